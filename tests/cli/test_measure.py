@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from small_sets import small_sets
+
 if TYPE_CHECKING:
     from pathlib import Path
 
@@ -190,3 +192,20 @@ def test_an_empty_story_does_not_stop_the_measuring_of_the_others(cli: Cli, stor
     last = (stories / "many.csv").read_text(encoding="utf-8").rstrip().splitlines()[-1]
     assert last == ',,story,,,,,0,,,"The story in many.jsonl, line 501 is empty. Give one with text in it.",0'
     assert cli("measure", "lamp.md", "--quiet").err == ""
+
+
+def test_a_data_set_is_measured_and_its_licence_said(cli: Cli, here: Path) -> None:
+    small_sets(here / "data")
+    ran = cli("measure", "tell-me-a-story:test", "--data", "data", "--limit", "2", "--seed", "5", "--json")
+    assert ran.code == 0, ran.err
+    notice = "2 from tell-me-a-story: CC BY 4.0 (github.com/google-deepmind/tell_me_a_story)"
+    assert f"Data: {notice}\n" in ran.err
+    found = json.loads(ran.out)
+    assert found["stories"] == 2
+    assert [(one["name"], one["licence"], one["stories"]) for one in found["data"]] == [
+        ("tell-me-a-story", "CC BY 4.0", 2)
+    ]
+    assert found["reports"]["surface"]["how"]["data"] == notice
+    whole = cli("measure", "data/wikiplots", "--quiet")
+    assert "Data: 2 from wikiplots: CC BY-SA 3.0" in whole.err  # a licence is said also where nothing else is
+    assert whole.out.splitlines()[1].startswith("wikiplots/1")

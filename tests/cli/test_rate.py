@@ -9,6 +9,7 @@ import pytest
 from commandline import script_of
 from fabula.cli.commands import rate as command
 from fabula.evaluators import evaluators
+from small_sets import small_sets
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -175,3 +176,13 @@ def test_what_cannot_be_done_is_named(arguments: tuple[str, ...], message: str, 
     assert ran.code == 2
     assert message in ran.err
     assert ran.out == ""
+
+
+def test_dialogues_of_a_set_are_rated_with_their_licence_in_the_report(cli: Cli, talks: Path) -> None:
+    small_sets(talks / "data")
+    ran = cli("rate", "dialogsum:development", "--data", "data", *JUDGE, "--json")
+    assert ran.code == 0, ran.err
+    notice = "1 from dialogsum: CC BY-NC-SA 4.0 (github.com/cylnlp/dialogsum)"
+    assert json.loads(ran.out)["how"]["data"] == notice
+    assert notice in (talks / "evaluation/snap-ratings.html").read_text(encoding="utf-8")
+    assert "CC BY-NC-SA 4.0" in ran.err

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
+import gzip
 import json
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
-from fabula.app.item_files import item_of, read_all, read_items
+from fabula.app.item_files import MOST, Selection, item_of, notices, read_all, read_items, sources_of
 from fabula.base.errors import UsageError
+from fabula.data.corpora import prompt_id
 from fabula.project.folder import Project
 from fabula.story import Brief
-
-if TYPE_CHECKING:
-    from pathlib import Path
+from fabula.training.examples import Source
+from small_sets import small_sets
 
 TEXT = "The lamp was dark.\n\nThen it was lit."
 
@@ -78,8 +79,8 @@ def test_projects_are_read_with_their_brief_and_system(tmp_path: Path) -> None:
         ("{", "set.jsonl, line 2: no JSON"),
         ("[" * 100_000, "set.jsonl, line 2: no JSON"),
         ("[]", "line 2: not an object with texts in id, text, system"),
-        ('{"id": 3, "text": "x"}', "line 2: not an object with texts in"),
-        ('{"text": "x"}', "line 2: the story has no id. Give it one."),
+        ('{"id": true, "text": "x"}', "line 2: not an object with texts in"),
+        ('{"id": "c", "text": 3}', "line 2: not an object with texts in"),
         ('{"id": "b", "text": " "}', "The story in .*line 2 is empty"),
         ('{"id": "b"}', "The story in .*line 2 is empty"),
         ('{"id": "b", "text": "x", "reference": "--"}', "line 2, reference is empty"),
@@ -92,9 +93,146 @@ def test_a_bad_line_is_named(tmp_path: Path, line: str, expected: str) -> None:
         read_items([file])
 
 
+def test_stories_under_the_names_that_others_use(tmp_path: Path) -> None:
+    lines = [
+        {"inputs": "Write of a lamp.", "targets": "One."},
+        {"prompt": "Write of a lamp.", "completion": "Two.", "example_id": 7},
+        {"prompt": "Write of a clock.", "story": "Three.", "id": "c"},
+        {"text": "Four."},
+        {"text": "Five.", "prompt": "Write a long story about a lamp that nobody lit."},
+        {"text": "Six.", "prompt": "lamp", "more": [1]},
+    ]
+    items = read_items([put(tmp_path / "own.jsonl", "".join(json.dumps(line) + "\n" for line in lines))])
+    assert [item.id for item in items] == ["own/1", "7", "c", "own/4", "own/5", "own/6"]
+    assert [item.story.text for item in items] == ["One.", "Two.", "Three.", "Four.", "Five.", "Six."]
+    assert [item.brief and item.brief.text for item in items] == [
+        "Write of a lamp.", "Write of a lamp.", "Write of a clock.", None,
+        "Write a long story about a lamp that nobody lit.", None,
+    ]  # fmt: skip
+    assert items[0].prompt == items[1].prompt != items[2].prompt
+    assert [item.prompt for item in items[3:]] == [
+        "",
+        prompt_id("Write a long story about a lamp that nobody lit."),
+        "lamp",
+    ]
+    with gzip.open(tmp_path / "packed.jsonl.gz", "wt", encoding="utf-8") as file:
+        file.write(json.dumps({"text": "Packed."}) + "\n")
+    assert read_items([tmp_path / "packed.jsonl.gz"])[0].id == "packed/1"
+
+
+def test_a_table_has_a_story_in_each_row(tmp_path: Path) -> None:
+    file = put(tmp_path / "own.csv", '\ufeffprompt,story\r\n"A lamp, lit.","One.\n\nTwo."\r\n,Three.\r\n')
+    first, second = read_items([tmp_path])
+    assert (first.id, first.story.text, first.brief) == ("own/4", "One.\n\nTwo.", Brief("A lamp, lit."))
+    assert (second.story.text, second.brief) == ("Three.", None)
+    put(file, "prompt,story\na,b,c\n")
+    with pytest.raises(UsageError, match=r"own.csv, line 2: there are more cells than the first line names"):
+        read_items([file])
+
+
+def test_what_was_asked_stands_beside_the_story(tmp_path: Path) -> None:
+    put(tmp_path / "all" / "lamp.md")
+    put(tmp_path / "all" / "lamp.brief.txt", "# B\n\nWrite of a lamp.")
+    put(tmp_path / "systems" / "cape" / "lamp.txt")
+    put(tmp_path / "systems" / "cape" / "lamp.brief.md", "Write of a cape.")
+    (item,) = read_items([tmp_path / "all"])
+    assert (item.id, item.brief) == ("lamp", Brief("Write of a lamp.", "B"))
+    (item,) = read_items([tmp_path / "systems"])
+    assert (item.id, item.brief) == ("cape/lamp", Brief("Write of a cape."))
+
+
+@pytest.mark.parametrize(
+    ("content", "expected"),
+    [
+        (b'{"text": "a"}\n{"text": "\xff"}\n', r"own.jsonl, line 2 is not UTF-8 text \(byte 10\). Save the file"),
+        (b'{"text": "a"}\n\x00\x00\x00\n', r"own.jsonl, line 2 holds binary data. Give a plain text file"),
+        (b'{"text": "' + b"a" * 20_000_000 + b'"}', r"own.jsonl, line 1 is longer than 20,000,000 bytes. Take it out"),
+    ],
+)
+def test_a_damaged_line_is_named(tmp_path: Path, content: bytes, expected: str) -> None:
+    (tmp_path / "own.jsonl").write_bytes(content)
+    with pytest.raises(UsageError, match=expected):
+        read_items([tmp_path / "own.jsonl"])
+
+
+def test_a_draw_is_the_same_wherever_the_stories_lie_and_grows(tmp_path: Path) -> None:
+    for home in ("a", "b"):
+        put(tmp_path / home / "own.jsonl", "".join(json.dumps({"text": f"Story {n}."}) + "\n" for n in range(200)))
+        put(tmp_path / home / "one.md")
+    drawn = [read_items([tmp_path / home], Selection(limit=20, seed=3)) for home in ("a", "b")]
+    assert drawn[0] == drawn[1]
+    assert len(drawn[0]) == 20
+    more = read_items([tmp_path / "a"], Selection(limit=40, seed=3))
+    assert {item.id for item in drawn[0]} < {item.id for item in more}
+    numbers = [int(item.id.partition("/")[2] or 201) for item in more]
+    assert sorted(numbers) in (numbers, [*numbers[1:], numbers[0]])  # in the order of the files
+    assert {item.id for item in read_items([tmp_path / "a"], Selection(limit=20, seed=4))} != {i.id for i in drawn[0]}
+    assert len(read_items([tmp_path / "a"], Selection(limit=1000))) == 201
+
+
+def test_a_set_that_is_too_large_asks_for_a_limit(tmp_path: Path) -> None:
+    file = put(tmp_path / "own.jsonl", '{"text": "Short."}\n' * (MOST + 1))
+    with pytest.raises(UsageError, match=r"There are more than 20,000 texts. Say with --limit N how many"):
+        read_items([file])
+    assert len(read_items([file], Selection(limit=5))) == 5
+
+
+# data sets -----------------------------------------------------------------------------------------------------------
+
+
+def test_sets_are_named_the_same_everywhere(tmp_path: Path) -> None:
+    data = small_sets(tmp_path / "data")
+    here = Selection(data)
+    items = read_items([Path("tell-me-a-story:test")], here)
+    assert [(item.id, item.prompt) for item in items] == [(f"tell-me-a-story/test/{n}", str(n)) for n in range(3)]
+    assert read_items([data / "tell-me-a-story:test"]) == items  # the folder with the name
+    assert items[0].brief == Brief("Write of 0.")
+    assert {item.source for item in items} == {"tell-me-a-story"}
+    plots = read_items([data / "wikiplots"])  # the folder itself is recognised
+    assert [(item.id, item.story.title, item.story.text) for item in plots] == [
+        ("wikiplots/1", "Lamp", "It burns. It dies."), ("wikiplots/2", "Clock", "It ticks."),
+    ]  # fmt: skip
+    first, second, third = read_items([Path("writing-prompts:test")], here)
+    assert first.prompt == second.prompt != third.prompt
+    assert (second.story.text, second.brief) == ("It dies .\nSo .", Brief("A lamp ."))
+    (talk,) = read_items([Path("dialogsum")], here)
+    assert (talk.id, talk.story.text, talk.narrative) == ("dialogsum/development/d", "#A#: Hi", "s")
+    everything = [*items, *plots, talk, *read_items([put(tmp_path / "own.md")])]
+    assert notices(everything) == (
+        "3 from tell-me-a-story: CC BY 4.0 (github.com/google-deepmind/tell_me_a_story)",
+        "2 from wikiplots: CC BY-SA 3.0 (text of Wikipedia) (github.com/markriedl/WikiPlots)",
+        "1 from dialogsum: CC BY-NC-SA 4.0 (github.com/cylnlp/dialogsum)",
+    )
+    assert sources_of(everything)[-1] == Source("own", "texts of one's own", "not stated", 1)
+    assert sources_of(everything)[0].licence == "CC BY 4.0"
+
+
+def test_a_folder_of_ones_own_that_is_called_like_a_set_is_read_as_it_is(tmp_path: Path) -> None:
+    put(tmp_path / "hanna" / "lamp.md")
+    assert [(item.id, item.source) for item in read_items([tmp_path / "hanna"])] == [("lamp", "")]
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        ("tell-me-a-stroy:test", "Unknown data set 'tell-me-a-stroy'. Did you mean 'tell-me-a-story'?"),
+        ("tell-me-a-story:tset", "Unknown split of tell-me-a-story 'tset'. Did you mean 'test'?"),
+        ("wikiplots:test", "wikiplots has no splits. Say wikiplots alone."),
+        ("snap", "snap has numbers and no stories; `fabula reproduce` uses it. Stories have tell-me-a-story,"),
+        ("hanna", "hanna is not in .*hanna. Put its files there .github.com/dig-team/hanna-benchmark-asg.; --data DIR"),
+        ("tell-me-a-story", "There is no tell-me-a-story-train_encrypted.jsonl"),
+    ],
+)
+def test_what_is_no_set_is_said(tmp_path: Path, name: str, expected: str) -> None:
+    with pytest.raises(UsageError, match=expected):
+        read_items([Path(name)], Selection(small_sets(tmp_path / "data")))
+
+
 def test_what_cannot_be_measured_is_named(tmp_path: Path) -> None:
     (tmp_path / "empty").mkdir()
-    with pytest.raises(UsageError, match=r"No story found in .*empty. Give .md, .txt or .jsonl files."):
+    with pytest.raises(
+        UsageError, match=r"No story found in .*empty. Give .md, .txt, .jsonl or .csv files, or a data set."
+    ):
         read_items([tmp_path / "empty"])
     with pytest.raises(UsageError, match="No story found in nothing"):
         read_items([])

@@ -11,9 +11,10 @@ from __future__ import annotations
 import json
 from collections import defaultdict
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
+from fabula.app.item_files import notices
 from fabula.app.writing import Prepared, recorded_run
 from fabula.base.files import held, remove_leftovers, write_atomically
 from fabula.engine.journal import Journal
@@ -72,6 +73,8 @@ async def evaluate_in(task: Task, settings: Settings, options: Options) -> Evalu
         async with prepared.opened(journal) as context:
             with recorded_run(prepared, context):
                 report = await task.evaluator.evaluate(task.items, Run(context), task.config)
+        if data := notices(task.items):
+            report = replace(report, how={**report.how, "data": "; ".join(data)})
         if task.folder is not None:
             _write(task.folder, report)
     return Evaluation(report, context.budget)

@@ -1,29 +1,45 @@
-"""Reading the stories that are to be measured from files, folders and projects."""
+"""Reading stories from files, folders, projects and data sets, for all that measures them or learns from them."""
 
 from __future__ import annotations
 
+import csv
+import heapq
 import json
+import re
 from collections import Counter, defaultdict
 from dataclasses import dataclass, replace
 from functools import partial
+from hashlib import sha256
+from itertools import chain, islice
 from typing import TYPE_CHECKING, Any, Final
 
 from fabula.base.characters import readable
-from fabula.base.errors import UsageError
-from fabula.base.files import read_text
+from fabula.base.errors import UnknownNameError, UsageError
+from fabula.base.files import read_text, text_lines
 from fabula.craft.conversation.session import FOLDER as TALKS
 from fabula.craft.narratives import FILE as NARRATIVE
+from fabula.data.corpora import entries, prompt_id
+from fabula.data.sets import SETS
 from fabula.measure.items import Item
 from fabula.project.settings import Settings
 from fabula.story import Brief, Story, count_words
+from fabula.training.examples import Source
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
 
+    from fabula.data.corpora import Entry
+    from fabula.data.sets import DataSet
+
 MAX_STORY_BYTES: Final = 20_000_000
-MAX_SET_BYTES: Final = 500_000_000
+MAX_SET_BYTES: Final = 2_000_000_000
+MOST: Final = 20_000
+"""Stories that are read at once where no limit is given."""
 STORY_SUFFIXES: Final = (".md", ".txt")
+TABLES: Final = (".jsonl", ".jsonl.gz", ".csv", ".csv.gz")
+_BRIEF: Final = ".brief"  # between the name of a story and the suffix, in the file of what was asked
+_SET: Final = re.compile(r"([a-z][a-z-]*)(?::([a-z]*))?")
 
 
 class _NoStoryError(UsageError):
@@ -32,28 +48,73 @@ class _NoStoryError(UsageError):
 
 @dataclass(frozen=True)
 class _Place:
-    """Where one story is, and how it is read from there."""
+    """Where one story is, and how it is read from there.
+
+    Attributes:
+        key: what it is drawn by: the same on every machine, wherever the folder lies.
+    """
 
     path: Path
     read: Callable[[], Item]
+    key: str = ""
 
 
-def read_items(paths: Sequence[Path]) -> tuple[Item, ...]:
-    """The stories in files and folders.
+@dataclass(frozen=True, slots=True)
+class Selection:
+    """Which of the stories are read.
 
-    A text file (.md, .txt) is a story; a .jsonl file has one a line (`id`, `text`, and, where known, `system`,
-    `prompt`, `brief`, `reference`, `narrative`, `title`). A folder is a project (its story, brief and system), or holds
-    one folder for each system with its stories in files that are named after their prompts, or holds stories or
-    projects. The conversation `PROJECT/chat/NAME.md` comes with the narrative of its project: `PROJECT/NAME`.
-    Files of one name in several folders are called by folder and name.
+    Attributes:
+        data: folder of the data sets; where none is given, a set lies in the folder that its name is written with.
+        limit: how many are drawn, of all together; all of them where there is none.
+        seed: of the draw. A larger limit keeps what a smaller one drew.
+    """
+
+    data: Path | None = None
+    limit: int | None = None
+    seed: int = 0
+
+    def draw(self, keyed: Iterable[tuple[str, Any]]) -> list[Any]:
+        """As many of the things as the limit says, by their keys, in their order; of the others none is kept.
+
+        Raises:
+            UsageError: there is no limit, and they are too many to be read at once.
+        """
+        if self.limit is None:
+            found = [thing for _, thing in islice(keyed, MOST + 1)]
+            if len(found) > MOST:
+                raise UsageError(f"There are more than {MOST:,} texts. Say with --limit N how many are to be drawn.")
+            return found
+        chances = ((self._chance(key), number, thing) for number, (key, thing) in enumerate(keyed))
+        drawn = heapq.nsmallest(self.limit, chances, key=lambda one: one[:2])
+        return [thing for _, _, thing in sorted(drawn, key=lambda one: one[1])]
+
+    def _chance(self, key: str) -> bytes:
+        return sha256(f"{self.seed}\0{key}".encode("utf-8", "surrogatepass")).digest()
+
+
+EVERYTHING: Final = Selection()
+
+
+def read_items(paths: Sequence[Path], selection: Selection = EVERYTHING) -> tuple[Item, ...]:
+    """The stories in files, folders and data sets.
+
+    A text file (.md, .txt) is a story; what was asked may stand beside it in `NAME.brief.md`. A .jsonl file has one a
+    line (`id`, `text`, and, where known, `system`, `prompt`, `brief`, `reference`, `narrative`, `title`; or what was
+    asked with the story: `prompt` and `completion` or `story`, `inputs` and `targets`), and a .csv file one a row. A
+    folder is a project (its story, brief and system), or holds one folder for each system with its stories in files
+    that are named after their prompts, or holds stories or projects. The conversation `PROJECT/chat/NAME.md` comes with
+    the narrative of its project: `PROJECT/NAME`. Files of one name in several folders are called by folder and name.
+    A data set is named as `tell-me-a-story` or, one split of it, `tell-me-a-story:train`.
 
     Raises:
         UsageError: nothing is there, a story is empty, a line is no item, or two items have one id.
     """
-    return read_all(paths, lenient=False)[0]
+    return read_all(paths, selection, lenient=False)[0]
 
 
-def read_all(paths: Sequence[Path], *, lenient: bool = True) -> tuple[tuple[Item, ...], tuple[str, ...]]:
+def read_all(
+    paths: Sequence[Path], selection: Selection = EVERYTHING, *, lenient: bool = True
+) -> tuple[tuple[Item, ...], tuple[str, ...]]:
     """The stories as `read_items` reads them, and of those that have no text why they are not among them.
 
     Raises:
@@ -62,14 +123,14 @@ def read_all(paths: Sequence[Path], *, lenient: bool = True) -> tuple[tuple[Item
     """
     found: list[tuple[Path, Item]] = []
     problems = []
-    for path in paths:
-        for place in _places(path):
-            try:
-                found.append((place.path, place.read()))
-            except _NoStoryError as problem:
-                if not lenient:
-                    raise
-                problems.append(str(problem))
+    places = chain.from_iterable(_places(path, selection) for path in paths)
+    for place in selection.draw((place.key or place.path.name, place) for place in places):
+        try:
+            found.append((place.path, place.read()))
+        except _NoStoryError as problem:
+            if not lenient:
+                raise
+            problems.append(str(problem))
     items = _told_apart(found)
     twice = [name for name, count in Counter(item.id for item in items).items() if count > 1]
     if twice:
@@ -78,8 +139,79 @@ def read_all(paths: Sequence[Path], *, lenient: bool = True) -> tuple[tuple[Item
         raise UsageError(problems[0])
     if not items:
         where = ", ".join(map(str, paths)) or "nothing"
-        raise UsageError(f"No story found in {where}. Give .md, .txt or .jsonl files.")
+        raise UsageError(f"No story found in {where}. Give .md, .txt, .jsonl or .csv files, or a data set.")
     return items, tuple(problems)
+
+
+# data sets -----------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class NamedSet:
+    """A data set as a user named it.
+
+    Attributes:
+        split: one of its splits; empty for all.
+        folder: where it lies.
+    """
+
+    data: DataSet
+    split: str
+    folder: Path
+
+    def entries(self) -> Iterator[Entry]:
+        """Its texts, as `corpora.entries`."""
+        return entries(self.data, self.split, self.folder)
+
+
+def named_set(path: Path, data: Path | None) -> NamedSet | None:
+    """The data set that a path names; `None` for any other path.
+
+    `SET` or `SET:SPLIT` is looked for in the folder of all sets, and `DIR/SET` or `DIR/SET:SPLIT` in `DIR`. A folder of
+    that name is a set only if it has the set's files.
+
+    Raises:
+        UnknownNameError: it reads like a data set, but there is none of that name.
+    """
+    read = _SET.fullmatch(path.name)
+    if read is None or path.is_file():
+        return None
+    known = SETS.get(read[1])
+    if known is None or (path.is_dir() and not known.is_in(path)):
+        if known is None and read[2] is not None and not path.exists():
+            raise UnknownNameError("data set", read[1], [name for name, one in SETS.items() if one.holds != "numbers"])
+        return None
+    if path.is_dir():
+        return NamedSet(known, read[2] or "", path)
+    home = path.parent if len(path.parts) > 1 or data is None else data
+    return NamedSet(known, read[2] or "", known.folder(home))
+
+
+def sources_of(items: Iterable[Item]) -> tuple[Source, ...]:
+    """What the stories are from, with licences, for cards: data sets, and texts of one's own."""
+    counts = Counter(item.source for item in items)
+    return tuple(
+        Source(name, SETS[name].title, SETS[name].licence, count)
+        if name
+        else Source("own", "texts of one's own", "not stated", count)
+        for name, count in counts.items()
+    )
+
+
+def notices(items: Iterable[Item]) -> tuple[str, ...]:
+    """For each data set that the stories are from, how many they are, and its licence and publisher."""
+    counts = Counter(item.source for item in items if item.source)
+    return tuple(f"{count:,} from {SETS[name].notice}" for name, count in counts.items())
+
+
+def _of_set(entry: Entry, name: str) -> Item:
+    item = entry.read()
+    if not count_words(item.story.text):
+        raise _NoStoryError(f"The story {item.id} is empty.")
+    return replace(item, source=name)
+
+
+# places --------------------------------------------------------------------------------------------------------------
 
 
 def _told_apart(found: Sequence[tuple[Path, Item]]) -> tuple[Item, ...]:
@@ -108,11 +240,20 @@ def _way(path: Path) -> tuple[str, ...]:
     return (*resolved.parent.parts, resolved.name if resolved.is_dir() else resolved.stem)
 
 
-def _places(path: Path) -> Iterator[_Place]:
-    if path.is_dir():
+def _places(path: Path, selection: Selection) -> Iterator[_Place]:
+    named = named_set(path, selection.data)
+    if named is not None:
+        for entry in named.entries():
+            yield _Place(path, partial(_of_set, entry, named.data.name), entry.key)
+    elif path.is_dir():
         yield from _folder(path)
-    elif path.suffix == ".jsonl":
-        yield from _lines(path)
+    else:
+        yield from _in_file(path)
+
+
+def _in_file(path: Path) -> Iterator[_Place]:
+    if path.name.endswith(TABLES):
+        yield from _table(path)
     elif path.resolve().parent.name == TALKS and (path.resolve().parents[1] / "brief.md").is_file():
         yield _Place(path, partial(_conversation, path))
     else:
@@ -120,7 +261,11 @@ def _places(path: Path) -> Iterator[_Place]:
 
 
 def _file(path: Path, name: str, system: str = "", prompt: str = "") -> Item:
-    return Item(name, _story(read_text(path, MAX_STORY_BYTES), str(path)), system, prompt)
+    story = _story(read_text(path, MAX_STORY_BYTES), str(path))
+    asked = next(
+        (file for end in STORY_SUFFIXES if (file := path.with_name(f"{path.stem}{_BRIEF}{end}")).is_file()), None
+    )
+    return Item(name, story, system, prompt, Brief.read(asked) if asked else None)
 
 
 def _folder(folder: Path) -> Iterator[_Place]:
@@ -129,19 +274,25 @@ def _folder(folder: Path) -> Iterator[_Place]:
         return
     inner = [path for path in sorted(folder.iterdir()) if path.name[0] not in "._"]
     for path in inner:
-        if path.is_dir() and not (path / "brief.md").is_file():
-            yield from _system(path)
-        elif path.is_dir() or path.suffix in (*STORY_SUFFIXES, ".jsonl"):
-            yield from _places(path)
+        if path.is_dir():
+            yield from _folder(path) if (path / "brief.md").is_file() else _system(path)
+        elif path.name.endswith((*STORY_SUFFIXES, *TABLES)) and not _asked(path):
+            yield from _in_file(path)
 
 
 def _system(folder: Path) -> Iterator[_Place]:
     """The stories of one system: files named after their prompts."""
     for path in sorted(folder.iterdir()):
-        if path.suffix in STORY_SUFFIXES and path.is_file():
-            yield _Place(path, partial(_file, path, f"{folder.name}/{path.stem}", folder.name, path.stem))
+        if path.suffix in STORY_SUFFIXES and path.is_file() and not _asked(path):
+            name = f"{folder.name}/{path.stem}"
+            yield _Place(path, partial(_file, path, name, folder.name, path.stem), name)
         elif path.is_dir() and (path / "brief.md").is_file():
-            yield _Place(path, partial(_project_of, folder.name, path))
+            yield _Place(path, partial(_project_of, folder.name, path), f"{folder.name}/{path.name}")
+
+
+def _asked(path: Path) -> bool:
+    """Whether a file says what was asked for the story beside it."""
+    return path.stem.endswith(_BRIEF)
 
 
 def _project_of(system: str, folder: Path) -> Item:
@@ -177,21 +328,77 @@ def _narrative(folder: Path) -> str:
     return read_text(file, MAX_STORY_BYTES).strip() if file.is_file() else ""
 
 
-def _lines(path: Path) -> Iterator[_Place]:
-    for number, line in enumerate(read_text(path, MAX_SET_BYTES).split("\n"), 1):
-        if line.strip():
-            yield _Place(path, partial(_line, line, f"{path}, line {number}"))
-
+# tables: a story on each line or in each row --------------------------------------------------------------------------
 
 _FIELDS: Final = ("id", "text", "system", "prompt", "brief", "reference", "narrative", "title")
+_PAIRS: Final = (
+    ("prompt", "completion"),
+    ("inputs", "targets"),
+    ("prompt", "story"),
+    ("prompt", "response"),
+    ("instruction", "output"),
+    ("input", "output"),
+)
+_IDS: Final = ("id", "example_id", "story_id", "name")
+_LONG: Final = 8  # words; a prompt of so many is no name of one
 
 
-def _line(line: str, where: str) -> Item:
+def _table(path: Path) -> Iterator[_Place]:
+    stem = path.name.partition(".")[0]
+    for number, read in _rows(path) if path.name.endswith((".csv", ".csv.gz")) else _lines(path):
+        where = f"{path}, line {number}"
+        yield _Place(path, partial(_of_table, read, f"{stem}/{number}", where), f"{path.name}/{number}")
+
+
+def _lines(path: Path) -> Iterator[tuple[int, Callable[[str], Any]]]:
+    for number, line in text_lines(path, MAX_STORY_BYTES, MAX_SET_BYTES):
+        if line.strip():
+            yield number, partial(_json, line)
+
+
+def _json(line: str, where: str) -> Any:  # noqa: ANN401 - JSON of any kind
     try:
-        data: Any = json.loads(line)
+        return json.loads(line)
     except (ValueError, RecursionError) as error:
         raise UsageError(f"{where}: no JSON ({error}). Correct the line or take it out.") from error
-    return item_of(data, where)
+
+
+def _rows(path: Path) -> Iterator[tuple[int, Callable[[str], Any]]]:
+    csv.field_size_limit(MAX_STORY_BYTES)
+    reader = csv.DictReader(line for _, line in text_lines(path, MAX_STORY_BYTES, MAX_SET_BYTES))
+    try:
+        for row in reader:
+            yield reader.line_num, partial(_row, {name: value for name, value in row.items() if value})
+    except csv.Error as error:
+        raise UsageError(
+            f"{path}, line {reader.line_num}: no comma-separated values ({error}). Correct the file."
+        ) from error
+
+
+def _row(row: Mapping[str, Any], where: str) -> Any:  # noqa: ANN401 - as `_json`
+    if None in row:
+        raise UsageError(f"{where}: there are more cells than the first line names. Put texts with commas in quotes.")
+    return row
+
+
+def _of_table(read: Callable[[str], Any], name: str, where: str) -> Item:
+    data = read(where)
+    return item_of(_usual(data, name) if isinstance(data, dict) else data, where)
+
+
+def _usual(data: Mapping[str, Any], name: str) -> dict[str, Any]:
+    """The fields by our names: those of pairs under the names that others use; a story without an id gets `name`."""
+    given = next((data[one] for one in _IDS if isinstance(data.get(one), str | int) and data[one] != ""), name)
+    found = {field: value for field, value in data.items() if field in _FIELDS and value is not None}
+    found |= {"id": given if isinstance(given, bool) else str(given)}
+    pair = next((pair for pair in _PAIRS if pair[1] in data), None)
+    if pair and "text" not in data:
+        found |= {"text": data[pair[1]], "brief": data.get(pair[0], ""), "prompt": ""}
+    elif "brief" not in data and isinstance(asked := data.get("prompt", ""), str) and len(asked.split()) >= _LONG:
+        found |= {"brief": asked}
+    if isinstance(asked := found.get("brief"), str) and asked and (pair or found.get("prompt") == asked):
+        found |= {"prompt": prompt_id(asked)}
+    return found
 
 
 def item_of(data: Any, where: str) -> Item:  # noqa: ANN401 - JSON of any kind

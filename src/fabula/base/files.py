@@ -5,10 +5,12 @@ from __future__ import annotations
 import contextlib
 import errno
 import fcntl
+import gzip
 import os
 import re
 import secrets
 import stat
+import zlib
 from pathlib import Path, PurePosixPath, PureWindowsPath
 from typing import TYPE_CHECKING, Final
 
@@ -262,6 +264,42 @@ def read_text(path: Path, limit: int) -> str:
     if place := binary_place(text):
         raise UsageError(f"{path} holds binary data ({place}). Give a plain text file, or take that character out.")
     return readable(text)
+
+
+def text_lines(path: Path, longest: int, most: int) -> Iterator[tuple[int, str]]:
+    """The lines of a UTF-8 file, with their ends and their numbers from 1, one at a time; a `.gz` is unpacked.
+
+    Raises:
+        UsageError: the file cannot be read, holds more than `most` bytes, or a line more than `longest`, or a line is
+            not UTF-8 text; says which.
+    """
+    if path.exists() and not path.is_file() and path.parts[:2] not in _DEVICES:
+        raise UsageError(f"{path} is no file. Give a text file.")
+    number = read = 0
+    try:
+        with gzip.open(path) if path.suffix == ".gz" else path.open("rb") as file:
+            while line := file.readline(longest + 1):
+                number, read = number + 1, read + len(line)
+                if len(line) > longest:
+                    raise UsageError(
+                        f"{path}, line {number} is longer than {longest:,} bytes. Take it out or split it."
+                    )
+                if read > most:
+                    raise UsageError(f"{path} is larger than {most:,} bytes. Give a smaller file.")
+                yield number, _decoded(line, f"{path}, line {number}", first=number == 1)
+    except (OSError, EOFError, zlib.error) as error:
+        why = getattr(error, "strerror", None) or error
+        raise UsageError(f"Cannot read {path}: {why}. Give a text file that can be read.") from error
+
+
+def _decoded(line: bytes, where: str, *, first: bool) -> str:
+    try:
+        text = line.decode("utf-8-sig" if first else "utf-8")
+    except UnicodeDecodeError as error:
+        raise UsageError(f"{where} is not UTF-8 text (byte {error.start}). Save the file as UTF-8 text.") from error
+    if binary_place(text):
+        raise UsageError(f"{where} holds binary data. Give a plain text file, or take that line out.")
+    return text
 
 
 def inside(folder: Path, name: str) -> Path:

@@ -20,7 +20,15 @@ from fabula.models.budget import Budget
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-_SETTINGS, _LIMITS = "What and who", "Limits and approval"
+SETTINGS, _LIMITS = "What and who", "Limits and approval"
+DATA_FOLDER: Any = typer.Option(
+    "--data",
+    metavar="DIR",
+    help="Folder of the data sets, as `fabula reproduce --fetch` fills it.",
+    show_default="FABULA_DATA",
+    envvar="FABULA_DATA",
+    rich_help_panel=SETTINGS,
+)
 Where: TypeAlias = Annotated[str, typer.Argument(help="Project folder.", show_default="this folder")]
 Artefact: TypeAlias = Annotated[str, typer.Argument(help="An artefact: its path (characters) or file name.")]
 
@@ -41,29 +49,29 @@ class Performers:
     preset: Annotated[
         str | None,
         typer.Option(
-            metavar="faithful|improved", help="The paper as it is, or with our checks.", rich_help_panel=_SETTINGS
+            metavar="faithful|improved", help="The paper as it is, or with our checks.", rich_help_panel=SETTINGS
         ),
     ] = None
     aids: Annotated[
         Literal["auto", "on", "off"] | None,
-        typer.Option(help="Help for small models; auto: for those known to be small.", rich_help_panel=_SETTINGS),
+        typer.Option(help="Help for small models; auto: for those known to be small.", rich_help_panel=SETTINGS),
     ] = None
     model: Annotated[
         list[str] | None,
         typer.Option(
-            metavar="[ROLE=]SPEC", help="Model of all roles, or of one. Repeatable.", rich_help_panel=_SETTINGS
+            metavar="[ROLE=]SPEC", help="Model of all roles, or of one. Repeatable.", rich_help_panel=SETTINGS
         ),
     ] = None
     base_url: Annotated[
         str | None,
-        typer.Option(metavar="URL", help="Address of the server of the model given.", rich_help_panel=_SETTINGS),
+        typer.Option(metavar="URL", help="Address of the server of the model given.", rich_help_panel=SETTINGS),
     ] = None
     play: Annotated[
         list[str] | None,
         typer.Option(
             metavar="ROLE=me|FILE.py:FUNCTION",
             help="A person or program plays a role. Repeatable.",
-            rich_help_panel=_SETTINGS,
+            rich_help_panel=SETTINGS,
         ),
     ] = None
     set_: Annotated[
@@ -72,7 +80,7 @@ class Performers:
             "--set",
             metavar="FIELD=VALUE",
             help="A setting of the system or evaluator. Repeatable.",
-            rich_help_panel=_SETTINGS,
+            rich_help_panel=SETTINGS,
         ),
     ] = None
     sampling: Annotated[
@@ -80,13 +88,13 @@ class Performers:
         typer.Option(
             metavar="[ROLE.]NAME=VALUE",
             help="A sampling value, as temperature=0.7. Repeatable.",
-            rich_help_panel=_SETTINGS,
+            rich_help_panel=SETTINGS,
         ),
     ] = None
-    seed: Annotated[int | None, typer.Option(help="Seed of all draws.", rich_help_panel=_SETTINGS)] = None
+    seed: Annotated[int | None, typer.Option(help="Seed of all draws.", rich_help_panel=SETTINGS)] = None
     prompts: Annotated[
         str | None,
-        typer.Option(metavar="DIR", help="Folder whose prompt files replace the method's.", rich_help_panel=_SETTINGS),
+        typer.Option(metavar="DIR", help="Folder whose prompt files replace the method's.", rich_help_panel=SETTINGS),
     ] = None
 
 
@@ -96,10 +104,10 @@ class Choices(Performers):
 
     system: Annotated[
         str | None,
-        typer.Option(metavar="NAME", help="Writing system; see `fabula systems`.", rich_help_panel=_SETTINGS),
+        typer.Option(metavar="NAME", help="Writing system; see `fabula systems`.", rich_help_panel=SETTINGS),
     ] = None
     words: Annotated[
-        str | None, typer.Option(metavar="N|A-B|~N", help="Length of the story in words.", rich_help_panel=_SETTINGS)
+        str | None, typer.Option(metavar="N|A-B|~N", help="Length of the story in words.", rich_help_panel=SETTINGS)
     ] = None
 
 
@@ -112,7 +120,7 @@ class Memory:
         typer.Option(
             "--forget",
             help="Take fabula.toml alone, without the options of the last run.",
-            rich_help_panel=_SETTINGS,
+            rich_help_panel=SETTINGS,
         ),
     ] = False
 
@@ -127,7 +135,7 @@ class Judges(Performers):
             metavar="DIR",
             help="Folder for calls, verdicts and report.",
             show_default="evaluation",
-            rich_help_panel=_SETTINGS,
+            rich_help_panel=SETTINGS,
         ),
     ] = "evaluation"
 

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 
 from fabula.base.errors import UnknownNameError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+    from pathlib import Path
+
+Holds: TypeAlias = Literal["stories and prompts", "stories", "dialogues", "numbers"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +43,9 @@ class DataSet:
         source: who publishes it, and where.
         files: what can be fetched; empty for a set that fabula reads but does not fetch.
         note: what a user should know besides.
+        splits: its parts, where it is published in several.
+        holds: what its texts are; "numbers" for a set that `fabula reproduce` alone reads.
+        marks: names, or patterns of names, of files that show that a folder holds it.
     """
 
     name: str
@@ -48,6 +54,25 @@ class DataSet:
     source: str
     files: tuple[PublicFile, ...] = ()
     note: str = ""
+    splits: tuple[str, ...] = ()
+    holds: Holds = "numbers"
+    marks: tuple[str, ...] = ()
+
+    @property
+    def notice(self) -> str:
+        """The set with its licence and publisher, in one line."""
+        return f"{self.name}: {self.licence} ({self.source})"
+
+    def folder(self, data: Path) -> Path:
+        """Where it lies in the folder of all sets: below its name, also where that is written with underscores."""
+        other = data / self.name.replace("-", "_")
+        return other if other.is_dir() and not (data / self.name).is_dir() else data / self.name
+
+    def is_in(self, folder: Path) -> bool:
+        """Whether a folder holds it."""
+        if not self.marks:
+            return folder.is_dir() and any(folder.iterdir())
+        return any(True for mark in self.marks for _ in folder.glob(mark))
 
 
 _STORIES: Final = "https://storage.googleapis.com/tell-me-a-story/tell-me-a-story"
@@ -71,6 +96,9 @@ _SETS: Final = (
         ),
         "Published encrypted, with its keys, so that scrapers do not pick it up. fabula keeps it encrypted on the disk;"
         " do not publish the plain text.",
+        ("train", "validation", "test"),
+        "stories and prompts",
+        ("tell-me-a-story-*.jsonl*",),
     ),
     DataSet(
         "wikiplots",
@@ -78,6 +106,8 @@ _SETS: Final = (
         "CC BY-SA 3.0 (text of Wikipedia)",
         "github.com/markriedl/WikiPlots",
         (PublicFile("plots.zip", "https://www.dropbox.com/s/24pa44w7u7wvtma/plots.zip?dl=1", 400_000_000),),
+        holds="stories",
+        marks=("plots.zip", "plots"),
     ),
     DataSet(
         "writing-prompts",
@@ -91,18 +121,36 @@ _SETS: Final = (
                 1_000_000_000,
             ),
         ),
+        splits=("train", "valid", "test"),
+        holds="stories and prompts",
+        marks=("writingPrompts.tar.gz", "*.wp_target", "*/*.wp_target"),
     ),
     DataSet(
-        "ttcw", "Experts' verdicts on 48 stories, 14 tests", "BSD-3-Clause", "github.com/salesforce/creativity_eval"
+        "ttcw",
+        "Experts' verdicts on 48 stories, 14 tests",
+        "BSD-3-Clause",
+        "github.com/salesforce/creativity_eval",
+        holds="stories and prompts",
+        marks=("stories.jsonl*",),
     ),
     DataSet(
         "hanna",
         "1,056 stories with ratings and metrics",
         "MIT (texts from Reddit)",
         "github.com/dig-team/hanna-benchmark-asg",
+        holds="stories and prompts",
+        marks=("human_stories.jsonl*",),
     ),
     DataSet("storysumm", "96 summaries with faithfulness labels", "MIT", "github.com/melaniesubbiah/storysumm"),
-    DataSet("dialogsum", "Dialogues with summaries", "CC BY-NC-SA 4.0", "github.com/cylnlp/dialogsum"),
+    DataSet(
+        "dialogsum",
+        "13,460 dialogues with summaries",
+        "CC BY-NC-SA 4.0",
+        "github.com/cylnlp/dialogsum",
+        splits=("train", "development", "test"),
+        holds="dialogues",
+        marks=("dialog*.jsonl*", "dialogsum.*", "DialogSum_Data*", "train.csv", "train.jsonl*"),
+    ),
     DataSet(
         "writing-quality",
         "LAMP rankings and style-mimic pairs",

@@ -21,6 +21,7 @@ class Item:
         brief: what was asked, where known.
         reference: a story to compare it with, where there is one.
         narrative: what a dialogue plays, where that is neither its brief nor a reference.
+        source: the data set it is from, by name; empty for one's own.
     """
 
     id: str
@@ -30,3 +31,4 @@ class Item:
     brief: Brief | None = None
     reference: Story | None = None
     narrative: str = ""
+    source: str = ""

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 import typer
 
 from fabula.app.evaluating import Task
-from fabula.app.item_files import MAX_STORY_BYTES, read_items
+from fabula.app.item_files import MAX_STORY_BYTES, TABLES, named_set
 from fabula.base.errors import UnknownNameError, UsageError
 from fabula.base.files import read_text, write_atomically
 from fabula.cli.evaluation import Evaluating
@@ -18,6 +18,7 @@ from fabula.cli.opening import terminal_of
 from fabula.cli.options import Common, Judges, Limits, bundled
 from fabula.cli.progress import counted
 from fabula.cli.session import near
+from fabula.cli.stories import Selecting, stories_of
 from fabula.cli.terminal import table
 from fabula.continuity import split
 from fabula.evaluators import find
@@ -29,6 +30,7 @@ from fabula.story import Scene, Story, count_words, slug
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from fabula.app.item_files import Selection
     from fabula.cli.terminal import Terminal
 
 _CHECKING: Final = "Checking"
@@ -78,6 +80,7 @@ def check(
     common: Common,
     judges: Judges,
     limits: Limits,
+    selecting: Selecting,
     checks: Checks,
     stories: Annotated[
         list[str],
@@ -96,7 +99,9 @@ def check(
         report, bill = _stored(folder), dict[str, Any]()
         _dismiss(folder, report, checks.dismiss)
     else:
-        report, bill = _checked(terminal, stories, judges, limits, checks)
+        report, bill = _checked(
+            terminal, _items(terminal, stories, selecting.selection(judges.seed)), judges, limits, checks
+        )
     dismissed = read_dismissed(folder)
     pages = _write(folder, report, dismissed, _command(stories, judges))
     left = _say(terminal, report, dismissed)
@@ -108,33 +113,40 @@ def check(
 
 
 def _checked(
-    terminal: Terminal, stories: Sequence[str], judges: Judges, limits: Limits, checks: Checks
+    terminal: Terminal, items: Sequence[Item], judges: Judges, limits: Limits, checks: Checks
 ) -> tuple[dict[str, Any], dict[str, Any]]:
     """The report of a new check, as data, and its bill."""
     said = [*(judges.set_ or ()), *([f"gold={checks.gold}"] if checks.gold else [])]
     evaluator = find("atlas")
     evaluating = Evaluating(terminal, evaluator, replace(judges, set_=said), limits)
-    items = tuple(item for story in stories for item in _items(Path(story)))
     task = Task(evaluator, items, evaluating.config, Path(judges.out))
     report = evaluating.finish(task)
     evaluating.show_bill()
     return report.as_data(), evaluating.data()
 
 
-def _items(path: Path) -> tuple[Item, ...]:
-    """The stories of a path; a single file is taken as it is, so that scenes, headings and places in it stay its own.
+def _items(terminal: Terminal, stories: Sequence[str], selection: Selection) -> tuple[Item, ...]:
+    """The stories; a single file is taken as it is, so that scenes, headings and places in it stay its own.
 
     Raises:
-        UsageError: it cannot be read, or has no words.
+        UsageError: one cannot be read, or has no words.
     """
-    if path.is_dir() or path.suffix == ".jsonl":
-        return read_items([path])
+    several = [
+        story
+        for story in stories
+        if Path(story).is_dir() or story.endswith(TABLES) or named_set(Path(story), selection.data)
+    ]
+    found = stories_of(terminal, several, selection) if several else ()
+    return (*found, *(_whole(Path(story)) for story in stories if story not in several))
+
+
+def _whole(path: Path) -> Item:
     whole = read_text(path, MAX_STORY_BYTES)
     if not count_words(whole):
         raise UsageError(f"The story in {path} is empty. Give one with text in it.")
     if path.suffix.casefold() in _DATA:
         _check_data(path, whole)
-    return (Item(path.resolve().stem, Story("", (Scene("story", whole),))),)
+    return Item(path.resolve().stem, Story("", (Scene("story", whole),)))
 
 
 def _check_data(path: Path, whole: str) -> None:

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from fabula.app.item_files import read_items
 from fabula.base.errors import UsageError
 from fabula.cli.evaluation import Evaluating
 from fabula.cli.opening import terminal_of
 from fabula.cli.options import Common, Judges, Limits, bundled
 from fabula.cli.session import near
+from fabula.cli.stories import stories_of
 from fabula.cli.verdict_tables import better, pair_by_question, verdict_table
 from fabula.evaluators import find
 
@@ -36,7 +36,7 @@ def judge(
     """Have a judge compare two stories, side by side, in both orders."""
     terminal = terminal_of(common)
     evaluating = Evaluating(terminal, find("pairwise"), judges, limits)
-    first, second = two_stories(one, other)
+    first, second = two_stories(terminal, one, other)
     report = evaluating.run((first, second))
     terminal.say(verdict_table(report, first.id, second.id))
     _reasons(terminal, report)
@@ -49,14 +49,14 @@ def judge(
     terminal.document({"report": report.as_data(), "verdicts": _verdicts(report), **evaluating.data()})
 
 
-def two_stories(one: str, other: str) -> tuple[Item, Item]:
+def two_stories(terminal: Terminal, one: str, other: str) -> tuple[Item, Item]:
     """The two stories as if they answered one prompt, since it was asked to compare them."""
     for name in (one, other):
-        if (count := len(read_items([Path(name)]))) > 1:
+        if (count := len(stories_of(terminal, [name]))) > 1:
             raise UsageError(f"{name} holds {count} stories. Judge two stories, or rank many with `fabula rank`.")
     if Path(one).resolve() == Path(other).resolve():
         raise UsageError(f"Both stories are {one}. Give two stories.")
-    first, second = read_items([Path(one), Path(other)])
+    first, second = stories_of(terminal, [one, other])
     prompt = first.prompt if first.prompt == second.prompt else ""
     systems = (first.system, second.system) if first.system != second.system else ("", "")
     return replace(first, prompt=prompt, system=systems[0]), replace(second, prompt=prompt, system=systems[1])

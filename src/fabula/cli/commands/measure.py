@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 import asyncio
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
 from fabula.app.evaluating import Task, evaluate_in
-from fabula.app.item_files import read_all, read_items
+from fabula.app.item_files import read_all, sources_of
 from fabula.app.writing import Options
 from fabula.base.errors import UnknownNameError, UsageError
 from fabula.base.files import write_atomically
 from fabula.cli.opening import terminal_of
 from fabula.cli.options import Common, bundled
+from fabula.cli.stories import Selecting, say_licences, stories_of
 from fabula.cli.terminal import table
 from fabula.cli.verdict_tables import differences_table
 from fabula.craft.measuring import MEAN, by_system
@@ -29,6 +30,7 @@ from fabula.story import Brief
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
+    from fabula.app.item_files import Selection
     from fabula.cli.terminal import Terminal
     from fabula.engine.methods import Preset
     from fabula.measure.items import Item
@@ -56,7 +58,7 @@ Stories = Annotated[
     list[str] | None,
     typer.Argument(
         metavar="STORY...",
-        help="Story files (.md, .txt), .jsonl files, projects, or folders of these.",
+        help="Story files (.md, .txt), .jsonl or .csv files, projects, folders of these, data sets.",
         show_default="the project here",
     ),
 ]
@@ -73,6 +75,7 @@ class Measures:
     brief: Annotated[str, typer.Option(metavar="FILE", help="The brief that all the stories answer.")] = ""
     bertscore: Annotated[bool, typer.Option("--bertscore", help="BERTScore too; needs the extra `bertscore`.")] = False
     csv: Annotated[str, typer.Option("--csv", metavar="FILE|-", help="Every number as a line of CSV.")] = ""
+    seed: Annotated[int, typer.Option(help="Of the draw of --limit.")] = 0
     preset: Annotated[str, typer.Option(metavar="faithful|improved", help="The papers' measures, or ours too.")] = (
         "improved"
     )
@@ -83,7 +86,7 @@ class Measures:
 
 
 @bundled
-def measure(common: Common, asked: Measures, stories: Stories = None) -> None:
+def measure(common: Common, asked: Measures, selecting: Selecting, stories: Stories = None) -> None:
     """Count what can be counted in stories: words, openings, repetition, overlap, dialogue; ROUGE, BERTScore.
 
     No model is asked for any of these but BERTScore, and nothing is kept. No number here says how good a story is.
@@ -91,7 +94,8 @@ def measure(common: Common, asked: Measures, stories: Stories = None) -> None:
     terminal = terminal_of(common)
     if asked.csv == "-" and common.json:
         raise UsageError("--csv - and --json both print on stdout. Give one of them, or --csv FILE.")
-    items, empty = _items(common, asked, stories or ())
+    items, empty = _items(terminal, common, asked, stories or (), selecting.selection(asked.seed))
+    say_licences(terminal, items)
     chosen = ["surface"]
     if any(item.reference for item in items):
         chosen.append("rouge")
@@ -110,18 +114,29 @@ def measure(common: Common, asked: Measures, stories: Stories = None) -> None:
     if empty:
         terminal.message(f"{len(empty)} of {len(empty) + len(items)} stories have no text and are left out.")
     found = {report.evaluator: report.as_data() for report in reports}
-    terminal.document({"stories": len(items), "left_out": list(empty), "reports": found})
+    terminal.document(
+        {
+            "stories": len(items),
+            "data": [asdict(source) for source in sources_of(items)],
+            "left_out": list(empty),
+            "reports": found,
+        }
+    )
 
 
 # what is measured ---------------------------------------------------------------------------------------------------
 
 
-def _items(common: Common, asked: Measures, stories: Sequence[str]) -> tuple[tuple[Item, ...], tuple[str, ...]]:
+def _items(
+    terminal: Terminal, common: Common, asked: Measures, stories: Sequence[str], selection: Selection
+) -> tuple[tuple[Item, ...], tuple[str, ...]]:
     """What is measured, and why some stories cannot be."""
     here = Path(common.folder or ".")
     if not stories and not (here / "brief.md").is_file():
-        raise UsageError("Name a story to measure: a .md, .txt or .jsonl file, a project, or a folder of these.")
-    items, empty = read_all([Path(story) for story in stories] or [here])
+        raise UsageError(
+            "Name a story to measure: a .md, .txt, .jsonl or .csv file, a project, a data set, or a folder."
+        )
+    items, empty = read_all([Path(story) for story in stories] or [here], selection)
     if asked.brief:
         prompts = {item.prompt for item in items}
         if len(prompts) > 1:
@@ -131,12 +146,12 @@ def _items(common: Common, asked: Measures, stories: Sequence[str]) -> tuple[tup
             )
         brief = Brief.read(Path(asked.brief))
         items = tuple(replace(item, brief=brief) for item in items)
-    return (_with_references(items, asked.reference) if asked.reference else items), empty
+    return (_with_references(terminal, items, asked.reference) if asked.reference else items), empty
 
 
-def _with_references(items: Sequence[Item], path: str) -> tuple[Item, ...]:
+def _with_references(terminal: Terminal, items: Sequence[Item], path: str) -> tuple[Item, ...]:
     """The items with the reference story in `path`, or with the one there of their prompt."""
-    references = read_items([Path(path)])
+    references = stories_of(terminal, [path])
     if len(references) == 1:
         return tuple(replace(item, reference=references[0].story) for item in items)
     known = {item.prompt or item.id: item.story for item in references}

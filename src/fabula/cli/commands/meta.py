@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from fabula.app.item_files import read_items
 from fabula.app.verdict_files import ALL, PASSED, common_questions, side_of
 from fabula.base.errors import UsageError
 from fabula.base.files import write_atomically
 from fabula.cli.opening import terminal_of
 from fabula.cli.options import Common, bundled
 from fabula.cli.session import near
+from fabula.cli.stories import stories_of
 from fabula.cli.terminal import table
 from fabula.evaluators.pairwise.config import MARGIN
 from fabula.measure.ratings import read_ratings
@@ -28,6 +28,7 @@ from fabula.stats.verdicts import JUDGE
 
 if TYPE_CHECKING:
     from fabula.app.verdict_files import Side
+    from fabula.cli.terminal import Terminal
     from fabula.measure.ratings import Rating
     from fabula.stats.meta import Meta
 
@@ -66,7 +67,7 @@ def meta(
     judge = side_of(_chosen(read_ratings(Path(verdicts)), comparing, verdicts), verdicts, comparing.margin)
     people = side_of(read_ratings(Path(human)), human, comparing.margin)
     questions = common_questions(judge, people, comparing.question)
-    texts = _texts(comparing)
+    texts = _texts(terminal, comparing)
     found = {
         name: compared(both.judge, both.human, texts, comparing.seed, both.raters) for name, both in questions.items()
     }
@@ -107,11 +108,11 @@ def _chosen(ratings: tuple[Rating, ...], comparing: Comparing, name: str) -> lis
     return kept
 
 
-def _texts(comparing: Comparing) -> dict[str, str]:
+def _texts(terminal: Terminal, comparing: Comparing) -> dict[str, str]:
     """The texts of the stories by id."""
     if not comparing.stories:
         return {}
-    return {item.id: item.story.text for item in read_items([Path(path) for path in comparing.stories])}
+    return {item.id: item.story.text for item in stories_of(terminal, comparing.stories)}
 
 
 def _report(found: dict[str, Meta], judge: Side, people: Side, comparing: Comparing) -> Report:

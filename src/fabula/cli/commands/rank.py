@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from fabula.app.item_files import read_items
 from fabula.base.errors import UsageError
 from fabula.base.files import make_folder, write_atomically
 from fabula.cli.evaluation import Evaluating
 from fabula.cli.opening import terminal_of
 from fabula.cli.options import Common, Judges, Limits, bundled
 from fabula.cli.session import near
+from fabula.cli.stories import Selecting, stories_of
 from fabula.cli.verdict_tables import ranking_tables
 from fabula.evaluators import find
 from fabula.evaluators.pairwise.algorithm import pairs_of
@@ -26,6 +26,7 @@ from fabula.story import slug
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from fabula.measure.items import Item
     from fabula.measure.report import Report
 
 
@@ -34,6 +35,7 @@ def rank(
     common: Common,
     judges: Judges,
     limits: Limits,
+    selecting: Selecting,
     stories: Annotated[
         list[str] | None,
         typer.Argument(
@@ -49,12 +51,12 @@ def rank(
     if not (stories or ratings):
         raise UsageError("There is nothing to rank. Give stories, or verdicts with --ratings FILE.")
     evaluating = Evaluating(terminal, find("pairwise"), judges, limits)
+    given = stories_of(terminal, stories, selecting.selection(judges.seed)) if stories else ()
     if ratings:
-        report = _by_ratings(evaluating, Path(ratings), stories or ())
+        report = _by_ratings(evaluating, Path(ratings), given)
     else:
-        items = read_items([Path(story) for story in stories or ()])
-        pairs_of(items)  # what is wrong with the stories is said before anything is made
-        report = evaluating.run(items)
+        pairs_of(given)  # what is wrong with the stories is said before anything is made
+        report = evaluating.run(given)
     files = _write(report, Path(judges.out), Path(ratings).stem if ratings else report.evaluator)
     terminal.say(ranking_tables(report) + "\n" * bool(report.notes))
     for note in report.notes:
@@ -64,9 +66,8 @@ def rank(
     terminal.document({"report": report.as_data(), "files": [str(file) for file in files], **evaluating.data()})
 
 
-def _by_ratings(evaluating: Evaluating, file: Path, stories: Sequence[str]) -> Report:
+def _by_ratings(evaluating: Evaluating, file: Path, items: Sequence[Item]) -> Report:
     """The ranking by verdicts that are there; stories only give their texts, for length and the like."""
-    items = read_items([Path(story) for story in stories]) if stories else ()
     return ranked(
         read_ratings(file),
         {item.id: item.story.text for item in items},

@@ -8,13 +8,14 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
-from fabula.app.item_files import MAX_STORY_BYTES, read_items
+from fabula.app.item_files import MAX_STORY_BYTES
 from fabula.base.errors import UsageError
 from fabula.base.files import read_text, write_atomically
 from fabula.cli.evaluation import Evaluating
 from fabula.cli.opening import terminal_of
 from fabula.cli.options import Common, Judges, Limits, bundled
 from fabula.cli.session import near
+from fabula.cli.stories import Selecting, stories_of
 from fabula.cli.terminal import table
 from fabula.cli.verdict_tables import differences_table
 from fabula.craft.measuring import MEAN
@@ -41,6 +42,7 @@ def rate(
     common: Common,
     judges: Judges,
     limits: Limits,
+    selecting: Selecting,
     dialogues: Annotated[
         list[str],
         typer.Argument(
@@ -58,7 +60,7 @@ def rate(
     terminal = terminal_of(common)
     chosen = _rating(evaluator)
     evaluating = Evaluating(terminal, chosen, judges, limits)
-    items = read_items([Path(dialogue) for dialogue in dialogues])
+    items = stories_of(terminal, dialogues, selecting.selection(judges.seed))
     if narrative:
         items = with_narrative(items, Path(narrative), chosen)
     report = evaluating.run(items)

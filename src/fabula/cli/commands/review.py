@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from fabula.app.item_files import read_items
 from fabula.base.errors import UsageError
 from fabula.base.files import write_atomically
 from fabula.cli.evaluation import Evaluating
@@ -16,6 +15,7 @@ from fabula.cli.opening import terminal_of
 from fabula.cli.options import Common, Judges, Limits, bundled
 from fabula.cli.progress import counted
 from fabula.cli.session import near
+from fabula.cli.stories import Selecting, stories_of
 from fabula.cli.terminal import table
 from fabula.cli.verdict_tables import differences_table
 from fabula.engine.methods import settings_of as method_settings
@@ -64,6 +64,7 @@ def review(
     common: Common,
     judges: Judges,
     limits: Limits,
+    selecting: Selecting,
     beside: Beside,
     stories: Annotated[list[str], typer.Argument(metavar="STORY...", help="Story files, folders or sets (.jsonl).")],
     with_: Annotated[
@@ -75,7 +76,7 @@ def review(
 ) -> None:
     """Have an editor comment on stories, and a judge score them beside each other, on three levels."""
     terminal = terminal_of(common)
-    items = read_items([Path(story) for story in stories])
+    items = stories_of(terminal, stories, selecting.selection(judges.seed))
     people = read_ratings(Path(beside.people)) if beside.people else ()
     wanted = with_ or ("both" if len(items) > 1 else "editorial")
     names = ["editorial", "rubric"] if wanted == "both" else [wanted]

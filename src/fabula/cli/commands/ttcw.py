@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from fabula.app.item_files import read_items
 from fabula.base.errors import UsageError
 from fabula.base.files import write_atomically
 from fabula.cli.evaluation import Evaluating
 from fabula.cli.opening import terminal_of
 from fabula.cli.options import Common, Judges, Limits, bundled
 from fabula.cli.session import near
+from fabula.cli.stories import Selecting, stories_of
 from fabula.cli.terminal import table
 from fabula.cli.verdict_tables import differences_table
 from fabula.evaluators import find
@@ -78,6 +78,7 @@ def ttcw(
     common: Common,
     judges: Judges,
     limits: Limits,
+    selecting: Selecting,
     tests: Tests,
     makings: Makings,
     stories: Annotated[
@@ -92,9 +93,9 @@ def ttcw(
         return
     judges = replace(judges, set_=[*(judges.set_ or ()), *_settings(tests)])
     evaluating = Evaluating(terminal, find("ttcw"), judges, limits)
-    items = read_items([Path(story) for story in stories or ()])
+    items = stories_of(terminal, stories or (), selecting.selection(judges.seed))
     if tests.reference:
-        items = with_references(items, read_items([Path(tests.reference)]))
+        items = with_references(items, stories_of(terminal, [tests.reference]))
     report = evaluating.run(items)
     page = _write_page(judges, report)
     _say(terminal, report)
@@ -145,7 +146,7 @@ def _make(terminal: Terminal, makings: Makings, judges: Judges, limits: Limits) 
     what = "plot" if makings.plot_of else "candidate"
     said = [f"what={what}", *([f"words={makings.words}"] if makings.words else [])]
     evaluating = Evaluating(terminal, MAKING, replace(judges, set_=[*(judges.set_ or ()), *said]), limits)
-    report = evaluating.run(read_items([Path(makings.plot_of or makings.candidate_from)]))
+    report = evaluating.run(stories_of(terminal, [makings.plot_of or makings.candidate_from]))
     texts = report.details["texts"]
     terminal.say("\n\n".join(texts.values()))
     after = "write from it with --candidate-from" if what == "plot" else "put it to the tests beside its reference"

@@ -19,6 +19,11 @@ _STYLE: Final = (
     "@media(prefers-color-scheme:dark){text{fill:#e8e8ea}.p-faint{fill:#a2a2aa}.p-line{stroke:#3a3b40}"
     ".p-bar{stroke:#7fb2f0}.p-dot,.p-cell{fill:#7fb2f0}.p-zero{stroke:#a2a2aa}}"
 )
+_LINES_STYLE: Final = (
+    ".p-thin{fill:none;stroke:#8a8a92;stroke-width:1.2}.p-thick{fill:none;stroke:#2b62a8;stroke-width:2.2}"
+    ".p-best{fill:none;stroke:#b4541a;stroke-width:2}"
+    "@media(prefers-color-scheme:dark){.p-thin{stroke:#8a8a92}.p-thick{stroke:#7fb2f0}.p-best{stroke:#f0a060}}"
+)
 _WIDTH, _LABELS, _FIGURES, _ROW, _TOP = 760, 190, 190, 26, 34
 _LEFT, _RIGHT = _LABELS + 12, _WIDTH - _FIGURES - 12
 _LONGEST: Final = 26
@@ -90,6 +95,67 @@ def _axis(numbers: Sequence[float]) -> tuple[float, float, list[float]]:
     return first * step, last * step, [round(n * step, 12) for n in range(first, last + 1)]
 
 
+def curve_svg(
+    thin: tuple[str, Sequence[tuple[float, float]]],
+    thick: tuple[str, Sequence[tuple[float, float]]],
+    *,
+    title: str,
+    across: str,
+    best: tuple[float, float] | None = None,
+) -> str:
+    """Two lines over a common axis, as losses over steps: a thin one, and a thick one with its points.
+
+    Args:
+        thin: name and points of the one, finite numbers.
+        thick: of the other.
+        title: of the picture.
+        across: what the axis counts.
+        best: a point that is marked.
+    """
+    left, right, height = 64, _WIDTH - 16, 280
+    points = [*thin[1], *thick[1]]
+    low, high, ticks = _axis([value for _, value in points])
+    first, last, marks = _axis([at for at, _ in points])
+    first, last = (min(at for at, _ in points), max(at for at, _ in points)) if points else (first, last)
+    bottom = _TOP + 24 + height
+
+    def place(at: float, value: float) -> tuple[float, float]:
+        x = left + (at - first) / ((last - first) or 1) * (right - left)
+        return round(x, 1), round(bottom - (value - low) / (high - low) * height, 1)
+
+    parts = [f'<text x="0" y="16" font-weight="600">{text(title)}</text>']
+    for tick in ticks:
+        y = place(first, tick)[1]
+        parts.append(f'<line class="p-line" x1="{left}" x2="{right}" y1="{y}" y2="{y}"/>')
+        parts.append(f'<text class="p-faint" x="{left - 8}" y="{y + 4}" text-anchor="end">{tick:g}</text>')
+    for mark in marks:
+        if first <= mark <= last:
+            x = place(mark, low)[0]
+            parts.append(f'<text class="p-faint" x="{x}" y="{bottom + 18}" text-anchor="middle">{mark:g}</text>')
+    parts.append(
+        f'<text class="p-faint" x="{(left + right) // 2}" y="{bottom + 38}" text-anchor="middle">{text(across)}</text>'
+    )
+    for number, (kind, (name, line)) in enumerate((("p-thin", thin), ("p-thick", thick))):
+        places = [place(*point) for point in line]
+        if places:
+            parts.append(f'<polyline class="{kind}" points="{" ".join(f"{x},{y}" for x, y in places)}"/>')
+        if kind == "p-thick":
+            parts += [f'<circle class="p-dot" cx="{x}" cy="{y}" r="3"/>' for x, y in places]
+        x = left + 200 * number
+        parts.append(f'<line class="{kind}" x1="{x}" x2="{x + 24}" y1="36" y2="36"/>')
+        parts.append(f'<text class="p-faint" x="{x + 32}" y="40">{text(name)}</text>')
+    if best is not None:
+        x, y = place(*best)
+        parts.append(f'<circle class="p-best" cx="{x}" cy="{y}" r="7"/>')
+        parts.append(f'<circle class="p-best" cx="{left + 412}" cy="36" r="6"/>')
+        parts.append(f'<text class="p-faint" x="{left + 426}" y="40">lowest: {best[1]:.4g} at {best[0]:g}</text>')
+    description = "; ".join(
+        f"{name}: " + (", ".join(f"{value:.4g} at {at:g}" for at, value in (line[0], line[-1])) if line else "none")
+        for name, line in (thin, thick)
+    )
+    return _svg(parts, (_WIDTH, bottom + 46), title, description, _STYLE + _LINES_STYLE)
+
+
 def matrix_svg(
     names: Sequence[str],
     values: Sequence[Sequence[float | None]],
@@ -133,11 +199,11 @@ def matrix_svg(
     return _svg(parts, size, title, "; ".join(description) or "nothing to show")
 
 
-def _svg(parts: Sequence[str], size: tuple[int, int], title: str, description: str) -> str:
+def _svg(parts: Sequence[str], size: tuple[int, int], title: str, description: str, style: str = _STYLE) -> str:
     width, height = size
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" role="img" viewBox="0 0 {width} {height}" width="{width}" '
-        f'height="{height}"><title>{text(title)}</title><desc>{text(description)}</desc><style>{_STYLE}</style>\n'
+        f'height="{height}"><title>{text(title)}</title><desc>{text(description)}</desc><style>{style}</style>\n'
         + "\n".join(parts)
         + "\n</svg>\n"
     )

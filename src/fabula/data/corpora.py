@@ -1,0 +1,144 @@
+"""The texts of the data sets by name, one at a time: every set through one door, as stories with their prompts."""
+
+from __future__ import annotations
+
+from functools import partial
+from hashlib import sha256
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from fabula.base.errors import UnknownNameError, UsageError
+from fabula.data import dialogsum, hanna, tell_me_a_story, ttcw, wikiplots, writing_prompts
+from fabula.data.sets import SETS
+from fabula.measure.items import Item
+from fabula.story import Brief, Story, count_words
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping
+    from pathlib import Path
+
+    from fabula.data.dialogsum import Dialogue
+    from fabula.data.sets import DataSet
+    from fabula.data.wikiplots import WikiPlot
+    from fabula.data.writing_prompts import PromptedStory
+
+
+class Entry(NamedTuple):
+    """A text of a set that is not made into a story yet, since most of a large set are never asked for.
+
+    Attributes:
+        key: what it is called in its set, the same on every machine.
+        prompt: what was asked for; empty where the set does not say.
+        read: gives the story.
+    """
+
+    key: str
+    prompt: str
+    read: Callable[[], Item]
+
+
+def entries(data: DataSet, split: str, folder: Path) -> Iterator[Entry]:
+    """The texts of a set, or of one of its splits, as they stand there; one at a time.
+
+    Args:
+        data: one of the sets that hold texts.
+        split: one of its splits; empty for all of them, one after the other.
+        folder: that holds it.
+
+    Raises:
+        UnknownNameError: it has no such split.
+        UsageError: it holds no texts, or a file is absent, damaged or too large.
+    """
+    if data.holds == "numbers":
+        known = ", ".join(name for name, one in SETS.items() if one.holds != "numbers")
+        raise UsageError(f"{data.name} has numbers and no stories; `fabula reproduce` uses it. Stories have {known}.")
+    if split and split not in data.splits:
+        if not data.splits:
+            raise UsageError(f"{data.name} has no splits. Say {data.name} alone.")
+        raise UnknownNameError(f"split of {data.name}", split, data.splits)
+    if not data.is_in(folder):
+        fetch = f" or fetch it with `fabula reproduce --fetch {data.name}`" if data.files else ""
+        raise UsageError(
+            f"{data.name} is not in {folder}. Put its files there ({data.source}){fetch}; --data DIR, or FABULA_DATA, "
+            "names the folder of all sets."
+        )
+    for part in (split,) if split or not data.splits else _there(data, folder):
+        yield from _READERS[data.name](folder, part)
+
+
+def _there(data: DataSet, folder: Path) -> tuple[str, ...]:
+    """Of a set of which all is wanted, the splits; of DialogSum, which is often had in part, those that are there."""
+    return dialogsum.splits(folder) if data.name == "dialogsum" else data.splits
+
+
+def prompt_id(prompt: str) -> str:
+    """What a prompt is called whose set gives it no name: stories of one prompt have one."""
+    return sha256(prompt.encode("utf-8", "surrogatepass")).hexdigest()[:8]
+
+
+def brief_of(prompt: str, where: str) -> Brief | None:
+    """The brief in a prompt; `None` where there are no words in it."""
+    return Brief.parse(prompt, where) if count_words(prompt) else None
+
+
+def _of_items(items: tuple[Item, ...]) -> Iterator[Entry]:
+    for item in items:
+        yield Entry(item.id, item.brief.titled if item.brief else "", partial(_same, item))
+
+
+def _same(item: Item) -> Item:
+    return item
+
+
+def _tell_me_a_story(folder: Path, split: str) -> Iterator[Entry]:
+    yield from _of_items(tell_me_a_story.stories(folder, split))  # type: ignore[arg-type] # `entries` has looked
+
+
+def _ttcw(folder: Path, _: str) -> Iterator[Entry]:
+    yield from _of_items(ttcw.stories(folder))
+
+
+def _hanna(folder: Path, _: str) -> Iterator[Entry]:
+    for story in hanna.measured_stories(folder):
+        name = f"hanna/{story.number}"
+        brief = brief_of(story.prompt, name)
+        yield from _of_items((Item(name, Story.parse(story.story), "Human", str(story.number), brief),))
+
+
+def _wikiplots(folder: Path, _: str) -> Iterator[Entry]:
+    for number, plot in enumerate(wikiplots.plots(folder), 1):
+        yield Entry(f"wikiplots/{number}", "", partial(_plot, number, plot))
+
+
+def _plot(number: int, plot: WikiPlot) -> Item:
+    story = Story.parse(plot.text)
+    return Item(f"wikiplots/{number}", Story(plot.title, story.scenes), "Wikipedia", str(number))
+
+
+def _writing_prompts(folder: Path, split: str) -> Iterator[Entry]:
+    for one in writing_prompts.stories(folder, split):  # type: ignore[arg-type] # `entries` has looked
+        yield Entry(f"writing-prompts/{split}/{one.number}", one.prompt, partial(_prompted, split, one))
+
+
+def _prompted(split: str, one: PromptedStory) -> Item:
+    name = f"writing-prompts/{split}/{one.number}"
+    return Item(name, Story.parse(one.story), "Reddit", prompt_id(one.prompt), brief_of(one.prompt, name))
+
+
+def _dialogsum(folder: Path, split: str) -> Iterator[Entry]:
+    for one in dialogsum.dialogues(folder, split):  # type: ignore[arg-type] # `entries` has looked
+        yield Entry(f"dialogsum/{split}/{one.id}", "", partial(_dialogue, split, one))
+
+
+def _dialogue(split: str, one: Dialogue) -> Item:
+    """A dialogue, with a person's summary as what it plays."""
+    return Item(f"dialogsum/{split}/{one.id}", Story.parse(one.dialogue), "", one.id, narrative=one.summary)
+
+
+_READERS: Final[Mapping[str, Callable[[Path, str], Iterator[Entry]]]] = {
+    "tell-me-a-story": _tell_me_a_story,
+    "wikiplots": _wikiplots,
+    "writing-prompts": _writing_prompts,
+    "ttcw": _ttcw,
+    "hanna": _hanna,
+    "dialogsum": _dialogsum,
+}

@@ -1,0 +1,188 @@
+"""How much memory a training needs, how much there is, and the settings of the machine that fit.
+
+The need is an estimate from the model's shape; what it was measured against stands in
+`docs/design/0033-training.md`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from time import perf_counter
+from typing import TYPE_CHECKING, Final
+
+from fabula.base.errors import UsageError
+from fabula.base.extras import extra
+from fabula.data.reading import json_object
+from fabula.training.running import EXTRA, WHAT, Machine
+
+if TYPE_CHECKING:
+    from fabula.training.presets import Ours
+
+_GB: Final = 1e9
+_LIBRARIES: Final = 0.55e9  # bytes of the process before a model is loaded
+_HIDDEN, _INNER = 17, 7  # numbers of a token that a layer keeps for the way back, in units of its widths
+_LOGITS: Final = 4.5  # copies of a token's logits at the peak
+_SHARE: Final = 0.9  # of what is free that may be used
+_MOST_AT_ONCE: Final = {"cpu": 4}  # more are no faster there
+_FASTER: Final = 1.3  # times, for which bfloat16 is taken
+_SIZE, _TRIES = 384, 6
+
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """What of a model's shape memory depends on.
+
+    Attributes:
+        parameters: how many.
+        layers: how many.
+        hidden: width of the stream.
+        inner: width of the layers' inner half.
+        vocabulary: tokens.
+        heads: of attention.
+    """
+
+    parameters: int
+    layers: int
+    hidden: int
+    inner: int
+    vocabulary: int
+    heads: int
+
+
+@dataclass(frozen=True, slots=True)
+class Load:
+    """What is trained on it.
+
+    Attributes:
+        rank: of LoRA.
+        tokens: of the longest sequence.
+        sequences: that one example is: 1, and 2 for a pair.
+    """
+
+    rank: int
+    tokens: int
+    sequences: int = 1
+
+
+def shape_of(folder: Path, parameters: int) -> Shape:
+    """The shape that a model's settings tell.
+
+    Raises:
+        UsageError: they cannot be read.
+    """
+    settings = json_object(folder / "config.json").fields
+
+    def number(name: str, otherwise: int) -> int:
+        found = settings.get(name)
+        return found if isinstance(found, int) and found > 0 else otherwise
+
+    hidden = number("hidden_size", number("d_model", 1024))
+    return Shape(
+        parameters,
+        number("num_hidden_layers", 24),
+        hidden,
+        number("intermediate_size", 4 * hidden),
+        number("vocab_size", 32_000),
+        number("num_attention_heads", 16),
+    )
+
+
+def needed(shape: Shape, load: Load, machine: Machine) -> int:
+    """Bytes at the peak of a training."""
+    size = 2 if machine.bfloat16 else 4
+    weights = shape.parameters * (2 if machine.bfloat16 and machine.device == "cuda" else 4)
+    # A matrix beside each of the seven of a layer: itself, its gradient, two averages; all in float32.
+    lora = 16 * load.rank * shape.layers * (8 * shape.hidden + 3 * (shape.hidden + shape.inner))
+    tokens = machine.micro_batch * load.sequences * load.tokens
+    layer = size * (_HIDDEN * shape.hidden + _INNER * shape.inner)
+    kept = (layer + size * shape.layers * shape.hidden) if machine.checkpointing else layer * shape.layers
+    logits = 4 * _LOGITS * shape.vocabulary
+    return int(_LIBRARIES + weights + lora + tokens * (kept + logits))
+
+
+def free_bytes(device: str) -> int:
+    """Bytes that are free on a device."""
+    if device == "cuda":
+        free, _ = extra("torch", EXTRA, WHAT).cuda.mem_get_info()
+        return int(free)
+    free = int(extra("psutil", EXTRA, WHAT).virtual_memory().available)
+    limit, used = (_number(Path("/sys/fs/cgroup") / name) for name in ("memory.max", "memory.current"))
+    return free if limit is None or used is None else min(free, limit - used)
+
+
+def _number(path: Path) -> int | None:
+    """The number in a file of the system; `None` where it says "max", or is not there."""
+    try:
+        return int(path.read_text(encoding="ascii"))
+    except (OSError, ValueError):
+        return None
+
+
+def fitting(shape: Shape, load: Load, batch: int, wanted: Ours, free: int | None = None) -> Machine:
+    """How to compute with the memory there is: as many examples at once as fit, activations twice if they must.
+
+    Args:
+        shape: of the model.
+        load: what is trained.
+        batch: examples of a step; what is computed at once divides it.
+        wanted: what was asked for; "auto" and 0 are found here.
+        free: bytes that are free; found on the device where not given.
+
+    Raises:
+        UsageError: nothing fits; says what it needs and what there is.
+    """
+    device = device_of(wanted.device)
+    bfloat16 = wanted.precision == "bfloat16" or (wanted.precision == "auto" and bfloat16_helps(device))
+    room = free_bytes(device) if free is None else free
+    most = min(batch, _MOST_AT_ONCE.get(device, batch))
+    at_once = [n for n in range(most, 0, -1) if batch % n == 0]
+    if wanted.micro_batch:
+        if batch % wanted.micro_batch:
+            raise UsageError(
+                f"micro_batch = {wanted.micro_batch} does not divide batch = {batch}. Choose one that does."
+            )
+        at_once = [wanted.micro_batch]
+    twice = {"on": (True,), "off": (False,), "auto": (False, True)}[wanted.checkpointing]
+    tries = [Machine(device, bfloat16, number, again) for again in twice for number in at_once]
+    for machine in tries:
+        if needed(shape, load, machine) <= _SHARE * room:
+            return machine
+    least = min(needed(shape, load, machine) for machine in tries)
+    raise UsageError(
+        f"Training needs about {least / _GB:.1f} GB, and {room / _GB:.1f} GB are free on this machine ({device}). "
+        "Take a smaller base, shorter prompts (--set prompt_tokens=1024) or a lower rank, or end other programs."
+    )
+
+
+def device_of(wanted: str) -> str:
+    """The device that is meant by "auto", or the one that was asked for.
+
+    Raises:
+        UsageError: this machine has none of that kind.
+    """
+    torch = extra("torch", EXTRA, WHAT)
+    there = {"cuda": torch.cuda.is_available(), "mps": torch.backends.mps.is_available(), "cpu": True}
+    if wanted == "auto":
+        return next(device for device, is_there in there.items() if is_there)
+    if not there[wanted]:
+        raise UsageError(f"There is no device {wanted!r} here. Say --set device=auto.")
+    return wanted
+
+
+def bfloat16_helps(device: str) -> bool:
+    """Whether matrices are multiplied faster in bfloat16 there; on a processor it is tried, in some milliseconds."""
+    torch = extra("torch", EXTRA, WHAT)
+    if device != "cpu":
+        return device == "cuda" and bool(torch.cuda.is_bf16_supported())
+
+    def seconds(kind: object) -> float:
+        matrix = torch.ones((_SIZE, _SIZE), dtype=kind)
+        times = []
+        for _ in range(_TRIES):
+            began = perf_counter()
+            torch.mm(matrix, matrix)
+            times.append(perf_counter() - began)
+        return min(times)
+
+    return seconds(torch.float32) > _FASTER * seconds(torch.bfloat16)

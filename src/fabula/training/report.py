@@ -1,0 +1,273 @@
+"""What stands beside a trained adapter: losses under base and tuned model, the curve, and the model card."""
+
+from __future__ import annotations
+
+import html
+import json
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+from fabula.base.characters import readable
+from fabula.measure.report.pictures import curve_svg
+from fabula.stats.estimate import Estimate, figures
+from fabula.stats.intervals import mean_of
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from fabula.stats.estimate import Scored
+    from fabula.training.examples import DataCard
+    from fabula.training.running import Point
+
+_MARKS: Final = re.compile(r"([\\`*_{}\[\]<>()#+!|~])")
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """A development example under base and tuned model: mean loss of a token of its completion, in nats."""
+
+    id: str
+    agent: str
+    group: str
+    tokens: int
+    base: float
+    tuned: float
+
+
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """The same prompt, answered by base and tuned model with the same seed."""
+
+    agent: str
+    prompt: str
+    base: str
+    tuned: str
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """How far an agent's development loss fell: below 0 is better.
+
+    Attributes:
+        agent: whose.
+        base: mean loss of the base.
+        tuned: of the tuned model.
+        fell: tuned less base, with its interval over stories.
+    """
+
+    agent: str
+    base: float
+    tuned: float
+    fell: Scored
+
+    @property
+    def verdict(self) -> str:
+        """One of "better", "worse", and "not better" where the interval holds 0 or there is none."""
+        if isinstance(self.fell, Estimate) and self.fell.low is not None and self.fell.high is not None:
+            return "better" if self.fell.high < 0 else "worse" if self.fell.low > 0 else "not better"
+        return "not better"
+
+
+def differences(rows: Sequence[Measured]) -> tuple[Difference, ...]:
+    """One for each agent, in the order in which they stand; several examples of one story count as one unit."""
+    found = []
+    for agent in dict.fromkeys(row.agent for row in rows):
+        own = [row for row in rows if row.agent == agent]
+        fell = mean_of(
+            [row.tuned - row.base for row in own], [row.group for row in own], method="mean difference of losses"
+        )
+        count = len(own)
+        found.append(Difference(agent, sum(r.base for r in own) / count, sum(r.tuned for r in own) / count, fell))
+    return tuple(found)
+
+
+def evaluation_lines(rows: Sequence[Measured]) -> str:
+    """`evaluation.jsonl`."""
+    keys = ("id", "agent", "group", "tokens", "base", "tuned")
+    return "".join(json.dumps({key: getattr(row, key) for key in keys}, ensure_ascii=False) + "\n" for row in rows)
+
+
+def losses_svg(points: Sequence[Point], base: float | None, best: int, title: str) -> str:
+    """The curve of a training; the base's development loss stands at step 0."""
+    train = [(float(p.step), p.train) for p in points if p.train is not None and _plottable(p.train)]
+    measured = [
+        (float(p.step), p.development) for p in points if p.development is not None and _plottable(p.development)
+    ]
+    if base is not None and _plottable(base):
+        measured.insert(0, (0.0, base))
+    lowest = next((point for point in measured if point[0] == best), None) if best else None
+    return curve_svg(
+        ("loss of the step", train), ("development loss", measured), title=title, across="step", best=lowest
+    )
+
+
+def _plottable(value: float) -> bool:
+    return value == value and abs(value) < 1e6  # noqa: PLR0124, PLR2004 - a number that is itself, and no overflow
+
+
+# the card -------------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class CardFacts:
+    """What a model card says.
+
+    Attributes:
+        agents: that the adapter is for.
+        base: name and digest of the base.
+        base_digest: of its weights.
+        licence: of the base.
+        data: what the data is.
+        data_digest: of the examples.
+        counts: of examples and tokens, and what was cut.
+        preset: of the settings.
+        settings: all of them, by name.
+        machine: what it was computed on.
+        minutes: how long it took.
+        ended: a sentence: how training ended, and which checkpoint this is.
+        differences: of the development losses.
+        samples: answers.
+        engine: whether `adapter.gguf` is there.
+    """
+
+    agents: Sequence[str]
+    base: str
+    base_digest: str
+    licence: str
+    data: DataCard
+    data_digest: str
+    counts: Mapping[str, Any]
+    preset: str
+    settings: Mapping[str, Any]
+    machine: Mapping[str, Any]
+    minutes: float
+    ended: str
+    differences: Sequence[Difference]
+    samples: Sequence[Sample]
+    engine: bool
+
+
+def escaped(said: object) -> str:
+    """Text of somebody else as Markdown shows it letter by letter, on one line."""
+    line = " ".join(readable(str(said)).split())
+    return _MARKS.sub(r"\\\1", html.escape(line, quote=False)).replace("://", ":&#47;&#47;")
+
+
+def quoted(said: str) -> str:
+    """Text of somebody else as a quotation that keeps its paragraphs."""
+    paragraphs = [escaped(part) for part in readable(said).split("\n") if part.strip()]
+    return "\n>\n".join(f"> {part}" for part in paragraphs) or "> (nothing)"
+
+
+def model_card(facts: CardFacts) -> str:
+    """`README.md` of an adapter."""
+    agents = ", ".join(escaped(agent) for agent in facts.agents)
+    parts = [
+        f"# An adapter for {agents}",
+        f"Trained with fabula on examples of what {agents} should say (supervised fine-tuning, LoRA). {facts.ended}",
+        _losses(facts.differences),
+        "![losses](losses.svg)",
+        _use(facts),
+        _data(facts),
+        _base(facts),
+        f"## Settings\n\nPreset `{escaped(facts.preset)}`.\n\n" + _table(("setting", "value"), _pairs(facts.settings)),
+        f"## Made on\n\nIn {facts.minutes:.1f} minutes.\n\n" + _table(("", ""), _pairs(facts.machine)),
+        _samples(facts.samples),
+        _LIMITS,
+    ]
+    return "\n\n".join(part for part in parts if part) + "\n"
+
+
+_LIMITS: Final = """## Limits
+
+- The losses say how well the adapter foresees texts like those it was trained on. They do not say that its stories are
+  better: let a judge or people compare them (`fabula judge`, `fabula rate`).
+- It may repeat passages of the stories that it was trained on.
+- It is for this base alone. On another one its output has no meaning."""
+
+
+def _losses(rows: Sequence[Difference]) -> str:
+    cells = [
+        (
+            escaped(row.agent),
+            figures(row.base),
+            figures(row.tuned),
+            escaped(row.fell)
+            if isinstance(row.fell, Estimate)
+            else f"{figures(row.tuned - row.base)} ({escaped(row.fell)})",
+            row.verdict,
+        )
+        for row in rows
+    ]
+    method = next((row.fell.method for row in rows if isinstance(row.fell, Estimate)), "")
+    return "\n\n".join(
+        (
+            "## Development loss",
+            "Mean over examples of the mean loss of a completion's token, in nats, on stories that it has not seen.",
+            _table(("agent", "base", "tuned", "difference", ""), cells),
+            f"95 % intervals: {escaped(method)}." if method else "There are too few stories for intervals.",
+        )
+    )
+
+
+def _use(facts: CardFacts) -> str:
+    agent = readable(facts.agents[0])
+    lines = [
+        "## Use\n",
+        f"    fabula write BRIEF --model {readable(facts.base)} --adapter {agent}=THIS_FOLDER\n"
+        if facts.engine
+        else "There is no `adapter.gguf` (the base was no GGUF file), so it is for servers alone.\n",
+        "On a vLLM server:\n",
+        f"    vllm serve BASE --enable-lora --lora-modules {agent}=THIS_FOLDER",
+        f"    fabula write BRIEF --base-url http://localhost:8000/v1 --model {agent}=openai-chat:{agent}",
+    ]
+    return "\n".join(lines)
+
+
+def _data(facts: CardFacts) -> str:
+    rows = [
+        (escaped(one.title or one.name), escaped(one.licence or "not stated"), str(one.stories))
+        for one in facts.data.sources
+    ]
+    sources = _table(("set", "licence", "stories"), rows) if rows else "The data names no sets."
+    counts = _table(("", ""), _pairs(facts.counts))
+    made = _table(("made with", ""), _pairs(facts.data.made)) if facts.data.made else ""
+    return "\n\n".join(
+        part for part in (f"## Data\n\nDigest `{escaped(facts.data_digest)}`.", sources, counts, made) if part
+    )
+
+
+def _base(facts: CardFacts) -> str:
+    return (
+        f"## Base\n\n{escaped(facts.base)} (digest `{escaped(facts.base_digest)}`). Licence: {escaped(facts.licence)}. "
+        "The adapter can be used only as far as that allows."
+    )
+
+
+def _samples(samples: Sequence[Sample]) -> str:
+    if not samples:
+        return ""
+    parts = ["## Samples\n\nDevelopment prompts, answered by both with the same seed; drawn, not chosen."]
+    for number, one in enumerate(samples, 1):
+        end = one.prompt[-600:]
+        parts += [
+            f"### {number}. {escaped(one.agent)}",
+            f"The prompt's end:\n\n{quoted(end)}",
+            f"Base:\n\n{quoted(one.base)}",
+            f"Tuned:\n\n{quoted(one.tuned)}",
+        ]
+    return "\n\n".join(parts)
+
+
+def _pairs(fields: Mapping[str, Any]) -> list[tuple[str, str]]:
+    return [(escaped(name), escaped(_said(value))) for name, value in fields.items()]
+
+
+def _said(value: object) -> str:
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
+
+
+def _table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    lines = [head, ["---"] * len(head), *rows]
+    return "\n".join("| " + " | ".join(line) + " |" for line in lines)
