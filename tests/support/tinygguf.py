@@ -13,9 +13,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from fabula.models.adapters import AdapterRecord, Room, digest_of, write_adapter
+from fabula.models.adapters import write_room as write_record
 from fabula.models.gguf import write_gguf
+from fabula.models.lora import peft_to_gguf
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from pathlib import Path
 
     from numpy.typing import NDArray
@@ -156,6 +160,19 @@ def _paired(matrix: Array, heads: int | None) -> Array:
     size = len(matrix) // heads
     order = [h * size + (j // 2) + (j % 2) * (size // 2) for h in range(heads) for j in range(size)]
     return matrix[order]
+
+
+def write_room(folder: Path, base: Path, seeds: Mapping[str, int]) -> Path:
+    """A room of random adapters for a base, one for each role, as training leaves them; returns its folder."""
+    digest = digest_of(base)
+    for role, seed in seeds.items():
+        tuned = write_peft(folder / role, adapter(seed))
+        peft_to_gguf(tuned, tuned / "adapter.gguf", base=base)
+        record = AdapterRecord(kind="sft", agents=(role,), base=f"embedded:{base}", base_digest=digest)
+        write_adapter(tuned, record)
+    room = Room(base=f"embedded:{base}", base_digest=digest, adapters={role: role for role in seeds})
+    write_record(folder, room)
+    return folder
 
 
 def write_peft(folder: Path, lora: dict[str, Array], **config: object) -> Path:

@@ -46,7 +46,7 @@ if TYPE_CHECKING:
     from fabula.engine.methods import Method
     from fabula.engine.roles import Answer, Cast
     from fabula.engine.run import Mode
-    from fabula.models.base import Usage
+    from fabula.models.base import Model, Usage
     from fabula.project.folder import Change
 
 T = TypeVar("T")
@@ -179,14 +179,14 @@ class Prepared:
         if context.mode == "frozen":
             return None
         roles = (*self.method.roles, *context.cast.roles)
-        performers = (context.cast.assignment(role).performer for role in dict.fromkeys(roles))
+        parts = [context.cast.assignment(role) for role in dict.fromkeys(roles)]
         inputs = digest_of(
             (
                 self.method.name,
                 self.settings.model_dump_json(),
                 context.prompts.digest,
                 brief.write(),
-                *(f"{p.identity} {json.dumps(asdict(p.capabilities), default=sorted)}" for p in performers),
+                *(f"{p.performer.identity} {_abilities(p.performer)}{p.adapter or ''}" for p in parts),
             )
         )
         journal = context.journal
@@ -203,6 +203,11 @@ class Prepared:
             return await system.write(brief, Run(context), config)
         except BaseExceptionGroup as group:  # calls side by side failed; the first of ours says enough
             raise first_error(group) from group
+
+
+def _abilities(performer: Model) -> str:
+    """What a performer can do, as text. Which adapters its engine has loaded changes nothing for a role."""
+    return json.dumps(asdict(performer.capabilities) | {"adapters": ()}, default=sorted)
 
 
 def project_budget(settings: Settings, journal: Journal, whole: Budget | None = None) -> Budget | None:

@@ -1,4 +1,4 @@
-"""From options to settings: reads `--model`, `--set`, `--sampling`, `--play`; checks them before anything is made."""
+"""From options (`--model`, `--adapter`, `--play`, `--set`, ...) to settings, checked before anything is made."""
 
 from __future__ import annotations
 
@@ -12,9 +12,10 @@ from fabula.app.writing import settings_as_last_time
 from fabula.base.errors import ConfigError, UnknownNameError, UsageError
 from fabula.engine.methods import FORMER_NAMES, settings_of
 from fabula.engine.roles import role_key
+from fabula.models.adapters import ROOM
 from fabula.models.base import SAMPLING_FIELDS
-from fabula.project.casting import SERVERS, Environment, full_name, open_cast
-from fabula.project.settings import RoleTable, Settings, difference
+from fabula.project.casting import SERVERS, WHOLE_ROOM, Environment, adapters_of, full_name, open_cast
+from fabula.project.settings import RoleTable, Settings, difference, whole_adapter
 from fabula.systems import find
 
 if TYPE_CHECKING:
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
 
 # A model's name starts with a kind and a colon, or is a known name; so `NAME=` without a colon before it is a role.
 _ROLE: Final = re.compile(r"([A-Za-z][A-Za-z0-9_-]*)=(.*)", re.DOTALL)
+_SHOWN: Final = 4  # roles with an adapter that a line names
 _FILES: Final = ("scripted", "replay", "embedded", "seq2seq")
 
 
@@ -106,6 +108,8 @@ def performers_of(choices: Performers, base: Settings, changes: dict[str, Any] |
     changes |= _sampling(choices.sampling or (), roles)
     if roles:
         changes["roles"] = roles
+    if choices.adapter:
+        changes["adapters"] = dict(_adapter(value) for value in choices.adapter)
     if choices.base_url is not None:
         changes["models"] = _addresses(choices.base_url, casting, base)
     return Settings.of(changes, "the command line").model_dump(exclude_unset=True)
@@ -136,6 +140,15 @@ def settings_for(project: Project, choices: Choices, terminal: Terminal, *, forg
     return settings
 
 
+def performing(settings: Settings) -> str:
+    """Who plays the roles that are not cast otherwise, in words: the model, and the roles that have an adapter."""
+    tuned = sorted(adapters_of(settings))
+    if not tuned:
+        return settings.model
+    shown = ", ".join(tuned[:_SHOWN]) + (f" and {len(tuned) - _SHOWN} more" if len(tuned) > _SHOWN else "")
+    return f"{settings.model} with adapters for {shown}"
+
+
 def as_options(changes: Mapping[str, Any]) -> list[str]:
     """Changes of settings as the options that make them."""
     found: list[str] = []
@@ -146,6 +159,10 @@ def as_options(changes: Mapping[str, Any]) -> list[str]:
             found += [f"--sampling {field}={_shown(one)}" for field, one in value.items()]
         elif name == "roles":
             found += [_of_role(role, field, one) for role, table in value.items() for field, one in table.items()]
+        elif name == "adapters":
+            found += [
+                f"--adapter {one}" if role == WHOLE_ROOM else f"--adapter {role}={one}" for role, one in value.items()
+            ]
         elif name == "models":
             found += [f"--base-url {table['base_url']}" for table in value.values() if table.get("base_url")]
         else:
@@ -179,6 +196,20 @@ def evaluator_config(choices: Performers, settings: Settings, evaluator: Method)
     said = dict(_pair(value, "--set", "FIELD=VALUE") for value in choices.set_ or ())
     said = {name.replace("-", "_"): value for name, value in said.items()}
     return evaluator.config(settings.preset, said)
+
+
+def _adapter(value: str) -> tuple[str, str]:
+    """The role and the adapter that `--adapter` names, files with absolute paths; without a role, a room."""
+    match = _ROLE.fullmatch(value.strip())
+    if match and not Path(value).exists():
+        return _role(match[1]), whole_adapter(match[2].strip(), Path())
+    room = Path(value.strip()).expanduser()
+    if not (room / ROOM).is_file() and room.name != ROOM:
+        raise UsageError(
+            f"--adapter {value!r} names neither a role nor a room: there is no {ROOM} in it. For the adapter of one "
+            f"role, say --adapter ROLE={value}."
+        )
+    return WHOLE_ROOM, str(room.resolve())
 
 
 def _checked_names(choices: Performers) -> dict[str, Any]:

@@ -62,6 +62,14 @@ class Performers:
             metavar="[ROLE=]SPEC", help="Model of all roles, or of one. Repeatable.", rich_help_panel=SETTINGS
         ),
     ] = None
+    adapter: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="ROLE=PATH|ROOM",
+            help="A tuned adapter of a role, or a room of them for all roles. Repeatable.",
+            rich_help_panel=SETTINGS,
+        ),
+    ] = None
     base_url: Annotated[
         str | None,
         typer.Option(metavar="URL", help="Address of the server of the model given.", rich_help_panel=SETTINGS),

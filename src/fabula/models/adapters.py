@@ -18,6 +18,7 @@ from __future__ import annotations
 
 import json
 import tomllib
+from dataclasses import dataclass, replace
 from hashlib import sha256
 from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, TypeVar
 
@@ -26,10 +27,13 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from fabula.base.errors import UsageError
 from fabula.base.files import inside, make_folder, read_bytes, write_atomically
 from fabula.base.tomltext import parse
-from fabula.models.known import DIGITS, fingerprint, recognise
+from fabula.models.gguf import read_metadata, read_shapes
+from fabula.models.known import DIGITS, digest, fingerprint
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+    from fabula.models.base import Capabilities, Model, OnText, Reply, Request
 
 VERSION: Final = 1
 RECORD: Final = "adapter.json"
@@ -39,6 +43,7 @@ CONFIG: Final = "adapter_config.json"
 WEIGHTS: Final = "adapter_model.safetensors"
 _LARGEST: Final = 1_000_000  # bytes of a record
 _MOST_AGENTS: Final = 200
+_MATRIX: Final = 2
 _Name = Annotated[str, Field(max_length=300, pattern=r"^[^\x00-\x1f\x7f-\x9f]*$")]
 _Digest = Annotated[str, Field(max_length=64, pattern=r"^[0-9a-f]*$")]
 R = TypeVar("R", bound="_Record")
@@ -156,13 +161,142 @@ def digest_of(weights: Path) -> str:
             files = sorted(file for file in weights.glob("*.safetensors") if file.is_file())
             parts = [fingerprint(file) for file in files]
         else:
-            known = recognise(weights)
-            return known.sha256[:DIGITS] if known else fingerprint(weights)
+            return digest(weights)
     except OSError as error:
         raise UsageError(f"Cannot read the model {weights}: {error.strerror}. Give a GGUF file or a folder.") from error
     if not parts:
         raise UsageError(f"{weights} holds no weights (*.safetensors). Give a model's folder or GGUF file.")
     return parts[0] if len(parts) == 1 else sha256("".join(parts).encode()).hexdigest()[:DIGITS]
+
+
+@dataclass(frozen=True)
+class Adapted:
+    """An embedded model with one of its adapters: for who asks, a model of its own, whose identity is that of both.
+
+    Attributes:
+        model: has the adapter loaded, under its digest.
+        digest: of the adapter.
+    """
+
+    model: Model
+    digest: str
+
+    @property
+    def name(self) -> str:
+        """What a user types to get the model."""
+        return self.model.name
+
+    @property
+    def identity(self) -> str:
+        """The model's, and the adapter's digest."""
+        return f"{self.model.identity}+{self.digest}"
+
+    @property
+    def capabilities(self) -> Capabilities:
+        """The model's."""
+        return self.model.capabilities
+
+    async def ask(self, request: Request, on_text: OnText | None = None) -> Reply:
+        """As the model answers with its adapter.
+
+        Raises:
+            ModelError: as the model.
+        """
+        return await self.model.ask(replace(request, adapter=self.digest), on_text)
+
+    async def close(self) -> None:
+        """Close the model, which others may share; a later call opens it again."""
+        await self.model.close()
+
+
+# for the embedded engine ----------------------------------------------------------------------------------------------
+
+
+def engine_adapter(where: Path, base: Path, name: str, cache: Path) -> Path:
+    """The GGUF file of an adapter, known to belong to the model in the GGUF file `base`.
+
+    An adapter that PEFT saved, and nobody has made a GGUF file of, is converted into `cache`.
+
+    Args:
+        where: the adapter's folder, or a GGUF file.
+        base: the model; where it is not here yet, only digests can be compared.
+        name: the model's, for errors.
+        cache: the folder for what is converted.
+
+    Raises:
+        UsageError: there is no adapter; it is damaged; or it belongs to another model.
+    """
+    folder = where if where.is_dir() else where.parent
+    record = read_adapter(folder) if where.is_dir() or where.name == GGUF else None
+    if record is not None:
+        _check_base(where, record, base, name)
+    file = where / GGUF if where.is_dir() else where
+    if not file.is_file() and where.is_dir() and (where / WEIGHTS).is_file():
+        file = _converted(where, base, cache)
+    if not file.is_file():
+        raise UsageError(
+            f"There is no adapter at {where}. Give the folder that training made (with {GGUF} or {WEIGHTS}), or a "
+            ".gguf file."
+        )
+    _check_file(file, None if record is not None or not base.is_file() else base)
+    return file
+
+
+def _check_base(where: Path, record: AdapterRecord, base: Path, name: str) -> None:
+    try:
+        here = digest(base)
+    except OSError:  # whoever opens the model says that it is not there
+        return
+    if here != record.base_digest:
+        raise UsageError(
+            f"{where} was trained for {record.base} ({record.base_digest}), and the model is {name} ({here}). Choose "
+            "that model with --model, or an adapter that was trained for this one."
+        )
+
+
+def _check_file(file: Path, base: Path | None) -> None:
+    """Check that a GGUF file holds a whole LoRA adapter, and one that fits the model in the file `base`."""
+    metadata, shapes = read_metadata(file), read_shapes(file)
+    if metadata.get("adapter.type") != "lora":
+        raise UsageError(f"{file} is no LoRA adapter. Give an adapter's folder, or the GGUF file that was made of one.")
+    if base is None:
+        return
+    mine, other = (str(m.get("general.architecture")) for m in (metadata, read_metadata(base, before="tokenizer.")))
+    if mine != other:
+        raise UsageError(f"{file} is an adapter for {mine} models, and {base} is a {other} model. Choose another one.")
+    whole = read_shapes(base)
+    for name, shape in shapes.items():
+        tensor, _, side = name.rpartition(".lora_")
+        rank, outer = (0, 1) if side == "a" else (1, 0)
+        if len(shape) != _MATRIX or len(whole.get(tensor, ())) != _MATRIX or shape[outer] != whole[tensor][outer]:
+            raise UsageError(
+                f"{file} was trained on another model than {base}: {name} is {_times(shape)}, and {tensor} is "
+                f"{_times(whole.get(tensor, ()))}. Choose another adapter."
+            )
+        partner = shapes.get(f"{tensor}.lora_{'b' if side == 'a' else 'a'}", ())
+        if len(partner) != _MATRIX or partner[1 - rank] != shape[rank]:
+            raise UsageError(f"{file} has no matching lora_a and lora_b for {tensor}. Make the file anew.")
+
+
+def _times(shape: tuple[int, ...]) -> str:
+    return " x ".join(map(str, shape)) or "not there"
+
+
+def _converted(folder: Path, base: Path, cache: Path) -> Path:
+    """The GGUF file of an adapter that PEFT saved; made where it is not in the cache."""
+    from fabula.models.lora import peft_to_gguf  # noqa: PLC0415 - numpy is loaded on demand
+
+    if not base.is_file():
+        raise UsageError(f"The adapter in {folder} has no {GGUF}, and to make it {base} is needed, which is not here.")
+    try:
+        parts = [fingerprint(folder / name) for name in (WEIGHTS, CONFIG)]
+    except OSError as error:
+        raise UsageError(f"The adapter in {folder} cannot be read: {error.filename}: {error.strerror}.") from error
+    target = cache / "adapters" / f"{sha256(''.join((*parts, digest(base))).encode()).hexdigest()[:DIGITS]}.gguf"
+    if not target.is_file():
+        make_folder(target.parent)
+        peft_to_gguf(folder, target, base=base)
+    return target
 
 
 def _checked(kind: type[R], data: object, path: Path, way_out: str) -> R:

@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING
 
 from fabula.base.errors import ModelError, ModelUnavailableError
 from fabula.models.base import Capabilities, Reply, Request, Sampling
-from fabula.models.known import DIGITS, KNOWN, find_weights, fingerprint, is_small_file, recognise
+from fabula.models.known import digest, find_weights, is_small_file
 from fabula.models.llamacpp import Engine, EngineSettings, ReplyReader, body_of, raised, sent_values
 from fabula.models.threads import Session
 from fabula.models.tuning import Tuner
@@ -48,7 +48,8 @@ class EmbeddedModel:
         context: tokens a call may take in all, prompt and reply.
         threads: of the engine; `None` takes as many as are fastest on this machine.
         cache: the folder where it is kept which are; `None` has them measured by each engine.
-        adapters: LoRA adapters (GGUF files) by name; a request chooses one, or none. `lora.peft_to_gguf` makes them.
+        adapters: LoRA adapters (GGUF files) by name; a request chooses one, or none. `lora.peft_to_gguf` makes them,
+            and `adapters.Adapted` is the model with one of them.
         sampling: values for what a request leaves open.
         clock: gives seconds; for the usage of a call.
     """
@@ -67,22 +68,22 @@ class EmbeddedModel:
 
     @cached_property
     def identity(self) -> str:
-        """The name with the first digits of the weights' sha256, and of each adapter's.
+        """The name with the first digits of the weights' sha256; see `known.digest`.
 
-        For known models it is the sha256 of the whole file, for others that of size, first and last MiB. A known
-        model that is not here yet has its identity all the same, so that a journal replays without the weights.
+        A known model that is not here yet has its identity all the same, so that a journal replays without the
+        weights. Adapters are no part of it: `adapters.Adapted` is a model of its own.
 
         Raises:
-            ModelUnavailableError: a file is missing.
+            ModelUnavailableError: the file is missing.
         """
-        parts = [self._weights(), *(f"{name}={_fingerprint(path)}" for name, path in sorted(self.adapters.items()))]
-        return f"{self.name}@{'+'.join(parts)}"
-
-    def _weights(self) -> str:
-        known = recognise(self.path)
-        if known is None and not self.path.exists():
-            known = next((model for model in KNOWN.values() if model.file == self.path.name), None)
-        return known.sha256[:DIGITS] if known else _fingerprint(self.path)
+        try:
+            return f"{self.name}@{digest(self.path)}"
+        except OSError as error:
+            raise ModelUnavailableError(
+                f"No model file at {self.path} ({error.strerror}). Give the path of a GGUF file, or fetch a known "
+                "model (`fabula models pull smollm2`).",
+                model=self.path.name,
+            ) from error
 
     @property
     def capabilities(self) -> Capabilities:
@@ -172,19 +173,3 @@ def _forwarder(on_text: OnText | None, loop: asyncio.AbstractEventLoop, stop: th
             stop.set()
 
     return forward
-
-
-def _fingerprint(path: Path) -> str:
-    """What distinguishes weights of one name.
-
-    Raises:
-        ModelUnavailableError: the file cannot be read.
-    """
-    try:
-        return fingerprint(path)
-    except OSError as error:
-        raise ModelUnavailableError(
-            f"No model file at {path} ({error.strerror}). Give the path of a GGUF file, or fetch a known model "
-            "(`fabula models pull smollm2`).",
-            model=path.name,
-        ) from error

@@ -7,13 +7,15 @@ tensors, each aligned to 32 bytes. Files are hostile input: every length is chec
 from __future__ import annotations
 
 import struct
+from contextlib import contextmanager
 from itertools import takewhile
+from math import prod
 from typing import TYPE_CHECKING, BinaryIO, TypeAlias
 
 from fabula.base.errors import UsageError
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
     from pathlib import Path
 
     import numpy as np
@@ -27,7 +29,9 @@ _ALIGNMENT = 32
 _SCALARS = {0: "B", 1: "b", 2: "H", 3: "h", 4: "I", 5: "i", 6: "f", 7: "?", 10: "Q", 11: "q", 12: "d"}
 _INT, _UINT, _FLOAT, _BOOL, _STRING, _ARRAY = 5, 4, 6, 7, 8, 9
 _FLOAT32_TENSOR = 0
+_ITEM_BYTES = {_FLOAT32_TENSOR: 4, 1: 2, 30: 2}  # of float16 and bfloat16 too; quantised ones are told by their start
 _MOST_PAIRS, _MOST_ITEMS, _LONGEST_STRING = 10_000, 4_000_000, 1 << 24
+_MOST_TENSORS, _MOST_DIMENSIONS, _LONGEST_SIDE = 100_000, 4, 1 << 32
 
 
 def read_metadata(path: Path, before: str = "") -> dict[str, str | float]:
@@ -38,17 +42,49 @@ def read_metadata(path: Path, before: str = "") -> dict[str, str | float]:
     Raises:
         UsageError: the file is no GGUF, or cut, or gives impossible lengths.
     """
+    with _opened(path) as (file, _):
+        wanted = takewhile(lambda pair: not (before and pair[0].startswith(before)), _pairs(file))
+        return {key: value for key, value in wanted if value is not None}
+
+
+def read_shapes(path: Path) -> dict[str, tuple[int, ...]]:
+    """The shapes of a GGUF file's tensors, as numpy has them (rows first); all of them lie within the file.
+
+    Raises:
+        UsageError: the file is no GGUF, or cut, or gives impossible lengths.
+    """
+    with _opened(path) as (file, tensors):
+        alignment = int(dict(_pairs(file)).get("general.alignment") or _ALIGNMENT)
+        found: dict[str, tuple[int, ...]] = {}
+        end = 0
+        for _ in range(tensors):
+            name, dimensions = _string(file), _bounded(_number(file, "I"), _MOST_DIMENSIONS)
+            shape = [_bounded(_number(file, "Q"), _LONGEST_SIDE) for _ in range(dimensions)]
+            size = prod(shape) * _ITEM_BYTES.get(int(_number(file, "I")), 0)
+            end = max(end, int(_number(file, "Q")) + size)
+            found[name] = tuple(reversed(shape))
+        begin = -(-file.tell() // alignment) * alignment if alignment > 0 else file.tell()
+        if begin + end > path.stat().st_size:
+            raise EOFError("the file is cut short")
+        return found
+
+
+@contextmanager
+def _opened(path: Path) -> Iterator[tuple[BinaryIO, int]]:
+    """A GGUF file that stands before its metadata, and how many tensors it says to have."""
     try:
         with path.open("rb") as file:
             if file.read(4) != MAGIC or _number(file, "I") not in _VERSIONS:
                 raise UsageError(f"{path} is not a GGUF file of version 2 or 3.")
-            _number(file, "Q")  # the number of tensors
-            pairs = _bounded(_number(file, "Q"), _MOST_PAIRS)
-            read = ((_string(file), _value(file, int(_number(file, "I")))) for _ in range(pairs))
-            wanted = takewhile(lambda pair: not (before and pair[0].startswith(before)), read)
-            return {key: value for key, value in wanted if value is not None}
+            yield file, _bounded(_number(file, "Q"), _MOST_TENSORS)
     except (OSError, EOFError, UnicodeDecodeError, ValueError) as error:
         raise UsageError(f"{path} cannot be read as a GGUF file: {error}.") from error
+
+
+def _pairs(file: BinaryIO) -> Iterator[tuple[str, str | float | None]]:
+    """The metadata, key by key."""
+    for _ in range(_bounded(_number(file, "Q"), _MOST_PAIRS)):
+        yield _string(file), _value(file, int(_number(file, "I")))
 
 
 def _value(file: BinaryIO, kind: int) -> str | float | None:

@@ -184,6 +184,21 @@ def recognise(path: Path) -> KnownModel | None:
     return None
 
 
+def digest(path: Path) -> str:
+    """What distinguishes the weights in a GGUF file: first digits of a SHA-256.
+
+    For known models it is that of the whole file, for others `fingerprint`. A known model that is not here yet has its
+    digest all the same.
+
+    Raises:
+        OSError: the file cannot be read.
+    """
+    known = recognise(path)
+    if known is None and not path.exists():
+        known = next((model for model in KNOWN.values() if model.file == path.name), None)
+    return known.sha256[:DIGITS] if known else fingerprint(path)
+
+
 def is_small_file(path: Path) -> bool:
     """Whether a GGUF file holds a small model, as its name says, or its size where the name says nothing."""
     if recognise(path) or is_small(path.stem):

@@ -7,13 +7,15 @@ from dataclasses import dataclass, field
 from difflib import get_close_matches
 from hashlib import sha256
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
 from fabula.base.errors import ConfigError, UnknownNameError
 from fabula.engine.replay import ReplayModel
 from fabula.engine.roles import Assignment, Cast, Person, Program, load_function, role_key
+from fabula.models.adapters import Adapted, engine_adapter, read_room
 from fabula.models.base import Sampling
-from fabula.models.known import KNOWN, cache_home, models_home
+from fabula.models.known import KNOWN, cache_home, find_weights, fingerprint, models_home
 from fabula.models.limits import Limited
 from fabula.models.scripted import ScriptedModel
 from fabula.project.settings import ModelTable
@@ -28,6 +30,8 @@ if TYPE_CHECKING:
 SERVERS: Final = ("openai", "openai-chat", "anthropic", "google")
 _MISTYPED: Final = 0.85  # likeness from which on a name is a role with a letter wrong, and not a character's
 _MOST_THREADS: Final = 512  # that the engine takes
+WHOLE_ROOM: Final = "room"
+"""In `[adapters]`, what stands for all roles that a room has an adapter for."""
 KINDS: Final = ("embedded", *SERVERS, "seq2seq", "scripted", "replay")
 
 
@@ -60,8 +64,12 @@ def full_name(spec: str) -> str:
     return spec
 
 
-def open_model(spec: str, table: ModelTable, env: Environment) -> Model:
+def open_model(
+    spec: str, table: ModelTable, env: Environment, adapters: Mapping[str, Path] = MappingProxyType({})
+) -> Model:
     """The model that `spec` names, with its limits; nothing is started yet, so a missing file or key shows when asked.
+
+    An embedded model is loaded with `adapters`, by their digests.
 
     Raises:
         UnknownNameError: no such kind or known model.
@@ -77,12 +85,12 @@ def open_model(spec: str, table: ModelTable, env: Environment) -> Model:
     if kind == "seq2seq":
         model = _seq2seq(name, rest)
     else:
-        model = _embedded(name, rest, table, env) if kind == "embedded" else _server(kind, rest, table, env)
+        model = _embedded(name, rest, table, env, adapters) if kind == "embedded" else _server(kind, rest, table, env)
     return Limited(model, parallel=table.parallel, timeout=table.timeout, tries=table.tries, on_retry=env.on_retry)
 
 
-def _embedded(name: str, rest: str, table: ModelTable, env: Environment) -> Model:
-    from fabula.models.embedded import EmbeddedModel, find_weights  # noqa: PLC0415 - the engine is loaded on demand
+def _embedded(name: str, rest: str, table: ModelTable, env: Environment, adapters: Mapping[str, Path]) -> Model:
+    from fabula.models.embedded import EmbeddedModel  # noqa: PLC0415 - the engine is loaded on demand
 
     return EmbeddedModel(
         find_weights(rest, models_home(env.environ)),
@@ -91,7 +99,7 @@ def _embedded(name: str, rest: str, table: ModelTable, env: Environment) -> Mode
         context=table.context,
         threads=table.threads or _threads(env.environ),
         cache=cache_home(env.environ),
-        adapters={adapter: Path(path) for adapter, path in table.adapters.items()},
+        adapters=adapters,
     )
 
 
@@ -153,38 +161,100 @@ def open_cast(settings: Settings, roles: tuple[str, ...], env: Environment, open
         UnknownNameError: a role that the system does not have (with an `open_role`, only one that is spelled much like
             a role), or an unknown model.
         ConfigError: a person is cast where nobody can be asked, or a script or function cannot be read.
+        UsageError: an adapter is not there, is damaged, or belongs to another model.
         TrustError: a settings file casts a program, or names an address, that nobody has allowed it.
     """
     settings.check_trusted()
     opened: dict[str, Model] = {}
-
-    def opening(spec: str) -> Model:
-        name = full_name(spec)
-        if name not in opened:
-            opened[name] = open_model(name, settings.models.get(name, settings.models.get(spec, ModelTable())), env)
-        return opened[name]
-
-    def assigned(role: RoleTable) -> Assignment:
-        sampling = role.sampling.over(settings.sampling.sampling)
-        if ":" in role.play:
-            return Assignment(_program(role.play), sampling)
-        spec = role.model or settings.model
-        performer = opening(spec)
-        if role.play:
-            check_player(role.play)
-            performer = _person(role.play, performer, env)
-        return Assignment(performer, sampling, role.adapter or None, base_sampling(spec))
-
-    named = {role_key(name): table for name, table in settings.roles.items()}
+    wanted = adapters_of(settings)
+    tables = {role_key(name): table for name, table in settings.roles.items()}
+    named = tables | {role: settings.sampling for role in wanted if role not in tables}
     for role in named:
         mistyped = get_close_matches(role, roles, 1, _MISTYPED) if open_role else [role]
         if (
             role not in roles and mistyped
         ):  # nothing is paid yet; whose name no role's is like is looked for in the story
             raise UnknownNameError("role", role, roles)
-    cast = {name: assigned(role) for name, role in named.items()}
-    everyone_cast = cast and set(cast) >= set(roles)
-    return Cast(next(iter(cast.values())) if everyone_cast else assigned(settings.sampling), cast, roles, open_role)
+    adapters = _found_adapters(wanted, named, settings.model, env)
+
+    def opening(spec: str) -> Model:
+        name = full_name(spec)
+        if name not in opened:
+            table = settings.models.get(name, settings.models.get(spec, ModelTable()))
+            opened[name] = open_model(name, table, env, adapters.files.get(name, {}))
+        return opened[name]
+
+    def assigned(role: RoleTable, key: str = "") -> Assignment:
+        sampling = role.sampling.over(settings.sampling.sampling)
+        if ":" in role.play:
+            return Assignment(_program(role.play), sampling)
+        spec = role.model or settings.model
+        performer = opening(spec)
+        if digest := adapters.digests.get(key):
+            performer = Adapted(performer, digest)
+        if role.play:
+            check_player(role.play)
+            performer = _person(role.play, performer, env)
+        return Assignment(performer, sampling, adapters.names.get(key), base_sampling(spec))
+
+    cast = {name: assigned(role, name) for name, role in named.items()}
+    everyone_cast = tables and set(tables) >= set(roles)
+    first = next(iter(tables)) if everyone_cast else ""
+    default = cast[first] if first and first not in wanted else assigned(tables.get(first, settings.sampling))
+    return Cast(default, cast, roles, open_role)
+
+
+def adapters_of(settings: Settings) -> dict[str, str]:
+    """Each role's adapter: its folder or file, or what a server calls it.
+
+    What is said of a role goes before what the room has for it.
+
+    Raises:
+        UsageError: the room cannot be read.
+    """
+    room = settings.adapters.get(WHOLE_ROOM)
+    found = {role_key(role): str(folder) for role, folder in read_room(Path(room))[1].items()} if room else {}
+    found |= {role_key(role): where for role, where in settings.adapters.items() if role != WHOLE_ROOM}
+    return {role: where for role, where in found.items() if where}
+
+
+@dataclass(frozen=True)
+class _Adapters:
+    """The adapters of a cast, checked.
+
+    Attributes:
+        files: what an embedded model is loaded with, by the model's name and their digests.
+        digests: of the adapters of roles that an embedded model plays.
+        names: of the adapters of roles that a server plays, which is asked for that model.
+    """
+
+    files: dict[str, dict[str, Path]] = field(default_factory=dict)
+    digests: dict[str, str] = field(default_factory=dict)
+    names: dict[str, str] = field(default_factory=dict)
+
+
+def _found_adapters(
+    wanted: Mapping[str, str], roles: Mapping[str, RoleTable], model: str, env: Environment
+) -> _Adapters:
+    """The adapters that are `wanted`; `model` plays the roles that name none.
+
+    Raises:
+        UsageError: one is not there, is damaged, or belongs to another model.
+    """
+    found = _Adapters()
+    for role, where in wanted.items():
+        name = full_name(roles[role].model or model)
+        kind, _, rest = name.partition(":")
+        if ":" in roles[role].play:  # a program plays it
+            continue
+        if kind != "embedded":
+            found.names[role] = Path(where).name if Path(where).exists() else where
+            continue
+        base = find_weights(rest, models_home(env.environ))
+        file = engine_adapter(Path(where), base, name, cache_home(env.environ))
+        found.digests[role] = fingerprint(file)
+        found.files.setdefault(name, {})[found.digests[role]] = file
+    return found
 
 
 def check_player(play: str) -> None:

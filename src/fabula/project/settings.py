@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, PrivateAttr, ValidationError, field_validator
+from pydantic import BaseModel, ConfigDict, Field, PrivateAttr, ValidationError, field_validator, model_validator
 
 from fabula.base.errors import ConfigError, UsageError
 from fabula.base.files import read_bytes
@@ -16,7 +16,7 @@ from fabula.base.tomltext import parse
 from fabula.models.base import Sampling
 from fabula.models.prices import Price
 from fabula.models.providers import may_hold_key
-from fabula.project.trust import Act, Trust, acts_in
+from fabula.project.trust import Act, Trust, acts_in, typed_acts
 
 DEFAULT_MODEL = "embedded:smollm2"
 _LARGEST: Final = 2_000_000  # bytes of a file
@@ -36,7 +36,6 @@ class RoleTable(_Table):
 
     model: str = ""
     play: str = ""
-    adapter: str = ""
     temperature: float | None = Field(default=None, ge=0, le=5)
     top_p: float | None = Field(default=None, gt=0, le=1)
     top_k: int | None = Field(default=None, ge=0)
@@ -56,7 +55,7 @@ class RoleTable(_Table):
     @property
     def sampling(self) -> Sampling:
         """The sampling values that are set."""
-        return Sampling(**self.model_dump(exclude={"model", "play", "adapter"}))
+        return Sampling(**self.model_dump(exclude={"model", "play"}))
 
 
 class ModelTable(_Table):
@@ -70,7 +69,6 @@ class ModelTable(_Table):
     slots: int = Field(default=1, gt=0)
     threads: int | None = Field(default=None, gt=0, le=512)
     context: int = Field(default=8192, ge=256)
-    adapters: dict[str, str] = Field(default_factory=dict)
 
     @field_validator("base_url")
     @classmethod
@@ -131,11 +129,18 @@ class Settings(_Table):
     config: dict[str, Any] = Field(default_factory=dict)
     sampling: RoleTable = Field(default_factory=RoleTable)
     roles: dict[str, RoleTable] = Field(default_factory=dict)
+    adapters: dict[str, str] = Field(default_factory=dict)
     models: dict[str, ModelTable] = Field(default_factory=dict)
     prices: dict[str, PriceTable] = Field(default_factory=dict)
     budget: BudgetTable = Field(default_factory=BudgetTable)
     author: AuthorTable = Field(default_factory=AuthorTable)
     _said: _Said = PrivateAttr(default_factory=_Said)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _with_adapters_in_one_place(cls, data: Any) -> Any:  # noqa: ANN401 - whatever a file says
+        """An older fabula named an adapter's file under its model, and that name under the role."""
+        return _with_adapters(data) if isinstance(data, dict) else data
 
     @property
     def known_prices(self) -> dict[str, Price]:
@@ -198,7 +203,7 @@ class Settings(_Table):
 
     def with_(self, changes: dict[str, Any], where: str = "the command line") -> Settings:
         """These settings with `changes` (nested tables are merged) on top, which a person has typed."""
-        typed = self._said.typed | acts_in(changes, Path())
+        typed = self._said.typed | typed_acts(changes, Path())
         return self._from(Settings.of(merged(self.model_dump(), changes), where), _Said(self._said.file, typed))
 
     def said_by(self, file: Path) -> Settings:
@@ -220,9 +225,8 @@ class Settings(_Table):
         said = self.model_dump(exclude_unset=True)
         for role in (said.get("sampling", {}), *said.get("roles", {}).values()):
             role |= {name: whole_paths(role[name], base) for name in ("play", "model") if role.get(name)}
-        for table in said.get("models", {}).values():
-            adapters = table.get("adapters") or {}
-            table |= {"adapters": {name: _whole_path(path, base) for name, path in adapters.items()}}
+        if "adapters" in said:
+            said["adapters"] = {role: whole_adapter(path, base) for role, path in self.adapters.items()}
         said |= {"prompts": _whole_path(self.prompts, base)} if self.prompts else {}
         said |= {name: whole_paths(said[name], base) for name in ("model", "config") if name in said}
         if "models" in said:
@@ -247,6 +251,33 @@ class Settings(_Table):
         cast = self.cast_models
         said = self.model_dump() | {"models": {n: t.model_dump() for n, t in self.models.items() if n in cast}}
         Trust().check(self._said.file, acts_in(said, self._said.file.parent) - self._said.typed)
+
+
+def _with_adapters(data: dict[str, Any]) -> dict[str, Any]:
+    """The tables of settings with every adapter in `[adapters]`, by role."""
+    roles, models = data.get("roles"), data.get("models")
+    if not isinstance(roles, dict):
+        roles = {}
+    if not isinstance(models, dict):
+        models = {}
+    files = {name: t["adapters"] for name, t in models.items() if isinstance(t, dict) and "adapters" in t}
+    named = {role: t["adapter"] for role, t in roles.items() if isinstance(t, dict) and "adapter" in t}
+    if not files and not named:
+        return data
+    found: dict[str, Any] = {}
+    for role, name in named.items():
+        known = files.get(roles[role].get("model") or data.get("model") or DEFAULT_MODEL)
+        found[role] = known.get(name, name) if isinstance(known, dict) and isinstance(name, str) else name
+    given = data.get("adapters")
+    return data | {
+        "roles": {role: _without(table, "adapter") for role, table in roles.items()},
+        "models": {name: _without(table, "adapters") for name, table in models.items()},
+        "adapters": found | given if isinstance(given, dict) else found if given is None else given,
+    }
+
+
+def _without(table: Any, name: str) -> Any:  # noqa: ANN401 - whatever a file says
+    return {key: value for key, value in table.items() if key != name} if isinstance(table, dict) else table
 
 
 _MISSING: Final = object()
@@ -303,6 +334,11 @@ def whole_paths(value: Any, base: Path) -> Any:  # noqa: ANN401 - a setting of a
     if kind in FILE_MODELS and rest and _exists(path := _whole_path(rest, base)):
         return f"{kind}:{path}"
     return value
+
+
+def whole_adapter(path: str, base: Path) -> str:
+    """An adapter with its whole path, where it is a file or folder there; what a server calls one stays as it is."""
+    return whole if path and _exists(whole := _whole_path(path, base)) else path
 
 
 def _exists(path: str) -> bool:

@@ -1,11 +1,11 @@
 """Trust: what a settings file could do beyond writing texts, and which of it a person has allowed.
 
-A `fabula.toml` or an experiment may come from somebody else. Two things in it act outside the project: a program
-(`play = "file.py:function"`), which is run, and an address with a variable (`base_url`, `key_env`), to which prompts
-and the value of the variable are sent. What the person types is trusted; what a file says is trusted once the person
-has said so. That is remembered in the user's own state folder, never in the project: by the file's real path, and by
-what was trusted, a program with a digest of its text. So a program that changes, and another address, are asked for
-again.
+A `fabula.toml` or an experiment may come from somebody else. Three things in it act outside the project: a program
+(`play = "file.py:function"`), which is run; an address with a variable (`base_url`, `key_env`), to which prompts and
+the value of the variable are sent; and an adapter that lies elsewhere, which a user may have tuned on private texts.
+What the person types is trusted; what a file says is trusted once the person has said so. That is remembered in the
+user's own state folder, never in the project: by the file's real path, and by what was trusted, a program with a digest
+of its text. So a program that changes, and another address, are asked for again.
 """
 
 from __future__ import annotations
@@ -38,8 +38,8 @@ class Act:
     """Something that a settings file could do.
 
     Attributes:
-        kind: "program" or "address".
-        what: the program, as `/path/file.py:function`, or the address.
+        kind: "program", "address" or "adapter".
+        what: the program, as `/path/file.py:function`; the address; or the path of the adapter or room.
         detail: a digest of the program's file, or the variable whose value is sent ("" for the usual one).
     """
 
@@ -50,6 +50,8 @@ class Act:
     def __str__(self) -> str:
         if self.kind == "program":
             return f"run the program {self.what}"
+        if self.kind == "adapter":
+            return f"use {self.what}, which lies outside its folder, as an adapter"
         key = f"the value of the variable {self.detail}" if self.detail else "the usual key of such a server"
         return f"send what is asked, and {key}, to {self.what}"
 
@@ -74,7 +76,13 @@ class TrustError(UsageError):
 
 
 def acts_in(settings: Mapping[str, Any], base: Path) -> frozenset[Act]:
-    """What tables of settings could do; paths in them start at `base`."""
+    """What tables of settings in the folder `base`, where their paths start, could do beyond it."""
+    acts = typed_acts(settings, base)
+    return frozenset(a for a in acts if a.kind != "adapter" or not Path(a.what).is_relative_to(base.resolve()))
+
+
+def typed_acts(settings: Mapping[str, Any], base: Path) -> frozenset[Act]:
+    """What tables of settings could do, wherever they come to stand; paths in them start at `base`."""
     return frozenset(_acts(settings, base, ""))
 
 
@@ -83,6 +91,8 @@ def _acts(value: object, base: Path, name: str) -> Iterator[Act]:
     if isinstance(value, dict):
         if value.get("base_url") or value.get("key_env"):
             yield from _address(value, str(value.get("model") or name))
+        if isinstance(adapters := value.get("adapters"), dict):
+            yield from _adapters(adapters, base)
         for key, inner in value.items():
             yield from _acts(inner, base, str(key))
     elif isinstance(value, (list, tuple)):
@@ -96,6 +106,15 @@ def _acts(value: object, base: Path, name: str) -> Iterator[Act]:
                 if path.is_file():
                     with path.open("rb") as program:
                         yield Act("program", f"{path}:{function}", file_digest(program, "sha256").hexdigest())
+
+
+def _adapters(adapters: Mapping[str, Any], base: Path) -> Iterator[Act]:
+    """The adapters and rooms that are there: what a user has tuned on texts of their own is not everybody's."""
+    for where in adapters.values():
+        with suppress(OSError, RuntimeError, ValueError):  # where there is none, opening it says so
+            path = (base / Path(str(where)).expanduser()).resolve()
+            if where and path.exists():
+                yield Act("adapter", str(path))
 
 
 def _address(table: Mapping[str, Any], model: str) -> Iterator[Act]:

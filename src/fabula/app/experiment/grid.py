@@ -13,7 +13,7 @@ from fabula.base.errors import ConfigError, UsageError
 from fabula.evaluators import evaluators
 from fabula.evaluators import find as find_evaluator
 from fabula.project.casting import Environment, full_name, open_cast
-from fabula.project.settings import Settings, merged, whole_paths
+from fabula.project.settings import Settings, merged, whole_adapter, whole_paths
 from fabula.project.trust import Trust, acts_in
 from fabula.story import Brief, slug
 from fabula.systems import find as find_system
@@ -254,14 +254,14 @@ class _Reader:
         settings = Settings.of(dict(data), "settings")
         roles = {name: self._assignment(role.model_dump(exclude_unset=True)) for name, role in settings.roles.items()}
         models = {
-            self._model_name(name): table.model_dump(exclude_unset=True)
-            | ({"adapters": {k: self._path(v) for k, v in table.adapters.items()}} if table.adapters else {})
-            for name, table in settings.models.items()
+            self._model_name(name): table.model_dump(exclude_unset=True) for name, table in settings.models.items()
         }
         whole = settings.model_dump(exclude_unset=True)
         changes: dict[str, Any] = {}
         changes |= {"roles": roles} if roles else {}
         changes |= {"models": models} if models else {}
+        if settings.adapters:
+            changes["adapters"] = {k: whole_adapter(v, self.file.parent) for k, v in settings.adapters.items()}
         changes |= {"prompts": self._path(settings.prompts)} if settings.prompts else {}
         changes |= {"sampling": self._assignment(whole["sampling"])} if "sampling" in whole else {}
         changes |= {"config": whole_paths(settings.config, self.file.parent)} if settings.config else {}

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from fabula.base.errors import BudgetError, UsageError
 from fabula.engine.events import CallRetried
 from fabula.engine.roles import Assignment, Cast, Person
+from fabula.models.adapters import Adapted
 from fabula.models.budget import Budget
 from fabula.project.casting import Environment, open_cast
 
@@ -50,12 +51,15 @@ class SharedModels:
         for key, model in _performers(settings, fresh):
             self._models.setdefault(key, model)  # one that is not kept was never started
 
-        def with_shared_model(assigned: Assignment) -> Assignment:
-            performer = assigned.performer
+        def shared(performer: Model) -> Model:
             if isinstance(performer, Person) and performer.model is not None:
-                shared = self._models[_key(settings, performer.model)]
-                return replace(assigned, performer=Person(performer.who, performer.answer, shared))
-            return replace(assigned, performer=self._models.get(_key(settings, performer), performer))
+                return Person(performer.who, performer.answer, shared(performer.model))
+            if isinstance(performer, Adapted):
+                return replace(performer, model=shared(performer.model))
+            return self._models.get(_key(settings, performer), performer)
+
+        def with_shared_model(assigned: Assignment) -> Assignment:
+            return replace(assigned, performer=shared(assigned.performer))
 
         roles = {name: with_shared_model(assigned) for name, assigned in fresh.roles.items()}
         return replace(fresh, default=with_shared_model(fresh.default), roles=roles)
@@ -82,11 +86,11 @@ class SharedModels:
 
 
 def _performers(settings: Settings, cast: Cast) -> list[tuple[str, Model]]:
-    """The models of a cast, with what they are known by; a person is looked through to the model behind."""
+    """The models of a cast, with what they are known by; a person, or an adapter, is looked through."""
     found = []
     for part in (cast.default, *cast.roles.values()):
         performer: Model | None = part.performer
-        if isinstance(performer, Person):
+        while isinstance(performer, (Person, Adapted)):
             performer = performer.model
         if performer is not None:
             found.append((_key(settings, performer), performer))
@@ -94,9 +98,10 @@ def _performers(settings: Settings, cast: Cast) -> list[tuple[str, Model]]:
 
 
 def _key(settings: Settings, model: Model) -> str:
-    """A model's name and the way it is reached."""
+    """A model's name, the way it is reached, and the adapters that it is loaded with."""
     table = settings.models.get(model.name)
-    return f"{model.name} {table.model_dump_json() if table else ''}"
+    adapters = model.capabilities.adapters
+    return f"{model.name} {table.model_dump_json() if table else ''} {sorted(adapters)}"
 
 
 class WholeBudgetError(BudgetError):

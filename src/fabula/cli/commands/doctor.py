@@ -14,6 +14,7 @@ import typer
 
 from fabula.base.errors import FabulaError
 from fabula.base.version import __version__
+from fabula.cli.asked import performing
 from fabula.cli.opening import terminal_of
 from fabula.cli.options import Common, Where, bundled
 from fabula.cli.terminal import table
@@ -122,7 +123,7 @@ def _project(folder: Path, *, asked: bool) -> Iterator[Check]:
         return
     try:
         project = Project.open(folder)
-        shown = f"{project.settings.system}, {project.settings.model}"
+        shown = f"{project.settings.system}, {performing(project.settings)}"
         with project.journal as journal:
             yield Check("project", "good", f"{shown}; {journal.count():,} calls in the journal")
     except FabulaError as error:

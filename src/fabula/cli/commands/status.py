@@ -8,7 +8,7 @@ from fabula.app.standing import shortfalls, texts, waiting, words_asked
 from fabula.app.writing import paid_in, settings_as_last_time
 from fabula.base.errors import FabulaError
 from fabula.base.files import read_text
-from fabula.cli.asked import as_options, check
+from fabula.cli.asked import as_options, check, performing
 from fabula.cli.bill import bill_table, budget_data, dollars, project_line, total, usage_data
 from fabula.cli.opening import project_of, terminal_of
 from fabula.cli.options import Common, Limits, Where, bundled
@@ -43,7 +43,8 @@ def status(common: Common, where: Where = "") -> None:
         missed = [] if problem else shortfalls(journal, brief, settings, words)
     asked = None if problem else words_asked(brief, settings)
     kept = as_options(difference(settings.as_tables, project.settings.as_tables))
-    terminal.say(f"{brief.title or near(project.folder)}: {settings.system} ({settings.preset}), {settings.model}")
+    who = settings.model if problem else performing(settings)
+    terminal.say(f"{brief.title or near(project.folder)}: {settings.system} ({settings.preset}), {who}")
     if kept:
         terminal.say(f"Beyond fabula.toml, as last time: {' '.join(kept)}.")
     terminal.say(_story_line(words, asked, runs, waits))

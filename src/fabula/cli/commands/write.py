@@ -12,7 +12,7 @@ import typer
 from fabula.app.standing import not_obeyed
 from fabula.base.errors import UnknownNameError, UsageError
 from fabula.base.files import read_text
-from fabula.cli.asked import changes_of, check, settings_for
+from fabula.cli.asked import changes_of, check, performing, settings_for
 from fabula.cli.bill import amount
 from fabula.cli.opening import project_of, terminal_of
 from fabula.cli.options import Choices, Common, Limits, Memory, bundled
@@ -170,4 +170,4 @@ def _opening(project: Project, settings: Settings, expected: DryRun) -> str:
     kept = f", {counted(expected.replayed, 'call')} in the journal" if expected.replayed else ""
     aided = ", with help for small models" if any(call.aids for call in expected.planned) else ""
     where = near(project.folder)
-    return f"{settings.system} ({settings.preset}), {settings.model}{aided}, in {where}: {amount(expected)}{kept}"
+    return f"{settings.system} ({settings.preset}), {performing(settings)}{aided}, in {where}: {amount(expected)}{kept}"

@@ -1,0 +1,119 @@
+"""Tuned roles on the command line: `--adapter`, `[adapters]`, a room; what is asked anew, and what is refused."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+import tinygguf
+from fabula.project.settings import Settings
+from fabula.project.trust import acts_in
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from commandline import Cli
+
+
+@pytest.fixture
+def base(here: Path) -> Path:
+    return tinygguf.write_model(here / "base.gguf", tinygguf.weights())
+
+
+@pytest.fixture
+def room(here: Path, base: Path) -> Path:
+    """A room for two of the roles of Agents' Room."""
+    return tinygguf.write_room(here / "room", base, {"climax": 5, "resolution": 6})
+
+
+def test_an_adapter_has_its_role_asked_anew_and_nothing_before_it(cli: Cli, project: Path, room: Path) -> None:
+    ran = cli("update", "lamp", "--adapter", "climax=room/climax", "--dry-run")
+    assert (
+        f"From now on, other than in fabula.toml: --adapter climax={room}/climax. --save writes it there.\n" in ran.err
+    )
+    data = cli("write", "lamp", "--adapter", "climax=room/climax", "--json").json
+    assert (data["asked"], data["replayed"]) == (1, 8)  # the reply is the same, so nothing that follows changes
+    assert f"As last time: --adapter climax={room}/climax." in cli("write", "lamp").err
+    assert cli("write", "lamp", "--json").json["asked"] == 0
+    assert cli("write", "lamp", "--adapter", "climax=", "--json").json["asked"] == 0, "without it, as at first"
+
+
+def test_a_room_gives_all_its_roles_their_adapters(cli: Cli, project: Path, room: Path) -> None:
+    ran = cli("write", "lamp", "--adapter", "room", "--save")
+    assert "with adapters for climax, resolution, in lamp" in ran.err
+    stored = Settings.read(project / "fabula.toml").adapters
+    assert stored == {"room": str(room)}
+    for command in ("status", "doctor"):
+        assert "with adapters for climax, resolution" in cli(command, "lamp").out
+    assert cli("write", "lamp", "--adapter", "room/room.toml", "--json").json["asked"] == 0
+    (room / "room.toml").write_text((room / "room.toml").read_text().replace("resolution", "plot"))
+    assert cli("update", "lamp", "--json", "--yes").json["asked"] == 1, "the plot; the resolution is as without"
+
+
+def test_adapters_in_the_settings_are_looked_for_in_the_project(cli: Cli, project: Path, room: Path) -> None:
+    room.rename(project / "room")
+    settings = project / "fabula.toml"
+    settings.write_text(settings.read_text() + '\n[adapters]\nroom = "room"\nconflict = ""\n')
+    assert cli("write", "lamp", "--json").json["asked"] == 2
+    assert cli("estimate", "lamp").code == 0
+
+
+def test_what_an_older_fabula_stored_is_read(cli: Cli, project: Path) -> None:
+    script = Settings.read(project / "fabula.toml").model
+    old = f'[models."{script}".adapters]\nwriter = "w.gguf"\n[roles.climax]\nadapter = "writer"\n'
+    old += '[roles.plot]\nadapter = "x"\n'
+    (project / "fabula.toml").write_text((project / "fabula.toml").read_text() + old)
+    assert Settings.read(project / "fabula.toml").adapters == {"climax": "w.gguf", "plot": "x"}
+    assert cli("write", "lamp", "--seed", "3", "--save").code == 0
+    stored = (project / "fabula.toml").read_text()
+    assert '[adapters]\nclimax = "w.gguf"\nplot = "x"\n' in stored
+    assert "adapter =" not in stored
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        (
+            ("empty",),
+            "--adapter 'empty' names neither a role nor a room: there is no room.toml in it. For the adapter ",
+        ),
+        (("nowhere",), "say --adapter ROLE=nowhere."),
+        (("clmax=room/climax",), "Unknown role 'clmax'. Did you mean 'climax'?"),
+        (("climax=nowhere", "--model", "embedded:base.gguf"), "There is no adapter at nowhere. Give the folder that "),
+        (("climax=room/climax", "--model", "embedded:other.gguf"), "Choose that model with --model, or an adapter"),
+        (
+            ("climax=climax.gguf", "--model", "embedded:base.gguf"),
+            "climax.gguf cannot be read as a GGUF file: the file",
+        ),
+    ],
+)
+def test_what_is_refused(cli: Cli, project: Path, room: Path, given: tuple[str, ...], said: str) -> None:
+    tinygguf.write_model(cli.folder / "other.gguf", tinygguf.weights(2))
+    (cli.folder / "climax.gguf").write_bytes((room / "climax/adapter.gguf").read_bytes()[:5000])
+    ran = cli("write", "lamp", "--adapter", *given)
+    assert ran.code == 2
+    assert said in ran.err
+
+
+def test_a_foreign_project_uses_its_own_adapters_and_no_others(cli: Cli, project: Path, room: Path) -> None:
+    settings = project / "fabula.toml"
+    before = settings.read_text()
+    settings.write_text(before + '\n[adapters]\nclimax = "../room/climax"\n')
+    ran = cli("write", "lamp")
+    assert ran.code == 2
+    assert (
+        f"would use {room}/climax, which lies outside its folder, as an adapter, and you have not allowed it."
+        in ran.err
+    )
+    assert (
+        cli("trust", "lamp").out
+        == f"From now on lamp/fabula.toml may\n  use {room}/climax, which lies outside its folder, as an adapter\n"
+    )
+    assert cli("write", "lamp", "--json").json["asked"] == 1
+    (project / "link").symlink_to(room)
+    assert acts_in({"adapters": {"room": "link"}}, project)
+    room.rename(project / "room")
+    settings.write_text(before + '\n[adapters]\nclimax = "room/climax"\n')
+    cli("trust", "lamp", "--forget")
+    assert cli("write", "lamp", "--json").json["asked"] == 0
