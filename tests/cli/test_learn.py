@@ -4,23 +4,31 @@ from __future__ import annotations
 
 import shutil
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
+import tinygguf
+from commandline import BY_PARTS
 from fabula.app.learning import Needs
-from fabula.models.adapters import GGUF
+from fabula.models.scripted import ScriptedModel
 from fabula.project.learned import learned_home, places
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
-    from pathlib import Path
 
     from commandline import Cli
     from fabula.training.examples import Pair
 
 PARTS = ("exposition", "rising-action", "climax", "falling-action", "resolution")
 ENVIRON = "fabula.cli.commands.learn.trainer_for"
+
+
+@pytest.fixture(autouse=True)
+def tiny(here: Path) -> Path:
+    """The base: a GGUF file."""
+    return tinygguf.write_model(here / "tiny.gguf", tinygguf.weights())
 
 
 @pytest.fixture
@@ -38,7 +46,6 @@ def edited(cli: Cli, project: Path) -> Callable[..., list[str]]:
                 words = text.split()
                 file.write_text(f"{head}\n\nIt was {name}. {' '.join(words[: -1 - number])}. No more was said.\n")
             assert cli("update", name, "--yes").code == 0
-        (cli.folder / "tiny.gguf").write_bytes(b"GGUF of a model")
         return names
 
     return made
@@ -48,25 +55,26 @@ def edited(cli: Cli, project: Path) -> Callable[..., list[str]]:
 class Fake:
     """A trainer that ranks as the author did, or as nobody."""
 
+    folder: Path
     right: bool = True
 
     def needs(self, pairs: Sequence[Pair]) -> Needs:
         return Needs(12, 60.0, 2_000_000_000)
 
     def tune(self, data: Path, out: Path) -> None:
-        out.mkdir(parents=True)
-        (out / GGUF).write_text("an adapter")
+        tinygguf.write_room(self.folder / "room", self.folder / "tiny.gguf", {"climax": 5})
+        shutil.copytree(self.folder / "room" / "climax", out)
 
     def margins(self, adapter: Path, pairs: Sequence[Pair]) -> list[tuple[float, float]]:
         return [(-1.0, 1.0 if self.right else -1.0) for _ in pairs]
 
 
 @pytest.fixture
-def trains(monkeypatch: pytest.MonkeyPatch) -> Callable[..., Fake]:
+def trains(here: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Fake]:
     """Has a fake train."""
 
     def fake(*, right: bool = True) -> Fake:
-        trainer = Fake(right)
+        trainer = Fake(here, right)
         monkeypatch.setattr(ENVIRON, lambda *_: trainer)
         return trainer
 
@@ -189,3 +197,88 @@ def test_what_cannot_be_meant_is_said(cli: Cli, project: Path, arguments: tuple[
     ran = cli("learn", *(arguments if arguments[0] != "--set" else ("lamp", *arguments)))
     assert ran.code != 0
     assert said in ran.err
+
+
+# writing with it ------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def learned(
+    cli: Cli, edited: Callable[..., list[str]], trains: Callable[..., Fake], monkeypatch: pytest.MonkeyPatch
+) -> Path:
+    """What is learned is in use; the embedded engine says what the script says."""
+    trains()
+    ran = cli("learn", *edited(3), *base(cli), "--use-anyway", "--json")
+    assert ran.code == 0, ran.err
+
+    def scripted(name: str, *_: object) -> ScriptedModel:
+        model = ScriptedModel.read(cli.folder / "script.toml")
+        model.name = model.identity = name
+        return model
+
+    monkeypatch.setattr("fabula.project.casting._embedded", scripted)
+    return Path(ran.json["adapter"])
+
+
+def begin(cli: Cli, *options: str) -> Any:  # noqa: ANN401 - what a command left
+    return cli(
+        "write", "brief.md", "--out", "new", "--model", f"embedded:{cli.folder / 'tiny.gguf'}", *BY_PARTS, *options
+    )
+
+
+def test_a_new_project_writes_with_what_was_learned_and_keeps_it(cli: Cli, learned: Path) -> None:
+    ran = begin(cli)
+    assert ran.code == 0, ran.err
+    assert "Writes with what it learned from you (15 pairs, 20" in ran.err
+    assert "with adapters for climax, exposition, falling_action, resolution" in ran.err
+    again = cli("write", "new", "--json")
+    assert again.json["asked"] == 0
+    assert "Writes with what it learned" not in again.err
+
+
+def test_without_it_nothing_is_taken(cli: Cli, learned: Path) -> None:
+    ran = begin(cli, "--no-learned")
+    assert "learned from you" not in ran.err
+    assert "with adapters" not in ran.err
+    assert cli("write", "new", "--json").json["asked"] == 0, "a project that has begun does not take it unasked"
+    taken = cli("write", "new", "--learned", "--json").json
+    assert taken["asked"] == 5, "the roles that the author chose among"
+
+
+def test_a_project_that_has_begun_is_as_it_was(cli: Cli, learned: Path) -> None:
+    assert cli("write", "lamp", "--json").json["asked"] == 0
+
+
+@pytest.mark.parametrize("options", [("--model", "scripted:script.toml"), ("--system", "end-to-end")])
+def test_another_model_or_system_takes_nothing(cli: Cli, learned: Path, options: tuple[str, ...]) -> None:
+    ran = cli(
+        "write",
+        "brief.md",
+        "--out",
+        "new",
+        *(() if "--model" in options else ("--model", f"embedded:{cli.folder / 'tiny.gguf'}")),
+        *options,
+    )
+    assert "learned from you" not in ran.err
+    assert (cli.folder / "new").is_dir()
+    refused = cli("write", "new", "--learned")
+    assert refused.code == 2
+    assert "There is nothing learned that" in refused.err
+
+
+def test_the_same_name_with_other_weights_takes_nothing(cli: Cli, learned: Path) -> None:
+    tinygguf.write_model(cli.folder / "tiny.gguf", tinygguf.weights(2))
+    assert "learned from you" not in begin(cli).err
+
+
+def test_a_project_replays_after_forgetting_and_says_what_to_do(cli: Cli, learned: Path) -> None:
+    begin(cli)
+    assert cli("learn", "--forget", "--yes").code == 0
+    assert not learned.exists()
+    assert cli("write", "new", "--json").json["asked"] == 0
+    assert cli("retake", "climax", "-C", "new").code == 0
+    refused = cli("update", "new", "--yes")
+    assert refused.code != 0
+    assert "This project writes with what fabula had learned from you, which was forgotten." in refused.err
+    assert "fabula write --no-learned" in refused.err
+    assert cli("write", "new", "--no-learned", "--yes").code == 0

@@ -26,7 +26,7 @@ from fabula.base.files import PRIVATE, make_folder, read_text, write_atomically
 from fabula.measure.report.page import Section, bullets, estimate_cells, figure, html_table, joined, page, paragraph
 from fabula.measure.report.pictures import intervals_svg
 from fabula.models.adapters import GGUF, digest_of
-from fabula.models.known import DIGITS, KNOWN, find_weights, models_home
+from fabula.models.known import KNOWN, find_weights, models_home
 from fabula.project.casting import full_name
 from fabula.project.learned import Learned, Place
 from fabula.stats.estimate import Estimate
@@ -228,17 +228,12 @@ def proposed(
     return Proposal(
         author,
         spec,
-        _digest(rest, environ),
+        digest_of(find_weights(rest, models_home(environ))),
         known,
         tuple(left_out),
         dict(said or {}),
         len(known) >= MANY if quick is None else quick,
     )
-
-
-def _digest(name: str, environ: Mapping[str, str]) -> str:
-    """That of an embedded model's weights; a known one need not be here yet."""
-    return KNOWN[name].sha256[:DIGITS] if name in KNOWN else digest_of(find_weights(name, models_home(environ)))
 
 
 def base_of(projects: Sequence[Project]) -> str:

@@ -214,7 +214,7 @@ def learned_for(
 ) -> tuple[Learned, dict[str, str]] | None:
     """What was learned from the author of a project, and the adapter of each role that it is for.
 
-    `None` where nothing was learned, it is not in use, or another model writes.
+    `None` where nothing was learned, it is not in use, another model writes, or adapters are named already.
 
     Raises:
         UsageError: the record cannot be read.
@@ -224,7 +224,7 @@ def learned_for(
         known = places(environ)  # who has given no name here may have given one elsewhere
         place = known[0] if len(known) == 1 else place
     learned = place.read()
-    if learned is None or not learned.in_use or not _is_digest(learned.adapter):
+    if settings.adapters or learned is None or not learned.in_use or not _is_digest(learned.adapter):
         return None
     folder = place.adapter(learned.adapter)
     if not (folder / GGUF).is_file() or not _is_base(settings.model, learned.base_digest, environ):
@@ -232,6 +232,13 @@ def learned_for(
     named = {role_key(role): table for role, table in settings.roles.items()}
     free = [role for role in learned.agents if role in roles and not _is_cast(named.get(role), settings.model)]
     return (learned, {role: str(folder) for role in free}) if free else None
+
+
+def without_learned(settings: Settings, environ: Mapping[str, str]) -> Settings:
+    """The settings without what was learned."""
+    home = learned_home(environ)
+    others = {role: where for role, where in settings.adapters.items() if not Path(where).is_relative_to(home)}
+    return settings.model_copy(update={"adapters": others})
 
 
 def _is_cast(table: RoleTable | None, model: str) -> bool:
@@ -251,7 +258,7 @@ def _is_digest(name: str) -> bool:
     return len(name) == DIGITS and all(sign in "0123456789abcdef" for sign in name)
 
 
-def forgotten(adapter: Path, environ: Mapping[str, str]) -> str:
+def digest_of_forgotten(adapter: Path, environ: Mapping[str, str]) -> str:
     """The digest of an adapter that was learned and is gone; empty for any other."""
     home = learned_home(environ)
     is_ours = adapter.is_relative_to(home) and adapter.parent.name == "adapters" and _is_digest(adapter.name)

@@ -38,7 +38,9 @@ _REASONS: Final = 5  # of what was left out
 class Learning:
     """How is learned."""
 
-    author: Annotated[str, typer.Option(metavar="NAME", help="Whose choices they are; default: the author in their fabula.toml.")] = ""
+    author: Annotated[
+        str, typer.Option(metavar="NAME", help="Whose choices they are; default: the author in their fabula.toml.")
+    ] = ""
     base: Annotated[
         str, typer.Option(metavar="MODEL", help="The model that is tuned; default: the one the projects write with.")
     ] = ""
