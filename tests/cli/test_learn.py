@@ -11,7 +11,6 @@ import pytest
 
 import tinygguf
 from commandline import BY_PARTS
-from fabula.app.learning import Needs
 from fabula.models.scripted import ScriptedModel
 from fabula.project.learned import learned_home, places
 
@@ -58,15 +57,12 @@ class Fake:
     folder: Path
     right: bool = True
 
-    def needs(self, pairs: Sequence[Pair]) -> Needs:
-        return Needs(12, 60.0, 2_000_000_000)
-
     def tune(self, data: Path, out: Path) -> None:
         tinygguf.write_room(self.folder / "room", self.folder / "tiny.gguf", {"climax": 5})
         shutil.copytree(self.folder / "room" / "climax", out)
 
-    def margins(self, adapter: Path, pairs: Sequence[Pair]) -> list[tuple[float, float]]:
-        return [(-1.0, 1.0 if self.right else -1.0) for _ in pairs]
+    def margins(self, adapter: Path, pairs: Sequence[Pair]) -> dict[str, tuple[float, float]]:
+        return {pair.id: (-1.0, 1.0 if self.right else -1.0) for pair in pairs}
 
 
 @pytest.fixture
@@ -189,7 +185,7 @@ def test_projects_of_two_authors_are_not_mixed(cli: Cli, edited: Callable[..., l
     ("arguments", "said"),
     [
         (("--status", "--forget"), "Give one of them"),
-        (("--set", "rate"), "not of the form FIELD=VALUE"),
+        (("--set", "rate"), "write it as FIELD=VALUE"),
         (("nowhere",), "is no fabula project"),
     ],
 )

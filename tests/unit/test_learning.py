@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from fabula.app.learning import Needs, Proposal, learn, of_project, with_known
+from fabula.app.learning import Proposal, learn, of_project, with_known
 from fabula.base.errors import ProjectError, UsageError
 from fabula.models.adapters import GGUF
 from fabula.models.base import Message
@@ -40,11 +40,9 @@ class Fake:
 
     right: bool = True
     stop_before: int = 0
+    too_long: bool = False
     trained: list[Path] = field(default_factory=list)
     seen: list[set[str]] = field(default_factory=list)
-
-    def needs(self, pairs: Sequence[Pair]) -> Needs:
-        return Needs(len(pairs))
 
     def tune(self, data: Path, out: Path) -> None:
         if self.stop_before and len(self.trained) + 1 == self.stop_before:
@@ -55,10 +53,11 @@ class Fake:
         out.mkdir(parents=True)
         (out / GGUF).write_text(f"{len(self.seen[-1])} pairs\n")
 
-    def margins(self, adapter: Path, pairs: Sequence[Pair]) -> list[tuple[float, float]]:
+    def margins(self, adapter: Path, pairs: Sequence[Pair]) -> dict[str, tuple[float, float]]:
         assert (adapter / GGUF).is_file()
         assert not self.seen[-1] & {one.id for one in pairs}, "a held-out pair was learned from"
-        return [(-1.0 if n % 3 else 1.0, 1.0 if self.right else -1.0) for n, _ in enumerate(pairs)]
+        right = 1.0 if self.right else -1.0
+        return {one.id: (-1.0 if n % 3 else 1.0, right) for n, one in enumerate(pairs) if n or not self.too_long}
 
 
 @pytest.fixture
@@ -83,7 +82,7 @@ def test_every_pair_is_held_out_once_and_the_adapter_in_use_is_of_all(place: Pla
     assert not place.next.exists()
     text = place.report.read_text()
     assert text.startswith("Better. The tuned model ranks 100% of the held-out pairs as you did")
-    assert "Each of the 40 pairs, from 20 places, was once kept aside" in text
+    assert "Each of 40 pairs from 20 places was once kept aside" in text
     assert "<svg" in place.page.read_text()
 
 
@@ -104,6 +103,12 @@ def test_quick_puts_one_part_aside_and_uses_the_adapter_that_has_not_seen_it(pla
     assert learned.found["n"] == 16
     assert "the adapter in use has seen none of them" in place.report.read_text()
     assert (place.adapter(learned.adapter) / GGUF).is_file()
+
+
+def test_a_held_out_pair_that_the_model_cannot_read_is_not_counted(place: Place) -> None:
+    learned = learn(proposal(), place, Fake(too_long=True), "2026-11-12", quiet)
+    assert learned.found["n"] == 35
+    assert "5 pairs were too long for the model to read" in place.report.read_text()
 
 
 @pytest.mark.parametrize("stop", range(1, 7))

@@ -16,13 +16,20 @@ import shutil
 from collections import Counter
 from dataclasses import asdict, dataclass, replace
 from hashlib import sha256
+from importlib.util import find_spec
+from pathlib import Path
+from statistics import fmean
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from fabula.app.preferences import HOW, gather
+from fabula.app.training import quiet
+from fabula.app.training_pairs import PairsAsked, prepare_pairs, train_pairs
 from fabula.app.writing import settings_as_last_time
-from fabula.base.errors import UsageError
-from fabula.base.extras import require
+from fabula.base.errors import FabulaError, UsageError
+from fabula.base.extras import extra, require
 from fabula.base.files import PRIVATE, make_folder, read_text, write_atomically
+from fabula.engine.methods import with_values
 from fabula.measure.report.page import Section, bullets, estimate_cells, figure, html_table, joined, page, paragraph
 from fabula.measure.report.pictures import intervals_svg
 from fabula.models.adapters import GGUF, digest_of
@@ -30,6 +37,8 @@ from fabula.models.known import KNOWN, find_weights, models_home
 from fabula.project.casting import full_name
 from fabula.project.learned import Learned, Place
 from fabula.stats.estimate import Estimate
+from fabula.training.base import load, open_base
+from fabula.training.dpo import prepared_pairs, schedule_of
 from fabula.training.examples import DataCard, read_pairs, write_data
 from fabula.training.held_out import (
     BASE,
@@ -43,11 +52,15 @@ from fabula.training.held_out import (
     said,
     units_of,
 )
+from fabula.training.memory import device_of
+from fabula.training.presets import Dpo
+from fabula.training.running import EXTRA, WHAT
+from fabula.training.scoring import score_pairs
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
-    from pathlib import Path
 
+    from fabula.app.training import Listener
     from fabula.project.folder import Project
     from fabula.stats.estimate import Scored
     from fabula.training.examples import Pair
@@ -56,6 +69,9 @@ PARTS: Final = 5
 _INNER: Final = 10  # one of so many parts of what is learned from tells when to stop
 _FEWEST: Final = 12  # pairs of which a fifth can be put aside, a tenth tell when to stop, and 8 be learned from
 _FEWEST_UNITS: Final = 2
+_PACKAGES: Final = ("torch", "transformers", "peft", "trl", "datasets")
+# Tokens that a processor core reads and learns in a second, with a model of so many parameters.
+_TOKENS_A_SECOND, _MEASURED_ON = 70, 135_000_000
 _LARGEST: Final = 50_000_000
 MANY: Final = 200
 """Pairs from which on one training is enough: a fifth of them can show something."""
@@ -77,16 +93,13 @@ class Needs:
 
 
 class Trainer(Protocol):
-    """Who tunes the base on pairs. Trainings go on where they stopped."""
-
-    def needs(self, pairs: Sequence[Pair]) -> Needs:
-        """What training on so many pairs takes."""
+    """Who tunes the base on pairs."""
 
     def tune(self, data: Path, out: Path) -> None:
-        """Train an adapter on a folder of pairs."""
+        """Train an adapter on a folder of pairs; goes on where it stopped."""
 
-    def margins(self, adapter: Path, pairs: Sequence[Pair]) -> list[tuple[float, float]]:
-        """By how much base and tuned model find each chosen text likelier than the rejected, for a token."""
+    def margins(self, adapter: Path, pairs: Sequence[Pair]) -> dict[str, tuple[float, float]]:
+        """By how much base and tuned model find each chosen text likelier, for a token; none of what is too long."""
 
 
 @dataclass(frozen=True)
@@ -330,10 +343,11 @@ def _of_part(proposal: Proposal, part: Sequence[int], folder: Path, trainer: Tra
         write_atomically(scores, json.dumps(found) + "\n", mode=PRIVATE)
     if not keep:  # the adapter has said what it was for
         shutil.rmtree(folder / "adapter", ignore_errors=True)
-    rows = json.loads(read_text(scores, _LARGEST))
+    known = json.loads(read_text(scores, _LARGEST))
     return [
-        Margins(pair, units[index], float(base), float(tuned))
-        for pair, index, (base, tuned) in zip(aside, part, rows, strict=True)
+        Margins(pair, units[index], *map(float, known[pair.id]))
+        for pair, index in zip(aside, part, strict=True)
+        if pair.id in known
     ]
 
 
@@ -391,7 +405,7 @@ def _finished(
         adapter=name,
         better=found.better,
         anyway=anyway,
-        found=found.as_data() | {"quick": proposal.quick, "trainings": proposal.trainings},
+        found=found.as_data() | {"quick": proposal.quick, "trainings": proposal.trainings, "unread": proposal.held_out - found.n},
     )
     text = report_text(learned, found)
     write_atomically(place.report, text, mode=PRIVATE)
@@ -401,19 +415,108 @@ def _finished(
     return learned
 
 
-def needs_of(proposal: Proposal, environ: Mapping[str, str]) -> Needs:
-    """What one of the trainings takes, as far as that can be known."""
-    return Needs(0)
+# training -------------------------------------------------------------------------------------------------------------
 
 
-def trainer_for(proposal: Proposal, environ: Mapping[str, str], tell: Callable[[str], None]) -> Trainer:
+class StoppedLearningError(FabulaError):
+    """A signal ended a training; what is finished is kept."""
+
+    def __init__(self, number: int) -> None:
+        super().__init__("Stopped. What was learned until here is kept; give the same command to go on.")
+        self.exit_code = 128 + number
+
+
+@dataclass
+class PairTrainer:
+    """Tunes the base that is proposed, by direct preference optimisation.
+
+    Attributes:
+        base: as a user names it.
+        values: settings of the training, over the preset for small data.
+        environ: variables that hold folders.
+        listener: hears how it goes on.
+    """
+
+    base: str
+    values: Mapping[str, Any]
+    environ: Mapping[str, str]
+    listener: Listener
+
+    def tune(self, data: Path, out: Path) -> None:
+        """Train an adapter on a folder of pairs; goes on where it stopped.
+
+        Raises:
+            UsageError: there are too few pairs that the model can read, or too little memory.
+            StoppedLearningError: a signal came.
+        """
+        work = prepare_pairs(PairsAsked(data, self.base, out, values=self.values), self.environ, self.listener)
+        trained = train_pairs(work, self.listener)
+        if trained.outcome is not None and trained.outcome.ended == "interrupted":
+            raise StoppedLearningError(trained.outcome.signal)
+
+    def margins(self, adapter: Path, pairs: Sequence[Pair]) -> dict[str, tuple[float, float]]:
+        """By how much base and tuned model find each chosen text likelier, for a token; none of what is too long."""
+        with quiet():
+            base = open_base(self.base, self.environ)
+            model, tokeniser = load(base)
+            readable = prepared_pairs(tokeniser, pairs, dpo_settings(self.values), base.context)
+            tuned = extra("peft", EXTRA, WHAT).PeftModel.from_pretrained(
+                model.to(device_of("auto")), str(adapter), local_files_only=True
+            )
+            scored = score_pairs(tuned, readable.pairs, readable.rows)
+        return {
+            one.pair.id: (
+                one.chosen.base / one.chosen.tokens - one.rejected.base / one.rejected.tokens,
+                one.chosen.tuned / one.chosen.tokens - one.rejected.tuned / one.rejected.tokens,
+            )
+            for one in scored
+        }
+
+
+def dpo_settings(values: Mapping[str, Any]) -> Dpo:
+    """The settings for small data with values on top.
+
+    Raises:
+        UnknownNameError: there is no such setting.
+        ConfigError: a value does not fit.
+    """
+    config: Dpo = with_values(Dpo.improved(), values, "training")
+    return config
+
+
+def needs_of(proposal: Proposal, environ: Mapping[str, str], listener: Listener) -> Needs:
+    """What one of the trainings takes; time and memory only where the packages for training are there.
+
+    Raises:
+        UsageError: a setting does not hold, the base cannot be tuned, or there is too little memory.
+    """
+    train, development = _learnt(proposal.pairs)
+    settings = dpo_settings(proposal.settings)
+    if any(find_spec(package) is None for package in _PACKAGES):
+        return Needs(schedule_of(settings, len(train)).steps)
+    with TemporaryDirectory(prefix="fabula-") as folder:
+        data = Path(folder) / "data"
+        _write_pairs(data, train, development)
+        asked = PairsAsked(data, proposal.base, Path(folder) / "adapter", values=proposal.settings)
+        work = prepare_pairs(asked, environ, listener)
+    seconds = None
+    if work.machine.device == "cpu":
+        tokens = fmean(2 * len(row.prompt) + len(row.chosen) + len(row.rejected) for row in work.train.rows)
+        speed = _TOKENS_A_SECOND * _MEASURED_ON / work.base.parameters * extra("torch", EXTRA, WHAT).get_num_threads()
+        seconds = work.schedule.steps * work.schedule.batch * tokens / speed
+    return Needs(work.schedule.steps, seconds, work.bytes_needed)
+
+
+def trainer_for(proposal: Proposal, environ: Mapping[str, str], listener: Listener) -> Trainer:
     """Who tunes the base that is proposed.
 
     Raises:
-        UsageError: what training needs is not installed, or the base cannot be tuned.
+        UsageError: what training needs is not installed, or a setting does not hold.
     """
-    require("torch", "train", "Learning from your choices")
-    raise NotImplementedError
+    for package in _PACKAGES:
+        require(package, EXTRA, "Learning from your choices")
+    dpo_settings(proposal.settings)
+    return PairTrainer(proposal.base, proposal.settings, environ, listener)
 
 
 # the report -----------------------------------------------------------------------------------------------------------
@@ -434,13 +537,15 @@ def sentences(found: Comparison) -> list[str]:
 
 def how(learned: Learned, found: Comparison) -> str:
     """How the number was made, in a sentence or two."""
-    n, units = f"{found.n:,}", f"{found.units:,}"
+    n, places = f"{found.n:,}", f"{found.units:,} {'place' if found.units == 1 else 'places'}"
+    unread = int(learned.found.get("unread", 0))
+    more = f" {unread:,} {'pair was' if unread == 1 else 'pairs were'} too long for the model to read." if unread else ""
     if learned.found.get("quick"):
-        return f"{n} pairs from {units} places were kept aside; the adapter in use has seen none of them."
+        return f"{n} pairs from {places} were kept aside; the adapter in use has seen none of them.{more}"
     return (
-        f"Each of the {n} pairs, from {units} places, was once kept aside and ranked by an adapter that had not seen "
-        f"it; {learned.found['trainings'] - 1} adapters were trained for that. The adapter in use was trained the same "
-        "way on all pairs, so the number is that of the way of training."
+        f"Each of {n} pairs from {places} was once kept aside and ranked by an adapter that had not seen it; "
+        f"{learned.found['trainings'] - 1} adapters were trained for that. The adapter in use was trained the same way "
+        f"on all pairs, so the number is that of the way of training.{more}"
     )
 
 

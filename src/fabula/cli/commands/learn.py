@@ -15,6 +15,7 @@ from fabula.app.learning import learn as learn_from
 from fabula.app.learning import needs_of, proposed, trainer_for
 from fabula.base.errors import UsageError
 from fabula.base.files import read_text
+from fabula.cli.commands.train import TrainingProgress, values_of
 from fabula.cli.opening import terminal_of
 from fabula.cli.options import Common, bundled
 from fabula.cli.progress import counted, duration
@@ -95,7 +96,7 @@ def learn(
     opened = [Project.open(folder) for folder in folders]
     author = learning.author or the_author(project.settings.author.name for project in opened)
     place = place_of(author, terminal.environ)
-    said = dict(_setting(value) for value in learning.set_ or ())
+    said = values_of(learning.set_ or ())
     proposal = proposed(opened, author, place, terminal.environ, base=learning.base, quick=learning.quick, said=said)
     if instead.dry_run:
         _dry_run(terminal, proposal)
@@ -103,18 +104,15 @@ def learn(
     _learn(terminal, proposal, place, anyway=learning.use_anyway)
 
 
-def _setting(value: str) -> tuple[str, str]:
-    name, equals, said = value.partition("=")
-    if not equals or not name.strip() or not said.strip():
-        raise UsageError(f"--set {value!r} is not of the form FIELD=VALUE.")
-    return name.strip(), said.strip()
-
-
 def _learn(terminal: Terminal, proposal: Proposal, place: Place, *, anyway: bool) -> None:
     proposal.check()
     terminal.advise("\n".join(_sources(proposal)))
-    trainer = trainer_for(proposal, terminal.environ, terminal.advise)
-    learned = learn_from(proposal, place, trainer, time.strftime("%Y-%m-%d"), terminal.advise, anyway=anyway)
+    progress = TrainingProgress(terminal)
+    trainer = trainer_for(proposal, terminal.environ, progress.listener)
+    try:
+        learned = learn_from(proposal, place, trainer, time.strftime("%Y-%m-%d"), terminal.advise, anyway=anyway)
+    finally:
+        progress.close()
     terminal.say(read_text(place.report, _LARGEST).rstrip())
     terminal.say("\n" + _use(learned))
     terminal.advise(f"The report with pictures: {near(place.page)}. `fabula learn --forget` removes all of it.")
@@ -136,7 +134,7 @@ def _use(learned: Learned) -> str:
 def _dry_run(terminal: Terminal, proposal: Proposal) -> None:
     terminal.say("\n".join(_sources(proposal)))
     proposal.check()
-    needs = needs_of(proposal, terminal.environ)
+    needs = needs_of(proposal, terminal.environ, TrainingProgress(terminal).listener)
     terminal.say("\n".join(_takes(proposal, needs)))
     terminal.say(proposal.could_show)
     terminal.document(
