@@ -2,26 +2,31 @@
 #   PYTHON=python3.12   which Python (3.11 to 3.13) the environment is made with
 #   MODEL=NAME          who writes the demo: smollm2, qwen2.5-coder-1.5b, or any model that `fabula write` takes
 #   BRIEF=FILE OUT=DIR  what the demo tells, and its project folder
+#   TORCH=SPEC          the torch that `make test-train` installs (TORCH="torch --index-url .../cpu" saves some GB)
 PYTHON ?= python3
 VENV   ?= .venv
 MODEL  ?= smollm2
 BRIEF  ?= examples/briefs/lighthouse.md
 OUT    ?= demo-story
+TORCH  ?= torch==2.13.0
 
 BIN     := $(VENV)/bin
 VERSION := $(shell $(PYTHON) -c 'import sys; print("%d.%d" % sys.version_info[:2])' 2>/dev/null)
 # A stamp names its Python, so that another PYTHON makes the environment anew.
 MADE    := $(VENV)/.made-$(VERSION)
 RUNTIME := $(VENV)/.runtime-$(VERSION)
+# Training needs 1.5 GB of packages, so it has an environment of its own.
+TRAIN   := $(VENV)-train
 DEV     := $(VENV)/.dev-$(VERSION)
 PIP     := $(BIN)/python -m pip --disable-pip-version-check install --quiet
 
-.PHONY: help demo test simulate cover check docs bench clean
+.PHONY: help demo test test-train simulate cover check docs bench clean
 .DELETE_ON_ERROR:
 
 help:
 	@echo 'make demo   write a story with the small model that comes with fabula (MODEL=qwen2.5-coder-1.5b: a better one)'
 	@echo 'make test   run the tests, several at a time'
+	@echo 'make test-train  run the tests of training, with torch in the environment $(TRAIN)'
 	@echo 'make simulate  run the long simulations: how often each interval is right'
 	@echo 'make cover  run them with branch coverage'
 	@echo 'make check  run linter, formatter, types, import layers and house rules'
@@ -40,6 +45,9 @@ demo: $(RUNTIME)
 test: $(DEV)
 	@$(BIN)/fabula models pull --quiet smollm2 || echo 'The small model could not be fetched: tests marked "embedded" are skipped.'
 	@$(BIN)/python -m pytest --quiet --numprocesses auto --maxprocesses 4 $(ARGS)
+
+test-train: $(TRAIN)/.trained-$(VERSION)
+	@$(TRAIN)/bin/python -m pytest --quiet tests/training $(ARGS)
 
 simulate: $(DEV)
 	@$(BIN)/python -m pytest --quiet --numprocesses auto --maxprocesses 4 -m simulation $(ARGS)
@@ -63,7 +71,7 @@ bench: $(DEV)
 	@$(BIN)/python -m benchmarks $(ARGS)
 
 clean:
-	rm -rf $(VENV) build dist .coverage .coverage.* .pytest_cache .mypy_cache .ruff_cache .import_linter_cache
+	rm -rf $(VENV) $(TRAIN) build dist .coverage .coverage.* .pytest_cache .mypy_cache .ruff_cache .import_linter_cache
 
 $(MADE):
 	@$(PYTHON) -c 'import sys; sys.exit(not (3, 11) <= sys.version_info[:2] <= (3, 13))' || \
@@ -81,4 +89,14 @@ $(RUNTIME): pyproject.toml | $(MADE)
 $(DEV): pyproject.toml | $(RUNTIME)
 	@echo 'Installing what tests and gates need ...'
 	@$(PIP) --editable '.[dev]'
+	@touch $@
+
+# torch comes first, for the processor alone where its index has such a wheel: the other extras then take it as it is.
+$(TRAIN)/.trained-$(VERSION): pyproject.toml
+	@$(PYTHON) -c 'import sys; sys.exit(not (3, 11) <= sys.version_info[:2] <= (3, 13))' || \
+	  { echo 'fabula needs Python 3.11 to 3.13, and $(PYTHON) is $(or $(VERSION),not there). Say: make PYTHON=python3.12'; exit 1; }
+	@echo 'Making the environment $(TRAIN) with torch; this takes some minutes and 1.5 GB ...'
+	@$(PYTHON) -m venv --clear $(TRAIN)
+	@$(TRAIN)/bin/python -m pip --disable-pip-version-check install --quiet $(TORCH)
+	@$(TRAIN)/bin/python -m pip --disable-pip-version-check install --quiet --editable '.[dev,train]'
 	@touch $@

@@ -15,6 +15,7 @@ from fabula.engine.methods import settings_of
 from fabula.evaluators import evaluators
 from fabula.models.known import KNOWN
 from fabula.systems import systems
+from fabula.training.presets import KINDS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -285,6 +286,31 @@ def _method(system: Method) -> Iterator[str]:
     yield _table(("where", "what differs from the paper"), deviations) + "\n"
 
 
+# training ---------------------------------------------------------------------------------------------------------
+
+
+def training() -> str:
+    """The settings of every kind of training, with the papers' values and their sections."""
+    parts = [
+        "# Settings of training\n",
+        "`fabula train KIND DATA --preset faithful|improved --set FIELD=VALUE`; `--dry-run` prints them all. The group `paper`",
+        "has what a paper says, with its section; the group `ours` what it leaves open or does not have.\n",
+    ]
+    for name, kind in KINDS.items():
+        pairs = zip(settings_of(kind.faithful()), settings_of(kind.improved()), strict=True)
+        rows = [
+            (f"`{f.name}`", f.group, _value(f.value), _value(i.value), f.about[:1].upper() + f.about[1:])
+            for f, i in pairs
+        ]
+        parts.append(f"## fabula train {name}\n")
+        parts.append(_table(("setting", "group", "faithful", "improved", "what it is for"), rows) + "\n")
+    return "\n".join(parts)
+
+
+def _value(value: object) -> str:
+    return ", ".join(f"`{one}`" for one in value) if isinstance(value, tuple) else _toml_value(value)
+
+
 # models -----------------------------------------------------------------------------------------------------------
 
 
@@ -315,6 +341,7 @@ PAGES: Final[Mapping[str, Callable[[], str]]] = {
     "systems.md": all_systems,
     "evaluators.md": all_evaluators,
     "models.md": models,
+    "training.md": training,
 }
 
 if __name__ == "__main__":

@@ -77,6 +77,21 @@ async def test_base_among_adapters_is_the_base_alone(model: EmbeddedModel) -> No
     await alone.close()
 
 
+@pytest.mark.parametrize(("architecture", "rank"), [("llama", 16), ("qwen2", 4), ("qwen2", 16)])
+async def test_other_architectures_and_ranks_are_as_trained(tmp_path: Path, architecture: str, rank: int) -> None:
+    base = tinygguf.write_model(tmp_path / "base.gguf", tinygguf.weights(), architecture=architecture)
+    lora = tinygguf.adapter(5, rank)
+    folder = tinygguf.write_peft(tmp_path / "peft", lora, r=rank, lora_alpha=rank // 2)
+    file = peft_to_gguf(folder, tmp_path / "a.gguf", base=base)
+    model = EmbeddedModel(base, name="tiny", context=256, threads=1, adapters={"a": file})
+    reply = await ask(model, "a")
+    await model.close()
+    logs = tinygguf.next_logprobs(tinygguf.merged(tinygguf.weights(), lora, 0.5), TEXT)
+    known = {text: value for text, value in (reply.logprobs or {}).items() if text in logs and text != "\0"}
+    assert len(known) == 127
+    assert known == pytest.approx({text: value for text, value in logs.items() if text != "\0"}, abs=0.01)
+
+
 async def test_unknown_adapter_and_a_file_that_is_none(model: EmbeddedModel, tmp_path: Path) -> None:
     assert model.capabilities.adapters == ("planner", "writer")
     with pytest.raises(UnknownNameError, match=r"Unknown adapter 'writter'\. Did you mean 'writer'\?"):

@@ -115,21 +115,24 @@ def _rotated(x: Array) -> Array:
     return np.asarray(x * cos + half * sin, np.float32)
 
 
-def write_model(path: Path, model: dict[str, Array], context: int = 512) -> Path:
-    """The model as a GGUF file of some 400 kB, with the context that it was trained for."""
+def write_model(path: Path, model: dict[str, Array], context: int = 512, architecture: str = "llama") -> Path:
+    """The model as a GGUF file of some 400 kB, with the context that it was trained for.
+
+    As qwen2, it has biases ("0.self_attn.q_proj.bias"), zero where `model` has none, and no rows are moved.
+    """
     tokens = ("<unk>", "<s>", "</s>", *(f"<0x{byte:02X}>" for byte in range(256)))
     metadata: dict[str, Value] = {
-        "general.architecture": "llama",
-        "llama.block_count": LAYERS,
-        "llama.context_length": context,
-        "llama.embedding_length": WIDTH,
-        "llama.feed_forward_length": HIDDEN,
-        "llama.attention.head_count": HEADS,
-        "llama.attention.head_count_kv": KV_HEADS,
-        "llama.attention.layer_norm_rms_epsilon": EPS,
-        "llama.rope.dimension_count": HEAD,
-        "llama.rope.freq_base": 10000.0,
-        "llama.vocab_size": VOCAB,
+        "general.architecture": architecture,
+        f"{architecture}.block_count": LAYERS,
+        f"{architecture}.context_length": context,
+        f"{architecture}.embedding_length": WIDTH,
+        f"{architecture}.feed_forward_length": HIDDEN,
+        f"{architecture}.attention.head_count": HEADS,
+        f"{architecture}.attention.head_count_kv": KV_HEADS,
+        f"{architecture}.attention.layer_norm_rms_epsilon": EPS,
+        f"{architecture}.rope.dimension_count": HEAD,
+        f"{architecture}.rope.freq_base": 10000.0,
+        f"{architecture}.vocab_size": VOCAB,
         "tokenizer.ggml.model": "llama",
         "tokenizer.ggml.tokens": tokens,
         "tokenizer.ggml.scores": tuple(0.0 for _ in tokens),
@@ -147,8 +150,11 @@ def write_model(path: Path, model: dict[str, Array], context: int = 512) -> Path
     for i in range(LAYERS):
         tensors |= {f"blk.{i}.attn_norm.weight": ones, f"blk.{i}.ffn_norm.weight": ones}
         for name, short in zip(SHAPES, NAMES, strict=True):
-            heads = {"attn_q": HEADS, "attn_k": KV_HEADS}.get(short)
+            heads = {"attn_q": HEADS, "attn_k": KV_HEADS}.get(short) if architecture == "llama" else None
             tensors[f"blk.{i}.{short}.weight"] = _paired(model[f"{i}.{name}"], heads)
+            if architecture == "qwen2" and short in {"attn_q", "attn_k", "attn_v"}:
+                bias = model.get(f"{i}.{name}.bias", np.zeros(SHAPES[name][0], np.float32))
+                tensors[f"blk.{i}.{short}.bias"] = bias
     write_gguf(path, metadata, tensors)
     return path
 

@@ -95,6 +95,17 @@ def test_killed_at_every_tenth_step_it_ends_as_if_unbroken(tiny_llama: Path, tmp
     assert resumed.best == whole.best
 
 
+def test_killed_after_the_last_step_nothing_is_trained_again(tiny_llama: Path, tmp_path: Path) -> None:
+    whole = trained(tiny_llama, tmp_path)
+    heard = Heard()
+    again = trained(tiny_llama, tmp_path, heard)
+    assert (again.ended, again.points, again.best, heard.points) == ("steps", whole.points, whole.best, [])
+    early = replace(SCHEDULE, learning_rate=0.0, patience=2, evaluate_every=5)
+    before = trained(tiny_llama, tmp_path / "early", schedule=early)
+    assert trained(tiny_llama, tmp_path / "early", heard, early) == before
+    assert heard.points == []
+
+
 def test_a_signal_ends_it_after_the_step_with_a_checkpoint(tiny_llama: Path, tmp_path: Path) -> None:
     outcome = trained(tiny_llama, tmp_path, Heard(13, lambda: os.kill(os.getpid(), signal.SIGINT)))
     assert (outcome.ended, outcome.signal) == ("interrupted", signal.SIGINT)

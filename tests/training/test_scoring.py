@@ -8,7 +8,7 @@ import pytest
 
 from fabula.models.base import Message
 from fabula.training.examples import Pair
-from fabula.training.scoring import log_probabilities, score_pairs, tokens_of
+from fabula.training.scoring import log_probabilities, pair_tokens, score_pairs, tokens_of
 from tinychat import tiny_chat
 
 Native: TypeAlias = Any  # what the libraries make
@@ -69,7 +69,7 @@ def test_the_base_is_the_model_without_its_adapter_and_the_mode_is_put_back(
     folder: Path,
 ) -> None:
     model.train()
-    scored = score_pairs(model, tokeniser, PAIRS)
+    scored = score_pairs(model, PAIRS, [pair_tokens(tokeniser, pair) for pair in PAIRS])
     assert model.training
     alone = transformers.AutoModelForCausalLM.from_pretrained(folder, dtype=torch.float32)
     rows = [tokens_of(tokeniser, pair.messages, pair.rejected) for pair in PAIRS]

@@ -4,21 +4,21 @@ from __future__ import annotations
 
 import csv
 import json
+import math
 import os
 import signal
 import subprocess
 import sys
-import time
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pytest
 
-from fabula.app.training import Asked, Listener, prepare, train_all
+from fabula.app.training import Asked, Listener, prepare
 from fabula.base.errors import UsageError
 from fabula.cli.main import main
 from fabula.models.adapters import read_adapter, read_room
 from fabula.models.base import Message
+from fabula.training import memory, running
 from fabula.training.examples import DataCard, Example, Source, write_data
 
 torch = pytest.importorskip("torch", reason="torch is not installed: `make test-train` runs these tests")
@@ -26,7 +26,8 @@ transformers = pytest.importorskip("transformers")
 peft = pytest.importorskip("peft")
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
+    from pathlib import Path
 
 WORDS = ("lamp", "boat", "storm", "letter", "stairs", "bread", "reef", "glass", "wind", "rope", "night")
 QUICK = ("--set", "micro_batch=4", "--set", "precision=float32", "--set", "sample_tokens=5", "--set", "samples=1")
@@ -95,3 +96,139 @@ def test_a_room_is_trained_and_says_what_it_gained(
     again = capsys.readouterr()
     assert [one["ended"] for one in json.loads(again.out)["adapters"]] == ["before", "before"]
     assert "was finished already, so nothing was trained. --fresh begins anew." in again.err
+
+
+_KILLED_AT = """
+import os, signal, sys
+from fabula.training import running
+from fabula.cli.main import main
+
+logged, at = running._Watch.logged, int(sys.argv[1])
+
+def dying(self, step, logs):
+    logged(self, step, logs)
+    if step == at and "loss" in logs:
+        os.kill(os.getpid(), signal.SIGKILL)
+
+running._Watch.logged = dying
+sys.exit(main(sys.argv[2:]))
+"""
+
+
+def test_killed_and_given_again_the_losses_are_those_of_the_unbroken_run(
+    tiny_llama: Path, data: Path, tmp_path: Path
+) -> None:
+    settings = ("--set", "steps=12", "--set", "evaluate_every=5", "--set", "learning_rate=0.01", "--shared")
+    command = ["train", "sft", str(data), "--base", str(tiny_llama), *QUICK, *settings]
+    assert main([*command, "--out", str(tmp_path / "whole")]) == 0
+    broken = [*command, "--out", str(tmp_path / "broken")]
+    child = subprocess.run(
+        [sys.executable, "-c", _KILLED_AT, "8", *broken], capture_output=True, check=False, timeout=60
+    )
+    assert child.returncode == -signal.SIGKILL, child.stderr
+    assert main(broken) == 0
+    for name in ("losses.csv", "evaluation.jsonl"):
+        one, other = ((tmp_path / folder / "shared" / name).read_text() for folder in ("whole", "broken"))
+        assert one == other
+
+
+def test_ctrl_c_keeps_a_checkpoint_and_says_how_to_go_on(
+    tiny_llama: Path, data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupted(self: running._Watch, step: int, logs: dict[str, float]) -> None:
+        if step == 2:
+            os.kill(os.getpid(), signal.SIGINT)
+
+    command = ["train", "sft", str(data), "--base", str(tiny_llama), *QUICK, "--out", str(tmp_path / "out")]
+    with monkeypatch.context() as patch:
+        patch.setattr(running._Watch, "logged", interrupted)
+        assert main(command) == 130
+    said = capsys.readouterr().err
+    assert "with a checkpoint in" in said
+    assert "The same command goes on from there." in said
+    assert not (tmp_path / "out" / "room.toml").exists()
+    assert main(command) == 0
+    assert (tmp_path / "out" / "room.toml").exists()
+
+
+def test_other_data_or_settings_are_refused_until_fresh(
+    tiny_llama: Path, data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    command = ["train", "sft", str(data), "--base", str(tiny_llama), *QUICK, "--out", str(tmp_path / "out")]
+    one = [*command, "--agents", "plot", "--set", "steps=2"]
+    assert main(one) == 0
+    capsys.readouterr()
+    assert main([*one, "--set", "rank=2"]) == 2
+    said = capsys.readouterr().err
+    assert "holds a training with other data or settings: settings.rank was 8, now 2." in said
+    made(data, train=9)
+    assert main(one) == 2
+    assert "data_digest was" in capsys.readouterr().err
+    assert main([*one, "--fresh"]) == 0
+
+
+def test_a_dry_run_says_every_value_and_what_is_cut(
+    tiny_llama: Path, data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    command = ["train", "sft", str(data), "--base", str(tiny_llama), "--out", str(tmp_path / "out"), "--dry-run"]
+    assert main([*command, "--preset", "faithful", "--set", "prompt_tokens=150", "--set", "completion_tokens=40"]) == 0
+    shown = capsys.readouterr().out
+    assert "learning_rate      1e-06" in shown
+    assert "150" in next(line for line in shown.splitlines() if line.startswith("prompt_tokens"))
+    assert "12 examples + 5, 250 steps of 16" in shown
+    assert "prompts longer than the limit lost" in shown
+    assert "completions longer than the limit lost" in shown
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_loss_that_is_no_number_leaves_a_usable_adapter(
+    tiny_llama: Path, data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    logged = running._Watch.logged
+
+    def spoilt(self: running._Watch, step: int, logs: dict[str, float]) -> None:
+        logged(self, step, dict.fromkeys(logs, math.nan) if step == 7 else logs)
+
+    monkeypatch.setattr(running._Watch, "logged", spoilt)
+    out = tmp_path / "out"
+    command = ["train", "sft", str(data), "--base", str(tiny_llama), *QUICK, "--out", str(out), "--agents", "plot"]
+    assert main([*command, "--set", "steps=10"]) == 1
+    said = capsys.readouterr().err
+    assert "The loss became no number at step 7 of 10, and training stopped. The checkpoint of step 5 has" in said
+    assert read_adapter(out / "plot") is not None
+    model = peft.PeftModel.from_pretrained(transformers.AutoModelForCausalLM.from_pretrained(tiny_llama), out / "plot")
+    assert all(torch.isfinite(weight).all() for weight in model.parameters())
+
+
+def test_too_few_examples_are_refused_with_numbers(tiny_llama: Path, tmp_path: Path) -> None:
+    few = made(tmp_path / "few", train=7)
+    with pytest.raises(UsageError) as caught:
+        prepare(Asked(few, str(tiny_llama), tmp_path / "out"), {}, Listener())
+    assert str(caught.value) == (
+        "The agent plot has 7 examples to train on, and 8 are the fewest. Make data from more stories, or name the "
+        "agents to train with --agents."
+    )
+    prepare(Asked(few, str(tiny_llama), tmp_path / "out", shared=True), {}, Listener())
+
+
+def test_too_little_memory_is_refused_with_what_it_needs(
+    tiny_llama: Path, data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(memory, "free_bytes", lambda _device: 300_000_000)
+    with pytest.raises(
+        UsageError, match=r"Training needs about 0\.6 GB, and 0\.3 GB are free on this machine \(cpu\)\."
+    ):
+        prepare(Asked(data, str(tiny_llama), tmp_path / "out"), {}, Listener())
+
+
+def test_a_sweep_compares_values_of_a_setting(
+    tiny_llama: Path, data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    command = ["train", "sft", str(data), "--base", str(tiny_llama), "--out", str(tmp_path / "out"), *QUICK, "--shared"]
+    assert main([*command, "--set", "steps=4", "--sweep", "learning_rate=1e-7,1e-2", "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found["lowest"] == "1e-2"
+    slow, fast = found["values"]
+    assert fast["difference"]["high"] < slow["difference"]["low"]
+    assert main([*command, "--sweep", "learning_rate"]) == 2
+    assert "write it as FIELD=VALUE,VALUE" in capsys.readouterr().err

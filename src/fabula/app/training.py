@@ -11,7 +11,7 @@ import warnings
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from fabula.base.errors import UnknownNameError, UsageError
 from fabula.base.extras import extra, require
@@ -98,6 +98,21 @@ class Asked:
     gguf: Path | None = None
 
 
+class Work(Protocol):
+    """One training, of whatever kind."""
+
+    @property
+    def name(self) -> str:
+        """What it is called."""
+
+    @property
+    def schedule(self) -> Schedule:
+        """For how long."""
+
+    def counts(self) -> dict[str, int]:
+        """What it is trained on, and what was cut."""
+
+
 @dataclass(frozen=True, slots=True)
 class Part:
     """The training of one adapter.
@@ -157,12 +172,17 @@ class Trained:
     Attributes:
         part: that was trained.
         outcome: how it ended; `None` where an earlier run had finished it.
-        differences: of the development losses.
+        rows: the development examples under base and tuned model.
     """
 
     part: Part
     outcome: Outcome | None
-    differences: tuple[Difference, ...] = ()
+    rows: tuple[Measured, ...] = ()
+
+    @property
+    def differences(self) -> tuple[Difference, ...]:
+        """How far the development loss of each agent fell."""
+        return differences(self.rows)
 
 
 @dataclass
@@ -170,10 +190,24 @@ class Listener:
     """What a training tells while it goes on; each does nothing unless it is set."""
 
     says: Callable[[str], None] = lambda _sentence: None
-    begins: Callable[[Part], None] = lambda _part: None
-    measures: Callable[[Part, int, int], None] = lambda _part, _done, _all: None
-    steps: Callable[[Part, Point], None] = lambda _part, _point: None
+    begins: Callable[[Work], None] = lambda _work: None
+    measures: Callable[[Work, int, int], None] = lambda _work, _done, _all: None
+    steps: Callable[[Work, Point], None] = lambda _work, _point: None
     ends: Callable[[Trained], None] = lambda _trained: None
+
+
+@dataclass(frozen=True, slots=True)
+class Tried:
+    """A value of a sweep, and what came of it over all agents."""
+
+    value: str
+    trained: tuple[Trained, ...]
+
+    @property
+    def difference(self) -> Difference:
+        """How far the development loss fell, all agents together."""
+        rows = [replace(row, agent=self.value) for one in self.trained for row in one.rows]
+        return differences(rows)[0]
 
 
 # before ---------------------------------------------------------------------------------------------------------------
@@ -286,12 +320,40 @@ def train_all(prepared: Prepared, listener: Listener) -> tuple[Trained, ...]:
     return tuple(found)
 
 
+def sweep(
+    asked: Asked, name: str, values: Sequence[str], environ: Mapping[str, str], listener: Listener
+) -> list[Tried]:
+    """Train the same with each value of a setting, each in a folder of its own below `sweep/`.
+
+    Runs that are finished stay. A signal ends it; the same call goes on.
+
+    Raises:
+        UsageError: a value does not fit, or something is missing; before anything is trained.
+    """
+    shown = {value: asked.out / "sweep" / f"{name}-{value}" for value in values}
+    if any(folder.parent != asked.out / "sweep" for folder in shown.values()):
+        raise UsageError(f"--sweep {name}={','.join(values)}: a value holds a slash. Give numbers or words.")
+    prepared = {
+        value: prepare(
+            replace(asked, out=folder, values={**asked.values, "samples": 0, name: value}), environ, listener
+        )
+        for value, folder in shown.items()
+    }
+    found: list[Tried] = []
+    for value, one in prepared.items():
+        listener.says(f"{name} = {value}")
+        found.append(Tried(value, train_all(one, listener)))
+        if (outcome := found[-1].trained[-1].outcome) is not None and outcome.ended == "interrupted":
+            break
+    return found
+
+
 def _train(prepared: Prepared, part: Part, listener: Listener) -> Trained:
     """Train one adapter, or go on with it."""
     identity = _identity(prepared, part)
     record = begin(part.folder, identity, fresh=prepared.asked.fresh)
     if record["state"] != "running":
-        return Trained(part, None, differences(_measured(part, record["base"], record["tuned"])))
+        return Trained(part, None, _measured(part, record["base"], record["tuned"]))
     began = time.monotonic() - float(record.get("seconds", 0.0))
     machine = _machine(part, record)
     record["machine"] = asdict(machine)
@@ -341,8 +403,8 @@ def _machine(part: Part, record: Mapping[str, Any]) -> Machine:
     return machine if machine.device == part.machine.device else part.machine
 
 
-def _measured(part: Part, base: Mapping[str, float], tuned: Mapping[str, float]) -> list[Measured]:
-    return [
+def _measured(part: Part, base: Mapping[str, float], tuned: Mapping[str, float]) -> tuple[Measured, ...]:
+    return tuple(
         Measured(
             one.example.id,
             one.example.agent,
@@ -352,7 +414,7 @@ def _measured(part: Part, base: Mapping[str, float], tuned: Mapping[str, float])
             tuned[one.example.id],
         )
         for one in part.development
-    ]
+    )
 
 
 # after ----------------------------------------------------------------------------------------------------------------
@@ -370,7 +432,7 @@ def _finish(
     """Take the best checkpoint, measure it, and write what stands beside an adapter."""
     base, folder = prepared.base, part.folder
     assert outcome.checkpoint is not None  # noqa: S101 - seen by the caller
-    _copy_adapter(outcome.checkpoint, folder, base.name)
+    copy_adapter(outcome.checkpoint, folder, base.name)
     if base.gguf is not None:
         peft_to_gguf(folder, folder / GGUF, base=base.gguf)
     peft, safetensors = extra("peft", EXTRA, WHAT), extra("safetensors.torch", EXTRA, WHAT)
@@ -380,7 +442,6 @@ def _finish(
         model, part.development, machine, lambda done: listener.measures(part, done, len(part.development))
     )
     rows = _measured(part, record["base"], record["tuned"])
-    found = differences(rows)
     base_loss = sum(row.base for row in rows) / len(rows)
     settings = {setting.name: setting.value for setting in settings_of(prepared.config)}
     write_atomically(folder / "evaluation.jsonl", evaluation_lines(rows))
@@ -398,10 +459,10 @@ def _finish(
         counts=part.counts(),
         preset=prepared.asked.preset,
         settings=settings,
-        machine=asdict(machine) | _hardware(machine),
+        machine=asdict(machine) | hardware(machine),
         minutes=record["seconds"] / 60,
         ended=ended_sentence(part, outcome),
-        differences=found,
+        differences=differences(rows),
         samples=_samples(prepared, part, model, tokenizer),
         engine=base.gguf is not None,
     )
@@ -420,10 +481,10 @@ def _finish(
     )
     write_record(folder, record | {"state": outcome.ended, "best": outcome.best, "step": outcome.step})
     shutil.rmtree(folder / CHECKPOINTS, ignore_errors=True)
-    return Trained(part, outcome, found)
+    return Trained(part, outcome, rows)
 
 
-def ended_sentence(part: Part, outcome: Outcome) -> str:
+def ended_sentence(part: Work, outcome: Outcome) -> str:
     """How a training ended and which checkpoint was taken."""
     taken = f"The checkpoint of step {outcome.best} has the lowest development loss and is the one here."
     if outcome.ended == "not finite":
@@ -438,7 +499,7 @@ def ended_sentence(part: Part, outcome: Outcome) -> str:
     return f"Training took {outcome.step} steps. {taken}"
 
 
-def _copy_adapter(checkpoint: Path, folder: Path, base: str) -> None:
+def copy_adapter(checkpoint: Path, folder: Path, base: str) -> None:
     """Adapter and settings of a checkpoint; the settings name the base as a user does, and no path of this machine."""
     settings = json.loads((checkpoint / CONFIG).read_text(encoding="utf-8"))
     write_atomically(folder / CONFIG, json.dumps(settings | {"base_model_name_or_path": base}, indent=2) + "\n")
@@ -460,7 +521,8 @@ def _samples(prepared: Prepared, part: Part, model: Any, tokenizer: Any) -> list
     return found
 
 
-def _hardware(machine: Machine) -> dict[str, str]:
+def hardware(machine: Machine) -> dict[str, str]:
+    """What a training was computed on, and with which versions."""
     torch = extra("torch", EXTRA, WHAT)
     name = torch.cuda.get_device_name() if machine.device == "cuda" else platform.machine()
     return {

@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 
 _GB: Final = 1e9
 _LIBRARIES: Final = 0.55e9  # bytes of the process before a model is loaded
-_HIDDEN, _INNER = 17, 7  # numbers of a token that a layer keeps for the way back, in units of its widths
-_LOGITS: Final = 4.5  # copies of a token's logits at the peak
+_HIDDEN, _INNER = 13, 5  # numbers of a token that a layer keeps for the way back, in units of its widths
+_LOGITS: Final = 6  # copies of a token's logits at the peak
 _SHARE: Final = 0.9  # of what is free that may be used
 _MOST_AT_ONCE: Final = {"cpu": 4}  # more are no faster there
 _FASTER: Final = 1.3  # times, for which bfloat16 is taken

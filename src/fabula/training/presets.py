@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal, TypeAlias
+from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 
 from fabula.engine.methods import Presets
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
 
 Decay: TypeAlias = Literal["constant", "linear", "cosine"]
 Precision: TypeAlias = Literal["auto", "float32", "bfloat16"]
@@ -23,8 +26,8 @@ class SftPaper:
         steps: in all (section 5); 0 goes by `epochs`.
         evaluate_every: steps between checkpoints (section 5); each is measured on the development examples, and the one
             with the lowest loss is taken.
-        prompt_tokens: lengths of a prompt; the shortest that holds all of an agent's prompts counts (section 5,
-            "depending on the length of the scratchpad"). What is longer than the longest loses its middle.
+        prompt_tokens: lengths of a prompt (section 5: one of these, "depending on the length of the scratchpad"). Here
+            each step is as long as its longest example, so the largest counts: a longer prompt loses its middle.
         completion_tokens: the longest reply that is learnt (section 5, target length); what is longer is learnt up to
             the last end of a sentence in it.
     """
@@ -90,3 +93,85 @@ class Sft(Presets):
         """For some tens of stories: a rate that moves the weights, as many steps as the data has, and an early stop."""
         paper = SftPaper(rank=8, learning_rate=5e-4, batch=8, steps=0, evaluate_every=5)
         return cls(paper, Ours(alpha=16, epochs=4, patience=3, decay="cosine", warmup=3))
+
+
+@dataclass(frozen=True, slots=True)
+class DpoPaper:
+    """Values of MAGNET; appendix A.1, "DPO Hyperparameters".
+
+    Attributes:
+        rank: of the LoRA matrices.
+        alpha: of LoRA: its matrices count alpha / rank.
+        dropout: share of a LoRA input that is left out while it learns.
+        beta: how firmly the tuned model is held to the base; higher is nearer to it.
+        learning_rate: the highest.
+        decay: how the rate goes down after the warm-up ("Scheduler").
+        warmup: steps in which the rate rises to its highest.
+        epochs: how often every pair is seen; 1 is 127 steps for the paper's 1,012 pairs.
+        batch: pairs in one step ("Effective batch size").
+        micro_batch: pairs that are computed at once ("Batch size"); the rest of the batch follows ("grad accum").
+        sequence_tokens: the longest prompt and reply together; a pair that has longer ones is left out.
+        prompt_tokens: the longest prompt; what is longer loses its middle.
+        precision: of the computation; LoRA's own weights are always float32.
+        seed: of the first weights and the order of the pairs.
+    """
+
+    rank: int = 16
+    alpha: int = 16
+    dropout: float = 0.0
+    beta: float = 0.1
+    learning_rate: float = 5e-5
+    decay: Decay = "cosine"
+    warmup: int = 10
+    epochs: int = 1
+    batch: int = 8
+    micro_batch: int = 1
+    sequence_tokens: int = 2048
+    prompt_tokens: int = 1024
+    precision: Precision = "bfloat16"
+    seed: int = 42
+
+
+@dataclass(frozen=True, slots=True)
+class DpoOurs:
+    """What the paper does not say, and what the machine can do.
+
+    Attributes:
+        evaluate_every: steps between checkpoints; each is measured on the development pairs.
+        keep: which weights are taken: those of the last step, or of the lowest development loss.
+        patience: measurements without a lower development loss after which training ends; 0 never ends it early.
+        weight_decay: of AdamW.
+        clip: the longest gradient; 0 leaves it as it is.
+        device: what it is computed on; "auto" takes a GPU where there is one.
+        checkpointing: activations are computed twice to save memory; "auto" where the memory would not do without.
+        samples: development prompts that base and tuned model answer for the model card.
+        sample_tokens: longest of these answers.
+    """
+
+    evaluate_every: int = 20
+    keep: Literal["last", "best"] = "last"
+    patience: int = 0
+    weight_decay: float = 0.0
+    clip: float = 1.0
+    device: Device = "auto"
+    checkpointing: Literal["auto", "on", "off"] = "auto"
+    samples: int = 2
+    sample_tokens: int = 80
+
+
+@dataclass(frozen=True, slots=True)
+class Dpo(Presets):
+    """Settings of training on preferences (DPO)."""
+
+    paper: DpoPaper = DpoPaper()
+    ours: DpoOurs = DpoOurs()
+
+    @classmethod
+    def improved(cls) -> Dpo:
+        """For some hundred pairs: a higher rate, several epochs with an early stop, a warm-up in proportion."""
+        paper = DpoPaper(learning_rate=2e-4, epochs=4, warmup=3, precision="auto")
+        return cls(paper, DpoOurs(evaluate_every=10, keep="best", patience=3))
+
+
+KINDS: Final[Mapping[str, type[Presets]]] = {"sft": Sft, "dpo": Dpo}
+"""The settings of each kind of training, by the command's name."""

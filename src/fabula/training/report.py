@@ -5,6 +5,7 @@ from __future__ import annotations
 import html
 import json
 import re
+import shlex
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
@@ -20,7 +21,8 @@ if TYPE_CHECKING:
     from fabula.training.examples import DataCard
     from fabula.training.running import Point
 
-_MARKS: Final = re.compile(r"([\\`*_{}\[\]<>()#+!|~])")
+# What Markdown would obey: signs anywhere, an underscore at the edge of a word, a sign or number that begins a line.
+_MARKS: Final = re.compile(r"([\\`*\[\]|~]|(?<!\w)_|_(?!\w)|^[#+=-]|(?<=^\d)[.)](?=\s))")
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,6 +131,10 @@ class CardFacts:
         differences: of the development losses.
         samples: answers.
         engine: whether `adapter.gguf` is there.
+        how: it was trained, where that was not on examples: a sentence.
+        results: what was measured, where it is not `differences`: a section.
+        use: how it is used, where not as an adapter: a section.
+        limits: of what it can do: a section.
     """
 
     agents: Sequence[str]
@@ -146,6 +152,10 @@ class CardFacts:
     differences: Sequence[Difference]
     samples: Sequence[Sample]
     engine: bool
+    how: str = ""
+    results: str = ""
+    use: str = ""
+    limits: str = ""
 
 
 def escaped(said: object) -> str:
@@ -163,18 +173,20 @@ def quoted(said: str) -> str:
 def model_card(facts: CardFacts) -> str:
     """`README.md` of an adapter."""
     agents = ", ".join(escaped(agent) for agent in facts.agents)
+    how = facts.how or f"Trained with fabula on examples of what {agents} should say (supervised fine-tuning, LoRA)."
     parts = [
-        f"# An adapter for {agents}",
-        f"Trained with fabula on examples of what {agents} should say (supervised fine-tuning, LoRA). {facts.ended}",
-        _losses(facts.differences),
+        f"# {'A model' if facts.use else 'An adapter'} for {agents}",
+        f"{how} {facts.ended}",
+        facts.results or _losses(facts.differences),
         "![losses](losses.svg)",
-        _use(facts),
+        facts.use or _use(facts),
         _data(facts),
         _base(facts),
-        f"## Settings\n\nPreset `{escaped(facts.preset)}`.\n\n" + _table(("setting", "value"), _pairs(facts.settings)),
-        f"## Made on\n\nIn {facts.minutes:.1f} minutes.\n\n" + _table(("", ""), _pairs(facts.machine)),
+        f"## Settings\n\nPreset `{escaped(facts.preset)}`.\n\n"
+        + table_of(("setting", "value"), _pairs(facts.settings)),
+        f"## Made on\n\nIn {facts.minutes:.1f} minutes.\n\n" + table_of(("", ""), _pairs(facts.machine)),
         _samples(facts.samples),
-        _LIMITS,
+        facts.limits or _LIMITS,
     ]
     return "\n\n".join(part for part in parts if part) + "\n"
 
@@ -205,17 +217,17 @@ def _losses(rows: Sequence[Difference]) -> str:
         (
             "## Development loss",
             "Mean over examples of the mean loss of a completion's token, in nats, on stories that it has not seen.",
-            _table(("agent", "base", "tuned", "difference", ""), cells),
+            table_of(("agent", "base", "tuned", "difference", ""), cells),
             f"95 % intervals: {escaped(method)}." if method else "There are too few stories for intervals.",
         )
     )
 
 
 def _use(facts: CardFacts) -> str:
-    agent = readable(facts.agents[0])
+    agent, base = (shlex.quote(" ".join(readable(said).split())) for said in (facts.agents[0], facts.base))
     lines = [
         "## Use\n",
-        f"    fabula write BRIEF --model {readable(facts.base)} --adapter {agent}=THIS_FOLDER\n"
+        f"    fabula write BRIEF --model {base} --adapter {agent}=THIS_FOLDER\n"
         if facts.engine
         else "There is no `adapter.gguf` (the base was no GGUF file), so it is for servers alone.\n",
         "On a vLLM server:\n",
@@ -230,9 +242,9 @@ def _data(facts: CardFacts) -> str:
         (escaped(one.title or one.name), escaped(one.licence or "not stated"), str(one.stories))
         for one in facts.data.sources
     ]
-    sources = _table(("set", "licence", "stories"), rows) if rows else "The data names no sets."
-    counts = _table(("", ""), _pairs(facts.counts))
-    made = _table(("made with", ""), _pairs(facts.data.made)) if facts.data.made else ""
+    sources = table_of(("set", "licence", "stories"), rows) if rows else "The data names no sets."
+    counts = table_of(("", ""), _pairs(facts.counts))
+    made = table_of(("made with", ""), _pairs(facts.data.made)) if facts.data.made else ""
     return "\n\n".join(
         part for part in (f"## Data\n\nDigest `{escaped(facts.data_digest)}`.", sources, counts, made) if part
     )
@@ -268,6 +280,7 @@ def _said(value: object) -> str:
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
 
 
-def _table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+def table_of(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """A table in Markdown; cells are taken as they are."""
     lines = [head, ["---"] * len(head), *rows]
     return "\n".join("| " + " | ".join(line) + " |" for line in lines)

@@ -307,27 +307,41 @@ def run(trainer: Any, folder: Path, schedule: Schedule, hear: Callable[[Point], 
     Raises:
         ProjectError: a checkpoint cannot be written; those before are whole.
     """
-    library = extra("transformers", EXTRA, WHAT)
     last = max(checkpoints_in(folder).items(), default=(0, None))[1]
     watch = _Watch(folder, schedule, hear)
+    history = _history(last)
+    ended: Ended = "steps"
+    if history.get("global_step", 0) < schedule.steps and not watch.measured(points_of(history.get("log_history", ()))):
+        ended = _loop(trainer, watch, last)
+        history = {"global_step": trainer.state.global_step, "log_history": trainer.state.log_history}
+    if ended == "steps" and watch.early:
+        ended = "early"
+    elif ended == "steps" and watch.signal and history["global_step"] < schedule.steps:
+        ended = "interrupted"
+    points = points_of(history["log_history"])
+    there = checkpoints_in(folder)
+    best = best_of(points, list(there))
+    return Outcome(ended, history["global_step"], best, there.get(best), points, signal=watch.signal)
+
+
+def _loop(trainer: Any, watch: _Watch, last: Path | None) -> Ended:  # noqa: ANN401 - the library's own type
+    """The library's loop, from a checkpoint or from the beginning."""
+    library = extra("transformers", EXTRA, WHAT)
     trainer.remove_callback(library.PrinterCallback)
     trainer.add_callback(type("Watching", (_Callback, library.TrainerCallback), {"watch": watch})())
-    ended: Ended = "steps"
     with _heeding(watch):
         try:
             trainer.train(resume_from_checkpoint=str(last) if last else None)
         except NotFiniteError:
-            ended = "not finite"
+            return "not finite"
         except (OSError, RuntimeError) as error:
-            raise _failed(folder, error) from error
-    if ended == "steps" and watch.signal:
-        ended = "interrupted"
-    elif ended == "steps" and watch.early:
-        ended = "early"
-    points = points_of(trainer.state.log_history)
-    there = checkpoints_in(folder)
-    best = best_of(points, list(there))
-    return Outcome(ended, trainer.state.global_step, best, there.get(best), points, signal=watch.signal)
+            raise _failed(watch.folder, error) from error
+    return "steps"
+
+
+def _history(checkpoint: Path | None) -> dict[str, Any]:
+    """What the trainer's own record in a checkpoint says; empty without one."""
+    return {} if checkpoint is None else dict(json_object(checkpoint / _STATE).fields)
 
 
 def _failed(folder: Path, error: Exception) -> Exception:

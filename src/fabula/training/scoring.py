@@ -10,24 +10,27 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from fabula.base.extras import extra
+from fabula.data.reading import json_lines
 from fabula.stats.intervals import FEWEST, mean_of, share_among
 from fabula.training.base import EXTRA, prompt_text
+from fabula.training.running import WHAT
+from fabula.training.sft import end_of_turn, ids_of, shortened
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
+    from pathlib import Path
 
+    from fabula.data.reading import Record
     from fabula.models.base import Json, Message
     from fabula.stats.estimate import Scored
     from fabula.training.examples import Pair
 
 Native: TypeAlias = Any  # a module of the training libraries, or what they make; they have no types here
 
-_WHAT: Final = "Training"
 _ROWS: Final = 8  # texts that are read at once
 _PLACES: Final = 1024  # replies' tokens whose likelihoods over the whole vocabulary are held at once
 _HALF: Final = 0.5
 _POSITION: Final = "first"
-_PROBE: Final = "Answer"
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,17 +43,47 @@ class Tokens:
 
 def tokens_of(tokeniser: Native, messages: Sequence[Message], reply: str) -> Tokens:
     """The tokens of a prompt and of a reply to it, which are made apart, as a model writes its reply apart."""
-    prompt, end = prompt_text(tokeniser, messages), _end_of_reply(tokeniser)
-    first, last = (tokeniser(text, add_special_tokens=False)["input_ids"] for text in (prompt, reply + end))
-    return Tokens(tuple(first), tuple(last))
+    prompt = ids_of(tokeniser, prompt_text(tokeniser, messages))
+    return Tokens(tuple(prompt), (*ids_of(tokeniser, reply), *end_of_turn(tokeniser)))
 
 
-def _end_of_reply(tokeniser: Native) -> str:
-    """The mark that the chat template puts after a reply; some are not the tokeniser's own end mark."""
-    asked = [{"role": "user", "content": "?"}]
-    said = tokeniser.apply_chat_template([*asked, {"role": "assistant", "content": _PROBE}], tokenize=False)
-    mark: str = said.rpartition(_PROBE)[2].strip()
-    return mark or tokeniser.eos_token
+@dataclass(frozen=True, slots=True)
+class PairTokens:
+    """The prompt of a pair and both replies.
+
+    Attributes:
+        prompt: what a model reads of it.
+        chosen: the preferred reply.
+        rejected: the other.
+        unread: tokens that were taken out of the middle of the prompt.
+    """
+
+    prompt: tuple[int, ...]
+    chosen: tuple[int, ...]
+    rejected: tuple[int, ...]
+    unread: int = 0
+
+    @property
+    def longest(self) -> int:
+        """Tokens of the prompt with the longer reply."""
+        return len(self.prompt) + max(len(self.chosen), len(self.rejected))
+
+    def record(self) -> Json:
+        """The row as the library names its parts."""
+        return {"prompt_ids": [*self.prompt], "chosen_ids": [*self.chosen], "rejected_ids": [*self.rejected]}
+
+
+def pair_tokens(tokeniser: Native, pair: Pair, most: int | None = None) -> PairTokens:
+    """The tokens of a pair; a prompt of more than `most` loses lines from its middle, as in supervised fine-tuning."""
+
+    def length(messages: Sequence[Message]) -> int:
+        return len(ids_of(tokeniser, prompt_text(tokeniser, messages)))
+
+    messages, whole = pair.messages, length(pair.messages)
+    if most is not None and whole > most:
+        messages = shortened(messages, lambda tried: length(tried) <= most)
+    chosen, rejected = (tokens_of(tokeniser, messages, text) for text in (pair.chosen, pair.rejected))
+    return PairTokens(chosen.prompt, chosen.reply, rejected.reply, whole - len(chosen.prompt))
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,22 +127,38 @@ class ScoredPair:
         }
 
 
+def read_scores(path: Path, pairs: Sequence[Pair]) -> tuple[ScoredPair, ...]:
+    """The pairs with what `evaluation.jsonl` says of them; those that it does not know are left out.
+
+    Raises:
+        UsageError: the file cannot be read.
+    """
+    known = {record.text("id"): record for record in json_lines(path)}
+
+    def side(record: Record, name: str) -> Likelihood:
+        base, tuned = (record.number(f"{name}_{under}") for under in ("base", "tuned"))
+        return Likelihood(base, tuned, record.integer(f"{name}_tokens"))
+
+    found = [(pair, known[pair.id]) for pair in pairs if pair.id in known]
+    return tuple(ScoredPair(pair, side(record, "chosen"), side(record, "rejected")) for pair, record in found)
+
+
 def score_pairs(
-    model: Native, tokeniser: Native, pairs: Sequence[Pair], *, bf16: bool = False
+    model: Native, pairs: Sequence[Pair], rows: Sequence[PairTokens], *, bf16: bool = False
 ) -> tuple[ScoredPair, ...]:
     """How likely both replies of each pair are under base and adapter.
 
     Args:
         model: PEFT's, with one adapter in use; its mode (training or not) is put back.
-        tokeniser: the base's.
-        pairs: whose prompts fit the model.
+        pairs: what is scored.
+        rows: their `pair_tokens`.
         bf16: whether to compute with 16 bits, as training did.
     """
-    rows = [tokens_of(tokeniser, pair.messages, text) for pair in pairs for text in (pair.chosen, pair.rejected)]
-    tuned = log_probabilities(model, rows, bf16=bf16)
+    texts = [Tokens(row.prompt, reply) for row in rows for reply in (row.chosen, row.rejected)]
+    tuned = log_probabilities(model, texts, bf16=bf16)
     with model.disable_adapter():
-        base = log_probabilities(model, rows, bf16=bf16)
-    sides = [Likelihood(below, above, len(row.reply)) for below, above, row in zip(base, tuned, rows, strict=True)]
+        base = log_probabilities(model, texts, bf16=bf16)
+    sides = [Likelihood(below, above, len(row.reply)) for below, above, row in zip(base, tuned, texts, strict=True)]
     return tuple(map(ScoredPair, pairs, sides[::2], sides[1::2]))
 
 
@@ -118,7 +167,7 @@ def log_probabilities(model: Native, rows: Sequence[Tokens], *, bf16: bool = Fal
 
     Rows of like length are read together; the numbers do not depend on which.
     """
-    torch = extra("torch", EXTRA, _WHAT)
+    torch = extra("torch", EXTRA, WHAT)
     device = next(model.parameters()).device
     found, training = [0.0] * len(rows), model.training
     model.eval()

@@ -99,31 +99,32 @@ def encode(tokenizer: Any, example: Example, limits: Limits) -> Encoded:  # noqa
     """An example as tokens, cut where it is too long."""
 
     def count(text: str) -> int:
-        return len(_ids(tokenizer, text))
+        return len(ids_of(tokenizer, text))
 
     completion, completion_cut = _within(example.completion, limits.completion, count)
-    end = () if completion_cut else _end_of_turn(tokenizer)
-    learnt = (*_ids(tokenizer, completion), *end)
+    end = () if completion_cut else end_of_turn(tokenizer)
+    learnt = (*ids_of(tokenizer, completion), *end)
     room = min(limits.prompt, limits.context - len(learnt)) if limits.context else limits.prompt
     messages, prompt = example.messages, prompt_text(tokenizer, example.messages)
     whole = count(prompt)
     if whole > room:
         messages = shortened(messages, lambda tried: count(prompt_text(tokenizer, tried)) <= room)
         prompt = prompt_text(tokenizer, messages)
-    ids = _ids(tokenizer, prompt)
+    ids = ids_of(tokenizer, prompt)
     return Encoded(example, (*ids, *learnt), len(ids), whole - len(ids), completion_cut)
 
 
-def _ids(tokenizer: Any, text: str) -> list[int]:  # noqa: ANN401 - as above
+def ids_of(tokenizer: Any, text: str) -> list[int]:  # noqa: ANN401 - as above
+    """The tokens of a text, without any of the model's own around it."""
     found: list[int] = tokenizer(text, add_special_tokens=False, verbose=False)["input_ids"]
     return found
 
 
-def _end_of_turn(tokenizer: Any) -> tuple[int, ...]:  # noqa: ANN401 - as above
+def end_of_turn(tokenizer: Any) -> tuple[int, ...]:  # noqa: ANN401 - as above
     """The token that ends a reply in the model's template; that which ends a text where it has none."""
     said = [{"role": "user", "content": _PROBE}, {"role": "assistant", "content": _PROBE}]
     _, _, after = tokenizer.apply_chat_template(said, tokenize=False).rpartition(_PROBE)
-    ids = _ids(tokenizer, after)
+    ids = ids_of(tokenizer, after)
     if ids and ids[0] in tokenizer.all_special_ids:
         return (ids[0],)
     return () if tokenizer.eos_token_id is None else (tokenizer.eos_token_id,)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, cast
 
 import typer
 
-from fabula.app.training import Asked, Listener, ended_sentence, prepare, train_all
+from fabula.app.training import Asked, Listener, ended_sentence, prepare, sweep, train_all
 from fabula.base.errors import UsageError
 from fabula.cli.opening import terminal_of
 from fabula.cli.options import Common, bundled
@@ -27,9 +27,10 @@ if TYPE_CHECKING:
     from rich.console import RenderableType
     from rich.live import Live
 
-    from fabula.app.training import Part, Prepared, Trained
+    from fabula.app.training import Prepared, Trained, Work
     from fabula.cli.terminal import Terminal
-    from fabula.training.running import Point
+    from fabula.training.report import Difference
+    from fabula.training.running import Outcome, Point
 
 _HELP: Final = "Fine-tune adapters of a local model on data of `fabula data`."
 _GB: Final = 1e9
@@ -74,6 +75,12 @@ def _sft(
         str, typer.Option(metavar="NAME,...", help="Agents to train.", show_default="all in the data")
     ] = "",
     shared: Annotated[bool, typer.Option("--shared", help="One adapter for all agents.")] = False,  # noqa: FBT002 - typer's form of a flag
+    tried: Annotated[
+        str,
+        typer.Option(
+            "--sweep", metavar="FIELD=A,B,...", help="Train with each of these values, and compare; makes no room."
+        ),
+    ] = "",
 ) -> None:
     """Train an adapter for each agent on examples of what it should say; the loss is on the reply alone."""
     terminal = terminal_of(common)
@@ -90,6 +97,9 @@ def _sft(
     )
     progress = TrainingProgress(terminal)
     listener = progress.listener
+    if tried:
+        _sweep(terminal, progress, asked, tried)
+        return
     prepared = prepare(asked, os.environ, listener)
     licences(terminal, prepared)
     if training.dry_run:
@@ -101,10 +111,10 @@ def _sft(
     finally:
         progress.close()
     _stop_if_interrupted(trained, asked)
-    terminal.say(_told(trained))
+    terminal.say(_told([found for one in trained for found in one.differences]))
     _advise(terminal, prepared, trained)
     terminal.document(_data(prepared, trained))
-    _fail_if_not_finite(trained)
+    _fail_if_not_finite(terminal, trained)
 
 
 def values_of(said: Sequence[str]) -> dict[str, str]:
@@ -137,7 +147,7 @@ class TrainingProgress(LivePicture):
     """Shows on a terminal how a training goes on: a line for each measurement, and below them a bar."""
 
     terminal: Terminal
-    part: Part | None = None
+    part: Work | None = None
     step: int = 0
     loss: float | None = None
     doing: str = ""
@@ -156,37 +166,32 @@ class TrainingProgress(LivePicture):
     def _says(self, sentence: str) -> None:
         self._show(f"{sentence} ...")
 
-    def _begins(self, part: Part) -> None:
-        self.part, self.step, self.loss, self._first, self.doing = part, 0, None, None, "loading"
-        counts = part.counts()
-        stories = counted(counts["stories"], "story", "stories")
-        self._show(
-            f"{part.name}: {counted(counts['examples'], 'example')} of {stories}, "
-            f"{counted(counts['development examples'], 'development example')}, "
-            f"{counted(part.schedule.steps, 'step')} of {part.schedule.batch}"
-        )
+    def _begins(self, work: Work) -> None:
+        self.part, self.step, self.loss, self._first, self.doing = work, 0, None, None, "loading"
+        counts = work.counts()
+        self._show(f"{work.name}: {_sizes(counts)}, {counted(work.schedule.steps, 'step')} of {work.schedule.batch}")
         for line in _cuts(counts):
             self._show(f"  {line}")
         self._start()
 
-    def _measures(self, part: Part, done: int, whole: int) -> None:
-        del part
+    def _measures(self, work: Work, done: int, whole: int) -> None:
+        del work
         self.doing = f"measuring {done} of {whole}"
 
-    def _steps(self, part: Part, point: Point) -> None:
+    def _steps(self, work: Work, point: Point) -> None:
         self.step, self.doing = point.step, ""
         self._first = self._first or (point.step, time.monotonic())
         if point.train is not None:
             self.loss = point.train
         if point.development is not None:
             train = "" if self.loss is None else f"   train {self.loss:.4f}"
-            self._show(f"  step {point.step:>4} of {part.schedule.steps}{train}   development {point.development:.4f}")
+            self._show(f"  step {point.step:>4} of {work.schedule.steps}{train}   development {point.development:.4f}")
 
     def _ends(self, trained: Trained) -> None:
         self._stop()
         if trained.outcome is None:
             self._show("  finished by an earlier run; nothing to do")
-        elif trained.outcome.ended != "interrupted":
+        elif trained.outcome.ended not in {"interrupted", "not finite"}:  # the command says these itself
             self._show(f"  {ended_sentence(trained.part, trained.outcome)}")
 
     def _picture(self) -> RenderableType:
@@ -212,20 +217,32 @@ class TrainingProgress(LivePicture):
         return " · ".join(parts)
 
 
+def _sizes(counts: Mapping[str, int]) -> str:
+    """What a training has to learn from, and what it is measured on."""
+    noun = next(noun for noun in ("example", "pair", "dialogue") if f"{noun}s" in counts)
+    of = next((f" of {counted(counts[name], one, name)}" for name, one in _UNITS.items() if name in counts), "")
+    aside = counted(counts[f"development {noun}s"], f"development {noun}")
+    return f"{counted(counts[f'{noun}s'], noun)}{of}, {aside}"
+
+
+_UNITS: Final = {"stories": "story", "groups": "group"}
+_CUTS: Final = {
+    "prompt": "the middle",
+    "completion": "the end, after a whole sentence",
+    "dialogue": "the end",
+    "summary": "the end",
+}
+
+
 def _cuts(counts: Mapping[str, int]) -> list[str]:
-    """Sentences about what was cut; none where nothing was."""
+    """Sentences about what was cut or left out; none where nothing was."""
     found = []
-    if counts["prompts cut"]:
-        found.append(
-            f"{counted(counts['prompts cut'], 'prompt')} longer than the limit lost "
-            f"{counted(counts['tokens cut from prompts'], 'token')} from the middle"
-        )
-    if counts["completions cut"]:
-        found.append(
-            f"{counted(counts['completions cut'], 'completion')} longer than the limit lost "
-            f"{counted(counts['tokens cut from completions'], 'token')} at the end, after a whole sentence"
-        )
-    return found
+    for noun, place in _CUTS.items():
+        plural = "summaries" if noun == "summary" else f"{noun}s"
+        if count := counts.get(f"{plural} cut", 0):
+            tokens = counted(counts[f"tokens cut from {plural}"], "token")
+            found.append(f"{counted(count, noun, plural)} longer than the limit lost {tokens} from {place}")
+    return found + [f"{count} {name}" for name, count in counts.items() if name.startswith("left out")]
 
 
 # what is said ---------------------------------------------------------------------------------------------------------
@@ -259,31 +276,49 @@ def _text(value: object) -> str:
     return ", ".join(str(one) for one in value) if isinstance(value, tuple) else str(value)
 
 
-def _told(trained: Sequence[Trained]) -> str:
-    """The report: each agent's development loss under base and tuned model."""
-    rows = [("agent", "base", "tuned", "difference", "95 % interval", "n", "")]
-    for one in trained:
-        for found in one.differences:
-            interval, n = "none", ""
-            if isinstance(found.fell, Estimate):
-                n = str(found.fell.n)
-                if found.fell.low is not None and found.fell.high is not None:
-                    interval = f"{found.fell.low:.4f} to {found.fell.high:.4f}"
-            rows.append(
-                (
-                    found.agent,
-                    figures(found.base),
-                    figures(found.tuned),
-                    f"{found.tuned - found.base:.4f}",
-                    interval,
-                    n,
-                    found.verdict,
-                )
-            )
+def _told(found: Sequence[Difference], head: str = "agent") -> str:
+    """The report: development losses under base and tuned model."""
+    rows = [(head, "base", "tuned", "difference", "95 % interval", "n", "")]
+    for one in found:
+        interval, n = "none", ""
+        if isinstance(one.fell, Estimate):
+            n = str(one.fell.n)
+            if one.fell.low is not None and one.fell.high is not None:
+                interval = f"{one.fell.low:.4f} to {one.fell.high:.4f}"
+        difference = f"{one.tuned - one.base:.4f}"
+        rows.append((one.agent, figures(one.base), figures(one.tuned), difference, interval, n, one.verdict))
     return (
         "Loss of a token on stories that were not trained on:\n\n"
         + table(rows, right=(1, 2, 3, 4, 5))
-        + "\n\nIntervals are over stories."
+        + "\n\nn counts examples; intervals are over stories."
+    )
+
+
+def _sweep(terminal: Terminal, progress: TrainingProgress, asked: Asked, said: str) -> None:
+    """Train with each value of a setting, and show what came of each."""
+    name, _, listed = said.partition("=")
+    values = [value.strip() for value in listed.split(",") if value.strip()]
+    if not values:
+        raise UsageError(f"--sweep {said}: write it as FIELD=VALUE,VALUE, as --sweep learning_rate=1e-4,3e-4.")
+    try:
+        found = sweep(asked, name.strip(), values, os.environ, progress.listener)
+    finally:
+        progress.close()
+    _stop_if_interrupted(found[-1].trained, asked)
+    rows = [one.difference for one in found]
+    best = min(rows, key=lambda row: row.tuned)
+    terminal.say(_told(rows, name.strip()))
+    terminal.say(f"\nThe lowest loss is that of {name.strip()} = {best.agent} ({best.verdict} than the base).")
+    terminal.document(
+        {
+            "setting": name.strip(),
+            "values": [
+                {"value": row.agent, "base": row.base, "tuned": row.tuned, "verdict": row.verdict}
+                | {"difference": cast("Any", row.fell).as_data()}
+                for row in rows
+            ],
+            "lowest": best.agent,
+        }
     )
 
 
@@ -307,9 +342,12 @@ def _stop_if_interrupted(trained: Sequence[Trained], asked: Asked) -> None:
         )
 
 
-def _fail_if_not_finite(trained: Sequence[Trained]) -> None:
-    broken = [one.part.name for one in trained if one.outcome is not None and one.outcome.ended == "not finite"]
+def _fail_if_not_finite(terminal: Terminal, trained: Sequence[Trained]) -> None:
+    broken = [one for one in trained if one.outcome is not None and one.outcome.ended == "not finite"]
+    for one in broken:
+        terminal.message(f"fabula: {one.part.name}: {ended_sentence(one.part, cast('Outcome', one.outcome))}")
     if broken:
+        terminal.advise("A lower rate helps most often: --set learning_rate=1e-5 --fresh.")
         raise typer.Exit(1)
 
 

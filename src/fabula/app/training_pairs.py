@@ -1,0 +1,370 @@
+"""Training an adapter on preferences: what a dry run says, the training itself, and what stands beside it."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import time
+from dataclasses import asdict, dataclass, field, replace
+from hashlib import sha256
+from typing import TYPE_CHECKING, Any, Final
+
+from fabula.app.training import Listener, copy_adapter, ended_sentence, hardware, quiet
+from fabula.base.errors import UsageError
+from fabula.base.extras import extra, require
+from fabula.base.files import held, make_folder, write_atomically
+from fabula.engine.methods import settings_of, with_values
+from fabula.models.adapters import GGUF, WEIGHTS, AdapterRecord, write_adapter
+from fabula.models.lora import peft_to_gguf
+from fabula.training.base import load, open_base
+from fabula.training.dpo import (
+    check_enough,
+    curves,
+    history_csv,
+    pair_card,
+    prepared_pairs,
+    schedule_of,
+    trainer_of,
+)
+from fabula.training.examples import read_card, read_pairs
+from fabula.training.memory import Load, fitting, needed, shape_of
+from fabula.training.presets import Dpo, Ours
+from fabula.training.report import CardFacts, Sample, model_card
+from fabula.training.running import CHECKPOINTS, EXTRA, WHAT, Machine, begin, checkpoints_in, run, write_record
+from fabula.training.scoring import accuracies, gains, pair_tokens, read_scores, score_pairs
+from fabula.training.sft import answer
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from pathlib import Path
+
+    from fabula.engine.methods import Preset
+    from fabula.stats.estimate import Scored
+    from fabula.training.base import Base
+    from fabula.training.dpo import PreparedPairs
+    from fabula.training.examples import DataCard, Pair
+    from fabula.training.running import Outcome, Schedule
+    from fabula.training.scoring import Native, ScoredPair
+
+_PACKAGES: Final = ("torch", "transformers", "peft", "trl", "datasets")
+# Settings that change how something is computed, and not what.
+_OF_THE_MACHINE: Final = frozenset(("device", "precision", "micro_batch", "checkpointing", "samples", "sample_tokens"))
+EVALUATION: Final = "evaluation.jsonl"
+
+
+@dataclass(frozen=True, slots=True)
+class PairsAsked:
+    """What is to be trained.
+
+    Attributes:
+        data: folder of pairs.
+        base: as `open_base` takes it.
+        out: folder of the adapter.
+        preset: of the settings.
+        values: settings on top of it.
+        fresh: begin anew where a training is there.
+        gguf: the base as a GGUF file, where it is a folder.
+    """
+
+    data: Path
+    base: str
+    out: Path
+    preset: Preset = "improved"
+    values: Mapping[str, Any] = field(default_factory=dict)
+    fresh: bool = False
+    gguf: Path | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class PairWork:
+    """The training of an adapter on pairs: everything that is known before it starts.
+
+    Attributes:
+        asked: what was asked for.
+        base: the model that it is for.
+        data: what the data is.
+        config: the settings.
+        train: what is learnt.
+        development: what is measured.
+        schedule: for how long.
+        machine: on what.
+        bytes_needed: of memory.
+    """
+
+    asked: PairsAsked
+    base: Base
+    data: DataCard
+    config: Dpo
+    train: PreparedPairs
+    development: PreparedPairs
+    schedule: Schedule
+    machine: Machine
+    bytes_needed: int
+
+    @property
+    def name(self) -> str:
+        """What it is called: its folder's name."""
+        return self.asked.out.name
+
+    @property
+    def agents(self) -> tuple[str, ...]:
+        """The roles whose replies were compared."""
+        return tuple(dict.fromkeys(pair.agent for pair in self.train.pairs))
+
+    def counts(self) -> dict[str, int]:
+        """Pairs, tokens, and what was cut or left out."""
+        both = (self.train, self.development)
+        rows = [row for part in both for row in part.rows]
+        return {
+            "pairs": len(self.train.pairs),
+            "development pairs": len(self.development.pairs),
+            "groups": len({pair.group for pair in self.train.pairs}),
+            "development groups": len({pair.group for pair in self.development.pairs}),
+            "longest in tokens": max(row.longest for row in rows),
+            "prompts cut": sum(row.unread > 0 for row in rows),
+            "tokens cut from prompts": sum(row.unread for row in rows),
+            **{f"left out: {reason}": count for reason, count in _reasons(both).items()},
+        }
+
+
+def _reasons(parts: Sequence[PreparedPairs]) -> dict[str, int]:
+    reasons = [reason for part in parts for reason in part.left_out.values()]
+    return {reason: reasons.count(reason) for reason in dict.fromkeys(reasons)}
+
+
+@dataclass(frozen=True, slots=True)
+class TrainedPairs:
+    """What came of a training on pairs.
+
+    Attributes:
+        work: that was done.
+        outcome: how it ended; `None` where an earlier run had finished it.
+        accuracies: how often each way of choosing prefers the preferred reply of a development pair.
+        gains: differences of these.
+    """
+
+    work: PairWork
+    outcome: Outcome | None
+    accuracies: Mapping[str, Scored] = field(default_factory=dict)
+    gains: Mapping[str, Scored] = field(default_factory=dict)
+
+
+# before ---------------------------------------------------------------------------------------------------------------
+
+
+def prepare_pairs(asked: PairsAsked, environ: Mapping[str, str], listener: Listener) -> PairWork:
+    """Read pairs and base, and find out what will be done; nothing is trained and no folder made.
+
+    Raises:
+        UsageError: something is missing or does not fit; says what.
+    """
+    for package in _PACKAGES:
+        require(package, EXTRA, WHAT)
+    config: Dpo = with_values(getattr(Dpo, asked.preset)(), asked.values, "training")
+    card = read_card(asked.data)
+    pairs = [read_pairs(asked.data, split) for split in ("train", "development")]
+    with quiet():
+        base = open_base(asked.base, environ, gguf=asked.gguf, report=listener.says)
+        tokeniser = extra("transformers", EXTRA, WHAT).AutoTokenizer.from_pretrained(base.folder, local_files_only=True)
+        train, development = (prepared_pairs(tokeniser, side, config, base.context) for side in pairs)
+    check_enough(train, development, asked.data)
+    schedule = schedule_of(config, len(train.pairs))
+    longest = max(row.longest for row in (*train.rows, *development.rows))
+    size = Load(config.paper.rank, longest, sequences=2)
+    paper, ours = config.paper, config.ours
+    wanted = replace(
+        Ours(),
+        device=ours.device,
+        precision=paper.precision,
+        micro_batch=paper.micro_batch,
+        checkpointing=ours.checkpointing,
+    )
+    shape = shape_of(base.folder, base.parameters)
+    machine = fitting(shape, size, schedule.batch, wanted)
+    return PairWork(asked, base, card, config, train, development, schedule, machine, needed(shape, size, machine))
+
+
+# training -------------------------------------------------------------------------------------------------------------
+
+
+def train_pairs(work: PairWork, listener: Listener) -> TrainedPairs:
+    """Train the adapter, or go on with it; a signal ends it with a checkpoint.
+
+    Raises:
+        UsageError: another training is in the folder; says what differs.
+        ProjectError: something cannot be written.
+    """
+    folder = work.asked.out
+    make_folder(folder)
+    with held(folder / ".training", f"The training in {folder}"), quiet():
+        record = begin(folder, _identity(work), fresh=work.asked.fresh)
+        listener.begins(work)
+        if record["state"] != "running":
+            scored = read_scores(folder / EVALUATION, work.development.pairs)
+            return TrainedPairs(work, None, accuracies(scored), gains(scored))
+        return _trained(work, record, listener)
+
+
+def _trained(work: PairWork, record: dict[str, Any], listener: Listener) -> TrainedPairs:
+    folder = work.asked.out
+    began = time.monotonic() - float(record.get("seconds", 0.0))
+    machine = Machine(**record["machine"]) if record.get("machine") else work.machine
+    machine = machine if machine.device == work.machine.device else work.machine
+    record["machine"] = asdict(machine)
+    write_record(folder, record)
+    model, tokeniser = load(work.base, "bfloat16" if machine.bfloat16 and machine.device == "cuda" else "float32")
+    trainer = trainer_of(model, tokeniser, work.train, work.development, work.config, folder, machine)
+    outcome = run(trainer, folder, work.schedule, lambda point: listener.steps(work, point))
+    record["seconds"] = time.monotonic() - began
+    outcome = replace(outcome, seconds=record["seconds"])
+    if outcome.ended == "interrupted":
+        write_record(folder, record)
+        return TrainedPairs(work, outcome)
+    if work.config.ours.keep == "last" and (there := checkpoints_in(folder)):
+        outcome = replace(outcome, best=max(there), checkpoint=there[max(there)])
+    if outcome.checkpoint is None:
+        raise UsageError(
+            f"The loss is no number at step {outcome.step}, and no checkpoint was written before. Nothing is kept. "
+            "Take a lower rate (--set learning_rate=1e-5) and --fresh."
+        )
+    return _finish(work, record, outcome, machine, trainer, tokeniser, listener)
+
+
+def _identity(work: PairWork) -> dict[str, Any]:
+    """What has to be the same for another run to go on."""
+    settings = {f.name: f.value for f in settings_of(work.config) if f.name not in _OF_THE_MACHINE}
+    return {
+        "kind": "dpo",
+        "agents": list(work.agents),
+        "base": work.base.name,
+        "base_digest": work.base.digest,
+        "data_digest": digest_of((*work.train.pairs, *work.development.pairs)),
+        "settings": settings,
+    }
+
+
+def digest_of(pairs: Sequence[Pair]) -> str:
+    """What distinguishes these pairs from others."""
+    lines = (json.dumps(asdict(pair), sort_keys=True) for pair in pairs)
+    return sha256("\n".join(lines).encode()).hexdigest()[:12]
+
+
+# after ----------------------------------------------------------------------------------------------------------------
+
+
+def _finish(
+    work: PairWork,
+    record: dict[str, Any],
+    outcome: Outcome,
+    machine: Machine,
+    trainer: Native,
+    tokeniser: Native,
+    listener: Listener,
+) -> TrainedPairs:
+    """Take the chosen checkpoint, measure it, and write what stands beside an adapter."""
+    base, folder, model = work.base, work.asked.out, trainer.model
+    assert outcome.checkpoint is not None  # noqa: S101 - seen by the caller
+    copy_adapter(outcome.checkpoint, folder, base.name)
+    if base.gguf is not None:
+        peft_to_gguf(folder, folder / GGUF, base=base.gguf)
+    peft, safetensors = extra("peft", EXTRA, WHAT), extra("safetensors.torch", EXTRA, WHAT)
+    peft.set_peft_model_state_dict(model, safetensors.load_file(folder / WEIGHTS))
+    listener.measures(work, 0, len(work.development.pairs))
+    scored = score_pairs(model, work.development.pairs, work.development.rows, bf16=machine.bfloat16)
+    right, apart = accuracies(scored), gains(scored)
+    settings = {setting.name: setting.value for setting in settings_of(work.config)}
+    history = trainer.state.log_history
+    write_atomically(folder / EVALUATION, "".join(json.dumps(one.record()) + "\n" for one in scored))
+    write_atomically(folder / "losses.csv", history_csv(history))
+    for name, picture in curves(history, outcome.best).items():
+        write_atomically(folder / f"{name}.svg", picture)
+    facts = CardFacts(
+        agents=work.agents,
+        base=base.name,
+        base_digest=base.digest,
+        licence=base.licence,
+        data=work.data,
+        data_digest=record["identity"]["data_digest"],
+        counts=work.counts(),
+        preset=work.asked.preset,
+        settings=settings,
+        machine=asdict(machine) | hardware(machine),
+        minutes=record["seconds"] / 60,
+        ended=ended_of(work, outcome),
+        differences=(),
+        samples=_samples(work, model, tokeniser),
+        engine=base.gguf is not None,
+    )
+    write_atomically(folder / "README.md", model_card(pair_card(facts, right, apart)))
+    write_adapter(
+        folder,
+        AdapterRecord(
+            kind="dpo",
+            agents=work.agents,
+            base=base.name,
+            base_digest=base.digest,
+            data_digest=facts.data_digest,
+            preset=work.asked.preset,
+            settings=settings,
+        ),
+    )
+    write_record(folder, record | {"state": outcome.ended, "best": outcome.best, "step": outcome.step})
+    shutil.rmtree(folder / CHECKPOINTS, ignore_errors=True)
+    return TrainedPairs(work, outcome, right, apart)
+
+
+def ended_of(work: PairWork, outcome: Outcome) -> str:
+    """How a training ended and which checkpoint was taken."""
+    if work.config.ours.keep == "best":
+        return ended_sentence(work, outcome)
+    if outcome.ended == "not finite":
+        return (
+            f"The loss became no number at step {outcome.step} of {work.schedule.steps}, and training stopped. The "
+            f"checkpoint of step {outcome.best} is the last one before, and the one here."
+        )
+    return f"Training took {outcome.step} steps. The weights are those of the last step."
+
+
+def _samples(work: PairWork, model: Native, tokeniser: Native) -> list[Sample]:
+    """Answers of base and tuned model to the first development prompts."""
+    ours, seed = work.config.ours, work.config.paper.seed
+    found = []
+    for pair, row in list(zip(work.development.pairs, work.development.rows, strict=True))[: ours.samples]:
+        with model.disable_adapter():
+            base = answer(model, tokeniser, row.prompt, ours.sample_tokens, seed)
+        tuned = answer(model, tokeniser, row.prompt, ours.sample_tokens, seed)
+        found.append(Sample(pair.agent, pair.messages[-1].content, base, tuned))
+    return found
+
+
+# other pairs ----------------------------------------------------------------------------------------------------------
+
+
+def score_adapter(
+    adapter: Path,
+    pairs: Sequence[Pair],
+    base: Base,
+    *,
+    bf16: bool = False,
+    prompt_tokens: int | None = None,
+) -> tuple[ScoredPair, ...]:
+    """How likely the replies of pairs are under a base and under an adapter for it.
+
+    Args:
+        adapter: a folder with an adapter of PEFT's.
+        pairs: whatever is to be scored.
+        base: that it was trained for.
+        bf16: whether to compute with 16 bits.
+        prompt_tokens: the longest prompt; what is longer loses its middle.
+
+    Raises:
+        UsageError: base or adapter cannot be read, or what training needs is not installed.
+    """
+    with quiet():
+        model, tokeniser = load(base)
+        try:
+            tuned = extra("peft", EXTRA, WHAT).PeftModel.from_pretrained(model, str(adapter))
+        except (OSError, ValueError, RuntimeError, KeyError, TypeError) as error:
+            raise UsageError(f"The adapter in {adapter} cannot be loaded for {base.name}: {error}") from error
+        rows = [pair_tokens(tokeniser, pair, prompt_tokens) for pair in pairs]
+        return score_pairs(tuned, pairs, rows, bf16=bf16)

@@ -1,0 +1,332 @@
+"""Training as far as it needs no torch: settings, what is cut, memory, losses and the card."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import fields
+from typing import TYPE_CHECKING, Any
+from xml.etree import ElementTree as ET
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from fabula.app.training import Asked, Listener, config_of, prepare
+from fabula.base.errors import ConfigError, UnknownNameError, UsageError
+from fabula.cli.commands.train import values_of
+from fabula.engine.methods import settings_of
+from fabula.models.base import Message
+from fabula.training.examples import DataCard, Example, Source
+from fabula.training.memory import Load, Shape, needed
+from fabula.training.presets import KINDS, Sft
+from fabula.training.report import (
+    CardFacts,
+    Measured,
+    Sample,
+    differences,
+    escaped,
+    evaluation_lines,
+    losses_svg,
+    model_card,
+    quoted,
+)
+from fabula.training.running import Machine, Point, best_of, losses_csv, points_of
+from fabula.training.sft import GAP, Limits, digest_of, encode, schedule_of, shortened
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from pathlib import Path
+
+END = 7
+
+
+class Words:
+    """A tokenizer whose tokens are runs of letters, blanks and single signs."""
+
+    all_special_ids = (END,)
+    eos_token_id = END
+
+    def __call__(self, text: str, **_: object) -> dict[str, list[int]]:
+        pieces = re.findall(r"<end>|\w+|\s+|[^\w\s]", text)
+        return {"input_ids": [END if piece == "<end>" else 100 + hash(piece) % 1000 for piece in pieces]}
+
+    def apply_chat_template(self, messages: Sequence[Mapping[str, str]], **_: object) -> str:
+        return "".join(f"{one['role']}:{one['content']}<end>" for one in messages)
+
+
+def count(text: str) -> int:
+    return len(Words()(text)["input_ids"])
+
+
+def example(prompt: str, completion: str, system: str = "You plan.") -> Example:
+    return Example("a", "plot", "story", (Message("system", system), Message("user", prompt)), completion)
+
+
+# settings
+
+
+def test_the_faithful_preset_has_the_papers_values() -> None:
+    paper = {setting.name: setting.value for setting in settings_of(Sft.faithful()) if setting.group == "paper"}
+    assert paper == {
+        "rank": 4,
+        "learning_rate": 1e-6,
+        "batch": 16,
+        "steps": 250,
+        "evaluate_every": 20,
+        "prompt_tokens": (1024, 2048, 4096, 8192),
+        "completion_tokens": 4096,
+    }
+
+
+def test_every_setting_of_every_kind_is_described_and_every_one_of_a_paper_has_its_section() -> None:
+    for kind in KINDS.values():
+        for setting in settings_of(kind.faithful()):
+            assert setting.about, setting.name
+            assert setting.group != "paper" or "section" in setting.about, setting.name
+
+
+def test_settings_are_set_by_name_and_refused_with_a_sentence() -> None:
+    config = config_of("improved", values_of(["rank=2", "ours.patience=1", "prompt_tokens=512"]))
+    assert (config.paper.rank, config.ours.patience, config.paper.prompt_tokens) == (2, 1, (512,))
+    with pytest.raises(UnknownNameError, match=r"Unknown setting of training 'rnak'\. Did you mean 'rank'\?"):
+        config_of("improved", {"rnak": "2"})
+    with pytest.raises(ConfigError, match=r"training\.rank = 'two' does not fit"):
+        config_of("improved", {"rank": "two"})
+    with pytest.raises(UsageError, match=r"--set rank: write it as FIELD=VALUE, as --set rank=8\."):
+        values_of(["rank"])
+
+
+def test_steps_go_by_epochs_where_none_are_given() -> None:
+    improved = schedule_of(Sft.improved(), 33)
+    assert (improved.steps, improved.batch, improved.evaluate_every) == (4 * 5, 8, 5)
+    assert schedule_of(Sft.faithful(), 33).steps == 250
+    assert schedule_of(config_of("improved", {"epochs": 1}), 8).warmup == 0  # one step has no room for a warm-up
+
+
+def test_without_torch_it_says_what_to_install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("fabula.base.extras.find_spec", lambda _name: None)
+    with pytest.raises(UsageError) as caught:
+        prepare(Asked(tmp_path, "smollm2", tmp_path / "out"), {}, Listener())
+    assert str(caught.value) == (
+        "Training needs the package torch, which is not installed. Say `pip install 'fabula[train]'`."
+    )
+
+
+# what is cut
+
+
+def test_prompt_and_completion_are_whole_where_there_is_room() -> None:
+    made = encode(Words(), example("Write the plot.", "It ends well."), Limits(100, 100, 300))
+    assert (made.prompt_cut, made.completion_cut) == (0, 0)
+    assert made.ids[-1] == END
+    assert made.completion == count("It ends well.") + 1
+
+
+def test_a_long_prompt_loses_its_middle_and_keeps_first_line_and_instruction() -> None:
+    notes = "\n".join(f"Note {n}: the lamp was lit again." for n in range(100))
+    prompt = f"Here is what the others wrote.\n{notes}\nNow write the climax."
+    whole = example(prompt, "Short.")
+    made = encode(Words(), whole, Limits(300, 100, 0))
+    assert made.prompt <= 300
+    assert made.prompt_cut > 500
+    assert made.prompt + made.prompt_cut == count(Words().apply_chat_template(_said(whole)))
+    kept = shortened(whole.messages, lambda tried: sum(count(one.content) for one in tried) <= 280)
+    text = kept[-1].content
+    assert kept[0] == whole.messages[0]
+    assert text.startswith("Here is what the others wrote.\nNote 0:")
+    assert text.endswith("Note 99: the lamp was lit again.\nNow write the climax.")
+    assert text.count(GAP) == 1
+    assert set(text.splitlines()) <= {*prompt.splitlines(), GAP.strip()}
+
+
+def _said(one: Example) -> list[dict[str, str]]:
+    return [{"role": message.role, "content": message.content} for message in one.messages]
+
+
+def test_a_prompt_without_lines_is_cut_between_words() -> None:
+    made = encode(Words(), example(" ".join(f"word{n}" for n in range(500)), "Short."), Limits(120, 100, 0))
+    assert 60 < made.prompt <= 120
+
+
+def test_a_long_completion_is_learnt_up_to_a_sentence_and_without_its_end() -> None:
+    text = "The boat came in. The lamp went out. Nobody spoke of it again that year."
+    made = encode(Words(), example("Write.", text), Limits(100, 18, 0))
+    assert made.completion == count("The boat came in. The lamp went out.")
+    assert made.ids[-1] != END
+    assert made.completion + made.completion_cut == count(text)
+
+
+def test_the_context_bounds_both_together() -> None:
+    made = encode(Words(), example("\n".join(["line of words"] * 200), "It ends well."), Limits(1000, 100, 90))
+    assert len(made.ids) <= 90
+
+
+@given(st.lists(st.text(alphabet="ab \n.", max_size=40), min_size=1, max_size=20), st.integers(30, 200))
+def test_whatever_is_cut_the_ends_stay_and_the_limit_holds(lines: list[str], limit: int) -> None:
+    prompt = "\n".join(["First.", *lines, "Last."])
+    made = encode(Words(), example(prompt, "Yes."), Limits(limit, 50, 0))
+    assert made.prompt <= limit
+    assert made.prompt_cut >= 0
+    kept = shortened(
+        (Message("user", prompt),), lambda tried: count(Words().apply_chat_template(_messages(tried))) <= limit
+    )
+    assert kept[0].content.startswith("First.")
+    assert kept[0].content.endswith("Last.")
+
+
+def _messages(tried: Sequence[Message]) -> list[dict[str, str]]:
+    return [{"role": message.role, "content": message.content} for message in tried]
+
+
+def test_the_digest_of_data_is_of_every_field() -> None:
+    one = example("Write.", "Yes.")
+    assert digest_of([one]) == digest_of([example("Write.", "Yes.")])
+    assert len({digest_of([one]), digest_of([example("Write.", "No.")]), digest_of([one, one])}) == 3
+
+
+# memory
+
+
+@pytest.mark.parametrize(
+    ("micro_batch", "tokens", "bfloat16", "checkpointing", "measured"),
+    [
+        (1, 200, False, False, 1.45),
+        (4, 200, False, False, 3.39),
+        (4, 200, False, True, 2.21),
+        (4, 200, True, False, 2.82),
+        (1, 1000, False, True, 2.45),
+        (1, 1000, True, True, 2.15),
+        (1, 2000, False, False, 6.79),
+    ],
+)
+def test_the_memory_said_is_that_measured(
+    micro_batch: int,
+    tokens: int,
+    bfloat16: bool,  # noqa: FBT001 - a column of the table above
+    checkpointing: bool,  # noqa: FBT001 - as above
+    measured: float,
+) -> None:
+    smollm2 = Shape(134_515_008, layers=30, hidden=576, inner=1536, vocabulary=49_152, heads=9)
+    machine = Machine("cpu", bfloat16=bfloat16, micro_batch=micro_batch, checkpointing=checkpointing)
+    assert needed(smollm2, Load(4, tokens), machine) / 1e9 == pytest.approx(measured, rel=0.2)
+
+
+# losses
+
+
+def test_losses_are_read_from_the_log_once_for_each_step() -> None:
+    log: list[dict[str, Any]] = [
+        {"step": 1, "loss": 3.0, "learning_rate": 0.1},
+        {"step": 1, "eval_loss": 2.9},
+        {"step": 2, "loss": 2.0, "learning_rate": 0.05},
+        {"step": 2, "loss": 2.5, "learning_rate": 0.05},
+        {"step": 2, "train_runtime": 3.0},
+        {"step": 3, "eval_loss": float("nan")},
+    ]
+    points = points_of(log)
+    assert [(point.step, point.train, point.development) for point in points[:2]] == [(1, 3.0, 2.9), (2, 2.5, None)]
+    assert best_of(points) == 1
+    assert best_of(points, [2, 3]) == 0
+    assert losses_csv(points).splitlines()[:3] == ["step,train,development,rate", "1,3.0,2.9,0.1", "2,2.5,,0.05"]
+
+
+def rows(fall: Sequence[float], agent: str = "plot") -> list[Measured]:
+    return [Measured(f"{agent}-{n}", agent, f"story-{n}", 10, 3.0, 3.0 + change) for n, change in enumerate(fall)]
+
+
+@pytest.mark.parametrize(
+    ("fall", "verdict"),
+    [
+        ((-0.4, -0.5, -0.45, -0.42), "better"),
+        ((0.4, 0.5, 0.45, 0.42), "worse"),
+        ((-0.4, 0.5, -0.1, 0.2), "not better"),
+        ((-0.4, -0.5), "not better"),  # two stories have no interval
+    ],
+)
+def test_a_difference_says_whether_its_interval_holds_none(fall: Sequence[float], verdict: str) -> None:
+    found = differences(rows(fall))
+    assert [one.verdict for one in found] == [verdict]
+    assert found[0].tuned - found[0].base == pytest.approx(sum(fall) / len(fall))
+
+
+def test_each_agent_has_its_difference_and_each_example_its_line() -> None:
+    measured = [*rows((-0.1, -0.2, -0.3)), *rows((0.1, 0.2, 0.3), "climax")]
+    assert [one.agent for one in differences(measured)] == ["plot", "climax"]
+    assert evaluation_lines(measured).count("\n") == 6
+
+
+def test_the_curve_is_a_picture_with_a_text_also_where_a_loss_is_no_number() -> None:
+    points = [Point(n, 3.0 - n / 10, 2.9 if n == 5 else None) for n in range(1, 6)] + [Point(6, float("nan"))]
+    svg = losses_svg(points, 3.1, 5, "Losses of <plot>")
+    assert ET.fromstring(svg).tag.endswith("svg")  # noqa: S314 - our own
+    assert "nan" not in svg
+    assert "&lt;plot&gt;" in svg
+    assert "lowest: 2.9 at 5" in svg
+    assert "prefers-color-scheme:dark" in svg
+    ET.fromstring(losses_svg([], None, 0, "none"))  # noqa: S314 - as above
+
+
+# the card
+
+
+def facts(**changes: object) -> CardFacts:
+    given: dict[str, Any] = {
+        "agents": ("climax",),
+        "base": "embedded:smollm2",
+        "base_digest": "ab12",
+        "licence": "Apache-2.0",
+        "data": DataCard("examples", {"system": "agents-room"}, (Source("own", "Own stories", "CC0-1.0", 40),)),
+        "data_digest": "cd34",
+        "counts": {"examples": 30},
+        "preset": "improved",
+        "settings": {"learning_rate": 5e-4, "prompt_tokens": (1024, 2048)},
+        "machine": {"device": "cpu"},
+        "minutes": 3.0,
+        "ended": "Training took 20 steps.",
+        "differences": differences(rows((-0.4, -0.5, -0.45, -0.42))),
+        "samples": (Sample("climax", "Write.", "Before.", "After."),),
+        "engine": True,
+    }
+    assert set(given) == {field.name for field in fields(CardFacts)}
+    return CardFacts(**given | changes)
+
+
+def test_the_card_says_what_the_adapter_is_and_how_to_use_it() -> None:
+    card = model_card(facts())
+    for said in (
+        "| plot | 3 | 2.558 |",
+        "| better |",
+        "| Own stories | CC0-1.0 | 40 |",
+        "Licence: Apache-2.0.",
+        "fabula write BRIEF --model embedded:smollm2 --adapter climax=THIS_FOLDER",
+        "--enable-lora --lora-modules climax=THIS_FOLDER",
+        "| learning_rate | 0.0005 |",
+        "> After.",
+        "In 3.0 minutes.",
+    ):
+        assert said in card
+    assert "adapter.gguf" in model_card(facts(engine=False))
+    assert "too few stories for intervals" in model_card(facts(differences=differences(rows((-0.4, -0.5)))))
+
+
+HOSTILE = "<script>x</script> [a](http://evil.example) | `b` \x1b[31m *c* ![i](u)\n# Heading\n---"
+
+
+def test_texts_of_others_stand_in_the_card_letter_by_letter() -> None:
+    source = Source("own", HOSTILE, HOSTILE, 1)
+    card = model_card(
+        facts(
+            agents=(HOSTILE,),
+            licence=HOSTILE,
+            data=DataCard("examples", {HOSTILE: HOSTILE}, (source,)),
+            samples=(Sample("climax", HOSTILE, HOSTILE, HOSTILE),),
+        )
+    )
+    assert not [line for line in card.splitlines() if "<script>" in line and not line.startswith("    ")]
+    assert "\x1b" not in card
+    assert not re.search(r"(?<!\\)\]\(http", card)
+    assert "\n# Heading" not in card
+    assert "\n> # Heading" not in card
+    assert "\n> ---" not in card
+    assert escaped("learning_rate _a_ 1. b") == r"learning_rate \_a\_ 1. b"
+    assert quoted("") == "> (nothing)"
