@@ -2,14 +2,8 @@
 
 from __future__ import annotations
 
-import io
-import json
-import signal
-import subprocess
-import sys
-import time
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
@@ -22,13 +16,10 @@ pytest.importorskip("torch", reason="torch is not installed: `make test-train` r
 pytest.importorskip("trl")
 pytest.importorskip("peft")
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
 PARTS = ("exposition", "rising_action", "climax", "falling_action", "resolution")
 STORIES = 3
 QUICK = ("--set", "epochs=1", "--set", "samples=0", "--set", "precision=float32", "--set", "learning_rate=0.01")
-PROGRAM = '''
+PROGRAM = """
 import hashlib
 
 WORDS = "lamp boat storm letter stairs bread reef glass wind rope night keeper salt door oar".split()
@@ -38,7 +29,7 @@ def play(request):
     drawn = hashlib.sha256(repr(request.messages).encode()).digest()
     words = [WORDS[byte % len(WORDS)] for byte in drawn[:18]]
     return ("The " + " and the ".join(words) + " were there when she came home that evening.")
-'''
+"""
 
 
 @pytest.fixture

@@ -405,7 +405,8 @@ def _finished(
         adapter=name,
         better=found.better,
         anyway=anyway,
-        found=found.as_data() | {"quick": proposal.quick, "trainings": proposal.trainings, "unread": proposal.held_out - found.n},
+        found=found.as_data()
+        | {"quick": proposal.quick, "trainings": proposal.trainings, "unread": proposal.held_out - found.n},
     )
     text = report_text(learned, found)
     write_atomically(place.report, text, mode=PRIVATE)
@@ -539,7 +540,9 @@ def how(learned: Learned, found: Comparison) -> str:
     """How the number was made, in a sentence or two."""
     n, places = f"{found.n:,}", f"{found.units:,} {'place' if found.units == 1 else 'places'}"
     unread = int(learned.found.get("unread", 0))
-    more = f" {unread:,} {'pair was' if unread == 1 else 'pairs were'} too long for the model to read." if unread else ""
+    more = (
+        f" {unread:,} {'pair was' if unread == 1 else 'pairs were'} too long for the model to read." if unread else ""
+    )
     if learned.found.get("quick"):
         return f"{n} pairs from {places} were kept aside; the adapter in use has seen none of them.{more}"
     return (
