@@ -22,7 +22,7 @@ from statistics import fmean
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
-from fabula.app.preferences import HOW, gather
+from fabula.app.preferences import HOW, OWN, gather
 from fabula.app.training import quiet
 from fabula.app.training_pairs import PairsAsked, prepare_pairs, train_pairs
 from fabula.app.writing import settings_as_last_time
@@ -39,7 +39,7 @@ from fabula.project.learned import Learned, Place
 from fabula.stats.estimate import Estimate
 from fabula.training.base import load, open_base
 from fabula.training.dpo import prepared_pairs, schedule_of
-from fabula.training.examples import DataCard, read_pairs, write_data
+from fabula.training.examples import DataCard, Source, read_pairs, write_data
 from fabula.training.held_out import (
     BASE,
     FEWEST_PAIRS,
@@ -54,7 +54,7 @@ from fabula.training.held_out import (
 )
 from fabula.training.memory import device_of
 from fabula.training.presets import Dpo
-from fabula.training.running import EXTRA, WHAT
+from fabula.training.running import CHECKPOINTS, EXTRA, WHAT
 from fabula.training.scoring import score_pairs
 
 if TYPE_CHECKING:
@@ -72,6 +72,7 @@ _FEWEST_UNITS: Final = 2
 _PACKAGES: Final = ("torch", "transformers", "peft", "trl", "datasets")
 # Tokens that a processor core reads and learns in a second, with a model of so many parameters.
 _TOKENS_A_SECOND, _MEASURED_ON = 70, 135_000_000
+_AROUND: Final = 10  # seconds in which a model is loaded, and its adapter measured and written
 _LARGEST: Final = 50_000_000
 MANY: Final = 200
 """Pairs from which on one training is enough: a fifth of them can show something."""
@@ -374,7 +375,9 @@ def _tuned(pairs: Sequence[Pair], folder: Path, trainer: Trainer) -> Path:
 
 def _write_pairs(folder: Path, train: Sequence[Pair], development: Sequence[Pair] = (), **more: Any) -> None:  # noqa: ANN401 - fields of the card
     counts = {"train": len(train), "development": len(development)}
-    card = DataCard("pairs", {"command": "fabula learn", **more}, counts=counts)
+    projects = sorted({Path(str(pair.source.get("project", ""))).name for pair in (*train, *development)})
+    sources = tuple(Source(name, name, OWN, 1) for name in projects)
+    card = DataCard("pairs", {"command": "fabula learn", **more}, sources, counts)
     write_data(folder, card, {"train": train, "development": development})
     folder.chmod(0o700)
 
@@ -391,7 +394,8 @@ def _finished(
     make_folder(target.parent, mode=0o700)
     if adapter.is_dir():
         shutil.rmtree(target, ignore_errors=True)
-        shutil.rmtree(adapter / "checkpoints", ignore_errors=True)
+        for left in (CHECKPOINTS, ".training"):
+            shutil.rmtree(adapter / left, ignore_errors=True)
         adapter.rename(target)
     _write_pairs(place.data, proposal.pairs, base=proposal.base)
     learned = Learned(
@@ -504,7 +508,7 @@ def needs_of(proposal: Proposal, environ: Mapping[str, str], listener: Listener)
     if work.machine.device == "cpu":
         tokens = fmean(2 * len(row.prompt) + len(row.chosen) + len(row.rejected) for row in work.train.rows)
         speed = _TOKENS_A_SECOND * _MEASURED_ON / work.base.parameters * extra("torch", EXTRA, WHAT).get_num_threads()
-        seconds = work.schedule.steps * work.schedule.batch * tokens / speed
+        seconds = _AROUND + work.schedule.steps * work.schedule.batch * tokens / speed
     return Needs(work.schedule.steps, seconds, work.bytes_needed)
 
 

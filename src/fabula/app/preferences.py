@@ -25,7 +25,7 @@ HOW: Final = (
     "Pairs come of what you do with a text after it was written: change its file or say `fabula edit`, ask for another "
     "take with `fabula retake` (or `--note`), or take one back with `fabula undo`; then say `fabula update`."
 )
-_OWN: Final = "your own texts; ask yourself before you share what is trained on them"
+OWN: Final = "your own texts; ask yourself before you share what is trained on them"
 
 
 @dataclass(frozen=True)
@@ -87,7 +87,7 @@ def gather(
         tuple(out),
         before,
         taught_by(left),
-        tuple(Source(name, name, _OWN, 1) for name in named),
+        tuple(Source(name, name, OWN, 1) for name in named),
         tuple(name for name, one in zip(named, found, strict=True) if not one.pairs),
     )
 

@@ -34,6 +34,7 @@ ALWAYS_LATER: Final = frozenset({"edit", "rewrite"})
 TUNED, BASE, LONGER, SHORTER, LATER = "tuned", "base", "longer", "shorter", "later"
 COMPARED: Final = (LONGER, SHORTER, LATER)
 _HALF: Final = 0.5
+_MOSTLY: Final = 0.75
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +78,8 @@ class Comparison:
     @property
     def reasons(self) -> tuple[str, ...]:
         """Why it is not better, a sentence for each comparison that is not shown."""
-        return tuple(_reason(name, scored) for name, scored in self.above.items() if not is_above(scored))
+        below = [name for name, scored in self.above.items() if not is_above(scored)]
+        return tuple(_reason(name, self.right[name], self.above[name]) for name in below)
 
     def as_data(self) -> dict[str, Any]:
         """The comparison for JSON."""
@@ -175,12 +177,13 @@ def said(name: str) -> str:
     return "the model as it was" if name == BASE else f"the rule “{name}”"
 
 
-def _reason(name: str, scored: Scored) -> str:
+def _reason(name: str, right: Scored, scored: Scored) -> str:
+    """Why it is not shown that the tuned model is above another; `right` is the other's share."""
     if isinstance(scored, Unscored) or scored.low is None or scored.high is None:
         units = "pairs come from too few places for an interval"
         return f"Against {said(name)} nothing can be shown: the held-out {units} (it takes {FEWEST})."
     points = f"{scored.value:+.0%} ({scored.low:+.0%} to {scored.high:+.0%})"
-    if name == LATER:
+    if name == LATER and isinstance(right, Estimate) and right.value > _MOSTLY:
         return (
             f"It is not shown to be above {said(name)}: {points}. You mostly kept what came later, and no model sees "
             "in a text when it came; `--use-anyway` uses what was learned all the same."
