@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from commandline import REPLIES
+from commandline import BRIEF, REPLIES
 from fabula.engine.journal import Journal
 from fabula.training.examples import read_card, read_pairs
 
@@ -165,3 +165,176 @@ def test_a_text_written_anew_for_a_changed_plan_is_no_pair(
         ("climax", "edit"),
         ("falling-action", "edit"),
     ]
+
+
+# MAGNET's candidates (section 4.1) ------------------------------------------------------------------------------------
+
+MAGNET = '''
+import json
+
+
+def answer(request):
+    """Mara's second action is the better one in both orders; Tobias's judge takes whatever stands first."""
+    *_, prompt = request.path.split("/")
+    asked = request.messages[-1].content
+    if prompt == "act":
+        which = "second" if "/candidate/2/" in request.path else "first"
+        step = request.path.split("/step/")[1].split("/")[0]
+        return json.dumps({"action": f"{request.role} tries the {which} thing in step {step}."})
+    if prompt == "compare":
+        a, b = (asked.split(f"# Action {side}\\n")[1].split("\\n")[0] for side in "AB")
+        return "B" if "Mara" in a and "second" in b else "A"
+    if prompt == "criticise":
+        return json.dumps({"revise": False, "feedback": "", "goal_reached": False, "world_updates": []})
+    if prompt == "narrate":
+        return json.dumps({"order": [1, 2], "paragraph": f"It was told at {request.path}, and nobody said a word."})
+    raise ValueError(request.path)
+'''
+PEOPLE = """\
+goal: The lamp burns until morning.
+personas:
+  - name: Mara
+    relationships:
+      Tobias: the boy
+  - name: Tobias
+"""
+
+
+@pytest.fixture
+def magnet(here: Path, cli: Cli) -> Path:
+    """A project of MAGNET with two candidates a draft, every role of which a program plays."""
+    (here / "players.py").write_text(MAGNET, encoding="utf-8")
+    settings = ("candidates=2", "max_steps=2", "words=400")
+    roles = ("character", "critic", "narrator", "goal_generator", "judge", "planner")
+    assert cli("new", "lamp", "--brief", "brief.md", "--system", "magnet", "--preset", "faithful").code == 0
+    (here / "lamp/plan/personas.yaml").write_text(PEOPLE, encoding="utf-8")
+    chosen = [part for one in settings for part in ("--set", one)]
+    played = [part for role in roles for part in ("--play", f"{role}=players.py:answer")]
+    ran = cli("write", "lamp", *chosen, *played, "--yes")
+    assert ran.code == 0, ran.err
+    return here / "lamp"
+
+
+def test_magnets_candidates_are_pairs_where_the_judge_agrees_with_itself(cli: Cli, magnet: Path) -> None:
+    pairs = pairs_of(cli)
+    assert [(p.kind, json.loads(p.chosen)["action"], json.loads(p.rejected)["action"]) for p in pairs] == [
+        ("candidates", f"Mara tries the second thing in step {n}.", f"Mara tries the first thing in step {n}.")
+        for n in (1, 2)
+    ]
+    assert [(p.agent, p.group, p.chosen_first) for p in pairs] == [
+        ("character", "lamp/chapter-1/step/1", None),
+        ("character", "lamp/chapter-1/step/2", None),
+    ]
+    assert [(m.role, m.content) for m in pairs[0].messages] == prompt_at(magnet, "chapter-1/step/1/Mara/act")
+    assert pairs[0].source["criteria"] == ["grounded", "in character", "less repetitive", "fits the scene"]
+    assert [(one["path"], one["reason"]) for one in left_out(cli)] == [
+        (f"chapter-1/step/{n}/Tobias", "the judge said otherwise in the other order") for n in (1, 2)
+    ]
+
+
+# ratings --------------------------------------------------------------------------------------------------------------
+
+
+def _rating(question: str, items: list[str], answer: str | float, rater: str = "judge", **more: Any) -> str:  # noqa: ANN401 - fields of `Rating`
+    return json.dumps(
+        {"rater": rater, "kind": "model", "items": items, "question": question, "answer": answer, "prompt": "lamp"}
+        | more
+    )
+
+
+STORIES = {
+    "one": "Mara lit the lamp before the storm came.",
+    "two": "There was a lamp, and it was lit by Mara in time.",
+}
+
+
+@pytest.fixture
+def rated(here: Path) -> Callable[..., None]:
+    """Writes stories of one brief and ratings of them."""
+    lines = [
+        json.dumps({"id": name, "text": text, "system": name, "prompt": "lamp", "brief": BRIEF})
+        for name, text in STORIES.items()
+    ]
+    (here / "stories.jsonl").write_text("\n".join(lines), encoding="utf-8")
+    return lambda *ratings: (here / "ratings.jsonl").write_text("\n".join(ratings), encoding="utf-8") and None
+
+
+def from_ratings(cli: Cli, *arguments: str) -> list[Pair]:
+    ran = cli("data", "preferences", "ratings.jsonl", "--stories", "stories.jsonl", "--out", "pairs", *arguments)
+    assert ran.code == 0, ran.err
+    return list(read_pairs(cli.folder / "pairs", "train") + read_pairs(cli.folder / "pairs", "development"))
+
+
+def test_verdicts_in_both_orders_make_a_pair_for_the_writer(cli: Cli, rated: Callable[..., None]) -> None:
+    rated(_rating("overall", ["one", "two"], "two"), _rating("overall", ["two", "one"], "two"))
+    (pair,) = from_ratings(cli)
+    assert told([pair]) == [("ratings", STORIES["two"], STORIES["one"])]
+    assert (pair.agent, pair.group, pair.chosen_first) == ("writer", "ratings/lamp", None)
+    assert pair.source == {
+        "ratings": "ratings",
+        "prompt": "lamp",
+        "items": ["two", "one"],
+        "judge": "judge",
+        "criteria": ["overall"],
+        "lead": 1.0,
+    }
+
+
+def test_the_prompt_of_a_rated_story_is_the_one_that_end_to_end_asks(
+    cli: Cli, here: Path, rated: Callable[..., None]
+) -> None:
+    rated(_rating("plot", ["one"], 4), _rating("plot", ["two"], 2))
+    (pair,) = from_ratings(cli, "--preset", "faithful")
+    assert told([pair]) == [("ratings", STORIES["one"], STORIES["two"])]
+    (here / "told.py").write_text(f"def tell(request):\n    return {STORIES['one']!r}\n", encoding="utf-8")
+    played = ("--system", "end-to-end", "--preset", "faithful", "--play", "writer=told.py:tell")
+    assert cli("write", "brief.md", "--out", "lamp", *played, "--yes").code == 0
+    assert [(m.role, m.content) for m in pair.messages] == prompt_at(here / "lamp", "story")
+
+
+@pytest.mark.parametrize(
+    ("ratings", "reason"),
+    [
+        ([_rating("overall", ["one", "two"], "two")], "judged in one order only"),
+        (
+            [_rating("overall", ["one", "two"], "two"), _rating("overall", ["two", "one"], "one")],
+            "as many votes on both sides, or too small a margin",
+        ),
+        (
+            [_rating("plot", ["one"], 3), _rating("plot", ["two"], 3)],
+            "as many votes on both sides, or too small a margin",
+        ),
+        ([_rating("plot", ["one"], 3), _rating("plot", ["three"], 2)], "its text is not among the stories"),
+    ],
+)
+def test_what_ratings_do_not_decide_is_no_pair(
+    cli: Cli, rated: Callable[..., None], ratings: list[str], reason: str
+) -> None:
+    rated(*ratings)
+    ran = cli("data", "preferences", "ratings.jsonl", "--stories", "stories.jsonl", "--out", "pairs")
+    assert ran.code != 0
+    assert f"No pair is left: {reason}" in ran.err
+
+
+def test_every_question_has_a_vote_and_the_margin_says_how_many_are_wanted(
+    cli: Cli, rated: Callable[..., None]
+) -> None:
+    marks = {"plot": (4, 2), "style": (1, 5), "people": (3, 2)}
+    rated(
+        *(_rating(q, [item], score) for q, scores in marks.items() for item, score in zip(STORIES, scores, strict=True))
+    )
+    (pair,) = from_ratings(cli)
+    assert (pair.chosen, pair.source["lead"]) == (STORIES["one"], 0.3333)
+    (pair,) = from_ratings(cli, "--question", "style")
+    assert pair.chosen == STORIES["two"]
+    ran = cli("data", "preferences", "ratings.jsonl", "--stories", "stories.jsonl", "--out", "pairs", "--margin", "0.5")
+    assert "too small a margin (1)" in ran.err
+    ran = cli("data", "preferences", "ratings.jsonl", "--out", "pairs", "--question", "plots")
+    assert "Unknown question 'plots'. Did you mean 'plot'?" in ran.err
+
+
+def test_a_person_who_read_a_pair_once_saw_one_of_the_two_first(cli: Cli, rated: Callable[..., None]) -> None:
+    rated(_rating("overall", ["one", "two"], "one", kind="person"))
+    assert [pair.chosen_first for pair in from_ratings(cli)] == [True]
+    rated(_rating("overall", ["one", "two"], "two", kind="person"))
+    assert [pair.chosen_first for pair in from_ratings(cli)] == [False]

@@ -28,6 +28,7 @@ from fabula.project.settings import Settings
 from fabula.project.trust import Trust, acts_in
 from fabula.stats.estimate import Estimate, Unscored
 from fabula.systems import find
+from small_sets import small_sets
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -118,7 +119,8 @@ def test_settings_reach_runs_and_judges_and_files_in_them_are_found(home: Path) 
     [
         ("briefs = [\n", "exp.toml is no valid TOML: "),
         (SYSTEMS, "exp.toml: briefs: this field is needed. Add it."),
-        ('briefs = "x"\n' + SYSTEMS, "exp.toml: briefs: Input should be a list (got 'x')."),
+        ('briefs = "x"\n' + SYSTEMS, "exp.toml: briefs[1]: no brief is found at "),
+        ("briefs = 3\n" + SYSTEMS, "exp.toml: briefs: Input should be a list (got 3)."),
         ("briefs = []\n" + SYSTEMS, "exp.toml: briefs: "),
         ('briefs = ["briefs"]\nsystms = []\n', "'systms'. Did you mean 'systems'?"),
         ('briefs = ["briefs"]\nsystems = [{ system = "end-to-end", pre = 1 }]\n', "systems[1]: 'pre'. Did you mean"),
@@ -494,3 +496,69 @@ async def test_an_evaluator_that_fails_is_recorded_and_goes_on_the_next_time(hom
     page = as_page(mended)
     assert "Every verdict (" in page
     assert 'href="#call-pairwise--' in page
+
+
+# briefs of data sets -------------------------------------------------------------------------------------------------
+
+
+def of_briefs(text: str) -> str:
+    return BASE.replace('briefs = ["briefs"]', f"briefs = {text}")
+
+
+def test_briefs_are_the_prompts_of_a_set(home: Path) -> None:
+    small_sets(home / "data")
+    notice = "3 from tell-me-a-story: CC BY 4.0 (github.com/google-deepmind/tell_me_a_story)"
+    (home / "exp.toml").write_text(of_briefs('"tell-me-a-story:test"'), encoding="utf-8")
+    found = read_experiment(home / "exp.toml", {"FABULA_DATA": str(home / "data")})
+    assert {trial.brief_id: trial.brief.text for trial in found.trials} == {
+        f"tell-me-a-story-test-{n}": f"Write of {n}." for n in range(3)
+    }
+    assert found.data == (notice,)
+    beside = read(home, of_briefs('["data/writing-prompts:test", "briefs/lamp.md"]'))
+    assert [trial.brief.text for trial in beside.trials] == ["A lamp .", "A clock .", "Write of a lamp."]
+    assert "none stated for the texts" in beside.data[0]
+    drawn = [
+        {trial.brief_id for trial in read(home, of_briefs(f'[{{ prompts = "{where}", limit = 2, seed = 1 }}]')).trials}
+        for where in ("data/tell-me-a-story:test", "briefs")
+    ]
+    assert [len(ids) for ids in drawn] == [2, 2]
+
+
+async def test_the_licence_of_a_set_stands_in_the_report(home: Path) -> None:
+    small_sets(home / "data")
+    results = await do(home, of_briefs('[{ prompts = "data/tell-me-a-story:test", limit = 1 }]'))
+    assert as_data(results)["data"] == [
+        "1 from tell-me-a-story: CC BY 4.0 (github.com/google-deepmind/tell_me_a_story)"
+    ]
+    assert "Briefs: 1 from tell-me-a-story: CC BY 4.0" in as_page(results)
+
+
+def test_briefs_are_lines_of_a_file(home: Path) -> None:
+    lines = [{"id": "b 1", "prompt": "Write of a boat."}, {"inputs": "Write of a sea.", "targets": "A story."}]
+    (home / "own.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
+    assert {trial.brief_id: trial.brief.text for trial in read(home, of_briefs('["own.jsonl"]')).trials} == {
+        "b-1": "Write of a boat.",
+        "own-2": "Write of a sea.",
+    }
+
+
+@pytest.mark.parametrize(
+    ("briefs", "message"),
+    [
+        ('["data/wikiplots"]', r"briefs\[1\]: wikiplots has texts without prompts. Give a set with prompts"),
+        ('["tell-me-a-stroy:test"]', r"Unknown data set 'tell-me-a-stroy'. Did you mean 'tell-me-a-story'"),
+        ('[{ prompts = "briefs", limit = 0 }]', r"briefs\[1\].limit: Input should be greater than or equal to 1"),
+        (
+            '[{ prompts = "briefs", limt = 2 }]',
+            r"Unknown field in .*exp.toml, briefs\[1\]: 'limt'. Did you mean 'limit'",
+        ),
+        ('["bad.jsonl"]', r"bad.jsonl, line 1: no object with a text in one of brief, prompt"),
+        ('["twice.jsonl"]', r"Two prompts are called 'a'. Rename one of the files or change the id."),
+    ],
+)
+def test_what_is_wrong_with_briefs_is_said(home: Path, briefs: str, message: str) -> None:
+    small_sets(home / "data")
+    (home / "bad.jsonl").write_text('{"prompt": 3}\n', encoding="utf-8")
+    (home / "twice.jsonl").write_text('{"id": "a", "prompt": "X"}\n{"id": "A", "prompt": "Y"}\n', encoding="utf-8")
+    with pytest.raises(UsageError, match=message):
+        read(home, of_briefs(briefs))

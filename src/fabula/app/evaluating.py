@@ -73,7 +73,7 @@ async def evaluate_in(task: Task, settings: Settings, options: Options) -> Evalu
         async with prepared.opened(journal) as context:
             with recorded_run(prepared, context):
                 report = await task.evaluator.evaluate(task.items, Run(context), task.config)
-        if data := notices(task.items):
+        if data := notices(item.source for item in task.items):
             report = replace(report, how={**report.how, "data": "; ".join(data)})
         if task.folder is not None:
             _write(task.folder, report)

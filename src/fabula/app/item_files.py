@@ -198,9 +198,9 @@ def sources_of(items: Iterable[Item]) -> tuple[Source, ...]:
     )
 
 
-def notices(items: Iterable[Item]) -> tuple[str, ...]:
-    """For each data set that the stories are from, how many they are, and its licence and publisher."""
-    counts = Counter(item.source for item in items if item.source)
+def notices(sources: Iterable[str]) -> tuple[str, ...]:
+    """For each data set that texts are from, by the source of each, how many they are, its licence and publisher."""
+    counts = Counter(source for source in sources if source)
     return tuple(f"{count:,} from {SETS[name].notice}" for name, count in counts.items())
 
 
@@ -253,7 +253,8 @@ def _places(path: Path, selection: Selection) -> Iterator[_Place]:
 
 def _in_file(path: Path) -> Iterator[_Place]:
     if path.name.endswith(TABLES):
-        yield from _table(path)
+        for read, name, where in table_lines(path):
+            yield _Place(path, partial(_of_table, read, name, where), f"{path.name}{name}")
     elif path.resolve().parent.name == TALKS and (path.resolve().parents[1] / "brief.md").is_file():
         yield _Place(path, partial(_conversation, path))
     else:
@@ -343,11 +344,20 @@ _IDS: Final = ("id", "example_id", "story_id", "name")
 _LONG: Final = 8  # words; a prompt of so many is no name of one
 
 
-def _table(path: Path) -> Iterator[_Place]:
+def table_lines(path: Path) -> Iterator[tuple[Callable[[str], Any], str, str]]:
+    """For each line of a .jsonl file, or row of a .csv file, what reads it, a name for it, and where it stands.
+
+    The reader is given the place, and raises a `UsageError` that names it where the line cannot be read.
+    """
     stem = path.name.partition(".")[0]
     for number, read in _rows(path) if path.name.endswith((".csv", ".csv.gz")) else _lines(path):
-        where = f"{path}, line {number}"
-        yield _Place(path, partial(_of_table, read, f"{stem}/{number}", where), f"{path.name}/{number}")
+        yield read, f"{stem}/{number}", f"{path}, line {number}"
+
+
+def id_of(data: Mapping[str, Any], name: str) -> str:
+    """What a line is called: the id in it, else `name`."""
+    given = next((data[one] for one in _IDS if isinstance(data.get(one), str | int) and data[one] != ""), name)
+    return name if isinstance(given, bool) else str(given)
 
 
 def _lines(path: Path) -> Iterator[tuple[int, Callable[[str], Any]]]:
@@ -388,9 +398,8 @@ def _of_table(read: Callable[[str], Any], name: str, where: str) -> Item:
 
 def _usual(data: Mapping[str, Any], name: str) -> dict[str, Any]:
     """The fields by our names: those of pairs under the names that others use; a story without an id gets `name`."""
-    given = next((data[one] for one in _IDS if isinstance(data.get(one), str | int) and data[one] != ""), name)
     found = {field: value for field, value in data.items() if field in _FIELDS and value is not None}
-    found |= {"id": given if isinstance(given, bool) else str(given)}
+    found |= {"id": id_of(data, name)}
     pair = next((pair for pair in _PAIRS if pair[1] in data), None)
     if pair and "text" not in data:
         found |= {"text": data[pair[1]], "brief": data.get(pair[0], ""), "prompt": ""}

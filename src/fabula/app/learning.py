@@ -22,7 +22,7 @@ from statistics import fmean
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
-from fabula.app.preferences import HOW, OWN, gather
+from fabula.app.preferences import HOW, OWN
 from fabula.app.training import quiet
 from fabula.app.training_pairs import PairsAsked, prepare_pairs, train_pairs
 from fabula.app.writing import settings_as_last_time
@@ -52,7 +52,9 @@ from fabula.training.held_out import (
     said,
     units_of,
 )
+from fabula.training.histories import history_pairs
 from fabula.training.memory import device_of
+from fabula.training.pairs import without
 from fabula.training.presets import Dpo
 from fabula.training.running import CHECKPOINTS, EXTRA, WHAT
 from fabula.training.scoring import score_pairs
@@ -69,6 +71,7 @@ PARTS: Final = 5
 _INNER: Final = 10  # one of so many parts of what is learned from tells when to stop
 _FEWEST: Final = 12  # pairs of which a fifth can be put aside, a tenth tell when to stop, and 8 be learned from
 _FEWEST_UNITS: Final = 2
+_NEAR: Final = "the two texts hardly differ"
 _PACKAGES: Final = ("torch", "transformers", "peft", "trl", "datasets")
 # Tokens that a processor core reads and learns in a second, with a model of so many parameters.
 _TOKENS_A_SECOND, _MEASURED_ON = 70, 135_000_000
@@ -235,9 +238,10 @@ def proposed(
     pairs: list[Pair] = []
     left_out: list[Mapping[str, Any]] = []
     for project in projects:
-        found = gather([project.folder], ["near"])
-        pairs += [of_project(project.folder, pair) for pair in found.pairs]
-        left_out += found.left_out
+        found = history_pairs(project, project.folder.resolve().name)
+        kept, gone = without(found.pairs, ["near"])
+        pairs += [of_project(project.folder, pair) for pair in kept]
+        left_out += [*found.left_out, *({"id": name, "reason": _NEAR} for name in gone)]
     known = with_known(place, pairs, [project.folder for project in projects])
     return Proposal(
         author,

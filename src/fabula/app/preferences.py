@@ -6,9 +6,14 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, get_args
 
+from fabula.app.evaluating import RATINGS
+from fabula.app.item_files import read_items
+from fabula.app.rated_pairs import Wanted, rated_pairs
 from fabula.base.characters import readable
 from fabula.base.errors import UsageError
+from fabula.measure.ratings import read_ratings
 from fabula.project.folder import Project
+from fabula.training.candidates import candidate_pairs
 from fabula.training.examples import CARD, DataCard, Source, Split, in_development, read_card, write_data
 from fabula.training.histories import history_pairs
 from fabula.training.pairs import Found, Teaching, taught_by, without
@@ -17,6 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
     from pathlib import Path
 
+    from fabula.measure.items import Item
     from fabula.training.examples import Pair
     from fabula.training.pairs import Lesson
 
@@ -60,36 +66,56 @@ class Gathered:
         }
 
 
-def gather(
-    folders: Sequence[Path], lessons: Iterable[Lesson] = (), told: Callable[[str], object] = lambda _: None
+async def gather(
+    places: Sequence[Path],
+    lessons: Iterable[Lesson] = (),
+    stories: Sequence[Path] = (),
+    rated: Wanted | None = None,
+    told: Callable[[str], object] = lambda _: None,
 ) -> Gathered:
-    """The pairs of projects, without what only teaches the lessons; each project is named to `told` before it is read.
+    """The pairs of projects and ratings, without what only teaches the lessons; each place is named before it is read.
+
+    Args:
+        places: projects, files of ratings, and folders that hold `ratings.jsonl`.
+        lessons: what no pair is to teach by itself.
+        stories: what the ratings are of, as `fabula measure` takes them.
+        rated: which ratings count.
+        told: is given the name of each place.
 
     Raises:
-        FabulaError: a folder is no project, or its journal cannot be read.
+        FabulaError: a place is none of these, or cannot be read.
     """
-    named = _named(folders)
-    found: list[Found] = []
-    for name, folder in named.items():
+    found: dict[str, Found] = {}
+    items: tuple[Item, ...] = ()
+    for name, place in _named(places).items():
         told(name)
-        found.append(history_pairs(Project.open(folder), name))
-    pairs, twice = _unique([pair for one in found for pair in one.pairs])
-    before = taught_by(pairs)
+        if (ratings := _ratings_at(place)) is None:
+            project = Project.open(place)
+            mine, judged = history_pairs(project, name), candidate_pairs(project, name)
+            found[name] = Found((*mine.pairs, *judged.pairs), (*mine.left_out, *judged.left_out))
+        else:
+            items = items or (read_items(stories) if stories else ())
+            found[name] = await rated_pairs(read_ratings(ratings), items, name, rated or Wanted())
+    pairs, twice = _unique([pair for one in found.values() for pair in one.pairs])
     left, gone = without(pairs, lessons)
-    out = [dict(one) for each in found for one in each.left_out] + twice
-    out += [
-        {"id": pair.id, "kind": pair.kind, **pair.source, "reason": f"teaches only {gone[pair.id]}"}
-        for pair in pairs
-        if pair.id in gone
-    ]
-    return Gathered(
-        tuple(left),
-        tuple(out),
-        before,
-        taught_by(left),
-        tuple(Source(name, name, OWN, 1) for name in named),
-        tuple(name for name, one in zip(named, found, strict=True) if not one.pairs),
-    )
+    out = [dict(one) for each in found.values() for one in each.left_out] + twice
+    out += [_line(pair, f"teaches only {gone[pair.id]}") for pair in pairs if pair.id in gone]
+    sources = tuple(Source(name, name, OWN, len({p.group for p in one.pairs})) for name, one in found.items())
+    empty = tuple(name for name, one in found.items() if not one.pairs)
+    return Gathered(tuple(left), tuple(out), taught_by(pairs), taught_by(left), sources, empty)
+
+
+def _ratings_at(place: Path) -> Path | None:
+    """The file of ratings that a place is, or holds; `None` for a project."""
+    if place.is_file():
+        return place
+    inner = place / RATINGS
+    return inner if inner.is_file() and not (place / "brief.md").is_file() else None
+
+
+def _line(pair: Pair, reason: str) -> dict[str, Any]:
+    """A pair that is left out, in a line."""
+    return {"id": pair.id, "kind": pair.kind, **pair.source, "reason": reason}
 
 
 def write_pairs(folder: Path, gathered: Gathered, made: Mapping[str, Any], share: float, seed: int = 0) -> DataCard:
@@ -123,11 +149,11 @@ def check_folder(folder: Path) -> None:
         raise UsageError(f"{folder} holds other files. Give --out another name.")
 
 
-def _named(folders: Sequence[Path]) -> dict[str, Path]:
-    """The folders by a name of each: its own, with a number where several have the same."""
+def _named(places: Sequence[Path]) -> dict[str, Path]:
+    """Places by a name of each: its own, with a number where several have the same."""
     named: dict[str, Path] = {}
-    for folder in dict.fromkeys(one.resolve() for one in folders):
-        name = own = readable(folder.name) or "project"
+    for folder in dict.fromkeys(one.resolve() for one in places):
+        name = own = readable(folder.stem if folder.is_file() else folder.name) or "project"
         number = 1
         while name in named:
             number += 1
@@ -144,9 +170,9 @@ def _unique(pairs: Sequence[Pair]) -> tuple[list[Pair], list[dict[str, Any]]]:
     kept, gone = [], []
     for pair in pairs:
         if (pair.messages, pair.rejected, pair.chosen) in first:
-            gone.append({"id": pair.id, "kind": pair.kind, **pair.source, "reason": "decided both ways"})
+            gone.append(_line(pair, "decided both ways"))
         elif first[pair.messages, pair.chosen, pair.rejected] is not pair:
-            gone.append({"id": pair.id, "kind": pair.kind, **pair.source, "reason": "stands there twice"})
+            gone.append(_line(pair, "stands there twice"))
         else:
             kept.append(pair)
     return kept, gone

@@ -53,5 +53,5 @@ def stories_of(terminal: Terminal, paths: Sequence[str], selection: Selection | 
 
 def say_licences(terminal: Terminal, items: Iterable[Item]) -> None:
     """Say of the data sets that stories are from who publishes them, and under which licence."""
-    for notice in notices(items):
+    for notice in notices(item.source for item in items):
         terminal.message(f"Data: {notice}")

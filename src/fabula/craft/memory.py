@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     Vectors: TypeAlias = NDArray[np.floating[Any]]
     Embed: TypeAlias = Callable[[Sequence[str]], Vectors]
 
-__all__ = ["Memories", "Memory", "Recall", "Recalled", "hashed", "tf_idf"]
+__all__ = ["Memories", "Memory", "Recall", "Recalled", "content_words", "hashed", "tf_idf"]
 
 DIMENSIONS: Final = 2048  # with fewer, different words share places too often
 _LETTERS: Final = 4  # length of the letter groups
@@ -75,9 +75,13 @@ def _put(vector: Vectors, feature: str, weight: float) -> None:
 
 @lru_cache(maxsize=8192)
 def _stems(text: str) -> tuple[str, ...]:
-    """The stems of a text's words, without the commonest words unless there are no others."""
+    return tuple(map(stem, content_words(text)))
+
+
+def content_words(text: str) -> list[str]:
+    """The words of a text in small letters, without the commonest words unless there are no others."""
     found = _WORD.findall(text.casefold())
-    return tuple(map(stem, [word for word in found if word not in _COMMON] or found))
+    return [word for word in found if word not in _COMMON] or found
 
 
 def tf_idf(query: str, texts: Sequence[str], counts: Counter[str] | None = None, of: int = 0) -> Vectors:

@@ -72,7 +72,7 @@ def _there(data: DataSet, folder: Path) -> tuple[str, ...]:
 
 def prompt_id(prompt: str) -> str:
     """What a prompt is called whose set gives it no name: stories of one prompt have one."""
-    return sha256(prompt.encode("utf-8", "surrogatepass")).hexdigest()[:8]
+    return sha256(prompt.encode("utf-8", "surrogatepass")).hexdigest()[:12]
 
 
 def brief_of(prompt: str, where: str) -> Brief | None:

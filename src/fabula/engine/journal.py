@@ -135,8 +135,8 @@ class Call:
 
 
 @dataclass(frozen=True, slots=True)
-class FreeText:
-    """A free text that was given, without its prompt (`Journal.asked`); a typed reply is none."""
+class Given:
+    """A reply as recorded, without its prompt (`Journal.asked`); `free` says that it is no typed one."""
 
     id: int
     path: str
@@ -144,6 +144,8 @@ class FreeText:
     performer: str
     text: str
     run: int
+    at: str
+    free: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -622,18 +624,18 @@ class Journal:
         reply = self._reply(path, digest, text, finish, performer, detail)
         return Call(path, role, performer, ordinal, reply, at, messages)
 
-    def free_texts(self) -> list[FreeText]:
-        """The free texts that were given, oldest first."""
+    def replies(self) -> list[Given]:
+        """All replies, oldest first, without their prompts."""
         rows = self._all(
-            "SELECT c.id, c.path, c.role, c.performer, c.reply, t.body, c.run FROM call c "
-            "LEFT JOIN text t ON t.hash = c.reply WHERE json_extract(c.request, '$.schema') IS NULL "
-            "AND coalesce(json_array_length(c.request, '$.choices'), 0) = 0 ORDER BY c.id"
+            "SELECT c.id, c.path, c.role, c.performer, c.reply, t.body, c.run, c.at, json_extract(c.request, "
+            "'$.schema') IS NULL AND coalesce(json_array_length(c.request, '$.choices'), 0) = 0 "
+            "FROM call c LEFT JOIN text t ON t.hash = c.reply ORDER BY c.id"
         )
         found = []
-        for number, path, role, performer, digest, text, run in rows:
+        for number, path, role, performer, digest, text, run, at, free in rows:
             if not isinstance(text, str) or _digest(text) != digest:
                 raise self._damaged(f"the reply at {path} is not the one that was recorded")
-            found.append(FreeText(number, path, role, performer, text, run))
+            found.append(Given(number, path, role, performer, text, run, at, bool(free)))
         return found
 
     def asked(self, call: int) -> tuple[Message, ...]:

@@ -186,6 +186,11 @@ class Assignment:
     adapter: str | None = None
     base: Sampling = field(default_factory=Sampling)
 
+    @property
+    def begins_with_words(self) -> bool:
+        """Whether a small model is given the first words of its reply: one with an adapter has learnt how it begins."""
+        return self.performer.capabilities.continues and self.adapter is None
+
 
 @dataclass(frozen=True)
 class Cast:

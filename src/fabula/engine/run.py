@@ -700,7 +700,7 @@ class Run:
         """The call as it goes out; a prompt's `opening` is for free text from models that can continue it."""
         part, aids = self._assignment(role), self.aids(role)
         messages = self.context.prompts.render(prompt, {"aids": aids, **fields}, said)
-        if messages[-1].role == "assistant" and not (opening and aids and part.performer.capabilities.continues):
+        if messages[-1].role == "assistant" and not (opening and aids and part.begins_with_words):
             messages = messages[:-1]
         drawing = drawn(part.sampling, sampling or _UNSET, part.base)
         if (making := making_now()) is not None and making.wishes:

@@ -23,12 +23,12 @@ from fabula.models.base import Message
 from fabula.project.folder import BRIEF, STORY
 from fabula.story import plain
 from fabula.training.examples import Pair
-from fabula.training.pairs import SAME, Found, changed_share, same_words
+from fabula.training.pairs import SAME, Found, agents_of, changed_share, same_words
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
-    from fabula.engine.journal import FreeText, Journal
+    from fabula.engine.journal import Given, Journal
     from fabula.project.folder import Project
 
 OWN: Final = ("edited", "rewritten")  # sources of versions that are the author's own
@@ -117,14 +117,14 @@ class _History:
         return frozenset(d.target or 0 for d in self.events if isinstance(d, Decision) and d.kind == "undo")
 
     @cached_property
-    def replies(self) -> list[FreeText]:
+    def replies(self) -> list[Given]:
         """The free texts that were given."""
-        return self.journal.free_texts()
+        return [reply for reply in self.journal.replies() if reply.free]
 
     @cached_property
-    def by_text(self) -> dict[str, list[FreeText]]:
+    def by_text(self) -> dict[str, list[Given]]:
         """The same by what they say."""
-        found: dict[str, list[FreeText]] = {}
+        found: dict[str, list[Given]] = {}
         for reply in self.replies:
             found.setdefault(plain(readable(reply.text)), []).append(reply)
         return found
@@ -139,9 +139,14 @@ class _History:
         """The brief of each run, as far as that was recorded."""
         return {run["id"]: str(run["settings"].get(BRIEF, "")) for run in self.runs}
 
+    @cached_property
+    def agent_of(self) -> Callable[[str], str]:
+        """The agent that a role is played by: a character's is the system's open role."""
+        return agents_of(self.runs)
+
     # what a text came from ------------------------------------------------------------------------------------------
 
-    def reply_of(self, version: Version, *, whole: bool = False) -> tuple[FreeText, float] | None:
+    def reply_of(self, version: Version, *, whole: bool = False) -> tuple[Given, float] | None:
         """The reply that a text is, or most of it, and how much of it that is; `whole` takes nothing less than all."""
         text = plain(version.text)
         same = [one for one in self.by_text.get(text, ()) if _is_asked_for(one, version.path)]
@@ -159,7 +164,7 @@ class _History:
         share, best = max(near, key=lambda one: (one[0], one[1].id), default=(0.0, None))
         return (best, share) if best is not None and share >= _MOST_OF_IT else None
 
-    def prompt_of(self, reply: FreeText) -> tuple[Message, ...]:
+    def prompt_of(self, reply: Given) -> tuple[Message, ...]:
         """What was asked for a reply; first words that its model was given are part of the reply."""
         messages = self.journal.asked(reply.id)
         return messages[:-1] if messages[-1].role == "assistant" else messages
@@ -249,7 +254,7 @@ class _History:
             source["of_reply"] = round(found[1], 4)
         return Pair(
             id=f"{self.name}/{source['path']}/{rejected.number}-{last.number}",
-            agent=found[0].role,
+            agent=self.agent_of(found[0].role),
             group=f"{self.name}/{source['path']}",
             messages=tuple(Message(one.role, readable(one.content)) for one in messages),
             chosen=readable(last.text),
@@ -264,7 +269,7 @@ class _History:
         episode: _Episode,
         rejected: Version,
         last: Version,
-        found: tuple[FreeText, float] | None,
+        found: tuple[Given, float] | None,
         messages: Sequence[Message],
     ) -> str:
         """Why two texts are no pair; empty if they are."""
@@ -281,7 +286,7 @@ class _History:
             return self._changed_beside(rejected, last, found[0])
         return ""
 
-    def _changed_beside(self, rejected: Version, last: Version, reply: FreeText) -> str:
+    def _changed_beside(self, rejected: Version, last: Version, reply: Given) -> str:
         """What else the author changed, so that the edit may follow from that; empty where nothing was."""
         later = (run["id"] for run in self.runs if run["at"] >= last.at)
         before, after = self.briefs.get(reply.run), self.briefs.get(next(later, 0), self.brief)
@@ -322,7 +327,7 @@ class _History:
         )
 
 
-def _is_asked_for(reply: FreeText, path: str) -> bool:
+def _is_asked_for(reply: Given, path: str) -> bool:
     """Whether a reply was asked for while an artefact, or its draft, was made; not to rewrite a passage of it."""
     above, _, name = path.rpartition("/")
     draft = f"{above}/{DRAFTS}/{name}" if above else f"{DRAFTS}/{name}"

@@ -13,10 +13,12 @@ from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias, get_args
 
 from rapidfuzz.distance import LCSseq
 
+from fabula.base.errors import UnknownNameError
 from fabula.stats.estimate import Estimate
 from fabula.stats.intervals import mean_of, share_among
 from fabula.story import count_words, one_line
 from fabula.story.speech import spoken
+from fabula.systems import find
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -38,6 +40,18 @@ class Found:
 
     pairs: tuple[Pair, ...] = ()
     left_out: tuple[Mapping[str, Any], ...] = ()
+
+
+def agents_of(runs: Sequence[Mapping[str, Any]]) -> Callable[[str], str]:
+    """The agent that a role of a project is: of those that bear a character's name, the system's open role."""
+    try:
+        system = find(str(runs[-1]["system"])) if runs else None
+    except UnknownNameError:
+        system = None
+    if system is None or not system.open_role:
+        return lambda role: role
+    known, open_role = set(system.roles), system.open_role
+    return lambda role: role if role in known else open_role
 
 
 def changed_share(old: str, new: str) -> float:

@@ -9,25 +9,29 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from fabula.app.experiment.spec import EvaluatorTable, SystemTable, read_spec
+from fabula.app.item_files import STORY_SUFFIXES, TABLES, Selection, named_set, notices
+from fabula.app.prompt_files import read_prompts
 from fabula.base.errors import ConfigError, UsageError
 from fabula.evaluators import evaluators
 from fabula.evaluators import find as find_evaluator
 from fabula.project.casting import Environment, full_name, open_cast
 from fabula.project.settings import Settings, merged, whole_adapter, whole_paths
 from fabula.project.trust import Trust, acts_in
-from fabula.story import Brief, slug
+from fabula.story import slug
 from fabula.systems import find as find_system
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from fabula.app.experiment.spec import ModelEntry, Spec
+    from fabula.app.prompt_files import Prompt
     from fabula.evaluators import Evaluator
     from fabula.models.base import Request
+    from fabula.story import Brief
 
 BASELINE: Final = "end-to-end"
 ALWAYS: Final = "surface"
-_BRIEFS: Final = (".md", ".txt")
+_BRIEFS: Final = (*STORY_SUFFIXES, *TABLES)
 _OWN: Final = frozenset({"system", "preset", "seed", "model", "config", "author"})
 _FILE_MODELS: Final = ("scripted", "replay", "embedded")
 
@@ -92,6 +96,7 @@ class Experiment:
         folder: for everything that comes of it.
         trials: every run, in the order of doing: one model after the other, so that its engine is started once; and
             within a model all systems on one brief, so that an experiment that is stopped can be compared so far.
+        data: what data sets the briefs are from, with their licences.
     """
 
     file: Path
@@ -100,6 +105,7 @@ class Experiment:
     contenders: tuple[Contender, ...]
     trials: tuple[Trial, ...]
     measures: tuple[Measure, ...]
+    data: tuple[str, ...] = ()
 
     @property
     def title(self) -> str:
@@ -130,33 +136,46 @@ def read_experiment(file: Path, environ: Mapping[str, str], folder: Path | None 
     """
     spec, base = read_spec(file), file.parent
     Trust().check(file, acts_in(spec.model_dump(), base))
-    briefs = _briefs(spec, file)
+    briefs = _briefs(spec, file, environ)
     reader = _Reader(file, spec, environ)
     contenders = reader.contenders()
     seeds = spec.seeds or tuple(range(1, spec.replicates + 1))
     trials = tuple(
-        Trial(name, brief, contender, seed)
+        Trial(name, prompt.brief, contender, seed)
         for model in dict.fromkeys(contender.settings.model for contender in contenders)
-        for name, brief in briefs.items()
+        for name, prompt in briefs.items()
         for seed in seeds
         for contender in contenders
         if contender.settings.model == model
     )
     where = folder or base / (spec.out or file.stem)
-    return Experiment(file, where, spec, contenders, trials, reader.measures())
+    data = notices(prompt.source for prompt in briefs.values())
+    return Experiment(file, where, spec, contenders, trials, reader.measures(), data)
 
 
-def _briefs(spec: Spec, file: Path) -> dict[str, Brief]:
+def _briefs(spec: Spec, file: Path, environ: Mapping[str, str]) -> dict[str, Prompt]:
     """The briefs by id."""
-    found: dict[str, Path] = {}
-    for number, pattern in enumerate(spec.briefs):
+    data = Path(environ["FABULA_DATA"]) if environ.get("FABULA_DATA") else file.parent
+    found: dict[str, tuple[Path, Prompt]] = {}
+    for number, table in enumerate(spec.briefs):
         with _at(file, "briefs", number):
-            for path in _brief_files(file.parent, pattern):
-                name = slug(path.stem)
-                if name in found and found[name] != path:
-                    raise ConfigError(f"{found[name]} and {path} would both be called {name!r}. Rename one.")
-                found[name] = path
-    return {name: Brief.read(path) for name, path in found.items()}
+            selection = Selection(data, table.limit, table.seed)
+            for path, prompt in _prompts(file.parent, table.prompts, selection):
+                other = found.setdefault(prompt.id, (path, prompt))
+                if other != (path, prompt):
+                    raise ConfigError(f"{other[0]} and {path} would both be called {prompt.id!r}. Rename one.")
+    return {name: prompt for name, (_, prompt) in found.items()}
+
+
+def _prompts(base: Path, pattern: str, selection: Selection) -> Iterator[tuple[Path, Prompt]]:
+    """The briefs of a data set, a file, a folder, or a pattern, and where each stands."""
+    alone = len(Path(pattern).parts) == 1 and not (base / pattern).exists()
+    path = Path(pattern) if alone else base / pattern
+    if named_set(path, selection.data):
+        yield from ((path, prompt) for prompt in read_prompts([path], selection))
+        return
+    found = ((file, prompt) for file in _brief_files(base, pattern) for prompt in read_prompts([file]))
+    yield from selection.draw((prompt.id, (file, prompt)) for file, prompt in found)
 
 
 def _brief_files(base: Path, pattern: str) -> list[Path]:
@@ -164,9 +183,12 @@ def _brief_files(base: Path, pattern: str) -> list[Path]:
     if path.is_file():
         return [path]
     glob = sorted(path.glob("*")) if path.is_dir() else sorted(base.glob(pattern)) if pattern.strip() else []
-    files = [found for found in glob if found.suffix in _BRIEFS and found.is_file()]
+    files = [found for found in glob if found.name.endswith(_BRIEFS) and found.is_file()]
     if not files:
-        raise ConfigError(f"no brief is found at {path}. Give text files, folders of them, or patterns like *.md.")
+        raise ConfigError(
+            f"no brief is found at {path}. Give text files, .jsonl files, folders of them, patterns like *.md, or a "
+            "data set."
+        )
     return files
 
 

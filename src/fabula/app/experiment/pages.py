@@ -77,6 +77,7 @@ def _systems(results: Results) -> Html:
         for run in results.runs
         if run.changed
     ]
+    notes += [f"Briefs: {notice}." for notice in results.experiment.data]
     notes.append("Words, calls, tokens, time and cost are means over finished stories, with 95 % intervals by brief.")
     notes.append("Model time is the sum of all calls' seconds; calls side by side take less time than that.")
     return joined(bullets(notes), _costs(results))

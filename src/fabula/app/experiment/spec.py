@@ -44,6 +44,14 @@ class SystemTable(_Table):
     settings: dict[str, Any] = Field(default_factory=dict)
 
 
+class PromptsTable(_Table):
+    """Briefs: files, a pattern, a folder, or a data set; of many of them, as many as `limit` says are drawn."""
+
+    prompts: str
+    limit: int | None = Field(default=None, ge=1)
+    seed: int = 0
+
+
 class ModelEntry(_Table):
     """A model: its name as `--model` takes it, or a table with a label for tables and folders."""
 
@@ -76,7 +84,10 @@ class Spec(_Table):
 
     name: str = ""
     out: str = ""
-    briefs: tuple[str, ...] = Field(min_length=1)
+    briefs: Annotated[
+        tuple[Annotated[PromptsTable, _named("prompts")], ...],
+        BeforeValidator(lambda value: [value] if isinstance(value, str | dict) else value),
+    ] = Field(min_length=1)
     systems: tuple[Annotated[SystemTable, _named("system")], ...] = Field(min_length=1)
     models: tuple[Annotated[ModelEntry, _named("model")], ...] = Field(
         default=(ModelEntry(model=DEFAULT_MODEL),), min_length=1
@@ -92,6 +103,7 @@ class Spec(_Table):
 
 
 _INNER: dict[str, type[_Table]] = {
+    "briefs": PromptsTable,
     "systems": SystemTable,
     "models": ModelEntry,
     "evaluators": EvaluatorTable,

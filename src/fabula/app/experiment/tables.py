@@ -35,6 +35,7 @@ def as_data(results: Results) -> dict[str, Any]:
         "complete": complete(results),
         "stopped": results.stopped,
         "briefs": list(dict.fromkeys(trial.brief_id for trial in experiment.trials)),
+        "data": list(experiment.data),
         "contenders": [_contender(results, contender) for contender in experiment.contenders],
         "runs": [_run(run) for run in results.runs],
         "evaluations": [_evaluation(results, measure.label) for measure in experiment.measures],

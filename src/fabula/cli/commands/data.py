@@ -7,16 +7,14 @@ from typing import Final
 import typer
 
 from fabula.cli.commands.data_backtranslate import backtranslate
+from fabula.cli.commands.data_choose import choose_prompts
+from fabula.cli.commands.data_list import list_sets
 from fabula.cli.commands.data_preferences import preferences
 
-_HELP: Final = "Make training data, and say what it is made from."
+_HELP: Final = "List data sets, choose prompts, and make training data."
 data = typer.Typer(help=_HELP, rich_markup_mode="rich", add_completion=False)
 
-
-@data.callback()
-def _group() -> None:
-    """Keep the group a group while it has one command."""
-
-
+data.command("list")(list_sets)
+data.command("choose")(choose_prompts)
 data.command("backtranslate")(backtranslate)
 data.command("preferences")(preferences)

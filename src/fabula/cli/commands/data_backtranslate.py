@@ -2,12 +2,68 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+import asyncio
+import time
+from dataclasses import asdict, dataclass, fields, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
-from fabula.base.errors import UsageError
-from fabula.cli.options import Caps, Common, Performers, bundled
+from fabula.app.back_translating import METHOD, Task, back_translate_in, dry_run_back_translation
+from fabula.app.item_files import read_all, sources_of
+from fabula.app.writing import Options, check_prices
+from fabula.base.errors import ConfigError
+from fabula.cli.asked import changes_of
+from fabula.cli.bill import Bill, amount, bill_table, calls_table, planned, usage_data
+from fabula.cli.opening import terminal_of
+from fabula.cli.options import Caps, Choices, Common, Performers, bundled
+from fabula.cli.people import People
+from fabula.cli.progress import Progress, counted
+from fabula.cli.session import near, stoppable
+from fabula.cli.stories import Selecting, say_licences
+from fabula.cli.terminal import table
+from fabula.project.casting import Environment, open_cast, open_model
+from fabula.project.settings import ModelTable, Settings
+from fabula.story import Brief
+
+if TYPE_CHECKING:
+    from fabula.app.back_translating import Made
+    from fabula.app.item_files import Selection
+    from fabula.cli.terminal import Terminal
+    from fabula.engine.dry_run import DryRun
+    from fabula.measure.items import Item
+    from fabula.models.base import Capabilities, Request
+
+_SHOWN: Final = 5  # reasons for which stories are left out
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """What data is made, for whom, and from how many stories."""
+
+    system: Annotated[
+        str, typer.Option(metavar="NAME", help="agents-room (its variant by --set variant=...), or end-to-end.")
+    ] = "agents-room"
+    for_: Annotated[
+        str,
+        typer.Option(
+            "--for",
+            metavar="MODEL",
+            help="Who will be trained: small models are asked in other words.",
+            show_default="the model that writes where none is named",
+        ),
+    ] = ""
+    brief: Annotated[str, typer.Option(metavar="FILE", help="The brief that all the stories answer.")] = ""
+    ask_tasks: Annotated[
+        bool, typer.Option("--ask-tasks", help="Ask for the task of stories that come without one.")
+    ] = False
+    development: Annotated[
+        float, typer.Option(min=0, max=0.9, metavar="SHARE", help="Stories kept aside to choose a checkpoint by.")
+    ] = 0.2
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Say what would be asked and what it would cost; ask nobody.")
+    ] = False
 
 
 @bundled
@@ -15,8 +71,124 @@ def backtranslate(
     common: Common,
     performers: Performers,
     caps: Caps,
+    wanted: Wanted,
+    selecting: Selecting,
     out: Annotated[str, typer.Option(metavar="DIR", help="Folder for the training data and all calls.")],
-    stories: Annotated[list[str], typer.Argument(metavar="STORY...", help="Stories.")],
+    stories: Annotated[
+        list[str],
+        typer.Argument(metavar="STORY...", help="Story files (.md, .txt, .jsonl, .csv), projects, folders, data sets."),
+    ],
 ) -> None:
-    """Make training data for Agents' Room from finished stories."""
-    raise UsageError(f"Not here yet: {common} {performers} {caps} {out} {stories}.")
+    """Make training data for Agents' Room from finished stories: a teacher says what each agent would have written.
+
+    The prompts in the data are those that `fabula write` sends with the same --system, --preset, --set and --aids.
+    """
+    terminal = terminal_of(common)
+    teacher, learner = _settings(performers, wanted)
+    able = _able(wanted.for_ or Settings().model, terminal)
+    _check(teacher, terminal)
+    items, empty = _items(stories, wanted, selecting.selection(performers.seed))
+    say_licences(terminal, items)
+    task = Task(
+        items=items,
+        folder=Path(out),
+        settings=learner,
+        able=able,
+        learner=wanted.for_ or Settings().model,
+        development=wanted.development,
+        ask_tasks=wanted.ask_tasks,
+        empty=empty,
+        sources=sources_of(items),
+    )
+    expected = asyncio.run(dry_run_back_translation(task, teacher, _options(terminal, task, caps)))
+    if wanted.dry_run:
+        _say_plan(terminal, expected)
+        return
+    check_prices(expected, teacher, caps.budget_usd)
+    kept = f", {counted(expected.replayed, 'call')} in the journal" if expected.replayed else ""
+    terminal.advise(f"{counted(len(items), 'story', 'stories')}, {teacher.model}: {amount(expected)}{kept}")
+    bill = Bill()
+    progress = Progress(terminal, time.monotonic, expected.planned)
+    terminal.aside = progress.aside
+    work = back_translate_in(task, teacher, _options(terminal, task, caps, progress, bill))
+    made = asyncio.run(stoppable(work, "the same command"))
+    _say(terminal, task, made, bill)
+
+
+def _settings(performers: Performers, wanted: Wanted) -> tuple[Settings, Settings]:
+    """The settings of who answers, and those of the system that is trained."""
+    given = {field.name: getattr(performers, field.name) for field in fields(performers)}
+    trained = {"preset": given["preset"], "aids": given["aids"], "set_": given["set_"], "system": wanted.system}
+    learner = Settings().with_(changes_of(Choices(**trained, prompts=given["prompts"]), Settings()))
+    teacher = Settings().with_(changes_of(Choices(**(given | {"set_": None})), Settings()))
+    return teacher, learner
+
+
+def _able(spec: str, terminal: Terminal) -> Capabilities:
+    """What the model that is trained can do; it is not started."""
+    return open_model(spec, ModelTable(), Environment(terminal.environ)).capabilities
+
+
+def _check(teacher: Settings, terminal: Terminal) -> None:
+    if teacher.prompts and not Path(teacher.prompts).is_dir():
+        raise ConfigError(f"--prompts {teacher.prompts} is not a folder. Give a folder of .jinja files.")
+    open_cast(teacher, METHOD.roles, Environment(terminal.environ, person=_nobody))
+
+
+async def _nobody(request: Request) -> str:
+    return request.role  # never called: the cast is only looked at
+
+
+def _items(stories: list[str], wanted: Wanted, selection: Selection) -> tuple[tuple[Item, ...], tuple[str, ...]]:
+    """The stories, and why some have no text."""
+    items, empty = read_all([Path(story) for story in stories], selection)
+    if wanted.brief:
+        brief = Brief.read(Path(wanted.brief))
+        items = tuple(replace(item, brief=brief) for item in items)
+    return items, empty
+
+
+def _options(terminal: Terminal, task: Task, caps: Caps, *listeners: Any) -> Options:  # noqa: ANN401 - listeners
+    return Options(
+        whole=caps.budget,
+        listeners=listeners,
+        person=People(terminal, task.folder).answer,
+        environ=terminal.environ,
+    )
+
+
+def _say_plan(terminal: Terminal, expected: DryRun) -> None:
+    terminal.say(calls_table(expected) if expected.planned else "Nothing to ask.")
+    if expected.replayed:
+        terminal.say(f"In the journal, at no cost: {counted(expected.replayed, 'call')}.")
+    terminal.document(planned(expected))
+
+
+def _say(terminal: Terminal, task: Task, made: Made, bill: Bill) -> None:
+    sides = made.examples
+    agents = list(dict.fromkeys(one.agent for some in sides.values() for one in some))
+    rows = [("agent", *sides)]
+    rows += [(agent, *(str(sum(one.agent == agent for one in some)) for some in sides.values())) for agent in agents]
+    rows.append(("stories", *(str(len({one.group for one in some})) for some in sides.values())))
+    terminal.say(table(rows, right=(1, 2)))
+    for one in made.left_out[:_SHOWN]:
+        terminal.message(f"Left out: {one['group']}. {one['reason']}")
+    if len(made.left_out) > _SHOWN:
+        terminal.message(f"... and {len(made.left_out) - _SHOWN} more; left-out.jsonl has all.")
+    if bill.calls:
+        terminal.say("\n" + bill_table(bill.roles))
+        if bill.paid_lines:
+            terminal.say(bill.paid_lines)
+    if bill.replayed:
+        terminal.say(f"From the journal, at no cost: {counted(bill.replayed, 'call')}.")
+    terminal.advise(f"Next: `fabula train sft {near(task.folder)} --base MODEL --out ROOM`.")
+    terminal.document(
+        {
+            "data": str(task.folder),
+            "card": asdict(made.card),
+            "left_out": list(made.left_out),
+            "asked": sum(bill.calls.values()),
+            "replayed": bill.replayed,
+            "bill": {role: usage_data(usage) for role, usage in bill.roles.items()},
+        }
+    )

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import asyncio
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Final, get_args
+from typing import TYPE_CHECKING, Annotated, Final, Literal
 
 import typer
 
 from fabula.app.preferences import FEW, HOW, check_folder, gather, write_pairs
+from fabula.app.rated_pairs import Wanted
 from fabula.base.errors import UnknownNameError, UsageError
 from fabula.cli.opening import terminal_of
 from fabula.cli.options import Common, bundled
@@ -15,13 +18,13 @@ from fabula.cli.progress import counted
 from fabula.cli.session import near
 from fabula.cli.terminal import table
 from fabula.measure.report.page import estimate_cells
-from fabula.training.pairs import LESSONS, Lesson
+from fabula.training.pairs import LESSONS
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from fabula.app.preferences import Gathered
-    from fabula.training.pairs import Teaching
+    from fabula.training.pairs import Lesson, Teaching
 
 _KINDS: Final = {
     "edit": "edit",
@@ -29,15 +32,38 @@ _KINDS: Final = {
     "retake": "retake",
     "note": "note",
     "approval": "approval",
-    "candidates": "candidate",
-    "ratings": "rating",
+    "candidates": "choice of a judge",
+    "ratings": "rated pair",
 }
+_RATED: Final = "Ratings"
+
+
+@dataclass(frozen=True, slots=True)
+class Rated:
+    """Which ratings count, and what they are of."""
+
+    stories: Annotated[
+        list[str] | None,
+        typer.Option(metavar="PATH", help="The stories that were rated. Repeatable.", rich_help_panel=_RATED),
+    ] = None
+    question: Annotated[
+        str, typer.Option(metavar="NAME", help="The one question that counts; default: all.", rich_help_panel=_RATED)
+    ] = ""
+    margin: Annotated[
+        float,
+        typer.Option(min=0.0, max=1.0, help="Share of the votes by which a story has to lead.", rich_help_panel=_RATED),
+    ] = 0.0
+    preset: Annotated[
+        Literal["faithful", "improved"],
+        typer.Option(help="Of the system end-to-end, whose prompt a rated story answers.", rich_help_panel=_RATED),
+    ] = "improved"
 
 
 @bundled
 def preferences(
     common: Common,
-    sources: Annotated[list[str], typer.Argument(metavar="SOURCE...", help="Projects.")],
+    rated: Rated,
+    sources: Annotated[list[str], typer.Argument(metavar="SOURCE...", help="Projects, and ratings.jsonl files.")],
     out: Annotated[str, typer.Option(metavar="DIR", help="Folder for the pairs.")],
     *,
     leave_out: Annotated[
@@ -48,17 +74,19 @@ def preferences(
     ] = 0.1,
     seed: Annotated[int, typer.Option(help="Seed of that choice.")] = 0,
 ) -> None:
-    """Make pairs of texts, a preferred one and another, from what you did with the texts of your projects."""
+    """Make pairs, a preferred text and another, from what you did with your projects' texts, and from ratings."""
     terminal, folder, lessons = terminal_of(common), Path(out), lessons_of(leave_out)
     check_folder(folder)
-    gathered = gather(
-        [Path(source) for source in sources], lessons, lambda name: terminal.advise(f"Reading {name} ...")
+    wanted = Wanted(rated.question, rated.margin, rated.preset)
+    stories = [Path(story) for story in rated.stories or ()]
+    places = [Path(source) for source in sources]
+    gathered = asyncio.run(
+        gather(places, lessons, stories, wanted, lambda name: terminal.advise(f"Reading {name} ..."))
     )
     if not gathered.pairs:
         raise UsageError(_nothing(gathered))
-    card = write_pairs(
-        folder, gathered, {"command": "fabula data preferences", "leave_out": list(lessons)}, development, seed
-    )
+    made = {"command": "fabula data preferences", "leave_out": list(lessons)}
+    card = write_pairs(folder, gathered, made, development, seed)
     terminal.say(_rendered(gathered, folder, lessons))
     for name in gathered.empty:
         terminal.message(f"{name} gave no pair. {HOW}")
@@ -78,7 +106,7 @@ def lessons_of(named: str) -> tuple[Lesson, ...]:
     for name in asked:
         if name not in LESSONS:
             raise UnknownNameError("lesson", name, LESSONS)
-    return tuple(lesson for lesson in get_args(Lesson) if lesson in asked)
+    return tuple(lesson for lesson in LESSONS if lesson in asked)
 
 
 def _nothing(gathered: Gathered) -> str:
@@ -91,26 +119,27 @@ def _nothing(gathered: Gathered) -> str:
 
 def _rendered(gathered: Gathered, folder: Path, lessons: Sequence[Lesson]) -> str:
     """What was found, as a person reads it."""
-    counts = gathered.counts
-    kinds = ", ".join(counted(n, _KINDS.get(kind, kind)) for kind, n in counts["kinds"].items())
+    counts, teaching = gathered.counts, gathered.teaching
+    kinds = ", ".join(_of_kind(kind, n) for kind, n in counts["kinds"].items())
     lines = [f"{counted(counts['pairs'], 'pair')} of {counted(counts['groups'], 'text')} in {near(folder)}: {kinds}."]
     if counts["left_out"]:
         lines += ["", "Left out, with the reason (left-out.jsonl):"]
         lines += [f"  {n:>4}  {reason}" for reason, n in counts["left_out"].items()]
-    lines += ["", *_teaching(gathered.teaching)]
-    if gathered.teaching.only and not set(gathered.teaching.only) <= set(lessons):
-        said = " and ".join(gathered.teaching.only)
-        lines += [
-            "",
-            f"These pairs may teach {said} alone. `--leave-out {','.join(gathered.teaching.only)}` balances them.",
-        ]
+    lines += ["", _teaching(teaching)]
+    if more := [lesson for lesson in teaching.only if lesson not in lessons]:
+        named = ",".join(more)
+        lines += ["", f"These pairs may teach {' and '.join(more)} alone. `--leave-out {named}` balances them."]
     return "\n".join(lines)
 
 
-def _teaching(teaching: Teaching) -> list[str]:
-    rows = [("what trivial rules say", "value", "95 % interval", "n")]
+def _of_kind(kind: str, n: int) -> str:
+    return counted(n, "choice of a judge", "choices of a judge") if kind == "candidates" else counted(n, _KINDS[kind])
+
+
+def _teaching(teaching: Teaching) -> str:
+    rows = [("what rules that read nothing say", "value", "95 % interval", "n")]
     rows.append(("chosen text: words more", *estimate_cells(teaching.words)))
-    rows += [(f"decided by {name!r}", *estimate_cells(share)) for name, share in teaching.rules.items()]
-    rows.append(("chosen text seen first by a judge", *estimate_cells(teaching.first)))
+    rows += [(f"the rule '{name}' is right", *estimate_cells(share)) for name, share in teaching.rules.items()]
+    rows.append(("a judge saw the chosen one first", *estimate_cells(teaching.first)))
     rows.append(("texts that hardly differ", str(teaching.near), "", str(teaching.pairs)))
-    return [table(rows, right=(1, 3))]
+    return table(rows, right=(1, 3))

@@ -75,6 +75,8 @@ def experiment(
     terminal = terminal_of(common)
     environ = terminal.environ
     found = read_experiment(Path(file), environ, Path(running.out) if running.out else None)
+    for notice in found.data:
+        terminal.message(f"Data: {notice}")
     watch = Watch(terminal, len(found.trials), time.monotonic)
     how = How(
         environ=environ,

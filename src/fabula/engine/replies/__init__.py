@@ -15,6 +15,7 @@ from fabula.engine.replies.problem import ReplyProblem, json_instruction, repair
 from fabula.engine.replies.prose import Cleaned, Dropped, TextKind, clean_prose
 from fabula.engine.replies.rules import RULES, Rule, RuleName
 from fabula.engine.replies.schema import schema_of, short
+from fabula.engine.replies.splits import read_split
 from fabula.engine.replies.thoughts import thought_in
 from fabula.engine.replies.useless import fault_of
 from fabula.engine.replies.verdicts import SIDES, read_chances, read_verdicts
@@ -42,6 +43,7 @@ __all__ = [
     "read_json",
     "read_label",
     "read_score",
+    "read_split",
     "read_verdicts",
     "read_yes_no",
     "repair_instruction",

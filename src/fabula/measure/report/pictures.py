@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from fabula.measure.report.page import text
 from fabula.stats.estimate import Estimate
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from fabula.stats.estimate import Scored
 
@@ -29,6 +30,26 @@ _LEFT, _RIGHT = _LABELS + 12, _WIDTH - _FIGURES - 12
 _LONGEST: Final = 26
 _TICKS: Final = 5
 _MANY: Final = 25
+_PLANE, _EDGE = 520, 24
+# Okabe and Ito's colours, told apart also by people who see few; darker on light ground, and lighter on dark.
+_HUES: Final = (
+    ("#b86e00", "#e69f00"),
+    ("#2478ad", "#56b4e9"),
+    ("#007a5a", "#2fbf95"),
+    ("#8a7a00", "#f0e442"),
+    ("#004f86", "#6aa8dd"),
+    ("#b84a00", "#ff8c42"),
+    ("#a04a7c", "#e39ac4"),
+    ("#55555c", "#b4b4bc"),
+)
+_GROUPS: Final = (
+    "".join(f".g{n}{{fill:{light};fill-opacity:.75}}" for n, (light, _) in enumerate(_HUES))
+    + ".ring{fill-opacity:1;stroke:#1d1d1f;stroke-width:1.5}"
+    + ".p-number{font-size:16px;font-weight:700;paint-order:stroke;stroke:#fff;stroke-width:4px;stroke-linejoin:round}"
+    + "@media(prefers-color-scheme:dark){"
+    + "".join(f".g{n}{{fill:{dark}}}" for n, (_, dark) in enumerate(_HUES))
+    + ".ring{stroke:#fff}.p-number{stroke:#1b1c1f}}"
+)
 _DARKEST: Final = 0.5  # so that figures on a full cell can still be read
 
 
@@ -197,6 +218,73 @@ def matrix_svg(
                 parts.append(f'<text {middle} text-anchor="middle">{text(said)}</text>')
     size = (max(left + side * len(names) + 4, _WIDTH // 2), top + side * len(names) + 4)
     return _svg(parts, size, title, "; ".join(description) or "nothing to show")
+
+
+@dataclass(frozen=True, slots=True)
+class Dot:
+    """A point of a picture.
+
+    Attributes:
+        group: from 1.
+        name: shown where a pointer rests on it.
+        marked: drawn larger, with a ring.
+    """
+
+    x: float
+    y: float
+    group: int
+    name: str
+    marked: bool = False
+
+
+def dots_svg(dots: Sequence[Dot], *, title: str, marked: str) -> str:
+    """Points in the plane, each group in a colour and shape of its own with its number at its middle.
+
+    Args:
+        dots: the points.
+        title: of the picture.
+        marked: what the marked points are, for the line below it.
+    """
+    across = _scale([dot.x for dot in dots], _EDGE, _WIDTH - _EDGE)
+    down = _scale([-dot.y for dot in dots], _TOP + _EDGE, _TOP + _PLANE - _EDGE)
+    parts = [f'<text x="0" y="16" font-weight="600">{text(title)}</text>']
+    parts.append(f'<rect class="p-line" x="0.5" y="{_TOP}" width="{_WIDTH - 1}" height="{_PLANE}" fill="none"/>')
+    for dot in sorted(dots, key=lambda dot: dot.marked):
+        hue = f"g{(dot.group - 1) % len(_HUES)}"
+        shape = _shape(across(dot.x), down(-dot.y), (dot.group - 1) // len(_HUES), 6 if dot.marked else 3)
+        ring = " ring" if dot.marked else ""
+        parts.append(f'<path class="{hue}{ring}" d="{shape}"><title>{text(f"{dot.group}: {dot.name}")}</title></path>')
+    groups: dict[int, list[Dot]] = {}
+    for dot in dots:
+        groups.setdefault(dot.group, []).append(dot)
+    for number, members in sorted(groups.items()):
+        x = across(sum(dot.x for dot in members) / len(members))
+        y = down(-sum(dot.y for dot in members) / len(members))
+        parts.append(f'<text class="p-number" x="{x}" y="{y + 5}" text-anchor="middle">{number}</text>')
+    parts.append(f'<text class="p-faint" x="0" y="{_TOP + _PLANE + 20}">with a ring: {text(marked)}</text>')
+    sizes = "; ".join(f"group {number}: {len(members)}" for number, members in sorted(groups.items()))
+    return _svg(parts, (_WIDTH, _TOP + _PLANE + 30), title, sizes or "nothing to show", _STYLE + _GROUPS)
+
+
+def _scale(values: Sequence[float], low: float, high: float) -> Callable[[float], float]:
+    """From values to places between `low` and `high`; one value alone lies in the middle."""
+    first, last = (min(values), max(values)) if values else (0.0, 0.0)
+
+    def place(value: float) -> float:
+        share = (value - first) / (last - first) if last > first else 0.5
+        return round(low + share * (high - low), 1)
+
+    return place
+
+
+def _shape(x: float, y: float, kind: int, size: float) -> str:
+    """A circle, square, triangle or diamond around a place, as a path."""
+    if kind % 4 == 0:
+        return f"M{x - size},{y}a{size},{size} 0 1,0 {2 * size},0a{size},{size} 0 1,0 {-2 * size},0Z"
+    corners = {1: ((-1, -1), (1, -1), (1, 1), (-1, 1)), 2: ((0, -1.2), (1.1, 0.9), (-1.1, 0.9))}.get(
+        kind % 4, ((0, -1.3), (1.3, 0), (0, 1.3), (-1.3, 0))
+    )
+    return "M" + "L".join(f"{round(x + a * size, 1)},{round(y + b * size, 1)}" for a, b in corners) + "Z"
 
 
 def _svg(parts: Sequence[str], size: tuple[int, int], title: str, description: str, style: str = _STYLE) -> str:

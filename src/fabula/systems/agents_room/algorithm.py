@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
 
-from fabula.base.errors import ReplyError, UnknownNameError
+from fabula.base.errors import ReplyError, UnknownNameError, UsageError
 from fabula.craft.chapters import Book, Part, chapters_wanted, outline
 from fabula.craft.final_reading import final_reading
 from fabula.craft.length import WordRange, asked_range
@@ -90,7 +90,8 @@ async def planned_in_chapters(
     want, plan = _whole(brief, config), Scratchpad(s.entries[1:]).render()
     writers = [a for a in agents if a.kind == "writing"]
     several = [a for a in writers if a.role != FINALIZER.role]
-    shares = want.shares([a.weight for a in several]) if want else [None] * len(several)
+    weights = weights_of(config)
+    shares = want.shares([weights[a.label] for a in several]) if want else [None] * len(several)
     parts = [Part(a.label, share.target if share else 0, a.duty) for a, share in zip(several, shares, strict=True)]
     asked = (brief, want, config.ours.words, parts)
     wanted = chapters_wanted(run, writers[0].role, *asked) if config.ours.chapters else None
@@ -415,12 +416,12 @@ def _from_function(spec: str) -> Orchestrator:
 
 # what an agent does (section 4.1 and appendix B): one prompt, one reply; more where its length is controlled ----------
 
-_LABELS: Final = (
+NOTE_LABELS: Final = (
     *(agent.label for agent in (*PLANNING, *WRITING, *drafting(0))),
     *("Creative Writing Task", "Content Plan"),
 )
 _NOTE_TRIES: Final = 3
-_SHORT_NOTE: Final = 320  # tokens of a note by a small model
+SHORT_NOTE: Final = 320  # tokens of a note by a small model
 
 
 def called(
@@ -446,7 +447,7 @@ async def _plan(
     agent: Agent, s: Scratchpad, writers: tuple[Agent, ...], whole: WordRange | None, run: Run, config: Config
 ) -> str:
     """A planning agent's note (appendix B.2); asked for again, a bounded number of times, if it is all chatter."""
-    limit = config.ours.plan_tokens or config.paper.max_tokens or run.reply_tokens(agent.role, _SHORT_NOTE)
+    limit = config.ours.plan_tokens or config.paper.max_tokens or run.reply_tokens(agent.role, SHORT_NOTE)
     cleaned = config.ours.clean_replies or run.aids(agent.role)
     fields: dict[str, Any] = {
         "side": agent.duty,
@@ -463,7 +464,7 @@ async def _plan(
         if not cleaned and count_words(reply.text):
             return reply.text
         echo = [entry.text for entry in s.entries]
-        text = clean_reply(here, agent.role, reply, labels=_LABELS, echo=echo, kind="notes")
+        text = clean_reply(here, agent.role, reply, labels=NOTE_LABELS, echo=echo, kind="notes")
         fault = here.fault(text, agent.prompt, fields)
         if not fault and text:
             return text
@@ -532,8 +533,9 @@ def _planning_fields(
 ) -> dict[str, Any]:
     """What fills the prompts of planning agents: the scratchpad; with `need_to_know` the length and the parts."""
     parts = WRITING if writers == (FINALIZER,) else writers
-    weight = sum(part.weight for part in parts)
-    shares = [WordRange.band(round(whole.target * p.weight / weight)).target for p in parts] if whole else []
+    weights = weights_of(config)
+    weight = sum(weights[part.label] for part in parts)
+    shares = [WordRange.band(round(whole.target * weights[p.label] / weight)).target for p in parts] if whole else []
     return {
         "scratchpad": s,
         "instruction_first": config.paper.instruction_first,
@@ -545,6 +547,19 @@ def _planning_fields(
             for part, share in zip(parts, shares or [0] * len(parts), strict=True)
         ],
     }
+
+
+def weights_of(config: Config) -> dict[str, float]:
+    """The share of the story's words that each writing agent gets, by label.
+
+    Raises:
+        UsageError: the setting `shares` is not one number above 0 for each part.
+    """
+    shares = config.ours.shares
+    if shares and (len(shares) != len(WRITING) or min(shares) <= 0):
+        raise UsageError(f"shares is one number above 0 for each of the {len(WRITING)} parts. Write 10,30,30,20,10.")
+    given = {a.label: share / sum(shares) for a, share in zip(WRITING, shares, strict=False)}
+    return {a.label: a.weight for a in (*WRITING, FINALIZER)} | given
 
 
 def _whole(brief: Brief, config: Config) -> WordRange | None:
@@ -583,7 +598,11 @@ async def _write(
         )
     previous = next((entry.text for entry in reversed(s.of_kind("writing"))), "")
     prose = Prose(
-        not left, _words(agent, s, left, whole, outline, cut=run.aids(agent.role)), _LABELS, agent.words, previous
+        not left,
+        _words(agent, s, left, whole, outline, config, cut=run.aids(agent.role)),
+        NOTE_LABELS,
+        agent.words,
+        previous,
     )
     before = [entry.text for entry in s.entries]
     return await write_prose(run, agent.role, agent.prompt, prose, limit, before=before, fields=fields)
@@ -620,13 +639,20 @@ def _with_text(s: Scratchpad, label: str, text: str) -> Scratchpad:
 
 
 def _words(
-    agent: Agent, s: Scratchpad, left: list[Agent], whole: WordRange | None, outline: Outline | None, *, cut: bool
+    agent: Agent,
+    s: Scratchpad,
+    left: list[Agent],
+    whole: WordRange | None,
+    outline: Outline | None,
+    config: Config,
+    *,
+    cut: bool,
 ) -> WordRange | None:
     """The words this section should have: its share of those asked for, after the plot's numbers where it has them."""
     if whole is None:
         return None
     written = s.of_kind("writing")
-    weights = {a.label: a.weight for a in (*WRITING, FINALIZER)}
+    weights = weights_of(config)
     labels = [*(entry.label for entry in written), *(a.label for a in (agent, *left))]
     if outline is not None and all(label in outline.words for label in labels):
         weights = {label: float(words) for label, words in outline.words.items()}

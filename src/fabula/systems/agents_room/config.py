@@ -38,6 +38,7 @@ class Ours:
         clean_replies: what a model says around its text is taken out: greetings, titles, labels, marks of templates.
         length_control: the brief's word range is met, section by section.
         words: a word range that stands for the brief's ("1300-1350", "~950"); empty reads it from the brief.
+        shares: how the story's words are shared by its five parts, as "10,30,30,20,10"; empty: 20, 25, 20, 17.5, 17.5.
         plan_tokens: bounds the reply of a planning agent; 0 leaves that to `max_tokens` and the model.
         need_to_know: prompts tell an agent what it has to know beyond the paper's: how long the story is, what others
             plan, where its part stands in the order of telling, and that the reader knows nothing of what stands only
@@ -65,6 +66,7 @@ class Ours:
     clean_replies: bool = False
     length_control: bool = False
     words: str = ""
+    shares: tuple[float, ...] = ()
     plan_tokens: int = 0
     need_to_know: bool = False
     plot_by_part: bool = False

@@ -68,6 +68,11 @@ if TYPE_CHECKING:
     from fabula.systems.magnet.config import Config
 
 Status: TypeAlias = Literal["complete", "stalled", "domain_shift", "ending"]
+SECOND: Final = ("candidate", 2)
+"""The place of a character's second candidate, below that of the first one."""
+COMPARED: Final = "compared"
+"""The place of the judge's verdicts on the two: `compared/1` in the order in which they came, `compared/2` turned."""
+SIDES: Final = ("A", "B")
 _CLOSING: Final = 0.05  # share of the words that is left for the ending
 _CLOSING_PARAGRAPHS: Final = 2  # and that many paragraphs at least
 _IDLE: Final = 5  # steps without an action, after which the story cannot go on
@@ -93,6 +98,8 @@ async def write(brief: Brief, run: Run, config: Config) -> Story:
             "truncate_after_goal needs plain_paragraph: a paragraph that comes with the choice may tell what would be "
             "left out. Set both, or neither."
         )
+    if config.paper.candidates not in (1, 2):
+        raise UsageError(f"candidates = {config.paper.candidates} cannot be compared in pairs. Set it to 1 or 2.")
     start = await personas_for(run, brief, config)
     run.check_cast("character", start.names)
     story = replace(Story.of(brief), breaks=True)
@@ -180,8 +187,8 @@ async def timesteps(now: Progress, run: Run) -> None:
 async def timestep(now: Progress, run: Run) -> bool:
     """Algorithm 1: story generation for one timestep, which changes `now`. Returns whether the goal was to be replaced.
 
-    Costs two calls a character, two more for every revision, one for the narrator (two with `plain_paragraph`), and one
-    where a goal follows.
+    Costs two calls a character (three more with `candidates` = 2), as many for every revision, one for the narrator
+    (two with `plain_paragraph`), and one where a goal follows.
 
     Raises:
         ReplyError: nobody has given an action for 5 steps (ours).
@@ -279,7 +286,7 @@ async def proposed_action(
     found: ProposedAction | None = None
     for revision in range(paper.max_revisions + 1):  # line 2: repeat
         here = run.scope("again", revision) if revision else run
-        a = await character_agent(now, here, c, attempts[-1] if attempts else Attempt(""), before)  # line 3
+        a = await drafted_action(now, here, c, attempts[-1] if attempts else Attempt(""), before)  # line 3
         if a is None:
             return found
         last = revision == paper.max_revisions
@@ -296,6 +303,51 @@ async def proposed_action(
         if not revise:  # line 5: until
             return found
     return found
+
+
+async def drafted_action(
+    now: Progress, run: Run, c: Persona, refused: Attempt, before: Sequence[ProposedAction] = ()
+) -> str | None:
+    """Line 3: an action; with `candidates` = 2 (section 4.1) the better one of two, as the judge says."""
+    if now.config.paper.candidates == 1:
+        return await character_agent(now, run, c, refused, before)
+    one, other = await side_by_side(
+        character_agent(now, place, c, refused, before) for place in (run, run.scope(*SECOND))
+    )
+    if one is None or other is None or one == other:
+        return one or other
+    return await judge(now, run, c, (one, other), before)
+
+
+async def judge(
+    now: Progress, run: Run, c: Persona, candidates: tuple[str, str], before: Sequence[ProposedAction]
+) -> str:
+    """Section 4.1: the action that is more grounded, in character, less repetitive, and fits the scene better.
+
+    Shown in both orders, side by side, which is ours; the first one where the verdicts differ or cannot be read.
+    """
+    fields = {
+        "persona": replace(c, location="") if now.config.ours.witnessed else c,
+        "setting": now.setting,
+        "world": list(map(shown, variables(now))),
+        "story": recent(now, run, "judge", now.config.paper.recent_narrator),
+        "own": tuple(now.done.get(c.name, ())[-_OWN_ACTIONS:]),
+        "before": before,
+        **always(now, c),
+    }
+
+    async def verdict(order: int) -> str:
+        first, second = candidates if order == 1 else candidates[::-1]
+        place = run.scope(COMPARED, order)
+        try:
+            side = await place.choose(SIDES, "judge", "compare", first=first, second=second, **fields)
+        except ReplyError as error:
+            place.note(f"The judge said nothing that can be read about {c.name} in step {now.t}: {error}")
+            return ""
+        return first if side == SIDES[0] else second
+
+    chosen, again = await side_by_side(verdict(order) for order in (1, 2))
+    return candidates[1] if chosen == again == candidates[1] else candidates[0]
 
 
 async def character_agent(

@@ -22,6 +22,8 @@ class Paper:
             critic with `critic_history`.
         recent_goals: paragraphs that the goal generator is shown (section 3.2 says "recent"; the number is ours).
         slice_max: variables of W_c (Algorithm 1, line 3); the paper does not define W_c, and the number is ours.
+        candidates: actions that a character drafts each time it acts. 2: a judge takes one of them, as section 4.1 made
+            its preference pairs, which `fabula data preferences` takes from the project; stories are written with 1.
         critic: off is the ablation "No Critic" of section 4.4: the first action counts, and the narrator says in the
             critic's place what changes and whether the goal is reached.
         world_updates: off is the ablation "No World State" (Tables 24 to 26: "No World Updates"): nobody names updates,
@@ -45,6 +47,7 @@ class Paper:
     recent_narrator: int = 3
     recent_goals: int = 3
     slice_max: int = 5
+    candidates: int = 1
     critic: bool = True
     world_updates: bool = True
     goal_shifts: bool = True

@@ -1,0 +1,295 @@
+"""Training data for Agents' Room from finished stories, in a folder that keeps every call.
+
+DIR/.fabula/journal.db   every call; nothing is paid for twice
+DIR/data.json, *.jsonl   the training data (`fabula.training.examples`)
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, Final
+
+from fabula.app.evaluating import journal_in, journal_to_read
+from fabula.app.writing import Prepared, recorded_run
+from fabula.base.errors import ReplyError, UsageError
+from fabula.base.files import make_folder
+from fabula.craft.length import asked_range
+from fabula.engine.methods import settings_of
+from fabula.engine.run import Run, side_by_side
+from fabula.story import count_words, plain
+from fabula.systems import find
+from fabula.systems.agents_room.back_translation import METHOD, LeftOutError, back_translate
+from fabula.training.asked import Asked
+from fabula.training.examples import DataCard, Example, in_development, write_data
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from pathlib import Path
+
+    from fabula.app.writing import Options
+    from fabula.engine.dry_run import DryRun
+    from fabula.engine.run import RunContext
+    from fabula.measure.items import Item
+    from fabula.models.base import Capabilities
+    from fabula.models.budget import Budget
+    from fabula.project.settings import Settings
+    from fabula.story import Brief
+    from fabula.systems.agents_room.back_translation import BackTranslated
+    from fabula.training.examples import Source, Split
+
+__all__ = ["METHOD", "Made", "Task", "back_translate_in", "dry_run_back_translation"]
+
+ROOM: Final = "agents-room"
+END_TO_END: Final = "end-to-end"
+UNSUPPORTED: Final = ("draft_first", "revisions", "plot_by_part", "plan_check", "chapters", "final_reading")
+"""Settings of improved mode under which a system asks for texts that no finished story shows."""
+
+
+@dataclass(frozen=True)
+class Task:
+    """What training data is made of, and for whom.
+
+    Attributes:
+        items: the stories.
+        folder: for journal and data.
+        settings: those of the system that is trained: its name, preset, `--set` and aids.
+        able: what the model that is trained can do.
+        learner: its name.
+        development: the share of stories that is kept aside.
+        ask_tasks: whether the task of a story that comes without one is asked for.
+        splits: the side of stories whose set has sides of its own, by id.
+        sources: the sets, with licences.
+        empty: why stories that were named could not be read.
+    """
+
+    items: Sequence[Item]
+    folder: Path
+    settings: Settings
+    able: Capabilities
+    learner: str
+    development: float = 0.2
+    ask_tasks: bool = False
+    splits: Mapping[str, Split] = field(default_factory=dict)
+    sources: Sequence[Source] = ()
+    empty: Sequence[str] = ()
+
+    def __post_init__(self) -> None:
+        if self.settings.system not in (ROOM, END_TO_END):
+            raise UsageError(
+                f"Stories are back-translated for {ROOM} and {END_TO_END}, and not for {self.settings.system}."
+            )
+        chosen = [name for name in UNSUPPORTED if _chosen(self.settings, name)]
+        if chosen:
+            raise UsageError(
+                f"{' and '.join(chosen)} cannot be trained from finished stories: they show no drafts, no plans by "
+                "part, no chapters' accounts and no edits. Leave that setting out."
+            )
+        config = self.config
+        if self.settings.system == ROOM and config.paper.orchestrator != "deterministic":
+            raise UsageError("Training data follow the order of the paper: leave the setting orchestrator out.")
+
+    @property
+    def config(self) -> Any:  # noqa: ANN401 - of either system
+        """The system's settings, without those that no finished story has texts for."""
+        settings = self.settings
+        config = find(settings.system).config(settings.preset, settings.config)
+        for setting in settings_of(config):
+            if setting.name in UNSUPPORTED and setting.value:
+                config = setting.set_in(config, type(setting.value)())
+        return config
+
+    @property
+    def variant(self) -> str:
+        """The variant that is trained: plan, write, plan+write, or end-to-end."""
+        return self.config.paper.variant if self.settings.system == ROOM else END_TO_END
+
+    @property
+    def wants_notes(self) -> bool:
+        """Whether the planning agents are trained."""
+        return self.variant in ("plan", "plan+write")
+
+    @property
+    def wants_sections(self) -> bool:
+        """Whether the writing agents of the five parts are trained."""
+        return self.variant in ("write", "plan+write")
+
+
+def _chosen(settings: Settings, name: str) -> bool:
+    values = [settings.config, *(group for group in settings.config.values() if isinstance(group, dict))]
+    return any(values_.get(name) for values_ in values)
+
+
+@dataclass(frozen=True)
+class Made:
+    """The training data that was made: examples of both sides, what is left out, and the budget."""
+
+    examples: Mapping[Split, Sequence[Example]]
+    left_out: Sequence[Mapping[str, Any]]
+    card: DataCard
+    budget: Budget
+
+
+async def back_translate_in(task: Task, settings: Settings, options: Options) -> Made:
+    """Make the training data, replaying what is recorded.
+
+    Raises:
+        FabulaError: any of its kinds; all finished calls are kept and the same command goes on from there.
+    """
+    prepared = Prepared(settings, options, METHOD)
+    make_folder(task.folder, "Choose another with --out.")
+    with journal_in(task.folder) as journal:
+        async with prepared.opened(journal) as context:
+            with recorded_run(prepared, context):
+                made = await _made(task, context)
+    write_data(task.folder, made.card, made.examples, made.left_out)
+    return made
+
+
+async def dry_run_back_translation(task: Task, settings: Settings, options: Options) -> DryRun:
+    """What `back_translate_in` would ask and cost now. Asks nobody, writes nothing."""
+    prepared = Prepared(settings, options, METHOD)
+    with journal_to_read(task.folder) as journal:
+        async with prepared.opened(journal, dry=True) as context:
+            await _each(task, context, _usable(task)[0])
+    return context.dry_run
+
+
+def _usable(task: Task) -> tuple[list[Item], dict[str, str]]:
+    """The stories that can be data, and why the others cannot, by id."""
+    usable: list[Item] = []
+    left_out: dict[str, str] = {}
+    seen: dict[str, str] = {}
+    for item in task.items:
+        text = plain(item.story.text)
+        if not count_words(text):
+            left_out[item.id] = "It is empty."
+        elif (first := seen.setdefault(" ".join(text.split()), item.id)) != item.id:
+            left_out[item.id] = f"It is the same story as {first}."
+        elif item.brief is None and not task.ask_tasks:
+            left_out[item.id] = "The task that it answers is not known. --ask-tasks has one asked for from the story."
+        else:
+            usable.append(item)
+    return usable, left_out
+
+
+async def _each(task: Task, context: RunContext, items: Sequence[Item]) -> list[BackTranslated | str]:
+    """What came of each story, or why nothing did."""
+    room = asyncio.Semaphore(max((one.performer.capabilities.parallel for one in _players(context)), default=1))
+    run = Run(context)
+
+    async def one(item: Item) -> BackTranslated | str:
+        async with room:
+            try:
+                return await back_translate(
+                    item.story.text,
+                    item.brief,
+                    run.scope("story", item.id),
+                    task.config if task.settings.system == ROOM else find(ROOM).config(task.settings.preset),
+                    notes=task.wants_notes,
+                    sections=task.wants_sections,
+                )
+            except LeftOutError as reason:
+                return str(reason)
+
+    return await side_by_side([one(item) for item in items])
+
+
+def _players(context: RunContext) -> list[Any]:
+    return [context.cast.assignment(role) for role in METHOD.roles]
+
+
+async def _made(task: Task, context: RunContext) -> Made:
+    items, left_out = _usable(task)
+    found = await _each(task, context, items)
+    asked = _asked(task)
+    examples: dict[Split, list[Example]] = {"train": [], "development": []}
+    for item, one in zip(items, found, strict=True):
+        if isinstance(one, str):
+            left_out[item.id] = one
+            continue
+        try:
+            made = await _examples(task, asked, item, one)
+        except ReplyError as error:
+            left_out[item.id] = str(error)
+            continue
+        examples[side_of(task, item, context.seed)] += made
+    lines = [{"group": "", "reason": reason} for reason in task.empty]
+    lines += [{"group": name, "reason": reason} for name, reason in left_out.items()]
+    return Made(examples, lines, _card(task, context, examples, lines), context.budget)
+
+
+def side_of(task: Task, item: Item, seed: int) -> Split:
+    """The side on which a story stands: that of its set, else one drawn by its task, which several may answer."""
+    if item.id in task.splits:
+        return task.splits[item.id]
+    group = item.brief.text if item.brief else item.id
+    return "development" if in_development(group, task.development, seed) else "train"
+
+
+def _asked(task: Task) -> Asked:
+    settings = task.settings
+    return Asked(find(settings.system), task.able, settings.aids_in_force)
+
+
+async def _examples(task: Task, asked: Asked, item: Item, made: BackTranslated) -> list[Example]:
+    """The examples of one story."""
+    texts = texts_of(task, item.story.text, made)
+    requests = await asked.requests(made.brief, texts, config_for(task, made.brief, texts))
+    return [
+        Example(f"{item.id}/{role}", role, item.id, request.messages, texts[role]) for role, request in requests.items()
+    ]
+
+
+ROLES_OF_PARTS: Final = ("exposition", "rising_action", "climax", "falling_action", "resolution")
+
+
+def texts_of(task: Task, story: str, made: BackTranslated) -> dict[str, str]:
+    """What each role of the variant answers."""
+    if task.variant == END_TO_END:
+        return {"writer": plain(story)}
+    if task.variant == "plan":
+        return {**made.notes, "finalizer": plain(story)}
+    sections = dict(zip(ROLES_OF_PARTS, (plain(section) for section in made.sections), strict=True))
+    return {**made.notes, **sections}
+
+
+def config_for(task: Task, brief: Brief, texts: Mapping[str, str]) -> Any:  # noqa: ANN401 - of either system
+    """The system's settings with the lengths that this story has, where lengths are asked for: they are true."""
+    config = task.config
+    if not config.ours.length_control:
+        return config
+    parts = [count_words(texts[role]) for role in ROLES_OF_PARTS if role in texts]
+    words = sum(parts) or max(count_words(text) for role, text in texts.items() if role in ("finalizer", "writer"))
+    want = asked_range(brief, config.ours.words)
+    ours = config.ours
+    if want is None or not want.holds(words):
+        ours = replace(ours, words=f"~{words}")
+    if parts:
+        ours = replace(ours, shares=tuple(float(part) for part in parts))
+    return replace(config, ours=ours)
+
+
+def _card(
+    task: Task, context: RunContext, examples: Mapping[Split, Sequence[Example]], left_out: Sequence[Mapping[str, Any]]
+) -> DataCard:
+    settings = task.settings
+    made = {
+        "command": "fabula data backtranslate",
+        "system": settings.system,
+        "variant": task.variant,
+        "preset": settings.preset,
+        "settings": {s.name: s.value for s in settings_of(task.config)},
+        "aids": settings.aids_in_force,
+        "for": task.learner,
+        "seed": context.seed,
+        "teachers": sorted({one.performer.identity for one in _players(context)}),
+        "development": task.development,
+    }
+    counts: dict[str, Any] = {
+        split: {"stories": len({one.group for one in some}), "agents": dict(Counter(one.agent for one in some))}
+        for split, some in examples.items()
+    }
+    counts["left_out"] = len(left_out)
+    return DataCard("examples", made, tuple(task.sources), counts)

@@ -1,0 +1,89 @@
+"""Reading writing prompts from files, folders and data sets: what experiments write from, and `data choose` chooses."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+from fabula.app.item_files import EVERYTHING, STORY_SUFFIXES, TABLES, id_of, named_set, table_lines
+from fabula.base.errors import UsageError
+from fabula.data.corpora import prompt_id
+from fabula.story import Brief, count_words, slug
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+    from pathlib import Path
+
+    from fabula.app.item_files import NamedSet, Selection
+
+_ASKED: Final = ("brief", "prompt", "inputs", "instruction", "input", "text")
+
+
+@dataclass(frozen=True, slots=True)
+class Prompt:
+    """A writing prompt.
+
+    Attributes:
+        id: one of its kind among those read together; a name for files, too.
+        brief: what is asked.
+        source: the data set it is from, by name; empty for one's own.
+    """
+
+    id: str
+    brief: Brief
+    source: str = ""
+
+
+def read_prompts(paths: Sequence[Path], selection: Selection = EVERYTHING) -> tuple[Prompt, ...]:
+    """The prompts in files, folders and data sets, in their order.
+
+    A .md or .txt file is a prompt; a .jsonl or .csv file has one a line, in `brief`, `prompt`, `inputs`, `instruction`,
+    `input` or `text`; a folder holds such files. Of a data set, a prompt with several stories comes once.
+
+    Raises:
+        UsageError: nothing is there, a prompt is empty, or two have one id.
+    """
+    keyed = ((found.id, found) for path in paths for found in _prompts(path, selection))
+    prompts: tuple[Prompt, ...] = tuple(selection.draw(keyed))
+    if not prompts:
+        where = ", ".join(map(str, paths)) or "nothing"
+        raise UsageError(f"No prompt found in {where}. Give .md, .txt, .jsonl or .csv files, or a data set.")
+    known: dict[str, Prompt] = {}
+    for prompt in prompts:
+        if known.setdefault(prompt.id, prompt) is not prompt:
+            raise UsageError(f"Two prompts are called {prompt.id!r}. Rename one of the files or change the id.")
+    return prompts
+
+
+def _prompts(path: Path, selection: Selection) -> Iterator[Prompt]:
+    named = named_set(path, selection.data)
+    if named is not None:
+        yield from _of_set(named)
+    elif path.is_dir():
+        for inner in sorted(path.iterdir()):
+            if inner.is_file() and inner.name.endswith((*STORY_SUFFIXES, *TABLES)) and inner.name[0] not in "._":
+                yield from _prompts(inner, selection)
+    elif path.name.endswith(TABLES):
+        for read, name, where in table_lines(path):
+            yield _of_line(read(where), name, where)
+    else:
+        yield Prompt(slug(path.stem), Brief.read(path))
+
+
+def _of_set(named: NamedSet) -> Iterator[Prompt]:
+    met: set[str] = set()
+    found = False
+    for entry in named.entries():
+        found = True
+        if count_words(entry.prompt) and (mark := prompt_id(entry.prompt)) not in met:
+            met.add(mark)
+            yield Prompt(slug(entry.key), Brief.parse(entry.prompt, entry.key), named.data.name)
+    if found and not met:
+        raise UsageError(f"{named.data.name} has texts without prompts. Give a set with prompts, as tell-me-a-story.")
+
+
+def _of_line(data: Mapping[str, Any], name: str, where: str) -> Prompt:
+    text = next((data[field] for field in _ASKED if data.get(field)), "") if isinstance(data, dict) else None
+    if not isinstance(text, str):
+        raise UsageError(f"{where}: no object with a text in one of {', '.join(_ASKED)}. Correct the line.")
+    return Prompt(slug(id_of(data, name)), Brief.parse(text, where))

@@ -1,0 +1,142 @@
+"""Where the sections of a story begin, as a reply says it: each section's name and its first sentence.
+
+A model that copies a sentence changes its quotation marks, its blanks, its capitals, or a word. So a sentence is found
+by what it says, letter by letter where it can be, and by likeness above a floor where it cannot; and since sections
+follow each other, of the places that a sentence may have those count that rise.
+"""
+
+# ruff: noqa: RUF001 - the patterns look for typographic quotation marks and dashes
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from fabula.engine.replies.problem import ReplyProblem
+from fabula.story.sentences import spans
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+_LONGEST_REPLY: Final = 200_000
+_COMPARED: Final = 160  # letters of a sentence that are compared
+_FEWEST: Final = 8  # letters; less is found letter by letter alone
+_LIKE: Final = 82.0  # per cent of likeness from which on a sentence is the one that was meant
+_WHOLE: Final = 100.0
+_SHOWN: Final = 80  # letters of a sentence in a message
+_NOT_LETTERS: Final = re.compile(r"[^\w]+")
+_MARKS: Final = " \t>*_#\"'“”‘’«»`:-–—"
+_HEAD: Final = (
+    r"^[ \t>*_#•★⋆\-–—]*(?:\d{{1,2}}[.)][ \t*_]*)?[\[(<{{\"“*_]*(?:the )?{label}(?: section| part)?[\])>}}\"”*_]*"
+)
+_CLOSE: Final = r"(?:[ \t]*(?:[:\-–—]|$)|(?<=[\])>}*_])[ \t]*)"
+
+
+@dataclass(frozen=True, slots=True)
+class _Place:
+    """Where a section may begin, and how like the story's sentence there is to the one that was given."""
+
+    at: int
+    likeness: float
+
+
+def read_split(reply: str, story: str, labels: Sequence[str]) -> tuple[int, ...]:
+    """Where each section of `story` begins, by the reply's first sentences of them; the first begins at 0.
+
+    Raises:
+        ReplyProblem: a section is missing, no sentence of the story is like the one given, or their order does not
+            rise; says which, for who gave the reply.
+    """
+    given = _given(reply[:_LONGEST_REPLY], labels)
+    missing = [f"[{label}]" for label in labels if label not in given]
+    if missing:
+        raise ReplyProblem(f"It lacks {' and '.join(missing)}: each section has a header and its first sentence.")
+    empty = [f"[{label}]" for label in labels[1:] if not _letters(given[label])]
+    if empty:
+        raise ReplyProblem(f"No sentence stands behind {' and '.join(empty)}.")
+    starts = _starts(story)
+    places = [[_Place(0, _WHOLE)], *(_places(given[label], label, story, starts) for label in labels[1:])]
+    return _rising(places, labels)
+
+
+def _given(reply: str, labels: Sequence[str]) -> dict[str, str]:
+    """What stands behind each section's header, up to the next one; of a header that comes again, the first counts."""
+    heads = [(label, re.compile(_HEAD.format(label=re.escape(label)) + _CLOSE, re.IGNORECASE)) for label in labels]
+    given: dict[str, list[str]] = {}
+    lines: list[str] = []
+    bracketed = rf"(?=\[(?:{'|'.join(map(re.escape, labels))})\])"
+    for line in re.sub(bracketed, "\n", reply, flags=re.IGNORECASE).splitlines():
+        found = next(((label, head) for label, pattern in heads if (head := pattern.match(line))), None)
+        if found is None:
+            lines.append(line)
+            continue
+        label, head = found
+        lines = [line[head.end() :]]
+        given.setdefault(label, lines)
+    return {label: _first("\n".join(lines)) for label, lines in given.items()}
+
+
+def _first(text: str) -> str:
+    """The first sentence of what stands behind a header; a line that says "First sentence:" is none."""
+    for line in text.splitlines():
+        said = re.sub(r"^[\s>*_•\-]*(?:the )?first sentence[ \t]*[:\-–—][ \t]*", "", line, flags=re.IGNORECASE)
+        if _letters(said):
+            return said.strip(_MARKS)
+    return ""
+
+
+def _starts(story: str) -> list[int]:
+    """Where sentences begin, and lines, which in verse and letters are as good."""
+    lines = (found.end() for found in re.finditer(r"\n\s*", story))
+    return sorted({start for start, _ in spans(story)} | {at for at in lines if at < len(story)})
+
+
+def _letters(text: str) -> str:
+    """`text` as sentences are compared: words with single blanks, no case, no marks."""
+    return " ".join(_NOT_LETTERS.sub(" ", text.replace("_", " ").casefold()).split())
+
+
+def _places(sentence: str, label: str, story: str, starts: Sequence[int]) -> list[_Place]:
+    """The places that a sentence may have in the story, all that are alike letter by letter, else the likest."""
+    from rapidfuzz import fuzz, process  # noqa: PLC0415 - few commands need it
+
+    said = _letters(sentence)[:_COMPARED]
+    texts = [_letters(story[at : at + 3 * _COMPARED])[:_COMPARED] for at in starts]
+    exact = [at for at, text in zip(starts, texts, strict=True) if text[: len(said)] == said]
+    if exact:
+        return [_Place(at, _WHOLE) for at in exact]
+    found: list[_Place] = []
+    if len(said) >= _FEWEST:
+        cut = [text[: len(said)] for text in texts]
+        likest = process.extract(said, cut, scorer=fuzz.ratio, score_cutoff=_LIKE, limit=5)
+        found = [_Place(starts[number], likeness) for _, likeness, number in likest]
+    if not found:
+        raise ReplyProblem(
+            f"No sentence of the story begins like the one for [{label}]: {_shown(sentence)}. Copy the first sentence "
+            "of that section exactly from the story."
+        )
+    return found
+
+
+def _rising(places: Sequence[Sequence[_Place]], labels: Sequence[str]) -> tuple[int, ...]:
+    """One place for each section, each behind the one before, the likest in all; of equal ones the earliest."""
+    best: dict[int, tuple[float, tuple[int, ...]]] = {place.at: (place.likeness, (place.at,)) for place in places[0]}
+    for label, before, choices in zip(labels[1:], labels, places[1:], strict=False):
+        reached: dict[int, tuple[float, tuple[int, ...]]] = {}
+        for place in sorted(choices, key=lambda place: place.at):
+            ways = [(total, way) for at, (total, way) in best.items() if at < place.at]
+            if ways:
+                total, way = max(ways, key=lambda one: (one[0], [-at for at in one[1]]))
+                reached[place.at] = (total + place.likeness, (*way, place.at))
+        if not reached:
+            raise ReplyProblem(
+                f"The sentence for [{label}] does not stand behind the one for [{before}] in the story. The sections "
+                "follow each other in the order in which the story is told, and none is empty."
+            )
+        best = reached
+    return max(best.values(), key=lambda one: (one[0], [-at for at in one[1]]))[1]
+
+
+def _shown(sentence: str) -> str:
+    return f'"{sentence[:_SHOWN]}{"..." if len(sentence) > _SHOWN else ""}"'

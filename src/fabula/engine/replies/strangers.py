@@ -1,0 +1,214 @@
+"""People whom a reply names, and whom the texts that it speaks of do not know.
+
+A note on a finished story that names somebody else has invented them. What is a name can only be told from how it is
+used: a capital within a sentence, and around it what stands around people. English alone is read; other languages have
+other capitals. A rule that proposes: who wrote the note is asked again and told whom it named.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from fabula.story.language import language_of
+from fabula.story.sentences import spans
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+
+def _words(text: str) -> frozenset[str]:
+    return frozenset(text.split())
+
+
+_LONGEST: Final = 40_000  # characters of a reply that are looked at
+_WORD: Final = re.compile(r"[^\W\d_]+(?:['’-][^\W\d_]+)*")
+_NAME: Final = re.compile(
+    r"(?<![\w'’-])(?:[A-Z][^\W\d_]*\.? )?[A-Z][^\W\d_]+(?:['’-][^\W\d_]+)*(?: [A-Z][^\W\d_]+(?:['’-][^\W\d_]+)*){0,3}"
+)
+_OWNER: Final = re.compile(r"['’]s?\Z")
+_MARKS: Final = re.compile(r"[*_#>`]+")
+_BULLET: Final = re.compile(r"\A\s*(?:[-•★]|\d{1,2}[.)])?\s*")
+_BEFORE: Final = re.compile(r"([^\W\d_]+(?:['’-][^\W\d_]+)*)(,?)[\s(\"“‘']*\Z")
+_AFTER: Final = re.compile(r"[\s\"”’']*([^\W\d_]+(?:['’-][^\W\d_]+)*)?")
+_ENDS: Final = re.compile(r"\A\s*(?:[.,;:!?)\"”]|\Z)")
+_HEAD: Final = re.compile(r"\A\s*(?:\([^()\n]{0,60}\)\s*)?[:\-–—]\s*(?P<rest>.*)\Z")
+_IN_QUOTES: Final = "\"“‘'«("
+_LEAST: Final = 3  # letters of a short form that stands for a longer name
+_LIKE: Final = 80.0  # per cent of likeness of a name that is only misspelt
+_HEADING: Final = 0.6  # of a line's words that have capitals in a heading
+
+_TITLES: Final = _words(
+    "mr mrs ms miss mx dr doctor professor prof captain capt colonel general sergeant lieutenant major officer detective "
+    "inspector agent aunt auntie uncle grandma grandpa granny sir lady lord king queen prince princess father brother "
+    "sister nurse reverend judge mayor president senator chief coach master madame madam saint"
+)
+_KIN: Final = _words(
+    "named called friend brother sister mother father son daughter wife husband neighbor neighbour boss partner lover "
+    "fiance fiancé fiancée cousin nephew niece mentor rival colleague twin boyfriend girlfriend teacher student stranger "
+    "protagonist antagonist narrator character hero heroine villain child boy girl man woman mate companion assistant "
+    "leader dog cat horse"
+)
+_PERSONAL: Final = _words(
+    "wants want wanted needs needed feels felt thinks thought knows knew believes believed hopes hoped fears feared "
+    "loves loved hates hated longs longed decides decided realizes realized realises realised learns learned learnt "
+    "remembers remembered says said asks asked speaks spoke talks talked whispers replies answers tells told wears wore "
+    "smiles smiled laughs laughed cries cried walks walked runs ran tries tried struggles struggled discovers discovered "
+    "finds found sees saw hears heard meets met confronts confronted lives lived works worked returns returned arrives "
+    "arrived leaves left helps helped saves saved kills killed dies died becomes became refuses refused agrees agreed "
+    "promises promised admits admitted insists suspects wonders dreams worries cares trusts who whose himself herself "
+    "must cannot can't doesn't didn't hasn't wasn't isn't"
+)
+_GOES_ON: Final = _words(
+    "is was has had does did and or but to in on at with by from for as after before when while because who that then "
+    "will would can could should might may are were be been also never always still now only"
+)
+_PLACES: Final = _words("in at near of from to around across outside into throughout within through toward towards via")
+_JOINS: Final = _words("and or with by for between against beside behind about than like")
+_DETERMINERS: Final = _words("a an the this that these those his her their its my our your each every some any no")
+_PLACE_NOUNS: Final = _words(
+    "street st road avenue lane city town village county state island islands lake river ocean sea bay mountain mountains "
+    "hill hills valley forest park beach school university college academy hospital hotel inn church cathedral museum "
+    "station airport bridge tower castle house hall manor square market mall store shop cafe bar restaurant company corp "
+    "corporation inc university times post news war wars era age period century day days eve festival act revolution "
+    "empire kingdom republic planet galaxy project protocol program system order council army navy force agency "
+    "department ministry bank theory syndrome disease law prize award north south east west"
+)
+_KNOWN_CAPITALS: Final = _words(
+    "i monday tuesday wednesday thursday friday saturday sunday january february march april may june july august "
+    "september october november december christmas easter halloween thanksgiving ramadan hanukkah valentine god gods "
+    "lord christ jesus bible heaven hell devil satan earth sun moon mars venus america americas usa uk us eu england "
+    "britain scotland ireland wales france germany italy spain europe asia africa china japan india russia canada mexico "
+    "australia london paris york california texas internet web tv ai dna fbi cia nasa gps wifi ok english french german "
+    "spanish latin greek chinese japanese western eastern northern southern gothic victorian edwardian medieval "
+    "renaissance dickensian freudian shakespearean orwellian kafkaesque catholic protestant muslim jewish buddhist hindu "
+    "christian islam christianity judaism buddhism bc ad bce ce am pm instagram facebook twitter google youtube"
+)
+_SUFFIXES: Final = ("ian", "ese", "ish", "ism", "ist", "ity", "ness", "tion", "sion", "ment")
+_HEADINGS: Final = _words(
+    "exposition rising action climax falling resolution conflict central setting plot character characters description "
+    "descriptions key points point protagonist antagonist motivation motivations goal goals appearance personality voice "
+    "speech sound look looks gestures slang humor humour flaws values fears growth development background backstory age "
+    "role name names occupation relationship relationships time place location atmosphere mood tone theme themes genre "
+    "style overview summary introduction conclusion ending beginning middle note notes answer question creative writing "
+    "task user-written response story narrative scene scenes chapter part section internal external physical emotional "
+    "traits quirks mannerisms dialogue obstacle obstacles stakes turning duration decade era narrator"
+)
+_PERSON_NOUN: Final = re.compile(
+    r"(?:an?|the|his|her|their|one of)\b[^.\n]{0,80}\b(?:who|man|woman|boy|girl|child|person|teenager|student|teacher|"
+    r"sailor|soldier|doctor|detective|scientist|artist|writer|farmer|friend|mother|father|brother|sister|son|daughter|"
+    r"wife|husband|neighbou?r|uncle|aunt|leader|villain|hero|heroine|protagonist|antagonist|captain|keeper|owner|boss|"
+    r"worker|old|young|\d{1,2}-year-old)\b",
+    re.IGNORECASE,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class _Use:
+    """A name as it stands in a line: what is before and behind it there, and whether it opens a sentence."""
+
+    name: str
+    before: str
+    after: str
+    opens: bool
+    heads: bool
+
+
+def strangers(text: str, known: str) -> tuple[str, ...]:
+    """Names of people in `text` that `known` has nobody of, in the order in which they come."""
+    text = text[:_LONGEST]
+    if language_of(known) != "en":
+        return ()
+    heard, small = _heard(known), _small(text)
+    uses = [use for use in _uses(text) if not _is_known(use.name, heard, small)]
+    counts = Counter(use.name for use in uses)
+    found = dict.fromkeys(use.name for use in uses if _is_person(use, counts[use.name]))
+    return tuple(found)
+
+
+def _heard(known: str) -> dict[str, bool]:
+    """The words of the texts that are spoken of, and whether they have a capital somewhere."""
+    heard: dict[str, bool] = {}
+    for match in _WORD.finditer(known):
+        word = _OWNER.sub("", match[0])
+        for part in {word, *re.split(r"['’-]", word)}:
+            key = part.casefold()
+            heard[key] = heard.get(key, False) or part[:1].isupper()
+    return heard
+
+
+def _small(text: str) -> frozenset[str]:
+    """The words that a text has without a capital too."""
+    return frozenset(word for match in _WORD.finditer(text) if (word := match[0]).islower())
+
+
+def _uses(text: str) -> Iterator[_Use]:
+    """What looks like a name, in every line but headings."""
+    for line in text.splitlines():
+        plain = _BULLET.sub("", _MARKS.sub("", line), count=1).strip()
+        if not plain or _is_heading(plain):
+            continue
+        opening = {start for start, _ in spans(plain)}
+        for match in _NAME.finditer(plain):
+            start, end = match.span()
+            name = _OWNER.sub("", match[0])
+            opens = start in opening or (start > 0 and plain[start - 1] in _IN_QUOTES)
+            opens = opens or bool(re.search(r"[:;\-–—]\s*\Z", plain[:start]))
+            yield _Use(name, plain[:start], plain[start + len(name) : max(end, len(plain))], opens, not start)
+
+
+def _is_heading(line: str) -> bool:
+    words = _WORD.findall(line)
+    capitals = sum(word[0].isupper() for word in words)
+    return len(words) > 1 and not re.search(r"[.!?:,]", line) and capitals > _HEADING * len(words)
+
+
+def _is_known(name: str, heard: dict[str, bool], small: frozenset[str]) -> bool:
+    """Whether a name, or a part of it, is in the texts, or is no name: a word that also stands without a capital."""
+    words = [word.casefold() for word in _WORD.findall(name)]
+    own = [word for word in words if word not in _TITLES]
+    if not own:
+        return True
+    return any(
+        word in heard or word in small or word in _KNOWN_CAPITALS or word in _HEADINGS or _is_form_of(word, heard)
+        for word in own
+    )
+
+
+def _is_form_of(word: str, heard: dict[str, bool]) -> bool:
+    """Whether a word is another form of one that is known: a plural, a short form of a name, a slip of spelling."""
+    from rapidfuzz import fuzz, process  # noqa: PLC0415 - few commands need it
+
+    if word.endswith(_SUFFIXES) or any(word.removesuffix(end) in heard for end in ("s", "es", "n", "an")):
+        return True
+    names = [other for other, capital in heard.items() if capital and len(other) >= _LEAST]
+    if len(word) >= _LEAST and any(other.startswith(word) or word.startswith(other) for other in names):
+        return True
+    return process.extractOne(word, names, scorer=fuzz.ratio, score_cutoff=_LIKE) is not None
+
+
+def _is_person(use: _Use, times: int) -> bool:
+    """Whether what stands around a name stands around people."""
+    before = _BEFORE.search(use.before)
+    previous = before[1].casefold() if before and (not before[2] or before[1].casefold() in _KIN) else ""
+    owns = bool(re.match(r"['’]s?\b", use.after))
+    rest = re.sub(r"\A['’]s?", "", use.after)
+    following = _AFTER.match(rest)
+    follows = (following[1] or "").casefold() if following else ""
+    words = [word.casefold() for word in _WORD.findall(use.name)]
+    if words[-1] in _PLACE_NOUNS or follows in _PLACE_NOUNS:
+        return False
+    if words[0] in _TITLES or previous in _TITLES or re.search(r"\bnames?(?: is)?:?\s*\Z", use.before, re.IGNORECASE):
+        return True
+    if use.heads and (head := _HEAD.match(rest)) is not None:
+        return bool(_PERSON_NOUN.match(head["rest"]))
+    if use.opens:
+        return (follows in _PERSONAL or (owns and times > 1)) if times == 1 or not owns else True
+    if previous in _DETERMINERS or previous in _PLACES:
+        return owns and times > 1 and previous not in _DETERMINERS
+    ends = bool(_ENDS.match(rest))
+    if previous in _KIN or follows in _PERSONAL or owns:
+        return True
+    return (previous in _JOINS or previous.endswith(("s", "ed"))) and (ends or follows in _GOES_ON)

@@ -1,0 +1,218 @@
+"""Back-translation (section 4.2 and appendix C): what each agent would have contributed to a finished story.
+
+The planning agents are asked by their own prompts, with the story in the scratchpad; a splitter says with which
+sentences the five sections begin. The five sections together are the story, byte for byte.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import pairwise
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from fabula.base.errors import ContextLengthError, RefusalError, ReplyError
+from fabula.craft.prose import clean_reply
+from fabula.engine.methods import Method
+from fabula.engine.replies import ReplyProblem, read_split, repair_instruction
+from fabula.engine.replies.strangers import strangers
+from fabula.engine.run import side_by_side
+from fabula.models.base import Message, Sampling
+from fabula.models.budget import estimate_tokens
+from fabula.story import Brief, count_words
+from fabula.story.scratchpad import Scratchpad
+from fabula.systems.agents_room.algorithm import NOTE_LABELS, PLANNING, SHORT_NOTE, WRITING
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Coroutine, Mapping
+
+    from fabula.engine.run import Run
+    from fabula.systems.agents_room.algorithm import Agent
+    from fabula.systems.agents_room.config import Config
+
+METHOD: Final = Method(
+    "back-translation",
+    Path(__file__).parent,
+    {
+        "title": "Agents' Room: Narrative Generation through Multi-step Collaboration (section 4.2, appendix C)",
+        "roles": {
+            "conflict": "says what the central conflict of a finished story is",
+            "character": "describes its characters",
+            "setting": "describes its setting",
+            "plot": "sets out its key plot points",
+            "splitter": "says with which sentences its five sections begin",
+            "tasker": "writes the task that the story answers, where it is not known and asked for",
+        },
+    },
+    "fabula.systems",
+)
+PROMPTS: Final = ("split", "task")
+"""The prompts that only back-translation uses."""
+RESPONSE: Final = "User-Written Response"
+GUIDES: Final = {
+    "Exposition": "It gives the reader what they need to step into the world of the story, and mostly stands at its "
+    "beginning.",
+    "Rising Action": "What leads up to the climax: choices of the main characters, and events that stand against their "
+    "goals. Here the story builds, and the reader begins to care.",
+    "Climax": "The turning point, to which the story has been building up.",
+    "Falling Action": "What follows the climax and leads to the resolution. It can clear up what happened, ease the "
+    "tension, or tie up loose ends.",
+    "Resolution": "The end of the story. It answers what is still open in the plot, and can show the next step in the "
+    "characters' lives.",
+}
+_TRIES: Final = 3
+_TASK_WORDS: Final = 120
+_SPLIT_WORDS: Final = 110  # five headers and sentences
+_SPLIT_TOKENS: Final = 400  # of a small model's reply
+_TASK_TOKENS: Final = 320
+_INSTRUCTIONS: Final = 400  # tokens that a prompt has besides task and story
+_REPLY: Final = 600  # tokens that a note or a split takes at least
+
+
+class LeftOutError(ReplyError):
+    """A story is no training data; the message says why."""
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(reason, reply="")
+
+
+@dataclass(frozen=True, slots=True)
+class BackTranslated:
+    """What came of a finished story.
+
+    Attributes:
+        brief: the task it answers.
+        notes: the planning agents' notes, by role; empty where none were asked for.
+        sections: the five sections, whose texts together are the story; empty where none were asked for.
+    """
+
+    brief: Brief
+    notes: Mapping[str, str]
+    sections: tuple[str, ...]
+
+
+async def back_translate(
+    story: str, brief: Brief | None, run: Run, config: Config, *, notes: bool = True, sections: bool = True
+) -> BackTranslated:
+    """The notes and sections of a story; five calls, one more for a brief that is not known, and more for repairs.
+
+    Raises:
+        LeftOutError: the story, or what was said of it, is of no use for training.
+    """
+    if brief is None:
+        brief = await task_of(story, run, config)
+    known = f"{brief.titled}\n\n{story}"
+    s = Scratchpad.of(brief).add(RESPONSE, story, "task")
+    agents = PLANNING if notes else ()
+    work: list[Coroutine[Any, Any, Any]] = [_of_use(note_of(agent, s, known, run, config)) for agent in agents]
+    work += [_of_use(split_of(story, run, config))] if sections else []
+    made = await side_by_side(work)
+    for one in made:
+        if isinstance(one, LeftOutError):
+            raise one
+    said = made[: len(agents)]
+    return BackTranslated(
+        brief,
+        {agent.role: text for agent, text in zip(agents, said, strict=True)},
+        parts_of(story, made[-1]) if sections else (),
+    )
+
+
+async def _of_use(work: Awaitable[Any]) -> Any:  # noqa: ANN401 - whatever the work gives
+    """What the work gives, or why it is of no use: the other calls of a story are not stopped by that."""
+    try:
+        return await work
+    except LeftOutError as reason:
+        return reason
+    except (ContextLengthError, RefusalError) as error:
+        return LeftOutError(str(error))
+
+
+def parts_of(story: str, starts: tuple[int, ...]) -> tuple[str, ...]:
+    """The story cut where its sections begin."""
+    return tuple(story[a:b] for a, b in pairwise((*starts, len(story))))
+
+
+async def note_of(agent: Agent, s: Scratchpad, known: str, run: Run, config: Config) -> str:
+    """A planning agent's note on the story in the scratchpad, without chatter, that names nobody whom `known` lacks."""
+    limit = config.ours.plan_tokens or config.paper.max_tokens or run.reply_tokens(agent.role, SHORT_NOTE)
+    fields = _fields(s, config) | {"whole": None, "note": "", "parts": ()}  # what prompts that are not informed lack
+    check_room(run, agent.role, s)
+    fault, run = "", run.tries(agent.prompt)
+    for attempt in range(_TRIES):
+        here = run.again(attempt, fault)
+        reply = await here.reply(
+            agent.role, agent.prompt, sampling=Sampling(max_tokens=limit), expect=agent.words, **fields
+        )
+        text = clean_reply(here, agent.role, reply, labels=(*NOTE_LABELS, RESPONSE), kind="notes")
+        fault = here.fault(text, agent.prompt, fields) or _unknown(here, text, known)
+        if text and not fault:
+            return text
+    raise LeftOutError(f"No note on the {agent.label} in {_TRIES} tries. {fault}")
+
+
+def _unknown(run: Run, text: str, known: str) -> str:
+    """Whom a note names that `known` lacks, as a sentence for who wrote it; empty if nobody."""
+    nobody: tuple[str, ...] = ()
+    names = run.unless_made_up(lambda: strangers(text, known), nobody)
+    if not names:
+        return ""
+    verb = "stands" if len(names) == 1 else "stand"
+    return f"It names {' and '.join(names)}, which {verb} neither in the story nor in its task."
+
+
+async def split_of(story: str, run: Run, config: Config) -> tuple[int, ...]:
+    """Where the five sections of a story begin."""
+    s = Scratchpad().add(RESPONSE, story, "task")
+    check_room(run, "splitter", s)
+    limit = config.paper.max_tokens or run.reply_tokens("splitter", _SPLIT_TOKENS)
+    fields = _fields(s, config) | {"sections": list(GUIDES.items())}
+    said: tuple[Message, ...] = ()
+    problem = ""
+    for _ in range(_TRIES):
+        sampling = Sampling(temperature=0.0, max_tokens=limit)
+        reply = await run.chat("splitter", "split", said, sampling=sampling, expect=_SPLIT_WORDS, **fields)
+        try:
+            return _read(run, reply.text, story)
+        except ReplyProblem as unreadable:
+            problem = str(unreadable)
+        said = (*said, Message("assistant", reply.text or "-"), Message("user", repair_instruction(problem)))
+    raise LeftOutError(f"It could not be split into its sections in {_TRIES} tries. {problem}")
+
+
+def _read(run: Run, reply: str, story: str) -> tuple[int, ...]:
+    return run.unless_made_up(lambda: read_split(reply, story, [agent.label for agent in WRITING]), ())
+
+
+async def task_of(story: str, run: Run, config: Config) -> Brief:
+    """Ours: the writing task that a story answers."""
+    s = Scratchpad().add(RESPONSE, story, "task")
+    check_room(run, "tasker", s)
+    limit = config.paper.max_tokens or run.reply_tokens("tasker", _TASK_TOKENS)
+    fields, fault, run = _fields(s, config), "", run.tries("task")
+    for attempt in range(_TRIES):
+        here = run.again(attempt, fault)
+        reply = await here.reply("tasker", "task", sampling=Sampling(max_tokens=limit), expect=_TASK_WORDS, **fields)
+        text = clean_reply(here, "tasker", reply, labels=(*NOTE_LABELS, RESPONSE), kind="notes")
+        fault = here.fault(text, "task", fields)
+        if count_words(text) and not fault:
+            return Brief.parse(text)
+    raise LeftOutError(f"No writing task for it in {_TRIES} tries. {fault}")
+
+
+def _fields(s: Scratchpad, config: Config) -> dict[str, Any]:
+    return {"scratchpad": s, "instruction_first": config.paper.instruction_first, "informed": False}
+
+
+def check_room(run: Run, role: str, s: Scratchpad) -> None:
+    """Refuse a story that the role's model cannot read whole, with room for its reply.
+
+    Raises:
+        LeftOutError: it is too long.
+    """
+    window, tokens = run.window(role), estimate_tokens(s.render())
+    if window is not None and tokens + _INSTRUCTIONS + _REPLY > window:
+        raise LeftOutError(
+            f"It has about {tokens:,} tokens, and the model of the role {role!r} takes {window:,} with its reply. Give "
+            "that role a model with a larger window."
+        )

@@ -1,0 +1,91 @@
+"""What a system asks its roles for texts that are known: the prompts of training examples.
+
+The system's own algorithm is run, and each of its roles is played by a program that answers with the known text; the
+requests that the programs get are taken down. So the messages of an example are those that the system sends, byte for
+byte, and no second renderer can drift from the first.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Final
+
+from fabula.base.errors import ReplyError
+from fabula.craft.planning import PROMPTS
+from fabula.engine.journal import Journal
+from fabula.engine.prompts import Prompts
+from fabula.engine.roles import Assignment, Cast, Program
+from fabula.engine.run import Run, RunContext
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Mapping
+    from pathlib import Path
+
+    from fabula.engine.context import Aids
+    from fabula.models.base import Capabilities, Request
+    from fabula.story import Brief
+    from fabula.systems import System
+
+ADAPTER: Final = "trained"
+"""The name under which whoever is trained stands in the requests: they are those of a role with an adapter."""
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What a system asks when each role answers with a known text.
+
+    Attributes:
+        system: whose requests are taken down.
+        config: its settings.
+        able: what the model that is trained can do: its window, and whether it is small.
+        aids: whether small models get help.
+        overrides: a folder of prompts that replace the system's.
+        chosen: names of the settings that were given.
+    """
+
+    system: System
+    able: Capabilities
+    aids: Aids = "auto"
+    overrides: Path | None = None
+    chosen: Collection[str] = ()
+
+    async def requests(self, brief: Brief, texts: Mapping[str, str], config: Any) -> dict[str, Request]:  # noqa: ANN401 - each system has its own Config
+        """The request that each role of `texts` gets, in the order in which they are made.
+
+        Raises:
+            ReplyError: the system does not take a text as it is, or asks for something else than the texts.
+        """
+        taken: dict[str, Request] = {}
+
+        def answer(request: Request) -> str:
+            if request.role in taken or request.role not in texts:
+                raise ReplyError(_asked_again(request, again=request.role in taken), reply="")
+            taken[request.role] = request
+            return texts[request.role]
+
+        performer = Program("known texts", answer, capabilities=self.able)
+        with Journal() as journal:
+            context = RunContext(
+                journal,
+                self._prompts,
+                Cast(Assignment(performer, adapter=ADAPTER), known=self.system.roles),
+                aids=self.aids,
+                chosen=self.chosen,
+            )
+            await self.system.write(brief, Run(context), config)
+        missing = [role for role in texts if role not in taken]
+        if missing:
+            raise ReplyError(f"The system does not ask for {' and '.join(missing)} with these settings.", reply="")
+        return taken
+
+    @cached_property
+    def _prompts(self) -> Prompts:
+        """The system's prompts, compiled once for all stories."""
+        return Prompts(self.system.prompts, self.overrides, PROMPTS)
+
+
+def _asked_again(request: Request, *, again: bool) -> str:
+    if not again:
+        return f"The system asks the role {request.role!r} for a text that is not known."
+    return f"The system does not take the text of the role {request.role!r} as it is: it asks for it again."

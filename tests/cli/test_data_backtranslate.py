@@ -1,0 +1,35 @@
+"""`fabula data backtranslate`: the whole way, going on, what is left out and why, and what cannot be asked."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+import pytest
+
+from commandline import script_of
+from finished import BRIEF, NOTES, SECTIONS, SPLIT, STORY
+
+if TYPE_CHECKING:
+    from commandline import Cli
+
+OPTIONS = ("--model", "scripted:teacher.toml", "--out", "data")
+
+
+@pytest.fixture
+def lamp(cli: Cli) -> Cli:
+    """`stories.jsonl` with one story, and the script of a teacher."""
+    (cli.folder / "teacher.toml").write_text(script_of({**NOTES, "splitter": SPLIT}), encoding="utf-8")
+    line = {"id": "lamp", "text": STORY, "brief": BRIEF}
+    (cli.folder / "stories.jsonl").write_text(json.dumps(line) + "\n", encoding="utf-8")
+    return cli
+
+
+def test_makes_data_once_and_says_what_is_in_it(lamp: Cli) -> None:
+    first = lamp("data", "backtranslate", "stories.jsonl", *OPTIONS, "--json").json
+    assert (first["asked"], first["replayed"]) == (5, 0)
+    again = lamp("data", "backtranslate", "stories.jsonl", *OPTIONS, "--json").json
+    assert (again["asked"], again["replayed"]) == (0, 5)
+    lines = [json.loads(line) for line in (lamp.folder / "data/train.jsonl").read_text().splitlines()]
+    assert [line["agent"] for line in lines[:4]] == list(NOTES)
+    assert " ".join(line["completion"] for line in lines[4:]).split() == "".join(SECTIONS).split()

@@ -1,0 +1,90 @@
+"""What is trained on is what is asked: the messages of the data are those that `fabula write` sends, byte for byte."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from commandline import script_of as script
+from fabula.app.back_translating import Task, back_translate_in, config_for
+from fabula.app.writing import Options, Supplied, write_in
+from fabula.engine.methods import settings_of
+from fabula.engine.roles import Assignment, Cast
+from fabula.measure.items import Item
+from fabula.models.base import Capabilities
+from fabula.models.budget import Budget
+from fabula.models.scripted import ScriptedModel
+from fabula.project.folder import Project
+from fabula.project.settings import Settings
+from fabula.story import Brief, Story
+from fabula.systems import find
+from fabula.training.examples import read_examples
+from finished import BRIEF, NOTES, SPLIT, STORY
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from fabula.training.examples import Example
+
+SMALL = Capabilities(continues=True, small=True, context=8192, parallel=64)
+CAPABLE = Capabilities(context=32_768, parallel=64)
+VARIANTS: dict[str, dict[str, Any]] = {
+    "plan+write": {"system": "agents-room"},
+    "plan": {"system": "agents-room", "config": {"variant": "plan"}},
+    "write": {"system": "agents-room", "config": {"variant": "write"}},
+    "end-to-end": {"system": "end-to-end"},
+}
+BRIEFS = {
+    "words": BRIEF,
+    "other words": BRIEF.replace("300", "900"),
+    "no words": BRIEF.replace(" of about 300 words", ""),
+}
+
+
+async def data_of(
+    tmp_path: Path,
+    able: Capabilities,
+    brief: str,
+    **settings: Any,  # noqa: ANN401 - of any setting
+) -> tuple[Task, tuple[Example, ...]]:
+    """The training data of one story."""
+    (tmp_path / "teacher.toml").write_text(script({**NOTES, "splitter": SPLIT}), encoding="utf-8")
+    item = Item("lamp", Story.parse(STORY), brief=Brief.parse(brief))
+    learner = Settings.of(settings, "test")
+    task = Task([item], tmp_path / "data", learner, able, "somebody", development=0)
+    teacher = Settings(model=f"scripted:{tmp_path / 'teacher.toml'}", preset=learner.preset)
+    made = await back_translate_in(task, teacher, Options())
+    assert not made.left_out
+    return task, read_examples(tmp_path / "data", "train")
+
+
+@pytest.mark.parametrize("brief", BRIEFS)
+@pytest.mark.parametrize("able", [SMALL, CAPABLE], ids=["small", "capable"])
+@pytest.mark.parametrize("preset", ["faithful", "improved"])
+@pytest.mark.parametrize("variant", VARIANTS)
+async def test_the_messages_of_the_data_are_those_of_a_run(
+    tmp_path: Path, variant: str, preset: str, able: Capabilities, brief: str
+) -> None:
+    task, examples = await data_of(tmp_path, able, BRIEFS[brief], preset=preset, **VARIANTS[variant])
+    texts = {example.agent: example.completion for example in examples}
+    asked = Brief.parse(BRIEFS[brief])
+    config = config_for(task, asked, texts)
+    fields = {one.name: one.value for one in settings_of(config)}
+    project = Project.create(tmp_path / "project", asked, {})
+    model = ScriptedModel(texts, capabilities=able)
+    roles = find(task.settings.system).roles
+    cast = Cast(Assignment(model, adapter="mine"), known=roles)
+    outcome = await write_in(project, with_config(task.settings, fields), Options(), Supplied(cast, Budget()))
+    sent = {request.role: request.messages for request in model.asked}
+    assert [request.role for request in model.asked] == [example.agent for example in examples]
+    assert {example.agent: example.messages for example in examples} == sent
+    assert all(message.role != "assistant" for messages in sent.values() for message in messages)
+    if variant != "plan":
+        assert outcome.story.text.split() == STORY.split()
+
+
+def with_config(settings: Settings, fields: dict[str, Any]) -> Settings:
+    """The settings as `fabula write --set` would have them."""
+    shares = ",".join(map(str, fields.pop("shares", ())))
+    return settings.with_({"config": fields | ({"shares": shares} if shares else {})})
