@@ -152,7 +152,7 @@ def test_an_edit_after_the_brief_was_changed_is_left_out(cli: Cli, project: Path
     (project / "brief.md").write_text("# The Lamp\n\nA boy lights a lighthouse.\n", encoding="utf-8")
     cli("edit", "climax", "--text", MINE, "-C", "lamp")
     ran = cli("data", "preferences", "lamp", "--out", "pairs")
-    assert "No pair is left: the brief was changed before the edit (1)." in ran.err
+    assert "No pair is left: the brief was changed with the edit, or before it (1)." in ran.err
 
 
 def test_a_text_written_anew_for_a_changed_plan_is_no_pair(
@@ -186,6 +186,13 @@ def answer(request):
         return "B" if "Mara" in a and "second" in b else "A"
     if prompt == "criticise":
         return json.dumps({"revise": False, "feedback": "", "goal_reached": False, "world_updates": []})
+    if prompt == "reread":
+        return json.dumps({"world_updates": []})
+    if prompt == "choose":
+        return json.dumps({"order": [1, 2]})
+    if prompt == "tell":
+        step = request.path.split("/step/")[1].split("/")[0]
+        return f"In step {step} the lamp went out. Mara looked at the sea, and Tobias at her.\\n\\nNobody spoke in step {step}."
     if prompt == "narrate":
         return json.dumps({"order": [1, 2], "paragraph": f"It was told at {request.path}, and nobody said a word."})
     raise ValueError(request.path)
@@ -232,6 +239,23 @@ def test_magnets_candidates_are_pairs_where_the_judge_agrees_with_itself(cli: Cl
     ]
 
 
+def test_an_edit_of_a_text_that_several_replies_made_is_a_pair_of_the_reply_that_was_changed(
+    cli: Cli, magnet: Path
+) -> None:
+    told_in_two = ("--set", "plain_paragraph=true", "--set", "candidates=1")
+    assert cli("write", "lamp", *told_in_two, "--yes").code == 0
+    file = magnet / "story/01-chapter-1.md"
+    before = file.read_text(encoding="utf-8")
+    assert before.count("Nobody spoke") == 2
+    file.write_text(before.replace("Nobody spoke in step 2.", "For once they spoke, both."), encoding="utf-8")
+    assert cli("update", "lamp", "--yes").code == 0
+    (pair,) = [one for one in pairs_of(cli) if one.kind == "edit"]
+    start = "In step 2 the lamp went out. Mara looked at the sea, and Tobias at her.\n\n"
+    assert (pair.chosen, pair.rejected) == (f"{start}For once they spoke, both.", f"{start}Nobody spoke in step 2.")
+    assert (pair.agent, pair.group, pair.source["piece"]) == ("narrator", "lamp/chapter-1", "chapter-1/step/2/tell")
+    assert [(m.role, m.content) for m in pair.messages] == prompt_at(magnet, "chapter-1/step/2/tell")
+
+
 # ratings --------------------------------------------------------------------------------------------------------------
 
 
@@ -256,7 +280,11 @@ def rated(here: Path) -> Callable[..., None]:
         for name, text in STORIES.items()
     ]
     (here / "stories.jsonl").write_text("\n".join(lines), encoding="utf-8")
-    return lambda *ratings: (here / "ratings.jsonl").write_text("\n".join(ratings), encoding="utf-8") and None
+
+    def write(*ratings: str) -> None:
+        (here / "ratings.jsonl").write_text("\n".join(ratings), encoding="utf-8")
+
+    return write
 
 
 def from_ratings(cli: Cli, *arguments: str) -> list[Pair]:

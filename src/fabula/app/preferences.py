@@ -152,8 +152,8 @@ def check_folder(folder: Path) -> None:
 def _named(places: Sequence[Path]) -> dict[str, Path]:
     """Places by a name of each: its own, with a number where several have the same."""
     named: dict[str, Path] = {}
-    for folder in dict.fromkeys(one.resolve() for one in places):
-        name = own = readable(folder.stem if folder.is_file() else folder.name) or "project"
+    for whole, folder in {one.resolve(): one for one in places}.items():
+        name = own = readable(whole.stem if whole.is_file() else whole.name) or "project"
         number = 1
         while name in named:
             number += 1
