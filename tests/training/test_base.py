@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 
 import tinygguf
-from fabula.base.errors import UsageError
+from fabula.base.errors import ProjectError, UsageError
+from fabula.base.files import held
 from fabula.models.adapters import digest_of
 from fabula.models.base import Message, Request
 from fabula.models.llamacpp import body_of
@@ -79,17 +80,28 @@ def test_a_tokenizer_that_the_libraries_read_otherwise_is_refused(tmp_path: Path
         UsageError, match=r"base\.gguf has a tokenizer that the training libraries read otherwise than "
     ):
         open_base(f"embedded:{file}", {"XDG_CACHE_HOME": str(tmp_path / "cache")})
-    assert not list((tmp_path / "cache/fabula/bases").iterdir())
+    assert not list((tmp_path / "cache/fabula/bases").glob("[!.]*"))
 
 
 def test_what_is_broken_off_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def broken(*_: object, **__: object) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(transformers.PreTrainedModel, "save_pretrained", broken)
-    with pytest.raises(Exception, match=r"The disk or quota is full"):
-        open_base(f"embedded:{write(tmp_path)}", {"XDG_CACHE_HOME": str(tmp_path / "cache")})
-    assert not list((tmp_path / "cache/fabula/bases").iterdir())
+    spec, environ = f"embedded:{write(tmp_path)}", {"XDG_CACHE_HOME": str(tmp_path / "cache")}
+    with monkeypatch.context() as patch:
+        patch.setattr(transformers.PreTrainedModel, "save_pretrained", broken)
+        with pytest.raises(ProjectError, match=r"The disk or quota is full"):
+            open_base(spec, environ)
+    (work,) = (tmp_path / "cache/fabula/bases").iterdir()
+    assert not (work / "new").exists()
+    (work / "new").mkdir()  # as a kill leaves it
+    (work / "new/model.safetensors").write_bytes(b"half")
+    base = open_base(spec, environ)
+    assert list((tmp_path / "cache/fabula/bases").iterdir()) == [base.folder]
+    (base.folder / "fabula-base.json").unlink()
+    with held(work, "The making"), pytest.raises(ProjectError, match=r"The making of .* is in use by process"):
+        open_base(spec, environ)
+    assert open_base(spec, environ) == base
 
 
 def test_a_folder_gets_its_engine_s_file_by_name(tmp_path: Path, opened: Base) -> None:

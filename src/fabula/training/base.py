@@ -10,7 +10,6 @@ from __future__ import annotations
 import asyncio
 import json
 import os
-import secrets
 import shutil
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, redirect_stderr
@@ -24,7 +23,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
 from fabula.base.characters import readable
 from fabula.base.errors import UsageError
 from fabula.base.extras import extra
-from fabula.base.files import make_folder, read_bytes, write_error
+from fabula.base.files import held, make_folder, read_bytes, write_error
 from fabula.models.adapters import digest_of
 from fabula.models.base import Message, Request, Sampling
 from fabula.models.embedded import EmbeddedModel
@@ -297,10 +296,25 @@ def _check_space(path: Path, folder: Path, parameters: int) -> None:
 
 
 def _convert(path: Path, folder: Path, record: dict[str, str]) -> None:
-    """Turn a GGUF file into a trainable folder, whole or not at all."""
+    """Turn a GGUF file into a trainable folder, whole or not at all.
+
+    One process does it at a time; what a killed one left half-written is removed by the next.
+    """
     torch, library = _library("torch"), _library("transformers")
     _library("gguf")
-    temporary = folder.with_name(f".{folder.name}.{secrets.token_hex(4)}")
+    work = folder.with_name(f".{folder.name}")
+    with held(work, f"The making of {folder}"):
+        shutil.rmtree(work / "new", ignore_errors=True)
+        if not (folder / _RECORD).is_file():  # nobody was first
+            shutil.rmtree(folder, ignore_errors=True)
+            _convert_into(work / "new", path, torch, library)
+            (work / "new" / _RECORD).write_text(json.dumps({"version": 1, **record}, indent=2) + "\n")
+            (work / "new").rename(folder)
+    shutil.rmtree(work, ignore_errors=True)
+
+
+def _convert_into(target: Path, path: Path, torch: Any, library: Any) -> None:  # noqa: ANN401 - modules have no better type
+    """Write a GGUF file's model and tokenizer as the training libraries keep them."""
     try:
         with _quiet():
             tokenizer = library.AutoTokenizer.from_pretrained(path.parent, gguf_file=path.name, local_files_only=True)
@@ -317,17 +331,13 @@ def _convert(path: Path, folder: Path, record: dict[str, str]) -> None:
                 model = type(read)(settings)
             model.load_state_dict(read.state_dict(), assign=True)
             model.tie_weights()
-            model.save_pretrained(temporary, safe_serialization=True)
-            tokenizer.save_pretrained(temporary)
-        (temporary / _RECORD).write_text(json.dumps({"version": 1, **record}, indent=2) + "\n")
-        temporary.rename(folder)
+            model.save_pretrained(target, safe_serialization=True)
+            tokenizer.save_pretrained(target)
     except OSError as error:
-        if not (folder / _RECORD).is_file():  # another process was first
-            raise write_error(folder, error) from error
+        shutil.rmtree(target, ignore_errors=True)
+        raise write_error(target, error) from error
     except (ValueError, KeyError, TypeError, NotImplementedError, RuntimeError) as error:
         raise UsageError(f"{path} cannot be made trainable: {_first_line(error)} Choose another base.") from error
-    finally:
-        shutil.rmtree(temporary, ignore_errors=True)
 
 
 def _check_tokens(path: Path, tokenizer: Any) -> None:  # noqa: ANN401 - a tokenizer has no better type
