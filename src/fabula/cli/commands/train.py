@@ -11,6 +11,7 @@ import typer
 from fabula.app.training import Asked, ended_sentence, prepare, sweep, train_all
 from fabula.base.errors import UsageError
 from fabula.cli.commands.train_dpo import dpo
+from fabula.cli.commands.train_summariser import summariser
 from fabula.cli.opening import terminal_of
 from fabula.cli.options import Common, bundled
 from fabula.cli.progress import counted
@@ -44,6 +45,7 @@ train = typer.Typer(help=_HELP, rich_markup_mode="rich", add_completion=False)
 
 
 train.command("dpo")(dpo)
+train.command("summariser")(summariser)
 
 
 @train.command("sft")
