@@ -132,6 +132,17 @@ def test_killed_and_given_again_the_losses_are_those_of_the_unbroken_run(
         assert one == other
 
 
+def test_examples_computed_at_once_change_nothing_but_rounding(tiny_llama: Path, data: Path, tmp_path: Path) -> None:
+    command = ["train", "sft", str(data), "--base", str(tiny_llama), *QUICK, "--agents", "plot", "--set", "steps=4"]
+    ways = (("micro_batch=8", "checkpointing=off"), ("micro_batch=1", "checkpointing=on"))
+    found = []
+    for number, way in enumerate(ways):
+        out = tmp_path / str(number)
+        assert main([*command, "--out", str(out), *(part for one in way for part in ("--set", one))]) == 0
+        found.append([float(row["train"]) for row in csv.DictReader((out / "plot" / "losses.csv").open())])
+    assert found[0] == pytest.approx(found[1], abs=1e-5)
+
+
 def test_ctrl_c_keeps_a_checkpoint_and_says_how_to_go_on(
     tiny_llama: Path, data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -507,10 +507,11 @@ def copy_adapter(checkpoint: Path, folder: Path, base: str) -> None:
 
 
 def _samples(prepared: Prepared, part: Part, model: Any, tokenizer: Any) -> list[Sample]:  # noqa: ANN401 - the library's own types
-    """Answers of base and tuned model to the first development prompts of different agents."""
+    """Answers of base and tuned model to the shortest development prompts, of different agents as far as there are."""
     ours = prepared.config.ours
-    firsts = {one.example.agent: one for one in reversed(part.development)} if len(part.agents) > 1 else {}
-    chosen = [*firsts.values(), *(one for one in part.development if one not in firsts.values())][: ours.samples]
+    by_length = sorted(part.development, key=lambda one: one.prompt)
+    firsts = {one.example.agent: one for one in reversed(by_length)}.values()
+    chosen = sorted(by_length, key=lambda one: one not in firsts)[: ours.samples]
     found = []
     for one in chosen:
         prompt = one.ids[: one.prompt]
