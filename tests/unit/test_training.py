@@ -180,6 +180,15 @@ def _messages(tried: Sequence[Message]) -> list[dict[str, str]]:
     return [{"role": message.role, "content": message.content} for message in tried]
 
 
+def test_a_prompt_that_cannot_be_short_enough_is_refused() -> None:
+    with pytest.raises(UsageError) as caught:
+        encode(Words(), example("a b c d e f g", "Yes."), Limits(5, 10, 0))
+    assert str(caught.value) == (
+        "The prompt of a has 23 tokens and cannot be cut to 5. Set prompt_tokens higher, completion_tokens lower, or "
+        "take a base with a longer context."
+    )
+
+
 def test_the_digest_of_data_is_of_every_field() -> None:
     one = example("Write.", "Yes.")
     assert digest_of([one]) == digest_of([example("Write.", "Yes.")])

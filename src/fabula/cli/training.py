@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import signal
 import time
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Annotated, Final, Literal
 
@@ -16,7 +18,7 @@ from fabula.cli.terminal import table
 from fabula.engine.methods import settings_of
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
     from pathlib import Path
 
     from rich.console import RenderableType
@@ -136,13 +138,16 @@ class TrainingProgress(LivePicture):
     def _picture(self) -> RenderableType:
         from rich.progress_bar import ProgressBar  # noqa: PLC0415 - only where progress is live
         from rich.table import Table  # noqa: PLC0415 - only where progress is live
+        from rich.text import Text  # noqa: PLC0415 - only where progress is live
 
         steps = self.part.schedule.steps if self.part else 1
         row = Table.grid(padding=(0, 1))
-        row.add_row(
-            f"  {self.part.name if self.part else ''}", ProgressBar(steps, self.step, width=30), self._rest(steps)
-        )
+        name, rest = (Text(self.terminal.shown(said), no_wrap=True) for said in (self._name(), self._rest(steps)))
+        row.add_row(name, ProgressBar(steps, self.step, width=30), rest)
         return row
+
+    def _name(self) -> str:
+        return f"  {self.part.name if self.part else ''}"
 
     def _rest(self, steps: int) -> str:
         parts = [f"step {self.step} of {steps}"]
@@ -150,7 +155,7 @@ class TrainingProgress(LivePicture):
             parts.append(f"loss {self.loss:.4f}")
         if self.doing:
             parts.append(self.doing)
-        if self._first is not None and self.step > self._first[0]:
+        elif self._first is not None and self.step > self._first[0]:
             pace = (time.monotonic() - self._first[1]) / (self.step - self._first[0])
             parts.append(f"about {duration(pace * (steps - self.step))} to go")
         return " · ".join(parts)
@@ -206,6 +211,18 @@ def machine_line(machine: Machine) -> str:
     """What is computed on."""
     twice = ", activations computed twice" if machine.checkpointing else ""
     return f"On {machine.device}, in {'bfloat16' if machine.bfloat16 else 'float32'}{twice}."
+
+
+@contextmanager
+def interruptible(progress: TrainingProgress) -> Iterator[None]:
+    """Take the bar away at the end, and say how to go on where Ctrl-C came while no step was at work."""
+    try:
+        yield
+    except KeyboardInterrupt as error:
+        sentence = "Stopped. What is finished is kept; the same command goes on."
+        raise StoppedError(sentence, signal.SIGINT) from error
+    finally:
+        progress.close()
 
 
 def stop_if_interrupted(outcome: Outcome | None, name: str, out: Path) -> None:

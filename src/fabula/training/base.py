@@ -92,6 +92,7 @@ def open_base(
     environ: Mapping[str, str],
     *,
     gguf: Path | None = None,
+    chat: bool = True,
     report: Callable[[str], None] = lambda _sentence: None,
 ) -> Base:
     """The base that `spec` names; a GGUF file is made trainable first, where that has not been done.
@@ -100,6 +101,7 @@ def open_base(
         spec: a folder, `hf:OWNER/NAME`, a known model's name, or `embedded:PATH`.
         environ: says where the cache is.
         gguf: for a folder or a model of the hub, the same model as a GGUF file.
+        chat: whether it has to take messages; a summary model takes a text.
         report: hears a sentence before what takes long.
 
     Raises:
@@ -107,9 +109,9 @@ def open_base(
         ModelUnavailableError: the GGUF file is not there.
     """
     if spec.startswith(_HUB):
-        found = _hub(spec.removeprefix(_HUB), report)
+        found = _hub(spec.removeprefix(_HUB), report, chat=chat)
     elif (folder := Path(spec).expanduser()).is_dir():
-        found = _folder(folder)
+        found = _folder(folder, chat=chat)
     else:
         return _of_gguf(spec, environ, report)
     if gguf is None:
@@ -155,12 +157,13 @@ def prompt_text(tokenizer: Any, messages: Sequence[Message]) -> str:  # noqa: AN
 # folders --------------------------------------------------------------------------------------------------------------
 
 
-def _folder(folder: Path) -> Base:
+def _folder(folder: Path, *, chat: bool = True) -> Base:
     """The base in a folder; one that was made of a GGUF file is that file's."""
     settings = _json(folder / "config.json")
     if settings is None:
         raise UsageError(f"{folder} holds no model (no config.json). Give a model's folder, or `--base smollm2`.")
-    if not (folder / "chat_template.jinja").is_file() and not (_json(folder / _TOKENIZER) or {}).get("chat_template"):
+    template = (folder / "chat_template.jinja").is_file() or (_json(folder / _TOKENIZER) or {}).get("chat_template")
+    if chat and not template:
         raise UsageError(
             f"The model in {folder} has no chat template, so it cannot be asked as agents are. Choose one that was "
             "trained to follow instructions."
@@ -200,7 +203,7 @@ def _check_same(base: Base, gguf: Path) -> None:
         _check_tokens(gguf, _library("transformers").AutoTokenizer.from_pretrained(base.folder, local_files_only=True))
 
 
-def _hub(name: str, report: Callable[[str], None]) -> Base:
+def _hub(name: str, report: Callable[[str], None], *, chat: bool = True) -> Base:
     """A model of the hub, fetched into the hub's own cache: settings, tokenizer and safetensors, nothing else."""
     os.environ.setdefault("HF_HUB_OFFLINE", "0")  # asked for by name; who has forbidden it all the same is obeyed
     hub = _library("huggingface_hub")
@@ -213,7 +216,7 @@ def _hub(name: str, report: Callable[[str], None]) -> Base:
             f"{name} could not be fetched from the hub: {_first_line(error)} Check the name and the network, or give "
             "a folder or a GGUF file as base."
         ) from error
-    return replace(_folder(folder), name=f"{_HUB}{name}")
+    return replace(_folder(folder, chat=chat), name=f"{_HUB}{name}")
 
 
 def _parameters(folder: Path) -> int:

@@ -9,6 +9,7 @@ prompt that asked for that one. A decision that was taken back needs no rule of 
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass, field
 from difflib import SequenceMatcher
 from functools import cached_property
@@ -17,24 +18,27 @@ from typing import TYPE_CHECKING, Any, Final
 from rapidfuzz.distance import LCSseq
 
 from fabula.base.characters import readable
+from fabula.craft.final_reading import EDITS, REFUSED, read_edits, read_refused
 from fabula.engine.journal import Decision, Version
 from fabula.engine.making import WISHES
 from fabula.engine.run import DRAFTS
 from fabula.models.base import Message
 from fabula.project.folder import BRIEF, STORY
-from fabula.story import plain
+from fabula.story import one_line, plain
 from fabula.training.examples import Pair
 from fabula.training.pairs import SAME, Found, agents_of, changed_share, named, same_words
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
+    from fabula.craft.final_reading import Edit
     from fabula.engine.journal import Given, Journal
     from fabula.project.folder import Project
 
 OWN: Final = ("edited", "rewritten")  # sources of versions that are the author's own
 _REPLACING: Final = ("edit", "rewrite", "retake", "revise")
 _KINDS: Final = {"edit": "edit", "rewrite": "rewrite", "retake": "retake", "revise": "note"}
+_REFUSED: Final = f"{DRAFTS}/{REFUSED}"
 _PLANS: Final = ("plan/", "role-play/")
 _MOST_OF_IT: Final = 0.6  # of a text's words that stand in a reply, for the reply to have given it
 _LARGEST: Final = 200_000  # characters of a reply; of a prompt ten times as many
@@ -57,6 +61,8 @@ def history_pairs(project: Project, name: str) -> Found:
     with project.journal as journal:
         history = _History(journal, project.brief_digest, readable(name))
         made = [one for path in history.paths for one in history.pairs_of(path)]
+        made += [one for path in history.paths for one in history.declined(path)]
+        made += history.refused()
     return Found(tuple(m for m in made if isinstance(m, Pair)), tuple(m for m in made if not isinstance(m, Pair)))
 
 
@@ -65,21 +71,24 @@ class _Episode:
     """The texts of an artefact from one writing to the next, and the decisions that each of them followed on.
 
     `waits`: another text was asked for after the last one. `joined`: it goes on from a text that was there before.
+    `undone`: what was taken back until it ended.
     """
 
     texts: list[Version] = field(default_factory=list)
     causes: list[tuple[Decision, ...]] = field(default_factory=list)
     joined: bool = False
     waits: bool = False
+    undone: frozenset[int] = frozenset()
 
     def has(self, text: str) -> bool:
         """Whether a text is one of the episode's."""
         return any(one.text == text for one in self.texts)
 
-    def last(self, undone: frozenset[int]) -> Version:
+    @property
+    def last(self) -> Version:
         """The text that the author let stand; what was taken back and not gone through again does not."""
         at = len(self.texts) - 1
-        while at and any(one.id in undone for one in self.causes[at]):
+        while at and any(one.id in self.undone for one in self.causes[at]):
             at -= 1
         return self.first(self.texts[at].text)
 
@@ -105,7 +114,7 @@ class _History:
     def paths(self) -> list[str]:
         """The artefacts that a person decided anything about, in order."""
         decided = {one.path for one in self.events if isinstance(one, Decision) and one.kind in _REPLACING}
-        return sorted(path for path in decided if path != STORY and path in self.files)
+        return sorted(path for path in decided if path not in (STORY, _REFUSED) and path in self.files)
 
     @cached_property
     def files(self) -> dict[str, str]:
@@ -185,15 +194,13 @@ class _History:
                 undone |= {event.target or 0} if event.kind == "undo" else set()
                 continue
             if now.texts and not self._goes_on(now, event, since):
-                now.waits = _is_waited_for(since, undone)
-                yield now
+                yield _ended(now, since, undone)
                 now = _Episode(joined=any(one.kind == "continue" for one in since))
             now.texts.append(event)
             now.causes.append(tuple(one for one in since if one.kind in _REPLACING and one.id not in undone))
             since = []
         if now.texts:
-            now.waits = _is_waited_for(since, undone)
-            yield now
+            yield _ended(now, since, undone)
 
     def _goes_on(self, now: _Episode, version: Version, since: Sequence[Decision]) -> bool:
         """Whether a version belongs to an episode: the author's own, one of its texts, or asked for by them alone."""
@@ -219,7 +226,7 @@ class _History:
     def pairs_of(self, path: str) -> Iterator[Pair | Mapping[str, Any]]:
         """The pairs that an artefact gives, and what gives none."""
         for episode in self.episodes(path):
-            last = episode.last(self.undone)
+            last = episode.last
             for at, one in enumerate(episode.texts):
                 if one.source not in OWN and one == episode.first(one.text) and one != last:
                     yield from self._made(episode, at, last)
@@ -306,6 +313,40 @@ class _History:
             if now and not same_words(before, now):
                 yield reply, before, now
 
+    def declined(self, path: str) -> Iterator[Pair]:
+        """Passages that the author had written anew until one of them was taken: that one before each of the others."""
+        taken = [d for d in self.events if isinstance(d, Decision) and (d.path, d.kind) == (path, "rewrite")]
+        offers = [one for one in self.replies if one.path.startswith(f"{path}/rewrite/")]
+        for decision in taken:
+            given = [one for one in offers if plain(readable(one.text)) in (decision.text or "")]
+            if decision.id in self.undone or not given:
+                continue
+            best, asked = given[-1], self.prompt_of(given[-1])
+            source = {"project": self.name, "path": readable(path), "at": decision.at, "judge": "author", "piece": ""}
+            before = (Version(path, 0, "", "made", ""), ""), (Version(path, 1, "", "made", ""), plain(best.text))
+            for one in offers:
+                other = plain(one.text)
+                if one.id < best.id and not same_words(other, best.text) and self.prompt_of(one) == asked:
+                    yield self._pair(one, (before[0][0], other), before[1], "rewrite", source)
+
+    def refused(self) -> list[Pair | Mapping[str, Any]]:
+        """The final reading's reply without the edits that the author refused, before the whole reply."""
+        path = f"{DRAFTS}/{EDITS}"
+        unwanted = read_refused(self.journal.newest(_REFUSED) or "")
+        gone = [one for one in read_edits(self.journal.newest(path) or "") if one.id in unwanted]
+        source = {"project": self.name, "path": path, "judge": "author", "piece": ""}
+        found: list[Pair | Mapping[str, Any]] = []
+        last = {one.path: one for one in self.journal.replies() if one.path.startswith(f"{path}/")} if gone else {}
+        for reply in last.values():
+            whole = _edits_in(reply.text)
+            left = [one for one in whole if not any(_is_edit(one, edit) for edit in gone)]
+            if len(left) < len(whole):
+                old, new = (json.dumps({"edits": some}, ensure_ascii=False) for some in (whole, left))
+                versions = Version(path, 0, "", "made", ""), Version(path, 1, "", "edited", "")
+                more = {**source, "at": reply.at, "refused": len(whole) - len(left)}
+                found.append(self._pair(reply, (versions[0], old), (versions[1], new), "refused", more))
+        return found
+
     def _objection(self, episode: _Episode, rejected: Version, last: Version, reply: Given | None) -> str:
         """Why two texts are no pair, whatever was asked for them; empty if they may be one."""
         if episode.waits:
@@ -349,9 +390,9 @@ class _History:
     def _decided(self, episode: _Episode, at: int) -> Decision | None:
         """The decision by which a text was replaced: the one that was taken back, or the next one."""
         for one in episode.causes[at]:
-            if one.id in self.undone:
+            if one.id in episode.undone:
                 return one
-        later = [one for causes in episode.causes[at + 1 :] for one in causes if one.id not in self.undone]
+        later = [one for causes in episode.causes[at + 1 :] for one in causes if one.id not in episode.undone]
         return later[0] if later else None
 
     def _is_approved(self, version: Version) -> bool:
@@ -384,13 +425,30 @@ def _moved(old: Sequence[str], new: Sequence[str]) -> dict[int, int]:
     return borders
 
 
-def _is_waited_for(since: Sequence[Decision], undone: set[int]) -> bool:
-    """Whether another text was asked for, and that was not taken back."""
-    return any(one.kind in ("retake", "revise") and one.id not in undone for one in since)
+def _ended(episode: _Episode, since: Sequence[Decision], undone: set[int]) -> _Episode:
+    """An episode as it ended, with what was decided since its last text."""
+    episode.waits = any(one.kind in ("retake", "revise") and one.id not in undone for one in since)
+    episode.undone = frozenset(undone)
+    return episode
 
 
 def _is_made(event: Version | Decision) -> bool:
     return isinstance(event, Version) and event.source not in OWN
+
+
+def _edits_in(reply: str) -> list[dict[str, Any]]:
+    """The entries of a final reading's reply; none where it cannot be read."""
+    try:
+        entries = json.loads(reply)["edits"]
+    except (ValueError, TypeError, KeyError, RecursionError):
+        return []
+    return [one for one in entries if isinstance(one, dict)] if isinstance(entries, list) else []
+
+
+def _is_edit(entry: Mapping[str, Any], edit: Edit) -> bool:
+    """Whether an entry of the reply became an edit; where its words stand twice, the edit is of the paragraph."""
+    old, new = one_line(str(entry.get("old", ""))), one_line(str(entry.get("new", "")))
+    return bool(old) and old in one_line(edit.old) and new in one_line(edit.new) and entry.get("why", "") == edit.why
 
 
 def _shows(messages: Sequence[Message], text: str) -> bool:

@@ -209,7 +209,6 @@ class SummariserOurs:
         warmup: steps in which the rate rises to its highest.
         weight_decay: of AdamW.
         clip: the longest gradient; 0 leaves it as it is.
-        label_smoothing: share of a word's likelihood that is spread over all others.
         beams: that the search for the likeliest summary keeps.
         measured: development dialogues whose summaries are written and compared, the first ones; 0 takes all.
         seed: of the order of the dialogues and of dropout.
@@ -227,7 +226,6 @@ class SummariserOurs:
     warmup: int = 0
     weight_decay: float = 0.0
     clip: float = 1.0
-    label_smoothing: float = 0.0
     beams: int = 4
     measured: int = 100
     seed: int = 42

@@ -31,6 +31,7 @@ _KINDS: Final = {
     "rewrite": "rewritten passage",
     "retake": "retake",
     "note": "note",
+    "refused": "refused edit",
     "approval": "approval",
     "candidates": "choice of a judge",
     "ratings": "rated pair",

@@ -11,6 +11,7 @@ import typer
 from fabula.app.training import Asked, ended_sentence, prepare, sweep, train_all
 from fabula.base.errors import UsageError
 from fabula.cli.commands.train_dpo import dpo
+from fabula.cli.commands.train_summariser import summariser
 from fabula.cli.opening import terminal_of
 from fabula.cli.options import Common, bundled
 from fabula.cli.progress import counted
@@ -21,6 +22,7 @@ from fabula.cli.training import (
     Training,
     TrainingProgress,
     cuts,
+    interruptible,
     licences,
     machine_line,
     settings_table,
@@ -43,6 +45,7 @@ train = typer.Typer(help=_HELP, rich_markup_mode="rich", add_completion=False)
 
 
 train.command("dpo")(dpo)
+train.command("summariser")(summariser)
 
 
 @train.command("sft")
@@ -85,10 +88,8 @@ def _sft(
         terminal.say(_announced(prepared))
         terminal.document(_plan_data(prepared))
         return
-    try:
+    with interruptible(progress):
         trained = train_all(prepared, listener)
-    finally:
-        progress.close()
     _stop_if_interrupted(trained, asked)
     terminal.say(_told([found for one in trained for found in one.differences]))
     _advise(terminal, prepared, trained)
@@ -139,10 +140,8 @@ def _sweep(terminal: Terminal, progress: TrainingProgress, asked: Asked, said: s
     values = [value.strip() for value in listed.split(",") if value.strip()]
     if not values:
         raise UsageError(f"--sweep {said}: write it as FIELD=VALUE,VALUE, as --sweep learning_rate=1e-4,3e-4.")
-    try:
+    with interruptible(progress):
         found = sweep(asked, name.strip(), values, os.environ, progress.listener)
-    finally:
-        progress.close()
     _stop_if_interrupted(found[-1].trained, asked)
     rows = [one.difference for one in found]
     best = min(rows, key=lambda row: row.tuned)
@@ -168,7 +167,7 @@ def _advise(terminal: Terminal, prepared: Prepared, trained: Sequence[Trained]) 
         )
     terminal.advise(f"Each folder below {near(prepared.asked.out)} has a model card, README.md, with samples.")
     if prepared.base.gguf is not None:
-        terminal.advise(f"Next: `fabula write BRIEF --room {near(prepared.asked.out)}` writes with them.")
+        terminal.advise(f"Next: `fabula write BRIEF --adapter {near(prepared.asked.out)}` writes with them.")
 
 
 def _stop_if_interrupted(trained: Sequence[Trained], asked: Asked) -> None:

@@ -19,6 +19,7 @@ from fabula.cli.training import (
     Training,
     TrainingProgress,
     cuts,
+    interruptible,
     licences,
     machine_line,
     settings_table,
@@ -54,10 +55,8 @@ def dpo(common: Common, training: Training) -> None:
         terminal.say(_announced(work))
         terminal.document(_plan_data(work))
         return
-    try:
+    with interruptible(progress):
         trained = train_pairs(work, progress.listener)
-    finally:
-        progress.close()
     stop_if_interrupted(trained.outcome, work.name, asked.out)
     terminal.say(_told(trained))
     _advise(terminal, trained)
