@@ -75,7 +75,11 @@ COMMANDS: Final = {
     "reproduce": Entry("reproduce", MEASURING, "Compute the papers' published tables again from their data."),
     "inject": Entry("inject", MEASURING, "Put labelled continuity errors into a story, to test who finds them."),
     "data": Entry("data", TRAINING, "Training data from stories (`backtranslate`) and from choices (`preferences`)."),
-    "train": Entry("train", TRAINING, "Fine-tune a model's adapters: `fabula train sft` on examples."),
+    "train": Entry(
+        "train",
+        TRAINING,
+        "Fine-tune local models: on examples (`sft`), on preferences (`dpo`), on dialogues (`summariser`).",
+    ),
     "snap": Entry("snap", SETTING_UP, "SNAP's filter and survey: `fabula snap fit`, `form`, `answers`."),
     "card": Entry("card", SETTING_UP, "Show a character card, or turn one into personas and back."),
     "systems": Entry("systems", SETTING_UP, "List the writing systems, or describe one."),
