@@ -83,7 +83,8 @@ class Selection:
             found = [thing for _, thing in islice(keyed, MOST + 1)]
             if len(found) > MOST:
                 raise UsageError(
-                    f"There are more than {MOST:,} texts. Say how many are to be drawn: --limit N, or `limit` in an experiment."
+                    f"There are more than {MOST:,} texts. Say how many are to be drawn: --limit N, or `limit` in an "
+                    "experiment."
                 )
             return found
         chances = ((self._chance(key), number, thing) for number, (key, thing) in enumerate(keyed))
