@@ -74,6 +74,7 @@ COMMANDS: Final = {
     ),
     "reproduce": Entry("reproduce", MEASURING, "Compute the papers' published tables again from their data."),
     "inject": Entry("inject", MEASURING, "Put labelled continuity errors into a story, to test who finds them."),
+    "learn": Entry("learn", TRAINING, "Learn from your edits and choices what you prefer, on this machine."),
     "data": Entry("data", TRAINING, "Training data from stories (`backtranslate`) and from choices (`preferences`)."),
     "train": Entry(
         "train",
