@@ -133,6 +133,9 @@ def test_a_table_has_a_story_in_each_row(tmp_path: Path) -> None:
     first, second = read_items([tmp_path])
     assert (first.id, first.story.text, first.brief) == ("own/4", "One.\n\nTwo.", Brief("A lamp, lit."))
     assert (second.story.text, second.brief) == ("Three.", None)
+    put(file, 'prompt,story\na,"not closed\n')
+    with pytest.raises(UsageError, match=r"own.csv, line 2: no comma-separated values .unexpected end of data"):
+        read_items([file])
     put(file, "prompt,story\na,b,c\n")
     with pytest.raises(UsageError, match=r"own.csv, line 2: there are more cells than the first line names"):
         read_items([file])

@@ -391,7 +391,7 @@ def _json(line: str, where: str) -> Any:  # noqa: ANN401 - JSON of any kind
 
 def _rows(path: Path) -> Iterator[tuple[int, Callable[[str], Any]]]:
     csv.field_size_limit(MAX_STORY_BYTES)
-    reader = csv.DictReader(line for _, line in text_lines(path, MAX_STORY_BYTES, MAX_SET_BYTES))
+    reader = csv.DictReader((line for _, line in text_lines(path, MAX_STORY_BYTES, MAX_SET_BYTES)), strict=True)
     try:
         for row in reader:
             yield reader.line_num, partial(_row, {name: value for name, value in row.items() if value})
