@@ -397,7 +397,7 @@ def _rows(path: Path) -> Iterator[tuple[int, Callable[[str], Any]]]:
             yield reader.line_num, partial(_row, {name: value for name, value in row.items() if value})
     except csv.Error as error:
         raise UsageError(
-            f"{path}, line {reader.line_num}: no comma-separated values ({error}). Correct the file."
+            f"{path}, line {reader.reader.line_num}: no comma-separated values ({error}). Correct the file."
         ) from error
 
 
