@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import json
+import shutil
+import sqlite3
+from hashlib import sha256
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from commandline import BRIEF, REPLIES
+from commandline import BRIEF, REPLIES, script_of
 from fabula.engine.journal import Journal
 from fabula.training.examples import read_card, read_pairs
 
@@ -152,7 +155,7 @@ def test_an_edit_after_the_brief_was_changed_is_left_out(cli: Cli, project: Path
     (project / "brief.md").write_text("# The Lamp\n\nA boy lights a lighthouse.\n", encoding="utf-8")
     cli("edit", "climax", "--text", MINE, "-C", "lamp")
     ran = cli("data", "preferences", "lamp", "--out", "pairs")
-    assert "No pair is left: the brief was changed before the edit (1)." in ran.err
+    assert "No pair is left: the brief was changed with the edit, or before it (1)." in ran.err
 
 
 def test_a_text_written_anew_for_a_changed_plan_is_no_pair(
@@ -167,10 +170,73 @@ def test_a_text_written_anew_for_a_changed_plan_is_no_pair(
     ]
 
 
+def test_a_passage_that_was_taken_is_preferred_to_those_that_were_declined(cli: Cli, project: Path, here: Path) -> None:
+    (here / "player.py").write_text(
+        'def say(request):\n    return f"Mara lost the flame, and {request.sampling.seed} sparks fell."\n',
+        encoding="utf-8",
+    )
+    settings = (project / "fabula.toml").read_text(encoding="utf-8")
+    (project / "fabula.toml").write_text(
+        f'{settings}\n[roles.climax]\nplay = "{here / "player.py"}:say"\n', encoding="utf-8"
+    )
+    cli.at_terminal()
+    ran = cli("rewrite", "climax", "--passage", "Mara held ... hands.", "-C", "lamp", stdin="y\na\na\ny\n")
+    assert ran.code == 0, ran.err
+    text = (project / "story/03-climax.md").read_text(encoding="utf-8").strip()
+    pairs = [pair for pair in pairs_of(cli) if "piece" in pair.source]
+    assert [(pair.kind, text.endswith(pair.chosen), pair.rejected in text) for pair in pairs] == [
+        ("rewrite", True, False),
+        ("rewrite", True, False),
+    ]
+    assert len({pair.rejected for pair in pairs}) == 2
+    assert [(m.role, m.content) for m in pairs[0].messages] == prompt_at(project, "climax/rewrite/rewrite_passage")
+
+
+@pytest.fixture
+def read(cli: Cli) -> Path:
+    """A project `lamp` whose story was read once at its end; two edits were made in its first part."""
+    old = " ".join(REPLIES["exposition"].split()[:2]), "in a week"
+    edits = [
+        {"paragraph": 1, "old": one, "new": new, "why": "so"}
+        for one, new in zip(old, ("A lamp", "all week"), strict=True)
+    ]
+    replies = {**REPLIES, "finalizer": json.dumps({"edits": edits})}
+    (cli.folder / "script.toml").write_text(script_of(replies), encoding="utf-8")
+    chosen = ("--set", "final_reading=true", "--set", "draft_first=false", "--set", "length_control=false")
+    assert cli("write", "brief.md", "--out", "lamp", "--model", "scripted:script.toml", *chosen).code == 0
+    return cli.folder / "lamp"
+
+
+def test_an_edit_of_the_final_reading_that_was_refused_is_a_pair_of_its_reader(cli: Cli, read: Path) -> None:
+    first, _ = cli("edits", "lamp", "--json").json["edits"]
+    cli("edits", "lamp", "--refuse", first["id"])
+    cli("update", "lamp", "--yes")
+    (pair,) = pairs_of(cli)
+    kept = [[edit["new"] for edit in json.loads(text)["edits"]] for text in (pair.chosen, pair.rejected)]
+    assert (pair.kind, pair.agent, kept) == ("refused", "finalizer", [["all week"], ["A lamp", "all week"]])
+    assert [(m.role, m.content) for m in pair.messages] == prompt_at(read, "drafts/edits")
+
+
+def test_what_the_final_reading_changed_is_no_edit_of_the_author(cli: Cli, read: Path) -> None:
+    assert cli("data", "preferences", "lamp", "--out", "pairs").code != 0
+    file = read / "story/01-exposition.md"
+    before = file.read_text(encoding="utf-8").strip()
+    assert before.startswith("A lamp was dark")
+    file.write_text(before.replace("Mara came home", "Mara rowed home through the storm"), encoding="utf-8")
+    cli("update", "lamp", "--yes")
+    (pair,) = pairs_of(cli)
+    assert told([pair]) == [("edit", before.replace("came home", "rowed home through the storm"), before)]
+    assert 0.6 < pair.source["of_reply"] < 1
+    assert [(m.role, m.content) for m in pair.messages] == prompt_at(read, "drafts/exposition/section")
+
+
 # MAGNET's candidates (section 4.1) ------------------------------------------------------------------------------------
 
 MAGNET = '''
 import json
+import shutil
+import sqlite3
+from hashlib import sha256
 
 
 def answer(request):
@@ -186,6 +252,14 @@ def answer(request):
         return "B" if "Mara" in a and "second" in b else "A"
     if prompt == "criticise":
         return json.dumps({"revise": False, "feedback": "", "goal_reached": False, "world_updates": []})
+    if prompt == "reread":
+        return json.dumps({"world_updates": []})
+    if prompt == "choose":
+        return json.dumps({"order": [1, 2]})
+    if prompt == "tell":
+        step = request.path.split("/step/")[1].split("/")[0]
+        told = f"In step {step} the lamp went out. Mara looked at the sea, and Tobias at her."
+        return f"{told}\\n\\nNobody spoke in step {step}."
     if prompt == "narrate":
         return json.dumps({"order": [1, 2], "paragraph": f"It was told at {request.path}, and nobody said a word."})
     raise ValueError(request.path)
@@ -232,6 +306,23 @@ def test_magnets_candidates_are_pairs_where_the_judge_agrees_with_itself(cli: Cl
     ]
 
 
+def test_an_edit_of_a_text_that_several_replies_made_is_a_pair_of_the_reply_that_was_changed(
+    cli: Cli, magnet: Path
+) -> None:
+    told_in_two = ("--set", "plain_paragraph=true", "--set", "candidates=1")
+    assert cli("write", "lamp", *told_in_two, "--yes").code == 0
+    file = magnet / "story/01-chapter-1.md"
+    before = file.read_text(encoding="utf-8")
+    assert before.count("Nobody spoke") == 2
+    file.write_text(before.replace("Nobody spoke in step 2.", "For once they spoke, both."), encoding="utf-8")
+    assert cli("update", "lamp", "--yes").code == 0
+    (pair,) = [one for one in pairs_of(cli) if one.kind == "edit"]
+    start = "In step 2 the lamp went out. Mara looked at the sea, and Tobias at her.\n\n"
+    assert (pair.chosen, pair.rejected) == (f"{start}For once they spoke, both.", f"{start}Nobody spoke in step 2.")
+    assert (pair.agent, pair.group, pair.source["piece"]) == ("narrator", "lamp/chapter-1", "chapter-1/step/2/tell")
+    assert [(m.role, m.content) for m in pair.messages] == prompt_at(magnet, "chapter-1/step/2/tell")
+
+
 # ratings --------------------------------------------------------------------------------------------------------------
 
 
@@ -256,7 +347,11 @@ def rated(here: Path) -> Callable[..., None]:
         for name, text in STORIES.items()
     ]
     (here / "stories.jsonl").write_text("\n".join(lines), encoding="utf-8")
-    return lambda *ratings: (here / "ratings.jsonl").write_text("\n".join(ratings), encoding="utf-8") and None
+
+    def write(*ratings: str) -> None:
+        (here / "ratings.jsonl").write_text("\n".join(ratings), encoding="utf-8")
+
+    return write
 
 
 def from_ratings(cli: Cli, *arguments: str) -> list[Pair]:
@@ -338,3 +433,101 @@ def test_a_person_who_read_a_pair_once_saw_one_of_the_two_first(cli: Cli, rated:
     assert [pair.chosen_first for pair in from_ratings(cli)] == [True]
     rated(_rating("overall", ["one", "two"], "two", kind="person"))
     assert [pair.chosen_first for pair in from_ratings(cli)] == [False]
+
+
+# bad input ------------------------------------------------------------------------------------------------------------
+
+
+def sentence(cli: Cli, *arguments: str) -> str:
+    ran = cli("data", "preferences", *arguments)
+    assert ran.code != 0
+    (line,) = [line for line in ran.err.splitlines() if line.startswith("fabula: ")]
+    assert not (cli.folder / "pairs").exists()
+    return line
+
+
+def test_a_project_without_decisions_is_told_what_gives_pairs(cli: Cli, project: Path) -> None:
+    said = sentence(cli, "lamp", "--out", "pairs")
+    assert said.startswith("fabula: There is no decision that gives a pair. Pairs come of what you do with a text")
+
+
+def test_few_pairs_are_written_and_that_is_said(cli: Cli, project: Path) -> None:
+    edited(cli, "climax", MINE)
+    assert "These are few: training needs 8 pairs at least" in cli("data", "preferences", "lamp", "--out", "pairs").err
+    assert cli("data", "preferences", "lamp", "--out", "pairs", "--json").json["pairs"] == 1
+
+
+def test_a_changed_quotation_mark_is_no_preference(cli: Cli, project: Path) -> None:
+    edited(cli, "climax", CLIMAX.replace(". ", ".\n\n"))
+    assert "both texts are the same but for blanks and signs (1)" in sentence(cli, "lamp", "--out", "pairs")
+
+
+def test_damaged_newer_and_foreign_journals_are_one_sentence(cli: Cli, project: Path) -> None:
+    edited(cli, "climax", MINE)
+    journal = project / ".fabula/journal.db"
+    with sqlite3.connect(journal) as db:
+        db.execute("UPDATE text SET body = 'Something else.' WHERE body = ?", (CLIMAX,))
+    assert "is damaged (the reply at climax/section is not the one that was recorded)" in sentence(
+        cli, "lamp", "--out", "pairs"
+    )
+    with sqlite3.connect(journal) as db:
+        db.execute("PRAGMA user_version = 99")
+    assert "A newer fabula wrote" in sentence(cli, "lamp", "--out", "pairs")
+    for log in journal.parent.glob("journal.db-*"):
+        log.unlink()
+    journal.write_bytes(b"no database at all " * 100)
+    assert "is damaged" in sentence(cli, "lamp", "--out", "pairs")
+
+
+def test_another_folder_is_not_written_into(cli: Cli, project: Path) -> None:
+    edited(cli, "climax", MINE)
+    assert "lamp holds other files. Give --out another name." in sentence(cli, "lamp", "--out", "lamp")
+    (cli.folder / "examples").mkdir()
+    (cli.folder / "examples/data.json").write_text(
+        '{"version": 1, "kind": "examples", "sources": [], "made": {}, "counts": {}}', encoding="utf-8"
+    )
+    assert "holds training data of another kind" in sentence(cli, "lamp", "--out", "examples")
+    assert "Unknown lesson 'lenght'. Did you mean 'length'?" in sentence(
+        cli, "lamp", "--out", "pairs", "--leave-out", "lenght"
+    )
+
+
+def test_nothing_that_a_terminal_would_obey_and_no_folder_of_the_machine_is_in_the_pairs(
+    cli: Cli, project: Path
+) -> None:
+    edited(cli, "climax", MINE)
+    journal = project / ".fabula/journal.db"
+    bad = "The storm broke\x1b[2J the window.\u202e Mara held on."
+    with sqlite3.connect(journal) as db:
+        digest = sha256(bad.encode()).hexdigest()
+        db.execute("INSERT INTO text VALUES (?, ?)", (digest, bad))
+        db.execute(
+            "UPDATE call SET reply = ?, performer = ? WHERE path = 'climax/section'", (digest, f"{cli.folder}/m\x07")
+        )
+        db.execute("UPDATE version SET text = ? WHERE path = 'climax' AND source = 'made'", (digest,))
+    (pair,) = pairs_of(cli)
+    assert pair.rejected == "The storm broke the window. Mara held on."
+    whole = "".join(file.read_text(encoding="utf-8") for file in (cli.folder / "pairs").iterdir())
+    assert "\\u001b" not in whole
+    assert "\u202e" not in whole
+    assert str(cli.folder) not in whole
+
+
+def test_the_same_project_twice_and_its_copy_give_each_pair_once(cli: Cli, project: Path, here: Path) -> None:
+    edited(cli, "climax", MINE)
+    shutil.copytree(project, here / "other/lamp")
+    ran = cli("data", "preferences", "lamp", "lamp/", "other/lamp", "--out", "pairs", "--development", "0")
+    assert ran.code == 0, ran.err
+    assert [pair.source["project"] for pair in read_pairs(here / "pairs", "train")] == ["lamp"]
+    assert [(one["project"], one["reason"]) for one in left_out(cli)] == [("lamp (2)", "stands there twice")]
+
+
+def test_a_text_without_measure_is_left_out(cli: Cli, project: Path) -> None:
+    edited(cli, "climax", "word " * 41_000)
+    assert "the texts are too large (1)" in sentence(cli, "lamp", "--out", "pairs")
+
+
+def test_the_command_says_the_same_when_it_is_said_again(cli: Cli, project: Path) -> None:
+    edited(cli, "climax", MINE)
+    first = pairs_of(cli), (cli.folder / "pairs/data.json").read_bytes()
+    assert (pairs_of(cli), (cli.folder / "pairs/data.json").read_bytes()) == first

@@ -24,7 +24,7 @@ from fabula.systems import find
 from fabula.training.asked import Asked
 from fabula.training.examples import Pair
 from fabula.training.pairs import SAME as SAME_TEXTS
-from fabula.training.pairs import Found, same_words
+from fabula.training.pairs import Found, named, same_words
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -153,7 +153,7 @@ async def _pair(
         "ratings": name,
         "prompt": readable(votes.prompt),
         "items": [readable(chosen), readable(rejected)],
-        "judge": ", ".join(map(readable, sorted(votes.raters))),
+        "judge": ", ".join(map(named, sorted(votes.raters))),
         "criteria": [readable(question) for question in votes.questions],
         "lead": round(abs(votes.lead), 4),
     }

@@ -15,7 +15,7 @@ from fabula.engine.replies import ReplyProblem, read_choice
 from fabula.models.base import Message
 from fabula.systems.magnet.algorithm import COMPARED, SECOND, SIDES
 from fabula.training.examples import Pair
-from fabula.training.pairs import SAME, Found, agents_of, same_words
+from fabula.training.pairs import SAME, Found, agents_of, named, same_words
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -90,7 +90,12 @@ def _pair(journal: Journal, two: _Two, name: str, agent_of: Callable[[str], str]
     chosen, rejected = (two.first, two.second) if picked == 1 else (two.second, two.first)
     step = two.place.split("/")
     group = "/".join(step[: step.index("step") + 2]) if "step" in step else two.place
-    source |= {"judge": two.verdicts[1].performer, "by": chosen.performer, "criteria": list(CRITERIA), "orders": 2}
+    source |= {
+        "judge": named(two.verdicts[1].performer),
+        "by": named(chosen.performer),
+        "criteria": list(CRITERIA),
+        "orders": 2,
+    }
     return Pair(
         id=f"{name}/{readable(two.place)}/{two.first.id}-{two.second.id}",
         agent=agent_of(two.first.role),

@@ -63,7 +63,8 @@ class Pair:
         messages: the prompt, byte for byte as it was asked.
         chosen: the reply that was preferred.
         rejected: the other.
-        kind: what preferred it: "candidates", "ratings", "edit", "retake", "approval".
+        kind: what preferred it: "candidates" (a judge), "ratings", or what an author did: "edit", "rewrite" (of a
+            passage), "retake", "approval" (of a retake), "note", "refused" (an edit of the final reading).
         chosen_first: whether the preferred one was shown, or written, first; `None` where both orders agree.
         source: where it comes from, for a reader: project, path, versions, judge, times.
     """

@@ -9,38 +9,43 @@ prompt that asked for that one. A decision that was taken back needs no rule of 
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass, field
+from difflib import SequenceMatcher
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final
 
 from rapidfuzz.distance import LCSseq
 
 from fabula.base.characters import readable
+from fabula.craft.final_reading import EDITS, REFUSED, read_edits, read_refused
 from fabula.engine.journal import Decision, Version
 from fabula.engine.making import WISHES
 from fabula.engine.run import DRAFTS
 from fabula.models.base import Message
 from fabula.project.folder import BRIEF, STORY
-from fabula.story import plain
+from fabula.story import one_line, plain
 from fabula.training.examples import Pair
-from fabula.training.pairs import SAME, Found, agents_of, changed_share, same_words
+from fabula.training.pairs import SAME, Found, agents_of, changed_share, named, same_words
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
+    from fabula.craft.final_reading import Edit
     from fabula.engine.journal import Given, Journal
     from fabula.project.folder import Project
 
 OWN: Final = ("edited", "rewritten")  # sources of versions that are the author's own
 _REPLACING: Final = ("edit", "rewrite", "retake", "revise")
 _KINDS: Final = {"edit": "edit", "rewrite": "rewrite", "retake": "retake", "revise": "note"}
+_REFUSED: Final = f"{DRAFTS}/{REFUSED}"
 _PLANS: Final = ("plan/", "role-play/")
 _MOST_OF_IT: Final = 0.6  # of a text's words that stand in a reply, for the reply to have given it
 _LARGEST: Final = 200_000  # characters of a reply; of a prompt ten times as many
 
-TOGETHER = "several replies made the text"
+TOGETHER = "several replies made the text, and none of them stands in it as a whole and was changed"
 WAITING = "another text was asked for, and none came that answers the same prompt"
-BRIEF_CHANGED = "the brief was changed before the edit"
+BRIEF_CHANGED = "the brief was changed with the edit, or before it"
 PLAN_CHANGED = "the plan was changed together with the edit"
 TOO_LARGE = "the texts are too large"
 
@@ -56,6 +61,8 @@ def history_pairs(project: Project, name: str) -> Found:
     with project.journal as journal:
         history = _History(journal, project.brief_digest, readable(name))
         made = [one for path in history.paths for one in history.pairs_of(path)]
+        made += [one for path in history.paths for one in history.declined(path)]
+        made += history.refused()
     return Found(tuple(m for m in made if isinstance(m, Pair)), tuple(m for m in made if not isinstance(m, Pair)))
 
 
@@ -64,21 +71,24 @@ class _Episode:
     """The texts of an artefact from one writing to the next, and the decisions that each of them followed on.
 
     `waits`: another text was asked for after the last one. `joined`: it goes on from a text that was there before.
+    `undone`: what was taken back until it ended.
     """
 
     texts: list[Version] = field(default_factory=list)
     causes: list[tuple[Decision, ...]] = field(default_factory=list)
     joined: bool = False
     waits: bool = False
+    undone: frozenset[int] = frozenset()
 
     def has(self, text: str) -> bool:
         """Whether a text is one of the episode's."""
         return any(one.text == text for one in self.texts)
 
-    def last(self, undone: frozenset[int]) -> Version:
+    @property
+    def last(self) -> Version:
         """The text that the author let stand; what was taken back and not gone through again does not."""
         at = len(self.texts) - 1
-        while at and any(one.id in undone for one in self.causes[at]):
+        while at and any(one.id in self.undone for one in self.causes[at]):
             at -= 1
         return self.first(self.texts[at].text)
 
@@ -104,7 +114,7 @@ class _History:
     def paths(self) -> list[str]:
         """The artefacts that a person decided anything about, in order."""
         decided = {one.path for one in self.events if isinstance(one, Decision) and one.kind in _REPLACING}
-        return sorted(path for path in decided if path != STORY and path in self.files)
+        return sorted(path for path in decided if path not in (STORY, _REFUSED) and path in self.files)
 
     @cached_property
     def files(self) -> dict[str, str]:
@@ -184,31 +194,30 @@ class _History:
                 undone |= {event.target or 0} if event.kind == "undo" else set()
                 continue
             if now.texts and not self._goes_on(now, event, since):
-                now.waits = _is_waited_for(since, undone)
-                yield now
+                yield _ended(now, since, undone)
                 now = _Episode(joined=any(one.kind == "continue" for one in since))
             now.texts.append(event)
             now.causes.append(tuple(one for one in since if one.kind in _REPLACING and one.id not in undone))
             since = []
         if now.texts:
-            now.waits = _is_waited_for(since, undone)
-            yield now
+            yield _ended(now, since, undone)
 
     def _goes_on(self, now: _Episode, version: Version, since: Sequence[Decision]) -> bool:
         """Whether a version belongs to an episode: the author's own, one of its texts, or asked for by them alone."""
         if version.source in OWN or now.has(version.text):
             return True
-        if not any(one.kind in _REPLACING for one in since):
+        if not any(one.kind in (*_REPLACING, "undo") for one in since):
             return False
         found = self.reply_of(version, whole=now.joined)
         if found is None:
             return False
         asked = self.prompt_of(found[0])
         for text in now.texts:
-            if any(plain(text.text) in message.content for message in asked):
-                return True
             before = self.reply_of(text, whole=now.joined)
-            if before is not None and _without_wishes(self.prompt_of(before[0])) == _without_wishes(asked):
+            asked_before = self.prompt_of(before[0]) if before else ()
+            if _shows(asked, text.text) or _shows(asked_before, version.text):  # the one is a revision of the other
+                return True
+            if _without_wishes(asked_before) == _without_wishes(asked):
                 return True
         return False
 
@@ -217,15 +226,35 @@ class _History:
     def pairs_of(self, path: str) -> Iterator[Pair | Mapping[str, Any]]:
         """The pairs that an artefact gives, and what gives none."""
         for episode in self.episodes(path):
-            last = episode.last(self.undone)
+            last = episode.last
             for at, one in enumerate(episode.texts):
                 if one.source not in OWN and one == episode.first(one.text) and one != last:
-                    yield self._pair(episode, at, last)
+                    yield from self._made(episode, at, last)
 
-    def _pair(self, episode: _Episode, at: int, last: Version) -> Pair | Mapping[str, Any]:
-        """The pair of a text that a model wrote and the one that stands instead; else why there is none."""
+    def _made(self, episode: _Episode, at: int, last: Version) -> Iterator[Pair | Mapping[str, Any]]:
+        """The pairs of a text that a model wrote and the one that stands instead; else why there is none."""
         rejected = episode.texts[at]
-        decision = self._decided(episode, at)
+        kind, source = self._source(episode, at, last)
+        found = self.reply_of(rejected, whole=episode.joined)
+        if found is not None and _shows(self.prompt_of(found[0]), last.text):  # it was revised, in vain
+            found = self.reply_of(last, whole=episode.joined)
+        reason = self._objection(episode, rejected, last, found[0] if found else None)
+        if reason:
+            yield {**source, "kind": kind, "reason": reason}
+            return
+        if found is not None:
+            more = {"of_reply": round(found[1], 4)} if found[1] < 1 else {}
+            yield self._pair(found[0], (rejected, rejected.text), (last, last.text), kind, source | more)
+            return
+        pieces = list(self._pieces(rejected, last)) if last.source in OWN else []
+        for reply, old, new in pieces:
+            yield self._pair(reply, (rejected, old), (last, new), kind, source | {"piece": readable(reply.path)})
+        if not pieces:
+            yield {**source, "kind": kind, "reason": TOGETHER}
+
+    def _source(self, episode: _Episode, at: int, last: Version) -> tuple[str, dict[str, Any]]:
+        """What preferred a text to another one, and where that comes from."""
+        rejected, decision = episode.texts[at], self._decided(episode, at)
         kind = _KINDS[decision.kind] if decision else "edit"
         if kind == "retake" and self._is_approved(last):
             kind = "approval"
@@ -239,57 +268,104 @@ class _History:
         }
         if decision and decision.text and decision.kind in ("retake", "revise"):
             source["note"] = readable(decision.text)
-        found = self.reply_of(rejected, whole=episode.joined)
-        messages: tuple[Message, ...] = ()
-        if found is not None:
-            messages = self.prompt_of(found[0])
-            if any(plain(last.text) in message.content for message in messages):  # it was revised, in vain
-                found = self.reply_of(last, whole=episode.joined)
-                messages = self.prompt_of(found[0]) if found else ()
-        if reason := self._objection(episode, rejected, last, found, messages):
-            return {**source, "kind": kind, "reason": reason}
-        assert found is not None  # noqa: S101 - `_objection` says so
-        source |= {"by": found[0].performer, "changed": round(changed_share(rejected.text, last.text), 4)}
-        if found[1] < 1:
-            source["of_reply"] = round(found[1], 4)
+        return kind, source
+
+    def _pair(
+        self,
+        reply: Given,
+        rejected: tuple[Version, str],
+        chosen: tuple[Version, str],
+        kind: str,
+        source: dict[str, Any],
+    ) -> Pair:
+        """A pair under the prompt of a reply."""
+        (before, old), (after, new) = rejected, chosen
+        place = f"{self.name}/{source['path']}"
+        piece = f"/{reply.id}" if "piece" in source else ""
         return Pair(
-            id=f"{self.name}/{source['path']}/{rejected.number}-{last.number}",
-            agent=self.agent_of(found[0].role),
-            group=f"{self.name}/{source['path']}",
-            messages=tuple(Message(one.role, readable(one.content)) for one in messages),
-            chosen=readable(last.text),
-            rejected=readable(rejected.text),
+            id=f"{place}/{before.number}-{after.number}{piece}",
+            agent=self.agent_of(reply.role),
+            group=place,
+            messages=tuple(Message(one.role, readable(one.content)) for one in self.prompt_of(reply)),
+            chosen=readable(new),
+            rejected=readable(old),
             kind=kind,
-            chosen_first=last.number < rejected.number,
-            source=source,
+            chosen_first=after.number < before.number,
+            source=source | {"by": named(reply.performer), "changed": round(changed_share(old, new), 4)},
         )
 
-    def _objection(
-        self,
-        episode: _Episode,
-        rejected: Version,
-        last: Version,
-        found: tuple[Given, float] | None,
-        messages: Sequence[Message],
-    ) -> str:
-        """Why two texts are no pair; empty if they are."""
+    def _pieces(self, rejected: Version, last: Version) -> Iterator[tuple[Given, str, str]]:
+        """The replies that stand in a text as whole lines and were changed: each with its text and the new one."""
+        old, new = _lines(rejected.text), _lines(last.text)
+        to = _moved(old, new)
+        seen: set[tuple[int, int]] = set()
+        for reply in reversed(self.replies):
+            said = _lines(readable(reply.text)) if _is_asked_for(reply, rejected.path) else []
+            places = [n for n in range(len(old) - len(said) + 1) if said and old[n : n + len(said)] == said]
+            if len(places) != 1:
+                continue
+            span = begin, end = places[0], places[0] + len(said)
+            if span in seen or begin not in to or end not in to:
+                continue
+            seen.add(span)
+            between = "\n\n" if "\n\n" in rejected.text else "\n"
+            before, now = between.join(said), between.join(new[to[begin] : to[end]])
+            if now and not same_words(before, now):
+                yield reply, before, now
+
+    def declined(self, path: str) -> Iterator[Pair]:
+        """Passages that the author had written anew until one of them was taken: that one before each of the others."""
+        taken = [d for d in self.events if isinstance(d, Decision) and (d.path, d.kind) == (path, "rewrite")]
+        offers = [one for one in self.replies if one.path.startswith(f"{path}/rewrite/")]
+        for decision in taken:
+            given = [one for one in offers if plain(readable(one.text)) in (decision.text or "")]
+            if decision.id in self.undone or not given:
+                continue
+            best, asked = given[-1], self.prompt_of(given[-1])
+            source = {"project": self.name, "path": readable(path), "at": decision.at, "judge": "author", "piece": ""}
+            before = (Version(path, 0, "", "made", ""), ""), (Version(path, 1, "", "made", ""), plain(best.text))
+            for one in offers:
+                other = plain(one.text)
+                if one.id < best.id and not same_words(other, best.text) and self.prompt_of(one) == asked:
+                    yield self._pair(one, (before[0][0], other), before[1], "rewrite", source)
+
+    def refused(self) -> list[Pair | Mapping[str, Any]]:
+        """The final reading's reply without the edits that the author refused, before the whole reply."""
+        path = f"{DRAFTS}/{EDITS}"
+        unwanted = read_refused(self.journal.newest(_REFUSED) or "")
+        gone = [one for one in read_edits(self.journal.newest(path) or "") if one.id in unwanted]
+        source = {"project": self.name, "path": path, "judge": "author", "piece": ""}
+        found: list[Pair | Mapping[str, Any]] = []
+        last = {one.path: one for one in self.journal.replies() if one.path.startswith(f"{path}/")} if gone else {}
+        for reply in last.values():
+            whole = _edits_in(reply.text)
+            left = [one for one in whole if not any(_is_edit(one, edit) for edit in gone)]
+            if len(left) < len(whole):
+                old, new = (json.dumps({"edits": some}, ensure_ascii=False) for some in (whole, left))
+                versions = Version(path, 0, "", "made", ""), Version(path, 1, "", "edited", "")
+                more = {**source, "at": reply.at, "refused": len(whole) - len(left)}
+                found.append(self._pair(reply, (versions[0], old), (versions[1], new), "refused", more))
+        return found
+
+    def _objection(self, episode: _Episode, rejected: Version, last: Version, reply: Given | None) -> str:
+        """Why two texts are no pair, whatever was asked for them; empty if they may be one."""
         if episode.waits:
             return WAITING
         if same_words(rejected.text, last.text):
             return SAME
-        if found is None or not messages:
-            return TOGETHER
-        sizes = len(rejected.text), len(last.text), sum(len(one.content) for one in messages) // 10
-        if max(sizes) > _LARGEST:
+        asked = sum(len(one.content) for one in self.prompt_of(reply)) if reply else 0
+        if max(len(rejected.text), len(last.text), asked // 10) > _LARGEST:
             return TOO_LARGE
         if last.source in OWN:
-            return self._changed_beside(rejected, last, found[0])
+            return self._changed_beside(rejected, last, reply.run if reply else rejected.run)
         return ""
 
-    def _changed_beside(self, rejected: Version, last: Version, reply: Given) -> str:
-        """What else the author changed, so that the edit may follow from that; empty where nothing was."""
-        later = (run["id"] for run in self.runs if run["at"] >= last.at)
-        before, after = self.briefs.get(reply.run), self.briefs.get(next(later, 0), self.brief)
+    def _changed_beside(self, rejected: Version, last: Version, asked_in: int) -> str:
+        """What else the author changed since a run, so that the edit may follow from that; empty where nothing was."""
+        at = self.events.index(last)
+        done = max((one.run for one in self.events[:at] if isinstance(one, Version)), default=0)
+        later = (run["id"] for run in self.runs if run["id"] > max(done, asked_in) and run["at"] >= last.at)
+        before, after = self.briefs.get(asked_in), self.briefs.get(next(later, 0), self.brief)
         if before and after and before != after:
             return BRIEF_CHANGED
         return PLAN_CHANGED if self._plan_changed_around(last, rejected) else ""
@@ -314,9 +390,9 @@ class _History:
     def _decided(self, episode: _Episode, at: int) -> Decision | None:
         """The decision by which a text was replaced: the one that was taken back, or the next one."""
         for one in episode.causes[at]:
-            if one.id in self.undone:
+            if one.id in episode.undone:
                 return one
-        later = [one for causes in episode.causes[at + 1 :] for one in causes if one.id not in self.undone]
+        later = [one for causes in episode.causes[at + 1 :] for one in causes if one.id not in episode.undone]
         return later[0] if later else None
 
     def _is_approved(self, version: Version) -> bool:
@@ -334,13 +410,50 @@ def _is_asked_for(reply: Given, path: str) -> bool:
     return reply.path.startswith((f"{path}/", f"{draft}/")) and not reply.path.startswith(f"{path}/rewrite/")
 
 
-def _is_waited_for(since: Sequence[Decision], undone: set[int]) -> bool:
-    """Whether another text was asked for, and that was not taken back."""
-    return any(one.kind in ("retake", "revise") and one.id not in undone for one in since)
+def _lines(text: str) -> list[str]:
+    """The lines of a text that hold something."""
+    return [line for line in plain(text).split("\n") if line]
+
+
+def _moved(old: Sequence[str], new: Sequence[str]) -> dict[int, int]:
+    """Where the borders between lines are in a changed text, as far as that is plain: at lines that stayed."""
+    borders = {0: 0, len(old): len(new)}
+    for kind, a, b, c, d in SequenceMatcher(None, old, new, autojunk=False).get_opcodes():
+        borders |= {a: c, b: d}
+        if kind == "equal" or (kind == "replace" and b - a == d - c):
+            borders |= {a + n: c + n for n in range(b - a)}
+    return borders
+
+
+def _ended(episode: _Episode, since: Sequence[Decision], undone: set[int]) -> _Episode:
+    """An episode as it ended, with what was decided since its last text."""
+    episode.waits = any(one.kind in ("retake", "revise") and one.id not in undone for one in since)
+    episode.undone = frozenset(undone)
+    return episode
 
 
 def _is_made(event: Version | Decision) -> bool:
     return isinstance(event, Version) and event.source not in OWN
+
+
+def _edits_in(reply: str) -> list[dict[str, Any]]:
+    """The entries of a final reading's reply; none where it cannot be read."""
+    try:
+        entries = json.loads(reply)["edits"]
+    except (ValueError, TypeError, KeyError, RecursionError):
+        return []
+    return [one for one in entries if isinstance(one, dict)] if isinstance(entries, list) else []
+
+
+def _is_edit(entry: Mapping[str, Any], edit: Edit) -> bool:
+    """Whether an entry of the reply became an edit; where its words stand twice, the edit is of the paragraph."""
+    old, new = one_line(str(entry.get("old", ""))), one_line(str(entry.get("new", "")))
+    return bool(old) and old in one_line(edit.old) and new in one_line(edit.new) and entry.get("why", "") == edit.why
+
+
+def _shows(messages: Sequence[Message], text: str) -> bool:
+    """Whether a text stands in a prompt as a whole."""
+    return any(plain(text) in message.content for message in messages)
 
 
 def _without_wishes(messages: Sequence[Message]) -> tuple[Message, ...]:

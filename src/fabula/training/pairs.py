@@ -7,12 +7,14 @@ what only these would teach can be left out.
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias, get_args
 
 from rapidfuzz.distance import LCSseq
 
+from fabula.base.characters import readable
 from fabula.base.errors import UnknownNameError
 from fabula.stats.estimate import Estimate
 from fabula.stats.intervals import mean_of, share_among
@@ -32,6 +34,7 @@ SHOWN_TOGETHER: Final = ("candidates", "ratings")  # kinds of which a judge saw 
 SAME = "both texts are the same but for blanks and signs"
 _NEAR_SHARE, _NEAR_WORDS = 0.02, 3
 _CHANCE: Final = 0.5
+_FOLDERS: Final = re.compile(r"(?<![\w.~-])(?:[A-Za-z]:)?~?[\\/](?:[^\\/\s:]+[\\/])*")
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +55,11 @@ def agents_of(runs: Sequence[Mapping[str, Any]]) -> Callable[[str], str]:
         return lambda role: role
     known, open_role = set(system.roles), system.open_role
     return lambda role: role if role in known else open_role
+
+
+def named(performer: str) -> str:
+    """Who wrote or judged a text, without the folders of this machine that a program or a model of it is in."""
+    return readable(_FOLDERS.sub("", performer))
 
 
 def changed_share(old: str, new: str) -> float:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Final, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
 
 import typer
 
@@ -21,7 +21,7 @@ from fabula.measure.report.page import estimate_cells
 from fabula.training.pairs import LESSONS
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from fabula.app.preferences import Gathered
     from fabula.training.pairs import Lesson, Teaching
@@ -31,6 +31,7 @@ _KINDS: Final = {
     "rewrite": "rewritten passage",
     "retake": "retake",
     "note": "note",
+    "refused": "refused edit",
     "approval": "approval",
     "candidates": "choice of a judge",
     "ratings": "rated pair",
@@ -87,7 +88,7 @@ def preferences(
         raise UsageError(_nothing(gathered))
     made = {"command": "fabula data preferences", "leave_out": list(lessons)}
     card = write_pairs(folder, gathered, made, development, seed)
-    terminal.say(_rendered(gathered, folder, lessons))
+    terminal.say(_rendered(gathered, card.counts, folder, lessons))
     for name in gathered.empty:
         terminal.message(f"{name} gave no pair. {HOW}")
     if len(gathered.pairs) < FEW:
@@ -117,11 +118,12 @@ def _nothing(gathered: Gathered) -> str:
     return f"No pair is left: {reasons}. {HOW}"
 
 
-def _rendered(gathered: Gathered, folder: Path, lessons: Sequence[Lesson]) -> str:
+def _rendered(gathered: Gathered, counts: Mapping[str, Any], folder: Path, lessons: Sequence[Lesson]) -> str:
     """What was found, as a person reads it."""
-    counts, teaching = gathered.counts, gathered.teaching
+    teaching = gathered.teaching
     kinds = ", ".join(_of_kind(kind, n) for kind, n in counts["kinds"].items())
     lines = [f"{counted(counts['pairs'], 'pair')} of {counted(counts['groups'], 'text')} in {near(folder)}: {kinds}."]
+    lines.append(f"{counts['train']:,} to train with, {counts['development']:,} to measure with.")
     if counts["left_out"]:
         lines += ["", "Left out, with the reason (left-out.jsonl):"]
         lines += [f"  {n:>4}  {reason}" for reason, n in counts["left_out"].items()]
