@@ -139,9 +139,10 @@ def test_what_cannot_be_done_is_refused_before_anything_is_made(lamp: Cli, more:
 
 
 def test_a_cap_stops_it_and_the_same_command_goes_on(lamp: Cli) -> None:
-    stopped = lamp("data", "backtranslate", "stories.jsonl", *OPTIONS, "--budget-tokens", "7500")
+    short = ("--sampling", "max_tokens=200")
+    stopped = lamp("data", "backtranslate", "stories.jsonl", *OPTIONS, *short, "--budget-tokens", "2500")
     assert stopped.code == 1
     assert not (lamp.folder / "data/data.json").exists()
-    found = run(lamp)
+    found = run(lamp, *short)
     assert found["asked"] + found["replayed"] == 5
     assert found["replayed"] > 0
