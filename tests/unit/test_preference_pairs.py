@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from fabula.models.base import Message
@@ -88,6 +88,7 @@ _PAIRS = st.lists(
 )
 
 
+@settings(deadline=None, suppress_health_check=list(HealthCheck))
 @given(_PAIRS, st.sets(st.sampled_from(LESSONS)), st.randoms(use_true_random=False))
 def test_what_is_left_teaches_no_lesson_whatever_the_order(
     made: list[tuple[int, int, str, bool | None]], lessons: set[Lesson], chance: object

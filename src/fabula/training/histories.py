@@ -62,12 +62,23 @@ def history_pairs(project: Project, name: str) -> Found:
         UsageError: the project's files cannot be read.
     """
     with project.journal as journal:
-        history = _History(journal, project.brief_digest, readable(name))
-        made = [one for path in history.paths for one in history.pairs_of(path)]
-        made += [one for path in history.paths for one in history.declined(path)]
-        made += history.refused()
-        made += [one for log in sorted((project.folder / TALKS).glob("*.jsonl")) for one in history.drawn_anew(log)]
+        made = history_of(journal, project.brief_digest, readable(name))
+        for log in sorted((project.folder / TALKS).glob("*.jsonl")):
+            made += _History(journal, "", readable(name)).drawn_anew(log)
     return Found(tuple(m for m in made if isinstance(m, Pair)), tuple(m for m in made if not isinstance(m, Pair)))
+
+
+def history_of(journal: Journal, brief: str, name: str) -> list[Pair | Mapping[str, Any]]:
+    """The pairs that the texts in a journal give, and what gives none, with the reason.
+
+    Args:
+        journal: of a project.
+        brief: the digest of its brief as it is now.
+        name: what the project is called in the pairs.
+    """
+    history = _History(journal, brief, name)
+    made = [one for path in history.paths for one in (*history.pairs_of(path), *history.declined(path))]
+    return [*made, *history.refused()]
 
 
 @dataclass
@@ -299,23 +310,23 @@ class _History:
         )
 
     def _pieces(self, rejected: Version, last: Version) -> Iterator[tuple[Given, str, str]]:
-        """The replies that stand in a text as whole lines and were changed: each with its text and the new one."""
+        """The replies that stand in a text and were changed there: each with its text and what it is after the edit."""
         old, new = _lines(rejected.text), _lines(last.text)
-        to = _moved(old, new)
-        seen: set[tuple[int, int]] = set()
+        to, between = _moved(old, new), "\n\n" if "\n\n" in rejected.text else "\n"
+        seen: set[int] = set()
         for reply in reversed(self.replies):
-            said = _lines(readable(reply.text)) if _is_asked_for(reply, rejected.path) else []
-            places = [n for n in range(len(old) - len(said) + 1) if said and old[n : n + len(said)] == said]
+            said = plain(readable(reply.text)) if _is_asked_for(reply, rejected.path) else ""
+            places = _places(said, old) if said else []
             if len(places) != 1:
                 continue
-            span = begin, end = places[0], places[0] + len(said)
-            if span in seen or begin not in to or end not in to:
+            begin, end = places[0]
+            if begin in seen or begin not in to or end not in to or to[begin] == to[end]:
                 continue
-            seen.add(span)
-            between = "\n\n" if "\n\n" in rejected.text else "\n"
-            before, now = between.join(said), between.join(new[to[begin] : to[end]])
-            if now and not same_words(before, now):
-                yield reply, before, now
+            seen.add(begin)
+            before, now = between.join(old[begin:end]), between.join(new[to[begin] : to[end]])
+            changed = _with_change(said, before, now)
+            if changed and not same_words(said, changed):
+                yield reply, said, changed
 
     def declined(self, path: str) -> Iterator[Pair]:
         """Passages that the author had written anew until one of them was taken: that one before each of the others."""
@@ -449,6 +460,32 @@ def _is_asked_for(reply: Given, path: str) -> bool:
 def _lines(text: str) -> list[str]:
     """The lines of a text that hold something."""
     return [line for line in plain(text).split("\n") if line]
+
+
+def _places(said: str, lines: Sequence[str]) -> list[tuple[int, int]]:
+    """Where a reply stands in a text: as whole lines, or as the words of a line that has a name before them.
+
+    Or the line stands in the reply, which has marks around it.
+    """
+    own = _lines(said)
+    whole = [(n, n + len(own)) for n in range(len(lines) - len(own) + 1) if list(lines[n : n + len(own)]) == own]
+    if whole:
+        return whole
+    inner = [(n, n + 1) for n, line in enumerate(lines) if said in line]
+    return inner or [
+        (n, n + 1) for n, line in enumerate(lines) if line in said and len(line) >= _MOST_OF_IT * len(said)
+    ]
+
+
+def _with_change(said: str, before: str, now: str) -> str:
+    """A reply with the change that an author made to the place where it stands; empty where that is not plain."""
+    if _lines(said) == _lines(before):
+        return now
+    if before in said:
+        return said.replace(before, now, 1)
+    start, _, end = before.partition(said)
+    stays = now.startswith(start) and now.endswith(end) and len(now) > len(start) + len(end)
+    return now[len(start) : len(now) - len(end)] if stays else ""
 
 
 def _moved(old: Sequence[str], new: Sequence[str]) -> dict[int, int]:
