@@ -293,8 +293,8 @@ def training() -> str:
     """The settings of every kind of training, with the papers' values and their sections."""
     parts = [
         "# Settings of training\n",
-        "`fabula train KIND DATA --preset faithful|improved --set FIELD=VALUE`; `--dry-run` prints them all. The group `paper`",
-        "has what a paper says, with its section; the group `ours` what it leaves open or does not have.\n",
+        "`fabula train KIND DATA --preset faithful|improved --set FIELD=VALUE`; `--dry-run` prints them all. The group",
+        "`paper` has what a paper says, with its section; the group `ours` what it leaves open or does not have.\n",
     ]
     for name, kind in KINDS.items():
         pairs = zip(settings_of(kind.faithful()), settings_of(kind.improved()), strict=True)
@@ -302,7 +302,8 @@ def training() -> str:
             (f"`{f.name}`", f.group, _value(f.value), _value(i.value), f.about[:1].upper() + f.about[1:])
             for f, i in pairs
         ]
-        parts.append(f"## fabula train {name}\n")
+        said = (inspect.getdoc(type(kind.faithful().paper)) or "").partition("\n\nAttributes:")[0]  # type: ignore[attr-defined] # every kind has it
+        parts.append(f"## fabula train {name}\n\n{said}\n")
         parts.append(_table(("setting", "group", "faithful", "improved", "what it is for"), rows) + "\n")
     return "\n".join(parts)
 

@@ -117,3 +117,21 @@ def test_a_foreign_project_uses_its_own_adapters_and_no_others(cli: Cli, project
     settings.write_text(before + '\n[adapters]\nclimax = "room/climax"\n')
     cli("trust", "lamp", "--forget")
     assert cli("write", "lamp", "--json").json["asked"] == 0
+
+
+def test_a_room_is_shown_with_how_a_server_serves_it(cli: Cli, room: Path, base: Path) -> None:
+    ran = cli("models", "adapters", "room")
+    assert "climax      room/climax" in ran.out
+    assert f"embedded:{base}" in ran.out
+    line = f"vllm serve BASE --enable-lora --max-loras 2 --max-lora-rank 8 --lora-modules climax={room}/climax "
+    assert line in ran.out
+    data = cli("models", "adapters", "room/climax", "--json").json
+    assert data["adapters"]["climax"]["record"]["agents"] == ["climax"]
+    (room / "climax/adapter.json").unlink()
+    assert "unknown" in cli("models", "adapters", "room/climax").out
+    (room / "climax/adapter_config.json").write_text("{}")
+    ran = cli("models", "adapters", "room/climax")
+    assert (ran.code, "has no rank (`r`); it is not a LoRA adapter's" in ran.err) == (2, True)
+    assert (
+        "empty holds no adapter that a server can load: there is no adapter_c" in cli("models", "adapters", "empty").err
+    )

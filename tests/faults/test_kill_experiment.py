@@ -40,7 +40,7 @@ class Killed(ScriptedModel):
         return reply
 
 shared = Killed.read(Path("script.toml"))
-casting.open_model = lambda spec, table, world: shared
+casting.open_model = lambda spec, table, world, adapters: shared
 sys.exit(main(["experiment", "exp.toml", "--json"]))
 """
 SCRIPT = """\

@@ -8,9 +8,11 @@ import pytest
 
 import tinygguf
 from fabula.base.errors import ModelUnavailableError, UnknownNameError
+from fabula.models import llamacpp
 from fabula.models.adapters import Adapted
 from fabula.models.base import Message, Request, Sampling
 from fabula.models.embedded import EmbeddedModel
+from fabula.models.llamacpp import EngineSettings, slots_of
 from fabula.models.lora import peft_to_gguf
 
 if TYPE_CHECKING:
@@ -35,20 +37,20 @@ def model(tmp_path: Path) -> EmbeddedModel:
     return EmbeddedModel(base, name="tiny", context=256, threads=1, adapters=adapters)
 
 
-async def ask(model: EmbeddedModel, adapter: str | None) -> Reply:
+async def ask(model: EmbeddedModel, adapter: str | None, text: str = TEXT) -> Reply:
     """Ask for one known character, so that the probabilities of all first characters come."""
     sampling = Sampling(max_tokens=2, seed=1)
     return await model.ask(
-        Request((Message("user", TEXT),), sampling, choices=("a",), adapter=adapter, logprobs=tinygguf.VOCAB)
+        Request((Message("user", text),), sampling, choices=("a",), adapter=adapter, logprobs=tinygguf.VOCAB)
     )
 
 
-def expected(adapter: str | None) -> dict[str, float]:
+def expected(adapter: str | None, text: str = TEXT) -> dict[str, float]:
     weights = tinygguf.weights()
     if adapter is not None:
         weights = tinygguf.merged(weights, tinygguf.adapter(SEEDS[adapter]), SCALE)
-    logs = tinygguf.next_logprobs(weights, TEXT)
-    return {text: value for text, value in logs.items() if text != "\0"}
+    logs = tinygguf.next_logprobs(weights, text)
+    return {sign: value for sign, value in logs.items() if sign != "\0"}
 
 
 async def test_each_request_gets_its_own_adapter_and_nothing_of_the_last_one(model: EmbeddedModel) -> None:
@@ -64,6 +66,46 @@ async def test_each_request_gets_its_own_adapter_and_nothing_of_the_last_one(mod
     assert expected("planner") != pytest.approx(expected("writer"), abs=1.0)
     assert expected("planner") != pytest.approx(expected(None), abs=1.0)
     await model.close()
+
+
+LAMP, ZEBRA = "thelampwasdark" * 12, "zebrasquickly" * 12
+
+
+@pytest.mark.parametrize("own_slots", [True, False])
+async def test_states_of_another_adapter_are_never_taken_up(
+    model: EmbeddedModel, monkeypatch: pytest.MonkeyPatch, *, own_slots: bool
+) -> None:
+    """The engine looks for the states of a like prompt also among those that it has put aside."""
+    if not own_slots:
+        monkeypatch.setattr(llamacpp, "_STATES", 0)
+    order = (("planner", LAMP), ("writer", ZEBRA), ("writer", f"{LAMP}x"), ("planner", f"{ZEBRA}x"), (None, "q" * 90))
+    for adapter, text in (*order, (None, f"{LAMP}y"), ("writer", f"{LAMP}z"), ("planner", LAMP)):
+        reply = await ask(model, adapter, text)
+        known = {sign: value for sign, value in (reply.logprobs or {}).items() if sign in expected(None)}
+        assert known == pytest.approx(expected(adapter, text), abs=0.01), (adapter, text[:5])
+    await model.close()
+
+
+async def test_each_adapter_finds_its_own_states_again(model: EmbeddedModel) -> None:
+    for text, least in ((LAMP, 0), (f"{LAMP}a", len(LAMP)), (f"{LAMP}ab", len(LAMP) + 1)):
+        for adapter in ("planner", "writer", None):
+            assert (await ask(model, adapter, text)).usage.cached >= least
+    await model.close()
+
+
+def test_slots_are_as_many_as_memory_holds(tmp_path: Path) -> None:
+    base = tinygguf.write_model(tmp_path / "base.gguf", tinygguf.weights())
+    adapters = tuple(tmp_path / f"{n}.gguf" for n in range(9))
+    state = 2 * 2 * tinygguf.LAYERS * tinygguf.KV_HEADS * tinygguf.HEAD  # bytes for a token
+    for settings, slots in (
+        (EngineSettings(base, 3, 512, ()), 3),
+        (EngineSettings(base, 1, 512, adapters), 10),
+        (EngineSettings(base, 12, 512, adapters), 12),
+        (EngineSettings(base, 1, (2 << 30) // state // 4, adapters), 4),
+        (EngineSettings(base, 1, 1 << 40, adapters), 1),
+        (EngineSettings(tmp_path / "none.gguf", 2, 512, adapters), 2),
+    ):
+        assert slots_of(settings) == slots
 
 
 async def test_base_among_adapters_is_the_base_alone(model: EmbeddedModel) -> None:

@@ -21,7 +21,7 @@ from fabula.models.base import Capabilities, Request
 from fabula.models.scripted import ScriptedModel
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
 
     from fabula.project.casting import Environment
     from fabula.project.settings import ModelTable
@@ -68,9 +68,11 @@ def commands(block: Block) -> list[str]:
     return [line for line in lines if line and not line.startswith("#")]
 
 
-def stand_in(spec: str, table: ModelTable, world: Environment, *, small: bool = False) -> ScriptedModel:
+def stand_in(
+    spec: str, table: ModelTable, world: Environment, adapters: Mapping[str, Path], *, small: bool = False
+) -> ScriptedModel:
     """What every model of the pages is played by: enough different sentences for any length asked."""
-    del table, world
+    del table, world, adapters
 
     def answer(request: Request) -> str:
         if request.choices:

@@ -115,12 +115,66 @@ def _rotated(x: Array) -> Array:
     return np.asarray(x * cos + half * sin, np.float32)
 
 
-def write_model(path: Path, model: dict[str, Array], context: int = 512, architecture: str = "llama") -> Path:
+def _of_bytes() -> dict[str, Value]:
+    """A tokenizer of bytes, and a template that only joins."""
+    tokens = ("<unk>", "<s>", "</s>", *(f"<0x{byte:02X}>" for byte in range(256)))
+    return {
+        "tokenizer.ggml.model": "llama",
+        "tokenizer.ggml.tokens": tokens,
+        "tokenizer.ggml.scores": tuple(0.0 for _ in tokens),
+        "tokenizer.ggml.token_type": (2, 3, 3, *[6] * 256),
+        "tokenizer.ggml.bos_token_id": 1,
+        "tokenizer.ggml.eos_token_id": 2,
+        "tokenizer.ggml.unknown_token_id": 0,
+        "tokenizer.ggml.add_bos_token": False,
+        "tokenizer.ggml.add_eos_token": False,
+        "tokenizer.ggml.add_space_prefix": False,
+        "tokenizer.chat_template": TEMPLATE,
+    }
+
+
+def like_smollm() -> dict[str, Value]:
+    """A tokenizer of the kind that SmolLM2 has, whose tokens are the bytes all the same, and a template with marks.
+
+    Like SmolLM2's, the template puts in a system prompt of its own where there is none.
+    """
+    printable = [*range(33, 127), *range(161, 173), *range(174, 256)]
+    others = [byte for byte in range(256) if byte not in printable]
+    signs = {byte: chr(byte) for byte in printable} | {byte: chr(256 + n) for n, byte in enumerate(others)}
+    tokens = ("<|endoftext|>", "<|im_start|>", "<|im_end|>", *(signs[byte] for byte in range(256)))
+    return {
+        "tokenizer.ggml.model": "gpt2",
+        "tokenizer.ggml.pre": "smollm",
+        "tokenizer.ggml.tokens": tokens,
+        "tokenizer.ggml.token_type": (3, 3, 3, *[1] * 256),
+        "tokenizer.ggml.merges": (),
+        "tokenizer.ggml.bos_token_id": 1,
+        "tokenizer.ggml.eos_token_id": 2,
+        "tokenizer.ggml.unknown_token_id": 0,
+        "tokenizer.ggml.padding_token_id": 0,
+        "tokenizer.ggml.add_bos_token": False,
+        "tokenizer.ggml.add_space_prefix": False,
+        "tokenizer.chat_template": (
+            "{% for message in messages %}{% if loop.first and messages[0]['role'] != 'system' %}"
+            "{{ '<|im_start|>system\\nYou are kind.<|im_end|>\\n' }}{% endif %}"
+            "{{ '<|im_start|>' + message['role'] + '\\n' + message['content'] + '<|im_end|>' + '\\n' }}{% endfor %}"
+            "{% if add_generation_prompt %}{{ '<|im_start|>assistant\\n' }}{% endif %}"
+        ),
+    }
+
+
+def write_model(
+    path: Path,
+    model: dict[str, Array],
+    context: int = 512,
+    architecture: str = "llama",
+    tokenizer: dict[str, Value] | None = None,
+) -> Path:
     """The model as a GGUF file of some 400 kB, with the context that it was trained for.
 
-    As qwen2, it has biases ("0.self_attn.q_proj.bias"), zero where `model` has none, and no rows are moved.
+    As qwen2, it has biases ("0.self_attn.q_proj.bias"), zero where `model` has none, and no rows are moved. For the
+    training libraries, `tokenizer` has to be `like_smollm()`.
     """
-    tokens = ("<unk>", "<s>", "</s>", *(f"<0x{byte:02X}>" for byte in range(256)))
     metadata: dict[str, Value] = {
         "general.architecture": architecture,
         f"{architecture}.block_count": LAYERS,
@@ -133,17 +187,7 @@ def write_model(path: Path, model: dict[str, Array], context: int = 512, archite
         f"{architecture}.rope.dimension_count": HEAD,
         f"{architecture}.rope.freq_base": 10000.0,
         f"{architecture}.vocab_size": VOCAB,
-        "tokenizer.ggml.model": "llama",
-        "tokenizer.ggml.tokens": tokens,
-        "tokenizer.ggml.scores": tuple(0.0 for _ in tokens),
-        "tokenizer.ggml.token_type": (2, 3, 3, *[6] * 256),
-        "tokenizer.ggml.bos_token_id": 1,
-        "tokenizer.ggml.eos_token_id": 2,
-        "tokenizer.ggml.unknown_token_id": 0,
-        "tokenizer.ggml.add_bos_token": False,
-        "tokenizer.ggml.add_eos_token": False,
-        "tokenizer.ggml.add_space_prefix": False,
-        "tokenizer.chat_template": TEMPLATE,
+        **(tokenizer or _of_bytes()),
     }
     ones = np.ones(WIDTH, np.float32)
     tensors = {"token_embd.weight": model["embed"], "output.weight": model["head"], "output_norm.weight": ones}

@@ -132,6 +132,17 @@ def test_killed_and_given_again_the_losses_are_those_of_the_unbroken_run(
         assert one == other
 
 
+def test_examples_computed_at_once_change_nothing_but_rounding(tiny_llama: Path, data: Path, tmp_path: Path) -> None:
+    command = ["train", "sft", str(data), "--base", str(tiny_llama), *QUICK, "--agents", "plot", "--set", "steps=4"]
+    ways = (("micro_batch=8", "checkpointing=off"), ("micro_batch=1", "checkpointing=on"))
+    found = []
+    for number, way in enumerate(ways):
+        out = tmp_path / str(number)
+        assert main([*command, "--out", str(out), *(part for one in way for part in ("--set", one))]) == 0
+        found.append([float(row["train"]) for row in csv.DictReader((out / "plot" / "losses.csv").open())])
+    assert found[0] == pytest.approx(found[1], abs=1e-5)
+
+
 def test_ctrl_c_keeps_a_checkpoint_and_says_how_to_go_on(
     tiny_llama: Path, data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -232,3 +243,10 @@ def test_a_sweep_compares_values_of_a_setting(
     assert fast["difference"]["high"] < slow["difference"]["low"]
     assert main([*command, "--sweep", "learning_rate"]) == 2
     assert "write it as FIELD=VALUE,VALUE" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("agent", ["../out", "..", "a/b", "\x1b[31mred"])
+def test_an_agent_that_cannot_name_a_folder_is_refused(tiny_llama: Path, tmp_path: Path, agent: str) -> None:
+    bad = made(tmp_path / "bad", agents=(agent,))
+    with pytest.raises(UsageError, match=r"which cannot name a folder\. Correct the data\."):
+        prepare(Asked(bad, str(tiny_llama), tmp_path / "room"), {}, Listener())

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from dataclasses import fields
 from typing import TYPE_CHECKING, Any
 from xml.etree import ElementTree as ET
 
@@ -13,7 +12,7 @@ from hypothesis import strategies as st
 
 from fabula.app.training import Asked, Listener, config_of, prepare
 from fabula.base.errors import ConfigError, UnknownNameError, UsageError
-from fabula.cli.commands.train import values_of
+from fabula.cli.training import values_of
 from fabula.engine.methods import settings_of
 from fabula.models.base import Message
 from fabula.training.examples import DataCard, Example, Source
@@ -80,9 +79,12 @@ def test_the_faithful_preset_has_the_papers_values() -> None:
 
 def test_every_setting_of_every_kind_is_described_and_every_one_of_a_paper_has_its_section() -> None:
     for kind in KINDS.values():
-        for setting in settings_of(kind.faithful()):
+        config: Any = kind.faithful()
+        whole = (type(config.paper).__doc__ or "").partition("Attributes:")[0].casefold()
+        for setting in settings_of(config):
             assert setting.about, setting.name
-            assert setting.group != "paper" or "section" in setting.about, setting.name
+            there = f"{whole} {setting.about}"
+            assert setting.group != "paper" or "section" in there or "appendix" in there, setting.name
 
 
 def test_settings_are_set_by_name_and_refused_with_a_sentence() -> None:
@@ -176,6 +178,15 @@ def test_whatever_is_cut_the_ends_stay_and_the_limit_holds(lines: list[str], lim
 
 def _messages(tried: Sequence[Message]) -> list[dict[str, str]]:
     return [{"role": message.role, "content": message.content} for message in tried]
+
+
+def test_a_prompt_that_cannot_be_short_enough_is_refused() -> None:
+    with pytest.raises(UsageError) as caught:
+        encode(Words(), example("a b c d e f g", "Yes."), Limits(5, 10, 0))
+    assert str(caught.value) == (
+        "The prompt of a has 23 tokens and cannot be cut to 5. Set prompt_tokens higher, completion_tokens lower, or "
+        "take a base with a longer context."
+    )
 
 
 def test_the_digest_of_data_is_of_every_field() -> None:
@@ -287,7 +298,6 @@ def facts(**changes: object) -> CardFacts:
         "samples": (Sample("climax", "Write.", "Before.", "After."),),
         "engine": True,
     }
-    assert set(given) == {field.name for field in fields(CardFacts)}
     return CardFacts(**given | changes)
 
 
@@ -306,7 +316,7 @@ def test_the_card_says_what_the_adapter_is_and_how_to_use_it() -> None:
     ):
         assert said in card
     assert "adapter.gguf" in model_card(facts(engine=False))
-    assert "too few stories for intervals" in model_card(facts(differences=differences(rows((-0.4, -0.5)))))
+    assert "no interval from 2 units" in model_card(facts(differences=differences(rows((-0.4, -0.5)))))
 
 
 HOSTILE = "<script>x</script> [a](http://evil.example) | `b` \x1b[31m *c* ![i](u)\n# Heading\n---"
@@ -322,9 +332,10 @@ def test_texts_of_others_stand_in_the_card_letter_by_letter() -> None:
             samples=(Sample("climax", HOSTILE, HOSTILE, HOSTILE),),
         )
     )
-    assert not [line for line in card.splitlines() if "<script>" in line and not line.startswith("    ")]
+    prose = "\n".join(line for line in card.splitlines() if not line.startswith("    "))  # the rest shows as it is
+    assert "<script>" not in prose
     assert "\x1b" not in card
-    assert not re.search(r"(?<!\\)\]\(http", card)
+    assert not re.search(r"(?<!\\)\]\(http", prose)
     assert "\n# Heading" not in card
     assert "\n> # Heading" not in card
     assert "\n> ---" not in card

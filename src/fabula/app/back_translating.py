@@ -8,10 +8,13 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
+from functools import cached_property
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from fabula.app.evaluating import journal_in, journal_to_read
+from fabula.app.item_files import sources_of
 from fabula.app.writing import Prepared, recorded_run
 from fabula.base.errors import ReplyError, UsageError
 from fabula.base.files import make_folder
@@ -26,7 +29,6 @@ from fabula.training.examples import DataCard, Example, in_development, write_da
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
-    from pathlib import Path
 
     from fabula.app.writing import Options
     from fabula.engine.dry_run import DryRun
@@ -36,8 +38,10 @@ if TYPE_CHECKING:
     from fabula.models.budget import Budget
     from fabula.project.settings import Settings
     from fabula.story import Brief
+    from fabula.systems import System
     from fabula.systems.agents_room.back_translation import BackTranslated
-    from fabula.training.examples import Source, Split
+    from fabula.systems.agents_room.config import Config
+    from fabula.training.examples import Split
 
 __all__ = ["METHOD", "Made", "Task", "back_translate_in", "dry_run_back_translation"]
 
@@ -45,6 +49,10 @@ ROOM: Final = "agents-room"
 END_TO_END: Final = "end-to-end"
 UNSUPPORTED: Final = ("draft_first", "revisions", "plot_by_part", "plan_check", "chapters", "final_reading")
 """Settings of improved mode under which a system asks for texts that no finished story shows."""
+
+
+_SIDES: Final = {"train": "train", "validation": "development", "valid": "development", "test": "test"}
+_STEP: Final = 0.05
 
 
 @dataclass(frozen=True)
@@ -59,8 +67,6 @@ class Task:
         learner: its name.
         development: the share of stories that is kept aside.
         ask_tasks: whether the task of a story that comes without one is asked for.
-        splits: the side of stories whose set has sides of its own, by id.
-        sources: the sets, with licences.
         empty: why stories that were named could not be read.
     """
 
@@ -71,8 +77,6 @@ class Task:
     learner: str
     development: float = 0.2
     ask_tasks: bool = False
-    splits: Mapping[str, Split] = field(default_factory=dict)
-    sources: Sequence[Source] = ()
     empty: Sequence[str] = ()
 
     def __post_init__(self) -> None:
@@ -90,20 +94,30 @@ class Task:
         if self.settings.system == ROOM and config.paper.orchestrator != "deterministic":
             raise UsageError("Training data follow the order of the paper: leave the setting orchestrator out.")
 
-    @property
+    @cached_property
+    def system(self) -> System:
+        """The system that is trained."""
+        return find(self.settings.system)
+
+    @cached_property
     def config(self) -> Any:  # noqa: ANN401 - of either system
         """The system's settings, without those that no finished story has texts for."""
         settings = self.settings
-        config = find(settings.system).config(settings.preset, settings.config)
+        config = self.system.config(settings.preset, settings.config)
         for setting in settings_of(config):
             if setting.name in UNSUPPORTED and setting.value:
                 config = setting.set_in(config, type(setting.value)())
         return config
 
-    @property
+    @cached_property
     def variant(self) -> str:
         """The variant that is trained: plan, write, plan+write, or end-to-end."""
         return self.config.paper.variant if self.settings.system == ROOM else END_TO_END
+
+    @cached_property
+    def asking(self) -> Config:
+        """The settings of the room by which the teacher is asked."""
+        return self.config if self.settings.system == ROOM else find(ROOM).config(self.settings.preset)  # type: ignore[no-any-return] # the room's own
 
     @property
     def wants_notes(self) -> bool:
@@ -161,12 +175,15 @@ def _usable(task: Task) -> tuple[list[Item], dict[str, str]]:
     usable: list[Item] = []
     left_out: dict[str, str] = {}
     seen: dict[str, str] = {}
+    sides = sides_of_sets(task.items)
     for item in task.items:
         text = plain(item.story.text)
         if not count_words(text):
             left_out[item.id] = "It is empty."
         elif (first := seen.setdefault(" ".join(text.split()), item.id)) != item.id:
             left_out[item.id] = f"It is the same story as {first}."
+        elif sides.get(item.id) == "test":
+            left_out[item.id] = "It is of its set's test split, which is kept for measuring."
         elif item.brief is None and not task.ask_tasks:
             left_out[item.id] = "The task that it answers is not known. --ask-tasks has one asked for from the story."
         else:
@@ -186,7 +203,7 @@ async def _each(task: Task, context: RunContext, items: Sequence[Item]) -> list[
                     item.story.text,
                     item.brief,
                     run.scope("story", item.id),
-                    task.config if task.settings.system == ROOM else find(ROOM).config(task.settings.preset),
+                    task.asking,
                     notes=task.wants_notes,
                     sections=task.wants_sections,
                 )
@@ -205,6 +222,7 @@ async def _made(task: Task, context: RunContext) -> Made:
     found = await _each(task, context, items)
     asked = _asked(task)
     examples: dict[Split, list[Example]] = {"train": [], "development": []}
+    sides = _divided(task, items, context.seed)
     for item, one in zip(items, found, strict=True):
         if isinstance(one, str):
             left_out[item.id] = one
@@ -214,23 +232,42 @@ async def _made(task: Task, context: RunContext) -> Made:
         except ReplyError as error:
             left_out[item.id] = str(error)
             continue
-        examples[side_of(task, item, context.seed)] += made
+        examples[sides[item.id]] += made
     lines = [{"group": "", "reason": reason} for reason in task.empty]
     lines += [{"group": name, "reason": reason} for name, reason in left_out.items()]
     return Made(examples, lines, _card(task, context, examples, lines), context.budget)
 
 
-def side_of(task: Task, item: Item, seed: int) -> Split:
-    """The side on which a story stands: that of its set, else one drawn by its task, which several may answer."""
-    if item.id in task.splits:
-        return task.splits[item.id]
-    group = item.brief.text if item.brief else item.id
-    return "development" if in_development(group, task.development, seed) else "train"
+def sides_of_sets(items: Sequence[Item]) -> dict[str, str]:
+    """The sides that stories have in their sets, by id: train, development or test; for sets whose train side is here.
+
+    The ids of a set with splits are `SET/SPLIT/NUMBER`.
+    """
+    splits = {item.id: item.id.split("/")[1] for item in items if item.source and item.id.count("/") > 1}
+    trained = {item.source for item in items if splits.get(item.id) == "train"}
+    return {item.id: _SIDES[splits[item.id]] for item in items if item.source in trained and splits[item.id] in _SIDES}
+
+
+def _divided(task: Task, items: Sequence[Item], seed: int) -> dict[str, Split]:
+    """The side of each story: that of its set, where it has one; else a share of all tasks stands aside.
+
+    Stories of one task stand on one side. Where a share so small draws none, one task stands aside all the same.
+    """
+    own = sides_of_sets(items)
+    divided = {item.source for item in items if own.get(item.id) == "development"}
+    tasks = {item.id: item.brief.text if item.brief else item.id for item in items if item.source not in divided}
+    share, aside = task.development, set[str]()
+    while not aside and 0 < share < 1 and len(set(tasks.values())) > 1:
+        aside = {one for one in tasks.values() if in_development(one, share, seed)}
+        share += _STEP
+    aside |= {name for name, side in own.items() if side == "development" and name not in tasks}
+    return {item.id: "development" if {item.id, tasks.get(item.id)} & aside else "train" for item in items}
 
 
 def _asked(task: Task) -> Asked:
     settings = task.settings
-    return Asked(find(settings.system), task.able, settings.aids_in_force)
+    overrides = Path(settings.prompts) if settings.prompts else None
+    return Asked(task.system, task.able, settings.aids_in_force, overrides, tuple(settings.config))
 
 
 async def _examples(task: Task, asked: Asked, item: Item, made: BackTranslated) -> list[Example]:
@@ -292,4 +329,5 @@ def _card(
         for split, some in examples.items()
     }
     counts["left_out"] = len(left_out)
-    return DataCard("examples", made, tuple(task.sources), counts)
+    used = {one.group for some in examples.values() for one in some}
+    return DataCard("examples", made, sources_of([item for item in task.items if item.id in used]), counts)

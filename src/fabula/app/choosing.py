@@ -291,13 +291,14 @@ def _described(words: WordVectors, clusters: Clusters, group: int) -> tuple[str,
 
 def _picture(points: Array, clusters: Clusters, taken: set[int], prompts: Sequence[Prompt]) -> str:
     """The groups in the plane: as they are where they have two dimensions, else so that the centres lie far apart."""
-    flat = points
+    flat, note = points, "With a ring: chosen."
     if points.shape[1] > 2:  # noqa: PLR2004 - a plane has two
         middle = points.mean(axis=0)
         weights = np.sqrt(np.bincount(clusters.labels, minlength=len(clusters.centres)))[:, None]
         apart = (clusters.centres - middle) * weights
         axes = np.linalg.svd(apart if len(apart) > 2 else points - middle, full_matrices=False)[2][:2]  # noqa: PLR2004
         flat = (points - middle) @ axes.T
+        note += f" Groups are made in {points.shape[1]} dimensions; this plane holds their centres apart."
     dots = [
         Dot(float(place[0]), float(place[-1]), int(label) + 1, prompts[at].id, marked=at in taken)
         for at, (place, label) in enumerate(zip(flat, clusters.labels, strict=True))
@@ -305,5 +306,5 @@ def _picture(points: Array, clusters: Clusters, taken: set[int], prompts: Sequen
     return dots_svg(
         dots,
         title=f"{len(prompts):,} prompts in {len(clusters.centres)} groups, {len(taken)} of them chosen",
-        marked="chosen",
+        note=note,
     )

@@ -31,7 +31,7 @@ HOW: Final = (
     "Pairs come of what you do with a text after it was written: change its file or say `fabula edit`, ask for another "
     "take with `fabula retake` (or `--note`), or take one back with `fabula undo`; then say `fabula update`."
 )
-_OWN: Final = "your own texts; ask yourself before you share what is trained on them"
+OWN: Final = "your own texts; ask yourself before you share what is trained on them"
 
 
 @dataclass(frozen=True)
@@ -100,7 +100,7 @@ async def gather(
     left, gone = without(pairs, lessons)
     out = [dict(one) for each in found.values() for one in each.left_out] + twice
     out += [_line(pair, f"teaches only {gone[pair.id]}") for pair in pairs if pair.id in gone]
-    sources = tuple(Source(name, name, _OWN, len({p.group for p in one.pairs})) for name, one in found.items())
+    sources = tuple(Source(name, name, OWN, len({p.group for p in one.pairs})) for name, one in found.items())
     empty = tuple(name for name, one in found.items() if not one.pairs)
     return Gathered(tuple(left), tuple(out), taught_by(pairs), taught_by(left), sources, empty)
 

@@ -13,6 +13,7 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
+from fabula.base.characters import readable
 from fabula.base.errors import UnknownNameError, UsageError
 from fabula.base.extras import extra, require
 from fabula.base.files import held, make_folder, write_atomically
@@ -236,8 +237,8 @@ def prepare(asked: Asked, environ: Mapping[str, str], listener: Listener) -> Pre
     card = read_card(asked.data)
     train, development = (read_examples(asked.data, split) for split in ("train", "development"))
     groups = _groups(asked, train, development)
+    base = open_base(asked.base, environ, gguf=asked.gguf, report=listener.says)
     with quiet():
-        base = open_base(asked.base, environ, gguf=asked.gguf, report=listener.says)
         tokenizer = extra("transformers", EXTRA, WHAT).AutoTokenizer.from_pretrained(base.folder, local_files_only=True)
         shape = shape_of(base.folder, base.parameters)
         parts = tuple(
@@ -276,7 +277,7 @@ def _part(
     tokenizer: Any,  # noqa: ANN401 - the library's own type
     shape: Shape,
 ) -> Part:
-    if Path(name).name != name or name in {".", ".."}:
+    if Path(name).name != name or name in {".", ".."} or readable(name) != name:
         raise UsageError(f"An agent is called {name!r}, which cannot name a folder. Correct the data.")
     most = max(config.paper.prompt_tokens)
     limits = Limits(most, _completion_limit(config, base), base.context)
@@ -389,7 +390,6 @@ def _identity(prepared: Prepared, part: Part) -> dict[str, Any]:
     return {
         "kind": "sft",
         "agents": list(part.agents),
-        "base": prepared.base.name,
         "base_digest": prepared.base.digest,
         "data_digest": digest_of([one.example for one in (*part.train, *part.development)]),
         "settings": settings,
@@ -507,10 +507,11 @@ def copy_adapter(checkpoint: Path, folder: Path, base: str) -> None:
 
 
 def _samples(prepared: Prepared, part: Part, model: Any, tokenizer: Any) -> list[Sample]:  # noqa: ANN401 - the library's own types
-    """Answers of base and tuned model to the first development prompts of different agents."""
+    """Answers of base and tuned model to the shortest development prompts, of different agents as far as there are."""
     ours = prepared.config.ours
-    firsts = {one.example.agent: one for one in reversed(part.development)} if len(part.agents) > 1 else {}
-    chosen = [*firsts.values(), *(one for one in part.development if one not in firsts.values())][: ours.samples]
+    by_length = sorted(part.development, key=lambda one: one.prompt)
+    firsts = {one.example.agent: one for one in reversed(by_length)}.values()
+    chosen = sorted(by_length, key=lambda one: one not in firsts)[: ours.samples]
     found = []
     for one in chosen:
         prompt = one.ids[: one.prompt]

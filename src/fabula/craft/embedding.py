@@ -14,6 +14,7 @@ from fabula.base.errors import UsageError
 from fabula.base.extras import extra
 from fabula.craft.memory import content_words, hashed
 from fabula.craft.stems import stem
+from fabula.models.seq2seq import silent
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -100,8 +101,9 @@ def minilm_vectors(texts: Sequence[str]) -> Vectors:
         extra(module, "choose", "A sentence embedding") for module in ("torch", "transformers", _PACKAGE)
     )
     folder = str(weights.get_model_path())
-    tokeniser = library.AutoTokenizer.from_pretrained(folder, local_files_only=True, trust_remote_code=False)
-    network = library.AutoModel.from_pretrained(folder, local_files_only=True, trust_remote_code=False).eval()
+    with silent(library):
+        tokeniser = library.AutoTokenizer.from_pretrained(folder, local_files_only=True, trust_remote_code=False)
+        network = library.AutoModel.from_pretrained(folder, local_files_only=True, trust_remote_code=False).eval()
     start, end = tokeniser.cls_token_id, tokeniser.sep_token_id
     windows = [
         (number, [start, *tokens[at : at + _WINDOW], end])

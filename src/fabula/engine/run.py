@@ -148,8 +148,8 @@ class Run:
             return ""
 
         def found() -> str:
-            asked, instructions = self.render(prompt, **fields), self.context.prompts.instructions(prompt)
-            return replies.fault_of(text, asked, instructions, least=least)
+            instructions = self.context.prompts.instructions(prompt)
+            return replies.fault_of(text, lambda: self.render(prompt, **fields), instructions, least=least)
 
         return self.worked_out(f"fault of {prompt}", found)
 

@@ -118,6 +118,23 @@ def read_adapter(folder: Path) -> AdapterRecord | None:
     return _checked(AdapterRecord, data, path, "Train the adapter again, or delete that file.")
 
 
+def rank_of(folder: Path) -> int:
+    """The rank of the adapter that PEFT saved in `folder`.
+
+    Raises:
+        UsageError: there is none.
+    """
+    if not (folder / CONFIG).is_file():
+        raise UsageError(f"{folder} holds no adapter that a server can load: there is no {CONFIG}.")
+    try:
+        rank = json.loads(read_bytes(folder / CONFIG, _LARGEST)).get("r")
+    except (ValueError, RecursionError, AttributeError) as error:
+        raise UsageError(f"{folder / CONFIG} cannot be read ({error}). Train the adapter again.") from error
+    if not isinstance(rank, int) or rank < 1:
+        raise UsageError(f"{folder / CONFIG} has no rank (`r`); it is not a LoRA adapter's. Train the adapter again.")
+    return rank
+
+
 def write_room(folder: Path, room: Room) -> Path:
     """Write `room.toml` into `folder`, made where it is not there; returns the file.
 

@@ -113,7 +113,8 @@ def _params(engine: Any, settings: Json) -> Any:  # noqa: ANN401 - compiled clas
     params.flash_attn_type = engine.llama_flash_attn_type.LLAMA_FLASH_ATTN_TYPE_DISABLED
     params.warmup = False
     params.verbosity = -1  # the engine's log lines would run through the user's progress display
-    params.cache_ram_mib = _PROMPT_CACHE_MIB
+    # The engine would give an adapter the states that another one made of a like prompt.
+    params.cache_ram_mib = 0 if settings["adapters"] else _PROMPT_CACHE_MIB
     params.lora_adapters = [engine.CommonAdapterLoraInfo(path, 0.0) for path in settings["adapters"]]
     # The engine always listens on a loopback port. Nobody but us shall be able to use it.
     params.api_keys = [secrets.token_hex(32)]

@@ -29,7 +29,14 @@ _ALIGNMENT = 32
 _SCALARS = {0: "B", 1: "b", 2: "H", 3: "h", 4: "I", 5: "i", 6: "f", 7: "?", 10: "Q", 11: "q", 12: "d"}
 _INT, _UINT, _FLOAT, _BOOL, _STRING, _ARRAY = 5, 4, 6, 7, 8, 9
 _FLOAT32_TENSOR = 0
-_ITEM_BYTES = {_FLOAT32_TENSOR: 4, 1: 2, 30: 2}  # of float16 and bfloat16 too; quantised ones are told by their start
+# Bytes of a number in each kind of tensor: float32, float16, bfloat16; quantised in blocks of 32; in blocks of 256.
+_ITEM_BYTES = {
+    _FLOAT32_TENSOR: 4.0,
+    1: 2.0,
+    30: 2.0,
+    **{kind: size / 32 for kind, size in ((2, 18), (3, 20), (6, 22), (7, 24), (8, 34))},
+    **{kind: size / 256 for kind, size in ((10, 84), (11, 110), (12, 144), (13, 176), (14, 210))},
+}
 _MOST_PAIRS, _MOST_ITEMS, _LONGEST_STRING = 10_000, 4_000_000, 1 << 24
 _MOST_TENSORS, _MOST_DIMENSIONS, _LONGEST_SIDE = 100_000, 4, 1 << 32
 
@@ -60,7 +67,7 @@ def read_shapes(path: Path) -> dict[str, tuple[int, ...]]:
         for _ in range(tensors):
             name, dimensions = _string(file), _bounded(_number(file, "I"), _MOST_DIMENSIONS)
             shape = [_bounded(_number(file, "Q"), _LONGEST_SIDE) for _ in range(dimensions)]
-            size = prod(shape) * _ITEM_BYTES.get(int(_number(file, "I")), 0)
+            size = int(prod(shape) * _ITEM_BYTES.get(int(_number(file, "I")), 0.0))
             end = max(end, int(_number(file, "Q")) + size)
             found[name] = tuple(reversed(shape))
         begin = -(-file.tell() // alignment) * alignment if alignment > 0 else file.tell()

@@ -25,6 +25,7 @@ from fabula.base.errors import (
 )
 from fabula.models.base import Reply, Usage
 from fabula.models.child import Child, ChildEndedError
+from fabula.models.gguf import read_metadata
 from fabula.models.tuning import Pace
 
 if TYPE_CHECKING:
@@ -42,6 +43,8 @@ _CANDIDATES = 1000
 _SERVER_FAULT = 500
 # Only streams can be cancelled; with progress reports also while the prompt is read.
 _STREAM = {"stream": True, "stream_options": {"include_usage": True}, "return_progress": True}
+_STATES = 2 << 30  # bytes for the states of prompts, where each adapter has its own
+_HALF = 2  # bytes of a number in them
 _GLANCE = 0.05  # seconds between two looks whether a call is to stop
 _CONSTRAINED = ("response_format", "grammar", "logprobs")
 
@@ -51,7 +54,10 @@ _CONSTRAINED = ("response_format", "grammar", "logprobs")
 
 @dataclass(frozen=True, slots=True)
 class EngineSettings:
-    """What the engine is started with: `context` tokens for each of `slots`; `adapters` in the order of their ids."""
+    """What the engine is started with: `context` tokens for each of `slots`; `adapters` in the order of their ids.
+
+    With adapters there may be more slots than calls at once; see `slots_of`.
+    """
 
     path: Path
     slots: int
@@ -170,7 +176,8 @@ class _Process:
         self.calls: dict[int, _Call] = {}
         self.ended = ""
         self._lock, self._numbers = threading.Lock(), count()
-        served = {"path": str(settings.path), "slots": settings.slots, "context": settings.context}
+        self._slots = slots_of(settings)
+        served = {"path": str(settings.path), "slots": self._slots, "context": settings.context}
         adapters = [str(path) for path in settings.adapters]
         self.child.send({"serve": {**served, **asdict(setting), "adapters": adapters}})
         try:
@@ -191,7 +198,7 @@ class _Process:
                 running.beside = running.beside or len(self.calls) > 1
             if self.ended:
                 call.lines.put({"ended": self.ended})
-        self.child.send({"id": call.number, "body": body})
+        self.child.send({"id": call.number, "body": body | _slot_for(body, self._slots)})
         return call
 
     def _listen(self) -> None:
@@ -204,6 +211,35 @@ class _Process:
             self.ended = how
             for call in self.calls.values():
                 call.lines.put({"ended": how})
+
+
+def slots_of(settings: EngineSettings) -> int:
+    """How many prompts the engine keeps the states of: as many as there may be calls at once.
+
+    States that one adapter made are of no use to another. So with adapters each has a slot of its own, and so has the
+    base, as far as memory goes; those for which it does not share slots, which are read anew at each change.
+    """
+    if not settings.adapters:
+        return settings.slots
+    try:
+        said = read_metadata(settings.path, before="tokenizer.")
+        architecture = said["general.architecture"]
+        layers, width, heads, keys = (
+            int(said[f"{architecture}.{name}"])
+            for name in ("block_count", "embedding_length", "attention.head_count", "attention.head_count_kv")
+        )
+        each = settings.context * 2 * _HALF * layers * width * keys // heads
+        most = _STATES // max(1, each)
+    except (KeyError, ValueError, ZeroDivisionError, UsageError):  # the engine says what is wrong with the file
+        most = 1
+    return max(settings.slots, min(len(settings.adapters) + 1, most))
+
+
+def _slot_for(body: Json, slots: int) -> Json:
+    """The slot that a body's adapter has, where it names adapters."""
+    if "lora" not in body:
+        return {}
+    return {"id_slot": next((one["id"] + 1 for one in body["lora"] if one["scale"]), 0) % slots}
 
 
 class _Call:

@@ -265,7 +265,7 @@ def open_network(folder: Path, name: str) -> Network:
     torch, library = (extra(module, _EXTRA, f"The model {name}") for module in _PACKAGES)
     damaged = extra("safetensors", _EXTRA, f"The model {name}").SafetensorError
     try:
-        with _silent(library):
+        with silent(library):
             # A folder of somebody else may hold Python files, which nobody is asked to run here.
             own: dict[str, Any] = {"local_files_only": True, "trust_remote_code": False}
             tokeniser = library.AutoTokenizer.from_pretrained(str(folder), **own)
@@ -302,7 +302,7 @@ class Network:
         """
         shown, unread = self._fitting(text)
         seed, values = sent.get("seed"), self._arguments(sent)
-        with _silent(self.library), self.torch.random.fork_rng(devices=[]), self.torch.no_grad():
+        with silent(self.library), self.torch.random.fork_rng(devices=[]), self.torch.no_grad():
             if seed is not None:
                 self.torch.manual_seed(seed)
             given = self.tokeniser(
@@ -381,7 +381,7 @@ def _draws(values: Json) -> bool:
 
 
 @contextmanager
-def _silent(library: Any) -> Iterator[None]:  # noqa: ANN401 - a module has no better type
+def silent(library: Any) -> Iterator[None]:  # noqa: ANN401 - a module has no better type
     """While this is open, the library prints no advice and no bars."""
     log = library.logging
     level, bars = log.get_verbosity(), log.is_progress_bar_enabled()

@@ -18,6 +18,7 @@ from fabula.models.base import Sampling
 from fabula.models.known import KNOWN, cache_home, find_weights, fingerprint, models_home
 from fabula.models.limits import Limited
 from fabula.models.scripted import ScriptedModel
+from fabula.project.learned import Forgotten, digest_of_forgotten
 from fabula.project.settings import ModelTable
 
 if TYPE_CHECKING:
@@ -191,7 +192,7 @@ def open_cast(settings: Settings, roles: tuple[str, ...], env: Environment, open
         spec = role.model or settings.model
         performer = opening(spec)
         if digest := adapters.digests.get(key):
-            performer = Adapted(performer, digest)
+            performer = Forgotten(performer, digest) if key in adapters.forgotten else Adapted(performer, digest)
         if role.play:
             check_player(role.play)
             performer = _person(role.play, performer, env)
@@ -226,11 +227,13 @@ class _Adapters:
         files: what an embedded model is loaded with, by the model's name and their digests.
         digests: of the adapters of roles that an embedded model plays.
         names: of the adapters of roles that a server plays, which is asked for that model.
+        forgotten: the roles whose adapter was learned from the author and is gone.
     """
 
     files: dict[str, dict[str, Path]] = field(default_factory=dict)
     digests: dict[str, str] = field(default_factory=dict)
     names: dict[str, str] = field(default_factory=dict)
+    forgotten: set[str] = field(default_factory=set)
 
 
 def _found_adapters(
@@ -249,6 +252,10 @@ def _found_adapters(
             continue
         if kind != "embedded":
             found.names[role] = Path(where).name if Path(where).exists() else where
+            continue
+        if digest := digest_of_forgotten(Path(where), env.environ):
+            found.digests[role] = digest
+            found.forgotten.add(role)
             continue
         base = find_weights(rest, models_home(env.environ))
         file = engine_adapter(Path(where), base, name, cache_home(env.environ))

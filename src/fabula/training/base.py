@@ -7,13 +7,17 @@ cache, by the digest of its weights. Nothing is loaded that could run code: no p
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 import secrets
 import shutil
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, redirect_stderr
 from dataclasses import dataclass, replace
+from importlib.util import find_spec
 from io import StringIO
+from math import prod
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
 
@@ -22,25 +26,42 @@ from fabula.base.errors import UsageError
 from fabula.base.extras import extra
 from fabula.base.files import make_folder, read_bytes, write_error
 from fabula.models.adapters import digest_of
-from fabula.models.gguf import read_metadata
+from fabula.models.base import Message, Request, Sampling
+from fabula.models.embedded import EmbeddedModel
+from fabula.models.gguf import read_metadata, read_shapes
 from fabula.models.known import KNOWN, cache_home, find_weights, models_home, recognise
 from fabula.models.llamacpp import check_gguf
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
-    from fabula.models.base import Message
 
 EXTRA: Final = "train"
 Dtype: TypeAlias = Literal["float32", "bfloat16", "float16"]
 
 _RECORD: Final = "fabula-base.json"
+_TOKENIZER: Final = "tokenizer_config.json"
 _HUB: Final = "hf:"
 _EMBEDDED: Final = "embedded"
 _TRAINABLE: Final = ("llama", "qwen2")
 _TOKENIZERS: Final = ("gpt2", "llama")
 _LARGEST: Final = 1_000_000  # bytes of a record or of a model's settings
 _UNKNOWN_LICENCE: Final = "not stated"
+_FLOAT32: Final = 4
+_CHATML: Final = (  # what the engine takes where a file has no template
+    "{% for message in messages %}{{ '<|im_start|>' + message['role'] + '\\n' + message['content'] + '<|im_end|>\\n' }}"
+    "{% endfor %}{% if add_generation_prompt %}{{ '<|im_start|>assistant\\n' }}{% endif %}"
+)
+_PROBED_CONTEXT: Final = 1024
+_PROBE: Final = (
+    "In 1962, 12,345.67 people said: \u201cZo\u00eb\u2019s na\u00efve!\u201d \u2014 don't they\u2019d\u2026 "
+    "\u706f\u53f0 \U0001f3ee\U0001f525 \u0437\u0438\u043c\u0430\n\n\tTwo  blanks,   three;\r\n<b>x_1 = y**2</b> end "
+)
+_PROBES: Final = (
+    (Message("system", "You are a writer."), Message("user", _PROBE)),
+    (Message("user", _PROBE[::-1]),),
+    (Message("user", "Begin."), Message("assistant", "The lamp was dark when")),
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +92,7 @@ def open_base(
     environ: Mapping[str, str],
     *,
     gguf: Path | None = None,
+    chat: bool = True,
     report: Callable[[str], None] = lambda _sentence: None,
 ) -> Base:
     """The base that `spec` names; a GGUF file is made trainable first, where that has not been done.
@@ -79,6 +101,7 @@ def open_base(
         spec: a folder, `hf:OWNER/NAME`, a known model's name, or `embedded:PATH`.
         environ: says where the cache is.
         gguf: for a folder or a model of the hub, the same model as a GGUF file.
+        chat: whether it has to take messages; a summary model takes a text.
         report: hears a sentence before what takes long.
 
     Raises:
@@ -86,12 +109,15 @@ def open_base(
         ModelUnavailableError: the GGUF file is not there.
     """
     if spec.startswith(_HUB):
-        found = _hub(spec.removeprefix(_HUB), report)
+        found = _hub(spec.removeprefix(_HUB), report, chat=chat)
     elif (folder := Path(spec).expanduser()).is_dir():
-        found = _folder(folder)
+        found = _folder(folder, chat=chat)
     else:
         return _of_gguf(spec, environ, report)
-    return found if gguf is None else _with_gguf(found, gguf)
+    if gguf is None:
+        return found
+    _check_same(found, gguf)
+    return _with_gguf(found, gguf)
 
 
 def load(base: Base, dtype: Dtype = "float32") -> tuple[Any, Any]:
@@ -131,11 +157,17 @@ def prompt_text(tokenizer: Any, messages: Sequence[Message]) -> str:  # noqa: AN
 # folders --------------------------------------------------------------------------------------------------------------
 
 
-def _folder(folder: Path) -> Base:
+def _folder(folder: Path, *, chat: bool = True) -> Base:
     """The base in a folder; one that was made of a GGUF file is that file's."""
     settings = _json(folder / "config.json")
     if settings is None:
         raise UsageError(f"{folder} holds no model (no config.json). Give a model's folder, or `--base smollm2`.")
+    template = (folder / "chat_template.jinja").is_file() or (_json(folder / _TOKENIZER) or {}).get("chat_template")
+    if chat and not template:
+        raise UsageError(
+            f"The model in {folder} has no chat template, so it cannot be asked as agents are. Choose one that was "
+            "trained to follow instructions."
+        )
     if settings.get("auto_map"):
         raise UsageError(f"The model in {folder} comes with code of its own, which is not run. Choose another base.")
     base = Base(
@@ -159,7 +191,19 @@ def _with_gguf(base: Base, gguf: Path) -> Base:
     return replace(base, gguf=gguf.resolve(), digest=digest_of(gguf))
 
 
-def _hub(name: str, report: Callable[[str], None]) -> Base:
+def _check_same(base: Base, gguf: Path) -> None:
+    """Check that a GGUF file holds the model that is in a folder, as far as shape and tokens show."""
+    metadata, settings = _check_trainable(gguf), _json(base.folder / "config.json") or {}
+    architecture = metadata["general.architecture"]
+    for field, name in (("embedding_length", "hidden_size"), ("block_count", "num_hidden_layers")):
+        mine, other = metadata.get(f"{architecture}.{field}"), settings.get(name)
+        if mine != other:
+            raise UsageError(f"{gguf} is another model than {base.folder}: its {name} is {mine}, not {other}.")
+    with _quiet():
+        _check_tokens(gguf, _library("transformers").AutoTokenizer.from_pretrained(base.folder, local_files_only=True))
+
+
+def _hub(name: str, report: Callable[[str], None], *, chat: bool = True) -> Base:
     """A model of the hub, fetched into the hub's own cache: settings, tokenizer and safetensors, nothing else."""
     os.environ.setdefault("HF_HUB_OFFLINE", "0")  # asked for by name; who has forbidden it all the same is obeyed
     hub = _library("huggingface_hub")
@@ -172,7 +216,7 @@ def _hub(name: str, report: Callable[[str], None]) -> Base:
             f"{name} could not be fetched from the hub: {_first_line(error)} Check the name and the network, or give "
             "a folder or a GGUF file as base."
         ) from error
-    return replace(_folder(folder), name=f"{_HUB}{name}")
+    return replace(_folder(folder, chat=chat), name=f"{_HUB}{name}")
 
 
 def _parameters(folder: Path) -> int:
@@ -184,17 +228,10 @@ def _parameters(folder: Path) -> int:
             try:
                 header = json.loads(weights.read(min(length, 100 * _LARGEST)))
                 shapes = [entry["shape"] for name, entry in header.items() if name != "__metadata__"]
-                total += sum(_product(shape) for shape in shapes)
+                total += sum(map(prod, shapes))
             except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
                 raise UsageError(f"{file} cannot be read as a safetensors file. Fetch the model again.") from error
     return total
-
-
-def _product(numbers: Sequence[int]) -> int:
-    result = 1
-    for number in numbers:
-        result *= int(number)
-    return result
 
 
 # a GGUF file ----------------------------------------------------------------------------------------------------------
@@ -213,14 +250,15 @@ def _of_gguf(spec: str, environ: Mapping[str, str], report: Callable[[str], None
         )
     path = find_weights(name, models_home(environ))
     check_gguf(path, spec)
-    metadata = _check_trainable(path)
+    metadata, parameters = _check_trainable(path), sum(map(prod, read_shapes(path).values()))
     digest = digest_of(path)
     folder = cache_home(environ) / "bases" / digest
     known = recognise(path)
     licence = known.licence if known else str(metadata.get("general.license", _UNKNOWN_LICENCE))
     full_name = f"{_EMBEDDED}:{known.name if known else path.resolve()}"
     if not (folder / _RECORD).is_file():
-        report(f"Making {path.name} trainable, once; it takes about half a minute for each 100 MB")
+        report(f"Making {path.name} trainable, once; this takes a minute or two")
+        _check_space(path, folder.parent, parameters)
         _convert(path, folder, {"name": full_name, "gguf": str(path.resolve()), "licence": licence, "digest": digest})
     return replace(_folder(folder), name=full_name, gguf=path.resolve(), digest=digest, licence=licence)
 
@@ -248,15 +286,26 @@ def _check_trainable(path: Path) -> dict[str, str | float]:
     return metadata
 
 
+def _check_space(path: Path, folder: Path, parameters: int) -> None:
+    make_folder(folder)
+    needed, free = _FLOAT32 * parameters, shutil.disk_usage(folder).free
+    if free < needed:
+        raise UsageError(
+            f"{path} takes {needed / 1e9:,.1f} GB in {folder} to be made trainable, and {free / 1e9:,.1f} are free. "
+            "Free some space, or set XDG_CACHE_HOME to a folder on another disk."
+        )
+
+
 def _convert(path: Path, folder: Path, record: dict[str, str]) -> None:
     """Turn a GGUF file into a trainable folder, whole or not at all."""
     torch, library = _library("torch"), _library("transformers")
     _library("gguf")
-    make_folder(folder.parent)
     temporary = folder.with_name(f".{folder.name}.{secrets.token_hex(4)}")
     try:
         with _quiet():
             tokenizer = library.AutoTokenizer.from_pretrained(path.parent, gguf_file=path.name, local_files_only=True)
+            tokenizer.chat_template = tokenizer.chat_template or _CHATML
+            _check_tokens(path, tokenizer)
             read = library.AutoModelForCausalLM.from_pretrained(
                 path.parent, gguf_file=path.name, dtype=torch.float32, local_files_only=True
             )
@@ -264,9 +313,10 @@ def _convert(path: Path, folder: Path, record: dict[str, str]) -> None:
             # A model read from GGUF counts as quantised, which the library neither saves nor trains.
             if hasattr(settings, "quantization_config"):
                 del settings.quantization_config
-            model = type(read)(settings)
-            model.load_state_dict(read.state_dict())
-            del read
+            with torch.device("meta"):  # it takes over the weights, so that memory holds them once
+                model = type(read)(settings)
+            model.load_state_dict(read.state_dict(), assign=True)
+            model.tie_weights()
             model.save_pretrained(temporary, safe_serialization=True)
             tokenizer.save_pretrained(temporary)
         (temporary / _RECORD).write_text(json.dumps({"version": 1, **record}, indent=2) + "\n")
@@ -278,6 +328,29 @@ def _convert(path: Path, folder: Path, record: dict[str, str]) -> None:
         raise UsageError(f"{path} cannot be made trainable: {_first_line(error)} Choose another base.") from error
     finally:
         shutil.rmtree(temporary, ignore_errors=True)
+
+
+def _check_tokens(path: Path, tokenizer: Any) -> None:  # noqa: ANN401 - a tokenizer has no better type
+    """Check that prompts are as many tokens to the engine as to the trainer: a GGUF file does not say all of how."""
+    if find_spec("xllamacpp") is None:  # nobody can say; what is trained is then for servers
+        return
+    here = [len(tokenizer(prompt_text(tokenizer, p), add_special_tokens=False)["input_ids"]) for p in _PROBES]
+    with ThreadPoolExecutor(1) as thread:  # whoever calls may have a loop of their own
+        there = thread.submit(lambda: asyncio.run(_tokens_in_the_engine(path))).result()
+    if here != there:
+        raise UsageError(
+            f"{path} has a tokenizer that the training libraries read otherwise than the engine does (a text is "
+            f"{here[0]} tokens to them, and {there[0]} to the engine). Choose another base."
+        )
+
+
+async def _tokens_in_the_engine(path: Path) -> list[int]:
+    model = EmbeddedModel(path, name=path.name, context=_PROBED_CONTEXT, threads=1)
+    try:
+        replies = [await model.ask(Request(probe, Sampling(max_tokens=1, seed=1))) for probe in _PROBES]
+    finally:
+        await model.close()
+    return [reply.usage.prompt for reply in replies]
 
 
 # small helpers --------------------------------------------------------------------------------------------------------

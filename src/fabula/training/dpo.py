@@ -230,8 +230,8 @@ def _cells(name: str, scored: Scored) -> list[str]:
 
 
 _HOW_OFTEN: Final = """\
-How often each prefers the reply that was preferred, on pairs of which none was trained on; a tie is a half. The implicit
-reward is by how much training raised a reply's log-probability."""
+How often each prefers the reply that was preferred, on pairs of which none was trained on; a tie is a half. The
+implicit reward is by how much training raised a reply's log-probability."""
 
 
 _LIMITS: Final = """## Limits

@@ -58,11 +58,13 @@ class Load:
         rank: of LoRA.
         tokens: of the longest sequence.
         sequences: that one example is: 1, and 2 for a pair.
+        whole: whether every weight of the model is trained, and no LoRA.
     """
 
     rank: int
     tokens: int
     sequences: int = 1
+    whole: bool = False
 
 
 def shape_of(folder: Path, parameters: int) -> Shape:
@@ -93,12 +95,14 @@ def needed(shape: Shape, load: Load, machine: Machine) -> int:
     size = 2 if machine.bfloat16 else 4
     weights = shape.parameters * (2 if machine.bfloat16 and machine.device == "cuda" else 4)
     # A matrix beside each of the seven of a layer: itself, its gradient, two averages; all in float32.
-    lora = 16 * load.rank * shape.layers * (8 * shape.hidden + 3 * (shape.hidden + shape.inner))
+    trained = 16 * load.rank * shape.layers * (8 * shape.hidden + 3 * (shape.hidden + shape.inner))
+    if load.whole:  # each weight itself, its gradient, two averages; all in float32
+        weights, trained = 0, 16 * shape.parameters
     tokens = machine.micro_batch * load.sequences * load.tokens
     layer = size * (_HIDDEN * shape.hidden + _INNER * shape.inner)
     kept = (layer + size * shape.layers * shape.hidden) if machine.checkpointing else layer * shape.layers
     logits = 4 * _LOGITS * shape.vocabulary
-    return int(_LIBRARIES + weights + lora + tokens * (kept + logits))
+    return int(_LIBRARIES + weights + trained + tokens * (kept + logits))
 
 
 def free_bytes(device: str) -> int:
@@ -151,7 +155,7 @@ def fitting(shape: Shape, load: Load, batch: int, wanted: Ours, free: int | None
     least = min(needed(shape, load, machine) for machine in tries)
     raise UsageError(
         f"Training needs about {least / _GB:.1f} GB, and {room / _GB:.1f} GB are free on this machine ({device}). "
-        "Take a smaller base, shorter prompts (--set prompt_tokens=1024) or a lower rank, or end other programs."
+        "Take a smaller base, shorter texts (`--dry-run` names the settings) or a lower rank, or end other programs."
     )
 
 

@@ -100,20 +100,22 @@ class DpoPaper:
     """Values of MAGNET; appendix A.1, "DPO Hyperparameters".
 
     Attributes:
-        rank: of the LoRA matrices.
-        alpha: of LoRA: its matrices count alpha / rank.
-        dropout: share of a LoRA input that is left out while it learns.
-        beta: how firmly the tuned model is held to the base; higher is nearer to it.
-        learning_rate: the highest.
-        decay: how the rate goes down after the warm-up ("Scheduler").
-        warmup: steps in which the rate rises to its highest.
-        epochs: how often every pair is seen; 1 is 127 steps for the paper's 1,012 pairs.
-        batch: pairs in one step ("Effective batch size").
-        micro_batch: pairs that are computed at once ("Batch size"); the rest of the batch follows ("grad accum").
-        sequence_tokens: the longest prompt and reply together; a pair that has longer ones is left out.
-        prompt_tokens: the longest prompt; what is longer loses its middle.
-        precision: of the computation; LoRA's own weights are always float32.
-        seed: of the first weights and the order of the pairs.
+        rank: of the LoRA matrices (section A.1, "r").
+        alpha: of LoRA: its matrices count alpha / rank (section A.1).
+        dropout: share of a LoRA input that is left out while it learns (section A.1).
+        beta: how firmly the tuned model is held to the base; higher is nearer to it (section A.1).
+        learning_rate: the highest (section A.1).
+        decay: how the rate goes down after the warm-up (section A.1, "scheduler").
+        warmup: steps in which the rate rises to its highest (section A.1).
+        epochs: how often every pair is seen (section A.1); 1 is 127 steps for the paper's 1,012 pairs.
+        batch: pairs in one step (section A.1, "effective batch size").
+        micro_batch: pairs that are computed at once (section A.1, "batch size"; the rest of the batch are its
+            accumulation steps); 0 takes the most that fit the memory. The result is that of the whole batch.
+        sequence_tokens: the longest prompt and reply together (section A.1); a pair with a longer one is left out.
+        prompt_tokens: the longest prompt (section A.1); what is longer loses its middle.
+        precision: of the computation (section A.1); LoRA's own weights are always float32. "auto" takes bfloat16 where
+            it is faster.
+        seed: of the first weights and the order of the pairs (section A.1).
     """
 
     rank: int = 16
@@ -169,9 +171,83 @@ class Dpo(Presets):
     @classmethod
     def improved(cls) -> Dpo:
         """For some hundred pairs: a higher rate, several epochs with an early stop, a warm-up in proportion."""
-        paper = DpoPaper(learning_rate=2e-4, epochs=4, warmup=3, precision="auto")
+        paper = DpoPaper(learning_rate=2e-4, epochs=4, warmup=3, micro_batch=0, precision="auto")
         return cls(paper, DpoOurs(evaluate_every=10, keep="best", patience=3))
 
 
-KINDS: Final[Mapping[str, type[Presets]]] = {"sft": Sft, "dpo": Dpo}
+@dataclass(frozen=True, slots=True)
+class SummariserPaper:
+    """Values of the summary model; SNAP says that BART is fine-tuned on DialogSum (sections 3.2 and 4.6) and no value.
+
+    These are the values of DialogSum's authors for their BART (their repository's baseline, after Chen et al., 2021).
+
+    Attributes:
+        learning_rate: the highest (not in SNAP's section 4.6; DialogSum's authors).
+        epochs: how often every dialogue is seen (not in SNAP's section 4.6; DialogSum's authors).
+        batch: dialogues in one step (not in SNAP's section 4.6; DialogSum's authors).
+        dialogue_tokens: the longest dialogue that is read (not in SNAP's section 4.6; DialogSum's authors); of a longer
+            one the beginning is.
+        summary_tokens: the longest summary that is learnt (not in SNAP's section 4.6; DialogSum's authors).
+    """
+
+    learning_rate: float = 3e-5
+    epochs: int = 5
+    batch: int = 16
+    dialogue_tokens: int = 256
+    summary_tokens: int = 128
+
+
+@dataclass(frozen=True, slots=True)
+class SummariserOurs:
+    """What neither SNAP nor DialogSum's authors say, and what the machine can do.
+
+    Attributes:
+        evaluate_every: steps between checkpoints; each is measured on the development dialogues.
+        keep: which weights are taken: those of the last step, or of the lowest development loss.
+        patience: measurements without a lower development loss after which training ends; 0 never ends it early.
+        decay: how the rate goes down after the warm-up.
+        warmup: steps in which the rate rises to its highest.
+        weight_decay: of AdamW.
+        clip: the longest gradient; 0 leaves it as it is.
+        beams: that the search for the likeliest summary keeps.
+        measured: development dialogues whose summaries are written and compared, the first ones; 0 takes all.
+        seed: of the order of the dialogues and of dropout.
+        device: what it is computed on; "auto" takes a GPU where there is one.
+        precision: of the computation; "auto" takes bfloat16 where it is faster.
+        micro_batch: dialogues that are computed at once; 0 takes the most that fit the memory, up to `batch`.
+        checkpointing: activations are computed twice to save memory; "auto" where the memory would not do without.
+        samples: development dialogues whose summaries stand in the model card.
+    """
+
+    evaluate_every: int = 200
+    keep: Literal["last", "best"] = "last"
+    patience: int = 0
+    decay: Decay = "linear"
+    warmup: int = 0
+    weight_decay: float = 0.0
+    clip: float = 1.0
+    beams: int = 4
+    measured: int = 100
+    seed: int = 42
+    device: Device = "auto"
+    precision: Precision = "auto"
+    micro_batch: int = 0
+    checkpointing: Literal["auto", "on", "off"] = "auto"
+    samples: int = 2
+
+
+@dataclass(frozen=True, slots=True)
+class Summariser(Presets):
+    """Settings of training a summary model."""
+
+    paper: SummariserPaper = SummariserPaper()
+    ours: SummariserOurs = SummariserOurs()
+
+    @classmethod
+    def improved(cls) -> Summariser:
+        """Dialogues are read further, and the weights with the lowest development loss are taken."""
+        return cls(SummariserPaper(dialogue_tokens=512), SummariserOurs(keep="best", patience=3, warmup=100))
+
+
+KINDS: Final[Mapping[str, type[Presets]]] = {"sft": Sft, "dpo": Dpo, "summariser": Summariser}
 """The settings of each kind of training, by the command's name."""

@@ -260,7 +260,7 @@ def _base(facts: CardFacts) -> str:
 def _samples(samples: Sequence[Sample]) -> str:
     if not samples:
         return ""
-    parts = ["## Samples\n\nDevelopment prompts, answered by both with the same seed; drawn, not chosen."]
+    parts = ["## Samples\n\nThe shortest development prompts, answered by both with the same seed."]
     for number, one in enumerate(samples, 1):
         end = one.prompt[-600:]
         parts += [

@@ -96,7 +96,11 @@ def check_enough(agent: str, train: int, development: int) -> None:
 
 
 def encode(tokenizer: Any, example: Example, limits: Limits) -> Encoded:  # noqa: ANN401 - the library's own type
-    """An example as tokens, cut where it is too long."""
+    """An example as tokens, cut where it is too long.
+
+    Raises:
+        UsageError: its prompt cannot be made short enough.
+    """
 
     def count(text: str) -> int:
         return len(ids_of(tokenizer, text))
@@ -111,6 +115,11 @@ def encode(tokenizer: Any, example: Example, limits: Limits) -> Encoded:  # noqa
         messages = shortened(messages, lambda tried: count(prompt_text(tokenizer, tried)) <= room)
         prompt = prompt_text(tokenizer, messages)
     ids = ids_of(tokenizer, prompt)
+    if len(ids) > room:
+        raise UsageError(
+            f"The prompt of {example.id} has {whole:,} tokens and cannot be cut to {max(room, 0):,}. Set prompt_tokens "
+            "higher, completion_tokens lower, or take a base with a longer context."
+        )
     return Encoded(example, (*ids, *learnt), len(ids), whole - len(ids), completion_cut)
 
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 import typer
 
 from fabula.app.back_translating import METHOD, Task, back_translate_in, dry_run_back_translation
-from fabula.app.item_files import read_all, sources_of
+from fabula.app.item_files import read_all
 from fabula.app.writing import Options, check_prices
 from fabula.base.errors import ConfigError
 from fabula.cli.asked import changes_of
@@ -23,6 +23,8 @@ from fabula.cli.progress import Progress, counted
 from fabula.cli.session import near, stoppable
 from fabula.cli.stories import Selecting, say_licences
 from fabula.cli.terminal import table
+from fabula.models.base import Capabilities
+from fabula.models.known import is_small
 from fabula.project.casting import Environment, open_cast, open_model
 from fabula.project.settings import ModelTable, Settings
 from fabula.story import Brief
@@ -33,7 +35,7 @@ if TYPE_CHECKING:
     from fabula.cli.terminal import Terminal
     from fabula.engine.dry_run import DryRun
     from fabula.measure.items import Item
-    from fabula.models.base import Capabilities, Request
+    from fabula.models.base import Request
 
 _SHOWN: Final = 5  # reasons for which stories are left out
 
@@ -49,7 +51,7 @@ class Wanted:
         str,
         typer.Option(
             "--for",
-            metavar="MODEL",
+            metavar="MODEL|DIR",
             help="Who will be trained: small models are asked in other words.",
             show_default="the model that writes where none is named",
         ),
@@ -85,7 +87,7 @@ def backtranslate(
     """
     terminal = terminal_of(common)
     teacher, learner = _settings(performers, wanted)
-    able = _able(wanted.for_ or Settings().model, terminal)
+    learns = wanted.for_ or Settings().model
     _check(teacher, terminal)
     items, empty = _items(stories, wanted, selecting.selection(performers.seed))
     say_licences(terminal, items)
@@ -93,12 +95,11 @@ def backtranslate(
         items=items,
         folder=Path(out),
         settings=learner,
-        able=able,
-        learner=wanted.for_ or Settings().model,
+        able=_able(learns, terminal),
+        learner=learns,
         development=wanted.development,
         ask_tasks=wanted.ask_tasks,
         empty=empty,
-        sources=sources_of(items),
     )
     expected = asyncio.run(dry_run_back_translation(task, teacher, _options(terminal, task, caps)))
     if wanted.dry_run:
@@ -125,8 +126,12 @@ def _settings(performers: Performers, wanted: Wanted) -> tuple[Settings, Setting
 
 
 def _able(spec: str, terminal: Terminal) -> Capabilities:
-    """What the model that is trained can do; it is not started."""
-    return open_model(spec, ModelTable(), Environment(terminal.environ)).capabilities
+    """What the model that is trained can do; it is not started. A folder of weights is small if its name says so."""
+    path = Path(spec).expanduser()
+    if path.is_dir():
+        return Capabilities(continues=True, small=is_small(path.resolve().name))
+    name = f"embedded:{spec}" if path.suffix == ".gguf" and path.is_file() else spec
+    return open_model(name, ModelTable(), Environment(terminal.environ)).capabilities
 
 
 def _check(teacher: Settings, terminal: Terminal) -> None:

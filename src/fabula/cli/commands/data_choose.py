@@ -22,6 +22,7 @@ from fabula.data.sets import SETS
 if TYPE_CHECKING:
     from fabula.cli.terminal import Terminal
 
+_MANY: Final = 2000
 _TRIED: Final = 5  # numbers of groups that are named
 _LONGEST: Final = 60  # of a prompt in the table
 
@@ -74,6 +75,8 @@ def choose_prompts(
     licences = notices(prompt.source for prompt in read)
     for notice in licences:
         terminal.message(f"Data: {notice}")
+    if len(read) > _MANY:
+        terminal.advise(f"{len(read):,} prompts are compared; that takes a minute or more.")
     choice = choose(read, wanted)
     files = _write(choice, choosing.out) if choosing.out else []
     _say(terminal, choice, wanted)

@@ -1,8 +1,10 @@
-"""`fabula models`: list, `check SPEC`, `pull NAME`."""
+"""`fabula models`: list, `check SPEC`, `pull NAME`, `adapters DIR`."""
 
 from __future__ import annotations
 
 import asyncio
+import shlex
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -13,6 +15,7 @@ from fabula.cli.options import Common, bundled
 from fabula.cli.progress import duration
 from fabula.cli.session import stoppable
 from fabula.cli.terminal import table
+from fabula.models.adapters import ROOM, rank_of, read_adapter, read_room
 from fabula.models.base import Message, Request, Sampling
 from fabula.models.known import KNOWN, find, installed, local_path, models_home
 from fabula.models.prices import cost, price_of
@@ -21,9 +24,13 @@ from fabula.project.casting import SERVERS, Environment, base_sampling, full_nam
 from fabula.project.settings import Settings
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from fabula.cli.terminal import Terminal
+    from fabula.models.adapters import AdapterRecord
     from fabula.models.base import Reply
 
+_RANKS = (8, 16, 32, 64, 128, 256, 320, 512)  # that vLLM takes
 _HELP = "List models; fetch one, or check that one answers."
 _KINDS = (
     ("embedded:NAME or PATH.gguf", "on this machine, with llama.cpp; free"),
@@ -141,3 +148,45 @@ def _pull(common: Common, name: Annotated[str, typer.Argument(help="A known mode
     terminal.say(f"{known.name} is here: {path}")
     terminal.advise(f"Next: `fabula write brief.md --model {known.name}`.")
     terminal.document({"model": known.name, "file": str(path), "size": known.size, "sha256": known.sha256})
+
+
+@models.command("adapters")
+@bundled
+def _adapters(
+    common: Common, where: Annotated[str, typer.Argument(help="A room, or the folder of one adapter.")]
+) -> None:
+    """Show what a room or an adapter was trained for, and how a server is started with it."""
+    terminal = terminal_of(common)
+    folder = Path(where).expanduser()
+    is_room = folder.name == ROOM or (folder / ROOM).is_file()
+    folders = read_room(folder)[1] if is_room else {folder.name: folder}
+    records = {role: read_adapter(path) for role, path in folders.items()}
+    rows = [("role", "adapter", "base", "digest", "training")]
+    for role, record in records.items():
+        said = (
+            ("unknown",) * 3 if record is None else (record.base, record.base_digest, f"{record.kind} {record.preset}")
+        )
+        rows.append((role, str(folders[role]), *said))
+    terminal.say(table(rows))
+    serving = _serving(folders, records)
+    terminal.say(f"\nWith vLLM, and the base as a folder or a name of the hub in place of BASE:\n  {serving}")
+    terminal.advise(f"\nNext: `fabula write brief.md --adapter {where if is_room else f'ROLE={where}'}`.")
+    shown = {
+        role: {"folder": str(folders[role]), "record": None if record is None else record.model_dump(mode="json")}
+        for role, record in records.items()
+    }
+    terminal.document({"adapters": shown, "serve": serving})
+
+
+def _serving(folders: Mapping[str, Path], records: Mapping[str, AdapterRecord | None]) -> str:
+    """The command that has vLLM serve adapters, each by the name of its folder, as fabula asks for it."""
+    names = {path.resolve().name: path.resolve() for path in folders.values()}
+    rank = max(rank_of(path) for path in names.values())
+    bases = {record.base for record in records.values() if record is not None and record.base.startswith("hf:")}
+    base = next(iter(bases)).removeprefix("hf:") if len(bases) == 1 else "BASE"
+    most = next((allowed for allowed in _RANKS if allowed >= rank), rank)
+    modules = " ".join(shlex.quote(f"{name}={path}") for name, path in names.items())
+    return (
+        f"vllm serve {shlex.quote(base)} --enable-lora --max-loras {len(names)} --max-lora-rank {most} "
+        f"--lora-modules {modules}"
+    )

@@ -1,69 +1,51 @@
-"""`fabula train`: `sft`, supervised fine-tuning of an adapter for each agent."""
+"""`fabula train`: the group, and `sft`, supervised fine-tuning of an adapter for each agent."""
 
 from __future__ import annotations
 
 import os
-import time
-from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, cast
+from typing import TYPE_CHECKING, Annotated, Any, Final, cast
 
 import typer
 
-from fabula.app.training import Asked, Listener, ended_sentence, prepare, sweep, train_all
+from fabula.app.training import Asked, ended_sentence, prepare, sweep, train_all
 from fabula.base.errors import UsageError
+from fabula.cli.commands.train_dpo import dpo
+from fabula.cli.commands.train_summariser import summariser
 from fabula.cli.opening import terminal_of
 from fabula.cli.options import Common, bundled
-from fabula.cli.progress import LivePicture, counted, duration
-from fabula.cli.session import StoppedError, near
+from fabula.cli.progress import counted
+from fabula.cli.session import near
 from fabula.cli.terminal import table
+from fabula.cli.training import (
+    GB,
+    Training,
+    TrainingProgress,
+    cuts,
+    interruptible,
+    licences,
+    machine_line,
+    settings_table,
+    stop_if_interrupted,
+    values_of,
+)
 from fabula.engine.methods import settings_of
 from fabula.stats.estimate import Estimate, figures
-from fabula.training.presets import Sft
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
 
-    from rich.console import RenderableType
-    from rich.live import Live
-
-    from fabula.app.training import Prepared, Trained, Work
+    from fabula.app.training import Prepared, Trained
     from fabula.cli.terminal import Terminal
     from fabula.training.report import Difference
-    from fabula.training.running import Outcome, Point
+    from fabula.training.running import Outcome
 
 _HELP: Final = "Fine-tune adapters of a local model on data of `fabula data`."
-_GB: Final = 1e9
 train = typer.Typer(help=_HELP, rich_markup_mode="rich", add_completion=False)
 
 
-@dataclass(frozen=True, slots=True)
-class Training:
-    """What every kind of training takes."""
-
-    data: Annotated[str, typer.Argument(metavar="DATA", help="Folder of training data.")]
-    out: Annotated[str, typer.Option(metavar="DIR", help="Folder for what is trained.")]
-    base: Annotated[
-        str, typer.Option(metavar="MODEL", help="A known model, embedded:FILE.gguf, a folder, or hf:OWNER/NAME.")
-    ] = "smollm2"
-    gguf: Annotated[
-        str, typer.Option(metavar="FILE", help="The base as a GGUF file, where --base is a folder or of the hub.")
-    ] = ""
-    preset: Annotated[
-        Literal["faithful", "improved"], typer.Option(help="The paper's values, or ours for small data.")
-    ] = "improved"
-    set_: Annotated[list[str] | None, typer.Option("--set", metavar="FIELD=VALUE", help="A setting. Repeatable.")] = (
-        None
-    )
-    fresh: Annotated[bool, typer.Option("--fresh", help="Begin anew where a training is in the folder.")] = False
-    dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Say every setting, steps and memory, and train nothing.")
-    ] = False
-
-
-@train.callback()
-def _group() -> None:
-    """A group, also while it has one command."""
+train.command("dpo")(dpo)
+train.command("summariser")(summariser)
 
 
 @train.command("sft")
@@ -101,15 +83,13 @@ def _sft(
         _sweep(terminal, progress, asked, tried)
         return
     prepared = prepare(asked, os.environ, listener)
-    licences(terminal, prepared)
+    licences(terminal, prepared.data.sources, prepared.base)
     if training.dry_run:
         terminal.say(_announced(prepared))
         terminal.document(_plan_data(prepared))
         return
-    try:
+    with interruptible(progress):
         trained = train_all(prepared, listener)
-    finally:
-        progress.close()
     _stop_if_interrupted(trained, asked)
     terminal.say(_told([found for one in trained for found in one.differences]))
     _advise(terminal, prepared, trained)
@@ -117,163 +97,23 @@ def _sft(
     _fail_if_not_finite(terminal, trained)
 
 
-def values_of(said: Sequence[str]) -> dict[str, str]:
-    """`FIELD=VALUE` texts as fields.
-
-    Raises:
-        UsageError: one is not of that form.
-    """
-    found: dict[str, str] = {}
-    for one in said:
-        name, equals, value = one.partition("=")
-        if not equals or not name.strip():
-            raise UsageError(f"--set {one}: write it as FIELD=VALUE, as --set rank=8.")
-        found[name.strip()] = value.strip()
-    return found
-
-
-def licences(terminal: Terminal, prepared: Prepared) -> None:
-    """Say under which licences data and base are."""
-    for source in prepared.data.sources:
-        terminal.advise(f"Data: {source.title or source.name}. Licence: {source.licence or 'not stated'}.")
-    terminal.advise(f"Base: {prepared.base.name}. Licence: {prepared.base.licence}.")
-
-
-# progress -------------------------------------------------------------------------------------------------------------
-
-
-@dataclass
-class TrainingProgress(LivePicture):
-    """Shows on a terminal how a training goes on: a line for each measurement, and below them a bar."""
-
-    terminal: Terminal
-    part: Work | None = None
-    step: int = 0
-    loss: float | None = None
-    doing: str = ""
-    _first: tuple[int, float] | None = None
-    _live: Live | None = field(default=None, init=False)
-
-    @property
-    def listener(self) -> Listener:
-        """What is handed to the training."""
-        return Listener(self._says, self._begins, self._measures, self._steps, self._ends)
-
-    def close(self) -> None:
-        """Take the bar away."""
-        self._stop()
-
-    def _says(self, sentence: str) -> None:
-        self._show(f"{sentence} ...")
-
-    def _begins(self, work: Work) -> None:
-        self.part, self.step, self.loss, self._first, self.doing = work, 0, None, None, "loading"
-        counts = work.counts()
-        self._show(f"{work.name}: {_sizes(counts)}, {counted(work.schedule.steps, 'step')} of {work.schedule.batch}")
-        for line in _cuts(counts):
-            self._show(f"  {line}")
-        self._start()
-
-    def _measures(self, work: Work, done: int, whole: int) -> None:
-        del work
-        self.doing = f"measuring {done} of {whole}"
-
-    def _steps(self, work: Work, point: Point) -> None:
-        self.step, self.doing = point.step, ""
-        self._first = self._first or (point.step, time.monotonic())
-        if point.train is not None:
-            self.loss = point.train
-        if point.development is not None:
-            train = "" if self.loss is None else f"   train {self.loss:.4f}"
-            self._show(f"  step {point.step:>4} of {work.schedule.steps}{train}   development {point.development:.4f}")
-
-    def _ends(self, trained: Trained) -> None:
-        self._stop()
-        if trained.outcome is None:
-            self._show("  finished by an earlier run; nothing to do")
-        elif trained.outcome.ended not in {"interrupted", "not finite"}:  # the command says these itself
-            self._show(f"  {ended_sentence(trained.part, trained.outcome)}")
-
-    def _picture(self) -> RenderableType:
-        from rich.progress_bar import ProgressBar  # noqa: PLC0415 - only where progress is live
-        from rich.table import Table  # noqa: PLC0415 - only where progress is live
-
-        steps = self.part.schedule.steps if self.part else 1
-        row = Table.grid(padding=(0, 1))
-        row.add_row(
-            f"  {self.part.name if self.part else ''}", ProgressBar(steps, self.step, width=30), self._rest(steps)
-        )
-        return row
-
-    def _rest(self, steps: int) -> str:
-        parts = [f"step {self.step} of {steps}"]
-        if self.loss is not None:
-            parts.append(f"loss {self.loss:.4f}")
-        if self.doing:
-            parts.append(self.doing)
-        if self._first is not None and self.step > self._first[0]:
-            pace = (time.monotonic() - self._first[1]) / (self.step - self._first[0])
-            parts.append(f"about {duration(pace * (steps - self.step))} to go")
-        return " · ".join(parts)
-
-
-def _sizes(counts: Mapping[str, int]) -> str:
-    """What a training has to learn from, and what it is measured on."""
-    noun = next(noun for noun in ("example", "pair", "dialogue") if f"{noun}s" in counts)
-    of = next((f" of {counted(counts[name], one, name)}" for name, one in _UNITS.items() if name in counts), "")
-    aside = counted(counts[f"development {noun}s"], f"development {noun}")
-    return f"{counted(counts[f'{noun}s'], noun)}{of}, {aside}"
-
-
-_UNITS: Final = {"stories": "story", "groups": "group"}
-_CUTS: Final = {
-    "prompt": "the middle",
-    "completion": "the end, after a whole sentence",
-    "dialogue": "the end",
-    "summary": "the end",
-}
-
-
-def _cuts(counts: Mapping[str, int]) -> list[str]:
-    """Sentences about what was cut or left out; none where nothing was."""
-    found = []
-    for noun, place in _CUTS.items():
-        plural = "summaries" if noun == "summary" else f"{noun}s"
-        if count := counts.get(f"{plural} cut", 0):
-            tokens = counted(counts[f"tokens cut from {plural}"], "token")
-            found.append(f"{counted(count, noun, plural)} longer than the limit lost {tokens} from {place}")
-    return found + [f"{count} {name}" for name, count in counts.items() if name.startswith("left out")]
-
-
 # what is said ---------------------------------------------------------------------------------------------------------
 
 
 def _announced(prepared: Prepared) -> str:
     """A dry run: settings, and what each adapter takes."""
-    paper = {setting.name: setting.value for setting in settings_of(Sft())}
-    rows = [("setting", "value", "the paper's", "")]
-    for setting in settings_of(prepared.config):
-        said = paper[setting.name]
-        its = "" if setting.group != "paper" else "the same" if said == setting.value else _text(said)
-        rows.append((setting.name, _text(setting.value), its, "" if setting.group == "paper" else "not in the paper"))
-    parts = [table(rows), ""]
+    parts = [settings_table(prepared.config), ""]
     for part in prepared.parts:
         counts = part.counts()
         parts.append(
             f"{near(part.folder)}: {counted(counts['examples'], 'example')} + {counts['development examples']}, "
             f"{counted(part.schedule.steps, 'step')} of {part.schedule.batch} "
             f"({part.machine.micro_batch} at once), longest {counts['longest in tokens']:,} tokens, "
-            f"{counts['tokens learnt']:,} tokens learnt; about {part.bytes_needed / _GB:.1f} GB"
+            f"{counts['tokens learnt']:,} tokens learnt; about {part.bytes_needed / GB:.1f} GB"
         )
-        parts += [f"  {line}" for line in _cuts(counts)]
-    machine = prepared.parts[0].machine
-    twice = ", activations computed twice" if machine.checkpointing else ""
-    parts.append(f"\nOn {machine.device}, in {'bfloat16' if machine.bfloat16 else 'float32'}{twice}.")
+        parts += [f"  {line}" for line in cuts(counts)]
+    parts.append(f"\n{machine_line(prepared.parts[0].machine)}")
     return "\n".join(parts)
-
-
-def _text(value: object) -> str:
-    return ", ".join(str(one) for one in value) if isinstance(value, tuple) else str(value)
 
 
 def _told(found: Sequence[Difference], head: str = "agent") -> str:
@@ -300,10 +140,8 @@ def _sweep(terminal: Terminal, progress: TrainingProgress, asked: Asked, said: s
     values = [value.strip() for value in listed.split(",") if value.strip()]
     if not values:
         raise UsageError(f"--sweep {said}: write it as FIELD=VALUE,VALUE, as --sweep learning_rate=1e-4,3e-4.")
-    try:
+    with interruptible(progress):
         found = sweep(asked, name.strip(), values, os.environ, progress.listener)
-    finally:
-        progress.close()
     _stop_if_interrupted(found[-1].trained, asked)
     rows = [one.difference for one in found]
     best = min(rows, key=lambda row: row.tuned)
@@ -329,17 +167,12 @@ def _advise(terminal: Terminal, prepared: Prepared, trained: Sequence[Trained]) 
         )
     terminal.advise(f"Each folder below {near(prepared.asked.out)} has a model card, README.md, with samples.")
     if prepared.base.gguf is not None:
-        terminal.advise(f"Next: `fabula write BRIEF --room {near(prepared.asked.out)}` writes with them.")
+        terminal.advise(f"Next: `fabula write BRIEF --adapter {near(prepared.asked.out)}` writes with them.")
 
 
 def _stop_if_interrupted(trained: Sequence[Trained], asked: Asked) -> None:
-    last = trained[-1].outcome if trained else None
-    if last is not None and last.ended == "interrupted":
-        raise StoppedError(
-            f"Stopped at step {last.step} of {trained[-1].part.name}, with a checkpoint in {near(asked.out)}. The same "
-            "command goes on from there.",
-            last.signal,
-        )
+    if trained:
+        stop_if_interrupted(trained[-1].outcome, trained[-1].part.name, asked.out)
 
 
 def _fail_if_not_finite(terminal: Terminal, trained: Sequence[Trained]) -> None:

@@ -20,6 +20,7 @@ from fabula.cli.progress import counted
 from fabula.cli.session import Session, near
 from fabula.engine.roles import role_key
 from fabula.project.folder import MAX_FILE, Project
+from fabula.project.learned import learned_for, without_learned
 from fabula.project.settings import Settings, difference
 from fabula.story import Brief, plain
 from fabula.story.personas import read_personas
@@ -46,6 +47,14 @@ class Sources:
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask when more has to be asked than announced.")] = (
         False
     )
+    learned: Annotated[
+        bool | None,
+        typer.Option(
+            "--learned/--no-learned",
+            help="Write with what `fabula learn` learned from you, or without.",
+            show_default="with, in a project that begins",
+        ),
+    ] = None
     save: Annotated[bool, typer.Option("--save", help="Store these settings in the project's fabula.toml.")] = False
 
 
@@ -63,7 +72,7 @@ def write(
     given = read_plan(Path(sources.plan)) if sources.plan else None
     personas = read_personas(Path(sources.personas))[1] if sources.personas else ""
     project, settings = _target(
-        _New(choices, terminal, given, bool(sources.personas), memory.forget), common, sources, where
+        _New(choices, terminal, given, bool(sources.personas), memory.forget, sources.learned), common, sources, where
     )
     if sources.plan:
         _lay(project, _PLAN, read_text(Path(sources.plan), MAX_FILE), sources.plan, terminal)
@@ -110,6 +119,7 @@ class _New:
     plan: Plan | None
     personas: bool = False
     forget: bool = False
+    learned: bool | None = None
 
     def project(self, brief: Brief, folder: Path, *, of_plan: bool = False) -> tuple[Project, Settings]:
         """The project for a brief: a new one, or the one that is there if it has the same brief.
@@ -120,7 +130,7 @@ class _New:
             changes = changes_of(self.choices, Settings())
             settings = Settings.of(changes, "the command line")
             self._check(settings)
-            return Project.create(folder, brief, changes), settings
+            return Project.create(folder, brief, changes), self._with_learned(settings, begun=False)
         project = Project.open(folder)
         if project.brief != brief and not (of_plan and (folder / _PLAN).exists()):
             raise UsageError(
@@ -132,8 +142,35 @@ class _New:
     def settings_over(self, project: Project) -> Settings:
         """The project's settings in force with the options on top; says what is not in its fabula.toml."""
         settings = settings_for(project, self.choices, self.terminal, forget=self.forget)
+        with project.journal as journal:
+            begun = journal.last_settings() is not None
+        settings = self._with_learned(settings, begun=begun)
         self._check(settings)
         return settings
+
+    def _with_learned(self, settings: Settings, *, begun: bool) -> Settings:
+        """The settings with what was learned from the author; unasked, only as a project begins."""
+        environ = self.terminal.environ
+        if begun and self.learned is None:
+            return settings
+        if self.learned is not None:
+            settings = without_learned(settings, environ)
+        if self.learned is False:
+            return settings
+        found = learned_for(settings, find(settings.system).roles, environ)
+        if found is None and self.learned:
+            raise UsageError(
+                f"There is nothing learned that {settings.system} could write with on {settings.model}. `fabula learn "
+                "--status` says what was learned, for which model, and whether it is in use."
+            )
+        if found is None:
+            return settings
+        learned, adapters = found
+        self.terminal.advise(
+            f"Writes with what it learned from you ({counted(learned.pairs, 'pair')}, {learned.made}); `--no-learned` "
+            "does without, `fabula learn --forget` removes it."
+        )
+        return settings.with_({"adapters": adapters})
 
     def _check(self, settings: Settings) -> None:
         check(settings, self.terminal.environ)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 from fabula.engine.replies.loops import words_of
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Collection, Sequence
 
 _GRAM: Final = 5
 _PARAGRAPH_WORDS: Final = 8
@@ -21,22 +21,24 @@ _TASK: Final = re.compile(r"\b(?:write (?:a|an|the|me)|the story (?:should|must|
 
 def covered(words: Sequence[str], texts: Sequence[str], size: int = _GRAM) -> list[bool]:
     """For each of `words` whether it stands in a run of `size` words that one of `texts` has too."""
-    return _marks(words, _grams(texts, size), size)
+    return marks(words, grams(texts, size), size)
 
 
-def _grams(texts: Sequence[str], size: int) -> set[tuple[str, ...]]:
+def grams(texts: Sequence[str], size: int) -> set[tuple[str, ...]]:
+    """All runs of `size` words in the texts."""
     found: set[tuple[str, ...]] = set()
     for words in map(words_of, texts):
         found.update(tuple(words[at : at + size]) for at in range(len(words) - size + 1))
     return found
 
 
-def _marks(words: Sequence[str], grams: set[tuple[str, ...]], size: int) -> list[bool]:
-    marks = [False] * len(words)
+def marks(words: Sequence[str], known: Collection[tuple[str, ...]], size: int) -> list[bool]:
+    """For each of `words` whether it stands in a run of `size` words that is known."""
+    found = [False] * len(words)
     for at in range(len(words) - size + 1):
-        if tuple(words[at : at + size]) in grams:
-            marks[at : at + size] = [True] * size
-    return marks
+        if tuple(words[at : at + size]) in known:
+            found[at : at + size] = [True] * size
+    return found
 
 
 class Echoes:
@@ -46,13 +48,13 @@ class Echoes:
     """
 
     def __init__(self, texts: Sequence[str]) -> None:
-        self._grams = _grams([_QUOTED.sub(" \n ", text) if _TASK.search(text) else text for text in texts], _GRAM)
+        self._grams = grams([_QUOTED.sub(" \n ", text) if _TASK.search(text) else text for text in texts], _GRAM)
 
     def share(self, words: Sequence[str]) -> float:
         """Share of `words` that stand in runs of five of the given texts, 0 to 1."""
         if len(words) < _GRAM or not self._grams:
             return 0.0
-        return sum(_marks(words, self._grams, _GRAM)) / len(words)
+        return sum(marks(words, self._grams, _GRAM)) / len(words)
 
     def paragraph(self, text: str) -> bool:
         """Whether a paragraph repeats a given text."""

@@ -10,11 +10,14 @@ follow each other, of the places that a sentence may have those count that rise.
 from __future__ import annotations
 
 import re
+from bisect import bisect_right
 from dataclasses import dataclass
+from functools import cached_property
+from itertools import accumulate
 from typing import TYPE_CHECKING, Final
 
 from fabula.engine.replies.problem import ReplyProblem
-from fabula.story.sentences import spans
+from fabula.story.sentences import sentences, spans
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -25,7 +28,9 @@ _FEWEST: Final = 8  # letters; less is found letter by letter alone
 _LIKE: Final = 82.0  # per cent of likeness from which on a sentence is the one that was meant
 _WHOLE: Final = 100.0
 _SHOWN: Final = 80  # letters of a sentence in a message
-_NOT_LETTERS: Final = re.compile(r"[^\w]+")
+_LONGEST_SENTENCE: Final = 2000
+_CHOICES: Final = 5
+_WORD: Final = re.compile(r"[^\W_]+")
 _MARKS: Final = " \t>*_#\"'“”‘’«»`:-–—"
 _HEAD: Final = (
     r"^[ \t>*_#•★⋆\-–—]*(?:\d{{1,2}}[.)][ \t*_]*)?[\[(<{{\"“*_]*(?:the )?{label}(?: section| part)?[\])>}}\"”*_]*"
@@ -55,8 +60,8 @@ def read_split(reply: str, story: str, labels: Sequence[str]) -> tuple[int, ...]
     empty = [f"[{label}]" for label in labels[1:] if not _letters(given[label])]
     if empty:
         raise ReplyProblem(f"No sentence stands behind {' and '.join(empty)}.")
-    starts = _starts(story)
-    places = [[_Place(0, _WHOLE)], *(_places(given[label], label, story, starts) for label in labels[1:])]
+    text = _Text(story)
+    places = [[_Place(0, _WHOLE)], *(_places(given[label], label, text) for label in labels[1:])]
     return _rising(places, labels)
 
 
@@ -86,37 +91,69 @@ def _first(text: str) -> str:
     return ""
 
 
-def _starts(story: str) -> list[int]:
-    """Where sentences begin, and lines, which in verse and letters are as good."""
-    lines = (found.end() for found in re.finditer(r"\n\s*", story))
-    return sorted({start for start, _ in spans(story)} | {at for at in lines if at < len(story)})
-
-
 def _letters(text: str) -> str:
     """`text` as sentences are compared: words with single blanks, no case, no marks."""
-    return " ".join(_NOT_LETTERS.sub(" ", text.replace("_", " ").casefold()).split())
+    return " ".join(_WORD.findall(text.casefold()))
 
 
-def _places(sentence: str, label: str, story: str, starts: Sequence[int]) -> list[_Place]:
+class _Text:
+    """A story in which sentences are looked for."""
+
+    def __init__(self, story: str) -> None:
+        self.story = story
+        found = [(match.start(), match[0].casefold()) for match in _WORD.finditer(story)]
+        self._at = [at for at, _ in found]
+        self._words = " " + " ".join(word for _, word in found) + " "
+        self._ends = list(accumulate(len(word) + 1 for _, word in found))
+
+    def holding(self, said: str) -> list[int]:
+        """Where the sentences begin that hold the words of `said` in a row."""
+        found, at = [], self._words.find(f" {said} ")
+        while at >= 0:
+            found.append(self._beginning(self._at[bisect_right(self._ends, at)]))
+            at = self._words.find(f" {said} ", at + 1)
+        return list(dict.fromkeys(found))
+
+    def _beginning(self, at: int) -> int:
+        """Where the sentence, or line, begins that holds a place."""
+        start = max(self.story.rfind("\n", 0, at) + 1, at - _LONGEST_SENTENCE)
+        end = self.story.find("\n", at)
+        line = self.story[start : min(end if end >= 0 else len(self.story), at + _LONGEST_SENTENCE)]
+        return max((start + begin for begin, _ in spans(line) if start + begin <= at), default=at)
+
+    @cached_property
+    def beginnings(self) -> dict[int, str]:
+        """The beginnings of all sentences and lines, by where they stand."""
+        lines = (found.end() for found in re.finditer(r"\n\s*", self.story))
+        starts = {start for start, _ in spans(self.story)} | {at for at in lines if at < len(self.story)}
+        return {at: _letters(self.story[at : at + 3 * _COMPARED])[:_COMPARED] for at in sorted(starts)}
+
+
+def _places(sentence: str, label: str, text: _Text) -> list[_Place]:
     """The places that a sentence may have in the story, all that are alike letter by letter, else the likest."""
-    from rapidfuzz import fuzz, process  # noqa: PLC0415 - few commands need it
-
-    said = _letters(sentence)[:_COMPARED]
-    texts = [_letters(story[at : at + 3 * _COMPARED])[:_COMPARED] for at in starts]
-    exact = [at for at, text in zip(starts, texts, strict=True) if text[: len(said)] == said]
-    if exact:
-        return [_Place(at, _WHOLE) for at in exact]
+    told = [_letters(one)[:_COMPARED] for one in dict.fromkeys((sentence, *sentences(sentence)[:1]))]
     found: list[_Place] = []
-    if len(said) >= _FEWEST:
-        cut = [text[: len(said)] for text in texts]
-        likest = process.extract(said, cut, scorer=fuzz.ratio, score_cutoff=_LIKE, limit=5)
-        found = [_Place(starts[number], likeness) for _, likeness, number in likest]
+    for said in told:
+        whole = said if len(said) < _COMPARED else said.rpartition(" ")[0] or said
+        found = found or [_Place(at, _WHOLE) for at in text.holding(whole)]
+    for said in told:
+        if not found and len(said) >= _FEWEST:
+            found = _like(said, text)
     if not found:
         raise ReplyProblem(
             f"No sentence of the story begins like the one for [{label}]: {_shown(sentence)}. Copy the first sentence "
             "of that section exactly from the story."
         )
     return found
+
+
+def _like(said: str, text: _Text) -> list[_Place]:
+    """The places of the sentences that are likest to `said`, if they are like enough."""
+    from rapidfuzz import fuzz, process  # noqa: PLC0415 - few commands need it
+
+    beginnings = {at: words[: len(said)] for at, words in text.beginnings.items()}
+    likest = process.extract(said, beginnings, scorer=fuzz.ratio, score_cutoff=_LIKE, limit=_CHOICES)
+    return [_Place(at, likeness) for _, likeness, at in likest]
 
 
 def _rising(places: Sequence[Sequence[_Place]], labels: Sequence[str]) -> tuple[int, ...]:

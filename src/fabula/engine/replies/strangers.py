@@ -5,11 +5,14 @@ used: a capital within a sentence, and around it what stands around people. Engl
 other capitals. A rule that proposes: who wrote the note is asked again and told whom it named.
 """
 
+# ruff: noqa: RUF001 - the patterns look for typographic quotation marks and dashes
+
 from __future__ import annotations
 
 import re
 from collections import Counter
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import TYPE_CHECKING, Final
 
 from fabula.story.language import language_of
@@ -28,74 +31,101 @@ _WORD: Final = re.compile(r"[^\W\d_]+(?:['’-][^\W\d_]+)*")
 _NAME: Final = re.compile(
     r"(?<![\w'’-])(?:[A-Z][^\W\d_]*\.? )?[A-Z][^\W\d_]+(?:['’-][^\W\d_]+)*(?: [A-Z][^\W\d_]+(?:['’-][^\W\d_]+)*){0,3}"
 )
+_PARTS: Final = re.compile(r"['’-]")
 _OWNER: Final = re.compile(r"['’]s?\Z")
 _MARKS: Final = re.compile(r"[*_#>`]+")
 _BULLET: Final = re.compile(r"\A\s*(?:[-•★]|\d{1,2}[.)])?\s*")
-_BEFORE: Final = re.compile(r"([^\W\d_]+(?:['’-][^\W\d_]+)*)(,?)[\s(\"“‘']*\Z")
 _AFTER: Final = re.compile(r"[\s\"”’']*([^\W\d_]+(?:['’-][^\W\d_]+)*)?")
 _ENDS: Final = re.compile(r"\A\s*(?:[.,;:!?)\"”]|\Z)")
 _HEAD: Final = re.compile(r"\A\s*(?:\([^()\n]{0,60}\)\s*)?[:\-–—]\s*(?P<rest>.*)\Z")
+_NAMED: Final = ("name:", "name is", "names:", "names are")
+_NEAR: Final = 60  # characters before a name that hold the word before it
 _IN_QUOTES: Final = "\"“‘'«("
 _LEAST: Final = 3  # letters of a short form that stands for a longer name
 _LIKE: Final = 80.0  # per cent of likeness of a name that is only misspelt
 _HEADING: Final = 0.6  # of a line's words that have capitals in a heading
 
 _TITLES: Final = _words(
-    "mr mrs ms miss mx dr doctor professor prof captain capt colonel general sergeant lieutenant major officer detective "
-    "inspector agent aunt auntie uncle grandma grandpa granny sir lady lord king queen prince princess father brother "
-    "sister nurse reverend judge mayor president senator chief coach master madame madam saint"
+    "mr mrs ms miss mx dr doctor professor prof captain capt colonel general sergeant lieutenant major officer "
+    "detective inspector agent aunt auntie uncle grandma grandpa granny sir lady lord king queen prince princess "
+    "father brother sister nurse reverend judge mayor president senator chief coach master madame madam saint"
 )
 _KIN: Final = _words(
-    "named called friend brother sister mother father son daughter wife husband neighbor neighbour boss partner lover "
-    "fiance fiancé fiancée cousin nephew niece mentor rival colleague twin boyfriend girlfriend teacher student stranger "
-    "protagonist antagonist narrator character hero heroine villain child boy girl man woman mate companion assistant "
-    "leader dog cat horse"
+    "named called friend brother sister mother father son daughter wife husband neighbor neighbour boss partner "
+    "lover fiance fiancé fiancée cousin nephew niece mentor rival colleague twin boyfriend girlfriend teacher "
+    "student stranger protagonist antagonist narrator character hero heroine villain child boy girl man woman "
+    "mate companion assistant leader dog cat horse"
 )
 _PERSONAL: Final = _words(
-    "wants want wanted needs needed feels felt thinks thought knows knew believes believed hopes hoped fears feared "
-    "loves loved hates hated longs longed decides decided realizes realized realises realised learns learned learnt "
-    "remembers remembered says said asks asked speaks spoke talks talked whispers replies answers tells told wears wore "
-    "smiles smiled laughs laughed cries cried walks walked runs ran tries tried struggles struggled discovers discovered "
-    "finds found sees saw hears heard meets met confronts confronted lives lived works worked returns returned arrives "
-    "arrived leaves left helps helped saves saved kills killed dies died becomes became refuses refused agrees agreed "
-    "promises promised admits admitted insists suspects wonders dreams worries cares trusts who whose himself herself "
-    "must cannot can't doesn't didn't hasn't wasn't isn't"
+    "wants want wanted needs needed feels felt thinks thought knows knew believes believed hopes hoped fears "
+    "feared loves loved hates hated longs longed decides decided realizes realized realises realised learns "
+    "learned learnt remembers remembered says said asks asked speaks spoke talks talked whispers replies answers "
+    "tells told wears wore smiles smiled laughs laughed cries cried walks walked runs ran tries tried struggles "
+    "struggled discovers discovered finds found sees saw hears heard meets met confronts confronted lives lived "
+    "works worked returns returned arrives arrived leaves left helps helped saves saved kills killed dies died "
+    "becomes became refuses refused agrees agreed promises promised admits admitted insists suspects wonders "
+    "dreams worries cares trusts who whose himself herself must cannot can't doesn't didn't hasn't wasn't isn't"
 )
 _GOES_ON: Final = _words(
-    "is was has had does did and or but to in on at with by from for as after before when while because who that then "
-    "will would can could should might may are were be been also never always still now only"
+    "is was has had does did and or but to in on at with by from for as after before when while because who that "
+    "then will would can could should might may are were be been also never always still now only"
 )
 _PLACES: Final = _words("in at near of from to around across outside into throughout within through toward towards via")
 _JOINS: Final = _words("and or with by for between against beside behind about than like")
 _DETERMINERS: Final = _words("a an the this that these those his her their its my our your each every some any no")
 _PLACE_NOUNS: Final = _words(
-    "street st road avenue lane city town village county state island islands lake river ocean sea bay mountain mountains "
-    "hill hills valley forest park beach school university college academy hospital hotel inn church cathedral museum "
-    "station airport bridge tower castle house hall manor square market mall store shop cafe bar restaurant company corp "
-    "corporation inc university times post news war wars era age period century day days eve festival act revolution "
-    "empire kingdom republic planet galaxy project protocol program system order council army navy force agency "
-    "department ministry bank theory syndrome disease law prize award north south east west"
+    "street st road avenue lane city town village county state island islands lake river ocean sea bay mountain "
+    "mountains hill hills valley forest park beach school university college academy hospital hotel inn church "
+    "cathedral museum station airport bridge tower castle house hall manor square market mall store shop cafe bar "
+    "restaurant company corp corporation inc university times post news war wars era age period century day days "
+    "eve festival act revolution empire kingdom republic planet galaxy project protocol program system order "
+    "council army navy force agency department ministry bank theory syndrome disease law prize award north south "
+    "east west"
 )
 _KNOWN_CAPITALS: Final = _words(
     "i monday tuesday wednesday thursday friday saturday sunday january february march april may june july august "
-    "september october november december christmas easter halloween thanksgiving ramadan hanukkah valentine god gods "
-    "lord christ jesus bible heaven hell devil satan earth sun moon mars venus america americas usa uk us eu england "
-    "britain scotland ireland wales france germany italy spain europe asia africa china japan india russia canada mexico "
-    "australia london paris york california texas internet web tv ai dna fbi cia nasa gps wifi ok english french german "
-    "spanish latin greek chinese japanese western eastern northern southern gothic victorian edwardian medieval "
-    "renaissance dickensian freudian shakespearean orwellian kafkaesque catholic protestant muslim jewish buddhist hindu "
-    "christian islam christianity judaism buddhism bc ad bce ce am pm instagram facebook twitter google youtube"
+    "september october november december christmas easter halloween thanksgiving ramadan hanukkah valentine god "
+    "gods lord christ jesus bible heaven hell devil satan earth sun moon mars venus america americas usa uk us eu "
+    "england britain scotland ireland wales france germany italy spain europe asia africa china japan india "
+    "russia canada mexico australia london paris york california texas internet web tv ai dna fbi cia nasa gps "
+    "wifi ok english french german spanish latin greek chinese japanese western eastern northern southern gothic "
+    "victorian edwardian medieval renaissance dickensian freudian shakespearean orwellian kafkaesque catholic "
+    "protestant muslim jewish buddhist hindu christian islam christianity judaism buddhism bc ad bce ce am pm "
+    "instagram facebook twitter google youtube"
 )
-_SUFFIXES: Final = ("ian", "ese", "ish", "ism", "ist", "ity", "ness", "tion", "sion", "ment")
+_FUNCTION_WORDS: Final = _words(
+    "i he she it they we you me him her them us my his its our your their mine hers theirs ours yours himself "
+    "herself itself themselves who whom whose which what when where why how that this these those there here then "
+    "than as if and or but nor so yet for because since while until although though despite however therefore "
+    "thus moreover furthermore meanwhile finally eventually ultimately instead overall additionally also even "
+    "only just not no yes all both each every either neither some any many most few several other another such "
+    "one two three four five six seven eight nine ten first second third next last once twice after before during "
+    "through throughout with without within into onto over under above below between among against about around "
+    "across along behind beside beyond by at in on of off up down out to from is are was were be been being am "
+    "has have had does do did will would can could shall should may might must a an the let"
+)
+# What opens sentences of notes with a verb of people behind it.
+_ABSTRACT: Final = _words(
+    "nobody somebody anybody everybody everyone someone anyone noone nothing something everything anything people "
+    "others love fear hope grief time death life fate anger guilt pride shame joy hate doubt faith trust truth greed envy "
+    "loss pain family friends children parents money power war nature desire passion panic chaos luck magic music light "
+    "night rain snow wind storm society humanity readers reader men women villagers everyone's dialogue tension"
+)
+_SUFFIXES: Final = (
+    *("ian", "ese", "ish", "ism", "ist", "ity", "ness", "tion", "sion", "ment", "ship", "hood", "dom", "ure", "ogy"),
+    *("ance", "ence", "ing"),
+)
 _HEADINGS: Final = _words(
-    "exposition rising action climax falling resolution conflict central setting plot character characters description "
-    "descriptions key points point protagonist antagonist motivation motivations goal goals appearance personality voice "
-    "speech sound look looks gestures slang humor humour flaws values fears growth development background backstory age "
-    "role name names occupation relationship relationships time place location atmosphere mood tone theme themes genre "
-    "style overview summary introduction conclusion ending beginning middle note notes answer question creative writing "
-    "task user-written response story narrative scene scenes chapter part section internal external physical emotional "
-    "traits quirks mannerisms dialogue obstacle obstacles stakes turning duration decade era narrator"
+    "exposition rising action climax falling resolution conflict central setting plot character characters "
+    "description descriptions key points point protagonist antagonist motivation motivations goal goals "
+    "appearance personality voice speech sound look looks gestures slang humor humour flaws values fears growth "
+    "development background backstory age role name names occupation relationship relationships time place "
+    "location atmosphere mood tone theme themes genre style overview summary introduction conclusion ending "
+    "beginning middle note notes answer question creative writing task user-written response story narrative "
+    "scene scenes chapter part section internal external physical emotional traits quirks mannerisms dialogue "
+    "obstacle obstacles stakes turning duration decade era narrator"
 )
+_NO_NAMES: Final = _KNOWN_CAPITALS | _HEADINGS | _FUNCTION_WORDS | _ABSTRACT
 _PERSON_NOUN: Final = re.compile(
     r"(?:an?|the|his|her|their|one of)\b[^.\n]{0,80}\b(?:who|man|woman|boy|girl|child|person|teenager|student|teacher|"
     r"sailor|soldier|doctor|detective|scientist|artist|writer|farmer|friend|mother|father|brother|sister|son|daughter|"
@@ -119,24 +149,41 @@ class _Use:
 def strangers(text: str, known: str) -> tuple[str, ...]:
     """Names of people in `text` that `known` has nobody of, in the order in which they come."""
     text = text[:_LONGEST]
-    if language_of(known) != "en":
+    heard, small = _Heard.of(known), _small(text)
+    if heard.language != "en":
         return ()
-    heard, small = _heard(known), _small(text)
     uses = [use for use in _uses(text) if not _is_known(use.name, heard, small)]
     counts = Counter(use.name for use in uses)
     found = dict.fromkeys(use.name for use in uses if _is_person(use, counts[use.name]))
     return tuple(found)
 
 
-def _heard(known: str) -> dict[str, bool]:
-    """The words of the texts that are spoken of, and whether they have a capital somewhere."""
-    heard: dict[str, bool] = {}
-    for match in _WORD.finditer(known):
-        word = _OWNER.sub("", match[0])
-        for part in {word, *re.split(r"['’-]", word)}:
-            key = part.casefold()
-            heard[key] = heard.get(key, False) or part[:1].isupper()
-    return heard
+@dataclass(frozen=True, slots=True)
+class _Heard:
+    """The words of the texts that are spoken of, those of them that have a capital somewhere, and their language."""
+
+    words: frozenset[str]
+    capitals: tuple[str, ...]
+    language: str
+
+    @classmethod
+    @lru_cache(maxsize=8)  # several notes speak of one story
+    def of(cls, known: str) -> _Heard:
+        """The words of `known`, those with hyphens and apostrophes also in their parts."""
+        found = {_OWNER.sub("", word) for word in _WORD.findall(known)}
+        found |= {part for word in found for part in _PARTS.split(word)}
+        capitals = {word.casefold() for word in found if word[:1].isupper() and len(word) >= _LEAST}
+        return cls(frozenset(word.casefold() for word in found), tuple(sorted(capitals)), language_of(known))
+
+    def has_form_of(self, word: str) -> bool:
+        """Whether a word is another form of one of these: a plural, a short form of a name, a slip of spelling."""
+        if any(word.removesuffix(end) in self.words for end in ("s", "es", "n", "an")):
+            return True
+        if len(word) >= _LEAST and any(other.startswith(word) or word.startswith(other) for other in self.capitals):
+            return True
+        from rapidfuzz import fuzz, process  # noqa: PLC0415 - few commands need it
+
+        return process.extractOne(word, self.capitals, scorer=fuzz.ratio, score_cutoff=_LIKE) is not None
 
 
 def _small(text: str) -> frozenset[str]:
@@ -155,7 +202,7 @@ def _uses(text: str) -> Iterator[_Use]:
             start, end = match.span()
             name = _OWNER.sub("", match[0])
             opens = start in opening or (start > 0 and plain[start - 1] in _IN_QUOTES)
-            opens = opens or bool(re.search(r"[:;\-–—]\s*\Z", plain[:start]))
+            opens = opens or plain[:start].rstrip().endswith((":", ";", "-", "–", "—"))
             yield _Use(name, plain[:start], plain[start + len(name) : max(end, len(plain))], opens, not start)
 
 
@@ -165,34 +212,17 @@ def _is_heading(line: str) -> bool:
     return len(words) > 1 and not re.search(r"[.!?:,]", line) and capitals > _HEADING * len(words)
 
 
-def _is_known(name: str, heard: dict[str, bool], small: frozenset[str]) -> bool:
+def _is_known(name: str, heard: _Heard, small: frozenset[str]) -> bool:
     """Whether a name, or a part of it, is in the texts, or is no name: a word that also stands without a capital."""
-    words = [word.casefold() for word in _WORD.findall(name)]
-    own = [word for word in words if word not in _TITLES]
-    if not own:
-        return True
-    return any(
-        word in heard or word in small or word in _KNOWN_CAPITALS or word in _HEADINGS or _is_form_of(word, heard)
+    own = [word for word in map(str.casefold, _WORD.findall(name)) if word not in _TITLES]
+    return not own or any(
+        word in heard.words or word in small or word in _NO_NAMES or word.endswith(_SUFFIXES) or heard.has_form_of(word)
         for word in own
     )
 
 
-def _is_form_of(word: str, heard: dict[str, bool]) -> bool:
-    """Whether a word is another form of one that is known: a plural, a short form of a name, a slip of spelling."""
-    from rapidfuzz import fuzz, process  # noqa: PLC0415 - few commands need it
-
-    if word.endswith(_SUFFIXES) or any(word.removesuffix(end) in heard for end in ("s", "es", "n", "an")):
-        return True
-    names = [other for other, capital in heard.items() if capital and len(other) >= _LEAST]
-    if len(word) >= _LEAST and any(other.startswith(word) or word.startswith(other) for other in names):
-        return True
-    return process.extractOne(word, names, scorer=fuzz.ratio, score_cutoff=_LIKE) is not None
-
-
 def _is_person(use: _Use, times: int) -> bool:
     """Whether what stands around a name stands around people."""
-    before = _BEFORE.search(use.before)
-    previous = before[1].casefold() if before and (not before[2] or before[1].casefold() in _KIN) else ""
     owns = bool(re.match(r"['’]s?\b", use.after))
     rest = re.sub(r"\A['’]s?", "", use.after)
     following = _AFTER.match(rest)
@@ -200,15 +230,22 @@ def _is_person(use: _Use, times: int) -> bool:
     words = [word.casefold() for word in _WORD.findall(use.name)]
     if words[-1] in _PLACE_NOUNS or follows in _PLACE_NOUNS:
         return False
-    if words[0] in _TITLES or previous in _TITLES or re.search(r"\bnames?(?: is)?:?\s*\Z", use.before, re.IGNORECASE):
+    previous = _previous(use)
+    if words[0] in _TITLES or previous in _TITLES or use.before.rstrip().casefold().endswith(_NAMED):
         return True
     if use.heads and (head := _HEAD.match(rest)) is not None:
         return bool(_PERSON_NOUN.match(head["rest"]))
     if use.opens:
-        return (follows in _PERSONAL or (owns and times > 1)) if times == 1 or not owns else True
+        return follows in _PERSONAL or (owns and times > 1)
     if previous in _DETERMINERS or previous in _PLACES:
-        return owns and times > 1 and previous not in _DETERMINERS
-    ends = bool(_ENDS.match(rest))
-    if previous in _KIN or follows in _PERSONAL or owns:
-        return True
-    return (previous in _JOINS or previous.endswith(("s", "ed"))) and (ends or follows in _GOES_ON)
+        return owns and times > 1 and previous in _PLACES
+    joined = previous in _JOINS or previous.endswith(("s", "ed"))
+    goes_on = bool(_ENDS.match(rest)) or follows in _GOES_ON
+    return previous in _KIN or follows in _PERSONAL or owns or (joined and goes_on)
+
+
+def _previous(use: _Use) -> str:
+    """The word before a name; behind a comma only one that says who somebody is ("her brother, Tom")."""
+    *_, word = ("", *use.before[-_NEAR:].rstrip(_IN_QUOTES + " ").split())
+    said = word.rstrip(",").strip(_IN_QUOTES).casefold()
+    return said if word[-1:].isalpha() or (word.endswith(",") and said in _KIN) else ""

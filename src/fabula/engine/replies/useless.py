@@ -7,16 +7,17 @@ words (`Run.again`).
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 from typing import TYPE_CHECKING, Final
 
 from fabula.engine.replies.chatter import is_framed, is_heading
-from fabula.engine.replies.echoes import covered
+from fabula.engine.replies.echoes import covered, grams, marks
 from fabula.engine.replies.loops import words_of
 from fabula.story import count_words
 from fabula.story.sentences import ends_whole
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
 _SHARE: Final = 0.85  # of a reply's words that stand in the prompt in runs of five
 _RUN: Final = 3  # words of a prompt file that show that an instruction was copied
@@ -25,12 +26,19 @@ _LONG: Final = 8  # words; a shorter reply may well say what the prompt says: a 
 _SLUG: Final = re.compile(r"\W*(?:INT|EXT|I/E)\b[./ ]")
 
 
-def fault_of(text: str, prompt: str, instructions: Sequence[str], *, least: int = 1, before: Sequence[str] = ()) -> str:
+def fault_of(
+    text: str,
+    prompt: str | Callable[[], str],
+    instructions: Sequence[str],
+    *,
+    least: int = 1,
+    before: Sequence[str] = (),
+) -> str:
     """Why a reply is none of what was asked for, as a sentence for who wrote it; empty if it is one.
 
     Args:
         text: the reply, without chatter.
-        prompt: what was asked.
+        prompt: what was asked, or what puts it together where it is needed.
         instructions: the texts of the prompt file itself, without what was filled in.
         least: with fewer words it is no text of its kind.
         before: texts that it must not be over again, such as the brief.
@@ -51,10 +59,15 @@ def _is_heading(text: str) -> bool:
     return all((is_heading(line) or is_framed(line) or _SLUG.match(line)) and not ends_whole(line) for line in lines)
 
 
-def _copies(words: Sequence[str], prompt: str, instructions: Sequence[str]) -> bool:
+def _copies(words: Sequence[str], prompt: str | Callable[[], str], instructions: Sequence[str]) -> bool:
     """Whether a reply is made of the prompt's words, its instructions among them."""
     if len(words) < _LONG:
         said = f" {' '.join(words)} "
         return len(words) > 1 and any(said in f" {' '.join(words_of(text))} " for text in instructions)
-    copied = sum(covered(words, [prompt])) >= _SHARE * len(words)
-    return copied and sum(covered(words, instructions, size=_RUN)) >= _INSTRUCTION * len(words)
+    instructed = sum(marks(words, _grams_of(tuple(instructions)), _RUN)) >= _INSTRUCTION * len(words)
+    return instructed and sum(covered(words, [prompt() if callable(prompt) else prompt])) >= _SHARE * len(words)
+
+
+@lru_cache(maxsize=256)  # prompt files are few, and asked with again and again
+def _grams_of(instructions: tuple[str, ...]) -> frozenset[tuple[str, ...]]:
+    return frozenset(grams(instructions, _RUN))

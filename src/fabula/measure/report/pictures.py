@@ -45,10 +45,11 @@ _HUES: Final = (
 _GROUPS: Final = (
     "".join(f".g{n}{{fill:{light};fill-opacity:.75}}" for n, (light, _) in enumerate(_HUES))
     + ".ring{fill-opacity:1;stroke:#1d1d1f;stroke-width:1.5}"
-    + ".p-number{font-size:16px;font-weight:700;paint-order:stroke;stroke:#fff;stroke-width:4px;stroke-linejoin:round}"
+    + ".p-number,.p-halo{font-size:16px;font-weight:700}"
+    + ".p-halo{fill:#fff;stroke:#fff;stroke-width:4px;stroke-linejoin:round}"
     + "@media(prefers-color-scheme:dark){"
     + "".join(f".g{n}{{fill:{dark}}}" for n, (_, dark) in enumerate(_HUES))
-    + ".ring{stroke:#fff}.p-number{stroke:#1b1c1f}}"
+    + ".ring{stroke:#fff}.p-halo{fill:#1b1c1f;stroke:#1b1c1f}}"
 )
 _DARKEST: Final = 0.5  # so that figures on a full cell can still be read
 
@@ -237,13 +238,13 @@ class Dot:
     marked: bool = False
 
 
-def dots_svg(dots: Sequence[Dot], *, title: str, marked: str) -> str:
-    """Points in the plane, each group in a colour and shape of its own with its number at its middle.
+def dots_svg(dots: Sequence[Dot], *, title: str, note: str) -> str:
+    """Points in the plane, each group in a colour and shape of its own with its number above its middle.
 
     Args:
         dots: the points.
         title: of the picture.
-        marked: what the marked points are, for the line below it.
+        note: a line below it.
     """
     across = _scale([dot.x for dot in dots], _EDGE, _WIDTH - _EDGE)
     down = _scale([-dot.y for dot in dots], _TOP + _EDGE, _TOP + _PLANE - _EDGE)
@@ -260,8 +261,10 @@ def dots_svg(dots: Sequence[Dot], *, title: str, marked: str) -> str:
     for number, members in sorted(groups.items()):
         x = across(sum(dot.x for dot in members) / len(members))
         y = down(-sum(dot.y for dot in members) / len(members))
-        parts.append(f'<text class="p-number" x="{x}" y="{y + 5}" text-anchor="middle">{number}</text>')
-    parts.append(f'<text class="p-faint" x="0" y="{_TOP + _PLANE + 20}">with a ring: {text(marked)}</text>')
+        place = f'x="{x}" y="{round(y - 10, 1)}" text-anchor="middle"'
+        parts.append(f'<text class="p-halo" {place} aria-hidden="true">{number}</text>')
+        parts.append(f'<text class="p-number" {place}>{number}</text>')
+    parts.append(f'<text class="p-faint" x="0" y="{_TOP + _PLANE + 20}">{text(note)}</text>')
     sizes = "; ".join(f"group {number}: {len(members)}" for number, members in sorted(groups.items()))
     return _svg(parts, (_WIDTH, _TOP + _PLANE + 30), title, sizes or "nothing to show", _STYLE + _GROUPS)
 

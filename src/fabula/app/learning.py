@@ -1,0 +1,612 @@
+"""`fabula learn`: from an author's choices to an adapter that is used for that author, and a number that says whether.
+
+The pairs are parted so that whatever comes from one scene (one project, where there are many) stays together. Each part
+in turn is put aside; an adapter is learned from the rest, and ranks the pairs that it has not seen. So every pair is
+held out once; the adapter in use is then learned from all of them. With `quick` only the first part is put aside, and
+the adapter of the rest is the one in use.
+
+Everything lies in the author's place (`project/learned.py`). What is finished there is not done again: a learning that
+was killed goes on, and the adapter before stays in use until the new one is whole.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections import Counter
+from dataclasses import asdict, dataclass, replace
+from hashlib import sha256
+from importlib.util import find_spec
+from pathlib import Path
+from statistics import fmean
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, Any, Final, Protocol
+
+from fabula.app.preferences import HOW, OWN
+from fabula.app.training import quiet
+from fabula.app.training_pairs import PairsAsked, prepare_pairs, train_pairs
+from fabula.app.writing import settings_as_last_time
+from fabula.base.errors import FabulaError, UsageError
+from fabula.base.extras import extra, require
+from fabula.base.files import PRIVATE, make_folder, read_text, write_atomically
+from fabula.engine.methods import with_values
+from fabula.measure.report.page import Section, bullets, estimate_cells, figure, html_table, joined, page, paragraph
+from fabula.measure.report.pictures import intervals_svg
+from fabula.models.adapters import GGUF, digest_of
+from fabula.models.known import KNOWN, find_weights, models_home
+from fabula.project.casting import full_name
+from fabula.project.learned import Learned, Place
+from fabula.stats.estimate import Estimate
+from fabula.training.base import load, open_base
+from fabula.training.dpo import prepared_pairs, schedule_of
+from fabula.training.examples import DataCard, Source, read_pairs, write_data
+from fabula.training.held_out import (
+    BASE,
+    FEWEST_PAIRS,
+    TUNED,
+    Comparison,
+    Margins,
+    compared,
+    least_shown,
+    parts,
+    said,
+    units_of,
+)
+from fabula.training.histories import history_pairs
+from fabula.training.memory import device_of
+from fabula.training.pairs import without
+from fabula.training.presets import Dpo
+from fabula.training.running import CHECKPOINTS, EXTRA, WHAT
+from fabula.training.scoring import score_pairs
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from fabula.app.training import Listener
+    from fabula.project.folder import Project
+    from fabula.stats.estimate import Scored
+    from fabula.training.examples import Pair
+
+PARTS: Final = 5
+_INNER: Final = 10  # one of so many parts of what is learned from tells when to stop
+_FEWEST: Final = 12  # pairs of which a fifth can be put aside, a tenth tell when to stop, and 8 be learned from
+_FEWEST_UNITS: Final = 2
+_NEAR: Final = "the two texts hardly differ"
+_PACKAGES: Final = ("torch", "transformers", "peft", "trl", "datasets")
+# Tokens that a processor core reads and learns in a second, with a model of so many parameters.
+_TOKENS_A_SECOND, _MEASURED_ON = 70, 135_000_000
+_AROUND: Final = 10  # seconds in which a model is loaded, and its adapter measured and written
+_LARGEST: Final = 50_000_000
+MANY: Final = 200
+"""Pairs from which on one training is enough: a fifth of them can show something."""
+
+
+@dataclass(frozen=True, slots=True)
+class Needs:
+    """What one training takes.
+
+    Attributes:
+        steps: at most.
+        seconds: about; `None` where nothing tells.
+        memory: bytes; `None` where nothing tells.
+    """
+
+    steps: int
+    seconds: float | None = None
+    memory: int | None = None
+
+
+class Trainer(Protocol):
+    """Who tunes the base on pairs."""
+
+    def tune(self, data: Path, out: Path) -> None:
+        """Train an adapter on a folder of pairs; goes on where it stopped."""
+
+    def margins(self, adapter: Path, pairs: Sequence[Pair]) -> dict[str, tuple[float, float]]:
+        """By how much base and tuned model find each chosen text likelier, for a token; none of what is too long."""
+
+
+@dataclass(frozen=True)
+class Proposal:
+    """What would be learned, and how it would be shown.
+
+    Attributes:
+        author: whose choices they are; may be empty.
+        base: the model that is tuned, as a user names it.
+        base_digest: of its weights.
+        pairs: what is learned from.
+        left_out: what is not, with the reasons.
+        settings: of the training.
+        quick: whether one part alone is put aside.
+    """
+
+    author: str
+    base: str
+    base_digest: str
+    pairs: tuple[Pair, ...]
+    left_out: tuple[Mapping[str, Any], ...]
+    settings: Mapping[str, Any]
+    quick: bool = False
+
+    @property
+    def units(self) -> list[str]:
+        """What each pair is kept together with."""
+        return units_of(self.pairs)
+
+    @property
+    def parts(self) -> list[list[int]]:
+        """The indices of the pairs that are put aside, together, for each number that is made."""
+        found = parts(self.units, PARTS)
+        return found[:1] if self.quick else found
+
+    def without(self, part: Sequence[int]) -> list[Pair]:
+        """The pairs that are learned from while a part is put aside."""
+        aside = set(part)
+        return [pair for index, pair in enumerate(self.pairs) if index not in aside]
+
+    @property
+    def trainings(self) -> int:
+        """How many adapters are trained: one for each part, and one of everything."""
+        return 1 if self.quick else len(self.parts) + 1
+
+    @property
+    def held_out(self) -> int:
+        """How many pairs the number will rest on."""
+        return sum(map(len, self.parts))
+
+    @property
+    def agents(self) -> tuple[str, ...]:
+        """The roles whose texts the author chose among."""
+        return tuple(sorted({pair.agent for pair in self.pairs}))
+
+    @property
+    def least(self) -> int | None:
+        """See `held_out.least_shown`."""
+        units = self.units
+        return least_shown(list(Counter(units[index] for part in self.parts for index in part).values()))
+
+    @property
+    def key(self) -> str:
+        """A digest of everything that the learning depends on."""
+        said_ = [self.author, self.base_digest, dict(self.settings), self.quick, [asdict(one) for one in self.pairs]]
+        return sha256(json.dumps(said_, sort_keys=True, default=str).encode("utf-8", "surrogatepass")).hexdigest()
+
+    @property
+    def could_show(self) -> str:
+        """What the held-out pairs could show, in a sentence."""
+        places = len({self.units[index] for part in self.parts for index in part})
+        held = f"{self.held_out:,} held-out pairs from {places:,} {'place' if places == 1 else 'places'}"
+        if (least := self.least) is None:
+            return f"{held} can show nothing, however well the tuned model ranks them. {HOW}"
+        return (
+            f"{held}: an improvement can be shown if the tuned model mends at least {least:,} of the errors that the "
+            "model makes as it is, and makes no new ones."
+        )
+
+    def check(self) -> None:
+        """Check that there is enough to learn from.
+
+        Raises:
+            UsageError: there is not; says how many pairs there are, and how to get more.
+        """
+        count = len(self.pairs)
+        if count >= _FEWEST and len(set(self.units)) < _FEWEST_UNITS:
+            raise UsageError(
+                f"All {count} pairs come from one place, so none could be kept aside to see what was learned. {HOW}"
+            )
+        if count < _FEWEST or min(len(_learnt(self.without(part))[0]) for part in self.parts) < FEWEST_PAIRS:
+            has = "1 pair of texts says" if count == 1 else f"{count or 'No'} pairs of texts say"
+            more = f"{_FEWEST} or more" if count < _FEWEST else f"more than {count}, from more places"
+            raise UsageError(
+                f"{has} what you prefer, and it takes {more}, so that {FEWEST_PAIRS} can be learned from and others "
+                f"kept aside. {HOW}"
+            )
+
+
+def proposed(
+    projects: Sequence[Project],
+    author: str,
+    place: Place,
+    environ: Mapping[str, str],
+    *,
+    base: str = "",
+    quick: bool | None = None,
+    said: Mapping[str, str] | None = None,
+) -> Proposal:
+    """What would be learned from the choices in these projects, and in those that were learned from before.
+
+    Args:
+        projects: of the author.
+        author: whose choices they are; may be empty.
+        place: of what was learned from the author.
+        environ: variables that hold folders.
+        base: the model that is tuned; empty for the one that the projects write with.
+        quick: whether one part alone is put aside; `None` where there are pairs enough for that.
+        said: settings of the training, by name.
+
+    Raises:
+        UsageError: the projects write with several models, or with one whose weights are not here.
+        FabulaError: a project's journal cannot be read.
+    """
+    spec = full_name(base or base_of(projects))
+    kind, _, rest = spec.partition(":")
+    if kind != "embedded":
+        raise UsageError(
+            f"Your projects write with {spec}, whose weights are not on this machine, so it cannot be tuned. Say "
+            f"--base {next(iter(KNOWN))}, or another model that runs here; new projects of that model then use it."
+        )
+    pairs: list[Pair] = []
+    left_out: list[Mapping[str, Any]] = []
+    for project in projects:
+        found = history_pairs(project, project.folder.resolve().name)
+        kept, gone = without(found.pairs, ["near"])
+        pairs += [of_project(project.folder, pair) for pair in kept]
+        left_out += [*found.left_out, *({"id": name, "reason": _NEAR} for name in gone)]
+    known = with_known(place, pairs, [project.folder for project in projects])
+    return Proposal(
+        author,
+        spec,
+        digest_of(find_weights(rest, models_home(environ))),
+        known,
+        tuple(left_out),
+        dict(said or {}),
+        len(known) >= MANY if quick is None else quick,
+    )
+
+
+def base_of(projects: Sequence[Project]) -> str:
+    """The one model that projects write with, as their last runs did.
+
+    Raises:
+        UsageError: there are several.
+    """
+    models = list(dict.fromkeys(full_name(settings_as_last_time(project).model) for project in projects))
+    if len(models) > 1:
+        raise UsageError(
+            f"These projects write with {len(models)} models ({', '.join(models[:5])}). Say with --base which one is "
+            "to learn from all of them."
+        )
+    return models[0]
+
+
+def with_known(place: Place, pairs: Sequence[Pair], projects: Sequence[Path]) -> tuple[Pair, ...]:
+    """The pairs of these projects as they are now, and those that are known of the author's others.
+
+    Raises:
+        UsageError: what is known cannot be read.
+    """
+    named = {str(project.resolve()) for project in projects}
+    known = read_pairs(place.data, "train") if (place.data / "data.json").is_file() else ()
+    others = [pair for pair in known if pair.source.get("project") not in named]
+    return tuple(sorted({pair.id: pair for pair in (*others, *pairs)}.values(), key=lambda pair: pair.id))
+
+
+def of_project(project: Path, pair: Pair) -> Pair:
+    """A pair that says which project it is from, and has an id of its own among those of all projects."""
+    where = str(project.resolve())
+    name = sha256(f"{where}\0{pair.id}".encode("utf-8", "surrogatepass")).hexdigest()[:16]
+    return replace(pair, id=name, source={**pair.source, "project": where, "pair": pair.id})
+
+
+def learn(
+    proposal: Proposal,
+    place: Place,
+    trainer: Trainer,
+    today: str,
+    tell: Callable[[str], None],
+    *,
+    anyway: bool = False,
+) -> Learned:
+    """Learn what is proposed, go on where it stopped, and put the adapter into use if it is better (or `anyway`).
+
+    Raises:
+        UsageError: there is too little to learn from.
+        ProjectError: the place is in use, or cannot be written.
+    """
+    proposal.check()
+    with place.hold():
+        before = place.read()
+        if before is not None and before.key == proposal.key:
+            tell("Nothing has changed since this was learned, so nothing is trained.")
+            return _again(place, before, anyway=anyway)
+        work = _begun(place, proposal)
+        rows: list[Margins] = []
+        for number, part in enumerate(proposal.parts, 1):
+            tell(f"Training {number} of {proposal.trainings}: without {len(part)} of {len(proposal.pairs)} pairs")
+            rows += _of_part(proposal, part, work / f"part-{number}", trainer, keep=proposal.quick)
+        last = work / "part-1" / "adapter"
+        if not proposal.quick:
+            tell(f"Training {proposal.trainings} of {proposal.trainings}: with all {len(proposal.pairs)} pairs")
+            last = _tuned(list(proposal.pairs), work / "all", trainer)
+        return _finished(place, proposal, compared(rows), last, today, anyway=anyway)
+
+
+def _again(place: Place, before: Learned, *, anyway: bool) -> Learned:
+    if anyway and not before.anyway:
+        before = replace(before, anyway=True)
+        place.write(before)
+    return before
+
+
+def _begun(place: Place, proposal: Proposal) -> Path:
+    """The folder of what is being learned; what was begun for other pairs or settings is removed."""
+    work, key = place.next, place.next / "key"
+    if work.exists() and not (key.is_file() and read_text(key, 1000).strip() == proposal.key):
+        shutil.rmtree(work)
+    make_folder(work, mode=0o700)
+    write_atomically(key, proposal.key + "\n", mode=PRIVATE)
+    return work
+
+
+def _of_part(proposal: Proposal, part: Sequence[int], folder: Path, trainer: Trainer, *, keep: bool) -> list[Margins]:
+    """How the pairs of a part are ranked by an adapter that was learned without them."""
+    aside, units = [proposal.pairs[index] for index in part], proposal.units
+    scores = folder / "scores.json"
+    if not scores.is_file():
+        adapter = _tuned(proposal.without(part), folder, trainer)
+        found = trainer.margins(adapter, aside)
+        write_atomically(scores, json.dumps(found) + "\n", mode=PRIVATE)
+    if not keep:  # the adapter has said what it was for
+        shutil.rmtree(folder / "adapter", ignore_errors=True)
+    known = json.loads(read_text(scores, _LARGEST))
+    return [
+        Margins(pair, units[index], *map(float, known[pair.id]))
+        for pair, index in zip(aside, part, strict=True)
+        if pair.id in known
+    ]
+
+
+def _learnt(pairs: Sequence[Pair]) -> tuple[list[Pair], list[Pair]]:
+    """The pairs that are trained on, and the few that tell when to stop: the held-out ones take no part in that."""
+    units = units_of(pairs)
+    inner = set(parts(units if len(set(units)) > 1 else [pair.id for pair in pairs], _INNER)[-1])
+    return (
+        [pair for index, pair in enumerate(pairs) if index not in inner],
+        [pair for index, pair in enumerate(pairs) if index in inner],
+    )
+
+
+def _tuned(pairs: Sequence[Pair], folder: Path, trainer: Trainer) -> Path:
+    """The adapter that is learned from these pairs, in a folder of its own."""
+    make_folder(folder, mode=0o700)
+    data, out = folder / "data", folder / "adapter"
+    _write_pairs(data, *_learnt(pairs))
+    if not (folder / "whole").is_file():
+        trainer.tune(data, out)
+        write_atomically(folder / "whole", "")
+    return out
+
+
+def _write_pairs(folder: Path, train: Sequence[Pair], development: Sequence[Pair] = (), **more: Any) -> None:  # noqa: ANN401 - fields of the card
+    counts = {"train": len(train), "development": len(development)}
+    projects = sorted({Path(str(pair.source.get("project", ""))).name for pair in (*train, *development)})
+    sources = tuple(Source(name, name, OWN, 1) for name in projects)
+    card = DataCard("pairs", {"command": "fabula learn", **more}, sources, counts)
+    write_data(folder, card, {"train": train, "development": development})
+    folder.chmod(0o700)
+
+
+def _finished(
+    place: Place, proposal: Proposal, found: Comparison, adapter: Path, today: str, *, anyway: bool
+) -> Learned:
+    """The record of what was learned, with the adapter at its place; the work is removed."""
+    mark = place.next / "adapter"
+    if not mark.is_file():
+        write_atomically(mark, digest_of(adapter / GGUF) + "\n", mode=PRIVATE)
+    name = read_text(mark, 1000).strip()
+    target = place.adapter(name)
+    make_folder(target.parent, mode=0o700)
+    if adapter.is_dir():
+        shutil.rmtree(target, ignore_errors=True)
+        for left in (CHECKPOINTS, ".training"):
+            shutil.rmtree(adapter / left, ignore_errors=True)
+        adapter.rename(target)
+    _write_pairs(place.data, proposal.pairs, base=proposal.base)
+    learned = Learned(
+        author=proposal.author,
+        made=today,
+        key=proposal.key,
+        base=proposal.base,
+        base_digest=proposal.base_digest,
+        agents=proposal.agents,
+        pairs=len(proposal.pairs),
+        adapter=name,
+        better=found.better,
+        anyway=anyway,
+        found=found.as_data()
+        | {"quick": proposal.quick, "trainings": proposal.trainings, "unread": proposal.held_out - found.n},
+    )
+    text = report_text(learned, found)
+    write_atomically(place.report, text, mode=PRIVATE)
+    write_atomically(place.page, report_page(learned, found), mode=PRIVATE)
+    place.write(learned)
+    shutil.rmtree(place.next)
+    return learned
+
+
+# training -------------------------------------------------------------------------------------------------------------
+
+
+class StoppedLearningError(FabulaError):
+    """A signal ended a training; what is finished is kept."""
+
+    def __init__(self, number: int) -> None:
+        super().__init__("Stopped. What was learned until here is kept; give the same command to go on.")
+        self.exit_code = 128 + number
+
+
+@dataclass
+class PairTrainer:
+    """Tunes the base that is proposed, by direct preference optimisation.
+
+    Attributes:
+        base: as a user names it.
+        values: settings of the training, over the preset for small data.
+        environ: variables that hold folders.
+        listener: hears how it goes on.
+    """
+
+    base: str
+    values: Mapping[str, Any]
+    environ: Mapping[str, str]
+    listener: Listener
+
+    def tune(self, data: Path, out: Path) -> None:
+        """Train an adapter on a folder of pairs; goes on where it stopped.
+
+        Raises:
+            UsageError: there are too few pairs that the model can read, or too little memory.
+            StoppedLearningError: a signal came.
+        """
+        work = prepare_pairs(PairsAsked(data, self.base, out, values=self.values), self.environ, self.listener)
+        trained = train_pairs(work, self.listener)
+        if trained.outcome is not None and trained.outcome.ended == "interrupted":
+            raise StoppedLearningError(trained.outcome.signal)
+
+    def margins(self, adapter: Path, pairs: Sequence[Pair]) -> dict[str, tuple[float, float]]:
+        """By how much base and tuned model find each chosen text likelier, for a token; none of what is too long."""
+        with quiet():
+            base = open_base(self.base, self.environ)
+            model, tokeniser = load(base)
+            readable = prepared_pairs(tokeniser, pairs, dpo_settings(self.values), base.context)
+            tuned = extra("peft", EXTRA, WHAT).PeftModel.from_pretrained(
+                model.to(device_of("auto")), str(adapter), local_files_only=True
+            )
+            scored = score_pairs(tuned, readable.pairs, readable.rows)
+        return {
+            one.pair.id: (
+                one.chosen.base / one.chosen.tokens - one.rejected.base / one.rejected.tokens,
+                one.chosen.tuned / one.chosen.tokens - one.rejected.tuned / one.rejected.tokens,
+            )
+            for one in scored
+        }
+
+
+def dpo_settings(values: Mapping[str, Any]) -> Dpo:
+    """The settings for small data with values on top.
+
+    Raises:
+        UnknownNameError: there is no such setting.
+        ConfigError: a value does not fit.
+    """
+    config: Dpo = with_values(Dpo.improved(), values, "training")
+    return config
+
+
+def needs_of(proposal: Proposal, environ: Mapping[str, str], listener: Listener) -> Needs:
+    """What one of the trainings takes; time and memory only where the packages for training are there.
+
+    Raises:
+        UsageError: a setting does not hold, the base cannot be tuned, or there is too little memory.
+    """
+    train, development = _learnt(proposal.pairs)
+    settings = dpo_settings(proposal.settings)
+    if any(find_spec(package) is None for package in _PACKAGES):
+        return Needs(schedule_of(settings, len(train)).steps)
+    with TemporaryDirectory(prefix="fabula-") as folder:
+        data = Path(folder) / "data"
+        _write_pairs(data, train, development)
+        asked = PairsAsked(data, proposal.base, Path(folder) / "adapter", values=proposal.settings)
+        work = prepare_pairs(asked, environ, listener)
+    seconds = None
+    if work.machine.device == "cpu":
+        tokens = fmean(2 * len(row.prompt) + len(row.chosen) + len(row.rejected) for row in work.train.rows)
+        speed = _TOKENS_A_SECOND * _MEASURED_ON / work.base.parameters * extra("torch", EXTRA, WHAT).get_num_threads()
+        seconds = _AROUND + work.schedule.steps * work.schedule.batch * tokens / speed
+    return Needs(work.schedule.steps, seconds, work.bytes_needed)
+
+
+def trainer_for(proposal: Proposal, environ: Mapping[str, str], listener: Listener) -> Trainer:
+    """Who tunes the base that is proposed.
+
+    Raises:
+        UsageError: what training needs is not installed, or a setting does not hold.
+    """
+    for package in _PACKAGES:
+        require(package, EXTRA, "Learning from your choices")
+    dpo_settings(proposal.settings)
+    return PairTrainer(proposal.base, proposal.settings, environ, listener)
+
+
+# the report -----------------------------------------------------------------------------------------------------------
+
+
+def sentences(found: Comparison) -> list[str]:
+    """What was found, and why it is not better where it is not."""
+    if not found.better:
+        first, *others = found.reasons
+        return [f"Not better. {first}", *others]
+    tuned, base = (_percent(found.right[name]) for name in (TUNED, BASE))
+    better = (
+        f"Better. The tuned model ranks {tuned} of the held-out pairs as you did, and the model as it was {base}; that "
+        "it is above it, and above each rule that reads nothing, is more than chance would give."
+    )
+    return [better]
+
+
+def how(learned: Learned, found: Comparison) -> str:
+    """How the number was made, in a sentence or two."""
+    n, places = f"{found.n:,}", f"{found.units:,} {'place' if found.units == 1 else 'places'}"
+    unread = int(learned.found.get("unread", 0))
+    more = (
+        f" {unread:,} {'pair was' if unread == 1 else 'pairs were'} too long for the model to read." if unread else ""
+    )
+    if learned.found.get("quick"):
+        return f"{n} pairs from {places} were kept aside; the adapter in use has seen none of them.{more}"
+    return (
+        f"Each of {n} pairs from {places} was once kept aside and ranked by an adapter that had not seen it; "
+        f"{learned.found['trainings'] - 1} adapters were trained for that. The adapter in use was trained the same way "
+        f"on all pairs, so the number is that of the way of training.{more}"
+    )
+
+
+def report_rows(found: Comparison) -> list[tuple[str, ...]]:
+    """A row for each way of ranking: its share of pairs ranked rightly, and by how much the tuned model is above it."""
+    rows: list[tuple[str, ...]] = []
+    for name, right in found.right.items():
+        above = found.above.get(name)
+        apart = "" if above is None else f"{_percent(above, '+')} {_interval(above, '+')}".strip()
+        rows.append((_named(name), _percent(right), _interval(right), str(right.n), apart))
+    return rows
+
+
+HEAD: Final = ("ranks by", "as you did", "95 % interval", "n", "tuned is above it by")
+
+
+def report_text(learned: Learned, found: Comparison) -> str:
+    """The report as plain text."""
+    rows = [HEAD, *report_rows(found)]
+    widths = [max(len(row[column]) for row in rows) for column in range(len(HEAD))]
+    lines = ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows]
+    return "\n".join([*sentences(found), "", *lines, "", how(learned, found)]) + "\n"
+
+
+def report_page(learned: Learned, found: Comparison) -> str:
+    """The report as a page with a picture."""
+    rows: list[tuple[str, Scored]] = [(_named(name), scored) for name, scored in found.right.items()]
+    apart: list[tuple[str, Scored]] = [(f"tuned - {_named(name)}", scored) for name, scored in found.above.items()]
+    body = joined(
+        bullets(sentences(found)),
+        figure(intervals_svg(rows, title="Share of held-out pairs ranked as the author did")),
+        figure(intervals_svg(apart, title="By how much the tuned model is above")),
+        html_table(
+            ("", "value", "95 % interval", "n"), [(name, *estimate_cells(one)) for name, one in (*rows, *apart)], (1, 3)
+        ),
+        paragraph(how(learned, found), faint=True),
+    )
+    whose = f" from {learned.author}" if learned.author else ""
+    return page(f"What was learned{whose}", [Section("Held-out choices", body)], lead=f"{learned.base}, {learned.made}")
+
+
+def _named(name: str) -> str:
+    return "the tuned model" if name == TUNED else said(name)
+
+
+def _percent(scored: Scored, sign: str = "") -> str:
+    return f"{scored.value:{sign}.0%}" if isinstance(scored, Estimate) else "none"
+
+
+def _interval(scored: Scored, sign: str = "") -> str:
+    if not isinstance(scored, Estimate) or scored.low is None or scored.high is None:
+        return ""
+    return f"{scored.low:{sign}.0%} to {scored.high:{sign}.0%}"

@@ -1,0 +1,288 @@
+"""`fabula learn`."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections import Counter
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Final
+
+import typer
+
+from fabula.app.learning import learn as learn_from
+from fabula.app.learning import needs_of, proposed, trainer_for
+from fabula.base.errors import UsageError
+from fabula.base.files import read_text
+from fabula.cli.commands.train import TrainingProgress, values_of
+from fabula.cli.opening import terminal_of
+from fabula.cli.options import Common, bundled
+from fabula.cli.progress import counted, duration
+from fabula.cli.session import near
+from fabula.project.folder import Project
+from fabula.project.learned import place_of, places, the_author
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from fabula.app.learning import Needs, Proposal
+    from fabula.cli.terminal import Terminal
+    from fabula.project.learned import Learned, Place
+
+_LARGEST: Final = 1_000_000
+_MEGABYTE: Final = 1_000_000
+_REASONS: Final = 5  # of what was left out
+
+
+@dataclass(frozen=True, slots=True)
+class Learning:
+    """How is learned."""
+
+    author: Annotated[
+        str, typer.Option(metavar="NAME", help="Whose choices they are; default: the author in their fabula.toml.")
+    ] = ""
+    base: Annotated[
+        str, typer.Option(metavar="MODEL", help="The model that is tuned; default: the one the projects write with.")
+    ] = ""
+    quick: Annotated[
+        bool | None,
+        typer.Option(
+            "--quick/--thorough",
+            help="Train once, with a report on a fifth of the pairs; or six times, with one on all of them.",
+            show_default="thorough, below 200 pairs",
+        ),
+    ] = None
+    set_: Annotated[
+        list[str] | None, typer.Option("--set", metavar="FIELD=VALUE", help="A setting of the training. Repeatable.")
+    ] = None
+    use_anyway: Annotated[
+        bool, typer.Option("--use-anyway", help="Write with what was learned although it is not shown to be better.")
+    ] = False
+
+
+@dataclass(frozen=True, slots=True)
+class Instead:
+    """What is done instead of learning."""
+
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Say what would be learned from, its time and memory; train nothing.")
+    ] = False
+    status: Annotated[bool, typer.Option("--status", help="Say what was learned, and whether it is in use.")] = False
+    forget: Annotated[bool, typer.Option("--forget", help="Remove what was learned: adapters, pairs, report.")] = False
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask before forgetting.")] = False
+
+
+@bundled
+def learn(
+    common: Common,
+    learning: Learning,
+    instead: Instead,
+    projects: Annotated[
+        list[str] | None, typer.Argument(metavar="[PROJECT]...", help="Your projects.", show_default="this folder")
+    ] = None,
+) -> None:
+    """Learn from your edits, retakes and choices what you prefer; all of it stays on this machine."""
+    terminal = terminal_of(common)
+    if sum((instead.dry_run, instead.status, instead.forget)) > 1:
+        raise UsageError("--dry-run, --status and --forget each say what to do. Give one of them.")
+    if instead.status:
+        _status(terminal, learning.author)
+        return
+    if instead.forget:
+        _forget(terminal, learning.author, yes=instead.yes)
+        return
+    folders = [Path(folder) for folder in dict.fromkeys(projects or [common.folder or "."])]
+    opened = [Project.open(folder) for folder in folders]
+    author = learning.author or the_author(project.settings.author.name for project in opened)
+    place = place_of(author, terminal.environ)
+    said = values_of(learning.set_ or ())
+    proposal = proposed(opened, author, place, terminal.environ, base=learning.base, quick=learning.quick, said=said)
+    if instead.dry_run:
+        _dry_run(terminal, proposal)
+        return
+    _learn(terminal, proposal, place, anyway=learning.use_anyway)
+
+
+def _learn(terminal: Terminal, proposal: Proposal, place: Place, *, anyway: bool) -> None:
+    proposal.check()
+    terminal.advise("\n".join(_sources(proposal)))
+    progress = TrainingProgress(terminal)
+    trainer = trainer_for(proposal, terminal.environ, progress.listener)
+    try:
+        learned = learn_from(proposal, place, trainer, time.strftime("%Y-%m-%d"), terminal.advise, anyway=anyway)
+    finally:
+        progress.close()
+    terminal.say(read_text(place.report, _LARGEST).rstrip())
+    terminal.say("\n" + _use(learned))
+    terminal.advise(f"The report with pictures: {near(place.page)}. `fabula learn --forget` removes all of it.")
+    terminal.document(_data(place, learned))
+
+
+def _use(learned: Learned) -> str:
+    """Whether what was learned is used, and how to have it otherwise."""
+    if learned.better:
+        return "New projects write with it, where their model is the one that was tuned; `--no-learned` does without."
+    if learned.anyway:
+        return "New projects write with it, since you said --use-anyway; `--no-learned` does without."
+    return "It is not used. `fabula learn --use-anyway` has new projects write with it all the same."
+
+
+# before ---------------------------------------------------------------------------------------------------------------
+
+
+def _dry_run(terminal: Terminal, proposal: Proposal) -> None:
+    terminal.say("\n".join(_sources(proposal)))
+    proposal.check()
+    needs = needs_of(proposal, terminal.environ, TrainingProgress(terminal).listener)
+    terminal.say("\n".join(_takes(proposal, needs)))
+    terminal.say(proposal.could_show)
+    terminal.document(
+        {
+            "author": proposal.author,
+            "base": proposal.base,
+            "pairs": len(proposal.pairs),
+            "kinds": dict(_kinds(proposal)),
+            "roles": list(proposal.agents),
+            "left_out": [dict(one) for one in proposal.left_out],
+            "places": len(set(proposal.units)),
+            "held_out": proposal.held_out,
+            "parts": [len(part) for part in proposal.parts],
+            "trainings": proposal.trainings,
+            "steps": needs.steps,
+            "seconds": needs.seconds,
+            "memory": needs.memory,
+            "least_mended": proposal.least,
+            "settings": dict(proposal.settings),
+        }
+    )
+
+
+def _kinds(proposal: Proposal) -> Sequence[tuple[str, int]]:
+    return Counter(pair.kind for pair in proposal.pairs).most_common()
+
+
+def _sources(proposal: Proposal) -> list[str]:
+    """What is learned from, and what is left out."""
+    kinds = ", ".join(f"{count} by {kind}" for kind, count in _kinds(proposal))
+    scenes, projects = len(set(proposal.units)), len({pair.source.get("project") for pair in proposal.pairs})
+    of = f" ({kinds}), from {counted(scenes, 'place')} in {counted(projects, 'project')}" if proposal.pairs else ""
+    lines = [f"{counted(len(proposal.pairs), 'pair')} of texts{of}; roles: {', '.join(proposal.agents) or 'none'}."]
+    if proposal.left_out:
+        reasons = Counter(str(one.get("reason", "")) for one in proposal.left_out).most_common(_REASONS)
+        lines.append(
+            f"Left out: {len(proposal.left_out)} ("
+            + "; ".join(f"{count}: {reason}" for reason, count in reasons)
+            + ")."
+        )
+    return lines
+
+
+def _takes(proposal: Proposal, needs: Needs) -> list[str]:
+    """What learning takes."""
+    each = f"of at most {counted(needs.steps, 'step')}" + (" each" if proposal.trainings > 1 else "")
+    lines = [f"{counted(proposal.trainings, 'training')} {each}, of {proposal.base}."]
+    if needs.seconds is not None:
+        lines[0] = f"{lines[0][:-1]}: about {duration(needs.seconds * proposal.trainings)} on this machine."
+    if needs.memory is not None:
+        lines.append(f"Memory: about {needs.memory / 1e9:.1f} GB.")
+    return lines
+
+
+# afterwards -----------------------------------------------------------------------------------------------------------
+
+
+def _chosen(author: str, terminal: Terminal) -> list[Place]:
+    """The places of an author, or of all."""
+    known = places(terminal.environ)
+    if not author:
+        return known
+    wanted = place_of(author, terminal.environ)
+    return [place for place in known if place == wanted]
+
+
+def _status(terminal: Terminal, author: str) -> None:
+    found = _chosen(author, terminal)
+    for place in found:
+        learned = place.read()
+        terminal.say(_stands(place, learned))
+        if learned is not None:
+            terminal.say(f"\n{read_text(place.report, _LARGEST)}")
+    if not found:
+        terminal.say("Nothing was learned yet. `fabula learn PROJECT...` learns from what you chose and changed.")
+    terminal.document({"learned": [_data(place, place.read()) for place in found]})
+
+
+def _stands(place: Place, learned: Learned | None) -> str:
+    """One line: what was learned, from how much, and whether it is used."""
+    who = (learned.author if learned else "") or place.folder.name
+    going = "; being learned anew, `fabula learn` goes on" if place.next.exists() else ""
+    if learned is None:
+        return f"{who}: nothing is learned yet{going} ({near(place.folder)})"
+    used = "in use" if learned.in_use else "not in use"
+    return (
+        f"{who}: {counted(learned.pairs, 'pair')}, {learned.made}, for {learned.base}; {used}{going} "
+        f"({near(place.folder)}, {max(place.size / _MEGABYTE, 0.1):.1f} MB)"
+    )
+
+
+def _data(place: Place, learned: Learned | None) -> dict[str, Any]:
+    found = {"folder": str(place.folder), "unfinished": place.next.exists()}
+    if learned is None:
+        return found
+    return found | {
+        "author": learned.author,
+        "made": learned.made,
+        "pairs": learned.pairs,
+        "roles": list(learned.agents),
+        "base": learned.base,
+        "base_digest": learned.base_digest,
+        "adapter": str(place.adapter(learned.adapter)),
+        "in_use": learned.in_use,
+        "report": str(place.page),
+        **learned.found,
+    }
+
+
+def _forget(terminal: Terminal, author: str, *, yes: bool) -> None:
+    found = _chosen(author, terminal)
+    if not found:
+        terminal.say("Nothing was learned, so there is nothing to forget.")
+        terminal.document({"forgotten": []})
+        return
+    lines = [f"{place.folder}: {_contents(place)}" for place in found]
+    if not yes:
+        _agreed(terminal, lines)
+    for place in found:
+        place.forget()
+    terminal.say("Removed:\n" + "\n".join(f"  {line}" for line in lines))
+    terminal.advise(
+        "Projects that were written with it keep their texts and their record; what they ask from now on needs another "
+        "model, which `fabula write` says."
+    )
+    terminal.document({"forgotten": [str(place.folder) for place in found]})
+
+
+def _contents(place: Place) -> str:
+    """What a place holds, in words."""
+    adapters = place.folder / "adapters"
+    many = sum(folder.is_dir() for folder in adapters.iterdir()) if adapters.is_dir() else 0
+    parts = [
+        counted(many, "adapter"),
+        "the pairs" if place.data.exists() else "",
+        "what was being learned" if place.next.exists() else "",
+    ]
+    return f"{', '.join(part for part in parts if part)}, the report ({max(place.size / _MEGABYTE, 0.1):.1f} MB)"
+
+
+def _agreed(terminal: Terminal, lines: Sequence[str]) -> None:
+    """Ask whether all this is to be removed.
+
+    Raises:
+        UsageError: it is not, or nobody can be asked.
+    """
+    terminal.message("To be removed, for good:\n" + "\n".join(f"  {line}" for line in lines))
+    if terminal.json or not terminal.interactive:
+        raise UsageError("Nobody can be asked here. Say --yes to remove it.")
+    if asyncio.run(terminal.choice("Remove it? [y]es or [n]o: ", "yn")) != "y":
+        raise UsageError("Nothing was removed.")

@@ -1,0 +1,324 @@
+"""What was learned from an author: where it lies on this machine, and which adapter new projects write with.
+
+    learned/NAME/learned.json       what it is: pairs, base, what was found, whether it is in use
+    learned/NAME/data/              the pairs, as a folder of training data
+    learned/NAME/adapters/DIGEST/   each adapter that was learned; projects keep the one that they were begun with
+    learned/NAME/report.html        and report.txt: what was found
+    learned/NAME/next/              what is being learned now
+
+The folder is below the user's data folder, and nobody but its owner can read it. A project that nothing was written in
+yet takes the adapter of its author into use: the record of its first run says so, so the project keeps it, whatever is
+learned later. An adapter that was forgotten leaves its digest in such records, and nothing else: what it answered is
+still replayed, and what would be asked of it anew is refused (`Forgotten`).
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+import sys
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from fabula.base.errors import ModelUnavailableError, ProjectError, UsageError
+from fabula.base.files import PRIVATE, held, inside, make_folder, read_text, write_atomically
+from fabula.engine.roles import role_key
+from fabula.models.adapters import GGUF, digest_of
+from fabula.models.known import DIGITS, find_weights, models_home
+from fabula.story import slug
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterable, Mapping
+    from contextlib import AbstractContextManager
+
+    from fabula.models.base import Capabilities, Model, OnText, Reply, Request
+    from fabula.project.settings import RoleTable, Settings
+
+VERSION: Final = 1
+NOBODY: Final = "author"
+"""The name of who has given none."""
+_LARGEST: Final = 10_000_000
+_OWNER: Final = 0o700
+
+
+@dataclass(frozen=True, slots=True)
+class Learned:
+    """What was learned from an author.
+
+    Attributes:
+        author: whose choices they are.
+        made: the day, as 2026-11-12.
+        key: digest of everything that the learning depended on; the same again would learn the same.
+        base: the model that was tuned, as a user names it.
+        base_digest: of its weights.
+        agents: the roles whose texts the author chose among.
+        pairs: how many there were.
+        adapter: the name of its folder below `adapters`.
+        better: whether the held-out pairs show that it ranks as the author does, better than base and rules.
+        anyway: whether the author has it used although that is not shown.
+        found: the numbers of the report.
+        version: of the format.
+    """
+
+    author: str
+    made: str
+    key: str
+    base: str
+    base_digest: str
+    agents: tuple[str, ...]
+    pairs: int
+    adapter: str
+    better: bool
+    anyway: bool = False
+    found: Mapping[str, Any] = field(default_factory=dict)
+    version: int = VERSION
+
+    @property
+    def in_use(self) -> bool:
+        """Whether new projects write with it."""
+        return self.better or self.anyway
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """The folder of what was learned from one author."""
+
+    folder: Path
+
+    @property
+    def data(self) -> Path:
+        """The pairs that were learned from."""
+        return self.folder / "data"
+
+    @property
+    def next(self) -> Path:
+        """What is being learned now."""
+        return self.folder / "next"
+
+    @property
+    def page(self) -> Path:
+        """The report as a page."""
+        return self.folder / "report.html"
+
+    @property
+    def report(self) -> Path:
+        """The report as text."""
+        return self.folder / "report.txt"
+
+    @property
+    def _record(self) -> Path:
+        return self.folder / "learned.json"
+
+    def adapter(self, name: str) -> Path:
+        """The folder of an adapter.
+
+        Raises:
+            UsageError: the name leads elsewhere.
+        """
+        return inside(self.folder / "adapters", name)
+
+    def make(self) -> None:
+        """Make the folder, which nobody but its owner can read.
+
+        Raises:
+            ProjectError: it cannot be made.
+        """
+        make_folder(self.folder.parent, mode=_OWNER)
+        make_folder(self.folder, mode=_OWNER)
+        self.folder.chmod(_OWNER)
+
+    def hold(self) -> AbstractContextManager[None]:
+        """Hold the folder for this process.
+
+        Raises:
+            ProjectError: another process holds it.
+        """
+        self.make()
+        return held(self.folder, f"What is learned from {self.folder.name}")
+
+    def read(self) -> Learned | None:
+        """What was learned; `None` where nothing was yet.
+
+        Raises:
+            UsageError: the record cannot be read, or a newer fabula wrote it.
+        """
+        if not self._record.is_file():
+            return None
+        try:
+            data = json.loads(read_text(self._record, _LARGEST))
+            if data.get("version", 0) > VERSION:
+                raise UsageError(
+                    f"{self._record} is of version {data['version']}; this fabula reads up to {VERSION}. Update fabula."
+                )
+            return Learned(**data | {"agents": tuple(map(str, data["agents"]))})
+        except (AttributeError, KeyError, TypeError, ValueError, RecursionError) as error:
+            raise UsageError(
+                f"{self._record} is damaged. `fabula learn --forget` removes it; then learn again."
+            ) from error
+
+    def write(self, learned: Learned) -> None:
+        """Put what was learned into use, if it is to be.
+
+        Raises:
+            ProjectError: it cannot be written.
+        """
+        write_atomically(self._record, json.dumps(asdict(learned), indent=2, ensure_ascii=False) + "\n", mode=PRIVATE)
+
+    @property
+    def size(self) -> int:
+        """How many bytes the folder takes."""
+        return sum(file.lstat().st_size for file in self.folder.rglob("*") if file.is_file())
+
+    def forget(self) -> None:
+        """Remove everything that was learned from the author.
+
+        Raises:
+            ProjectError: it is being learned from just now, or cannot be removed.
+        """
+        if self.folder.is_symlink():
+            self.folder.unlink()
+            return
+        with self.hold():
+            try:
+                shutil.rmtree(self.folder)
+            except OSError as error:
+                raise ProjectError(f"{self.folder} cannot be removed: {error.strerror}. Remove it yourself.") from error
+
+
+def learned_home(environ: Mapping[str, str]) -> Path:
+    """The folder with what was learned, of all authors: `fabula/learned` in the user's data folder.
+
+    A relative `XDG_DATA_HOME` is ignored, as the XDG base directory specification asks.
+    """
+    data = Path(environ.get("XDG_DATA_HOME", ""))
+    if not data.is_absolute():
+        user = Path(environ.get("HOME") or Path.home())
+        data = user / "Library" / "Application Support" if sys.platform == "darwin" else user / ".local" / "share"
+    return data / "fabula" / "learned"
+
+
+def place_of(author: str, environ: Mapping[str, str]) -> Place:
+    """The place of what was learned from an author; from whoever has given no name, if it is empty."""
+    return Place(learned_home(environ) / (slug(author) if author.strip() else NOBODY))
+
+
+def places(environ: Mapping[str, str]) -> list[Place]:
+    """The places of all authors that something was learned from, or is."""
+    home = learned_home(environ)
+    return [Place(folder) for folder in sorted(home.iterdir()) if folder.is_dir()] if home.is_dir() else []
+
+
+def learned_for(
+    settings: Settings, roles: Collection[str], environ: Mapping[str, str]
+) -> tuple[Learned, dict[str, str]] | None:
+    """What was learned from the author of a project, and the adapter of each role that it is for.
+
+    `None` where nothing was learned, it is not in use, another model writes, or adapters are named already.
+
+    Raises:
+        UsageError: the record cannot be read.
+    """
+    place = place_of(settings.author.name, environ)
+    if not settings.author.name.strip() and not place.folder.is_dir():
+        known = places(environ)  # who has given no name here may have given one elsewhere
+        place = known[0] if len(known) == 1 else place
+    learned = place.read()
+    if settings.adapters or learned is None or not learned.in_use or not _is_digest(learned.adapter):
+        return None
+    folder = place.adapter(learned.adapter)
+    if not (folder / GGUF).is_file() or not _is_base(settings.model, learned.base_digest, environ):
+        return None
+    named = {role_key(role): table for role, table in settings.roles.items()}
+    free = [role for role in learned.agents if role in roles and not _is_cast(named.get(role), settings.model)]
+    return (learned, {role: str(folder) for role in free}) if free else None
+
+
+def without_learned(settings: Settings, environ: Mapping[str, str]) -> Settings:
+    """The settings without what was learned."""
+    home = learned_home(environ)
+    others = {role: where for role, where in settings.adapters.items() if not Path(where).is_relative_to(home)}
+    return settings.model_copy(update={"adapters": others})
+
+
+def _is_cast(table: RoleTable | None, model: str) -> bool:
+    """Whether a role is played by somebody else than the model of all."""
+    return table is not None and (bool(table.play) or table.model not in ("", model))
+
+
+def _is_base(spec: str, digest: str, environ: Mapping[str, str]) -> bool:
+    kind, _, rest = spec.partition(":")
+    if kind != "embedded" or not rest:
+        return False
+    weights = find_weights(rest, models_home(environ))
+    return weights.is_file() and digest_of(weights) == digest
+
+
+def _is_digest(name: str) -> bool:
+    return len(name) == DIGITS and all(sign in "0123456789abcdef" for sign in name)
+
+
+def digest_of_forgotten(adapter: Path, environ: Mapping[str, str]) -> str:
+    """The digest of an adapter that was learned and is gone; empty for any other."""
+    home = learned_home(environ)
+    is_ours = adapter.is_relative_to(home) and adapter.parent.name == "adapters" and _is_digest(adapter.name)
+    return adapter.name if is_ours and not adapter.exists() else ""
+
+
+@dataclass(frozen=True)
+class Forgotten:
+    """A model with an adapter that was forgotten: what it said is known by its identity, and nothing is asked of it.
+
+    Attributes:
+        model: it was tuned on.
+        digest: of the adapter.
+    """
+
+    model: Model
+    digest: str
+
+    @property
+    def name(self) -> str:
+        """What a user types to get the model."""
+        return self.model.name
+
+    @property
+    def identity(self) -> str:
+        """As `Adapted` has it."""
+        return f"{self.model.identity}+{self.digest}"
+
+    @property
+    def capabilities(self) -> Capabilities:
+        """The model's."""
+        return self.model.capabilities
+
+    async def ask(self, request: Request, on_text: OnText | None = None) -> Reply:  # noqa: ARG002 - as models are asked
+        """Refuse.
+
+        Raises:
+            ModelUnavailableError: always.
+        """
+        raise ModelUnavailableError(
+            "This project writes with what fabula had learned from you, which was forgotten. What was written stays; "
+            "say `fabula write --no-learned` to go on with the model as it was, or `fabula learn` to learn again.",
+            model=self.model.name,
+        )
+
+    async def close(self) -> None:
+        """Close the model."""
+        await self.model.close()
+
+
+def the_author(names: Iterable[str]) -> str:
+    """The one author of several projects; empty where none has a name.
+
+    Raises:
+        UsageError: they have several.
+    """
+    known = list(dict.fromkeys(name.strip() for name in names if name.strip()))
+    if len(known) > 1:
+        raise UsageError(
+            f"These projects have {len(known)} authors ({', '.join(known[:5])}), who may choose differently. Name the "
+            "projects of one of them, or say --author NAME to learn from all as one."
+        )
+    return known[0] if known else ""
