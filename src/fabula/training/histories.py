@@ -119,6 +119,7 @@ class _History:
     journal: Journal
     brief: str
     name: str
+    _known: dict[tuple[str, int, bool], tuple[Given, float] | None] = field(default_factory=dict)
 
     @cached_property
     def events(self) -> list[Version | Decision]:
@@ -173,6 +174,12 @@ class _History:
 
     def reply_of(self, version: Version, *, whole: bool = False) -> tuple[Given, float] | None:
         """The reply that a text is, or most of it, and how much of it that is; `whole` takes nothing less than all."""
+        key = version.path, version.number, whole
+        if key not in self._known:
+            self._known[key] = self._looked_up(version, whole=whole)
+        return self._known[key]
+
+    def _looked_up(self, version: Version, *, whole: bool) -> tuple[Given, float] | None:
         text = plain(version.text)
         same = [one for one in self.by_text.get(text, ()) if _is_asked_for(one, version.path)]
         same = same or self.by_text.get(text, [])
