@@ -13,6 +13,7 @@ import pytest
 from commandline import BRIEF, REPLIES, script_of
 from fabula.engine.journal import Journal
 from fabula.training.examples import read_card, read_pairs
+from tree import ROOT
 from witnesses import all_witness
 
 if TYPE_CHECKING:
@@ -518,6 +519,14 @@ def test_damaged_newer_and_foreign_journals_are_one_sentence(cli: Cli, project: 
         log.unlink()
     journal.write_bytes(b"no database at all " * 100)
     assert "is damaged" in sentence(cli, "lamp", "--out", "pairs")
+
+
+def test_a_project_of_the_first_fabula_gives_its_pair(cli: Cli, here: Path) -> None:
+    shutil.copytree(ROOT / "tests/golden/projects/first-version", here / "lamp")
+    (pair,) = pairs_of(cli)
+    assert (pair.kind, pair.agent, pair.source["path"]) == ("edit", "exposition", "exposition")
+    assert pair.chosen.startswith("Nobody on the quay owned a clock. That day")
+    assert pair.chosen.endswith(pair.rejected)
 
 
 def test_another_folder_is_not_written_into(cli: Cli, project: Path) -> None:

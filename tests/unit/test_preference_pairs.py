@@ -68,7 +68,7 @@ def test_texts_that_hardly_differ() -> None:
 @pytest.mark.parametrize(
     ("performer", "shown"),
     [
-        ("program:/home/mara/w.py:say@c80", "program:w.py:say@c80"),
+        ("program:/srv/mara/w.py:say@c80", "program:w.py:say@c80"),
         ("/opt/models/small.gguf#12ab", "small.gguf#12ab"),
         ("C:\\Users\\mara\\small.gguf", "small.gguf"),
         ("~/models/small.gguf", "small.gguf"),

@@ -43,7 +43,7 @@ _REPLACING: Final = ("edit", "rewrite", "retake", "revise")
 _KINDS: Final = {"edit": "edit", "rewrite": "rewrite", "retake": "retake", "revise": "note"}
 _REFUSED: Final = f"{DRAFTS}/{REFUSED}"
 _PLANS: Final = ("plan/", "role-play/")
-_MOST_OF_IT: Final = 0.6  # of a text's words that stand in a reply, for the reply to have given it
+_MOST_OF_IT: Final = 0.7  # of a text's words that stand in a reply in their order, for the reply to have given it
 _LARGEST: Final = 200_000  # characters of a reply; of a prompt ten times as many
 
 TOGETHER = "several replies made the text, and none of them stands in it as a whole and was changed"
@@ -189,7 +189,7 @@ class _History:
             return None
         words = text.split()
         near = [
-            (LCSseq.normalized_similarity(one.text.split(), words), one)
+            (LCSseq.similarity(one.text.split(), words) / max(len(words), 1), one)
             for one in self.replies
             if _is_asked_for(one, version.path)
         ]
