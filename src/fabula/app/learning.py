@@ -63,6 +63,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from fabula.app.training import Listener
+    from fabula.app.training_pairs import PairWork
     from fabula.project.folder import Project
     from fabula.stats.estimate import Scored
     from fabula.training.examples import Pair
@@ -458,7 +459,7 @@ class PairTrainer:
             UsageError: there are too few pairs that the model can read, or too little memory.
             StoppedLearningError: a signal came.
         """
-        work = prepare_pairs(PairsAsked(data, self.base, out, values=self.values), self.environ, self.listener)
+        work = _prepared(PairsAsked(data, self.base, out, values=self.values), self.environ, self.listener)
         trained = train_pairs(work, self.listener)
         if trained.outcome is not None and trained.outcome.ended == "interrupted":
             raise StoppedLearningError(trained.outcome.signal)
@@ -480,6 +481,14 @@ class PairTrainer:
             )
             for one in scored
         }
+
+
+def _prepared(asked: PairsAsked, environ: Mapping[str, str], listener: Listener) -> PairWork:
+    """The training that is asked for; its data has no name that an author knows."""
+    try:
+        return prepare_pairs(asked, environ, listener)
+    except UsageError as error:
+        raise UsageError(str(error).replace(str(asked.data), "What you chose")) from error
 
 
 def dpo_settings(values: Mapping[str, Any]) -> Dpo:
@@ -507,7 +516,7 @@ def needs_of(proposal: Proposal, environ: Mapping[str, str], listener: Listener)
         data = Path(folder) / "data"
         _write_pairs(data, train, development)
         asked = PairsAsked(data, proposal.base, Path(folder) / "adapter", values=proposal.settings)
-        work = prepare_pairs(asked, environ, listener)
+        work = _prepared(asked, environ, listener)
     seconds = None
     if work.machine.device == "cpu":
         tokens = fmean(2 * len(row.prompt) + len(row.chosen) + len(row.rejected) for row in work.train.rows)
