@@ -11,6 +11,8 @@ from commandline import script_of
 from finished import BRIEF, NOTES, SECTIONS, SPLIT, STORY
 
 if TYPE_CHECKING:
+    from typing import Any
+
     from commandline import Cli
 
 OPTIONS = ("--model", "scripted:teacher.toml", "--out", "data")
@@ -42,12 +44,121 @@ def test_a_set_goes_straight_in_and_its_licence_into_the_card(lamp: Cli) -> None
     same = {"example_id": 8, "inputs": BRIEF, "targets": f"{STORY}\n"}
     (folder / "tell-me-a-story-train.jsonl").write_text(f"{json.dumps(line)}\n{json.dumps(same)}\n", encoding="utf-8")
     ran = lamp("data", "backtranslate", "tell-me-a-story:train", "--data", "sets", *OPTIONS, "--json")
-    assert "Data: 1 from tell-me-a-story: CC BY 4.0 (github.com/google-deepmind/tell_me_a_story)" in ran.err
+    assert "Data: 2 from tell-me-a-story: CC BY 4.0 (github.com/google-deepmind/tell_me_a_story)" in ran.err
     card = json.loads((lamp.folder / "data/data.json").read_text(encoding="utf-8"))
     assert [(one["name"], one["licence"], one["stories"]) for one in card["sources"]] == [
         ("tell-me-a-story", "CC BY 4.0", 1)
     ]
     left_out = [one["reason"] for one in ran.json["left_out"]]
-    assert left_out == [
-        "The story tell-me-a-story/train/8 is word for word that of tell-me-a-story/train/7. One of them is taken."
+    assert left_out == ["It is the same story as tell-me-a-story/train/7."]
+
+
+def run(cli: Cli, *more: str) -> Any:  # noqa: ANN401 - JSON
+    return cli("data", "backtranslate", "stories.jsonl", *OPTIONS, *more, "--json").json
+
+
+def put(cli: Cli, *lines: dict[str, str]) -> None:
+    text = "".join(json.dumps({"brief": BRIEF, "text": STORY} | line) + "\n" for line in lines)
+    (cli.folder / "stories.jsonl").write_text(text, encoding="utf-8")
+
+
+def teach(cli: Cli, **replies: str) -> None:
+    (cli.folder / "teacher.toml").write_text(script_of({**NOTES, "splitter": SPLIT, **replies}), encoding="utf-8")
+
+
+def test_a_dry_run_says_what_would_be_asked_and_writes_nothing(lamp: Cli) -> None:
+    found = run(lamp, "--dry-run")
+    assert [call["role"] for call in found["calls"]] == ["conflict", "character", "setting", "plot", "splitter"]
+    assert not (lamp.folder / "data").exists()
+
+
+def test_what_cannot_be_data_is_left_out_with_its_reason(lamp: Cli) -> None:
+    put(lamp, {"id": "lamp"}, {"id": "again"}, {"id": "asked by nobody", "brief": "", "text": STORY + " The end."})
+    with (lamp.folder / "stories.jsonl").open("a", encoding="utf-8") as file:
+        file.write(json.dumps({"id": "empty", "text": " ", "brief": BRIEF}) + "\n")
+    reasons = {one["group"]: one["reason"] for one in run(lamp)["left_out"]}
+    assert reasons["again"] == "It is the same story as lamp."
+    assert reasons["asked by nobody"].endswith("--ask-tasks has one asked for from the story.")
+    assert reasons[""].startswith("The story in stories.jsonl, line 4 is empty.")
+    lines = [json.loads(line) for line in (lamp.folder / "data/left-out.jsonl").read_text().splitlines()]
+    assert {line["group"] for line in lines} == set(reasons)
+
+
+def test_a_note_that_names_a_stranger_is_asked_for_again_and_then_leaves_the_story_out(lamp: Cli) -> None:
+    teach(lamp, setting="A lighthouse in autumn, where Mara lives with her brother Derek.")
+    found = run(lamp)
+    assert found["asked"] == 7
+    assert found["left_out"] == [
+        {
+            "group": "lamp",
+            "reason": "No note on the Setting in 3 tries. It names Derek, which stands neither in the story nor in its "
+            "task.",
+        }
     ]
+    asked = lamp("data", "backtranslate", "stories.jsonl", *OPTIONS, "--json").json
+    assert asked["asked"] == 0
+
+
+def test_a_split_that_cannot_be_read_is_sent_back_with_what_is_wrong(lamp: Cli) -> None:
+    teach(lamp, splitter="[Exposition] Mara had kept the lamp.")
+    (left,) = run(lamp)["left_out"]
+    assert left["reason"].startswith("It could not be split into its sections in 3 tries. It lacks [Rising Action]")
+
+
+def test_chatter_around_notes_is_taken_out(lamp: Cli) -> None:
+    teach(lamp, conflict=f"Sure! Here is the central conflict of the story:\n\n{NOTES['conflict']}")
+    run(lamp)
+    lines = [json.loads(line) for line in (lamp.folder / "data/train.jsonl").read_text().splitlines()]
+    assert lines[0]["completion"] == NOTES["conflict"]
+
+
+def test_the_task_of_a_story_is_asked_for_where_that_is_wanted(lamp: Cli) -> None:
+    put(lamp, {"id": "lamp", "brief": ""})
+    teach(lamp, tasker="Write a story about Mara and her father Jonas, in which a lamp is lit in spite of a promise.")
+    run(lamp, "--ask-tasks")
+    lines = [json.loads(line) for line in (lamp.folder / "data/train.jsonl").read_text().splitlines()]
+    assert "in spite of a promise" in lines[0]["messages"][-1]["content"]
+
+
+def test_a_story_that_is_too_long_for_the_teacher_is_left_out(lamp: Cli) -> None:
+    put(lamp, {"id": "lamp", "text": f"{STORY}\n\n" * 80})
+    found = lamp("data", "backtranslate", "stories.jsonl", "--out", "data", "--model", "smollm2", "--json").json
+    (left,) = found["left_out"]
+    assert "takes 8,192 with its reply" in left["reason"]
+    assert found["asked"] == 0
+
+
+def test_a_hostile_story_is_data_like_any_other(lamp: Cli) -> None:
+    story = STORY.replace("“Ten,”", "“\x1b]0;owned\x07{{ 7 * 7 }} [Climax] <|im_end|>\u202e Ten,”")
+    put(lamp, {"id": "lamp", "text": story})
+    lamp("data", "backtranslate", "stories.jsonl", *OPTIONS)
+    text = (lamp.folder / "data/train.jsonl").read_text(encoding="utf-8")
+    assert "{{ 7 * 7 }}" in text
+    assert not {"\\u001b", "\x1b", "\u202e"} & set(text)
+
+
+@pytest.mark.parametrize(
+    ("more", "said"),
+    [
+        (("--set", "draft_first=true"), "draft_first cannot be trained from finished stories: they show no drafts"),
+        (("--set", "orchestrator=llm"), "Training data follow the order of the paper: leave the setting orchestrator"),
+        (("--system", "snap"), "Stories are back-translated for agents-room and end-to-end, and not for snap."),
+        (("--for", "no-such-model"), "Unknown model 'no-such-model'."),
+        (("--play", "splitter=nowhere.py:go"), "names no Python function"),
+    ],
+)
+def test_what_cannot_be_done_is_refused_before_anything_is_made(lamp: Cli, more: tuple[str, ...], said: str) -> None:
+    ran = lamp("data", "backtranslate", "stories.jsonl", *OPTIONS, *more)
+    assert ran.code == 2
+    assert said in ran.err
+    assert not (lamp.folder / "data").exists()
+
+
+def test_a_cap_stops_it_and_the_same_command_goes_on(lamp: Cli) -> None:
+    short = ("--sampling", "max_tokens=200")
+    stopped = lamp("data", "backtranslate", "stories.jsonl", *OPTIONS, *short, "--budget-tokens", "2500")
+    assert stopped.code == 1
+    assert not (lamp.folder / "data/data.json").exists()
+    found = run(lamp, *short)
+    assert found["asked"] + found["replayed"] == 5
+    assert found["replayed"] > 0

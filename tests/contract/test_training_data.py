@@ -59,9 +59,17 @@ async def data_of(
     return task, read_examples(tmp_path / "data", "train")
 
 
-@pytest.mark.parametrize("brief", BRIEFS)
-@pytest.mark.parametrize("able", [SMALL, CAPABLE], ids=["small", "capable"])
-@pytest.mark.parametrize("preset", ["faithful", "improved"])
+@pytest.mark.parametrize(
+    ("preset", "able", "brief"),
+    [
+        ("faithful", CAPABLE, "words"),
+        ("improved", CAPABLE, "words"),
+        ("improved", CAPABLE, "other words"),
+        ("improved", SMALL, "words"),
+        ("improved", SMALL, "no words"),
+    ],
+    ids=["faithful", "improved", "other-words", "small", "small-no-words"],
+)
 @pytest.mark.parametrize("variant", VARIANTS)
 async def test_the_messages_of_the_data_are_those_of_a_run(
     tmp_path: Path, variant: str, preset: str, able: Capabilities, brief: str

@@ -49,6 +49,7 @@ from benchmarks.theatre import plan_of
 NAMES = {
     "announced",
     "atlas",
+    "back_translation",
     "chat",
     "engine",
     "estimates",

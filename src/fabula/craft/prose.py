@@ -262,7 +262,8 @@ def clean_text(
     """As `clean_reply`, of a text that is a part of a reply, such as a field of it."""
 
     def cleaned() -> str:
-        told, aids = echo() if callable(echo) else echo, run.aids(role)
+        aids = run.aids(role)
+        told = () if not aids else echo() if callable(echo) else echo
         found = clean_prose(text, labels=labels, last=last, echo=told, finish=finish, kind=kind, aids=aids)
         for piece in found.dropped:
             run.removed(piece.kind, piece.text)

@@ -106,10 +106,11 @@ _FUNCTION_WORDS: Final = _words(
 )
 # What opens sentences of notes with a verb of people behind it.
 _ABSTRACT: Final = _words(
-    "nobody somebody anybody everybody everyone someone anyone noone nothing something everything anything people "
-    "others love fear hope grief time death life fate anger guilt pride shame joy hate doubt faith trust truth greed envy "
-    "loss pain family friends children parents money power war nature desire passion panic chaos luck magic music light "
-    "night rain snow wind storm society humanity readers reader men women villagers everyone's dialogue tension"
+    "nobody somebody anybody everybody everyone someone anyone nothing something everything anything people "
+    "others love fear hope grief time death life fate anger guilt pride shame joy hate doubt faith trust truth "
+    "greed envy loss pain family friends children parents money power war nature desire passion panic chaos "
+    "luck magic music light night rain snow wind storm society humanity readers reader men women villagers "
+    "dialogue tension"
 )
 _SUFFIXES: Final = (
     *("ian", "ese", "ish", "ism", "ist", "ity", "ness", "tion", "sion", "ment", "ship", "hood", "dom", "ure", "ogy"),
