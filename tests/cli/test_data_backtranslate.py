@@ -44,15 +44,13 @@ def test_a_set_goes_straight_in_and_its_licence_into_the_card(lamp: Cli) -> None
     same = {"example_id": 8, "inputs": BRIEF, "targets": f"{STORY}\n"}
     (folder / "tell-me-a-story-train.jsonl").write_text(f"{json.dumps(line)}\n{json.dumps(same)}\n", encoding="utf-8")
     ran = lamp("data", "backtranslate", "tell-me-a-story:train", "--data", "sets", *OPTIONS, "--json")
-    assert "Data: 1 from tell-me-a-story: CC BY 4.0 (github.com/google-deepmind/tell_me_a_story)" in ran.err
+    assert "Data: 2 from tell-me-a-story: CC BY 4.0 (github.com/google-deepmind/tell_me_a_story)" in ran.err
     card = json.loads((lamp.folder / "data/data.json").read_text(encoding="utf-8"))
     assert [(one["name"], one["licence"], one["stories"]) for one in card["sources"]] == [
         ("tell-me-a-story", "CC BY 4.0", 1)
     ]
     left_out = [one["reason"] for one in ran.json["left_out"]]
-    assert left_out == [
-        "The story tell-me-a-story/train/8 is word for word that of tell-me-a-story/train/7. One of them is taken."
-    ]
+    assert left_out == ["It is the same story as tell-me-a-story/train/7."]
 
 
 def run(cli: Cli, *more: str) -> Any:  # noqa: ANN401 - JSON
