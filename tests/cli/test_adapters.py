@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 import tinygguf
+from fabula.models.adapters import digest_of
+from fabula.models.known import fingerprint
 from fabula.project.settings import Settings
 from fabula.project.trust import acts_in
 
@@ -37,6 +39,16 @@ def test_an_adapter_has_its_role_asked_anew_and_nothing_before_it(cli: Cli, proj
     assert f"As last time: --adapter climax={room}/climax." in cli("write", "lamp").err
     assert cli("write", "lamp", "--json").json["asked"] == 0
     assert cli("write", "lamp", "--adapter", "climax=", "--json").json["asked"] == 0, "without it, as at first"
+
+
+def test_calls_are_told_apart_by_the_digest_of_their_own_adapter(cli: Cli, project: Path, room: Path) -> None:
+    given = ("--model", "embedded:base.gguf", "--adapter", "room")
+    calls = cli("update", "lamp", *given, "--dry-run", "--json").json["calls"]
+    by = {call["role"]: call["by"] for call in calls}
+    bare = f"embedded:{cli.folder}/base.gguf@{digest_of(cli.folder / 'base.gguf')}"
+    assert by["plot"] == by["exposition"] == bare
+    assert by["climax"] == f"{bare}+{fingerprint(room / 'climax/adapter.gguf')}"
+    assert by["resolution"] == f"{bare}+{fingerprint(room / 'resolution/adapter.gguf')}"
 
 
 def test_a_room_gives_all_its_roles_their_adapters(cli: Cli, project: Path, room: Path) -> None:

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
+from fabula.cli.stories import folder_of
+from fabula.cli.terminal import Terminal
 from small_sets import small_sets
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from commandline import Cli
 
 BY_WORDS = ("--embed", "tf-idf", "--reduce", "svd")
@@ -89,3 +90,12 @@ def test_what_cannot_be_chosen_is_said(cli: Cli, here: Path, options: tuple[str,
     ran = cli("data", "choose", *options, *BY_WORDS)
     assert ran.code == 2
     assert message in ran.err
+
+
+def test_a_summariser_is_trained_on_the_set_by_name(cli: Cli, here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("FABULA_DATA", str(small_sets(here / "data")))
+    split = cli("train", "summariser", "dialogsum:train", "--base", "bart", "--out", "made")
+    assert "dialogsum:train is one split, and those to train on and for development are needed" in split.err
+    terminal = Terminal()
+    assert folder_of(terminal, "dialogsum") == here / "data/dialogsum"
+    assert folder_of(terminal, "own/talks") == Path("own/talks")

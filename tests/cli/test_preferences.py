@@ -13,6 +13,8 @@ import pytest
 from commandline import BRIEF, REPLIES, script_of
 from fabula.engine.journal import Journal
 from fabula.training.examples import read_card, read_pairs
+from tree import ROOT
+from witnesses import all_witness
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -228,6 +230,46 @@ def test_what_the_final_reading_changed_is_no_edit_of_the_author(cli: Cli, read:
     assert told([pair]) == [("edit", before.replace("came home", "rowed home through the storm"), before)]
     assert 0.6 < pair.source["of_reply"] < 1
     assert [(m.role, m.content) for m in pair.messages] == prompt_at(read, "drafts/exposition/section")
+
+
+# conversations --------------------------------------------------------------------------------------------------------
+
+
+def test_a_turn_that_was_drawn_anew_is_a_pair(cli: Cli, here: Path) -> None:
+    story = (
+        "# The Lamp\n\nOne night Mara kept the lamp. Then Tobias brought Mara a letter. Mara read it twice. She wept.\n"
+    )
+    (here / "lamp.md").write_text(story, encoding="utf-8")
+    script = {
+        "labeller": '{"characters": [{"name": "Mara"}, {"name": "Tobias"}]}',
+        "labeller:witnesses": all_witness("Mara", "Tobias"),
+        "planner": "#1. Tobias brings Mara a letter\n- He has run.",
+        "judge": "3",
+    }
+    (here / "chat.toml").write_text(script_of(script), encoding="utf-8")
+    (here / "npc.py").write_text(
+        'def say(request):\n    return f"[Mara: (counts) There are {request.sampling.seed} boats.]"\n', encoding="utf-8"
+    )
+    played = (
+        "--model",
+        "scripted:chat.toml",
+        "--play",
+        "npc=npc.py:say",
+        "--set",
+        "sentences=4",
+        "--set",
+        "candidates=1",
+    )
+    said = "What now?\n/retry\n/retry\nAnd then?\n/retry\n/undo\n/quit\n"
+    ran = cli("chat", "lamp.md", "--as", "Tobias", "--with", "Mara", *played, "--json", stdin=said)
+    assert ran.code == 0, ran.err
+    first, second = pairs_of(cli)
+    assert first.chosen == second.chosen
+    assert len({first.chosen, first.rejected, second.rejected}) == 3
+    assert (first.kind, first.agent, first.group) == ("retake", "npc", "lamp/chat/tobias-mara")
+    with Journal(here / "lamp/.fabula/journal.db") as journal:
+        asked = {reply.text: journal.asked(reply.id) for reply in journal.replies()}
+    assert first.messages == asked[first.rejected] == asked[first.chosen]
 
 
 # MAGNET's candidates (section 4.1) ------------------------------------------------------------------------------------
@@ -477,6 +519,14 @@ def test_damaged_newer_and_foreign_journals_are_one_sentence(cli: Cli, project: 
         log.unlink()
     journal.write_bytes(b"no database at all " * 100)
     assert "is damaged" in sentence(cli, "lamp", "--out", "pairs")
+
+
+def test_a_project_of_the_first_fabula_gives_its_pair(cli: Cli, here: Path) -> None:
+    shutil.copytree(ROOT / "tests/golden/projects/first-version", here / "lamp")
+    (pair,) = pairs_of(cli)
+    assert (pair.kind, pair.agent, pair.source["path"]) == ("edit", "exposition", "exposition")
+    assert pair.chosen.startswith("Nobody on the quay owned a clock. That day")
+    assert pair.chosen.endswith(pair.rejected)
 
 
 def test_another_folder_is_not_written_into(cli: Cli, project: Path) -> None:

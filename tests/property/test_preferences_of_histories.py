@@ -134,7 +134,7 @@ class Episode:
 
 
 @given(st.lists(st.sampled_from(["edit", "retake", "note", "undo", "change_the_brief"]), min_size=2, max_size=7))
-@settings(max_examples=12, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=8, deadline=None, suppress_health_check=list(HealthCheck))
 def test_pairs_are_those_of_a_simple_model(said: Sequence[str]) -> None:
     with TemporaryDirectory() as folder, chdir(folder):
         Path("player.py").write_text(PLAYER, encoding="utf-8")

@@ -13,6 +13,7 @@ for name in ("HF_HUB_OFFLINE", "TRANSFORMERS_OFFLINE"):
 os.environ["TOKENIZERS_PARALLELISM"] = "false"
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from pathlib import Path
 
 TEMPLATE = (
@@ -30,9 +31,12 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 @pytest.fixture(scope="session", autouse=True)
-def one_thread() -> None:
-    """The same sums in the same order on every machine, also a busy one."""
+def one_thread() -> Iterator[None]:
+    """The same sums in the same order on every machine, also a busy one, and in the processes that tests start."""
     pytest.importorskip("torch", reason="torch is not installed: `make test-train` runs these tests").set_num_threads(1)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("OMP_NUM_THREADS", "1")
+        yield
 
 
 @pytest.fixture(scope="session")

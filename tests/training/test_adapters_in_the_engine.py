@@ -30,7 +30,7 @@ SHAPE = {
     "num_key_value_heads": tinygguf.KV_HEADS,
     "rms_norm_eps": tinygguf.EPS,
     "max_position_embeddings": 512,
-    "initializer_range": 0.25,
+    "initializer_range": 0.15,
     "tie_word_embeddings": False,
 }
 

@@ -12,6 +12,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from benchmarks import preferences
 
 from fabula.app.training import Listener
 from fabula.app.training_pairs import PairsAsked, prepare_pairs, score_adapter, train_pairs
@@ -225,3 +226,10 @@ def test_examples_are_no_pairs_and_newer_data_is_refused(tiny_llama: Path, data:
     (data / "data.json").write_text(json.dumps(card | {"version": 2}))
     with pytest.raises(UsageError, match="is training data of version 2; this fabula reads up to 1"):
         prepare_pairs(asked(data, tiny_llama, tmp_path / "out"), os.environ, Listener())
+
+
+def test_the_benchmark_runs_on_a_tiny_model(tiny_llama: Path) -> None:
+    values = {"epochs": 1, "precision": "float32"}
+    table = preferences.bench(str(tiny_llama), "improved", (16, 12), values)
+    assert "accuracy, implicit reward" in [row.what for row in table.rows]
+    assert "DPO on 200 pairs" in table.markdown()

@@ -27,16 +27,7 @@ pytest.importorskip("xllamacpp")
 
 PARTS: Final = ("exposition", "rising_action", "climax", "falling_action", "resolution")
 NAMES: Final = ("story-0", "story-1", "story-2")
-QUICK: Final = (
-    "--set",
-    "samples=0",
-    "--set",
-    "prompt_tokens=256",
-    "--set",
-    "precision=float32",
-    "--set",
-    "learning_rate=0.01",
-)
+QUICK: Final = ("--set", "samples=0", "--set", "precision=float32", "--set", "prompt_tokens=600")
 PROGRAM: Final = """
 import hashlib
 
@@ -54,7 +45,8 @@ def play(request):
 def stories(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with a base, a program that writes, and stories that their author has edited."""
     folder = tmp_path_factory.mktemp("stories")
-    tinygguf.write_model(folder / "tiny.gguf", tinygguf.weights(), context=4096)
+    weights, tokenizer = tinygguf.weights(), tinygguf.like_smollm()
+    tinygguf.write_model(folder / "tiny.gguf", weights, context=4096, tokenizer=tokenizer)
     (folder / "program.py").write_text(PROGRAM)
     roles = ("conflict", "character", "setting", "plot", *PARTS)
     played = [part for role in roles for part in ("--play", f"{role}=program.py:play")]

@@ -9,6 +9,7 @@ import os
 import signal
 import subprocess
 import sys
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
@@ -20,6 +21,7 @@ from fabula.models.adapters import read_adapter, read_room
 from fabula.models.base import Message
 from fabula.training import memory, running
 from fabula.training.examples import DataCard, Example, Source, write_data
+from fabula.training.presets import Sft
 
 torch = pytest.importorskip("torch", reason="torch is not installed: `make test-train` runs these tests")
 transformers = pytest.importorskip("transformers")
@@ -250,3 +252,24 @@ def test_an_agent_that_cannot_name_a_folder_is_refused(tiny_llama: Path, tmp_pat
     bad = made(tmp_path / "bad", agents=(agent,))
     with pytest.raises(UsageError, match=r"which cannot name a folder\. Correct the data\."):
         prepare(Asked(bad, str(tiny_llama), tmp_path / "room"), {}, Listener())
+
+
+def test_what_is_computed_at_once_fits_the_memory() -> None:
+    smollm2 = memory.Shape(134_515_008, layers=30, hidden=576, inner=1536, vocabulary=49_152, heads=9)
+    ours = Sft.faithful().ours
+
+    def found(tokens: int, gigabytes: float) -> tuple[int, bool]:
+        wanted = replace(ours, device="cpu", precision="float32")
+        machine = memory.fitting(smollm2, memory.Load(4, tokens), 16, wanted, free=int(gigabytes * 1e9))
+        return machine.micro_batch, machine.checkpointing
+
+    assert found(200, 50) == (8, False)
+    assert found(200, 4) == (4, False)
+    assert found(2000, 50) == (1, False)
+    assert found(2000, 5) == (1, True)
+    with pytest.raises(
+        UsageError, match=r"Training needs about 3\.7 GB, and 3\.0 GB are free on this machine \(cpu\)\."
+    ):
+        found(2000, 3)
+    with pytest.raises(UsageError, match=r"micro_batch = 3 does not divide batch = 16\. Choose one that does\."):
+        memory.fitting(smollm2, memory.Load(4, 200), 16, replace(ours, device="cpu", micro_batch=3))

@@ -16,9 +16,13 @@ from fabula.app.training import Listener
 from fabula.app.training_summaries import SummariesAsked, prepare_summaries
 from fabula.base.errors import ModelUnavailableError, UsageError
 from fabula.cli.main import main
+from fabula.engine.journal import Journal
+from fabula.engine.roles import Assignment, Cast
+from fabula.engine.run import Run, RunContext
 from fabula.models.base import Message, Request
 from fabula.models.seq2seq import seq2seq_model
 from fabula.training.examples import DataCard, write_data
+from harness import cases, prompts_in
 
 torch = pytest.importorskip("torch", reason="torch is not installed: `make test-train` runs these tests")
 transformers = pytest.importorskip("transformers")
@@ -26,6 +30,8 @@ tokenizers = pytest.importorskip("tokenizers")
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+    from fabula.models.base import Model
 
 WORDS = ("lamp", "boat", "storm", "letter", "stairs", "bread", "reef", "glass", "wind", "rope", "night", "key")
 QUICK = ("--set", "precision=float32", "--set", "micro_batch=4", "--set", "batch=4", "--set", "beams=1")
@@ -125,8 +131,11 @@ async def test_a_tiny_bart_is_trained_and_answers_for_snaps_summary_role(
     model = seq2seq_model(out, f"seq2seq:{out}")
     try:
         reply = await model.ask(Request((Message("user", lines(100, 101)[0]["dialogue"]),), role="summariser"))
+        told = await told_by_snap(model)
     finally:
         await model.close()
+    assert len(told) == 1, "the last cell is not summed up"
+    assert "asks for the" in told[0]
     assert reply.text.startswith("#Person1# asks")
     assert reply.text == json.loads((out / "training.json").read_text())["tuned_summaries"]["d_100"]
 
@@ -134,6 +143,16 @@ async def test_a_tiny_bart_is_trained_and_answers_for_snaps_summary_role(
     again = capsys.readouterr()
     assert json.loads(again.out)["rouge"] == said["rouge"]
     assert "was finished already, so nothing was trained" in again.err
+
+
+async def told_by_snap(model: Model) -> list[str]:
+    """The summaries that stand in the prompts of a story by SNAP whose summary role the model plays."""
+    case = next(case for case in cases() if case.system.name == "snap" and case.preset == "faithful")
+    with Journal() as journal:
+        cast = Cast(Assignment(case.model()), {"summariser": Assignment(model)}, tuple(case.system.roles))
+        context = RunContext(journal, prompts_in(case.system.prompts), cast)
+        await case.system.write(case.brief, Run(context), case.system.config(case.preset, case.config))
+        return [journal.newest(path) or "" for path in journal.paths() if path.endswith("summary")]
 
 
 _KILLED_AT = """

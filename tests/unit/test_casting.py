@@ -240,6 +240,15 @@ def test_files_that_are_no_adapter(base: Path, tmp_path: Path) -> None:
     refused(base, room / "plot", "cannot be read as a safetensors file")
 
 
+def test_a_link_out_of_an_adapter_s_folder_is_not_followed(base: Path, tmp_path: Path) -> None:
+    mine = tinygguf.write_room(tmp_path / "mine", base, {"plot": 5}) / "plot"
+    for name in ("adapter.gguf", "adapter_model.safetensors"):
+        theirs = tmp_path / name.partition(".")[0]
+        theirs.mkdir()
+        (theirs / name).symlink_to(mine / name)
+        refused(base, theirs, rf"{name} is a link that leaves .*\. Put the file itself there\.")
+
+
 def test_a_server_is_asked_for_an_adapter_by_the_name_of_its_folder(base: Path, tmp_path: Path) -> None:
     room = tinygguf.write_room(tmp_path / "room", base, {"plot": 5})
     for said, sent in ((str(room / "plot"), "plot"), ("org/plot-lora", "org/plot-lora")):

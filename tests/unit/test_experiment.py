@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+import tinygguf
 from fabula.app.experiment.dry import forecast
 from fabula.app.experiment.grid import read_experiment
 from fabula.app.experiment.pages import as_page
@@ -20,6 +21,7 @@ from fabula.base.errors import BudgetError, PausedError, ProjectError, UsageErro
 from fabula.base.files import held
 from fabula.engine.events import CallFinished
 from fabula.measure.report import Report, Row
+from fabula.models.adapters import Adapted
 from fabula.models.base import Usage
 from fabula.models.prices import Price
 from fabula.models.scripted import ScriptedModel
@@ -243,6 +245,23 @@ async def test_a_program_that_breaks_fails_its_run_and_no_other(home: Path) -> N
     assert "which plays the role 'writer', failed: ZeroDivisionError: division by zero (own.py, line 2)." in (
         results.runs[0].outcome.error
     )
+
+
+async def test_a_tuned_contender_is_compared_with_its_base(home: Path) -> None:
+    base = tinygguf.write_model(home / "base.gguf", tinygguf.weights())
+    tinygguf.write_room(home / "room", base, {"writer": 5})
+    tuned = '{ system = "end-to-end", label = "tuned", settings = { adapters = { room = "room" } } }'
+    text = f'briefs = ["briefs/lamp.md"]\nsystems = ["end-to-end", {tuned}]\nmodels = ["embedded:base.gguf"]\n'
+    bare, better = (trial.settings for trial in read(home, text).trials)
+    assert better.adapters == {"room": str(home / "room")}
+    shared, method = SharedModels({}), find("end-to-end")
+    shared.expect([(bare, method), (better, method), (better, method)])
+    one, two, three = (shared.cast(given, method).assignment("writer").performer for given in (bare, better, better))
+    assert isinstance(two, Adapted)
+    assert isinstance(three, Adapted)
+    assert two.model is three.model is not one, "one engine for each set of adapters"
+    assert two.identity == three.identity != one.identity
+    await shared.close()
 
 
 async def test_runs_side_by_side_share_one_model_that_is_closed_once(

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from fabula.app.item_files import MOST, Selection, item_of, notices, read_all, read_items, sources_of
+from fabula.app.item_files import MOST, Selection, item_of, notices, once, read_all, read_items, sources_of
 from fabula.base.errors import UsageError
 from fabula.data.corpora import prompt_id
 from fabula.project.folder import Project
@@ -92,6 +92,15 @@ def test_a_bad_line_is_named(tmp_path: Path, line: str, expected: str) -> None:
         read_items([file])
 
 
+def test_a_story_that_is_there_twice_is_taken_once(tmp_path: Path) -> None:
+    items = read_items(
+        [put(tmp_path / "a.md"), put(tmp_path / "b.md", "Another."), put(tmp_path / "c.md", f"{TEXT}\n")]
+    )
+    kept, problems = once(items)
+    assert [item.id for item in kept] == ["a", "b"]
+    assert problems == ("The story c is word for word that of a. One of them is taken.",)
+
+
 def test_stories_under_the_names_that_others_use(tmp_path: Path) -> None:
     lines = [
         {"inputs": "Write of a lamp.", "targets": "One."},
@@ -124,6 +133,9 @@ def test_a_table_has_a_story_in_each_row(tmp_path: Path) -> None:
     first, second = read_items([tmp_path])
     assert (first.id, first.story.text, first.brief) == ("own/4", "One.\n\nTwo.", Brief("A lamp, lit."))
     assert (second.story.text, second.brief) == ("Three.", None)
+    put(file, 'prompt,story\na,"not closed\n')
+    with pytest.raises(UsageError, match=r"own.csv, line 2: no comma-separated values .unexpected end of data"):
+        read_items([file])
     put(file, "prompt,story\na,b,c\n")
     with pytest.raises(UsageError, match=r"own.csv, line 2: there are more cells than the first line names"):
         read_items([file])
@@ -171,7 +183,9 @@ def test_a_draw_is_the_same_wherever_the_stories_lie_and_grows(tmp_path: Path) -
 
 def test_a_set_that_is_too_large_asks_for_a_limit(tmp_path: Path) -> None:
     file = put(tmp_path / "own.jsonl", '{"text": "Short."}\n' * (MOST + 1))
-    with pytest.raises(UsageError, match=r"There are more than 20,000 texts. Say with --limit N how many"):
+    with pytest.raises(
+        UsageError, match=r"There are more than 20,000 texts. Say how many are to be drawn: --limit N, or `limit`"
+    ):
         read_items([file])
     assert len(read_items([file], Selection(limit=5))) == 5
 

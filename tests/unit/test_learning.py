@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from fabula.app.learning import Proposal, learn, of_project, with_known
+from fabula.app.learning import PairTrainer, Proposal, learn, of_project, with_known
+from fabula.app.training import Listener
 from fabula.base.errors import ProjectError, UsageError
 from fabula.models.adapters import GGUF
 from fabula.models.base import Message
@@ -18,6 +19,8 @@ from fabula.training.examples import Pair, read_pairs
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
+
+    from fabula.app.training_pairs import PairsAsked
 
 
 def pair(number: int) -> Pair:
@@ -224,7 +227,7 @@ def test_each_author_has_a_place(tmp_path: Path) -> None:
     environ = {"XDG_DATA_HOME": str(tmp_path)}
     assert place_of("Ann Ö. Lee", environ).folder == tmp_path / "fabula" / "learned" / "ann-o-lee"
     assert place_of("", environ).folder.name == "author"
-    assert learned_home({"HOME": "/home/ann", "XDG_DATA_HOME": "relative"}).is_relative_to("/home/ann")
+    assert learned_home({"HOME": "/ann", "XDG_DATA_HOME": "relative"}).is_relative_to("/ann")
     assert places(environ) == []
     place_of("Ann", environ).make()
     assert [one.folder.name for one in places(environ)] == ["ann"]
@@ -242,3 +245,15 @@ def test_the_report_names_all_ways_of_ranking(place: Place) -> None:
     text = place.report.read_text()
     for name in ("the tuned model", "the model as it was", "“longer”", "“shorter”", "“later”"):
         assert name in text
+
+
+def test_an_error_of_a_training_names_no_folder_that_the_author_does_not_know(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fails(asked: PairsAsked, *_: object) -> None:
+        raise UsageError(f"{asked.data} has 3 pairs to train on. Take a lower rate and --fresh.")
+
+    monkeypatch.setattr("fabula.app.learning.prepare_pairs", fails)
+    trainer = PairTrainer("smollm2", {}, {}, Listener())
+    with pytest.raises(UsageError, match=r"^What you chose has 3 pairs to train on\. Take a lower rate\.$"):
+        trainer.tune(tmp_path / "data", tmp_path / "adapter")

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -8,7 +9,7 @@ import pytest
 
 import tinygguf
 from fabula.base.errors import UsageError
-from fabula.models.gguf import read_metadata, write_gguf
+from fabula.models.gguf import read_metadata, read_shapes, write_gguf
 from fabula.models.lora import peft_to_gguf, read_safetensors
 
 if TYPE_CHECKING:
@@ -58,6 +59,30 @@ def test_impossible_lengths_are_refused_at_once(tmp_path: Path) -> None:
     evil.write_bytes(b"GGUF\x03\0\0\0" + bytes(8) + b"\x01" + bytes(7) + b"\xff" * 8)
     with pytest.raises(UsageError, match="is more than 16,777,216"):
         read_metadata(evil)
+
+
+def test_shapes_are_those_that_were_written_and_lie_within_the_file(base: Path, tmp_path: Path) -> None:
+    shapes = read_shapes(base)
+    assert shapes["blk.1.attn_k.weight"] == (32, 64)
+    assert shapes["output_norm.weight"] == (64,)
+    short = tmp_path / "short.gguf"
+    short.write_bytes(base.read_bytes()[:-100])
+    with pytest.raises(UsageError, match=r"short\.gguf cannot be read as a GGUF file: the file is cut short"):
+        read_shapes(short)
+
+
+def test_a_file_with_other_bytes_is_read_or_refused(base: Path, tmp_path: Path) -> None:
+    folder = tinygguf.write_peft(tmp_path / "a", tinygguf.adapter(5))
+    whole = peft_to_gguf(folder, tmp_path / "a.gguf", base=base).read_bytes()
+    rng, broken = np.random.default_rng(1), tmp_path / "broken.gguf"
+    for _ in range(600):
+        data = bytearray(whole)
+        for place in rng.integers(4, 2500, 3):
+            data[place] = int(rng.integers(256))
+        broken.write_bytes(data)
+        with suppress(UsageError):
+            read_shapes(broken)
+            read_metadata(broken)
 
 
 def test_kinds_of_numbers(tmp_path: Path) -> None:

@@ -42,6 +42,7 @@ _MAYBE: Final = 0.5  # cosine of their words from which on two prompts are compa
 _COMPARED: Final = 20  # prompts that one is compared with, the most alike
 _ROWS: Final = 256
 _WORDS: Final = 4  # that describe a group
+_PLANE: Final = 2
 _SHORT: Final = 2  # letters; such words describe nothing
 
 
@@ -292,11 +293,12 @@ def _described(words: WordVectors, clusters: Clusters, group: int) -> tuple[str,
 def _picture(points: Array, clusters: Clusters, taken: set[int], prompts: Sequence[Prompt]) -> str:
     """The groups in the plane: as they are where they have two dimensions, else so that the centres lie far apart."""
     flat, note = points, "With a ring: chosen."
-    if points.shape[1] > 2:  # noqa: PLR2004 - a plane has two
+    if points.shape[1] > _PLANE:
         middle = points.mean(axis=0)
         weights = np.sqrt(np.bincount(clusters.labels, minlength=len(clusters.centres)))[:, None]
         apart = (clusters.centres - middle) * weights
-        axes = np.linalg.svd(apart if len(apart) > 2 else points - middle, full_matrices=False)[2][:2]  # noqa: PLR2004
+        spread = apart if len(apart) > _PLANE else points - middle  # two centres lie on a line
+        axes = np.linalg.svd(spread, full_matrices=False)[2][:_PLANE]
         flat = (points - middle) @ axes.T
         note += f" Groups are made in {points.shape[1]} dimensions; this plane holds their centres apart."
     dots = [

@@ -82,7 +82,10 @@ class Selection:
         if self.limit is None:
             found = [thing for _, thing in islice(keyed, MOST + 1)]
             if len(found) > MOST:
-                raise UsageError(f"There are more than {MOST:,} texts. Say with --limit N how many are to be drawn.")
+                raise UsageError(
+                    f"There are more than {MOST:,} texts. Say how many are to be drawn: --limit N, or `limit` in an "
+                    "experiment."
+                )
             return found
         chances = ((self._chance(key), number, thing) for number, (key, thing) in enumerate(keyed))
         drawn = heapq.nsmallest(self.limit, chances, key=lambda one: one[:2])
@@ -196,6 +199,19 @@ def sources_of(items: Iterable[Item]) -> tuple[Source, ...]:
         else Source("own", "texts of one's own", "not stated", count)
         for name, count in counts.items()
     )
+
+
+def once(items: Iterable[Item]) -> tuple[tuple[Item, ...], tuple[str, ...]]:
+    """The items whose text is that of none before, and of the others a sentence that names both."""
+    known: dict[str, str] = {}
+    kept, problems = [], []
+    for item in items:
+        first = known.setdefault(prompt_id(" ".join(item.story.text.split())), item.id)
+        if first == item.id:
+            kept.append(item)
+        else:
+            problems.append(f"The story {item.id} is word for word that of {first}. One of them is taken.")
+    return tuple(kept), tuple(problems)
 
 
 def notices(sources: Iterable[str]) -> tuple[str, ...]:
@@ -375,13 +391,13 @@ def _json(line: str, where: str) -> Any:  # noqa: ANN401 - JSON of any kind
 
 def _rows(path: Path) -> Iterator[tuple[int, Callable[[str], Any]]]:
     csv.field_size_limit(MAX_STORY_BYTES)
-    reader = csv.DictReader(line for _, line in text_lines(path, MAX_STORY_BYTES, MAX_SET_BYTES))
+    reader = csv.DictReader((line for _, line in text_lines(path, MAX_STORY_BYTES, MAX_SET_BYTES)), strict=True)
     try:
         for row in reader:
             yield reader.line_num, partial(_row, {name: value for name, value in row.items() if value})
     except csv.Error as error:
         raise UsageError(
-            f"{path}, line {reader.line_num}: no comma-separated values ({error}). Correct the file."
+            f"{path}, line {reader.reader.line_num}: no comma-separated values ({error}). Correct the file."
         ) from error
 
 

@@ -14,6 +14,7 @@ from __future__ import annotations
 import json
 import shutil
 from collections import Counter
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
 from hashlib import sha256
 from importlib.util import find_spec
@@ -60,7 +61,7 @@ from fabula.training.running import CHECKPOINTS, EXTRA, WHAT
 from fabula.training.scoring import score_pairs
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from fabula.app.training import Listener
     from fabula.project.folder import Project
@@ -458,8 +459,9 @@ class PairTrainer:
             UsageError: there are too few pairs that the model can read, or too little memory.
             StoppedLearningError: a signal came.
         """
-        work = prepare_pairs(PairsAsked(data, self.base, out, values=self.values), self.environ, self.listener)
-        trained = train_pairs(work, self.listener)
+        with _for_an_author(data):
+            work = prepare_pairs(PairsAsked(data, self.base, out, values=self.values), self.environ, self.listener)
+            trained = train_pairs(work, self.listener)
         if trained.outcome is not None and trained.outcome.ended == "interrupted":
             raise StoppedLearningError(trained.outcome.signal)
 
@@ -480,6 +482,20 @@ class PairTrainer:
             )
             for one in scored
         }
+
+
+@contextmanager
+def _for_an_author(data: Path) -> Iterator[None]:
+    """Errors of a training without what `fabula learn` does by itself, and without the name of a folder that it made.
+
+    Raises:
+        UsageError: the training raised one.
+    """
+    try:
+        yield
+    except UsageError as error:
+        said = str(error).replace(str(data), "What you chose").replace(" and --fresh", "")
+        raise UsageError(said) from error
 
 
 def dpo_settings(values: Mapping[str, Any]) -> Dpo:
@@ -507,7 +523,8 @@ def needs_of(proposal: Proposal, environ: Mapping[str, str], listener: Listener)
         data = Path(folder) / "data"
         _write_pairs(data, train, development)
         asked = PairsAsked(data, proposal.base, Path(folder) / "adapter", values=proposal.settings)
-        work = prepare_pairs(asked, environ, listener)
+        with _for_an_author(data):
+            work = prepare_pairs(asked, environ, listener)
     seconds = None
     if work.machine.device == "cpu":
         tokens = fmean(2 * len(row.prompt) + len(row.chosen) + len(row.rejected) for row in work.train.rows)

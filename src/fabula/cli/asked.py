@@ -109,7 +109,7 @@ def performers_of(choices: Performers, base: Settings, changes: dict[str, Any] |
     if roles:
         changes["roles"] = roles
     if choices.adapter:
-        changes["adapters"] = dict(_adapter(value) for value in choices.adapter)
+        changes["adapters"] = dict(adapter_of(value) for value in choices.adapter)
     if choices.base_url is not None:
         changes["models"] = _addresses(choices.base_url, casting, base)
     return Settings.of(changes, "the command line").model_dump(exclude_unset=True)
@@ -198,8 +198,12 @@ def evaluator_config(choices: Performers, settings: Settings, evaluator: Method)
     return evaluator.config(settings.preset, said)
 
 
-def _adapter(value: str) -> tuple[str, str]:
-    """The role and the adapter that `--adapter` names, files with absolute paths; without a role, a room."""
+def adapter_of(value: str) -> tuple[str, str]:
+    """The role and the adapter that `--adapter` names, files with absolute paths; without a role, a room.
+
+    Raises:
+        UsageError: it is neither.
+    """
     match = _ROLE.fullmatch(value.strip())
     if match and not Path(value).exists():
         return _role(match[1]), whole_adapter(match[2].strip(), Path())

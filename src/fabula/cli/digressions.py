@@ -14,7 +14,7 @@ from fabula.app.digressing import digress_in, dry_run_digressions
 from fabula.app.writing import Options
 from fabula.base.errors import BriefError, ProjectError, UnknownNameError, UsageError
 from fabula.base.files import PRIVATE, read_text, write_atomically
-from fabula.cli.asked import changes_of, check, read_models
+from fabula.cli.asked import adapter_of, changes_of, check, read_models
 from fabula.cli.options import Choices, Performers
 from fabula.cli.people import People
 from fabula.cli.progress import Progress, counted
@@ -24,6 +24,7 @@ from fabula.craft.narratives import FILE
 from fabula.engine.events import RunFinished, RunStarted
 from fabula.engine.journal import Journal
 from fabula.engine.methods import settings_of as method_settings
+from fabula.project.casting import WHOLE_ROOM
 from fabula.project.folder import MAX_FILE, Project
 from fabula.project.settings import Settings
 from fabula.story import Brief, Story, count_words, plain, slug
@@ -92,6 +93,8 @@ def settings_of(performers: Performers, systems: Sequence[str], environ: Mapping
             raise UnknownNameError(f"setting of {' and '.join(bases)}", setting, sorted(set().union(*kinds.values())))
     casting = {value: role for value in performers.model or () for role in read_models([value]).roles}
     casting |= {value: value.partition("=")[0].strip() for value in performers.play or ()}
+    tuned = {value: adapter_of(value)[0] for value in performers.adapter or ()}
+    casting |= {value: role for value, role in tuned.items() if role != WHOLE_ROOM}
     everybody = {role for name in bases for role in find(name).roles}
     for role in casting.values():
         if role not in everybody:
@@ -102,6 +105,7 @@ def settings_of(performers: Performers, systems: Sequence[str], environ: Mapping
             performers,
             set_=[value for value in performers.set_ or () if "=" not in value or said[value] in kinds[name]],
             model=[value for value in performers.model or () if casting.get(value, "npc") in find(name).roles],
+            adapter=[value for value in tuned if casting.get(value, "npc") in find(name).roles],
             play=[value for value in performers.play or () if casting.get(value, "npc") in find(name).roles],
         )
         given = {field.name: getattr(own, field.name) for field in fields(Performers)}

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from fabula.app.item_files import Selection, notices, read_items
+from fabula.app.item_files import Selection, named_set, notices, read_items
+from fabula.base.errors import UsageError
 from fabula.cli.options import DATA_FOLDER, SETTINGS
 
 if TYPE_CHECKING:
@@ -43,12 +44,29 @@ def stories_of(terminal: Terminal, paths: Sequence[str], selection: Selection | 
     Raises:
         UsageError: as `item_files.read_items`.
     """
-    if selection is None:
-        data = terminal.environ.get("FABULA_DATA")
-        selection = Selection(Path(data) if data else None)
-    items = read_items([Path(path) for path in paths], selection)
+    items = read_items([Path(path) for path in paths], selection or Selection(_sets(terminal)))
     say_licences(terminal, items)
     return items
+
+
+def folder_of(terminal: Terminal, name: str) -> Path:
+    """The folder that is named, by its path or as a data set.
+
+    Raises:
+        UsageError: a split of a set is named, where all of them are needed.
+    """
+    named = named_set(Path(name), _sets(terminal))
+    if named is None:
+        return Path(name)
+    if named.split:
+        raise UsageError(f"{name} is one split, and those to train on and for development are needed. Leave it out.")
+    return named.folder
+
+
+def _sets(terminal: Terminal) -> Path | None:
+    """Where the data sets lie."""
+    data = terminal.environ.get("FABULA_DATA")
+    return Path(data) if data else None
 
 
 def say_licences(terminal: Terminal, items: Iterable[Item]) -> None:

@@ -142,7 +142,7 @@ def _file(folder: Path, split: Split) -> tuple[Path, str] | None:
             if path := find(folder / inner, name):
                 return path, ""
     archive = folder / _ARCHIVE
-    members = [name for plain in names for name in (plain, plain.replace(".jsonl", ".json"))]
+    members = [plain.replace(".jsonl", end) for plain in names for end in (".jsonl", ".json", ".txt")]
     if archive.is_file() and (member := next((name for name in members if holds(archive, name)), "")):
         return archive, member
     return None

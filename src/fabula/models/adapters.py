@@ -241,12 +241,15 @@ def engine_adapter(where: Path, base: Path, name: str, cache: Path) -> Path:
         cache: the folder for what is converted.
 
     Raises:
-        UsageError: there is no adapter; it is damaged; or it belongs to another model.
+        UsageError: there is no adapter; it is damaged; a link leads out of its folder; or it is another model's.
     """
     folder = where if where.is_dir() else where.parent
     record = read_adapter(folder) if where.is_dir() or where.name == GGUF else None
     if record is not None:
         _check_base(where, record, base, name)
+    if where.is_dir():
+        for part in (GGUF, WEIGHTS, CONFIG):  # a link in a folder of somebody else may lead to what is private
+            inside(where, part)
     file = where / GGUF if where.is_dir() else where
     if not file.is_file() and where.is_dir() and (where / WEIGHTS).is_file():
         file = _converted(where, base, cache)

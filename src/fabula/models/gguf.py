@@ -61,7 +61,8 @@ def read_shapes(path: Path) -> dict[str, tuple[int, ...]]:
         UsageError: the file is no GGUF, or cut, or gives impossible lengths.
     """
     with _opened(path) as (file, tensors):
-        alignment = int(dict(_pairs(file)).get("general.alignment") or _ALIGNMENT)
+        said = str(dict(_pairs(file)).get("general.alignment"))
+        alignment = (int(said) if said.isdecimal() else 0) or _ALIGNMENT
         found: dict[str, tuple[int, ...]] = {}
         end = 0
         for _ in range(tensors):
@@ -70,7 +71,7 @@ def read_shapes(path: Path) -> dict[str, tuple[int, ...]]:
             size = int(prod(shape) * _ITEM_BYTES.get(int(_number(file, "I")), 0.0))
             end = max(end, int(_number(file, "Q")) + size)
             found[name] = tuple(reversed(shape))
-        begin = -(-file.tell() // alignment) * alignment if alignment > 0 else file.tell()
+        begin = -(-file.tell() // alignment) * alignment
         if begin + end > path.stat().st_size:
             raise EOFError("the file is cut short")
         return found

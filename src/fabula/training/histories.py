@@ -18,6 +18,8 @@ from typing import TYPE_CHECKING, Any, Final
 from rapidfuzz.distance import LCSseq
 
 from fabula.base.characters import readable
+from fabula.craft.conversation.session import FOLDER as TALKS
+from fabula.craft.conversation.session import SessionFiles, kept_turns
 from fabula.craft.final_reading import EDITS, REFUSED, read_edits, read_refused
 from fabula.engine.journal import Decision, Version
 from fabula.engine.making import WISHES
@@ -30,6 +32,7 @@ from fabula.training.pairs import SAME, Found, agents_of, changed_share, named, 
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
+    from pathlib import Path
 
     from fabula.craft.final_reading import Edit
     from fabula.engine.journal import Given, Journal
@@ -40,7 +43,7 @@ _REPLACING: Final = ("edit", "rewrite", "retake", "revise")
 _KINDS: Final = {"edit": "edit", "rewrite": "rewrite", "retake": "retake", "revise": "note"}
 _REFUSED: Final = f"{DRAFTS}/{REFUSED}"
 _PLANS: Final = ("plan/", "role-play/")
-_MOST_OF_IT: Final = 0.6  # of a text's words that stand in a reply, for the reply to have given it
+_MOST_OF_IT: Final = 0.7  # of a text's words that stand in a reply in their order, for the reply to have given it
 _LARGEST: Final = 200_000  # characters of a reply; of a prompt ten times as many
 
 TOGETHER = "several replies made the text, and none of them stands in it as a whole and was changed"
@@ -59,11 +62,23 @@ def history_pairs(project: Project, name: str) -> Found:
         UsageError: the project's files cannot be read.
     """
     with project.journal as journal:
-        history = _History(journal, project.brief_digest, readable(name))
-        made = [one for path in history.paths for one in history.pairs_of(path)]
-        made += [one for path in history.paths for one in history.declined(path)]
-        made += history.refused()
+        made = history_of(journal, project.brief_digest, readable(name))
+        for log in sorted((project.folder / TALKS).glob("*.jsonl")):
+            made += _History(journal, "", readable(name)).drawn_anew(log)
     return Found(tuple(m for m in made if isinstance(m, Pair)), tuple(m for m in made if not isinstance(m, Pair)))
+
+
+def history_of(journal: Journal, brief: str, name: str) -> list[Pair | Mapping[str, Any]]:
+    """The pairs that the texts in a journal give, and what gives none, with the reason.
+
+    Args:
+        journal: of a project.
+        brief: the digest of its brief as it is now.
+        name: what the project is called in the pairs.
+    """
+    history = _History(journal, brief, name)
+    made = [one for path in history.paths for one in (*history.pairs_of(path), *history.declined(path))]
+    return [*made, *history.refused()]
 
 
 @dataclass
@@ -104,6 +119,7 @@ class _History:
     journal: Journal
     brief: str
     name: str
+    _known: dict[tuple[str, int, bool], tuple[Given, float] | None] = field(default_factory=dict)
 
     @cached_property
     def events(self) -> list[Version | Decision]:
@@ -158,6 +174,12 @@ class _History:
 
     def reply_of(self, version: Version, *, whole: bool = False) -> tuple[Given, float] | None:
         """The reply that a text is, or most of it, and how much of it that is; `whole` takes nothing less than all."""
+        key = version.path, version.number, whole
+        if key not in self._known:
+            self._known[key] = self._looked_up(version, whole=whole)
+        return self._known[key]
+
+    def _looked_up(self, version: Version, *, whole: bool) -> tuple[Given, float] | None:
         text = plain(version.text)
         same = [one for one in self.by_text.get(text, ()) if _is_asked_for(one, version.path)]
         same = same or self.by_text.get(text, [])
@@ -167,7 +189,7 @@ class _History:
             return None
         words = text.split()
         near = [
-            (LCSseq.normalized_similarity(one.text.split(), words), one)
+            (LCSseq.similarity(one.text.split(), words) / max(len(words), 1), one)
             for one in self.replies
             if _is_asked_for(one, version.path)
         ]
@@ -295,23 +317,23 @@ class _History:
         )
 
     def _pieces(self, rejected: Version, last: Version) -> Iterator[tuple[Given, str, str]]:
-        """The replies that stand in a text as whole lines and were changed: each with its text and the new one."""
+        """The replies that stand in a text and were changed there: each with its text and what it is after the edit."""
         old, new = _lines(rejected.text), _lines(last.text)
-        to = _moved(old, new)
-        seen: set[tuple[int, int]] = set()
+        to, between = _moved(old, new), "\n\n" if "\n\n" in rejected.text else "\n"
+        seen: set[int] = set()
         for reply in reversed(self.replies):
-            said = _lines(readable(reply.text)) if _is_asked_for(reply, rejected.path) else []
-            places = [n for n in range(len(old) - len(said) + 1) if said and old[n : n + len(said)] == said]
+            said = plain(readable(reply.text)) if _is_asked_for(reply, rejected.path) else ""
+            places = _places(said, old) if said else []
             if len(places) != 1:
                 continue
-            span = begin, end = places[0], places[0] + len(said)
-            if span in seen or begin not in to or end not in to:
+            begin, end = places[0]
+            if begin in seen or begin not in to or end not in to or to[begin] == to[end]:
                 continue
-            seen.add(span)
-            between = "\n\n" if "\n\n" in rejected.text else "\n"
-            before, now = between.join(said), between.join(new[to[begin] : to[end]])
-            if now and not same_words(before, now):
-                yield reply, before, now
+            seen.add(begin)
+            before, now = between.join(old[begin:end]), between.join(new[to[begin] : to[end]])
+            changed = _with_change(said, before, now)
+            if changed and not same_words(said, changed):
+                yield reply, said, changed
 
     def declined(self, path: str) -> Iterator[Pair]:
         """Passages that the author had written anew until one of them was taken: that one before each of the others."""
@@ -328,6 +350,38 @@ class _History:
                 other = plain(one.text)
                 if one.id < best.id and not same_words(other, best.text) and self.prompt_of(one) == asked:
                     yield self._pair(one, (before[0][0], other), before[1], "rewrite", source)
+
+    def drawn_anew(self, log: Path) -> Iterator[Pair]:
+        """Turns of a conversation that were drawn anew: the one that stands before each that it replaced."""
+        records = SessionFiles(log).read()
+        stands = set(kept_turns(records))
+        replaced: list[int] = []
+        for number, record in enumerate(records):
+            if record.get("do") not in ("turn", "retry"):
+                continue
+            replaced = replaced if record["do"] == "retry" else []
+            if number in stands:
+                for other in replaced:
+                    yield from self._turns(log.stem, number, record, records[other])
+            replaced = [*replaced, number]
+
+    def _turns(self, session: str, number: int, record: Mapping[str, Any], other: Mapping[str, Any]) -> Iterator[Pair]:
+        """The pair of a turn that stands and one that it replaced, where both answer one prompt."""
+        best, worse = (self._reply_of_turn(session, one) for one in (record, other))
+        if best and worse and not same_words(best.text, worse.text) and self.prompt_of(best) == self.prompt_of(worse):
+            path = f"{TALKS}/{session}"
+            source = {"project": self.name, "path": readable(path), "at": best.at, "judge": "author", "piece": number}
+            old, new = Version(path, 0, "", "made", ""), Version(path, 1, "", "made", "")
+            yield self._pair(worse, (old, plain(worse.text)), (new, plain(best.text)), "retake", source)
+
+    def _reply_of_turn(self, session: str, record: Mapping[str, Any]) -> Given | None:
+        """The reply that a turn of a conversation is."""
+        turn = record.get("turn")
+        line = turn.get("line") if isinstance(turn, dict) else None
+        words = str(line[-1]) if isinstance(line, list) and line else ""
+        place = f"{TALKS}/{session}/cell-{turn.get('cell')}/" if isinstance(turn, dict) else ""
+        given = [one for one in self.replies if words and one.path.startswith(place) and words in one.text]
+        return given[-1] if given else None
 
     def refused(self) -> list[Pair | Mapping[str, Any]]:
         """The final reading's reply without the edits that the author refused, before the whole reply."""
@@ -413,6 +467,32 @@ def _is_asked_for(reply: Given, path: str) -> bool:
 def _lines(text: str) -> list[str]:
     """The lines of a text that hold something."""
     return [line for line in plain(text).split("\n") if line]
+
+
+def _places(said: str, lines: Sequence[str]) -> list[tuple[int, int]]:
+    """Where a reply stands in a text: as whole lines, or as the words of a line that has a name before them.
+
+    Or the line stands in the reply, which has marks around it.
+    """
+    own = _lines(said)
+    whole = [(n, n + len(own)) for n in range(len(lines) - len(own) + 1) if list(lines[n : n + len(own)]) == own]
+    if whole:
+        return whole
+    inner = [(n, n + 1) for n, line in enumerate(lines) if said in line]
+    return inner or [
+        (n, n + 1) for n, line in enumerate(lines) if line in said and len(line) >= _MOST_OF_IT * len(said)
+    ]
+
+
+def _with_change(said: str, before: str, now: str) -> str:
+    """A reply with the change that an author made to the place where it stands; empty where that is not plain."""
+    if _lines(said) == _lines(before):
+        return now
+    if before in said:
+        return said.replace(before, now, 1)
+    start, _, end = before.partition(said)
+    stays = now.startswith(start) and now.endswith(end) and len(now) > len(start) + len(end)
+    return now[len(start) : len(now) - len(end)] if stays else ""
 
 
 def _moved(old: Sequence[str], new: Sequence[str]) -> dict[int, int]:

@@ -24,7 +24,7 @@ _LIBRARIES: Final = 0.55e9  # bytes of the process before a model is loaded
 _HIDDEN, _INNER = 13, 5  # numbers of a token that a layer keeps for the way back, in units of its widths
 _LOGITS: Final = 6  # copies of a token's logits at the peak
 _SHARE: Final = 0.9  # of what is free that may be used
-_MOST_AT_ONCE: Final = {"cpu": 4}  # more are no faster there
+_MOST_AT_ONCE: Final = 2048  # tokens on a processor; more are no faster there
 _FASTER: Final = 1.3  # times, for which bfloat16 is taken
 _SIZE, _TRIES = 384, 6
 
@@ -139,7 +139,7 @@ def fitting(shape: Shape, load: Load, batch: int, wanted: Ours, free: int | None
     device = device_of(wanted.device)
     bfloat16 = wanted.precision == "bfloat16" or (wanted.precision == "auto" and bfloat16_helps(device))
     room = free_bytes(device) if free is None else free
-    most = min(batch, _MOST_AT_ONCE.get(device, batch))
+    most = max(1, min(batch, _MOST_AT_ONCE // (load.tokens * load.sequences))) if device == "cpu" else batch
     at_once = [n for n in range(most, 0, -1) if batch % n == 0]
     if wanted.micro_batch:
         if batch % wanted.micro_batch:

@@ -170,7 +170,7 @@ class Dpo(Presets):
 
     @classmethod
     def improved(cls) -> Dpo:
-        """For some hundred pairs: a higher rate, several epochs with an early stop, a warm-up in proportion."""
+        """For few pairs, with which the paper's steps end in its warm-up: a higher rate, more epochs, an early stop."""
         paper = DpoPaper(learning_rate=2e-4, epochs=4, warmup=3, micro_batch=0, precision="auto")
         return cls(paper, DpoOurs(evaluate_every=10, keep="best", patience=3))
 

@@ -19,7 +19,7 @@ import signal
 import threading
 from collections.abc import Mapping
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
 
 from fabula.base.errors import ProjectError, UsageError
@@ -173,7 +173,7 @@ def _same(path: Path, identity: Mapping[str, Any]) -> dict[str, Any]:
         raise UsageError(
             f"{path} is of version {record.integer('version')}; this fabula reads {VERSION}. Update fabula."
         )
-    before, now = flat(record.record("identity").fields), flat(json.loads(json.dumps(identity)))
+    before, now = _flat(record.record("identity").fields), _flat(json.loads(json.dumps(identity)))
     differ = [
         f"{name} was {_short(before.get(name))}, now {_short(now.get(name))}"
         for name in dict.fromkeys((*before, *now))
@@ -187,11 +187,11 @@ def _same(path: Path, identity: Mapping[str, Any]) -> dict[str, Any]:
     return dict(record.fields)
 
 
-def flat(fields: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
-    """Nested settings by their last names, as `--set` takes them."""
+def _flat(fields: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
+    """Nested fields side by side, their names joined by full stops."""
     found: dict[str, Any] = {}
     for name, value in fields.items():
-        found |= flat(value, f"{prefix}{name}.") if isinstance(value, Mapping) else {f"{prefix}{name}": value}
+        found |= _flat(value, f"{prefix}{name}.") if isinstance(value, Mapping) else {f"{prefix}{name}": value}
     return found
 
 
@@ -456,8 +456,3 @@ def losses_csv(points: Sequence[Point]) -> str:
         for p in points
     )
     return "\n".join(("step,train,development,rate", *rows)) + "\n"
-
-
-def settings_of_schedule(schedule: Schedule, machine: Machine) -> dict[str, Any]:
-    """Both as plain fields, for the record and the card."""
-    return asdict(schedule) | asdict(machine)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 import typer
 
 from fabula.app.back_translating import METHOD, Task, back_translate_in, dry_run_back_translation
-from fabula.app.item_files import read_all
+from fabula.app.item_files import once, read_all
 from fabula.app.writing import Options, check_prices
 from fabula.base.errors import ConfigError
 from fabula.cli.asked import changes_of
@@ -146,11 +146,12 @@ async def _nobody(request: Request) -> str:
 
 def _items(stories: list[str], wanted: Wanted, selection: Selection) -> tuple[tuple[Item, ...], tuple[str, ...]]:
     """The stories, and why some have no text."""
-    items, empty = read_all([Path(story) for story in stories], selection)
+    read, empty = read_all([Path(story) for story in stories], selection)
+    items, twice = once(read)
     if wanted.brief:
         brief = Brief.read(Path(wanted.brief))
         items = tuple(replace(item, brief=brief) for item in items)
-    return items, empty
+    return items, (*empty, *twice)
 
 
 def _options(terminal: Terminal, task: Task, caps: Caps, *listeners: Any) -> Options:  # noqa: ANN401 - listeners

@@ -15,11 +15,11 @@ from fabula.app.learning import learn as learn_from
 from fabula.app.learning import needs_of, proposed, trainer_for
 from fabula.base.errors import UsageError
 from fabula.base.files import read_text
-from fabula.cli.commands.train import TrainingProgress, values_of
 from fabula.cli.opening import terminal_of
 from fabula.cli.options import Common, bundled
 from fabula.cli.progress import counted, duration
 from fabula.cli.session import near
+from fabula.cli.training import TrainingProgress, values_of
 from fabula.project.folder import Project
 from fabula.project.learned import place_of, places, the_author
 

@@ -19,6 +19,7 @@ from fabula.cli.opening import terminal_of
 from fabula.cli.options import Common, bundled
 from fabula.cli.progress import counted
 from fabula.cli.session import near
+from fabula.cli.stories import folder_of
 from fabula.cli.terminal import table
 from fabula.cli.training import (
     GB,
@@ -41,7 +42,7 @@ if TYPE_CHECKING:
 @bundled
 def summariser(
     common: Common,
-    data: Annotated[str, typer.Argument(metavar="DATA", help="Folder of dialogues with summaries, as DialogSum.")],
+    data: Annotated[str, typer.Argument(metavar="DATA", help="dialogsum, or a folder of dialogues with summaries.")],
     base: Annotated[str, typer.Option(metavar="MODEL", help="Folder of an encoder-decoder, or hf:OWNER/NAME.")],
     out: Annotated[str, typer.Option(metavar="DIR", help="Folder for the tuned model.")],
     preset: Annotated[Literal["faithful", "improved"], typer.Option(help="The authors' values, or ours.")] = "improved",
@@ -55,7 +56,7 @@ def summariser(
 ) -> None:
     """Train a summary model for SNAP, as BART, on dialogues with their summaries."""
     terminal = terminal_of(common)
-    asked = SummariesAsked(Path(data), base, Path(out), preset, values_of(set_ or ()), fresh)
+    asked = SummariesAsked(folder_of(terminal, data), base, Path(out), preset, values_of(set_ or ()), fresh)
     progress = TrainingProgress(terminal)
     work = prepare_summaries(asked, os.environ, progress.listener)
     licences(terminal, work.data.sources, work.base)

@@ -628,6 +628,78 @@ async def test_goals_that_are_reached_follow_one_another_unless_goals_are_not_up
         assert len(paths(asked, "set_goal")) == goals
 
 
+def two_drafts(verdict: Callable[[str, str], str]) -> Callable[[Request], str]:
+    """Characters draft two different actions, and a judge says of the two that it is shown which is the better one."""
+
+    def script(request: Request) -> str:
+        if request.path.endswith("/compare"):
+            asked = "".join(message.content for message in request.messages)
+            a, b = (asked.split(f"# Action {side}\n")[1].split("\n")[0] for side in "AB")
+            return verdict(a, b)
+        return said(request)
+
+    return script
+
+
+def second(action: str) -> bool:
+    return "candidate 2" in action
+
+
+@pytest.mark.parametrize("preset", ["faithful", "improved"])
+@pytest.mark.parametrize(
+    ("verdict", "which"),
+    [
+        (lambda a, _: "A" if second(a) else "B", True),  # the second draft, wherever it stands
+        (lambda a, _: "B" if second(a) else "A", False),
+        (lambda _a, _b: "A", False),  # whatever stands first: no agreement, so that the first draft is taken
+        (lambda _a, _b: "B", False),
+        (lambda _a, _b: "I cannot say.", False),
+    ],
+)
+async def test_of_two_candidates_the_one_goes_on_that_the_judge_takes_in_both_orders(
+    verdict: Callable[[str, str], str],
+    which: bool,  # noqa: FBT001 - a parameter of the test
+    preset: Preset,
+) -> None:
+    config: dict[str, Any] = {"max_steps": 1, "words": "400", "candidates": 2, "check": False}
+    written = await write(two_drafts(verdict), preset, **config)
+    critics = [request.messages[-1].content for request in written.asked if request.path.endswith("/criticise")]
+    assert len(critics) == 2
+    assert all(second(prompt.partition("# Proposed action of")[2]) == which for prompt in critics)
+    assert len(paths(written.asked, "act")) == 4
+    compared = [request for request in written.asked if request.path.endswith("/compare")]
+    assert {request.path.split("/compared/")[1] for request in compared} >= {"1/compare", "2/compare"}
+    assert len({request.messages[-1].content for request in compared if request.role == "judge"}) >= 4
+    for criterion in ("grounded", "in character", "repetitive", "fits the scene"):
+        assert all(criterion in request.messages[-1].content for request in compared if len(request.messages) < 4)
+
+
+async def test_two_drafts_that_are_the_same_are_not_compared_and_one_draft_has_no_judge() -> None:
+    def script(request: Request) -> str:
+        if request.path.endswith("/act"):
+            return json.dumps({"action": f"{request.role} waits."})
+        return said(request)
+
+    asked = (await write(script, max_steps=1, words="400", candidates=2)).asked
+    assert (len(paths(asked, "act")), paths(asked, "compare")) == (4, [])
+    asked = (await write(said, max_steps=1, words="400")).asked
+    assert (len(paths(asked, "act")), paths(asked, "compare")) == (2, [])
+    with pytest.raises(UsageError, match="candidates = 3 cannot be compared in pairs"):
+        await write(said, candidates=3)
+
+
+async def test_an_estimate_counts_the_second_draft_and_both_verdicts() -> None:
+    counts = []
+    for candidates in (1, 2):
+        context = RunContext(
+            planned(), Prompts(SYSTEM.prompts, common=PROMPTS), Cast.of(ScriptedModel(said)), mode="dry"
+        )
+        config = SYSTEM.config("faithful", {"max_steps": 1, "words": "400", "candidates": candidates})
+        await SYSTEM.write(BRIEF, Run(context), config)
+        counts.append(len(context.dry_run.planned))
+    assert counts[1] - counts[0] == 2 * 3  # of each of two characters one draft and two verdicts more
+
+
 @pytest.mark.parametrize("preset", ["faithful", "improved"])
 async def test_temperatures_are_the_papers_or_what_is_asked_for_nought_included(preset: Preset) -> None:
     def drawn(asked: list[Request]) -> dict[str, set[float | None]]:
