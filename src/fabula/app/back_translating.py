@@ -174,14 +174,10 @@ def _usable(task: Task) -> tuple[list[Item], dict[str, str]]:
     """The stories that can be data, and why the others cannot, by id."""
     usable: list[Item] = []
     left_out: dict[str, str] = {}
-    seen: dict[str, str] = {}
     sides = sides_of_sets(task.items)
     for item in task.items:
-        text = plain(item.story.text)
-        if not count_words(text):
+        if not count_words(item.story.text):
             left_out[item.id] = "It is empty."
-        elif (first := seen.setdefault(" ".join(text.split()), item.id)) != item.id:
-            left_out[item.id] = f"It is the same story as {first}."
         elif sides.get(item.id) == "test":
             left_out[item.id] = "It is of its set's test split, which is kept for measuring."
         elif item.brief is None and not task.ask_tasks:

@@ -177,7 +177,8 @@ def _say(terminal: Terminal, task: Task, made: Made, bill: Bill) -> None:
     rows.append(("stories", *(str(len({one.group for one in some})) for some in sides.values())))
     terminal.say(table(rows, right=(1, 2)))
     for one in made.left_out[:_SHOWN]:
-        terminal.message(f"Left out: {one['group']}. {one['reason']}")
+        name = f"{one['group']}. " if one["group"] else ""
+        terminal.message(f"Left out: {name}{one['reason']}")
     if len(made.left_out) > _SHOWN:
         terminal.message(f"... and {len(made.left_out) - _SHOWN} more; left-out.jsonl has all.")
     if bill.calls:

@@ -110,7 +110,8 @@ class _Text:
 
     def holding(self, said: str) -> list[int]:
         """Where the sentences begin that hold the words of `said` in a row."""
-        found, at = [], self._words.find(f" {said} ")
+        found: list[int] = []
+        at = self._words.find(f" {said} ")
         while at >= 0 and len(found) < _MOST_PLACES:
             found.append(self._beginning(self._at[bisect_right(self._ends, at)]))
             at = self._words.find(f" {said} ", at + 1)
