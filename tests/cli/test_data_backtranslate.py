@@ -170,3 +170,13 @@ def test_a_cap_stops_it_and_the_same_command_goes_on(lamp: Cli) -> None:
     found = run(lamp, *short)
     assert found["asked"] + found["replayed"] == 5
     assert found["replayed"] > 0
+
+
+def test_the_card_says_who_taught_and_no_folder_of_this_machine(lamp: Cli) -> None:
+    program = lamp.folder / "teach.py"
+    program.write_text(f"def answer(request):\n    return {NOTES['setting']!r}\n", encoding="utf-8")
+    run(lamp, "--play", f"setting={program}:answer")
+    card = (lamp.folder / "data/data.json").read_text(encoding="utf-8")
+    teachers = [one.partition("@")[0] for one in json.loads(card)["made"]["teachers"]]
+    assert teachers == ["program:teach.py:answer", "scripted"]
+    assert str(lamp.folder) not in card

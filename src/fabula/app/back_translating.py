@@ -304,6 +304,12 @@ def config_for(task: Task, brief: Brief, texts: Mapping[str, str]) -> Any:  # no
     return replace(config, ours=ours)
 
 
+def _published(performer: str) -> str:
+    """Who answered, without the folder: a card is given to others, whom this machine does not concern."""
+    kind, colon, rest = performer.partition(":")
+    return f"{kind}{colon}{Path(rest).name}" if "/" in rest else performer
+
+
 def _card(
     task: Task, context: RunContext, examples: Mapping[Split, Sequence[Example]], left_out: Sequence[Mapping[str, Any]]
 ) -> DataCard:
@@ -317,7 +323,7 @@ def _card(
         "aids": settings.aids_in_force,
         "for": task.learner,
         "seed": context.seed,
-        "teachers": sorted({one.performer.identity for one in _players(context)}),
+        "teachers": sorted({_published(performer) for _, performer, _ in context.journal.payments()}),
         "development": task.development,
     }
     counts: dict[str, Any] = {
