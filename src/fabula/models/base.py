@@ -6,7 +6,7 @@ compared and replayed whatever library talked to the model.
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias
 
 if TYPE_CHECKING:
@@ -48,7 +48,8 @@ class Sampling:
 
     def set_values(self) -> Json:
         """The values that were set, by name (an empty `stop` counts as unset)."""
-        return {k: v for k, v in asdict(self).items() if v is not None and v != ()}
+        values = {one.name: getattr(self, one.name) for one in fields(self)}  # `asdict` would copy each of them
+        return {name: value for name, value in values.items() if value is not None and value != ()}
 
     def over(self, base: Sampling) -> Sampling:
         """These values, with `base` filling those that are unset."""

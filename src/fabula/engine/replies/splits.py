@@ -10,10 +10,8 @@ follow each other, of the places that a sentence may have those count that rise.
 from __future__ import annotations
 
 import re
-from bisect import bisect_right
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import accumulate
 from typing import TYPE_CHECKING, Final
 
 from fabula.engine.replies.problem import ReplyProblem
@@ -103,17 +101,16 @@ class _Text:
 
     def __init__(self, story: str) -> None:
         self.story = story
-        found = [(match.start(), match[0].casefold()) for match in _WORD.finditer(story)]
+        found = [(match.start(), match[0]) for match in _WORD.finditer(story)]
         self._at = [at for at, _ in found]
-        self._words = " " + " ".join(word for _, word in found) + " "
-        self._ends = list(accumulate(len(word) + 1 for _, word in found))
+        self._words = f" {' '.join([word for _, word in found])} ".casefold()
 
     def holding(self, said: str) -> list[int]:
         """Where the sentences begin that hold the words of `said` in a row."""
         found: list[int] = []
         at = self._words.find(f" {said} ")
         while at >= 0 and len(found) < _MOST_PLACES:
-            found.append(self._beginning(self._at[bisect_right(self._ends, at)]))
+            found.append(self._beginning(self._at[self._words.count(" ", 0, at)]))
             at = self._words.find(f" {said} ", at + 1)
         return list(dict.fromkeys(found))
 
