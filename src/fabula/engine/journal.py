@@ -14,7 +14,7 @@ import shutil
 import sqlite3
 from collections import Counter
 from contextlib import contextmanager, suppress
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import lru_cache
 from hashlib import sha256
@@ -590,7 +590,7 @@ class Journal:
         """Commit a finished call; a second record of the same key is ignored."""
         body = request.body()
         body["messages"] = [[m.role, _digest(m.content)] for m in request.messages]
-        detail = {"usage": asdict(reply.usage), "sent": dict(reply.sent), "dropped": list(reply.dropped)}
+        detail = {"usage": reply.usage.values(), "sent": dict(reply.sent), "dropped": list(reply.dropped)}
         if reply.logprobs is not None:
             detail["logprobs"] = dict(reply.logprobs)
         values = (
@@ -646,7 +646,7 @@ class Journal:
 
     def lose(self, request: Request, performer: str, usage: Usage) -> None:
         """Record what was paid for a call that came to nothing; the call itself is asked again the next time."""
-        row = (request.path, request.role, performer, json.dumps(asdict(usage)), self._run, self._now())
+        row = (request.path, request.role, performer, json.dumps(usage.values()), self._run, self._now())
         insert = "INSERT INTO loss (path, role, performer, usage, run, at) VALUES (?, ?, ?, ?, ?, ?)"
         self._write((_LOSSES, ()), (insert, row))
 

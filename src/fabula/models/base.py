@@ -48,7 +48,7 @@ class Sampling:
 
     def set_values(self) -> Json:
         """The values that were set, by name (an empty `stop` counts as unset)."""
-        values = {one.name: getattr(self, one.name) for one in fields(self)}  # `asdict` would copy each of them
+        values = {name: getattr(self, name) for name in self.__dataclass_fields__}
         return {name: value for name, value in values.items() if value is not None and value != ()}
 
     def over(self, base: Sampling) -> Sampling:
@@ -104,6 +104,10 @@ class Usage:
     first: float | None = None
     cost: float | None = None
     estimated: int = 0
+
+    def values(self) -> Json:
+        """All of it, by name."""
+        return {name: getattr(self, name) for name in self.__dataclass_fields__}  # `asdict` takes six times as long
 
     def __add__(self, other: Usage) -> Usage:
         cost = None if self.cost is None or other.cost is None else self.cost + other.cost

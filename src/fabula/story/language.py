@@ -60,8 +60,8 @@ def language_of(text: str, otherwise: str = "en") -> str:
     sample = text[:_SAMPLE]
     if _OTHER.search(sample) and (tag := _by_script(sample)):
         return tag
-    words = Counter(word.casefold() for word in _WORD.findall(sample))
-    known = {tag: sum(words.get(word, 0) for word in common) for tag, common in _WORDS.items()}
+    words = Counter(map(str.casefold, _WORD.findall(sample)))
+    known = {tag: sum(words[word] for word in common & words.keys()) for tag, common in _WORDS.items()}
     best = max(known, key=lambda one: known[one])
     return best if known[best] >= _FEWEST else otherwise
 
