@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from xml.etree import ElementTree as ET
 
@@ -13,7 +14,7 @@ from hypothesis import strategies as st
 from fabula.app.training import Asked, Listener, config_of, prepare
 from fabula.base.errors import ConfigError, UnknownNameError, UsageError
 from fabula.cli.training import values_of
-from fabula.engine.methods import settings_of
+from fabula.engine.methods import settings_of, with_values
 from fabula.models.base import Message
 from fabula.training.examples import DataCard, Example, Source
 from fabula.training.memory import Load, Shape, needed
@@ -34,9 +35,9 @@ from fabula.training.sft import GAP, Limits, digest_of, encode, schedule_of, sho
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
-    from pathlib import Path
 
 END = 7
+GUIDE = Path(__file__).parents[2] / "docs/how-to/train.md"
 
 
 class Words:
@@ -64,17 +65,16 @@ def example(prompt: str, completion: str, system: str = "You plan.") -> Example:
 # settings
 
 
-def test_the_faithful_preset_has_the_papers_values() -> None:
-    paper = {setting.name: setting.value for setting in settings_of(Sft.faithful()) if setting.group == "paper"}
-    assert paper == {
-        "rank": 4,
-        "learning_rate": 1e-6,
-        "batch": 16,
-        "steps": 250,
-        "evaluate_every": 20,
-        "prompt_tokens": (1024, 2048, 4096, 8192),
-        "completion_tokens": 4096,
-    }
+def test_the_faithful_presets_have_the_papers_values_as_the_guide_lists_them_with_their_sections() -> None:
+    section = GUIDE.read_text(encoding="utf-8").partition("## The papers' values")[2].partition("\n## ")[0]
+    rows = re.findall(r"^\| (\w+) \| `(\w+)` \| (.+?) \| (.+?) \|$", section, re.MULTILINE)
+    for name, kind in KINDS.items():
+        config: Any = kind.faithful()
+        said = {setting: value for command, setting, value, _ in rows if command == name}
+        assert list(said) == [setting.name for setting in settings_of(config) if setting.group == "paper"]
+        assert with_values(kind.improved(), said, "training").paper == config.paper
+    assert len(rows) == sum(len(settings_of(kind.faithful().paper)) for kind in KINDS.values())
+    assert all(re.search(r"section|appendix|DialogSum's authors", where) for *_, where in rows)
 
 
 def test_every_setting_of_every_kind_is_described_and_every_one_of_a_paper_has_its_section() -> None:
