@@ -25,8 +25,6 @@ if TYPE_CHECKING:
     from fabula.stats.estimate import Scored
     from fabula.training.examples import Pair
 
-FEWEST_PAIRS: Final = 8
-"""Pairs below which nothing is trained: an adapter of fewer knows these few texts and no preference."""
 MANY_PROJECTS: Final = 8
 """Projects from which on a whole project is kept together, and not each scene by itself."""
 ALWAYS_LATER: Final = frozenset({"edit", "rewrite"})
