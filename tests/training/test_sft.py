@@ -7,8 +7,6 @@ import json
 import math
 import os
 import signal
-import subprocess
-import sys
 from typing import TYPE_CHECKING
 
 import pytest
@@ -22,6 +20,7 @@ from fabula.models.base import Message
 from fabula.training import memory, running
 from fabula.training.examples import DataCard, Example, Source, write_data
 from fabula.training.presets import Computing
+from killed import kill_in_training
 
 torch = pytest.importorskip("torch", reason="torch is not installed: `make test-train` runs these tests")
 transformers = pytest.importorskip("transformers")
@@ -100,23 +99,6 @@ def test_a_room_is_trained_and_says_what_it_gained(
     assert "was finished already, so nothing was trained. --fresh begins anew." in again.err
 
 
-_KILLED_AT = """
-import os, signal, sys
-from fabula.training import running
-from fabula.cli.main import main
-
-logged, at = running._Watch.logged, int(sys.argv[1])
-
-def dying(self, step, logs):
-    logged(self, step, logs)
-    if step == at and "loss" in logs:
-        os.kill(os.getpid(), signal.SIGKILL)
-
-running._Watch.logged = dying
-sys.exit(main(sys.argv[2:]))
-"""
-
-
 def test_killed_and_given_again_the_losses_are_those_of_the_unbroken_run(
     tiny_llama: Path, data: Path, tmp_path: Path
 ) -> None:
@@ -124,10 +106,7 @@ def test_killed_and_given_again_the_losses_are_those_of_the_unbroken_run(
     command = ["train", "sft", str(data), "--base", str(tiny_llama), *QUICK, *settings]
     assert main([*command, "--out", str(tmp_path / "whole")]) == 0
     broken = [*command, "--out", str(tmp_path / "broken")]
-    child = subprocess.run(
-        [sys.executable, "-c", _KILLED_AT, "8", *broken], capture_output=True, check=False, timeout=60
-    )
-    assert child.returncode == -signal.SIGKILL, child.stderr
+    kill_in_training(8, broken)
     assert main(broken) == 0
     for name in ("losses.csv", "evaluation.jsonl"):
         one, other = ((tmp_path / folder / "shared" / name).read_text() for folder in ("whole", "broken"))
