@@ -87,7 +87,7 @@ def test_a_room_is_trained_and_says_what_it_gained(
         rows = [json.loads(line) for line in (folder / "evaluation.jsonl").read_text().splitlines()]
         assert len(rows) == 5
         assert sum(row["tuned"] for row in rows) / 5 == pytest.approx(found["tuned"])
-        best = next(row for row in csv.DictReader((folder / "losses.csv").open()) if int(row["step"]) == one["best"])
+        best = next(row for row in csv.DictReader((folder / "losses.csv").open()) if int(row["step"]) == one["taken"])
         assert float(best["development"]) == pytest.approx(found["tuned"], abs=1e-4)
         assert "CC0-1.0" in (folder / "README.md").read_text()
         assert not (folder / "checkpoints").exists()
