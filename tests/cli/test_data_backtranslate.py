@@ -86,6 +86,20 @@ def test_what_cannot_be_data_is_left_out_with_its_reason(lamp: Cli) -> None:
     assert {line["group"] for line in lines} == set(reasons)
 
 
+def test_a_story_that_the_system_would_ask_for_again_is_left_out_with_the_rule_that_takes_something_out(
+    lamp: Cli,
+) -> None:
+    put(lamp, {"id": "circles", "text": "She went on along the wall to the tower in the rain. " * 40})
+    ran = lamp("data", "backtranslate", "stories.jsonl", "--out", "data", "--system", "end-to-end", "--json")
+    (left,) = ran.json["left_out"]
+    assert "Its rule 'loop' takes out \"She went on along the wall to the tower in the rain." in left["reason"]
+        "Its rule 'loop' takes out \"She went on along the wall to the tower in the rain.\"."
+    )
+    assert "No story gave an example" in ran.err
+    assert "Next:" not in ran.err
+    assert ran.json["card"]["made"]["teachers"] == []
+
+
 def test_a_note_that_names_a_stranger_is_asked_for_again_and_then_leaves_the_story_out(lamp: Cli) -> None:
     teach(lamp, setting="A lighthouse in autumn, where Mara lives with her brother Derek.")
     found = run(lamp)

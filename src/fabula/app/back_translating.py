@@ -23,6 +23,7 @@ from fabula.engine.methods import settings_of
 from fabula.engine.run import Run, side_by_side
 from fabula.story import count_words, plain
 from fabula.systems import find
+from fabula.systems.agents_room.algorithm import PLANNING
 from fabula.systems.agents_room.back_translation import METHOD, LeftOutError, back_translate
 from fabula.training.asked import Asked
 from fabula.training.examples import DataCard, Example, in_development, write_data
@@ -213,6 +214,13 @@ async def _each(task: Task, context: RunContext, items: Sequence[Item]) -> list[
     return await side_by_side([one(item) for item in items])
 
 
+def _asked_roles(task: Task) -> list[str]:
+    """The roles that say something of these stories."""
+    roles = [agent.role for agent in PLANNING] if task.wants_notes else []
+    roles += ["splitter"] if task.wants_sections else []
+    return roles + (["tasker"] if any(item.brief is None for item in _usable(task)[0]) else [])
+
+
 def _players(context: RunContext) -> list[Any]:
     return [context.cast.assignment(role) for role in METHOD.roles]
 
@@ -233,8 +241,8 @@ async def _made(task: Task, context: RunContext) -> Made:
             left_out[item.id] = str(error)
             continue
         examples[sides[item.id]] += made
-    lines = [{"group": "", "reason": reason} for reason in task.empty]
-    lines += [{"group": name, "reason": reason} for name, reason in left_out.items()]
+    lines = [{"group": name, "reason": reason} for name, reason in left_out.items()]
+    lines += [{"group": "", "reason": reason} for reason in task.empty]
     return Made(examples, lines, _card(task, context, examples, lines), context.budget)
 
 
@@ -321,7 +329,7 @@ def _card(
         "aids": settings.aids_in_force,
         "for": task.learner,
         "seed": context.seed,
-        "teachers": sorted({one.performer.identity for one in _players(context)}),
+        "teachers": sorted({context.cast.assignment(role).performer.identity for role in _asked_roles(task)}),
         "development": task.development,
     }
     counts: dict[str, Any] = {

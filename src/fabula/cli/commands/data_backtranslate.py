@@ -28,6 +28,7 @@ from fabula.models.known import is_small
 from fabula.project.casting import Environment, open_cast, open_model
 from fabula.project.settings import ModelTable, Settings
 from fabula.story import Brief
+from fabula.training.examples import LEFT_OUT
 
 if TYPE_CHECKING:
     from fabula.app.back_translating import Made
@@ -178,7 +179,7 @@ def _say(terminal: Terminal, task: Task, made: Made, bill: Bill) -> None:
     rows.append(("stories", *(str(len({one.group for one in some})) for some in sides.values())))
     terminal.say(table(rows, right=(1, 2)))
     for one in made.left_out[:_SHOWN]:
-        terminal.message(f"Left out: {one['group']}. {one['reason']}")
+        terminal.message(f"Left out: {one['group']}. {one['reason']}" if one["group"] else f"Left out: {one['reason']}")
     if len(made.left_out) > _SHOWN:
         terminal.message(f"... and {len(made.left_out) - _SHOWN} more; left-out.jsonl has all.")
     if bill.calls:
@@ -187,7 +188,10 @@ def _say(terminal: Terminal, task: Task, made: Made, bill: Bill) -> None:
             terminal.say(bill.paid_lines)
     if bill.replayed:
         terminal.say(f"From the journal, at no cost: {counted(bill.replayed, 'call')}.")
-    terminal.advise(f"Next: `fabula train sft {near(task.folder)} --base MODEL --out ROOM`.")
+    if sides["train"]:
+        terminal.advise(f"Next: `fabula train sft {near(task.folder)} --base MODEL --out ROOM`.")
+    else:
+        terminal.message(f"No story gave an example; {near(task.folder / LEFT_OUT)} says why.")
     terminal.document(
         {
             "data": str(task.folder),
