@@ -23,7 +23,6 @@ from fabula.engine.methods import settings_of
 from fabula.engine.run import Run, side_by_side
 from fabula.story import count_words, plain
 from fabula.systems import find
-from fabula.systems.agents_room.algorithm import PLANNING
 from fabula.systems.agents_room.back_translation import METHOD, LeftOutError, back_translate
 from fabula.training.asked import Asked
 from fabula.training.examples import DataCard, Example, in_development, write_data
@@ -175,14 +174,10 @@ def _usable(task: Task) -> tuple[list[Item], dict[str, str]]:
     """The stories that can be data, and why the others cannot, by id."""
     usable: list[Item] = []
     left_out: dict[str, str] = {}
-    seen: dict[str, str] = {}
     sides = sides_of_sets(task.items)
     for item in task.items:
-        text = plain(item.story.text)
-        if not count_words(text):
+        if not count_words(item.story.text):
             left_out[item.id] = "It is empty."
-        elif (first := seen.setdefault(" ".join(text.split()), item.id)) != item.id:
-            left_out[item.id] = f"It is the same story as {first}."
         elif sides.get(item.id) == "test":
             left_out[item.id] = "It is of its set's test split, which is kept for measuring."
         elif item.brief is None and not task.ask_tasks:
@@ -212,13 +207,6 @@ async def _each(task: Task, context: RunContext, items: Sequence[Item]) -> list[
                 return str(reason)
 
     return await side_by_side([one(item) for item in items])
-
-
-def _asked_roles(task: Task) -> list[str]:
-    """The roles that say something of these stories."""
-    roles = [agent.role for agent in PLANNING] if task.wants_notes else []
-    roles += ["splitter"] if task.wants_sections else []
-    return roles + (["tasker"] if any(item.brief is None for item in _usable(task)[0]) else [])
 
 
 def _players(context: RunContext) -> list[Any]:
@@ -316,6 +304,12 @@ def config_for(task: Task, brief: Brief, texts: Mapping[str, str]) -> Any:  # no
     return replace(config, ours=ours)
 
 
+def _published(performer: str) -> str:
+    """Who answered, without the folder: a card is given to others, whom this machine does not concern."""
+    kind, colon, rest = performer.partition(":")
+    return f"{kind}{colon}{Path(rest).name}" if "/" in rest else performer
+
+
 def _card(
     task: Task, context: RunContext, examples: Mapping[Split, Sequence[Example]], left_out: Sequence[Mapping[str, Any]]
 ) -> DataCard:
@@ -329,7 +323,7 @@ def _card(
         "aids": settings.aids_in_force,
         "for": task.learner,
         "seed": context.seed,
-        "teachers": sorted({context.cast.assignment(role).performer.identity for role in _asked_roles(task)}),
+        "teachers": sorted({_published(performer) for _, performer, _ in context.journal.payments()}),
         "development": task.development,
     }
     counts: dict[str, Any] = {
