@@ -174,6 +174,7 @@ def _usable(task: Task) -> tuple[list[Item], dict[str, str]]:
     """The stories that can be data, and why the others cannot, by id."""
     usable: list[Item] = []
     left_out: dict[str, str] = {}
+    seen: dict[str, str] = {}
     sides = sides_of_sets(task.items)
     for item in task.items:
         if not count_words(item.story.text):
@@ -182,6 +183,8 @@ def _usable(task: Task) -> tuple[list[Item], dict[str, str]]:
             left_out[item.id] = "It is of its set's test split, which is kept for measuring."
         elif item.brief is None and not task.ask_tasks:
             left_out[item.id] = "The task that it answers is not known. --ask-tasks has one asked for from the story."
+        elif (first := seen.setdefault(" ".join(item.story.text.split()), item.id)) != item.id:
+            left_out[item.id] = f"It is the same story as {first}."
         else:
             usable.append(item)
     return usable, left_out
