@@ -93,6 +93,20 @@ def test_what_cannot_be_data_is_left_out_with_its_reason(lamp: Cli) -> None:
     assert "Left out: The story in stories.jsonl" in lamp("data", "backtranslate", "stories.jsonl", *OPTIONS).err
 
 
+def test_stories_stand_aside_also_where_those_that_were_drawn_are_left_out(lamp: Cli) -> None:
+    circles = "She went on along the wall to the tower in the rain. " * 40
+    for broken in range(4):
+        texts = [f"{number}. {circles if number == broken else STORY}" for number in range(4)]
+        put(
+            lamp,
+            *({"id": str(number), "brief": f"{BRIEF} {number}", "text": text} for number, text in enumerate(texts)),
+        )
+        options = ("--out", f"data{broken}", "--system", "end-to-end", "--development", "0.01", "--json")
+        ran = lamp("data", "backtranslate", "stories.jsonl", *options)
+        counts = ran.json["card"]["counts"]
+        assert (counts["train"]["stories"], counts["development"]["stories"]) == (2, 1)
+
+
 def test_a_story_that_the_system_would_ask_for_again_is_left_out_with_the_rule_that_takes_something_out(
     lamp: Cli,
 ) -> None:

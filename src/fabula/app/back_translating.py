@@ -220,18 +220,18 @@ async def _made(task: Task, context: RunContext) -> Made:
     items, left_out = _usable(task)
     found = await _each(task, context, items)
     asked = _asked(task)
-    examples: dict[Split, list[Example]] = {"train": [], "development": []}
-    sides = _divided(task, items, context.seed)
+    of_story: dict[str, list[Example]] = {}
     for item, one in zip(items, found, strict=True):
         if isinstance(one, str):
             left_out[item.id] = one
             continue
         try:
-            made = await _examples(task, asked, item, one)
+            of_story[item.id] = await _examples(task, asked, item, one)
         except ReplyError as error:
             left_out[item.id] = str(error)
-            continue
-        examples[sides[item.id]] += made
+    examples: dict[Split, list[Example]] = {"train": [], "development": []}
+    for name, side in _divided(task, [item for item in items if item.id in of_story], context.seed).items():
+        examples[side] += of_story[name]
     lines = [{"group": name, "reason": reason} for name, reason in left_out.items()]
     lines += [{"group": "", "reason": reason} for reason in task.empty]
     return Made(examples, lines, _card(task, context, examples, lines), context.budget)
