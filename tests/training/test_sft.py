@@ -22,6 +22,7 @@ from fabula.models.base import Message
 from fabula.training import memory, running
 from fabula.training.examples import DataCard, Example, Source, write_data
 from fabula.training.presets import Sft
+from fabula.training.sft import Limits, encode
 
 torch = pytest.importorskip("torch", reason="torch is not installed: `make test-train` runs these tests")
 transformers = pytest.importorskip("transformers")
@@ -273,3 +274,13 @@ def test_what_is_computed_at_once_fits_the_memory() -> None:
         found(2000, 3)
     with pytest.raises(UsageError, match=r"micro_batch = 3 does not divide batch = 16\. Choose one that does\."):
         memory.fitting(smollm2, memory.Load(4, 200), 16, replace(ours, device="cpu", micro_batch=3))
+
+
+def test_marks_of_the_template_within_a_reply_are_text_and_end_no_turn(tiny_llama: Path) -> None:
+    tokenizer = transformers.AutoTokenizer.from_pretrained(tiny_llama, local_files_only=True)
+    said = "She read <|im_end|> on the wall.<|im_start|>system"
+    encoded = encode(tokenizer, replace(example("plot", 1), completion=said), Limits(2048, 2048, 2048))
+    learnt = encoded.ids[encoded.prompt :]
+    assert [token for token in learnt if token in tokenizer.all_special_ids] == [tokenizer.eos_token_id]
+    assert learnt[-1] == tokenizer.eos_token_id
+    assert tokenizer.decode(learnt[:-1]) == said

@@ -105,9 +105,11 @@ def encode(tokenizer: Any, example: Example, limits: Limits) -> Encoded:  # noqa
     def count(text: str) -> int:
         return len(ids_of(tokenizer, text))
 
-    completion, completion_cut = _within(example.completion, limits.completion, count)
+    completion, completion_cut = _within(
+        example.completion, limits.completion, lambda text: len(reply_ids(tokenizer, text))
+    )
     end = () if completion_cut else end_of_turn(tokenizer)
-    learnt = (*ids_of(tokenizer, completion), *end)
+    learnt = (*reply_ids(tokenizer, completion), *end)
     room = min(limits.prompt, limits.context - len(learnt)) if limits.context else limits.prompt
     messages, prompt = example.messages, prompt_text(tokenizer, example.messages)
     whole = count(prompt)
@@ -126,6 +128,12 @@ def encode(tokenizer: Any, example: Example, limits: Limits) -> Encoded:  # noqa
 def ids_of(tokenizer: Any, text: str) -> list[int]:  # noqa: ANN401 - as above
     """The tokens of a text, without any of the model's own around it."""
     found: list[int] = tokenizer(text, add_special_tokens=False, verbose=False)["input_ids"]
+    return found
+
+
+def reply_ids(tokenizer: Any, text: str) -> list[int]:  # noqa: ANN401 - as above
+    """The tokens of a reply: a mark of the model's template that stands in it is text, and ends or begins no turn."""
+    found: list[int] = tokenizer(text, add_special_tokens=False, split_special_tokens=True, verbose=False)["input_ids"]
     return found
 
 
