@@ -239,7 +239,12 @@ def test_a_sweep_compares_values_of_a_setting(
     tiny_llama: Path, data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     command = ["train", "sft", str(data), "--base", str(tiny_llama), "--out", str(tmp_path / "out"), *QUICK, "--shared"]
-    assert main([*command, "--set", "steps=4", "--sweep", "learning_rate=1e-7,1e-2", "--json"]) == 0
+    trying = [*command, "--set", "steps=4", "--sweep", "learning_rate=1e-7,1e-2", "--json"]
+    assert main([*trying, "--dry-run"]) == 0
+    planned = json.loads(capsys.readouterr().out)["values"]
+    assert [one["settings"]["learning_rate"] for one in planned] == [1e-7, 1e-2]
+    assert not (tmp_path / "out").exists(), "a dry run trains nothing"
+    assert main(trying) == 0
     found = json.loads(capsys.readouterr().out)
     assert found["lowest"] == "1e-2"
     slow, fast = found["values"]

@@ -18,13 +18,13 @@ from fabula.base.errors import UnknownNameError, UsageError
 from fabula.base.extras import extra, require
 from fabula.base.files import held, make_folder, write_atomically
 from fabula.base.version import __version__
-from fabula.engine.methods import settings_of, with_values
+from fabula.engine.methods import settings_of
 from fabula.models.adapters import CONFIG, GGUF, WEIGHTS, AdapterRecord, Room, write_adapter, write_room
 from fabula.models.lora import peft_to_gguf
 from fabula.training.base import load, open_base
 from fabula.training.examples import read_card, read_examples
 from fabula.training.memory import Load, Shape, fitting, needed, shape_of
-from fabula.training.presets import Sft
+from fabula.training.presets import Sft, config_of
 from fabula.training.report import (
     CardFacts,
     Measured,
@@ -214,17 +214,6 @@ class Tried:
 # before ---------------------------------------------------------------------------------------------------------------
 
 
-def config_of(preset: Preset, values: Mapping[str, Any]) -> Sft:
-    """The settings of a preset with values on top.
-
-    Raises:
-        UnknownNameError: there is no such setting.
-        ConfigError: a value does not fit.
-    """
-    config: Sft = with_values(getattr(Sft, preset)(), values, "training")
-    return config
-
-
 def prepare(asked: Asked, environ: Mapping[str, str], listener: Listener) -> Prepared:
     """Read data and base, and find out what will be done; nothing is trained and no folder made.
 
@@ -233,7 +222,7 @@ def prepare(asked: Asked, environ: Mapping[str, str], listener: Listener) -> Pre
     """
     for package in _PACKAGES:
         require(package, EXTRA, WHAT)
-    config = config_of(asked.preset, asked.values)
+    config = config_of(Sft, asked.preset, asked.values)
     card = read_card(asked.data)
     train, development = (read_examples(asked.data, split) for split in ("train", "development"))
     groups = _groups(asked, train, development)
@@ -321,12 +310,10 @@ def train_all(prepared: Prepared, listener: Listener) -> tuple[Trained, ...]:
     return tuple(found)
 
 
-def sweep(
+def prepare_sweep(
     asked: Asked, name: str, values: Sequence[str], environ: Mapping[str, str], listener: Listener
-) -> list[Tried]:
-    """Train the same with each value of a setting, each in a folder of its own below `sweep/`.
-
-    Runs that are finished stay. A signal ends it; the same call goes on.
+) -> dict[str, Prepared]:
+    """What is trained with each value of a setting, each in a folder of its own below `sweep/`; nothing is trained.
 
     Raises:
         UsageError: a value does not fit, or something is missing; before anything is trained.
@@ -334,12 +321,19 @@ def sweep(
     shown = {value: asked.out / "sweep" / f"{name}-{value}" for value in values}
     if any(folder.parent != asked.out / "sweep" for folder in shown.values()):
         raise UsageError(f"--sweep {name}={','.join(values)}: a value holds a slash. Give numbers or words.")
-    prepared = {
+    return {
         value: prepare(
             replace(asked, out=folder, values={**asked.values, "samples": 0, name: value}), environ, listener
         )
         for value, folder in shown.items()
     }
+
+
+def sweep(name: str, prepared: Mapping[str, Prepared], listener: Listener) -> list[Tried]:
+    """Train the same with each value of a setting.
+
+    Runs that are finished stay. A signal ends it; the same call goes on.
+    """
     found: list[Tried] = []
     for value, one in prepared.items():
         listener.says(f"{name} = {value}")

@@ -13,7 +13,7 @@ from fabula.app.training import Listener, copy_adapter, ended_sentence, hardware
 from fabula.base.errors import UsageError
 from fabula.base.extras import extra, require
 from fabula.base.files import held, make_folder, write_atomically
-from fabula.engine.methods import settings_of, with_values
+from fabula.engine.methods import settings_of
 from fabula.models.adapters import GGUF, WEIGHTS, AdapterRecord, write_adapter
 from fabula.models.lora import peft_to_gguf
 from fabula.training.base import load, open_base
@@ -28,7 +28,7 @@ from fabula.training.dpo import (
 )
 from fabula.training.examples import read_card, read_pairs
 from fabula.training.memory import Load, fitting, needed, shape_of
-from fabula.training.presets import Dpo, Ours
+from fabula.training.presets import Dpo, Ours, config_of
 from fabula.training.report import CardFacts, Sample, model_card
 from fabula.training.running import CHECKPOINTS, EXTRA, WHAT, Machine, begin, checkpoints_in, run, write_record
 from fabula.training.scoring import accuracies, gains, pair_tokens, read_scores, score_pairs
@@ -160,7 +160,7 @@ def prepare_pairs(asked: PairsAsked, environ: Mapping[str, str], listener: Liste
     """
     for package in _PACKAGES:
         require(package, EXTRA, WHAT)
-    config: Dpo = with_values(getattr(Dpo, asked.preset)(), asked.values, "training")
+    config = config_of(Dpo, asked.preset, asked.values)
     card = read_card(asked.data)
     pairs = [read_pairs(asked.data, split) for split in ("train", "development")]
     with quiet():

@@ -12,13 +12,13 @@ from fabula.app.training import Listener, ended_sentence, hardware, quiet
 from fabula.base.errors import UsageError
 from fabula.base.extras import require
 from fabula.base.files import held, make_folder, write_atomically
-from fabula.engine.methods import settings_of, with_values
+from fabula.engine.methods import settings_of
 from fabula.models.seq2seq import rooms_of
 from fabula.training.base import open_base
 from fabula.training.dialogues import dialogue_source, read_dialogues
 from fabula.training.examples import CARD, DataCard, read_card
 from fabula.training.memory import Load, fitting, needed, shape_of
-from fabula.training.presets import Ours, Summariser
+from fabula.training.presets import Ours, Summariser, config_of
 from fabula.training.report import CardFacts, Measured, Sample, differences, evaluation_lines, losses_svg, model_card
 from fabula.training.running import (
     CHECKPOINTS,
@@ -163,7 +163,7 @@ def prepare_summaries(asked: SummariesAsked, environ: Mapping[str, str], listene
     """
     for package in _PACKAGES:
         require(package, EXTRA, WHAT)
-    config: Summariser = with_values(getattr(Summariser, asked.preset)(), asked.values, "training")
+    config = config_of(Summariser, asked.preset, asked.values)
     if (asked.data / CARD).is_file() and (kind := read_card(asked.data).kind) != "dialogues":
         raise UsageError(f"{asked.data} holds {kind}, and dialogues are needed here.")
     train, development = (read_dialogues(asked.data, split) for split in ("train", "development"))
