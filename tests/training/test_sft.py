@@ -6,6 +6,7 @@ import csv
 import json
 import math
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -253,7 +254,7 @@ def test_a_sweep_compares_values_of_a_setting(
     assert "write it as FIELD=VALUE,VALUE" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("agent", ["../out", "..", "a/b", "\x1b[31mred"])
+@pytest.mark.parametrize("agent", ["../out", "..", "a/b", "\x1b[31mred", "room.toml", ".training", "a" * 300])
 def test_an_agent_that_cannot_name_a_folder_is_refused(tiny_llama: Path, tmp_path: Path, agent: str) -> None:
     bad = made(tmp_path / "bad", agents=(agent,))
     with pytest.raises(UsageError, match=r"which cannot name a folder\. Correct the data\."):
@@ -279,6 +280,25 @@ def test_what_is_computed_at_once_fits_the_memory() -> None:
         found(2000, 3)
     with pytest.raises(UsageError, match=r"micro_batch = 3 does not divide batch = 16\. Choose one that does\."):
         memory.fitting(smollm2, memory.Load(4, 200), 16, replace(ours, device="cpu", micro_batch=3))
+
+
+@pytest.mark.parametrize(
+    ("file", "text", "told"),
+    [
+        ("chat_template.jinja", "{{ raise_exception('no') }}", r"The base's chat template cannot be filled in: no\."),
+        ("chat_template.jinja", "{% for", r"The base's chat template cannot be filled in: .*\. Choose another base\."),
+        ("chat_template.jinja", "{{ cycler.__init__.__globals__.os }}", "chat template cannot be filled in"),
+        ("tokenizer.json", '{"version": "1', r"The tokenizer in .* cannot be read: .*\. Fetch the model again"),
+        ("tokenizer_config.json", '{"auto_map": {"AutoTokenizer": ["its.Own", null]}}', "comes with code of its own"),
+    ],
+)
+def test_a_base_that_cannot_be_asked_is_refused_with_a_sentence(
+    tiny_llama: Path, data: Path, tmp_path: Path, file: str, text: str, told: str
+) -> None:
+    bad = shutil.copytree(tiny_llama, tmp_path / "bad")
+    (bad / file).write_text(text, encoding="utf-8")
+    with pytest.raises(UsageError, match=told):
+        prepare(Asked(data, str(bad), tmp_path / "room"), {}, Listener())
 
 
 def test_marks_of_the_template_within_a_reply_are_text_and_end_no_turn(tiny_llama: Path) -> None:

@@ -15,7 +15,7 @@ from fabula.base.errors import ConfigError, UnknownNameError, UsageError
 from fabula.cli.training import values_of
 from fabula.engine.methods import settings_of
 from fabula.models.base import Message
-from fabula.training.examples import DataCard, Example, Source
+from fabula.training.examples import DataCard, Example, Source, check_apart, read_examples, write_data
 from fabula.training.memory import Load, Shape, needed
 from fabula.training.presets import KINDS, Dpo, Sft, config_of
 from fabula.training.report import (
@@ -363,3 +363,32 @@ def test_texts_of_others_stand_in_the_card_letter_by_letter() -> None:
     assert "\n> ---" not in card
     assert escaped("learning_rate _a_ 1. b") == r"learning_rate \_a\_ 1. b"
     assert quoted("") == "> (nothing)"
+
+
+@pytest.mark.parametrize(
+    ("changes", "told"),
+    [
+        ({"completion": " \n"}, r"train\.jsonl, line 1: there is no text in 'completion'\. Take the line out\."),
+        ({"messages": ()}, r"train\.jsonl, line 1: nothing of 'messages' is the user's\. Take the line out\."),
+        ({"messages": (Message("user", ""),)}, r"nothing of 'messages' is the user's"),
+    ],
+)
+def test_examples_that_teach_nothing_are_refused(tmp_path: Path, changes: dict[str, Any], told: str) -> None:
+    fields = {
+        "id": "a",
+        "agent": "plot",
+        "group": "lamp",
+        "messages": (Message("user", "Plan."),),
+        "completion": "A boat.",
+    }
+    example = Example(**{**fields, **changes})
+    write_data(tmp_path, DataCard("examples", {}), {"train": [example], "development": []})
+    with pytest.raises(UsageError, match=told):
+        read_examples(tmp_path, "train")
+
+
+def test_a_story_on_both_sides_is_refused(tmp_path: Path) -> None:
+    one, other = (Example(name, "plot", group, (), "") for name, group in (("a", "lamp"), ("b", "boat")))
+    check_apart([one], [other], tmp_path)
+    with pytest.raises(UsageError, match=r"has 'lamp' in train\.jsonl and in development\.jsonl"):
+        check_apart([one, other], [one], tmp_path)

@@ -5,15 +5,14 @@ from __future__ import annotations
 import json
 import os
 import platform
+import re
 import shutil
 import time
 import warnings
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field, replace
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
-from fabula.base.characters import readable
 from fabula.base.errors import UnknownNameError, UsageError
 from fabula.base.extras import extra, require
 from fabula.base.files import held, make_folder, write_atomically
@@ -21,8 +20,8 @@ from fabula.base.version import __version__
 from fabula.engine.methods import settings_of
 from fabula.models.adapters import CONFIG, GGUF, WEIGHTS, AdapterRecord, Room, write_adapter, write_room
 from fabula.models.lora import peft_to_gguf
-from fabula.training.base import load, open_base
-from fabula.training.examples import read_card, read_examples
+from fabula.training.base import load, open_base, tokenizer_of
+from fabula.training.examples import check_apart, read_card, read_examples
 from fabula.training.memory import Load, Shape, fitting, needed, shape_of
 from fabula.training.presets import Sft, config_of
 from fabula.training.report import (
@@ -58,6 +57,7 @@ from fabula.training.sft import (
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
+    from pathlib import Path
 
     from fabula.engine.methods import Preset
     from fabula.training.base import Base
@@ -67,6 +67,7 @@ if TYPE_CHECKING:
     from fabula.training.sft import Encoded
 
 SHARED: Final = "shared"
+_NAME: Final = re.compile(r"[^\W_][\w -]{0,63}")  # of an agent and its folder; none that begins with a dot, or has one
 _PACKAGES: Final = ("torch", "transformers", "peft")
 # Settings that change how something is computed, and not what.
 _OF_THE_MACHINE: Final = frozenset(("device", "precision", "micro_batch", "checkpointing", "samples", "sample_tokens"))
@@ -225,10 +226,11 @@ def prepare(asked: Asked, environ: Mapping[str, str], listener: Listener) -> Pre
     config = config_of(Sft, asked.preset, asked.values)
     card = read_card(asked.data)
     train, development = (read_examples(asked.data, split) for split in ("train", "development"))
+    check_apart(train, development, asked.data)
     groups = _groups(asked, train, development)
     base = open_base(asked.base, environ, gguf=asked.gguf, report=listener.says)
     with quiet():
-        tokenizer = extra("transformers", EXTRA, WHAT).AutoTokenizer.from_pretrained(base.folder, local_files_only=True)
+        tokenizer = tokenizer_of(base.folder)
         shape = shape_of(base.folder, base.parameters)
         parts = tuple(
             _part(name, agents, asked.out / name, (train, development), config, base, tokenizer, shape)
@@ -266,7 +268,7 @@ def _part(
     tokenizer: Any,  # noqa: ANN401 - the library's own type
     shape: Shape,
 ) -> Part:
-    if Path(name).name != name or name in {".", ".."} or readable(name) != name:
+    if not _NAME.fullmatch(name):
         raise UsageError(f"An agent is called {name!r}, which cannot name a folder. Correct the data.")
     most = max(config.paper.prompt_tokens)
     limits = Limits(most, _completion_limit(config, base), base.context)

@@ -16,7 +16,7 @@ from fabula.base.files import held, make_folder, write_atomically
 from fabula.engine.methods import settings_of
 from fabula.models.adapters import GGUF, WEIGHTS, AdapterRecord, write_adapter
 from fabula.models.lora import peft_to_gguf
-from fabula.training.base import load, open_base
+from fabula.training.base import load, open_base, tokenizer_of
 from fabula.training.dpo import (
     check_enough,
     curves,
@@ -26,7 +26,7 @@ from fabula.training.dpo import (
     schedule_of,
     trainer_of,
 )
-from fabula.training.examples import read_card, read_pairs
+from fabula.training.examples import check_apart, read_card, read_pairs
 from fabula.training.memory import Load, fitting, needed, shape_of
 from fabula.training.presets import Dpo, Ours, config_of
 from fabula.training.report import CardFacts, Sample, model_card
@@ -163,9 +163,10 @@ def prepare_pairs(asked: PairsAsked, environ: Mapping[str, str], listener: Liste
     config = config_of(Dpo, asked.preset, asked.values)
     card = read_card(asked.data)
     pairs = [read_pairs(asked.data, split) for split in ("train", "development")]
+    check_apart(pairs[0], pairs[1], asked.data)
     with quiet():
         base = open_base(asked.base, environ, gguf=asked.gguf, report=listener.says)
-        tokeniser = extra("transformers", EXTRA, WHAT).AutoTokenizer.from_pretrained(base.folder, local_files_only=True)
+        tokeniser = tokenizer_of(base.folder)
         train, development = (prepared_pairs(tokeniser, side, config, base.context) for side in pairs)
     check_enough(train, development, asked.data)
     schedule = schedule_of(config, len(train.pairs))

@@ -47,6 +47,8 @@ _TOKENIZERS: Final = ("gpt2", "llama")
 _LARGEST: Final = 1_000_000  # bytes of a record or of a model's settings
 _UNKNOWN_LICENCE: Final = "not stated"
 _FLOAT32: Final = 4
+_OWN: Final[dict[str, Any]] = {"local_files_only": True, "trust_remote_code": False}
+_UNREADABLE: Final = (OSError, ValueError, TypeError, KeyError, AttributeError, RuntimeError, ImportError)
 _CHATML: Final = (  # what the engine takes where a file has no template
     "{% for message in messages %}{{ '<|im_start|>' + message['role'] + '\\n' + message['content'] + '<|im_end|>\\n' }}"
     "{% endfor %}{% if add_generation_prompt %}{{ '<|im_start|>assistant\\n' }}{% endif %}"
@@ -125,18 +127,33 @@ def load(base: Base, dtype: Dtype = "float32") -> tuple[Any, Any]:
     Raises:
         UsageError: what training needs is not installed, or the folder cannot be read.
     """
-    torch, library = _library("torch"), _library("transformers")
+    torch, library, tokenizer = _library("torch"), _library("transformers"), tokenizer_of(base.folder)
     with _quiet():
         try:
-            tokenizer = library.AutoTokenizer.from_pretrained(base.folder, local_files_only=True)
             model = library.AutoModelForCausalLM.from_pretrained(
-                base.folder, dtype=getattr(torch, dtype), use_safetensors=True, local_files_only=True
+                base.folder, dtype=getattr(torch, dtype), use_safetensors=True, **_OWN
             )
-        except (OSError, ValueError, KeyError, RuntimeError) as error:
+        except _UNREADABLE as error:
             raise UsageError(f"The model in {base.folder} cannot be loaded: {_first_line(error)}") from error
     if tokenizer.pad_token_id is None:
         tokenizer.pad_token = tokenizer.eos_token
     return model, tokenizer
+
+
+def tokenizer_of(folder: Path) -> Any:  # noqa: ANN401 - the library's own type
+    """The tokenizer in a model's folder.
+
+    Raises:
+        UsageError: it cannot be read, or would run code of its own.
+    """
+    with _quiet():
+        try:
+            return _library("transformers").AutoTokenizer.from_pretrained(folder, **_OWN)
+        except _UNREADABLE as error:
+            raise UsageError(
+                f"The tokenizer in {folder} cannot be read: {_first_line(error)} Fetch the model again, or choose "
+                "another base."
+            ) from error
 
 
 def prompt_text(tokenizer: Any, messages: Sequence[Message]) -> str:  # noqa: ANN401 - a tokenizer has no better type
@@ -149,8 +166,22 @@ def prompt_text(tokenizer: Any, messages: Sequence[Message]) -> str:  # noqa: AN
     if not any(message["role"] == "system" for message in said):
         said.insert(0, {"role": "system", "content": ""})
     opening = said.pop()["content"] if said[-1]["role"] == "assistant" else ""
-    text: str = tokenizer.apply_chat_template(said, tokenize=False, add_generation_prompt=True)
-    return text + opening
+    return in_template(tokenizer, said, opens_reply=True) + opening
+
+
+def in_template(tokenizer: Any, said: Sequence[Mapping[str, str]], *, opens_reply: bool = False) -> str:  # noqa: ANN401 - as above
+    """Messages in the model's chat template.
+
+    Raises:
+        UsageError: the template cannot be filled in with them.
+    """
+    try:
+        text: str = tokenizer.apply_chat_template([*said], tokenize=False, add_generation_prompt=opens_reply)
+    except (extra("jinja2", EXTRA, "Training").TemplateError, OverflowError, *_UNREADABLE) as error:
+        raise UsageError(
+            f"The base's chat template cannot be filled in: {_first_line(error)} Choose another base."
+        ) from error
+    return text
 
 
 # folders --------------------------------------------------------------------------------------------------------------
@@ -167,7 +198,7 @@ def _folder(folder: Path, *, chat: bool = True) -> Base:
             f"The model in {folder} has no chat template, so it cannot be asked as agents are. Choose one that was "
             "trained to follow instructions."
         )
-    if settings.get("auto_map"):
+    if settings.get("auto_map") or (_json(folder / _TOKENIZER) or {}).get("auto_map"):
         raise UsageError(f"The model in {folder} comes with code of its own, which is not run. Choose another base.")
     base = Base(
         name=folder.name,
@@ -199,7 +230,7 @@ def _check_same(base: Base, gguf: Path) -> None:
         if mine != other:
             raise UsageError(f"{gguf} is another model than {base.folder}: its {name} is {mine}, not {other}.")
     with _quiet():
-        _check_tokens(gguf, _library("transformers").AutoTokenizer.from_pretrained(base.folder, local_files_only=True))
+        _check_tokens(gguf, tokenizer_of(base.folder))
 
 
 def _hub(name: str, report: Callable[[str], None], *, chat: bool = True) -> Base:
@@ -317,7 +348,7 @@ def _convert_into(target: Path, path: Path, torch: Any, library: Any) -> None:  
     """Write a GGUF file's model and tokenizer as the training libraries keep them."""
     try:
         with _quiet():
-            tokenizer = library.AutoTokenizer.from_pretrained(path.parent, gguf_file=path.name, local_files_only=True)
+            tokenizer = library.AutoTokenizer.from_pretrained(path.parent, gguf_file=path.name, **_OWN)
             tokenizer.chat_template = tokenizer.chat_template or _CHATML
             _check_tokens(path, tokenizer)
             read = library.AutoModelForCausalLM.from_pretrained(

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Final
 from fabula.base.errors import UsageError
 from fabula.base.extras import extra
 from fabula.story.sentences import whole_sentences
-from fabula.training.base import prompt_text
+from fabula.training.base import in_template, prompt_text
 from fabula.training.running import EXTRA, WHAT, Schedule, arguments
 
 if TYPE_CHECKING:
@@ -140,7 +140,7 @@ def reply_ids(tokenizer: Any, text: str) -> list[int]:  # noqa: ANN401 - as abov
 def end_of_turn(tokenizer: Any) -> tuple[int, ...]:  # noqa: ANN401 - as above
     """The token that ends a reply in the model's template; that which ends a text where it has none."""
     said = [{"role": "user", "content": _PROBE}, {"role": "assistant", "content": _PROBE}]
-    _, _, after = tokenizer.apply_chat_template(said, tokenize=False).rpartition(_PROBE)
+    _, _, after = in_template(tokenizer, said).rpartition(_PROBE)
     ids = ids_of(tokenizer, after)
     if ids and ids[0] in tokenizer.all_special_ids:
         return (ids[0],)
