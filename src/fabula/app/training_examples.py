@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import re
 import time
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from fabula.app.training import (
@@ -19,23 +19,22 @@ from fabula.app.training import (
     take_adapter,
     weights_type,
 )
-from fabula.base.characters import readable
 from fabula.base.errors import UnknownNameError, UsageError
 from fabula.base.files import write_atomically
-from fabula.engine.methods import with_values
 from fabula.models.adapters import Room, write_room
 from fabula.training.base import load, open_base, tokeniser_of
 from fabula.training.batches import losses_of
-from fabula.training.examples import data_digest, read_card, read_examples
+from fabula.training.examples import check_apart, data_digest, read_card, read_examples
 from fabula.training.libraries import quiet, require_libraries
 from fabula.training.memory import Load, Shape, fitting, needed, shape_of
-from fabula.training.presets import Sft, computing_of
+from fabula.training.presets import Sft, computing_of, config_of
 from fabula.training.report import Measured, Sample, differences, evaluation_lines, losses_svg
 from fabula.training.running import begin, losses_csv, schedule_of, write_record
 from fabula.training.sft import Limits, answer, check_enough, encode, trainer_of, with_adapter
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
+    from pathlib import Path
 
     from fabula.app.training import Listener
     from fabula.engine.methods import Preset
@@ -47,6 +46,7 @@ if TYPE_CHECKING:
     from fabula.training.sft import Encoded
 
 SHARED: Final = "shared"
+_NAME: Final = re.compile(r"[^\W_][\w -]{0,63}")  # of an agent and its folder, without a dot
 _PACKAGES: Final = ("torch", "transformers", "peft")
 
 
@@ -166,17 +166,6 @@ class Tried:
 # before ---------------------------------------------------------------------------------------------------------------
 
 
-def config_of(preset: Preset, values: Mapping[str, Any]) -> Sft:
-    """The settings of a preset with values on top.
-
-    Raises:
-        UnknownNameError: there is no such setting.
-        ConfigError: a value does not fit.
-    """
-    config: Sft = with_values(getattr(Sft, preset)(), values, "training")
-    return config
-
-
 def prepare(asked: ExamplesAsked, environ: Mapping[str, str], listener: Listener) -> Prepared:
     """Read data and base, and find out what will be done; nothing is trained and no folder made.
 
@@ -184,13 +173,14 @@ def prepare(asked: ExamplesAsked, environ: Mapping[str, str], listener: Listener
         UsageError: something is missing or does not fit; says what.
     """
     require_libraries(_PACKAGES)
-    config = config_of(asked.preset, asked.values)
+    config = config_of(Sft, asked.preset, asked.values)
     card = read_card(asked.data)
     train, development = (read_examples(asked.data, split) for split in ("train", "development"))
+    check_apart(train, development, asked.data)
     groups = _groups(asked, train, development)
     base = open_base(asked.base, environ, gguf=asked.gguf, report=listener.says)
     with quiet():
-        tokeniser = tokeniser_of(base)
+        tokeniser = tokeniser_of(base.folder)
         shape = shape_of(base.folder, base.parameters)
         parts = tuple(
             _part(name, agents, asked.out / name, (train, development), config, base, tokeniser, shape)
@@ -230,7 +220,7 @@ def _part(
     tokeniser: Native,
     shape: Shape,
 ) -> Part:
-    if Path(name).name != name or name in {".", ".."} or readable(name) != name:
+    if not _NAME.fullmatch(name):
         raise UsageError(f"An agent is called {name!r}, which cannot name a folder. Correct the data.")
     most = max(config.paper.prompt_tokens)
     limits = Limits(most, _completion_limit(config, base), base.context)
@@ -273,12 +263,10 @@ def train_all(prepared: Prepared, listener: Listener) -> tuple[Trained, ...]:
     return tuple(found)
 
 
-def sweep(
+def prepare_sweep(
     asked: ExamplesAsked, name: str, values: Sequence[str], environ: Mapping[str, str], listener: Listener
-) -> list[Tried]:
-    """Train the same with each value of a setting, each in a folder of its own below `sweep/`.
-
-    Runs that are finished stay. A signal ends it; the same call goes on.
+) -> dict[str, Prepared]:
+    """What is trained with each value of a setting, each in a folder of its own below `sweep/`; nothing is trained.
 
     Raises:
         UsageError: a value does not fit, or something is missing; before anything is trained.
@@ -286,12 +274,19 @@ def sweep(
     shown = {value: asked.out / "sweep" / f"{name}-{value}" for value in values}
     if any(folder.parent != asked.out / "sweep" for folder in shown.values()):
         raise UsageError(f"--sweep {name}={','.join(values)}: a value holds a slash. Give numbers or words.")
-    prepared = {
+    return {
         value: prepare(
             replace(asked, out=folder, values={**asked.values, "samples": 0, name: value}), environ, listener
         )
         for value, folder in shown.items()
     }
+
+
+def sweep(name: str, prepared: Mapping[str, Prepared], listener: Listener) -> list[Tried]:
+    """Train the same with each value of a setting.
+
+    Runs that are finished stay. A signal ends it; the same call goes on.
+    """
     found: list[Tried] = []
     for value, one in prepared.items():
         listener.says(f"{name} = {value}")

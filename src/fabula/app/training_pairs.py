@@ -21,13 +21,12 @@ from fabula.app.training import (
 )
 from fabula.base.errors import UsageError
 from fabula.base.files import write_atomically
-from fabula.engine.methods import with_values
 from fabula.training.base import load, open_base, tokeniser_of
 from fabula.training.dpo import check_enough, curves, history_csv, pair_card, prepared_pairs, trainer_of
-from fabula.training.examples import data_digest, read_card, read_pairs
+from fabula.training.examples import check_apart, data_digest, read_card, read_pairs
 from fabula.training.libraries import library, quiet, require_libraries
 from fabula.training.memory import Load, fitting, needed, shape_of
-from fabula.training.presets import Dpo, computing_of
+from fabula.training.presets import Dpo, computing_of, config_of
 from fabula.training.report import Sample
 from fabula.training.running import begin, schedule_of, write_record
 from fabula.training.scoring import accuracies, gains, pair_tokens, read_scores, score_pairs
@@ -156,12 +155,13 @@ def prepare_pairs(asked: PairsAsked, environ: Mapping[str, str], listener: Liste
         UsageError: something is missing or does not fit; says what.
     """
     require_libraries(_PACKAGES)
-    config: Dpo = with_values(getattr(Dpo, asked.preset)(), asked.values, "training")
+    config = config_of(Dpo, asked.preset, asked.values)
     card = read_card(asked.data)
     pairs = [read_pairs(asked.data, split) for split in ("train", "development")]
+    check_apart(pairs[0], pairs[1], asked.data)
     base = open_base(asked.base, environ, gguf=asked.gguf, report=listener.says)
     with quiet():
-        tokeniser = tokeniser_of(base)
+        tokeniser = tokeniser_of(base.folder)
         train, development = (prepared_pairs(tokeniser, side, config, base.context) for side in pairs)
     check_enough(train, development, asked.data)
     schedule = schedule_of(config, len(train.pairs))

@@ -19,7 +19,6 @@ from fabula.app.training import (
 )
 from fabula.base.errors import UsageError
 from fabula.base.files import write_atomically
-from fabula.engine.methods import with_values
 from fabula.models.seq2seq import rooms_of
 from fabula.training.base import open_base
 from fabula.training.batches import losses_of
@@ -27,7 +26,7 @@ from fabula.training.dialogues import dialogue_source, read_dialogues
 from fabula.training.examples import CARD, DataCard, data_digest, read_card
 from fabula.training.libraries import quiet, require_libraries
 from fabula.training.memory import Load, fitting, needed, shape_of
-from fabula.training.presets import Summariser, computing_of
+from fabula.training.presets import Summariser, computing_of, config_of
 from fabula.training.report import Measured, Sample, differences, evaluation_lines, losses_svg
 from fabula.training.running import begin, losses_csv, schedule_of, write_record
 from fabula.training.summariser import (
@@ -158,7 +157,7 @@ def prepare_summaries(asked: SummariesAsked, environ: Mapping[str, str], listene
         ModelUnavailableError: the base is no encoder-decoder.
     """
     require_libraries(_PACKAGES)
-    config: Summariser = with_values(getattr(Summariser, asked.preset)(), asked.values, "training")
+    config = config_of(Summariser, asked.preset, asked.values)
     if (asked.data / CARD).is_file() and (kind := read_card(asked.data).kind) != "dialogues":
         raise UsageError(f"{asked.data} holds {kind}, and dialogues are needed here.")
     train, development = (read_dialogues(asked.data, split) for split in ("train", "development"))

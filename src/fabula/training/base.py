@@ -43,6 +43,8 @@ _TOKENIZERS: Final = ("gpt2", "llama")
 _LARGEST: Final = 1_000_000  # bytes of a record or of a model's settings
 _UNKNOWN_LICENCE: Final = "not stated"
 _FLOAT32: Final = 4
+_OWN: Final[dict[str, Any]] = {"local_files_only": True, "trust_remote_code": False}
+_UNREADABLE: Final = (OSError, ValueError, TypeError, KeyError, AttributeError, RuntimeError, ImportError)
 _CHATML: Final = (  # what the engine takes where a file has no template
     "{% for message in messages %}{{ '<|im_start|>' + message['role'] + '\\n' + message['content'] + '<|im_end|>\\n' }}"
     "{% endfor %}{% if add_generation_prompt %}{{ '<|im_start|>assistant\\n' }}{% endif %}"
@@ -121,23 +123,33 @@ def load(base: Base, dtype: Dtype = "float32") -> tuple[Any, Any]:
     Raises:
         UsageError: what training needs is not installed, or the folder cannot be read.
     """
-    torch, transformers = library("torch"), library("transformers")
+    torch, transformers, tokeniser = library("torch"), library("transformers"), tokeniser_of(base.folder)
     with silent():
         try:
-            tokeniser = tokeniser_of(base)
             model = transformers.AutoModelForCausalLM.from_pretrained(
-                base.folder, dtype=getattr(torch, dtype), use_safetensors=True, local_files_only=True
+                base.folder, dtype=getattr(torch, dtype), use_safetensors=True, **_OWN
             )
-        except (OSError, ValueError, KeyError, RuntimeError) as error:
+        except _UNREADABLE as error:
             raise UsageError(f"The model in {base.folder} cannot be loaded: {_first_line(error)}") from error
     if tokeniser.pad_token_id is None:
         tokeniser.pad_token = tokeniser.eos_token
     return model, tokeniser
 
 
-def tokeniser_of(base: Base) -> Any:  # noqa: ANN401 - the library's own type
-    """The base's tokeniser alone."""
-    return library("transformers").AutoTokenizer.from_pretrained(base.folder, local_files_only=True)
+def tokeniser_of(folder: Path) -> Any:  # noqa: ANN401 - the library's own type
+    """The tokeniser in a model's folder.
+
+    Raises:
+        UsageError: it cannot be read, or would run code of its own.
+    """
+    with silent():
+        try:
+            return library("transformers").AutoTokenizer.from_pretrained(folder, **_OWN)
+        except _UNREADABLE as error:
+            raise UsageError(
+                f"The tokeniser in {folder} cannot be read: {_first_line(error)} Fetch the model again, or choose "
+                "another base."
+            ) from error
 
 
 def prompt_text(tokeniser: Any, messages: Sequence[Message]) -> str:  # noqa: ANN401 - a tokeniser has no better type
@@ -150,8 +162,22 @@ def prompt_text(tokeniser: Any, messages: Sequence[Message]) -> str:  # noqa: AN
     if not any(message["role"] == "system" for message in said):
         said.insert(0, {"role": "system", "content": ""})
     opening = said.pop()["content"] if said[-1]["role"] == "assistant" else ""
-    text: str = tokeniser.apply_chat_template(said, tokenize=False, add_generation_prompt=True)
-    return text + opening
+    return in_template(tokeniser, said, opens_reply=True) + opening
+
+
+def in_template(tokeniser: Any, said: Sequence[Mapping[str, str]], *, opens_reply: bool = False) -> str:  # noqa: ANN401 - as above
+    """Messages in the model's chat template.
+
+    Raises:
+        UsageError: the template cannot be filled in with them.
+    """
+    try:
+        text: str = tokeniser.apply_chat_template([*said], tokenize=False, add_generation_prompt=opens_reply)
+    except (library("jinja2").TemplateError, OverflowError, *_UNREADABLE) as error:
+        raise UsageError(
+            f"The base's chat template cannot be filled in: {_first_line(error)} Choose another base."
+        ) from error
+    return text
 
 
 # folders --------------------------------------------------------------------------------------------------------------
@@ -168,7 +194,7 @@ def _folder(folder: Path, *, chat: bool = True) -> Base:
             f"The model in {folder} has no chat template, so it cannot be asked as agents are. Choose one that was "
             "trained to follow instructions."
         )
-    if settings.get("auto_map"):
+    if settings.get("auto_map") or (_json(folder / _TOKENIZER) or {}).get("auto_map"):
         raise UsageError(f"The model in {folder} comes with code of its own, which is not run. Choose another base.")
     base = Base(
         name=folder.name,
@@ -200,7 +226,7 @@ def _check_same(base: Base, gguf: Path) -> None:
         if mine != other:
             raise UsageError(f"{gguf} is another model than {base.folder}: its {name} is {mine}, not {other}.")
     with silent():
-        _check_tokens(gguf, library("transformers").AutoTokenizer.from_pretrained(base.folder, local_files_only=True))
+        _check_tokens(gguf, tokeniser_of(base.folder))
 
 
 def _hub(name: str, report: Callable[[str], None], *, chat: bool = True) -> Base:
@@ -318,9 +344,7 @@ def _convert_into(target: Path, path: Path, torch: Any, transformers: Any) -> No
     """Write a GGUF file's model and tokeniser as the training libraries keep them."""
     try:
         with silent():
-            tokeniser = transformers.AutoTokenizer.from_pretrained(
-                path.parent, gguf_file=path.name, local_files_only=True
-            )
+            tokeniser = transformers.AutoTokenizer.from_pretrained(path.parent, gguf_file=path.name, **_OWN)
             tokeniser.chat_template = tokeniser.chat_template or _CHATML
             _check_tokens(path, tokeniser)
             read = transformers.AutoModelForCausalLM.from_pretrained(

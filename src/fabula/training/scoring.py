@@ -14,7 +14,7 @@ from fabula.stats.intervals import FEWEST, mean_of, share_among
 from fabula.training.base import prompt_text
 from fabula.training.libraries import library
 from fabula.training.pairs import RULES, could_tell
-from fabula.training.sft import end_of_turn, ids_of, shortened
+from fabula.training.sft import end_of_turn, ids_of, reply_ids, shortened
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -43,7 +43,7 @@ class Tokens:
 def tokens_of(tokeniser: Native, messages: Sequence[Message], reply: str) -> Tokens:
     """The tokens of a prompt and of a reply to it, which are made apart, as a model writes its reply apart."""
     prompt = ids_of(tokeniser, prompt_text(tokeniser, messages))
-    return Tokens(tuple(prompt), (*ids_of(tokeniser, reply), *end_of_turn(tokeniser)))
+    return Tokens(tuple(prompt), (*reply_ids(tokeniser, reply), *end_of_turn(tokeniser)))
 
 
 @dataclass(frozen=True, slots=True)

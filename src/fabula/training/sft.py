@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 from fabula.base.errors import UsageError
 from fabula.engine.methods import values_of
 from fabula.story.sentences import whole_sentences
-from fabula.training.base import prompt_text
+from fabula.training.base import in_template, prompt_text
 from fabula.training.batches import MASKED, batch_of
 from fabula.training.examples import LEAST
 from fabula.training.libraries import library
@@ -105,9 +105,11 @@ def encode(tokeniser: Any, example: Example, limits: Limits) -> Encoded:  # noqa
     def count(text: str) -> int:
         return len(ids_of(tokeniser, text))
 
-    completion, completion_cut = _within(example.completion, limits.completion, count)
+    completion, completion_cut = _within(
+        example.completion, limits.completion, lambda text: len(reply_ids(tokeniser, text))
+    )
     end = () if completion_cut else end_of_turn(tokeniser)
-    learnt = (*ids_of(tokeniser, completion), *end)
+    learnt = (*reply_ids(tokeniser, completion), *end)
     room = min(limits.prompt, limits.context - len(learnt)) if limits.context else limits.prompt
     messages, prompt = example.messages, prompt_text(tokeniser, example.messages)
     whole = count(prompt)
@@ -129,10 +131,16 @@ def ids_of(tokeniser: Any, text: str) -> list[int]:  # noqa: ANN401 - as above
     return found
 
 
+def reply_ids(tokeniser: Any, text: str) -> list[int]:  # noqa: ANN401 - as above
+    """The tokens of a reply: a mark of the model's template that stands in it is text, and ends or begins no turn."""
+    found: list[int] = tokeniser(text, add_special_tokens=False, split_special_tokens=True, verbose=False)["input_ids"]
+    return found
+
+
 def end_of_turn(tokeniser: Any) -> tuple[int, ...]:  # noqa: ANN401 - as above
     """The token that ends a reply in the model's template; that which ends a text where it has none."""
     said = [{"role": "user", "content": _PROBE}, {"role": "assistant", "content": _PROBE}]
-    _, _, after = tokeniser.apply_chat_template(said, tokenize=False).rpartition(_PROBE)
+    _, _, after = in_template(tokeniser, said).rpartition(_PROBE)
     ids = ids_of(tokeniser, after)
     if ids and ids[0] in tokeniser.all_special_ids:
         return (ids[0],)
