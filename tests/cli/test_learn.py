@@ -106,7 +106,7 @@ def test_a_dry_run_says_pairs_parts_and_what_they_could_show(cli: Cli, edited: C
     names = edited(3)
     ran = cli("learn", *names, *base(cli), "--dry-run")
     assert ran.code == 0, ran.err
-    assert "15 pairs of texts (15 by edit), from 15 places in 3 projects" in ran.out
+    assert "15 pairs of texts (15 by edit), from 5 places in 3 projects" in ran.out, "two of them are copies"
     assert "6 trainings" in ran.out
     assert "an improvement can be shown if the tuned model mends at least" in ran.out
     found: dict[str, Any] = cli("learn", *names, *base(cli), "--dry-run", "--json").json

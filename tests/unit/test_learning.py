@@ -104,7 +104,7 @@ def test_quick_puts_one_part_aside_and_uses_the_adapter_that_has_not_seen_it(pla
     learned = learn(proposal(80, quick=True), place, trainer, "2026-11-12", quiet)
     assert len(trainer.trained) == 1
     assert learned.found["n"] == 16
-    assert "the adapter in use has seen none of them" in place.report.read_text()
+    assert "the adapter has seen none of them" in place.report.read_text()
     assert (place.adapter(learned.adapter) / GGUF).is_file()
 
 
@@ -215,12 +215,34 @@ def test_a_newer_record_is_refused(place: Place) -> None:
 
 def test_pairs_of_other_projects_are_kept_and_those_of_these_read_anew(place: Place, tmp_path: Path) -> None:
     lamp, sea = tmp_path / "lamp", tmp_path / "sea"
-    known = tuple(of_project(lamp, pair(n)) for n in range(20)) + tuple(of_project(sea, pair(n)) for n in range(20))
+    known = tuple(of_project(lamp, pair(n)) for n in range(20)) + tuple(of_project(sea, pair(n)) for n in range(50, 70))
     learn(replace(proposal(), pairs=known), place, Fake(), "2026-11-12", quiet)
     now = [of_project(lamp, pair(n)) for n in range(30)]
-    found = with_known(place, now, [lamp])
+    found, twice = with_known(place, now, [lamp])
     assert len(found) == 50
     assert len({one.id for one in found}) == 50
+    assert not twice
+
+
+def test_a_project_that_was_renamed_or_copied_gives_its_pairs_once(place: Place, tmp_path: Path) -> None:
+    lamp, renamed, copy = tmp_path / "lamp", tmp_path / "renamed", tmp_path / "copy"
+    known = tuple(of_project(lamp, pair(n)) for n in range(20))
+    learn(replace(proposal(), pairs=known), place, Fake(), "2026-11-12", quiet)
+    now = [of_project(folder, pair(n)) for folder in (renamed, copy) for n in range(20)]
+    found, twice = with_known(place, now, [renamed, copy])
+    assert {one.source["project"] for one in found} == {str(renamed)}
+    assert len(found) == 20
+    assert {one["reason"] for one in twice} == {"stands there twice"}
+
+
+def test_pairs_of_a_copy_that_was_edited_on_are_put_aside_together(tmp_path: Path) -> None:
+    lamp = [of_project(tmp_path / "lamp", pair(n)) for n in range(20)]
+    copy = [replace(of_project(tmp_path / "copy", pair(n)), chosen=f"Otherwise {n}.") for n in range(20)]
+    wanted = replace(proposal(), pairs=tuple(lamp + copy))
+    assert len(set(wanted.units)) == 10
+    for part in wanted.parts:
+        aside = {wanted.pairs[index].rejected for index in part}
+        assert not aside & {one.rejected for one in wanted.without(part)}
 
 
 def test_each_author_has_a_place(tmp_path: Path) -> None:

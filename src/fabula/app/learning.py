@@ -23,7 +23,7 @@ from statistics import fmean
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
-from fabula.app.preferences import HOW, OWN
+from fabula.app.preferences import HOW, OWN, unique
 from fabula.app.training import quiet
 from fabula.app.training_pairs import PairsAsked, prepare_pairs, train_pairs
 from fabula.app.writing import settings_as_last_time
@@ -243,13 +243,13 @@ def proposed(
         kept, gone = without(found.pairs, ["near"])
         pairs += [of_project(project.folder, pair) for pair in kept]
         left_out += [*found.left_out, *({"id": name, "reason": _NEAR} for name in gone)]
-    known = with_known(place, pairs, [project.folder for project in projects])
+    known, twice = with_known(place, pairs, [project.folder for project in projects])
     return Proposal(
         author,
         spec,
         digest_of(find_weights(rest, models_home(environ))),
         known,
-        tuple(left_out),
+        (*left_out, *twice),
         dict(said or {}),
         len(known) >= MANY if quick is None else quick,
     )
@@ -270,8 +270,12 @@ def base_of(projects: Sequence[Project]) -> str:
     return models[0]
 
 
-def with_known(place: Place, pairs: Sequence[Pair], projects: Sequence[Path]) -> tuple[Pair, ...]:
-    """The pairs of these projects as they are now, and those that are known of the author's others.
+def with_known(
+    place: Place, pairs: Sequence[Pair], projects: Sequence[Path]
+) -> tuple[tuple[Pair, ...], list[dict[str, Any]]]:
+    """The pairs of these projects as they are now, and those that are known of the author's others; each pair once.
+
+    A project that was copied, renamed or moved has pairs that are known already: those are told in the second place.
 
     Raises:
         UsageError: what is known cannot be read.
@@ -279,7 +283,8 @@ def with_known(place: Place, pairs: Sequence[Pair], projects: Sequence[Path]) ->
     named = {str(project.resolve()) for project in projects}
     known = read_pairs(place.data, "train") if (place.data / "data.json").is_file() else ()
     others = [pair for pair in known if pair.source.get("project") not in named]
-    return tuple(sorted({pair.id: pair for pair in (*others, *pairs)}.values(), key=lambda pair: pair.id))
+    kept, twice = unique(list({pair.id: pair for pair in (*pairs, *others)}.values()))
+    return tuple(sorted(kept, key=lambda pair: pair.id)), twice
 
 
 def of_project(project: Path, pair: Pair) -> Pair:
@@ -569,10 +574,10 @@ def how(learned: Learned, found: Comparison) -> str:
         f" {unread:,} {'pair was' if unread == 1 else 'pairs were'} too long for the model to read." if unread else ""
     )
     if learned.found.get("quick"):
-        return f"{n} pairs from {places} were kept aside; the adapter in use has seen none of them.{more}"
+        return f"{n} pairs from {places} were kept aside; the adapter has seen none of them.{more}"
     return (
         f"Each of {n} pairs from {places} was once kept aside and ranked by an adapter that had not seen it; "
-        f"{learned.found['trainings'] - 1} adapters were trained for that. The adapter in use was trained the same way "
+        f"{learned.found['trainings'] - 1} adapters were trained for that. The adapter itself was trained the same way "
         f"on all pairs, so the number is that of the way of training.{more}"
     )
 
