@@ -159,6 +159,27 @@ def test_what_is_not_better_is_not_used(
     assert used.json["better"] is False
 
 
+def test_what_was_learned_is_put_into_use_by_the_command_that_the_report_names(
+    cli: Cli, edited: Callable[..., list[str]], trains: Callable[..., Fake]
+) -> None:
+    refused = cli("learn", "--use-anyway")
+    assert refused.code == 2
+    assert "No pairs of texts say what you prefer" in refused.err
+    trains(right=False)
+    names = edited(3)
+    said = cli("learn", *names, *base(cli)).out
+    assert "`fabula learn --use-anyway`" in said
+    assert "The adapter itself was trained the same way on all pairs" in said
+    used = cli("learn", "--use-anyway")
+    assert used.code == 0, used.err
+    assert "since you said --use-anyway" in used.out
+    assert cli("learn", "--status", "--json").json["learned"][0]["in_use"] is True
+    said = cli("learn", *names, *base(cli), "--author", "Ann Lee").out
+    assert "`fabula learn --author 'Ann Lee' --use-anyway`" in said
+    assert "from each of ann-lee, author. Say --author NAME." in cli("learn", "--use-anyway").err
+    assert cli("learn", "--use-anyway", "--author", "Ann Lee", "--json").json["in_use"] is True
+
+
 def test_a_person_is_asked_before_forgetting(
     cli: Cli, edited: Callable[..., list[str]], trains: Callable[..., Fake]
 ) -> None:

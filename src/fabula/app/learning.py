@@ -327,6 +327,20 @@ def learn(
         return _finished(place, proposal, compared(rows), last, today, anyway=anyway)
 
 
+def put_into_use(place: Place) -> Learned:
+    """Have new projects write with what was learned, although it is not shown to be better.
+
+    Raises:
+        UsageError: nothing was learned, or the record cannot be read.
+        ProjectError: the place is in use, or cannot be written.
+    """
+    with place.hold():
+        before = place.read()
+        if before is None:
+            raise UsageError(f"Nothing was learned from {place.folder.name}.")
+        return _again(place, before, anyway=True)
+
+
 def _again(place: Place, before: Learned, *, anyway: bool) -> Learned:
     if anyway and not before.anyway:
         before = replace(before, anyway=True)

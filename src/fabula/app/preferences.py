@@ -144,11 +144,12 @@ def check_folder(folder: Path) -> None:
     Raises:
         UsageError: it does.
     """
+    named, folder = folder, folder.resolve()
     if (folder / CARD).is_file():
         if read_card(folder).kind != "pairs":
-            raise UsageError(f"{folder} holds training data of another kind. Give --out another name.")
+            raise UsageError(f"{named} holds training data of another kind. Give --out another name.")
     elif folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
-        raise UsageError(f"{folder} holds other files. Give --out another name.")
+        raise UsageError(f"{named} holds other files. Give --out another name.")
 
 
 def _named(places: Sequence[Path]) -> dict[str, Path]:
