@@ -288,6 +288,28 @@ def test_the_same_name_with_other_weights_takes_nothing(cli: Cli, learned: Path)
     assert "learned from you" not in begin(cli).err
 
 
+@pytest.mark.parametrize("forgotten", [False, True])
+def test_a_server_is_not_asked_for_what_was_learned(cli: Cli, learned: Path, *, forgotten: bool) -> None:
+    begin(cli)
+    if forgotten:
+        assert cli("learn", "--forget", "--yes").code == 0
+    refused = cli("update", "new", "--model", "openai-chat:other", "--base-url", "http://127.0.0.1:9/v1", "--dry-run")
+    assert refused.code == 2
+    assert "and not for openai-chat:other. Say `fabula write --no-learned` with that model" in refused.err
+    said = cli("status", "new").out
+    assert f"as last time: (what fabula learned from you: {learned.name})" in said.replace("\n", " ")
+    assert str(learned) not in said
+
+
+def test_another_base_is_told_in_words_that_help(cli: Cli, learned: Path) -> None:
+    begin(cli)
+    tinygguf.write_model(cli.folder / "other.gguf", tinygguf.weights(2))
+    refused = cli("write", "new", "--model", f"embedded:{cli.folder / 'other.gguf'}")
+    assert refused.code == 2
+    assert "This project writes with what fabula learned from you, which is for embedded:" in refused.err
+    assert "--no-learned" in refused.err
+
+
 def test_a_project_replays_after_forgetting_and_says_what_to_do(cli: Cli, learned: Path) -> None:
     begin(cli)
     assert cli("learn", "--forget", "--yes").code == 0

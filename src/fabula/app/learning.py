@@ -514,6 +514,11 @@ def _for_an_author(data: Path) -> Iterator[None]:
         yield
     except UsageError as error:
         said = str(error).replace(str(data), "What you chose").replace(" and --fresh", "")
+        said = said.replace(": make more with `fabula data preferences`.", f". {HOW}")
+        if "are longer than" in said:
+            said += (
+                " A larger --set sequence_tokens reads longer texts, as far as the model can, and takes more memory."
+            )
         raise UsageError(said) from error
 
 
