@@ -44,15 +44,13 @@ def test_a_set_goes_straight_in_and_its_licence_into_the_card(lamp: Cli) -> None
     same = {"example_id": 8, "inputs": BRIEF, "targets": f"{STORY}\n"}
     (folder / "tell-me-a-story-train.jsonl").write_text(f"{json.dumps(line)}\n{json.dumps(same)}\n", encoding="utf-8")
     ran = lamp("data", "backtranslate", "tell-me-a-story:train", "--data", "sets", *OPTIONS, "--json")
-    assert "Data: 1 from tell-me-a-story: CC BY 4.0 (github.com/google-deepmind/tell_me_a_story)" in ran.err
+    assert "Data: 2 from tell-me-a-story: CC BY 4.0 (github.com/google-deepmind/tell_me_a_story)" in ran.err
     card = json.loads((lamp.folder / "data/data.json").read_text(encoding="utf-8"))
     assert [(one["name"], one["licence"], one["stories"]) for one in card["sources"]] == [
         ("tell-me-a-story", "CC BY 4.0", 1)
     ]
     left_out = [one["reason"] for one in ran.json["left_out"]]
-    assert left_out == [
-        "The story tell-me-a-story/train/8 is word for word that of tell-me-a-story/train/7. One of them is taken."
-    ]
+    assert left_out == ["It is the same story as tell-me-a-story/train/7."]
 
 
 def run(cli: Cli, *more: str) -> Any:  # noqa: ANN401 - JSON
@@ -75,15 +73,23 @@ def test_a_dry_run_says_what_would_be_asked_and_writes_nothing(lamp: Cli) -> Non
 
 
 def test_what_cannot_be_data_is_left_out_with_its_reason(lamp: Cli) -> None:
-    put(lamp, {"id": "lamp"}, {"id": "again"}, {"id": "asked by nobody", "brief": "", "text": STORY + " The end."})
+    put(
+        lamp,
+        {"id": "lamp"},
+        {"id": "again", "text": STORY.replace("\n\n", "\n")},
+        {"id": "asked by nobody", "brief": "", "text": STORY + " The end."},
+    )
     with (lamp.folder / "stories.jsonl").open("a", encoding="utf-8") as file:
         file.write(json.dumps({"id": "empty", "text": " ", "brief": BRIEF}) + "\n")
-    reasons = {one["group"]: one["reason"] for one in run(lamp)["left_out"]}
-    assert reasons["again"] == "It is the same story as lamp."
-    assert reasons["asked by nobody"].endswith("--ask-tasks has one asked for from the story.")
-    assert reasons[""].startswith("The story in stories.jsonl, line 4 is empty.")
+    reasons = [f"{one['group']}: {one['reason']}" for one in run(lamp)["left_out"]]
+    assert any("The story again is word for word that of lamp." in reason for reason in reasons)
+    assert any("The story in stories.jsonl, line 4 is empty." in reason for reason in reasons)
+    assert "asked by nobody: The task that it answers is not known. --ask-tasks has one asked for from the story." in (
+        reasons
+    )
     lines = [json.loads(line) for line in (lamp.folder / "data/left-out.jsonl").read_text().splitlines()]
-    assert {line["group"] for line in lines} == set(reasons)
+    assert [f"{line['group']}: {line['reason']}" for line in lines] == reasons
+    assert "Left out: The story in stories.jsonl" in lamp("data", "backtranslate", "stories.jsonl", *OPTIONS).err
 
 
 def test_a_note_that_names_a_stranger_is_asked_for_again_and_then_leaves_the_story_out(lamp: Cli) -> None:
@@ -164,3 +170,13 @@ def test_a_cap_stops_it_and_the_same_command_goes_on(lamp: Cli) -> None:
     found = run(lamp, *short)
     assert found["asked"] + found["replayed"] == 5
     assert found["replayed"] > 0
+
+
+def test_the_card_says_who_taught_and_no_folder_of_this_machine(lamp: Cli) -> None:
+    program = lamp.folder / "teach.py"
+    program.write_text(f"def answer(request):\n    return {NOTES['setting']!r}\n", encoding="utf-8")
+    run(lamp, "--play", f"setting={program}:answer")
+    card = (lamp.folder / "data/data.json").read_text(encoding="utf-8")
+    teachers = [one.partition("@")[0] for one in json.loads(card)["made"]["teachers"]]
+    assert teachers == ["program:teach.py:answer", "scripted"]
+    assert str(lamp.folder) not in card

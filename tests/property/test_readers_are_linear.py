@@ -27,6 +27,7 @@ from fabula.base.errors import FabulaError
 from fabula.cli.terminal import safe
 from fabula.engine import replies
 from fabula.engine.replies import ReplyProblem, dialogue, labelled, scripts, thoughts, turns
+from fabula.engine.replies.strangers import strangers
 from fabula.story import Story, count_words, one_line, plain, slug
 from fabula.story import sentences as sentences_
 from fabula.story.cards.texts import cleaned, nesting
@@ -115,6 +116,10 @@ READERS: dict[str, Callable[[str], Any]] = {
     "read_score": lambda text: replies.read_score(text, 1, 5),
     "read_label": replies.read_label,
     "read_verdicts": lambda text: replies.read_verdicts(text, ("Plot", "Overall")),
+    "read_split": lambda text: replies.read_split(
+        f"[One] {text}\n[Two] {text[-300:]}\n{text}", f"It begins.\n\n{text}", ("One", "Two")
+    ),
+    "strangers": lambda text: strangers(text, text),
     "read_yes_no": lambda text: replies.read_yes_no(text, "end"),
     "read_files": lambda text: replies.read_files(text, ("a.json", "b.json")),
     "is_refusal": replies.is_refusal,

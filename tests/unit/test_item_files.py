@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from fabula.app.item_files import MOST, Selection, item_of, notices, once, read_all, read_items, sources_of
+from fabula.app.item_files import MOST, Selection, item_of, notices, read_all, read_items, sources_of
 from fabula.base.errors import UsageError
 from fabula.data.corpora import prompt_id
 from fabula.project.folder import Project
@@ -90,15 +90,6 @@ def test_a_bad_line_is_named(tmp_path: Path, line: str, expected: str) -> None:
     file = put(tmp_path / "set.jsonl", '{"id": "a", "text": "One."}\n' + line + "\n")
     with pytest.raises(UsageError, match=expected):
         read_items([file])
-
-
-def test_a_story_that_is_there_twice_is_taken_once(tmp_path: Path) -> None:
-    items = read_items(
-        [put(tmp_path / "a.md"), put(tmp_path / "b.md", "Another."), put(tmp_path / "c.md", f"{TEXT}\n")]
-    )
-    kept, problems = once(items)
-    assert [item.id for item in kept] == ["a", "b"]
-    assert problems == ("The story c is word for word that of a. One of them is taken.",)
 
 
 def test_stories_under_the_names_that_others_use(tmp_path: Path) -> None:

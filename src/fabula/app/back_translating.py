@@ -174,14 +174,10 @@ def _usable(task: Task) -> tuple[list[Item], dict[str, str]]:
     """The stories that can be data, and why the others cannot, by id."""
     usable: list[Item] = []
     left_out: dict[str, str] = {}
-    seen: dict[str, str] = {}
     sides = sides_of_sets(task.items)
     for item in task.items:
-        text = plain(item.story.text)
-        if not count_words(text):
+        if not count_words(item.story.text):
             left_out[item.id] = "It is empty."
-        elif (first := seen.setdefault(" ".join(text.split()), item.id)) != item.id:
-            left_out[item.id] = f"It is the same story as {first}."
         elif sides.get(item.id) == "test":
             left_out[item.id] = "It is of its set's test split, which is kept for measuring."
         elif item.brief is None and not task.ask_tasks:
@@ -308,6 +304,12 @@ def config_for(task: Task, brief: Brief, texts: Mapping[str, str]) -> Any:  # no
     return replace(config, ours=ours)
 
 
+def _published(performer: str) -> str:
+    """Who answered, without the folder: a card is given to others, whom this machine does not concern."""
+    kind, colon, rest = performer.partition(":")
+    return f"{kind}{colon}{Path(rest).name}" if "/" in rest else performer
+
+
 def _card(
     task: Task, context: RunContext, examples: Mapping[Split, Sequence[Example]], left_out: Sequence[Mapping[str, Any]]
 ) -> DataCard:
@@ -321,7 +323,7 @@ def _card(
         "aids": settings.aids_in_force,
         "for": task.learner,
         "seed": context.seed,
-        "teachers": sorted({one.performer.identity for one in _players(context)}),
+        "teachers": sorted({_published(performer) for _, performer, _ in context.journal.payments()}),
         "development": task.development,
     }
     counts: dict[str, Any] = {

@@ -201,19 +201,6 @@ def sources_of(items: Iterable[Item]) -> tuple[Source, ...]:
     )
 
 
-def once(items: Iterable[Item]) -> tuple[tuple[Item, ...], tuple[str, ...]]:
-    """The items whose text is that of none before, and of the others a sentence that names both."""
-    known: dict[str, str] = {}
-    kept, problems = [], []
-    for item in items:
-        first = known.setdefault(prompt_id(" ".join(item.story.text.split())), item.id)
-        if first == item.id:
-            kept.append(item)
-        else:
-            problems.append(f"The story {item.id} is word for word that of {first}. One of them is taken.")
-    return tuple(kept), tuple(problems)
-
-
 def notices(sources: Iterable[str]) -> tuple[str, ...]:
     """For each data set that texts are from, by the source of each, how many they are, its licence and publisher."""
     counts = Counter(source for source in sources if source)

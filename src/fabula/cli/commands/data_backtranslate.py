@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 import typer
 
 from fabula.app.back_translating import METHOD, Task, back_translate_in, dry_run_back_translation
-from fabula.app.item_files import once, read_all
+from fabula.app.item_files import read_all
 from fabula.app.writing import Options, check_prices
 from fabula.base.errors import ConfigError
 from fabula.cli.asked import changes_of
@@ -146,12 +146,11 @@ async def _nobody(request: Request) -> str:
 
 def _items(stories: list[str], wanted: Wanted, selection: Selection) -> tuple[tuple[Item, ...], tuple[str, ...]]:
     """The stories, and why some have no text."""
-    read, empty = read_all([Path(story) for story in stories], selection)
-    items, twice = once(read)
+    items, empty = read_all([Path(story) for story in stories], selection)
     if wanted.brief:
         brief = Brief.read(Path(wanted.brief))
         items = tuple(replace(item, brief=brief) for item in items)
-    return items, (*empty, *twice)
+    return items, empty
 
 
 def _options(terminal: Terminal, task: Task, caps: Caps, *listeners: Any) -> Options:  # noqa: ANN401 - listeners
@@ -178,7 +177,8 @@ def _say(terminal: Terminal, task: Task, made: Made, bill: Bill) -> None:
     rows.append(("stories", *(str(len({one.group for one in some})) for some in sides.values())))
     terminal.say(table(rows, right=(1, 2)))
     for one in made.left_out[:_SHOWN]:
-        terminal.message(f"Left out: {one['group']}. {one['reason']}")
+        name = f"{one['group']}. " if one["group"] else ""
+        terminal.message(f"Left out: {name}{one['reason']}")
     if len(made.left_out) > _SHOWN:
         terminal.message(f"... and {len(made.left_out) - _SHOWN} more; left-out.jsonl has all.")
     if bill.calls:

@@ -29,11 +29,13 @@ _LIKE: Final = 82.0  # per cent of likeness from which on a sentence is the one 
 _WHOLE: Final = 100.0
 _SHOWN: Final = 80  # letters of a sentence in a message
 _LONGEST_SENTENCE: Final = 2000
+_LONGEST_HEAD: Final = 120  # characters of a line that hold a header
+_MOST_PLACES: Final = 40  # of a sentence that stands more than once
 _CHOICES: Final = 5
 _WORD: Final = re.compile(r"[^\W_]+")
 _MARKS: Final = " \t>*_#\"'“”‘’«»`:-–—"
 _HEAD: Final = (
-    r"^[ \t>*_#•★⋆\-–—]*(?:\d{{1,2}}[.)][ \t*_]*)?[\[(<{{\"“*_]*(?:the )?{label}(?: section| part)?[\])>}}\"”*_]*"
+    r"^[ \t>*_#•★⋆\-–—]*+(?:\d{{1,2}}[.)][ \t*_]*+)?[\[(<{{\"“*_]*(?:the )?{label}(?: section| part)?[\])>}}\"”*_]*"
 )
 _CLOSE: Final = r"(?:[ \t]*(?:[:\-–—]|$)|(?<=[\])>}*_])[ \t]*)"
 
@@ -72,7 +74,7 @@ def _given(reply: str, labels: Sequence[str]) -> dict[str, str]:
     lines: list[str] = []
     bracketed = rf"(?=\[(?:{'|'.join(map(re.escape, labels))})\])"
     for line in re.sub(bracketed, "\n", reply, flags=re.IGNORECASE).splitlines():
-        found = next(((label, head) for label, pattern in heads if (head := pattern.match(line))), None)
+        found = next(((label, head) for label, pattern in heads if (head := pattern.match(line[:_LONGEST_HEAD]))), None)
         if found is None:
             lines.append(line)
             continue
@@ -108,8 +110,9 @@ class _Text:
 
     def holding(self, said: str) -> list[int]:
         """Where the sentences begin that hold the words of `said` in a row."""
-        found, at = [], self._words.find(f" {said} ")
-        while at >= 0:
+        found: list[int] = []
+        at = self._words.find(f" {said} ")
+        while at >= 0 and len(found) < _MOST_PLACES:
             found.append(self._beginning(self._at[bisect_right(self._ends, at)]))
             at = self._words.find(f" {said} ", at + 1)
         return list(dict.fromkeys(found))
