@@ -202,6 +202,18 @@ def test_projects_of_two_authors_are_not_mixed(cli: Cli, edited: Callable[..., l
     assert "2 authors (Ann, Bo)" in ran.err
 
 
+def test_two_authors_whose_names_make_one_folder_are_not_mixed(
+    cli: Cli, edited: Callable[..., list[str]], trains: Callable[..., Fake]
+) -> None:
+    names = edited(3)
+    trains()
+    assert cli("learn", *names, *base(cli), "--author", "Jörg").code == 0
+    assert cli("learn", *names, *base(cli), "--author", "JÖRG", "--dry-run").code == 0
+    ran = cli("learn", *names, *base(cli), "--author", "Jorg", "--dry-run")
+    assert ran.code == 2
+    assert "has what was learned from Jörg" in ran.err
+
+
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [

@@ -269,6 +269,20 @@ def test_the_report_names_all_ways_of_ranking(place: Place) -> None:
         assert name in text
 
 
+def test_texts_that_are_too_long_are_told_to_an_author_in_words_that_help(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fails(asked: PairsAsked, *_: object) -> None:
+        raise UsageError(
+            f"{asked.data} has 0 pairs to train on; 9 left out, since prompt and reply are longer than 2,048 tokens. It "
+            "takes 8: make more with `fabula data preferences`."
+        )
+
+    monkeypatch.setattr("fabula.app.learning.prepare_pairs", fails)
+    with pytest.raises(UsageError, match=r"Pairs come of what you do .* A larger --set sequence_tokens reads longer"):
+        PairTrainer("smollm2", {}, {}, Listener()).tune(tmp_path / "data", tmp_path / "adapter")
+
+
 def test_an_error_of_a_training_names_no_folder_that_the_author_does_not_know(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

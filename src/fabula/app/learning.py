@@ -236,6 +236,7 @@ def proposed(
             f"Your projects write with {spec}, whose weights are not on this machine, so it cannot be tuned. Say "
             f"--base {next(iter(KNOWN))}, or another model that runs here; new projects of that model then use it."
         )
+    _check_author(place, author)
     pairs: list[Pair] = []
     left_out: list[Mapping[str, Any]] = []
     for project in projects:
@@ -253,6 +254,16 @@ def proposed(
         dict(said or {}),
         len(known) >= MANY if quick is None else quick,
     )
+
+
+def _check_author(place: Place, author: str) -> None:
+    """Refuse to mix the choices of two authors whose names make the same name of a folder, as Jörg and Jorg do."""
+    before = place.read()
+    if before is not None and before.author.casefold() != author.casefold():
+        raise UsageError(
+            f"{place.folder} has what was learned from {before.author or 'an author without a name'}, and would be the "
+            f"place of {author or 'an author without a name'}, too. Give one of them another name with --author."
+        )
 
 
 def base_of(projects: Sequence[Project]) -> str:
