@@ -245,6 +245,12 @@ def test_pairs_of_a_copy_that_was_edited_on_are_put_aside_together(tmp_path: Pat
         assert not aside & {one.rejected for one in wanted.without(part)}
 
 
+def test_where_nothing_can_be_kept_it_says_what_to_set(tmp_path: Path) -> None:
+    (tmp_path / "fabula").write_text("a file")
+    with pytest.raises(ProjectError, match=r"Not a directory\. Set XDG_DATA_HOME to a folder that you can write to\."):
+        place_of("Ann", {"XDG_DATA_HOME": str(tmp_path)}).make()
+
+
 def test_each_author_has_a_place(tmp_path: Path) -> None:
     environ = {"XDG_DATA_HOME": str(tmp_path)}
     assert place_of("Ann Ö. Lee", environ).folder == tmp_path / "fabula" / "learned" / "ann-o-lee"

@@ -124,8 +124,12 @@ class Place:
         Raises:
             ProjectError: it cannot be made.
         """
-        make_folder(self.folder.parent, mode=_OWNER)
-        make_folder(self.folder, mode=_OWNER)
+        try:
+            make_folder(self.folder.parent, mode=_OWNER)
+            make_folder(self.folder, mode=_OWNER)
+        except ProjectError as error:
+            said = str(error).removesuffix("Choose another one.")
+            raise ProjectError(f"{said}Set XDG_DATA_HOME to a folder that you can write to.") from error
         self.folder.chmod(_OWNER)
 
     def hold(self) -> AbstractContextManager[None]:
