@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 from dataclasses import dataclass
 from pathlib import Path
@@ -137,6 +138,12 @@ def test_the_report_is_told_kept_and_forgotten(
     status = cli("learn", "--status")
     assert "author: 15 pairs" in status.out
     assert ran.out.splitlines()[0] in status.out
+    home = learned_home(os.environ)
+    shutil.copytree(home / "author", home / "broken")
+    shutil.rmtree(home / "broken/adapters")
+    (home / "broken/report.txt").unlink()
+    assert "its adapter is gone, so learn again" in cli("learn", "--status").out
+    shutil.rmtree(home / "broken")
     refused = cli("learn", "--forget")
     assert refused.code == 2
     assert "Say --yes" in refused.err

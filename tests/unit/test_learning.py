@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
@@ -97,6 +98,22 @@ def test_what_is_no_better_is_not_used_unless_one_wants_it(place: Place) -> None
     again = learn(proposal(), place, trainer, "2026-11-13", quiet, anyway=True)
     assert again.in_use
     assert not trainer.trained, "nothing has changed, so nothing is trained"
+
+
+def test_what_was_learned_and_is_gone_is_learned_again(place: Place) -> None:
+    learned = learn(proposal(), place, Fake(), "2026-11-12", quiet)
+    shutil.rmtree(place.folder / "adapters")
+    assert not place.has(learned)
+    again = Fake()
+    assert place.has(learn(proposal(), place, again, "2026-11-13", quiet))
+    assert len(again.trained) == 6
+
+
+def test_known_pairs_that_are_damaged_can_be_forgotten(place: Place) -> None:
+    learn(proposal(), place, Fake(), "2026-11-12", quiet)
+    (place.data / "train.jsonl").write_text('{"id": ')
+    with pytest.raises(UsageError, match=r"Or `fabula learn --forget` removes all that was learned"):
+        with_known(place, [], [])
 
 
 def test_quick_puts_one_part_aside_and_uses_the_adapter_that_has_not_seen_it(place: Place) -> None:
@@ -280,8 +297,8 @@ def test_texts_that_are_too_long_are_told_to_an_author_in_words_that_help(
 ) -> None:
     def fails(asked: PairsAsked, *_: object) -> None:
         raise UsageError(
-            f"{asked.data} has 0 pairs to train on; 9 left out, since prompt and reply are longer than 2,048 tokens. It "
-            "takes 8: make more with `fabula data preferences`."
+            f"{asked.data} has 0 pairs to train on; 9 left out, since prompt and reply are longer than 2,048 tokens. "
+            "It takes 8: make more with `fabula data preferences`."
         )
 
     monkeypatch.setattr("fabula.app.learning.prepare_pairs", fails)

@@ -292,10 +292,21 @@ def with_known(
         UsageError: what is known cannot be read.
     """
     named = {str(project.resolve()) for project in projects}
-    known = read_pairs(place.data, "train") if (place.data / "data.json").is_file() else ()
+    known = _known_pairs(place)
     others = [pair for pair in known if pair.source.get("project") not in named]
     kept, twice = unique(list({pair.id: pair for pair in (*pairs, *others)}.values()))
     return tuple(sorted(kept, key=lambda pair: pair.id)), twice
+
+
+def _known_pairs(place: Place) -> tuple[Pair, ...]:
+    if not (place.data / "data.json").is_file():
+        return ()
+    try:
+        return read_pairs(place.data, "train")
+    except UsageError as error:
+        raise UsageError(
+            f"{error} Or `fabula learn --forget` removes all that was learned; then learn again."
+        ) from error
 
 
 def of_project(project: Path, pair: Pair) -> Pair:
@@ -323,7 +334,7 @@ def learn(
     proposal.check()
     with place.hold():
         before = place.read()
-        if before is not None and before.key == proposal.key:
+        if before is not None and before.key == proposal.key and place.has(before):
             tell("Nothing has changed since this was learned, so nothing is trained.")
             return _again(place, before, anyway=anyway)
         work = _begun(place, proposal)

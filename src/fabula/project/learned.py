@@ -118,6 +118,10 @@ class Place:
         """
         return inside(self.folder / "adapters", name)
 
+    def has(self, learned: Learned) -> bool:
+        """Whether the adapter that was learned is there."""
+        return (self.adapter(learned.adapter) / GGUF).is_file()
+
     def make(self) -> None:
         """Make the folder, which nobody but its owner can read.
 

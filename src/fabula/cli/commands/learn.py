@@ -136,7 +136,7 @@ def _use(learned: Learned) -> str:
 
 def _learned(author: str, terminal: Terminal) -> list[Place]:
     """The places where something is learned."""
-    return [place for place in _chosen(author, terminal) if place.read() is not None]
+    return [place for place in _chosen(author, terminal) if (learned := place.read()) and place.has(learned)]
 
 
 def _use_anyway(terminal: Terminal, known: Sequence[Place]) -> None:
@@ -231,7 +231,7 @@ def _status(terminal: Terminal, author: str) -> None:
     for place in found:
         learned = place.read()
         terminal.say(_stands(place, learned))
-        if learned is not None:
+        if learned is not None and place.report.is_file():
             terminal.say(f"\n{read_text(place.report, _LARGEST)}")
     if not found:
         terminal.say("Nothing was learned yet. `fabula learn PROJECT...` learns from what you chose and changed.")
@@ -245,6 +245,7 @@ def _stands(place: Place, learned: Learned | None) -> str:
     if learned is None:
         return f"{who}: nothing is learned yet{going} ({near(place.folder)})"
     used = "in use" if learned.in_use else "not in use"
+    used = used if place.has(learned) else "its adapter is gone, so learn again"
     return (
         f"{who}: {counted(learned.pairs, 'pair')}, {learned.made}, for {learned.base}; {used}{going} "
         f"({near(place.folder)}, {max(place.size / _MEGABYTE, 0.1):.1f} MB)"
@@ -263,7 +264,7 @@ def _data(place: Place, learned: Learned | None) -> dict[str, Any]:
         "base": learned.base,
         "base_digest": learned.base_digest,
         "adapter": str(place.adapter(learned.adapter)),
-        "in_use": learned.in_use,
+        "in_use": learned.in_use and place.has(learned),
         "report": str(place.page),
         **learned.found,
     }
