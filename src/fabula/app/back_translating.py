@@ -19,7 +19,7 @@ from fabula.app.writing import Prepared, recorded_run
 from fabula.base.errors import ReplyError, UsageError
 from fabula.base.files import make_folder
 from fabula.craft.length import asked_range
-from fabula.engine.methods import settings_of
+from fabula.engine.methods import settings_of, values_of
 from fabula.engine.run import Run, side_by_side
 from fabula.story import count_words, plain
 from fabula.systems import find
@@ -319,7 +319,7 @@ def _card(
         "system": settings.system,
         "variant": task.variant,
         "preset": settings.preset,
-        "settings": {s.name: s.value for s in settings_of(task.config)},
+        "settings": values_of(task.config),
         "aids": settings.aids_in_force,
         "for": task.learner,
         "seed": context.seed,

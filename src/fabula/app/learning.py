@@ -39,11 +39,10 @@ from fabula.project.casting import full_name
 from fabula.project.learned import Learned, Place
 from fabula.stats.estimate import Estimate
 from fabula.training.base import load, open_base
-from fabula.training.dpo import prepared_pairs, schedule_of
-from fabula.training.examples import DataCard, Source, read_pairs, write_data
+from fabula.training.dpo import prepared_pairs
+from fabula.training.examples import FEWEST, DataCard, Source, read_pairs, write_data
 from fabula.training.held_out import (
     BASE,
-    FEWEST_PAIRS,
     TUNED,
     Comparison,
     Margins,
@@ -57,7 +56,7 @@ from fabula.training.histories import history_pairs
 from fabula.training.memory import device_of
 from fabula.training.pairs import without
 from fabula.training.presets import Dpo
-from fabula.training.running import CHECKPOINTS, EXTRA, WHAT
+from fabula.training.running import CHECKPOINTS, EXTRA, WHAT, schedule_of
 from fabula.training.scoring import score_pairs
 
 if TYPE_CHECKING:
@@ -195,11 +194,11 @@ class Proposal:
             raise UsageError(
                 f"All {count} pairs come from one place, so none could be kept aside to see what was learned. {HOW}"
             )
-        if count < _FEWEST or min(len(_learnt(self.without(part))[0]) for part in self.parts) < FEWEST_PAIRS:
+        if count < _FEWEST or min(len(_learnt(self.without(part))[0]) for part in self.parts) < FEWEST:
             has = "1 pair of texts says" if count == 1 else f"{count or 'No'} pairs of texts say"
             more = f"{_FEWEST} or more" if count < _FEWEST else f"more than {count}, from more places"
             raise UsageError(
-                f"{has} what you prefer, and it takes {more}, so that {FEWEST_PAIRS} can be learned from and others "
+                f"{has} what you prefer, and it takes {more}, so that {FEWEST} can be learned from and others "
                 f"kept aside. {HOW}"
             )
 

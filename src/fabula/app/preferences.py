@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     from fabula.training.examples import Pair
     from fabula.training.pairs import Lesson
 
-FEW: Final = 8
 HOW: Final = (
     "Pairs come of what you do with a text after it was written: change its file or say `fabula edit`, ask for another "
     "take with `fabula retake` (or `--note`), or take one back with `fabula undo`; then say `fabula update`."

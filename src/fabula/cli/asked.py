@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 from fabula.app.standing import check_words
 from fabula.app.writing import settings_as_last_time
 from fabula.base.errors import ConfigError, UnknownNameError, UsageError
-from fabula.engine.methods import FORMER_NAMES, settings_of
+from fabula.engine.methods import FORMER_NAMES, values_of
 from fabula.engine.roles import role_key
 from fabula.models.adapters import ROOM
 from fabula.models.base import SAMPLING_FIELDS
@@ -275,7 +275,7 @@ def _config(choices: Choices, settings: Settings) -> dict[str, Any]:
     if "orchestrator" in said:
         said["orchestrator"] = _player(said["orchestrator"])
     whole = find(settings.system).config(settings.preset, said)
-    known = {setting.name: setting.value for setting in settings_of(whole)}
+    known = values_of(whole)
     flat = [name.rpartition(".")[2] for name in said]  # one spelling in the file, whatever was typed
     now = [name if name in known else FORMER_NAMES.get(name, name) for name in flat]
     return {name: known[name] for name in now}

@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, Any, Final
 from fabula.base.errors import ModelUnavailableError, ProjectError, UsageError
 from fabula.base.files import PRIVATE, held, inside, make_folder, read_text, write_atomically
 from fabula.engine.roles import role_key
-from fabula.models.adapters import GGUF, digest_of, read_adapter
+from fabula.models.adapters import GGUF, Adapted, digest_of, read_adapter
 from fabula.models.known import DIGITS, find_weights, models_home
 from fabula.story import slug
 
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping
     from contextlib import AbstractContextManager
 
-    from fabula.models.base import Capabilities, Model, OnText, Reply, Request
+    from fabula.models.base import OnText, Reply, Request
     from fabula.project.settings import RoleTable, Settings
 
 VERSION: Final = 1
@@ -304,32 +304,8 @@ def check_learned(adapter: Path, model: str, environ: Mapping[str, str]) -> None
     )
 
 
-@dataclass(frozen=True)
-class Forgotten:
-    """A model with an adapter that was forgotten: what it said is known by its identity, and nothing is asked of it.
-
-    Attributes:
-        model: it was tuned on.
-        digest: of the adapter.
-    """
-
-    model: Model
-    digest: str
-
-    @property
-    def name(self) -> str:
-        """What a user types to get the model."""
-        return self.model.name
-
-    @property
-    def identity(self) -> str:
-        """As `Adapted` has it."""
-        return f"{self.model.identity}+{self.digest}"
-
-    @property
-    def capabilities(self) -> Capabilities:
-        """The model's."""
-        return self.model.capabilities
+class Forgotten(Adapted):
+    """A model with an adapter that was forgotten: what it said is known by its identity, and nothing is asked of it."""
 
     async def ask(self, request: Request, on_text: OnText | None = None) -> Reply:  # noqa: ARG002 - as models are asked
         """Refuse.
@@ -342,10 +318,6 @@ class Forgotten:
             "say `fabula write --no-learned` to go on with the model as it was, or `fabula learn` to learn again.",
             model=self.model.name,
         )
-
-    async def close(self) -> None:
-        """Close the model."""
-        await self.model.close()
 
 
 def the_author(names: Iterable[str]) -> str:

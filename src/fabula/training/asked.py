@@ -65,7 +65,7 @@ class Asked:
             return texts[request.role]
 
         performer = Program("known texts", answer, capabilities=self.able)
-        with Journal() as journal:
+        with Journal() as journal, journal.transaction():  # it is thrown away: nothing is committed on the way
             context = RunContext(
                 journal,
                 self._prompts,

@@ -26,7 +26,11 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
     from pathlib import Path
 
+    from fabula.data.dialogsum import Dialogue
+
 VERSION: Final = 1
+FEWEST: Final = 8
+"""Examples, pairs or dialogues below which nothing is trained: of fewer a model learns these texts and no more."""
 CARD: Final = "data.json"
 LEFT_OUT: Final = "left-out.jsonl"
 Split: TypeAlias = Literal["train", "development"]
@@ -113,6 +117,12 @@ def in_development(group: str, share: float, seed: int = 0) -> bool:
     """Whether a group stands aside for development: a `share` of all, the same ones whatever else the data holds."""
     drawn = int.from_bytes(sha256(f"{seed}\0{group}".encode()).digest()[:8], "big") / 2**64
     return drawn < share
+
+
+def data_digest(records: Iterable[Example | Pair | Dialogue]) -> str:
+    """What distinguishes these examples, pairs or dialogues from others."""
+    lines = (json.dumps(asdict(record), sort_keys=True) for record in records)
+    return sha256("\n".join(lines).encode()).hexdigest()[:12]
 
 
 def write_data(

@@ -17,7 +17,7 @@ from fabula.data.reading import json_object
 from fabula.training.running import EXTRA, WHAT, Machine
 
 if TYPE_CHECKING:
-    from fabula.training.presets import Ours
+    from fabula.training.presets import Computing
 
 _GB: Final = 1e9
 _LIBRARIES: Final = 0.55e9  # bytes of the process before a model is loaded
@@ -123,7 +123,7 @@ def _number(path: Path) -> int | None:
         return None
 
 
-def fitting(shape: Shape, load: Load, batch: int, wanted: Ours, free: int | None = None) -> Machine:
+def fitting(shape: Shape, load: Load, batch: int, wanted: Computing, free: int | None = None) -> Machine:
     """How to compute with the memory there is: as many examples at once as fit, activations twice if they must.
 
     Args:

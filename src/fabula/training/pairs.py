@@ -32,9 +32,12 @@ if TYPE_CHECKING:
 Lesson: TypeAlias = Literal["length", "position", "near"]
 LESSONS: Final[tuple[Lesson, ...]] = get_args(Lesson)
 SHOWN_TOGETHER: Final = ("candidates", "ratings")  # kinds of which a judge saw both texts, one before the other
+ALWAYS_LATER: Final = frozenset({"edit", "rewrite"})
+"""Kinds of pairs whose chosen text is the later one however the author chooses."""
 SAME = "both texts are the same but for blanks and signs"
 _NEAR_SHARE, _NEAR_WORDS = 0.02, 3
 _CHANCE: Final = 0.5
+_POSITIONS: Final = ("first", "later")
 _FOLDERS: Final = re.compile(r"(?<![\w.~-])(?:[A-Za-z]:)?~?[\\/](?:[^\\/\s:]+[\\/])*")
 
 
@@ -128,6 +131,11 @@ RULES: Final[Mapping[str, Callable[[Pair], float]]] = {
     "more dialogue": _by_dialogue,
 }
 """Of each trivial rule whether it would have preferred the chosen text: 1, or 0, or a half where it cannot tell."""
+
+
+def could_tell(rule: str, pair: Pair) -> bool:
+    """Whether a rule could have gone either way on a pair: rules of position where the order is known and was open."""
+    return rule not in _POSITIONS or (pair.chosen_first is not None and pair.kind not in ALWAYS_LATER)
 
 
 def rule_shares(pairs: Sequence[Pair]) -> dict[str, Scored]:

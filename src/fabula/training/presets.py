@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 
-from fabula.engine.methods import Presets
+from fabula.engine.methods import Presets, values_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -13,6 +13,24 @@ if TYPE_CHECKING:
 Decay: TypeAlias = Literal["constant", "linear", "cosine"]
 Precision: TypeAlias = Literal["auto", "float32", "bfloat16"]
 Device: TypeAlias = Literal["auto", "cpu", "cuda", "mps"]
+Checkpointing: TypeAlias = Literal["auto", "on", "off"]
+Keep: TypeAlias = Literal["last", "best"]
+
+
+@dataclass(frozen=True, slots=True)
+class Computing:
+    """What every kind of training lets a user say of the machine; its settings of these names mean the same."""
+
+    device: Device = "auto"
+    precision: Precision = "auto"
+    micro_batch: int = 0
+    checkpointing: Checkpointing = "auto"
+
+
+def computing_of(config: Presets) -> Computing:
+    """What the settings of a training say of the machine."""
+    values = values_of(config)
+    return Computing(**{field.name: values[field.name] for field in fields(Computing)})
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +94,7 @@ class Ours:
     device: Device = "auto"
     precision: Precision = "auto"
     micro_batch: int = 0
-    checkpointing: Literal["auto", "on", "off"] = "auto"
+    checkpointing: Checkpointing = "auto"
     samples: int = 2
     sample_tokens: int = 80
 
@@ -151,12 +169,12 @@ class DpoOurs:
     """
 
     evaluate_every: int = 20
-    keep: Literal["last", "best"] = "last"
+    keep: Keep = "last"
     patience: int = 0
     weight_decay: float = 0.0
     clip: float = 1.0
     device: Device = "auto"
-    checkpointing: Literal["auto", "on", "off"] = "auto"
+    checkpointing: Checkpointing = "auto"
     samples: int = 2
     sample_tokens: int = 80
 
@@ -220,7 +238,7 @@ class SummariserOurs:
     """
 
     evaluate_every: int = 200
-    keep: Literal["last", "best"] = "last"
+    keep: Keep = "last"
     patience: int = 0
     decay: Decay = "linear"
     warmup: int = 0
@@ -232,7 +250,7 @@ class SummariserOurs:
     device: Device = "auto"
     precision: Precision = "auto"
     micro_batch: int = 0
-    checkpointing: Literal["auto", "on", "off"] = "auto"
+    checkpointing: Checkpointing = "auto"
     samples: int = 2
 
 

@@ -26,11 +26,13 @@ from fabula.base.errors import ProjectError, UsageError
 from fabula.base.extras import extra
 from fabula.base.files import make_folder, write_atomically
 from fabula.data.reading import json_object
+from fabula.engine.methods import values_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
     from pathlib import Path
 
+    from fabula.engine.methods import Presets
     from fabula.training.presets import Decay
 
 VERSION: Final = 1
@@ -75,6 +77,25 @@ class Schedule:
     weight_decay: float = 0.0
     clip: float = 1.0
     seed: int = 0
+
+
+def schedule_of(config: Presets, examples: int) -> Schedule:
+    """How long, how fast and in which order is trained on so many examples, pairs or dialogues."""
+    values = values_of(config)
+    by_epochs = max(1, values["epochs"]) * math.ceil(examples / values["batch"])
+    steps = values.get("steps") or by_epochs
+    return Schedule(
+        steps=steps,
+        batch=values["batch"],
+        learning_rate=values["learning_rate"],
+        decay=values["decay"],
+        warmup=min(values["warmup"], steps - 1),
+        evaluate_every=min(max(1, values["evaluate_every"]), steps),
+        patience=values["patience"],
+        weight_decay=values["weight_decay"],
+        clip=values["clip"],
+        seed=values["seed"],
+    )
 
 
 @dataclass(frozen=True, slots=True)

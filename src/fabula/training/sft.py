@@ -7,31 +7,32 @@ sentence, without the mark that ends a reply. No example is left out.
 
 from __future__ import annotations
 
-import json
-from dataclasses import asdict, dataclass, replace
-from hashlib import sha256
+from dataclasses import dataclass, replace
 from itertools import accumulate
 from typing import TYPE_CHECKING, Any, Final
 
 from fabula.base.errors import UsageError
 from fabula.base.extras import extra
+from fabula.engine.methods import values_of
 from fabula.story.sentences import whole_sentences
 from fabula.training.base import prompt_text
-from fabula.training.running import EXTRA, WHAT, Schedule, arguments
+from fabula.training.batches import MASKED, batch_of
+from fabula.training.examples import FEWEST
+from fabula.training.running import EXTRA, WHAT, arguments
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Sequence
     from pathlib import Path
 
+    from fabula.engine.methods import Presets
     from fabula.models.base import Message
+    from fabula.training.batches import Row
     from fabula.training.examples import Example
     from fabula.training.presets import Sft
-    from fabula.training.running import Machine
+    from fabula.training.running import Machine, Schedule
 
-FEWEST: Final = 8  # examples of an agent
 GAP: Final = "[...]\n"
 """Stands in a prompt where lines were cut out."""
-_MASKED: Final = -100  # of labels that count for no loss, by the library's convention
 _PROBE: Final = "fabula"
 
 
@@ -58,6 +59,11 @@ class Encoded:
         """Tokens that are learnt."""
         return len(self.ids) - self.prompt
 
+    @property
+    def row(self) -> Row:
+        """The tokens as a trainer reads them; the prompt's count for no loss."""
+        return {"input_ids": list(self.ids), "labels": [*[MASKED] * self.prompt, *self.ids[self.prompt :]]}
+
 
 @dataclass(frozen=True, slots=True)
 class Limits:
@@ -66,12 +72,6 @@ class Limits:
     prompt: int
     completion: int
     context: int
-
-
-def digest_of(examples: Sequence[Example]) -> str:
-    """What distinguishes these examples from others."""
-    lines = (json.dumps(asdict(example), sort_keys=True) for example in examples)
-    return sha256("\n".join(lines).encode()).hexdigest()[:12]
 
 
 def check_enough(agent: str, train: int, development: int) -> None:
@@ -189,21 +189,15 @@ def _ends(pieces: Sequence[str], kept: int) -> str:
 # the trainer ----------------------------------------------------------------------------------------------------------
 
 
-def schedule_of(config: Sft, examples: int) -> Schedule:
-    """How long is trained on so many examples."""
-    paper, ours = config.paper, config.ours
-    steps = paper.steps or max(1, ours.epochs) * -(-examples // paper.batch)
-    return Schedule(
-        steps=steps,
-        batch=paper.batch,
-        learning_rate=paper.learning_rate,
-        decay=ours.decay,
-        warmup=min(ours.warmup, steps - 1),
-        evaluate_every=min(max(1, paper.evaluate_every), steps),
-        patience=ours.patience,
-        weight_decay=ours.weight_decay,
-        clip=ours.clip,
-        seed=ours.seed,
+def lora_of(config: Presets) -> Any:  # noqa: ANN401 - the library's own type
+    """LoRA matrices beside every linear layer, as the settings have them."""
+    values = values_of(config)
+    return extra("peft", EXTRA, WHAT).LoraConfig(
+        r=values["rank"],
+        lora_alpha=values["alpha"],
+        lora_dropout=values["dropout"],
+        target_modules="all-linear",
+        task_type="CAUSAL_LM",
     )
 
 
@@ -212,16 +206,7 @@ def with_adapter(model: Any, config: Sft) -> Any:  # noqa: ANN401 - the library'
     torch, peft = (extra(name, EXTRA, WHAT) for name in ("torch", "peft"))
     torch.manual_seed(config.ours.seed)
     model.config.use_cache = False
-    return peft.get_peft_model(
-        model,
-        peft.LoraConfig(
-            r=config.paper.rank,
-            lora_alpha=config.ours.alpha,
-            lora_dropout=config.ours.dropout,
-            target_modules="all-linear",
-            task_type="CAUSAL_LM",
-        ),
-    )
+    return peft.get_peft_model(model, lora_of(config))
 
 
 def trainer_of(
@@ -238,48 +223,10 @@ def trainer_of(
     return library.Trainer(
         model,
         library.TrainingArguments(**arguments(folder, schedule, machine)),
-        train_dataset=[_row(one) for one in train],
-        eval_dataset=[_row(one) for one in development],
+        train_dataset=[one.row for one in train],
+        eval_dataset=[one.row for one in development],
         data_collator=lambda rows: batch_of(rows, pad),
     )
-
-
-def _row(encoded: Encoded) -> dict[str, list[int]]:
-    masked = [_MASKED] * encoded.prompt
-    return {"input_ids": list(encoded.ids), "labels": [*masked, *encoded.ids[encoded.prompt :]]}
-
-
-def batch_of(rows: Sequence[Mapping[str, list[int]]], pad: int) -> dict[str, Any]:
-    """Rows filled up to one length, as tensors."""
-    torch = extra("torch", EXTRA, WHAT)
-    longest = max(len(row["input_ids"]) for row in rows)
-
-    def filled(values: Sequence[Sequence[int]], filler: int) -> Any:  # noqa: ANN401 - a tensor
-        return torch.tensor([[*value, *[filler] * (longest - len(value))] for value in values])
-
-    return {
-        "input_ids": filled([row["input_ids"] for row in rows], pad),
-        "labels": filled([row["labels"] for row in rows], _MASKED),
-        "attention_mask": filled([[1] * len(row["input_ids"]) for row in rows], 0),
-    }
-
-
-def losses_of(
-    model: Any,  # noqa: ANN401 - the library's own type
-    encoded: Sequence[Encoded],
-    machine: Machine,
-    hear: Callable[[int], None] = lambda _done: None,
-) -> dict[str, float]:
-    """The mean loss of a completion's tokens under the model, by example."""
-    torch = extra("torch", EXTRA, WHAT)
-    found: dict[str, float] = {}
-    model.eval()
-    for number, one in enumerate(encoded, 1):
-        batch = {name: values.to(model.device) for name, values in batch_of([_row(one)], 0).items()}
-        with torch.no_grad(), torch.autocast(machine.device, dtype=torch.bfloat16, enabled=machine.bfloat16):
-            found[one.example.id] = float(model(**batch).loss)
-        hear(number)
-    return found
 
 
 def answer(model: Any, tokenizer: Any, prompt: Sequence[int], tokens: int, seed: int) -> str:  # noqa: ANN401 - as above

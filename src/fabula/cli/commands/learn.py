@@ -20,7 +20,7 @@ from fabula.cli.opening import terminal_of
 from fabula.cli.options import Common, bundled
 from fabula.cli.progress import counted, duration
 from fabula.cli.session import near
-from fabula.cli.training import TrainingProgress, values_of
+from fabula.cli.training import TrainingProgress, given_values, interruptible
 from fabula.project.folder import Project
 from fabula.project.learned import place_of, places, the_author
 
@@ -101,7 +101,7 @@ def learn(
     opened = [Project.open(folder) for folder in folders]
     author = learning.author or the_author(project.settings.author.name for project in opened)
     place = place_of(author, terminal.environ)
-    said = values_of(learning.set_ or ())
+    said = given_values(learning.set_ or ())
     proposal = proposed(opened, author, place, terminal.environ, base=learning.base, quick=learning.quick, said=said)
     if instead.dry_run:
         _dry_run(terminal, proposal)
@@ -114,10 +114,8 @@ def _learn(terminal: Terminal, proposal: Proposal, place: Place, *, anyway: bool
     terminal.advise("\n".join(_sources(proposal)))
     progress = TrainingProgress(terminal)
     trainer = trainer_for(proposal, terminal.environ, progress.listener)
-    try:
+    with interruptible(progress):
         learned = learn_from(proposal, place, trainer, time.strftime("%Y-%m-%d"), terminal.advise, anyway=anyway)
-    finally:
-        progress.close()
     terminal.say(read_text(place.report, _LARGEST).rstrip())
     terminal.say("\n" + _use(learned))
     terminal.advise(f"The report with pictures: {near(place.page)}. `fabula learn --forget` removes all of it.")
