@@ -164,6 +164,20 @@ def test_an_edit_before_a_wish_was_met_is_an_edit(cli: Cli, project: Path) -> No
     assert "note" not in pair.source
 
 
+def test_a_part_that_was_split_is_not_preferred_to_the_whole(
+    cli: Cli, project: Path, write_script: Callable[..., None]
+) -> None:
+    second = "She took the letter from her coat and read it to the sea, twice."
+    retaken(cli, write_script, climax=f"{OTHER}\n\n{second}")
+    whole = project / "story.md"
+    text = whole.read_text(encoding="utf-8")
+    whole.write_text(text.replace(second, f"<!-- scene: The letter -->\n\nIt rained.\n\n{second}"), encoding="utf-8")
+    assert cli("update", "lamp", "--yes").code == 0
+    assert second in next((project / "story").glob("*letter*")).read_text(encoding="utf-8")
+    ran = cli("data", "preferences", "lamp", "--out", "pairs")
+    assert "No pair is left: a passage of it was moved into another text (2)." in ran.err
+
+
 def test_an_edit_beside_a_changed_plan_is_left_out(cli: Cli, project: Path) -> None:
     cli("edit", "setting", "--text", "A lighthouse in the south sea.", "-C", "lamp")
     cli("edit", "climax", "--text", MINE, "-C", "lamp")

@@ -44,12 +44,14 @@ _KINDS: Final = {"edit": "edit", "rewrite": "rewrite", "retake": "retake", "revi
 _REFUSED: Final = f"{DRAFTS}/{REFUSED}"
 _PLANS: Final = ("plan/", "role-play/")
 _MOST_OF_IT: Final = 0.7  # of a text's words that stand in a reply in their order, for the reply to have given it
+_PASSAGE: Final = 40  # characters of a line that stands in two texts by no chance
 _LARGEST: Final = 200_000  # characters of a reply; of a prompt ten times as many
 
 TOGETHER = "several replies made the text, and none of them stands in it as a whole and was changed"
 WAITING = "another text was asked for, and none came that answers the same prompt"
 BRIEF_CHANGED = "the brief was changed with the edit, or before it"
 PLAN_CHANGED = "the plan was changed together with the edit"
+MOVED = "a passage of it was moved into another text"
 TOO_LARGE = "the texts are too large"
 
 
@@ -436,8 +438,20 @@ class _History:
         if max(len(rejected.text), len(last.text), asked // 10) > _LARGEST:
             return TOO_LARGE
         if last.source in OWN:
+            if self._was_moved(episode, last):
+                return MOVED
             return self._changed_beside(rejected, last, reply.run if reply else rejected.run)
         return ""
+
+    def _was_moved(self, episode: _Episode, last: Version) -> bool:
+        """Whether a line that the text had is in another text of the author's own now, as where a part is split."""
+        gone = {line for one in episode.texts for line in _lines(one.text) if len(line) >= _PASSAGE}
+        gone -= set(_lines(last.text))
+        return any(
+            not gone.isdisjoint(_lines(one.text))
+            for one in self.events
+            if isinstance(one, Version) and one.source in OWN and one.path not in (last.path, STORY)
+        )
 
     def _changed_beside(self, rejected: Version, last: Version, asked_in: int) -> str:
         """What else the author changed since a run, so that the edit may follow from that; empty where nothing was."""
