@@ -267,7 +267,7 @@ def test_what_is_computed_at_once_fits_the_memory() -> None:
         ("chat_template.jinja", "{{ raise_exception('no') }}", r"The base's chat template cannot be filled in: no\."),
         ("chat_template.jinja", "{% for", r"The base's chat template cannot be filled in: .*\. Choose another base\."),
         ("chat_template.jinja", "{{ cycler.__init__.__globals__.os }}", "chat template cannot be filled in"),
-        ("tokenizer.json", '{"version": "1', r"The tokenizer in .* cannot be read: .*\. Fetch the model again"),
+        ("tokenizer.json", '{"version": "1', r"The tokeniser in .* cannot be read: .*\. Fetch the model again"),
         ("tokenizer_config.json", '{"auto_map": {"AutoTokenizer": ["its.Own", null]}}', "comes with code of its own"),
     ],
 )

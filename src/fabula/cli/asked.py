@@ -15,6 +15,7 @@ from fabula.engine.roles import role_key
 from fabula.models.adapters import ROOM
 from fabula.models.base import SAMPLING_FIELDS
 from fabula.project.casting import SERVERS, WHOLE_ROOM, Environment, adapters_of, full_name, open_cast
+from fabula.project.learned import is_learned
 from fabula.project.settings import RoleTable, Settings, difference, whole_adapter
 from fabula.systems import find
 
@@ -160,14 +161,18 @@ def as_options(changes: Mapping[str, Any]) -> list[str]:
         elif name == "roles":
             found += [_of_role(role, field, one) for role, table in value.items() for field, one in table.items()]
         elif name == "adapters":
-            found += [
-                f"--adapter {one}" if role == WHOLE_ROOM else f"--adapter {role}={one}" for role, one in value.items()
-            ]
+            found += dict.fromkeys(_of_adapter(role, one) for role, one in value.items())
         elif name == "models":
             found += [f"--base-url {table['base_url']}" for table in value.values() if table.get("base_url")]
         else:
             found.append(f"--{name} {'(as by default)' if value is None else value}")
     return found
+
+
+def _of_adapter(role: str, where: str) -> str:
+    if is_learned(Path(where)):
+        return f"(what fabula learned from you: {Path(where).name})"
+    return f"--adapter {where}" if role == WHOLE_ROOM else f"--adapter {role}={where}"
 
 
 def _set(field: str, value: object) -> str:

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from fabula.stats.estimate import Estimate, Unscored
 from fabula.stats.intervals import FEWEST, mean_of, share_among
-from fabula.training.pairs import RULES, could_tell
+from fabula.training.pairs import RULES, could_tell, joined
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -129,11 +129,15 @@ def least_shown(sizes: Sequence[int]) -> int | None:
 
 
 def units_of(pairs: Iterable[Pair]) -> list[str]:
-    """What each pair is kept together with: its project where there are many of them, else its scene or artefact."""
+    """What each pair is kept together with: its project where there are many of them, else its scene or artefact.
+
+    Where a project was copied, its scenes stay with those that they are copies of.
+    """
     pairs = list(pairs)
     projects = [str(pair.source.get("project", "")) for pair in pairs]
     many = all(projects) and len(set(projects)) >= MANY_PROJECTS
-    return projects if many else [f"{project}/{pair.group}" for project, pair in zip(projects, pairs, strict=True)]
+    units = projects if many else [f"{project}/{pair.group}" for project, pair in zip(projects, pairs, strict=True)]
+    return joined(pairs, units)
 
 
 def parts(units: Sequence[str], count: int) -> list[list[int]]:

@@ -25,6 +25,7 @@ from fabula.systems import find
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
+    from fabula.models.base import Message
     from fabula.stats.estimate import Scored
     from fabula.training.examples import Pair
 
@@ -84,6 +85,23 @@ def is_near(pair: Pair) -> bool:
     old, new = pair.rejected.split(), pair.chosen.split()
     distance = LCSseq.distance(old, new)
     return distance <= max(_NEAR_WORDS, _NEAR_SHARE * max(len(old), len(new)))
+
+
+def joined(pairs: Sequence[Pair], units: Sequence[str]) -> list[str]:
+    """The units that pairs are of, where those that have a text in common, for the same prompt, are one."""
+    first: dict[tuple[tuple[Message, ...], str], str] = {}
+    others: dict[str, str] = {}
+
+    def one(unit: str) -> str:
+        while others.get(unit, unit) != unit:
+            unit = others[unit]
+        return unit
+
+    for pair, unit in zip(pairs, units, strict=True):
+        for text in (pair.chosen, pair.rejected):
+            name, other = sorted((one(unit), one(first.setdefault((pair.messages, text), unit))))
+            others[other] = name
+    return [one(unit) for unit in units]
 
 
 # what rules that read nothing would say -------------------------------------------------------------------------------

@@ -94,7 +94,8 @@ def preferences(
         terminal.message(f"{name} gave no pair. {HOW}")
     if len(gathered.pairs) < LEAST:
         terminal.message(f"These are few: training needs {LEAST} pairs at least, and learns something from hundreds.")
-    terminal.advise(f"Next: `fabula train dpo {near(folder)} --base MODEL --out DIR`.")
+    else:
+        terminal.advise(f"Next: `fabula train dpo {near(folder)} --base MODEL --out DIR`.")
     terminal.document({"out": str(folder), **card.counts})
 
 
