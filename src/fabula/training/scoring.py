@@ -9,13 +9,12 @@ from contextlib import nullcontext
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
-from fabula.base.extras import extra
 from fabula.data.reading import json_lines
 from fabula.stats.intervals import FEWEST, mean_of, share_among
-from fabula.training.base import EXTRA, prompt_text
+from fabula.training.base import prompt_text
+from fabula.training.libraries import library
 from fabula.training.pairs import RULES, could_tell
-from fabula.training.running import WHAT
-from fabula.training.sft import end_of_turn, ids_of, shortened
+from fabula.training.sft import end_of_turn, ids_of, reply_ids, shortened
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -44,7 +43,7 @@ class Tokens:
 def tokens_of(tokeniser: Native, messages: Sequence[Message], reply: str) -> Tokens:
     """The tokens of a prompt and of a reply to it, which are made apart, as a model writes its reply apart."""
     prompt = ids_of(tokeniser, prompt_text(tokeniser, messages))
-    return Tokens(tuple(prompt), (*ids_of(tokeniser, reply), *end_of_turn(tokeniser)))
+    return Tokens(tuple(prompt), (*reply_ids(tokeniser, reply), *end_of_turn(tokeniser)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,7 +166,7 @@ def log_probabilities(model: Native, rows: Sequence[Tokens], *, bf16: bool = Fal
 
     Rows of like length are read together; the numbers do not depend on which.
     """
-    torch = extra("torch", EXTRA, WHAT)
+    torch = library("torch")
     device = next(model.parameters()).device
     found, training = [0.0] * len(rows), model.training
     model.eval()

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
-from fabula.app.training_examples import ExamplesAsked, prepare, sweep, train_all
+from fabula.app.training_examples import ExamplesAsked, prepare, prepare_sweep, sweep, train_all
 from fabula.base.errors import UsageError
 from fabula.cli.commands.train_dpo import dpo
 from fabula.cli.commands.train_summariser import summariser
@@ -84,7 +84,7 @@ def _sft(
     progress = TrainingProgress(terminal)
     listener = progress.listener
     if tried:
-        _sweep(terminal, progress, asked, tried)
+        _sweep(terminal, progress, asked, tried, dry_run=training.dry_run)
         return
     prepared = prepare(asked, os.environ, listener)
     licences(terminal, prepared.data.sources, prepared.base)
@@ -106,7 +106,12 @@ def _sft(
 
 def _announced(prepared: Prepared) -> str:
     """A dry run: settings, and what each adapter takes."""
-    parts = [settings_table(prepared.config), ""]
+    return "\n".join((settings_table(prepared.config), "", _works(prepared)))
+
+
+def _works(prepared: Prepared) -> str:
+    """What each adapter takes, and on what it is computed."""
+    parts = []
     for part in prepared.parts:
         counts = part.counts()
         parts.append(
@@ -137,14 +142,23 @@ def _told(found: Sequence[Difference], head: str = "agent") -> str:
     )
 
 
-def _sweep(terminal: Terminal, progress: TrainingProgress, asked: ExamplesAsked, said: str) -> None:
-    """Train with each value of a setting, and show what came of each."""
+def _sweep(terminal: Terminal, progress: TrainingProgress, asked: ExamplesAsked, said: str, *, dry_run: bool) -> None:
+    """Train with each value of a setting, and show what came of each; in a dry run, say what each takes."""
     name, _, listed = said.partition("=")
     values = [value.strip() for value in listed.split(",") if value.strip()]
     if not values:
         raise UsageError(f"--sweep {said}: write it as FIELD=VALUE,VALUE, as --sweep learning_rate=1e-4,3e-4.")
+    prepared = prepare_sweep(asked, name.strip(), values, os.environ, progress.listener)
+    first = prepared[values[0]]
+    licences(terminal, first.data.sources, first.base)
+    if dry_run:
+        terminal.say(settings_table(first.config))
+        for value, one in prepared.items():
+            terminal.say(f"\n{name.strip()} = {value}\n{_works(one)}")
+        terminal.document({"setting": name.strip(), "values": [_plan_data(one) for one in prepared.values()]})
+        return
     with interruptible(progress):
-        found = sweep(asked, name.strip(), values, os.environ, progress.listener)
+        found = sweep(name.strip(), prepared, progress.listener)
     _stop_if_interrupted(found[-1].trained, asked)
     rows = [one.difference for one in found]
     best = min(rows, key=lambda row: row.tuned)

@@ -106,7 +106,7 @@ class _Text:
         self._words = f" {' '.join([word for _, word in found])} ".casefold()
 
     def holding(self, said: str) -> list[_Place]:
-        """The places where the sentences begin that hold the words of `said` in a row, of a long one all but its last."""
+        """Where the sentences begin that hold the words of `said` in a row, of a long one all but its last."""
         if len(said) >= _COMPARED:
             said = said.rpartition(" ")[0] or said
         found: list[int] = []
@@ -119,6 +119,8 @@ class _Text:
     def _beginning(self, at: int) -> int:
         """Where the sentence, or line, begins that holds a place."""
         start = max(self.story.rfind("\n", 0, at) + 1, at - _LONGEST_SENTENCE)
+        if not self.story[start:at].strip():
+            return at
         end = self.story.find("\n", at)
         line = self.story[start : min(end if end >= 0 else len(self.story), at + _LONGEST_SENTENCE)]
         return max((start + begin for begin, _ in spans(line) if start + begin <= at), default=at)
