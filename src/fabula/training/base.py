@@ -130,11 +130,16 @@ def load(base: Base, dtype: Dtype = "float32") -> tuple[Any, Any]:
     torch, library, tokenizer = _library("torch"), _library("transformers"), tokenizer_of(base.folder)
     with _quiet():
         try:
-            model = library.AutoModelForCausalLM.from_pretrained(
-                base.folder, dtype=getattr(torch, dtype), use_safetensors=True, **_OWN
+            model, read = library.AutoModelForCausalLM.from_pretrained(
+                base.folder, dtype=getattr(torch, dtype), use_safetensors=True, output_loading_info=True, **_OWN
             )
-        except _UNREADABLE as error:
+        except (_library("safetensors").SafetensorError, *_UNREADABLE) as error:
             raise UsageError(f"The model in {base.folder} cannot be loaded: {_first_line(error)}") from error
+    if missing := sorted(read["missing_keys"]):  # the library would draw them
+        raise UsageError(
+            f"The model in {base.folder} cannot be loaded: {len(missing)} of its weights are not there, as "
+            f"{missing[0]}. Fetch it again."
+        )
     if tokenizer.pad_token_id is None:
         tokenizer.pad_token = tokenizer.eos_token
     return model, tokenizer
