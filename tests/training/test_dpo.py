@@ -85,7 +85,7 @@ def test_a_known_preference_is_learnt_beyond_what_any_rule_knows(
     assert (record.kind, record.agents, record.preset) == ("dpo", ("character",), "improved")
     assert record.settings["beta"] == 0.1
     rows = list(csv.DictReader((out / "losses.csv").open()))
-    best = next(row for row in rows if int(row["step"]) == said["best"])
+    best = next(row for row in rows if int(row["step"]) == said["taken"])
     assert float(best["development"]) < 0.6931
     assert float(best["development_accuracy"]) == pytest.approx(reward["value"]), (
         "the library's own measure says so too"
@@ -142,7 +142,7 @@ def test_the_papers_preset_takes_the_last_weights_after_one_epoch(tiny_llama: Pa
     wanted = replace(asked(data, tiny_llama, tmp_path / "adapter"), preset="faithful")
     trained = train_pairs(prepare_pairs(wanted, os.environ, Listener()), Listener())
     assert trained.outcome is not None
-    assert (trained.outcome.step, trained.outcome.best) == (3, 3), "24 pairs in steps of 8"
+    assert (trained.outcome.step, trained.outcome.taken) == (3, 3), "24 pairs in steps of 8"
     assert trained.work.schedule.warmup == 2, "no warm-up is longer than the training"
 
 

@@ -90,7 +90,7 @@ def test_a_room_is_trained_and_says_what_it_gained(
         rows = [json.loads(line) for line in (folder / "evaluation.jsonl").read_text().splitlines()]
         assert len(rows) == 5
         assert sum(row["tuned"] for row in rows) / 5 == pytest.approx(found["tuned"])
-        best = next(row for row in csv.DictReader((folder / "losses.csv").open()) if int(row["step"]) == one["best"])
+        best = next(row for row in csv.DictReader((folder / "losses.csv").open()) if int(row["step"]) == one["taken"])
         assert float(best["development"]) == pytest.approx(found["tuned"], abs=1e-4)
         assert "CC0-1.0" in (folder / "README.md").read_text()
         assert not (folder / "checkpoints").exists()
@@ -267,7 +267,7 @@ def test_what_is_computed_at_once_fits_the_memory() -> None:
         ("chat_template.jinja", "{{ raise_exception('no') }}", r"The base's chat template cannot be filled in: no\."),
         ("chat_template.jinja", "{% for", r"The base's chat template cannot be filled in: .*\. Choose another base\."),
         ("chat_template.jinja", "{{ cycler.__init__.__globals__.os }}", "chat template cannot be filled in"),
-        ("tokenizer.json", '{"version": "1', r"The tokenizer in .* cannot be read: .*\. Fetch the model again"),
+        ("tokenizer.json", '{"version": "1', r"The tokeni.er in .* cannot be read: .*\. Fetch the model again"),
         (
             "model.safetensors",
             "\x08" + "\0" * 7 + "{}      ",

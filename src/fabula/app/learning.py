@@ -24,11 +24,9 @@ from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from fabula.app.preferences import HOW, OWN
-from fabula.app.training import quiet
 from fabula.app.training_pairs import PairsAsked, prepare_pairs, train_pairs
 from fabula.app.writing import settings_as_last_time
 from fabula.base.errors import FabulaError, UsageError
-from fabula.base.extras import extra, require
 from fabula.base.files import PRIVATE, make_folder, read_text, write_atomically
 from fabula.engine.methods import with_values
 from fabula.measure.report.page import Section, bullets, estimate_cells, figure, html_table, joined, page, paragraph
@@ -40,7 +38,7 @@ from fabula.project.learned import Learned, Place
 from fabula.stats.estimate import Estimate
 from fabula.training.base import load, open_base
 from fabula.training.dpo import prepared_pairs
-from fabula.training.examples import FEWEST, DataCard, Source, read_pairs, write_data
+from fabula.training.examples import LEAST, DataCard, Source, read_pairs, write_data
 from fabula.training.held_out import (
     BASE,
     TUNED,
@@ -53,10 +51,11 @@ from fabula.training.held_out import (
     units_of,
 )
 from fabula.training.histories import history_pairs
+from fabula.training.libraries import library, quiet, require_libraries
 from fabula.training.memory import device_of
 from fabula.training.pairs import without
 from fabula.training.presets import Dpo
-from fabula.training.running import CHECKPOINTS, EXTRA, WHAT, schedule_of
+from fabula.training.running import CHECKPOINTS, schedule_of
 from fabula.training.scoring import score_pairs
 
 if TYPE_CHECKING:
@@ -194,11 +193,11 @@ class Proposal:
             raise UsageError(
                 f"All {count} pairs come from one place, so none could be kept aside to see what was learned. {HOW}"
             )
-        if count < _FEWEST or min(len(_learnt(self.without(part))[0]) for part in self.parts) < FEWEST:
+        if count < _FEWEST or min(len(_learnt(self.without(part))[0]) for part in self.parts) < LEAST:
             has = "1 pair of texts says" if count == 1 else f"{count or 'No'} pairs of texts say"
             more = f"{_FEWEST} or more" if count < _FEWEST else f"more than {count}, from more places"
             raise UsageError(
-                f"{has} what you prefer, and it takes {more}, so that {FEWEST} can be learned from and others "
+                f"{has} what you prefer, and it takes {more}, so that {LEAST} can be learned from and others "
                 f"kept aside. {HOW}"
             )
 
@@ -470,7 +469,7 @@ class PairTrainer:
             base = open_base(self.base, self.environ)
             model, tokeniser = load(base)
             readable = prepared_pairs(tokeniser, pairs, dpo_settings(self.values), base.context)
-            tuned = extra("peft", EXTRA, WHAT).PeftModel.from_pretrained(
+            tuned = library("peft").PeftModel.from_pretrained(
                 model.to(device_of("auto")), str(adapter), local_files_only=True
             )
             scored = score_pairs(tuned, readable.pairs, readable.rows)
@@ -527,7 +526,7 @@ def needs_of(proposal: Proposal, environ: Mapping[str, str], listener: Listener)
     seconds = None
     if work.machine.device == "cpu":
         tokens = fmean(2 * len(row.prompt) + len(row.chosen) + len(row.rejected) for row in work.train.rows)
-        speed = _TOKENS_A_SECOND * _MEASURED_ON / work.base.parameters * extra("torch", EXTRA, WHAT).get_num_threads()
+        speed = _TOKENS_A_SECOND * _MEASURED_ON / work.base.parameters * library("torch").get_num_threads()
         seconds = _AROUND + work.schedule.steps * work.schedule.batch * tokens / speed
     return Needs(work.schedule.steps, seconds, work.bytes_needed)
 
@@ -538,8 +537,7 @@ def trainer_for(proposal: Proposal, environ: Mapping[str, str], listener: Listen
     Raises:
         UsageError: what training needs is not installed, or a setting does not hold.
     """
-    for package in _PACKAGES:
-        require(package, EXTRA, "Learning from your choices")
+    require_libraries(_PACKAGES, "Learning from your choices")
     dpo_settings(proposal.settings)
     return PairTrainer(proposal.base, proposal.settings, environ, listener)
 

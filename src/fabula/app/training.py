@@ -10,7 +10,6 @@ import os
 import platform
 import shutil
 import time
-import warnings
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
 from importlib.metadata import version
@@ -18,14 +17,14 @@ from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, Final, Literal, Protocol
 
 from fabula.base.errors import UsageError
-from fabula.base.extras import extra
-from fabula.base.files import write_atomically
+from fabula.base.files import held, make_folder, write_atomically
 from fabula.base.version import __version__
 from fabula.engine.methods import values_of
 from fabula.models.adapters import CONFIG, GGUF, WEIGHTS, AdapterRecord, write_adapter
 from fabula.models.lora import peft_to_gguf
+from fabula.training.libraries import library, quiet
 from fabula.training.report import CardFacts, model_card
-from fabula.training.running import CHECKPOINTS, EXTRA, WHAT, Machine, checkpoints_in, run, write_record
+from fabula.training.running import CHECKPOINTS, Machine, checkpoints_in, run, write_record
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -39,7 +38,7 @@ if TYPE_CHECKING:
     from fabula.training.running import Outcome, Point, Schedule
     from fabula.training.scoring import Native
 
-_LIBRARIES: Final = ("torch", "transformers", "peft", "trl")
+_PACKAGES: Final = ("torch", "transformers", "peft", "trl")
 EVALUATION: Final = "evaluation.jsonl"
 _OF_THE_MACHINE: Final = frozenset(("device", "precision", "micro_batch", "checkpointing", "samples", "sample_tokens"))
 """Settings that change how something is computed or shown, and not what is learnt."""
@@ -101,6 +100,18 @@ class Listener:
     ends: Callable[[Work, Outcome | None], None] = lambda _work, _outcome: None
 
 
+@contextmanager
+def in_training(folder: Path) -> Iterator[None]:
+    """While this is open, nobody else trains in the folder, which is made, and the libraries are quiet.
+
+    Raises:
+        ProjectError: somebody does, or it cannot be made.
+    """
+    make_folder(folder)
+    with held(folder / ".training", f"The training in {folder}"), quiet():
+        yield
+
+
 # how it runs ----------------------------------------------------------------------------------------------------------
 
 
@@ -160,7 +171,7 @@ def carried_out(
         write_record(folder, record)
         return outcome
     if keep == "last" and (there := checkpoints_in(folder)):
-        outcome = replace(outcome, best=max(there), checkpoint=there[max(there)])
+        outcome = replace(outcome, taken=max(there), checkpoint=there[max(there)])
     if outcome.checkpoint is None:
         raise UsageError(
             f"The loss of {work.name} is no number at step {outcome.step}, and no checkpoint was written before. "
@@ -171,9 +182,9 @@ def carried_out(
 
 def ended_sentence(work: Work, outcome: Outcome, keep: Keep = "best") -> str:
     """How a training ended and which checkpoint was taken."""
-    taken = f"The checkpoint of step {outcome.best} has the lowest development loss and is the one here."
+    taken = f"The checkpoint of step {outcome.taken} has the lowest development loss and is the one here."
     if keep == "last":
-        taken = f"The checkpoint of step {outcome.best} is the last one and the one here."
+        taken = f"The checkpoint of step {outcome.taken} is the last one and the one here."
     if outcome.ended == "not finite":
         return (
             f"The loss became no number at step {outcome.step} of {work.schedule.steps}, and training stopped. {taken}"
@@ -184,23 +195,6 @@ def ended_sentence(work: Work, outcome: Outcome, keep: Keep = "best") -> str:
             f"not fallen {work.schedule.patience} times. {taken}"
         )
     return f"Training took {outcome.step} steps. {taken}"
-
-
-@contextmanager
-def quiet() -> Iterator[None]:
-    """While this is open, the training libraries keep their remarks about each other to themselves."""
-    logging = extra("transformers", EXTRA, WHAT).utils.logging
-    level, bars = logging.get_verbosity(), logging.is_progress_bar_enabled()
-    logging.set_verbosity_error()
-    logging.disable_progress_bar()
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            yield
-    finally:
-        logging.set_verbosity(level)
-        if bars:
-            logging.enable_progress_bar()
 
 
 # what stands beside it ------------------------------------------------------------------------------------------------
@@ -216,7 +210,7 @@ def take_adapter(checkpoint: Path, folder: Path, base: Base, model: Native) -> N
     write_atomically(folder / WEIGHTS, (checkpoint / WEIGHTS).read_bytes())
     if base.gguf is not None:
         peft_to_gguf(folder, folder / GGUF, base=base.gguf)
-    peft, safetensors = extra("peft", EXTRA, WHAT), extra("safetensors.torch", EXTRA, WHAT)
+    peft, safetensors = library("peft"), library("safetensors.torch")
     peft.set_peft_model_state_dict(model, safetensors.load_file(folder / WEIGHTS))
 
 
@@ -252,8 +246,8 @@ def card_facts(
 
 def _hardware(device: str) -> dict[str, str]:
     """What a training was computed on, and with which versions."""
-    torch = extra("torch", EXTRA, WHAT)
-    there = [name for name in _LIBRARIES if find_spec(name) is not None]
+    torch = library("torch")
+    there = [name for name in _PACKAGES if find_spec(name) is not None]
     name = torch.cuda.get_device_name() if device == "cuda" else platform.machine()
     return {
         "hardware": f"{name}, {os.cpu_count()} processors, {torch.get_num_threads()} threads",
@@ -278,5 +272,5 @@ def finish(folder: Path, facts: CardFacts, record: Mapping[str, Any], outcome: O
                 settings=dict(facts.settings),
             ),
         )
-    write_record(folder, {**record, "state": outcome.ended, "best": outcome.best, "step": outcome.step})
+    write_record(folder, {**record, "state": outcome.ended, "taken": outcome.taken, "step": outcome.step})
     shutil.rmtree(folder / CHECKPOINTS, ignore_errors=True)

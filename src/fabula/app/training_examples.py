@@ -14,22 +14,22 @@ from fabula.app.training import (
     ended_sentence,
     finish,
     identity_of,
-    quiet,
+    in_training,
     same_machine,
     take_adapter,
     weights_type,
 )
 from fabula.base.errors import UnknownNameError, UsageError
-from fabula.base.extras import require
-from fabula.base.files import held, make_folder, write_atomically
+from fabula.base.files import write_atomically
 from fabula.models.adapters import Room, write_room
-from fabula.training.base import load, open_base, tokenizer_of
+from fabula.training.base import load, open_base, tokeniser_of
 from fabula.training.batches import losses_of
 from fabula.training.examples import check_apart, data_digest, read_card, read_examples
+from fabula.training.libraries import quiet, require_libraries
 from fabula.training.memory import Load, Shape, fitting, needed, shape_of
 from fabula.training.presets import Sft, computing_of, config_of
 from fabula.training.report import Measured, Sample, differences, evaluation_lines, losses_svg
-from fabula.training.running import EXTRA, WHAT, begin, losses_csv, schedule_of, write_record
+from fabula.training.running import begin, losses_csv, schedule_of, write_record
 from fabula.training.sft import Limits, answer, check_enough, encode, trainer_of, with_adapter
 
 if TYPE_CHECKING:
@@ -172,8 +172,7 @@ def prepare(asked: ExamplesAsked, environ: Mapping[str, str], listener: Listener
     Raises:
         UsageError: something is missing or does not fit; says what.
     """
-    for package in _PACKAGES:
-        require(package, EXTRA, WHAT)
+    require_libraries(_PACKAGES)
     config = config_of(Sft, asked.preset, asked.values)
     card = read_card(asked.data)
     train, development = (read_examples(asked.data, split) for split in ("train", "development"))
@@ -181,10 +180,10 @@ def prepare(asked: ExamplesAsked, environ: Mapping[str, str], listener: Listener
     groups = _groups(asked, train, development)
     base = open_base(asked.base, environ, gguf=asked.gguf, report=listener.says)
     with quiet():
-        tokenizer = tokenizer_of(base.folder)
+        tokeniser = tokeniser_of(base.folder)
         shape = shape_of(base.folder, base.parameters)
         parts = tuple(
-            _part(name, agents, asked.out / name, (train, development), config, base, tokenizer, shape)
+            _part(name, agents, asked.out / name, (train, development), config, base, tokeniser, shape)
             for name, agents in groups.items()
         )
     return Prepared(asked, base, card, config, parts)
@@ -218,14 +217,14 @@ def _part(
     data: tuple[Sequence[Example], Sequence[Example]],
     config: Sft,
     base: Base,
-    tokenizer: Native,
+    tokeniser: Native,
     shape: Shape,
 ) -> Part:
     if not _NAME.fullmatch(name):
         raise UsageError(f"An agent is called {name!r}, which cannot name a folder. Correct the data.")
     most = max(config.paper.prompt_tokens)
     limits = Limits(most, _completion_limit(config, base), base.context)
-    train, development = (tuple(encode(tokenizer, one, limits) for one in side if one.agent in agents) for side in data)
+    train, development = (tuple(encode(tokeniser, one, limits) for one in side if one.agent in agents) for side in data)
     schedule = schedule_of(config, len(train))
     longest = Load(config.paper.rank, max(len(one.ids) for one in (*train, *development)))
     machine = fitting(shape, longest, schedule.batch, computing_of(config))
@@ -251,9 +250,8 @@ def train_all(prepared: Prepared, listener: Listener) -> tuple[Trained, ...]:
         ProjectError: something cannot be written.
     """
     asked = prepared.asked
-    make_folder(asked.out)
     found: list[Trained] = []
-    with held(asked.out / ".training", f"The training in {asked.out}"), quiet():
+    with in_training(asked.out):
         for part in prepared.parts:
             listener.begins(part)
             found.append(_train(prepared, part, listener))
@@ -307,13 +305,13 @@ def _train(prepared: Prepared, part: Part, listener: Listener) -> Trained:
         return Trained(part, None, _measured(part, record["base"], record["tuned"]))
     since = time.monotonic()
     machine = same_machine(part, record)
-    model, tokenizer = load(prepared.base, weights_type(machine))
+    model, tokeniser = load(prepared.base, weights_type(machine))
     model = with_adapter(model.to(machine.device), prepared.config)
     if "base" not in record:
         record["base"] = _losses(part, model, machine, listener)
         write_record(part.folder, record)
     trainer = trainer_of(
-        model, part.folder, part.schedule, machine, part.train, part.development, tokenizer.pad_token_id
+        model, part.folder, part.schedule, machine, part.train, part.development, tokeniser.pad_token_id
     )
     outcome = carried_out(trainer, part, part.folder, record, listener, since=since)
     if outcome.ended == "interrupted":
@@ -329,7 +327,7 @@ def _train(prepared: Prepared, part: Part, listener: Listener) -> Trained:
         record,
         agents=part.agents,
         ended=ended_sentence(part, outcome),
-        samples=_samples(prepared, part, model, tokenizer),
+        samples=_samples(prepared, part, model, tokeniser),
         differences=differences(rows),
     )
     finish(part.folder, facts, record, outcome)
@@ -365,11 +363,11 @@ def _write(part: Part, rows: Sequence[Measured], outcome: Outcome) -> None:
     write_atomically(part.folder / EVALUATION, evaluation_lines(rows))
     write_atomically(part.folder / "losses.csv", losses_csv(outcome.points))
     write_atomically(
-        part.folder / "losses.svg", losses_svg(outcome.points, base, outcome.best, f"Losses of {part.name}")
+        part.folder / "losses.svg", losses_svg(outcome.points, base, outcome.taken, f"Losses of {part.name}")
     )
 
 
-def _samples(prepared: Prepared, part: Part, model: Native, tokenizer: Native) -> list[Sample]:
+def _samples(prepared: Prepared, part: Part, model: Native, tokeniser: Native) -> list[Sample]:
     """Answers of base and tuned model to the shortest development prompts, of different agents as far as there are."""
     ours = prepared.config.ours
     by_length = sorted(part.development, key=lambda one: one.prompt)
@@ -379,7 +377,7 @@ def _samples(prepared: Prepared, part: Part, model: Native, tokenizer: Native) -
     for one in chosen:
         prompt = one.ids[: one.prompt]
         with model.disable_adapter():
-            base = answer(model, tokenizer, prompt, ours.sample_tokens, ours.seed)
-        tuned = answer(model, tokenizer, prompt, ours.sample_tokens, ours.seed)
+            base = answer(model, tokeniser, prompt, ours.sample_tokens, ours.seed)
+        tuned = answer(model, tokeniser, prompt, ours.sample_tokens, ours.seed)
         found.append(Sample(one.example.agent, one.example.messages[-1].content, base, tuned))
     return found

@@ -14,21 +14,21 @@ from fabula.app.training import (
     ended_sentence,
     finish,
     identity_of,
-    quiet,
+    in_training,
     same_machine,
     take_adapter,
     weights_type,
 )
 from fabula.base.errors import UsageError
-from fabula.base.extras import extra, require
-from fabula.base.files import held, make_folder, write_atomically
-from fabula.training.base import load, open_base, tokenizer_of
+from fabula.base.files import write_atomically
+from fabula.training.base import load, open_base, tokeniser_of
 from fabula.training.dpo import check_enough, curves, history_csv, pair_card, prepared_pairs, trainer_of
 from fabula.training.examples import check_apart, data_digest, read_card, read_pairs
+from fabula.training.libraries import library, quiet, require_libraries
 from fabula.training.memory import Load, fitting, needed, shape_of
 from fabula.training.presets import Dpo, computing_of, config_of
 from fabula.training.report import Sample
-from fabula.training.running import EXTRA, WHAT, begin, schedule_of, write_record
+from fabula.training.running import begin, schedule_of, write_record
 from fabula.training.scoring import accuracies, gains, pair_tokens, read_scores, score_pairs
 from fabula.training.sft import answer
 
@@ -154,15 +154,14 @@ def prepare_pairs(asked: PairsAsked, environ: Mapping[str, str], listener: Liste
     Raises:
         UsageError: something is missing or does not fit; says what.
     """
-    for package in _PACKAGES:
-        require(package, EXTRA, WHAT)
+    require_libraries(_PACKAGES)
     config = config_of(Dpo, asked.preset, asked.values)
     card = read_card(asked.data)
     pairs = [read_pairs(asked.data, split) for split in ("train", "development")]
     check_apart(pairs[0], pairs[1], asked.data)
+    base = open_base(asked.base, environ, gguf=asked.gguf, report=listener.says)
     with quiet():
-        base = open_base(asked.base, environ, gguf=asked.gguf, report=listener.says)
-        tokeniser = tokenizer_of(base.folder)
+        tokeniser = tokeniser_of(base.folder)
         train, development = (prepared_pairs(tokeniser, side, config, base.context) for side in pairs)
     check_enough(train, development, asked.data)
     schedule = schedule_of(config, len(train.pairs))
@@ -184,8 +183,7 @@ def train_pairs(work: PairWork, listener: Listener) -> TrainedPairs:
         ProjectError: something cannot be written.
     """
     folder = work.asked.out
-    make_folder(folder)
-    with held(folder / ".training", f"The training in {folder}"), quiet():
+    with in_training(folder):
         identity = identity_of("dpo", work, data_digest((*work.train.pairs, *work.development.pairs)), work.agents)
         record = begin(folder, identity, fresh=work.asked.fresh)
         listener.begins(work)
@@ -210,7 +208,7 @@ def _trained(work: PairWork, record: dict[str, Any], listener: Listener) -> Trai
     listener.measures(work, 0, len(work.development.pairs))
     scored = score_pairs(trainer.model, work.development.pairs, work.development.rows, bf16=machine.bfloat16)
     right, apart = accuracies(scored), gains(scored)
-    _write(folder, scored, trainer.state.log_history, outcome.best)
+    _write(folder, scored, trainer.state.log_history, outcome.taken)
     samples = _samples(work, trainer.model, tokeniser)
     ended = ended_sentence(work, outcome, keep)
     facts = card_facts(work, work, record, agents=work.agents, ended=ended, samples=samples)
@@ -264,7 +262,7 @@ def score_adapter(
     with quiet():
         model, tokeniser = load(base)
         try:
-            tuned = extra("peft", EXTRA, WHAT).PeftModel.from_pretrained(model, str(adapter))
+            tuned = library("peft").PeftModel.from_pretrained(model, str(adapter))
         except (OSError, ValueError, RuntimeError, KeyError, TypeError) as error:
             raise UsageError(f"The adapter in {adapter} cannot be loaded for {base.name}: {error}") from error
         rows = [pair_tokens(tokeniser, pair, prompt_tokens) for pair in pairs]

@@ -14,21 +14,21 @@ from fabula.app.training import (
     ended_sentence,
     finish,
     identity_of,
-    quiet,
+    in_training,
     same_machine,
 )
 from fabula.base.errors import UsageError
-from fabula.base.extras import require
-from fabula.base.files import held, make_folder, write_atomically
+from fabula.base.files import write_atomically
 from fabula.models.seq2seq import rooms_of
 from fabula.training.base import open_base
 from fabula.training.batches import losses_of
 from fabula.training.dialogues import dialogue_source, read_dialogues
 from fabula.training.examples import CARD, DataCard, data_digest, read_card
+from fabula.training.libraries import quiet, require_libraries
 from fabula.training.memory import Load, fitting, needed, shape_of
 from fabula.training.presets import Summariser, computing_of, config_of
 from fabula.training.report import Measured, Sample, differences, evaluation_lines, losses_svg
-from fabula.training.running import EXTRA, WHAT, begin, losses_csv, schedule_of, write_record
+from fabula.training.running import begin, losses_csv, schedule_of, write_record
 from fabula.training.summariser import (
     LIMITS,
     check_enough,
@@ -156,8 +156,7 @@ def prepare_summaries(asked: SummariesAsked, environ: Mapping[str, str], listene
         UsageError: something is missing or does not fit; says what.
         ModelUnavailableError: the base is no encoder-decoder.
     """
-    for package in _PACKAGES:
-        require(package, EXTRA, WHAT)
+    require_libraries(_PACKAGES)
     config = config_of(Summariser, asked.preset, asked.values)
     if (asked.data / CARD).is_file() and (kind := read_card(asked.data).kind) != "dialogues":
         raise UsageError(f"{asked.data} holds {kind}, and dialogues are needed here.")
@@ -168,8 +167,8 @@ def prepare_summaries(asked: SummariesAsked, environ: Mapping[str, str], listene
             f"There is no folder {asked.base}. Give the folder of an encoder-decoder, as BART, or its name on the hub "
             "(hf:OWNER/NAME)."
         )
+    base = open_base(asked.base, environ, chat=False, report=listener.says)
     with quiet():
-        base = open_base(asked.base, environ, chat=False, report=listener.says)
         rooms = rooms_of(base.folder, base.name)
         tokeniser = load_tokeniser(base.folder)
         sides = [tuple(encode(tokeniser, one, config, rooms) for one in side) for side in (train, development)]
@@ -193,8 +192,7 @@ def train_summariser(work: SummaryWork, listener: Listener) -> TrainedSummariser
         ProjectError: something cannot be written.
     """
     folder = work.asked.out
-    make_folder(folder)
-    with held(folder / ".training", f"The training in {folder}"), quiet():
+    with in_training(folder):
         digest = data_digest(one.dialogue for one in (*work.train, *work.development))
         record = begin(folder, identity_of("summariser", work, digest, [ROLE]), fresh=work.asked.fresh)
         listener.begins(work)
@@ -279,7 +277,7 @@ def _write(work: SummaryWork, record: Mapping[str, Any], outcome: Outcome) -> No
     base = sum(row.base for row in rows) / len(rows)
     write_atomically(folder / EVALUATION, evaluation_lines(rows))
     write_atomically(folder / "losses.csv", losses_csv(outcome.points))
-    write_atomically(folder / "losses.svg", losses_svg(outcome.points, base, outcome.best, "Losses"))
+    write_atomically(folder / "losses.svg", losses_svg(outcome.points, base, outcome.taken, "Losses"))
 
 
 _HOW: Final = "A summary model, trained with fabula on dialogues with their summaries; every weight was trained."

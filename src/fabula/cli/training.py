@@ -255,7 +255,7 @@ def outcome_data(folder: Path, outcome: Outcome | None) -> dict[str, Any]:
         "folder": str(folder),
         "ended": outcome.ended if outcome else "before",
         "step": outcome.step if outcome else None,
-        "best": outcome.best if outcome else None,
+        "taken": outcome.taken if outcome else None,
     }
 
 

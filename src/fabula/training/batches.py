@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
-from fabula.base.extras import extra
-from fabula.training.running import EXTRA, WHAT
+from fabula.training.libraries import library
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -20,7 +19,7 @@ MASKED: Final = -100
 
 def batch_of(rows: Sequence[Row], pad: int) -> dict[str, Any]:
     """Rows filled up to one length, as tensors."""
-    torch = extra("torch", EXTRA, WHAT)
+    torch = library("torch")
 
     def filled(values: Sequence[Sequence[int]], filler: int) -> Any:  # noqa: ANN401 - a tensor
         longest = max(map(len, values))
@@ -48,7 +47,7 @@ def losses_of(
         machine: that computes.
         hear: is told how many rows are done.
     """
-    torch = extra("torch", EXTRA, WHAT)
+    torch = library("torch")
     found: dict[str, float] = {}
     model.eval()
     for number, (name, row) in enumerate(rows.items(), 1):

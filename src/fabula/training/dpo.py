@@ -11,14 +11,13 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
 
 from fabula.base.errors import UsageError
-from fabula.base.extras import extra
 from fabula.measure.report.page import estimate_cells
 from fabula.measure.report.pictures import curve_svg
 from fabula.stats.estimate import Estimate
-from fabula.training.base import EXTRA
-from fabula.training.examples import FEWEST
+from fabula.training.examples import LEAST
+from fabula.training.libraries import library
 from fabula.training.report import escaped, table_of
-from fabula.training.running import WHAT, arguments, schedule_of
+from fabula.training.running import arguments, schedule_of
 from fabula.training.scoring import PairTokens, pair_tokens
 from fabula.training.sft import lora_of
 
@@ -84,9 +83,9 @@ def check_enough(train: PreparedPairs, development: PreparedPairs, where: Path) 
     """
     reasons = [*train.left_out.values()]
     why = "".join(f"; {reasons.count(reason)} left out, since {reason}" for reason in dict.fromkeys(reasons))
-    if len(train.pairs) < FEWEST:
+    if len(train.pairs) < LEAST:
         raise UsageError(
-            f"{where} has {len(train.pairs)} pairs to train on{why}. It takes {FEWEST} at least, and some hundreds to "
+            f"{where} has {len(train.pairs)} pairs to train on{why}. It takes {LEAST} at least, and some hundreds to "
             "learn a preference: make more with `fabula data preferences`."
         )
     if not development.pairs:
@@ -116,11 +115,11 @@ def trainer_of(
         folder: of the adapter.
         machine: what is computed on.
     """
-    library, datasets = (extra(name, EXTRA, WHAT) for name in ("trl", "datasets"))
+    trl, datasets = library("trl"), library("datasets")
     schedule = schedule_of(settings, len(train.pairs))
     own = {"_prepare_dataset": lambda _, dataset, *__: dataset, "create_model_card": lambda *_, **__: None}
-    kind: Any = type("PairTrainer", (library.DPOTrainer,), own)
-    made = library.DPOConfig(**arguments(folder, schedule, machine), beta=settings.paper.beta, max_length=None)
+    kind: Any = type("PairTrainer", (trl.DPOTrainer,), own)
+    made = trl.DPOConfig(**arguments(folder, schedule, machine), beta=settings.paper.beta, max_length=None)
     sets = [datasets.Dataset.from_list([row.record() for row in part.rows]) for part in (train, development)]
     trainer = kind(
         model,

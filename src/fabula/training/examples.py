@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from fabula.data.dialogsum import Dialogue
 
 VERSION: Final = 1
-FEWEST: Final = 8
+LEAST: Final = 8
 """Examples, pairs or dialogues below which nothing is trained: of fewer a model learns these texts and no more."""
 CARD: Final = "data.json"
 LEFT_OUT: Final = "left-out.jsonl"

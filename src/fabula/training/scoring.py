@@ -9,12 +9,11 @@ from contextlib import nullcontext
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
-from fabula.base.extras import extra
 from fabula.data.reading import json_lines
 from fabula.stats.intervals import FEWEST, mean_of, share_among
-from fabula.training.base import EXTRA, prompt_text
+from fabula.training.base import prompt_text
+from fabula.training.libraries import library
 from fabula.training.pairs import RULES, could_tell
-from fabula.training.running import WHAT
 from fabula.training.sft import end_of_turn, ids_of, reply_ids, shortened
 
 if TYPE_CHECKING:
@@ -167,7 +166,7 @@ def log_probabilities(model: Native, rows: Sequence[Tokens], *, bf16: bool = Fal
 
     Rows of like length are read together; the numbers do not depend on which.
     """
-    torch = extra("torch", EXTRA, WHAT)
+    torch = library("torch")
     device = next(model.parameters()).device
     found, training = [0.0] * len(rows), model.training
     model.eval()

@@ -12,13 +12,13 @@ from itertools import accumulate
 from typing import TYPE_CHECKING, Any, Final
 
 from fabula.base.errors import UsageError
-from fabula.base.extras import extra
 from fabula.engine.methods import values_of
 from fabula.story.sentences import whole_sentences
 from fabula.training.base import in_template, prompt_text
 from fabula.training.batches import MASKED, batch_of
-from fabula.training.examples import FEWEST
-from fabula.training.running import EXTRA, WHAT, arguments
+from fabula.training.examples import LEAST
+from fabula.training.libraries import library
+from fabula.training.running import arguments
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -80,9 +80,9 @@ def check_enough(agent: str, train: int, development: int) -> None:
     Raises:
         UsageError: there are not.
     """
-    if train < FEWEST:
+    if train < LEAST:
         raise UsageError(
-            f"{agent} has {train} examples to train on, and {FEWEST} are the fewest. Make data from more stories, or "
+            f"{agent} has {train} examples to train on, and {LEAST} are the fewest. Make data from more stories, or "
             "name the agents to train with --agents."
         )
     if not development:
@@ -95,7 +95,7 @@ def check_enough(agent: str, train: int, development: int) -> None:
 # tokens ---------------------------------------------------------------------------------------------------------------
 
 
-def encode(tokenizer: Any, example: Example, limits: Limits) -> Encoded:  # noqa: ANN401 - the library's own type
+def encode(tokeniser: Any, example: Example, limits: Limits) -> Encoded:  # noqa: ANN401 - the library's own type
     """An example as tokens, cut where it is too long.
 
     Raises:
@@ -103,20 +103,20 @@ def encode(tokenizer: Any, example: Example, limits: Limits) -> Encoded:  # noqa
     """
 
     def count(text: str) -> int:
-        return len(ids_of(tokenizer, text))
+        return len(ids_of(tokeniser, text))
 
     completion, completion_cut = _within(
-        example.completion, limits.completion, lambda text: len(reply_ids(tokenizer, text))
+        example.completion, limits.completion, lambda text: len(reply_ids(tokeniser, text))
     )
-    end = () if completion_cut else end_of_turn(tokenizer)
-    learnt = (*reply_ids(tokenizer, completion), *end)
+    end = () if completion_cut else end_of_turn(tokeniser)
+    learnt = (*reply_ids(tokeniser, completion), *end)
     room = min(limits.prompt, limits.context - len(learnt)) if limits.context else limits.prompt
-    messages, prompt = example.messages, prompt_text(tokenizer, example.messages)
+    messages, prompt = example.messages, prompt_text(tokeniser, example.messages)
     whole = count(prompt)
     if whole > room:
-        messages = shortened(messages, lambda tried: count(prompt_text(tokenizer, tried)) <= room)
-        prompt = prompt_text(tokenizer, messages)
-    ids = ids_of(tokenizer, prompt)
+        messages = shortened(messages, lambda tried: count(prompt_text(tokeniser, tried)) <= room)
+        prompt = prompt_text(tokeniser, messages)
+    ids = ids_of(tokeniser, prompt)
     if len(ids) > room:
         raise UsageError(
             f"The prompt of {example.id} has {whole:,} tokens and cannot be cut to {max(room, 0):,}. Set prompt_tokens "
@@ -125,26 +125,26 @@ def encode(tokenizer: Any, example: Example, limits: Limits) -> Encoded:  # noqa
     return Encoded(example, (*ids, *learnt), len(ids), whole - len(ids), completion_cut)
 
 
-def ids_of(tokenizer: Any, text: str) -> list[int]:  # noqa: ANN401 - as above
+def ids_of(tokeniser: Any, text: str) -> list[int]:  # noqa: ANN401 - as above
     """The tokens of a text, without any of the model's own around it."""
-    found: list[int] = tokenizer(text, add_special_tokens=False, verbose=False)["input_ids"]
+    found: list[int] = tokeniser(text, add_special_tokens=False, verbose=False)["input_ids"]
     return found
 
 
-def reply_ids(tokenizer: Any, text: str) -> list[int]:  # noqa: ANN401 - as above
+def reply_ids(tokeniser: Any, text: str) -> list[int]:  # noqa: ANN401 - as above
     """The tokens of a reply: a mark of the model's template that stands in it is text, and ends or begins no turn."""
-    found: list[int] = tokenizer(text, add_special_tokens=False, split_special_tokens=True, verbose=False)["input_ids"]
+    found: list[int] = tokeniser(text, add_special_tokens=False, split_special_tokens=True, verbose=False)["input_ids"]
     return found
 
 
-def end_of_turn(tokenizer: Any) -> tuple[int, ...]:  # noqa: ANN401 - as above
+def end_of_turn(tokeniser: Any) -> tuple[int, ...]:  # noqa: ANN401 - as above
     """The token that ends a reply in the model's template; that which ends a text where it has none."""
     said = [{"role": "user", "content": _PROBE}, {"role": "assistant", "content": _PROBE}]
-    _, _, after = in_template(tokenizer, said).rpartition(_PROBE)
-    ids = ids_of(tokenizer, after)
-    if ids and ids[0] in tokenizer.all_special_ids:
+    _, _, after = in_template(tokeniser, said).rpartition(_PROBE)
+    ids = ids_of(tokeniser, after)
+    if ids and ids[0] in tokeniser.all_special_ids:
         return (ids[0],)
-    return () if tokenizer.eos_token_id is None else (tokenizer.eos_token_id,)
+    return () if tokeniser.eos_token_id is None else (tokeniser.eos_token_id,)
 
 
 def _within(text: str, limit: int, count: Callable[[str], int]) -> tuple[str, int]:
@@ -200,7 +200,7 @@ def _ends(pieces: Sequence[str], kept: int) -> str:
 def lora_of(config: Presets) -> Any:  # noqa: ANN401 - the library's own type
     """LoRA matrices beside every linear layer, as the settings have them."""
     values = values_of(config)
-    return extra("peft", EXTRA, WHAT).LoraConfig(
+    return library("peft").LoraConfig(
         r=values["rank"],
         lora_alpha=values["alpha"],
         lora_dropout=values["dropout"],
@@ -211,7 +211,7 @@ def lora_of(config: Presets) -> Any:  # noqa: ANN401 - the library's own type
 
 def with_adapter(model: Any, config: Sft) -> Any:  # noqa: ANN401 - the library's own type
     """The model with new LoRA matrices beside every linear layer; they change nothing yet."""
-    torch, peft = (extra(name, EXTRA, WHAT) for name in ("torch", "peft"))
+    torch, peft = library("torch"), library("peft")
     torch.manual_seed(config.ours.seed)
     model.config.use_cache = False
     return peft.get_peft_model(model, lora_of(config))
@@ -227,19 +227,19 @@ def trainer_of(
     pad: int,
 ) -> Any:  # noqa: ANN401 - as above
     """The library's trainer of a model with an adapter."""
-    library = extra("transformers", EXTRA, WHAT)
-    return library.Trainer(
+    transformers = library("transformers")
+    return transformers.Trainer(
         model,
-        library.TrainingArguments(**arguments(folder, schedule, machine)),
+        transformers.TrainingArguments(**arguments(folder, schedule, machine)),
         train_dataset=[one.row for one in train],
         eval_dataset=[one.row for one in development],
         data_collator=lambda rows: batch_of(rows, pad),
     )
 
 
-def answer(model: Any, tokenizer: Any, prompt: Sequence[int], tokens: int, seed: int) -> str:  # noqa: ANN401 - as above
+def answer(model: Any, tokeniser: Any, prompt: Sequence[int], tokens: int, seed: int) -> str:  # noqa: ANN401 - as above
     """What the model says to a prompt, drawn with this seed."""
-    torch = extra("torch", EXTRA, WHAT)
+    torch = library("torch")
     model.eval()
     torch.manual_seed(seed)
     ids = torch.tensor([list(prompt)], device=model.device)
@@ -252,7 +252,7 @@ def answer(model: Any, tokenizer: Any, prompt: Sequence[int], tokens: int, seed:
             temperature=0.7,
             top_p=0.95,
             use_cache=True,
-            pad_token_id=tokenizer.pad_token_id,
+            pad_token_id=tokeniser.pad_token_id,
         )
-    said: str = tokenizer.decode(made[0][len(prompt) :], skip_special_tokens=True)
+    said: str = tokeniser.decode(made[0][len(prompt) :], skip_special_tokens=True)
     return said.strip()

@@ -11,15 +11,15 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from fabula.base.errors import UsageError
-from fabula.base.extras import extra
 from fabula.craft.tokens import tokeniser as tokeniser_named
 from fabula.evaluators.rouge.scoring import scores
 from fabula.measure.report.page import estimate_cells
 from fabula.stats.intervals import mean_of
 from fabula.training.batches import batch_of
-from fabula.training.examples import FEWEST
+from fabula.training.examples import LEAST
+from fabula.training.libraries import library
 from fabula.training.report import escaped, table_of
-from fabula.training.running import EXTRA, WHAT, arguments
+from fabula.training.running import arguments
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -68,8 +68,8 @@ def check_enough(train: int, development: int, where: Path) -> None:
     Raises:
         UsageError: there are not.
     """
-    if train < FEWEST:
-        raise UsageError(f"{where} has {train} dialogues to train on, and {FEWEST} are the fewest. Give more of them.")
+    if train < LEAST:
+        raise UsageError(f"{where} has {train} dialogues to train on, and {LEAST} are the fewest. Give more of them.")
     if not development:
         raise UsageError(
             f"{where} has no dialogues for development, so nobody could say whether training helps. Put some in "
@@ -105,7 +105,7 @@ def load_model(folder: Path) -> Native:
     Raises:
         UsageError: it cannot be loaded, or what training needs is not installed.
     """
-    torch = extra("torch", EXTRA, WHAT)
+    torch = library("torch")
     return _loaded("AutoModelForSeq2SeqLM", folder, dtype=torch.float32, use_safetensors=True)
 
 
@@ -119,9 +119,9 @@ def load_tokeniser(folder: Path) -> Native:
 
 
 def _loaded(kind: str, folder: Path, **how: object) -> Native:
-    library = extra("transformers", EXTRA, WHAT)
+    transformers = library("transformers")
     try:
-        opener = getattr(library, kind)
+        opener = getattr(transformers, kind)
         return opener.from_pretrained(str(folder), local_files_only=True, trust_remote_code=False, **how)
     except (OSError, ValueError, RuntimeError, LookupError, ImportError) as error:
         why = " ".join(str(error).split())[:300]
@@ -140,12 +140,12 @@ def trainer_of(
     development: Sequence[Encoded],
 ) -> Native:
     """The library's trainer of the model, not yet started."""
-    library = extra("transformers", EXTRA, WHAT)
+    transformers = library("transformers")
     pad = model.config.pad_token_id or 0
-    library.set_seed(schedule.seed)
-    return library.Seq2SeqTrainer(
+    transformers.set_seed(schedule.seed)
+    return transformers.Seq2SeqTrainer(
         model,
-        library.Seq2SeqTrainingArguments(**arguments(folder, schedule, machine)),
+        transformers.Seq2SeqTrainingArguments(**arguments(folder, schedule, machine)),
         train_dataset=[one.row for one in train],
         eval_dataset=[one.row for one in development],
         data_collator=lambda rows: batch_of(rows, pad),
@@ -163,7 +163,7 @@ def summaries_of(
     hear: Callable[[int], None] = lambda _done: None,
 ) -> dict[str, str]:
     """What the model writes for each dialogue: its likeliest summary, by the search that the settings name."""
-    torch = extra("torch", EXTRA, WHAT)
+    torch = library("torch")
     model.eval()
     found = {}
     for number, one in enumerate(encoded, 1):

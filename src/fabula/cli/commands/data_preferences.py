@@ -18,7 +18,7 @@ from fabula.cli.progress import counted
 from fabula.cli.session import near
 from fabula.cli.terminal import table
 from fabula.measure.report.page import estimate_cells
-from fabula.training.examples import FEWEST
+from fabula.training.examples import LEAST
 from fabula.training.pairs import LESSONS
 
 if TYPE_CHECKING:
@@ -92,8 +92,8 @@ def preferences(
     terminal.say(_rendered(gathered, card.counts, folder, lessons))
     for name in gathered.empty:
         terminal.message(f"{name} gave no pair. {HOW}")
-    if len(gathered.pairs) < FEWEST:
-        terminal.message(f"These are few: training needs {FEWEST} pairs at least, and learns something from hundreds.")
+    if len(gathered.pairs) < LEAST:
+        terminal.message(f"These are few: training needs {LEAST} pairs at least, and learns something from hundreds.")
     terminal.advise(f"Next: `fabula train dpo {near(folder)} --base MODEL --out DIR`.")
     terminal.document({"out": str(folder), **card.counts})
 

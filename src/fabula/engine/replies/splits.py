@@ -119,6 +119,8 @@ class _Text:
     def _beginning(self, at: int) -> int:
         """Where the sentence, or line, begins that holds a place."""
         start = max(self.story.rfind("\n", 0, at) + 1, at - _LONGEST_SENTENCE)
+        if not self.story[start:at].strip():
+            return at
         end = self.story.find("\n", at)
         line = self.story[start : min(end if end >= 0 else len(self.story), at + _LONGEST_SENTENCE)]
         return max((start + begin for begin, _ in spans(line) if start + begin <= at), default=at)

@@ -151,21 +151,21 @@ def strangers(text: str, known: str) -> tuple[str, ...]:
     """Names of people in `text` that `known` has nobody of, in the order in which they come."""
     text = text[:_LONGEST]
     heard, small = _Heard.of(known), _small(text)
-    if heard.language != "en":
-        return ()
     uses = list(_uses(text, lambda name: _is_known(name, heard, small)))
     counts = Counter(use.name for use in uses)
     found = dict.fromkeys(use.name for use in uses if _is_person(use, counts[use.name]))
-    return tuple(found)
+    return tuple(found) if found and _language_of(known) == "en" else ()
+
+
+_language_of = lru_cache(maxsize=8)(language_of)
 
 
 @dataclass(frozen=True, slots=True)
 class _Heard:
-    """The words of the texts that are spoken of, those of them that have a capital somewhere, and their language."""
+    """The words of the texts that are spoken of, and those of them that have a capital somewhere."""
 
     words: frozenset[str]
     capitals: tuple[str, ...]
-    language: str
 
     @classmethod
     @lru_cache(maxsize=8)  # several notes speak of one story
@@ -174,7 +174,7 @@ class _Heard:
         found = {_OWNER.sub("", word) for word in set(_WORD.findall(known))}
         found |= {part for word in found if not word.isalpha() for part in _PARTS.split(word)}
         capitals = {word.casefold() for word in found if word[:1].isupper() and len(word) >= _LEAST}
-        return cls(frozenset(word.casefold() for word in found), tuple(sorted(capitals)), language_of(known))
+        return cls(frozenset(word.casefold() for word in found), tuple(sorted(capitals)))
 
     def has_form_of(self, word: str) -> bool:
         """Whether a word is another form of one of these: a plural, a short form of a name, a slip of spelling."""
