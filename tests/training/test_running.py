@@ -24,6 +24,7 @@ from fabula.training.running import (
     run,
 )
 
+safetensors = pytest.importorskip("safetensors")
 torch = pytest.importorskip("torch", reason="torch is not installed: `make test-train` runs these tests")
 transformers = pytest.importorskip("transformers")
 peft = pytest.importorskip("peft")
@@ -124,8 +125,13 @@ def test_a_checkpoint_that_was_half_written_does_not_count(tiny_llama: Path, tmp
     assert trained(tiny_llama, tmp_path).points[-1].step == 60
 
 
+@pytest.mark.parametrize(
+    "error",
+    [OSError(28, "No space left on device"), safetensors.SafetensorError("No space left on device")],
+    ids=["state", "weights"],
+)
 def test_a_full_disk_keeps_the_checkpoint_before(
-    tiny_llama: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tiny_llama: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, error: Exception
 ) -> None:
     begin(tmp_path, {})
     trainer = trainer_of(tiny_llama, tmp_path)
@@ -133,7 +139,7 @@ def test_a_full_disk_keeps_the_checkpoint_before(
 
     def full(self: object, folder: str) -> None:
         if folder.endswith("-20"):
-            raise OSError(28, "No space left on device")
+            raise error
         write(self, folder)
 
     monkeypatch.setattr(type(trainer), "_save_optimizer_and_scheduler", full)

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from fabula.app.training import Listener
-from fabula.app.training_examples import ExamplesAsked, prepare
+from fabula.app.training_examples import ExamplesAsked, prepare, train_all
 from fabula.base.errors import UsageError
 from fabula.cli.main import main
 from fabula.models.adapters import read_adapter, read_room
@@ -268,6 +268,11 @@ def test_what_is_computed_at_once_fits_the_memory() -> None:
         ("chat_template.jinja", "{% for", r"The base's chat template cannot be filled in: .*\. Choose another base\."),
         ("chat_template.jinja", "{{ cycler.__init__.__globals__.os }}", "chat template cannot be filled in"),
         ("tokenizer.json", '{"version": "1', r"The tokeniser in .* cannot be read: .*\. Fetch the model again"),
+        (
+            "model.safetensors",
+            "\x08" + "\0" * 7 + "{}      ",
+            r"cannot be loaded: 21 of its weights are not there, as lm_head",
+        ),
         ("tokenizer_config.json", '{"auto_map": {"AutoTokenizer": ["its.Own", null]}}', "comes with code of its own"),
     ],
 )
@@ -277,7 +282,7 @@ def test_a_base_that_cannot_be_asked_is_refused_with_a_sentence(
     bad = shutil.copytree(tiny_llama, tmp_path / "bad")
     (bad / file).write_text(text, encoding="utf-8")
     with pytest.raises(UsageError, match=told):
-        prepare(ExamplesAsked(data, str(bad), tmp_path / "room"), {}, Listener())
+        train_all(prepare(ExamplesAsked(data, str(bad), tmp_path / "room"), {}, Listener()), Listener())
 
 
 def test_marks_of_the_template_within_a_reply_are_text_and_end_no_turn(tiny_llama: Path) -> None:

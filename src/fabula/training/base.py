@@ -126,11 +126,16 @@ def load(base: Base, dtype: Dtype = "float32") -> tuple[Any, Any]:
     torch, transformers, tokeniser = library("torch"), library("transformers"), tokeniser_of(base.folder)
     with silent():
         try:
-            model = transformers.AutoModelForCausalLM.from_pretrained(
-                base.folder, dtype=getattr(torch, dtype), use_safetensors=True, **_OWN
+            model, read = transformers.AutoModelForCausalLM.from_pretrained(
+                base.folder, dtype=getattr(torch, dtype), use_safetensors=True, output_loading_info=True, **_OWN
             )
-        except _UNREADABLE as error:
+        except (library("safetensors").SafetensorError, *_UNREADABLE) as error:
             raise UsageError(f"The model in {base.folder} cannot be loaded: {_first_line(error)}") from error
+    if missing := sorted(read["missing_keys"]):  # the library would draw them
+        raise UsageError(
+            f"The model in {base.folder} cannot be loaded: {len(missing)} of its weights are not there, as "
+            f"{missing[0]}. Fetch it again."
+        )
     if tokeniser.pad_token_id is None:
         tokeniser.pad_token = tokeniser.eos_token
     return model, tokeniser

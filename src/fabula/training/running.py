@@ -354,7 +354,7 @@ def _loop(trainer: Any, watch: _Watch, last: Path | None) -> Ended:  # noqa: ANN
             trainer.train(resume_from_checkpoint=str(last) if last else None)
         except NotFiniteError:
             return "not finite"
-        except (OSError, RuntimeError) as error:
+        except (OSError, RuntimeError, library("safetensors").SafetensorError) as error:
             raise _failed(watch.folder, error) from error
     return "steps"
 
