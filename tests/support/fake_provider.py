@@ -82,6 +82,8 @@ class Recorded:
 
 
 Script: TypeAlias = "Answer | Sequence[Answer] | Callable[[Recorded], Answer]"
+Page: TypeAlias = "Answer | Json | Callable[[Json], Answer | Json]"
+Pages: TypeAlias = "Mapping[str, Page]"
 DIALECTS = {
     "/chat/completions": "chat",
     "/responses": "responses",
@@ -143,10 +145,12 @@ class FakeProvider:
         asked: set when the first request has arrived.
         client_left: set when a client closed the connection while an answer was still owed.
         first_piece: set when the first piece of a hanging stream has been sent.
+        pages: what the server says of itself, by path; a page may depend on what is sent.
     """
 
-    def __init__(self, script: Script = Answer()) -> None:
+    def __init__(self, script: Script = Answer(), pages: Pages | None = None) -> None:
         self.script, self._next = script, 0
+        self.pages: Pages = pages or {}
         self.requests: list[Recorded] = []
         self.in_flight = self.most_in_flight = 0
         self.asked, self.client_left, self.first_piece = asyncio.Event(), asyncio.Event(), asyncio.Event()
@@ -178,9 +182,15 @@ class FakeProvider:
 
     def base_url(self, kind: str) -> str:
         """The address to give a provider of `kind`."""
-        return self.openai_url if kind.startswith("openai") else self.url
+        return self.url if kind in {"anthropic", "google"} else self.openai_url
 
     def _answer(self, request: Recorded) -> Answer:
+        page = self.pages.get(request.path)
+        if page is not None:
+            said = page(request.body) if callable(page) else page
+            return said if isinstance(said, Answer) else Answer(body=json.dumps(said).encode())
+        if self.pages and request.dialect == "unknown":
+            return Answer(status=404, body=b"404 page not found", content_type="text/plain")
         if callable(self.script):
             return self.script(request)
         if isinstance(self.script, Answer):

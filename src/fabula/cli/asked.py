@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,6 +15,8 @@ from fabula.engine.methods import FORMER_NAMES, settings_of
 from fabula.engine.roles import role_key
 from fabula.models.adapters import ROOM
 from fabula.models.base import SAMPLING_FIELDS
+from fabula.models.finding import only_model
+from fabula.models.providers import OWN_KINDS
 from fabula.project.casting import SERVERS, WHOLE_ROOM, Environment, adapters_of, full_name, open_cast
 from fabula.project.settings import RoleTable, Settings, difference, whole_adapter
 from fabula.systems import find
@@ -57,6 +60,19 @@ def read_models(said: Sequence[str]) -> Casting:
     return Casting(everyone, roles)
 
 
+def named_model(value: str, base_url: str = "") -> str:
+    """A `--model` value, with the name of the model where a server alone is named (`llamacpp:`) that serves one.
+
+    Raises:
+        ModelUnavailableError: the server does not answer.
+        UsageError: it serves several.
+    """
+    kind = value.strip().rpartition("=")[2].removesuffix(":")
+    if not value.strip().endswith(":") or kind not in OWN_KINDS:
+        return value
+    return value.strip() + only_model(kind, base_url, os.environ)
+
+
 def _role(name: str) -> str:
     return role_key(name)
 
@@ -92,7 +108,7 @@ def performers_of(choices: Performers, base: Settings, changes: dict[str, Any] |
         ConfigError: a value does not fit.
         UsageError: an option is not of the form it should have.
     """
-    casting = read_models(choices.model or ())
+    casting = read_models([named_model(value, choices.base_url or "") for value in choices.model or ()])
     changes = dict(changes or {})
     changes |= {name: value for name in ("preset", "seed", "aids") if (value := getattr(choices, name)) is not None}
     changes |= _checked_names(choices)

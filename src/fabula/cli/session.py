@@ -13,12 +13,12 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from fabula.app.standing import shortfalls
 from fabula.app.writing import Options, check_prices, dry_run_in, paid_in, write_in
+from fabula.base.addresses import is_near
 from fabula.base.errors import FabulaError
 from fabula.cli.bill import Bill, amount, bill_table, budget_data, dollars, project_line, usage_data
 from fabula.cli.people import AnotherTakeError, People
 from fabula.cli.progress import Progress, counted, duration
 from fabula.engine.announced import Announced
-from fabula.models.providers import is_near
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine, Sequence

@@ -15,7 +15,6 @@ from contextlib import aclosing, suppress
 from contextvars import ContextVar
 from dataclasses import dataclass
 from hashlib import sha256
-from ipaddress import ip_address
 from math import isfinite
 from typing import TYPE_CHECKING, Any, cast
 from urllib.parse import urlsplit
@@ -38,6 +37,7 @@ from pydantic_ai.messages import (
 from pydantic_ai.models import ModelRequestParameters
 from pydantic_ai.output import OutputObjectDefinition
 
+from fabula.base.addresses import is_loopback
 from fabula.base.errors import (
     ContextLengthError,
     ModelError,
@@ -83,6 +83,7 @@ _ON_THE_WIRE: Mapping[str, tuple[str, ...]] = {name: (name,) for name in SAMPLIN
     "top_k": ("top_k", "topK"),
     "max_tokens": ("max_tokens", "max_completion_tokens", "max_output_tokens", "maxOutputTokens"),
     "stop": ("stop", "stop_sequences", "stopSequences"),
+    "seed": ("seed", "random_seed"),
     "presence_penalty": ("presence_penalty", "presencePenalty"),
     "frequency_penalty": ("frequency_penalty", "frequencyPenalty"),
 }
@@ -101,6 +102,7 @@ _SERVER_FAILED = 500
 _REJECTED = range(400, _SERVER_FAILED)
 _NO_WORD = 3  # tokens that a model may have written where it said nothing: marks of a reply's end
 _MOST_TOKENS = 10_000_000  # that a call can have taken: longer than any model's window
+_GIVE_LOGPROBS = frozenset({"ollama", "lmstudio", "llamacpp", "vllm", "openrouter", "deepseek", "xai", "azure"})
 _ENDED_BADLY = ("error", "response.failed")
 
 
@@ -232,18 +234,30 @@ def token_count(value: object) -> int:
 
 @dataclass(frozen=True, slots=True)
 class Access:
-    """How a provider is reached. `compatible`: a server of the chat dialect that is not OpenAI's own."""
+    """How a provider is reached.
+
+    Attributes:
+        kind: of the provider.
+        address: where it is.
+        key: sent there.
+        compatible: whether it is a server of the chat dialect that is not OpenAI's own.
+        http: the client for it.
+        version: of the interface, where the address does not say it (Azure).
+        schema: whether the model keeps to a JSON schema, where the library does not know.
+    """
 
     kind: str
     address: str
     key: str
     compatible: bool
     http: httpx2.AsyncClient
+    version: str = ""
+    schema: bool = True
 
 
 def http_client(address: str, timeout: float, parallel: int) -> httpx2.AsyncClient:
     """A client that keeps copies of what goes and comes in `WIRE`; loopback is never reached through a proxy."""
-    local = _is_loopback(address)
+    local = is_loopback(address)
     # Reading the certificates takes 40 ms. A context without any trusts nobody, and plain http needs none.
     plain = local and urlsplit(address).scheme == "http"
     return httpx2.AsyncClient(
@@ -265,14 +279,6 @@ async def _keep_answer(response: httpx2.Response) -> None:
     kept = WIRE.get()
     if kept is not None:
         kept.begins(response)
-
-
-def _is_loopback(address: str) -> bool:
-    host = urlsplit(address).hostname or ""
-    try:
-        return ip_address(host).is_loopback
-    except ValueError:
-        return host == "localhost"
 
 
 # --- building -------------------------------------------------------------------------------------------------------
@@ -313,10 +319,37 @@ def _openai(model_id: str, access: Access) -> Model:
         openai_chat_supports_max_completion_tokens=False,
         openai_supports_reasoning=False,
         openai_supports_strict_tool_definition=False,
-        supports_json_schema_output=True,
+        supports_json_schema_output=access.schema,
         json_schema_transformer=None,
     )
     return OpenAIChatModel(model_id, provider=provider, profile=profile)
+
+
+def _azure(model_id: str, access: Access) -> Model:
+    from openai import AsyncAzureOpenAI, AsyncOpenAI  # noqa: PLC0415 - only the SDK in use is loaded
+    from pydantic_ai.models.openai import OpenAIChatModel  # noqa: PLC0415 - loads the SDK
+    from pydantic_ai.providers.azure import AzureProvider  # noqa: PLC0415 - loads the SDK
+    from pydantic_ai.providers.openai import OpenAIProvider  # noqa: PLC0415 - loads the SDK
+
+    if not access.version:
+        client = AsyncOpenAI(
+            api_key=access.key,
+            base_url=access.address,
+            max_retries=0,
+            timeout=access.http.timeout,
+            http_client=access.http,
+        )
+        profile = AzureProvider.model_profile(model_id)
+        return OpenAIChatModel(model_id, provider=OpenAIProvider(openai_client=client), profile=profile)
+    dated = AsyncAzureOpenAI(
+        api_key=access.key,
+        azure_endpoint=access.address,
+        api_version=access.version,
+        max_retries=0,
+        timeout=access.http.timeout,
+        http_client=access.http,
+    )
+    return OpenAIChatModel(model_id, provider=AzureProvider(openai_client=dated))
 
 
 def _anthropic(model_id: str, access: Access) -> Model:
@@ -345,6 +378,9 @@ def _google(model_id: str, access: Access) -> Model:
 _BUILDERS: Mapping[str, Callable[[str, Access], Model]] = {
     "openai": _openai,
     "openai-chat": _openai,
+    **dict.fromkeys(("ollama", "lmstudio", "llamacpp", "vllm", "openrouter", "mistral", "deepseek"), _openai),
+    **dict.fromkeys(("groq", "xai"), _openai),
+    "azure": _azure,
     "anthropic": _anthropic,
     "google": _google,
 }
@@ -380,6 +416,8 @@ def settings(request: Request, model: Model, access: Access, able: frozenset[str
     if access.compatible:
         built.pop("top_k", None)
         built["extra_body"] = {wire: values[name] for name in values for wire in _EXTRA.get(name, ())}
+        if access.kind == "mistral" and "seed" in built:
+            built["extra_body"]["random_seed"] = built.pop("seed")
     elif access.kind.startswith("openai"):
         built["openai_prompt_cache_key"] = _cache_key(request, str(model.model_name))
     elif access.kind == "anthropic":
@@ -391,7 +429,8 @@ def settings(request: Request, model: Model, access: Access, able: frozenset[str
 
 def wants_logprobs(request: Request, model: Model, access: Access) -> bool:
     """Whether log-probabilities are asked for and can be had: not while a model reasons, not from all providers."""
-    return bool(request.logprobs) and access.kind.startswith("openai") and not refused_sampling(model.profile)
+    able = access.kind.startswith("openai") or access.kind in _GIVE_LOGPROBS
+    return bool(request.logprobs) and able and not refused_sampling(model.profile)
 
 
 def _cache_key(request: Request, model_name: str) -> str:
@@ -574,8 +613,11 @@ def dropped(sampling: Sampling, went: Mapping[str, Any]) -> tuple[str, ...]:
 class Wording:
     """Words about one model for the messages of its errors.
 
-    `scrub` takes the key out of any text; `keys` names the variables that may hold it.
+    `scrub` takes the key out of any text; `keys` names the variables that may hold it. `start` and `fetch` are the
+    commands for a server of one's own, empty for others.
     """
+
+    start = fetch = ""
 
     def __init__(self, name: str, address: str, keys: str, scrub: Callable[[str], str]) -> None:
         self.name, self.address, self.keys, self.scrub = name, address, keys, scrub
@@ -589,6 +631,7 @@ def ours(error: Exception, wording: Wording, wire: Wire) -> ModelError:
     problem = wire.problem
     if isinstance(error, LIBRARY_ERRORS) and (wire.rejected or not problem or type(error) not in _UNEXPECTED):
         kind, happened = _kind(error)
+        happened += _advice(error, wording)
         said = _said(error)
     elif not wire.answered:
         kind, happened, said = ModelError, "could not be asked: the client library failed.", _cut(repr(error))
@@ -605,6 +648,15 @@ def ours(error: Exception, wording: Wording, wire: Wire) -> ModelError:
     )
     failure.tokens = wire.tokens
     return failure
+
+
+def _advice(error: Exception, wording: Wording) -> str:
+    """The command that helps with a server of one's own; empty for others."""
+    if isinstance(error, theirs.ModelConnectionError) and wording.start and getattr(error, "phase", None) == "connect":
+        return f" `{wording.start}` starts it; `fabula models` lists what answers on this machine."
+    if isinstance(error, theirs.ModelNotFoundError) and wording.fetch:
+        return f" Say `{wording.fetch}`; `fabula models` lists what is served here."
+    return ""
 
 
 def is_filtered(error: Exception) -> bool:

@@ -17,19 +17,19 @@ import sys
 from contextlib import suppress
 from dataclasses import dataclass, field
 from hashlib import file_digest
-from ipaddress import ip_address
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
-from urllib.parse import urlsplit
 
+from fabula.base.addresses import is_loopback
 from fabula.base.errors import UsageError
 from fabula.base.files import make_folder, read_text, write_atomically
+from fabula.models.providers import OWN_KINDS
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
 _LARGEST: Final = 2_000_000
-_OPEN_KIND: Final = "openai-chat"  # a server of this kind gets no key that is meant for somebody else
+_OPEN_KINDS: Final = ("openai-chat", *OWN_KINDS)  # servers of these kinds get no key that is meant for somebody else
 _SHOWN: Final = 6  # acts that a message names
 
 
@@ -119,18 +119,9 @@ def _adapters(adapters: Mapping[str, Any], base: Path) -> Iterator[Act]:
 
 def _address(table: Mapping[str, Any], model: str) -> Iterator[Act]:
     url, variable = str(table.get("base_url") or ""), str(table.get("key_env") or "")
-    if model.partition(":")[0] == _OPEN_KIND and not variable and _is_here(url):
+    if model.partition(":")[0] in _OPEN_KINDS and not variable and is_loopback(url):
         return
     yield Act("address", url or f"the usual address of {model}", variable)
-
-
-def _is_here(url: str) -> bool:
-    """Whether an address is reached from this machine alone."""
-    try:
-        host = urlsplit(url).hostname or ""
-        return host == "localhost" or ip_address(host).is_loopback
-    except ValueError:
-        return False
 
 
 def _place() -> Path:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import platform
 import shutil
 import sys
@@ -17,7 +18,9 @@ from fabula.base.version import __version__
 from fabula.cli.asked import performing
 from fabula.cli.opening import terminal_of
 from fabula.cli.options import Common, Where, bundled
+from fabula.cli.progress import counted
 from fabula.cli.terminal import table
+from fabula.models.finding import look
 from fabula.models.known import KNOWN, installed, models_home
 from fabula.models.providers import keys_set
 from fabula.project.folder import Project
@@ -49,6 +52,7 @@ def doctor(common: Common, where: Where = "") -> None:
         _python(),
         _engine(),
         *_weights(terminal.environ),
+        *_servers(terminal.environ),
         _keys(terminal.environ),
         _terminal(terminal),
         _editor(terminal.environ),
@@ -90,6 +94,13 @@ def _weights(environ: Mapping[str, str]) -> Iterator[Check]:
             yield Check(f"model {name}", "good", str(home / KNOWN[name].file))
         else:
             yield Check(f"model {name}", "missing", f"not here; `fabula models pull {name}` fetches it")
+
+
+def _servers(environ: Mapping[str, str]) -> Iterator[Check]:
+    """Each server that people start on their own machine: what it serves, or why nothing can be had from it."""
+    for server in asyncio.run(look(environ)):
+        about = f"{server.title} at {server.address}, {counted(len(server.models), 'model')}"
+        yield Check(f"server {server.kind}", "missing" if server.problem else "good", server.problem or about)
 
 
 def _keys(environ: Mapping[str, str]) -> Check:
