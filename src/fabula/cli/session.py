@@ -175,10 +175,13 @@ class Session:
         try:
             while True:
                 try:
-                    return asyncio.run(stoppable(work(self._options(progress)), again))
+                    made = asyncio.run(stoppable(work(self._options(progress)), again))
                 except AnotherTakeError as wanted:
                     with self.project.lock(), self.project.journal as journal:
                         journal.decide(wanted.path, "retake")
+                else:
+                    self.bill.remember(self.settings)
+                    return made
         except FabulaError:
             if self.bill.roles:
                 self.terminal.advise(f"Until here: {self.spent}.")

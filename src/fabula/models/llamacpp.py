@@ -322,8 +322,8 @@ def check_gguf(path: Path, model: str) -> None:
             magic = file.read(len(_MAGIC))
     except OSError as error:
         raise ModelUnavailableError(
-            f"No model file at {path} ({error.strerror}). `fabula models pull smollm2` fetches a small one; any other "
-            "GGUF file can be named by its path.",
+            f"No model file at {path} ({error.strerror}). `fabula models pull smollm2` fetches a small one; `fabula "
+            "models` lists what else answers on this machine, for --model, which takes the path of any GGUF file, too.",
             model=model,
         ) from error
     if magic != _MAGIC:

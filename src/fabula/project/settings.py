@@ -234,6 +234,11 @@ class Settings(_Table):
         return self._from(Settings.of(said, str(self._said.file or "the command line")), self._said)
 
     @property
+    def names_no_model(self) -> bool:
+        """Whether neither a file nor anybody else says which model performs."""
+        return self._said.file is None and "model" not in self.model_fields_set
+
+    @property
     def cast_models(self) -> frozenset[str]:
         """The models that a role is cast with, as they are named."""
         return frozenset({self.model, *(role.model for role in (self.sampling, *self.roles.values()))})
