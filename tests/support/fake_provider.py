@@ -33,6 +33,8 @@ class Answer:
     `latency` is seconds before the first byte. `hang` never answers: "start" before any byte, "middle" after the first
     piece of text. `cut` breaks the connection after that many pieces; where `instead` is given, it is sent at that
     point and the stream then ends as if nothing were wrong. `body` is sent as it is, whatever the dialect.
+    `reasoning` is what the model thinks before it answers, in the chat dialect in a field that servers call
+    differently; `reasoning_tokens` are among `reply_tokens`, unless they stand `beside` them.
     `finish` is "stop", "length", "refusal" (the model declines) or "filter" (the provider withholds the text).
     """
 
@@ -52,6 +54,10 @@ class Answer:
     headers: Mapping[str, str] = field(default_factory=dict)
     logprobs: Sequence[tuple[str, float]] = ()
     usage: bool = True
+    reasoning: str = ""
+    reasoning_tokens: int = 0
+    reasoning_field: str = "reasoning_content"
+    reasoning_beside: bool = False
 
     def pieces(self) -> list[str]:
         """The text as it is streamed: word by word, nothing lost."""
@@ -319,8 +325,11 @@ def chat_usage(answer: Answer) -> Json:
     return {
         "prompt_tokens": answer.prompt_tokens,
         "completion_tokens": answer.reply_tokens,
-        "total_tokens": answer.prompt_tokens + answer.reply_tokens,
+        "total_tokens": answer.prompt_tokens
+        + answer.reply_tokens
+        + (answer.reasoning_tokens if answer.reasoning_beside else 0),
         "prompt_tokens_details": {"cached_tokens": answer.cached_tokens},
+        "completion_tokens_details": {"reasoning_tokens": answer.reasoning_tokens},
     }
 
 
@@ -341,7 +350,7 @@ def chat_plain(request: Recorded, answer: Answer) -> Json:
         "role": "assistant",
         "content": None if refused else answer.text,
         "refusal": answer.text if refused else None,
-    }
+    } | ({answer.reasoning_field: answer.reasoning} if answer.reasoning else {})
     choice = {"index": 0, "message": message, "finish_reason": chat_finish(answer), "logprobs": chat_logprobs(answer)}
     body: Json = {"id": "c1", "object": "chat.completion", "created": 1, "model": request.body.get("model", "")}
     return body | {"choices": [choice]} | ({"usage": chat_usage(answer)} if answer.usage else {})
@@ -355,6 +364,8 @@ def chat_stream(request: Recorded, answer: Answer) -> Iterator[tuple[str, bool]]
         return f"data: {json.dumps(base | {'choices': [choice]})}\n\n"
 
     yield event({"role": "assistant", "content": ""}), False
+    for word in answer.reasoning.split(" ") if answer.reasoning else ():
+        yield event({answer.reasoning_field: f"{word} "}), False
     field_name = "refusal" if answer.finish == "refusal" else "content"
     for i, piece in enumerate(answer.pieces()):
         yield event({field_name: piece}, None, chat_logprobs(answer) if i == 0 else None), True
@@ -387,7 +398,7 @@ def responses_plain(request: Recorded, answer: Answer, status: str = "") -> Json
         "input_tokens": answer.prompt_tokens,
         "input_tokens_details": {"cached_tokens": answer.cached_tokens},
         "output_tokens": answer.reply_tokens,
-        "output_tokens_details": {"reasoning_tokens": 0},
+        "output_tokens_details": {"reasoning_tokens": answer.reasoning_tokens},
         "total_tokens": answer.prompt_tokens + answer.reply_tokens,
     }
     running = status == "in_progress"
@@ -483,7 +494,8 @@ def google_plain(request: Recorded, answer: Answer, text: str | None = None, *, 
     usage = {
         "promptTokenCount": answer.prompt_tokens,
         "cachedContentTokenCount": answer.cached_tokens,
-        "candidatesTokenCount": answer.reply_tokens,
+        "candidatesTokenCount": answer.reply_tokens - answer.reasoning_tokens,
+        "thoughtsTokenCount": answer.reasoning_tokens,
         "totalTokenCount": answer.prompt_tokens + answer.reply_tokens,
     }
     if last:

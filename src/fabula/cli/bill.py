@@ -114,7 +114,9 @@ def bill_table(roles: Mapping[str, Usage]) -> str:
     rows: list[tuple[str, ...]] = [("role", "prompt", "cached", "reply", "seconds", "cost")]
     rows += [_row(role, usage) for role, usage in roles.items()]
     rows.append(_row("all", total(roles)))
-    return table(rows, right=(1, 2, 3, 4, 5))
+    thought = total(roles).reasoning
+    of_it = f"\n{thought:,} of the reply tokens were reasoning, which is no part of the story." if thought else ""
+    return table(rows, right=(1, 2, 3, 4, 5)) + of_it
 
 
 def _row(name: str, usage: Usage) -> tuple[str, ...]:

@@ -32,6 +32,7 @@ from pydantic_ai.messages import (
     SystemPromptPart,
     TextPart,
     TextPartDelta,
+    ThinkingPart,
     UserPromptPart,
 )
 from pydantic_ai.models import ModelRequestParameters
@@ -46,6 +47,7 @@ from fabula.base.errors import (
     OverloadedError,
 )
 from fabula.models.base import SAMPLING_FIELDS, Usage
+from fabula.models.budget import estimate_tokens
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Callable, Iterator, Mapping, Sequence
@@ -55,7 +57,7 @@ if TYPE_CHECKING:
     from pydantic_ai.profiles import ModelProfile
     from pydantic_ai.settings import ModelSettings
 
-    from fabula.models.base import Json, OnText, Request, Sampling
+    from fabula.models.base import Effort, Json, OnText, Request, Sampling
 
 WIRE: ContextVar[Wire | None] = ContextVar("fabula_wire", default=None)
 _CONNECT = 10.0
@@ -84,6 +86,7 @@ _ON_THE_WIRE: Mapping[str, tuple[str, ...]] = {name: (name,) for name in SAMPLIN
     "max_tokens": ("max_tokens", "max_completion_tokens", "max_output_tokens", "maxOutputTokens"),
     "stop": ("stop", "stop_sequences", "stopSequences"),
     "seed": ("seed", "random_seed"),
+    "reasoning": ("effort",),
     "presence_penalty": ("presence_penalty", "presencePenalty"),
     "frequency_penalty": ("frequency_penalty", "frequencyPenalty"),
 }
@@ -103,6 +106,8 @@ _REJECTED = range(400, _SERVER_FAILED)
 _NO_WORD = 3  # tokens that a model may have written where it said nothing: marks of a reply's end
 _MOST_TOKENS = 10_000_000  # that a call can have taken: longer than any model's window
 _GIVE_LOGPROBS = frozenset({"ollama", "lmstudio", "llamacpp", "vllm", "openrouter", "deepseek", "xai", "azure"})
+_WITH_CACHE_KEYS = frozenset({"openai", "openai-chat"})
+_NO_MARKS = ("\0", "\0")
 _ENDED_BADLY = ("error", "response.failed")
 
 
@@ -188,6 +193,11 @@ class Wire:
         return False
 
     @property
+    def total(self) -> int:
+        """Tokens in all that the server says it has counted; 0 where it does not."""
+        return max((token_count(counts.get("total_tokens")) for e in self.events for counts in _usages(e)), default=0)
+
+    @property
     def tokens(self) -> tuple[int, int]:
         """Tokens of prompt and reply that the server says it has counted; 0 where it does not."""
         prompt = reply = 0
@@ -200,6 +210,7 @@ class Wire:
 
 _EVENT_END = re.compile(r"\r?\n\r?\n|\r\r")
 _PROMPT_COUNTS = ("prompt_tokens", "input_tokens", "promptTokenCount")
+_REASONING_COUNTS = ("reasoning_tokens", "thoughts_tokens", "thinking_tokens")
 _REPLY_COUNTS = ("completion_tokens", "output_tokens", "candidatesTokenCount")
 
 
@@ -320,6 +331,7 @@ def _openai(model_id: str, access: Access) -> Model:
         openai_supports_reasoning=False,
         openai_supports_strict_tool_definition=False,
         supports_json_schema_output=access.schema,
+        thinking_tags=_NO_MARKS,  # `apart` finds reasoning in the text, also where it is not closed
         json_schema_transformer=None,
     )
     return OpenAIChatModel(model_id, provider=provider, profile=profile)
@@ -406,10 +418,45 @@ def can_schema(model: Model) -> bool:
     return bool(model.profile.get("supports_json_schema_output"))
 
 
-def settings(request: Request, model: Model, access: Access, able: frozenset[str]) -> ModelSettings:
-    """The request's sampling values as the library's settings, and the marks for prompt caches."""
+def thinks(model: Model) -> bool:
+    """Whether the library knows that a model reasons if nobody asks it not to."""
+    return bool(model.profile.get("thinking_enabled_by_default") or model.profile.get("thinking_always_enabled"))
+
+
+def _let_reason(built: Json, effort: Effort | None, room: int, model: Model, access: Access) -> None:
+    """Put into settings how much a model is to reason, and the room for it."""
+    if "max_tokens" in built:
+        built["max_tokens"] += room
+    said = {} if effort is None else _reasoning(effort, model, access)
+    if "extra_body" in said:
+        built["extra_body"] = {**built.get("extra_body", {}), **said.pop("extra_body")}
+    built |= said
+
+
+def _reasoning(effort: Effort, model: Model, access: Access) -> Json:
+    """How much a model is to reason, as its provider wants it said; nothing where it cannot be said."""
+    if access.kind in {"anthropic", "google"}:
+        return {"thinking": effort if effort != "none" else False} if model.profile.get("supports_thinking") else {}
+    if not access.compatible:
+        able = model.profile.get("supports_thinking") or cast("Any", model.profile).get("openai_supports_reasoning")
+        return {"openai_reasoning_effort": effort} if able else {}
+    if access.kind == "openrouter":
+        return {"extra_body": {"reasoning": {"effort": effort}}}
+    if effort == "none" and access.kind in {"llamacpp", "vllm", "deepseek"}:
+        off: Json = {"chat_template_kwargs": {"enable_thinking": False}}
+        return {"extra_body": {"thinking": {"type": "disabled"}} if access.kind == "deepseek" else off}
+    return {"openai_reasoning_effort": effort}
+
+
+def settings(request: Request, model: Model, access: Access, able: frozenset[str], room: int) -> ModelSettings:
+    """The request's sampling values as the library's settings, and the marks for prompt caches.
+
+    `room` is what a reply may have beyond its bound, for reasoning.
+    """
     values = {name: value for name, value in request.sampling.set_values().items() if name in able}
     values = {name: value for name, value in values.items() if name not in refused_sampling(model.profile)}
+    if access.kind == "anthropic" and request.sampling.reasoning not in (None, "none"):
+        values = {name: value for name, value in values.items() if name not in _NOT_FOR_ANTHROPIC}
     built: Json = {_SETTINGS[name]: value for name, value in values.items() if name in _SETTINGS}
     if "stop" in values:
         built["stop_sequences"] = list(values["stop"])
@@ -418,10 +465,11 @@ def settings(request: Request, model: Model, access: Access, able: frozenset[str
         built["extra_body"] = {wire: values[name] for name in values for wire in _EXTRA.get(name, ())}
         if access.kind == "mistral" and "seed" in built:
             built["extra_body"]["random_seed"] = built.pop("seed")
-    elif access.kind.startswith("openai"):
+    elif access.kind in _WITH_CACHE_KEYS:
         built["openai_prompt_cache_key"] = _cache_key(request, str(model.model_name))
     elif access.kind == "anthropic":
         built["anthropic_cache_instructions"] = any(message.role == "system" for message in request.messages)
+    _let_reason(built, request.sampling.reasoning, room, model, access)
     if wants_logprobs(request, model, access):
         built |= {"openai_logprobs": True, "openai_top_logprobs": request.logprobs}
     return cast("ModelSettings", built)
@@ -564,10 +612,17 @@ def text(response: ModelResponse) -> str:
     return said or str((response.provider_details or {}).get("refusal") or "")
 
 
-def usage(response: ModelResponse, address: str) -> Usage:
+def reasoning(response: ModelResponse) -> str:
+    """What the model thought, where its server shows it apart from the text."""
+    thoughts = (part.content for part in response.parts if isinstance(part, ThinkingPart))
+    return "\n\n".join(thought.strip() for thought in thoughts if thought and thought.strip())
+
+
+def usage(response: ModelResponse, address: str, wire: Wire, thought: str) -> Usage:
     """Tokens and cost; the cost is known only where the price data knows both the address and the model.
 
-    Counts that cannot be are 0, as of a server that gives none.
+    Counts that cannot be are 0, as of a server that gives none. Reasoning that was `thought` is counted among what was
+    written, also where a server counts it beside that.
     """
     counted = response.usage
     given = counted.input_tokens, counted.cache_read_tokens, counted.output_tokens
@@ -576,7 +631,16 @@ def usage(response: ModelResponse, address: str) -> Usage:
     if (prompt or reply) and (prompt, cached, reply) == given:
         with suppress(LookupError, ValueError):
             dollars = float(calc_price(counted, response.model_name or "", provider_api_url=address).total_price)
-    return Usage(prompt, cached, reply, cost=dollars)
+    reasoned = max(token_count(counted.details.get(name)) for name in _REASONING_COUNTS)
+    if reasoned and wire.total == prompt + reply + reasoned:  # beside what was written, as xAI counts
+        reply, dollars = reply + reasoned, None
+    return Usage(
+        prompt,
+        cached,
+        reply,
+        cost=dollars,
+        reasoning=min(reply, reasoned or (estimate_tokens(thought) if thought else 0)),
+    )
 
 
 def first_token(response: ModelResponse) -> Mapping[str, float] | None:
@@ -599,7 +663,16 @@ def sent(wire: Wire) -> Mapping[str, Any]:
         return {}
     body = json.loads(wire.bodies[-1] or b"{}")
     body |= body.get("generationConfig") or {}
+    body |= {"effort": said} if (said := _effort(body)) is not None else {}
     return {name: body[wire] for name, wires in sorted(_ON_THE_WIRE.items()) for wire in wires if wire in body}
+
+
+def _effort(body: Json) -> object:
+    """How much reasoning a request asks for, wherever its provider wants that to stand."""
+    for holder in ("reasoning", "thinking", "thinkingConfig", "output_config", "chat_template_kwargs"):
+        if isinstance(inner := body.get(holder), dict) and inner:
+            return inner.get("effort") or inner.get("thinkingLevel") or json.dumps(inner, sort_keys=True)
+    return body.get("reasoning_effort")
 
 
 def dropped(sampling: Sampling, went: Mapping[str, Any]) -> tuple[str, ...]:

@@ -21,9 +21,10 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
-from fabula.base.errors import ModelUnavailableError, UnknownNameError, UsageError
+from fabula.base.errors import ModelError, ModelUnavailableError, OverloadedError, UnknownNameError, UsageError
 from fabula.models.base import SAMPLING_FIELDS, Capabilities, Reply, Usage
 from fabula.models.known import is_small
+from fabula.models.reasoning import Apart, apart, room_for_reasoning
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -74,7 +75,7 @@ class Kind:
         return bool(self.start)
 
 
-_COMMON = frozenset({"temperature", "top_p", "max_tokens"})
+_COMMON = frozenset({"temperature", "top_p", "max_tokens", "reasoning"})
 _CHAT = _COMMON | {"presence_penalty", "frequency_penalty", "seed", "stop"}
 _OPENAI = "https://api.openai.com/v1"
 _GOOGLE = "https://generativelanguage.googleapis.com"
@@ -186,8 +187,19 @@ class _Listener:
     clock: Callable[[], float]
     first: float | None = None
     failure: Exception | None = None
+    _apart: Apart = field(default_factory=Apart)
 
     def __call__(self, piece: str) -> None:
+        self.hear(self._apart.take(piece))
+
+    def ends(self) -> None:
+        """The reply has ended: what looked like the beginning of reasoning was text."""
+        self.hear(self._apart.rest())
+
+    def hear(self, piece: str) -> None:
+        """Hand on a piece of text."""
+        if not piece:
+            return
         if self.first is None:
             self.first = self.clock()
         try:
@@ -225,6 +237,7 @@ class ProviderModel:
     timeout: float = DEFAULT_TIMEOUT
     clock: Callable[[], float] = time.monotonic
     version: str = ""
+    _thinks: bool = field(default=False, init=False)
     _open: _Open | None = field(default=None, init=False)
 
     def __repr__(self) -> str:
@@ -257,6 +270,7 @@ class ProviderModel:
             sampling=SAMPLING_FIELDS if self.kind == "openai-chat" and self.compatible else kind.sampling,
             parallel=self.parallel,
             small=is_small(self.model_id),
+            thinks=self._thinks,
         )
 
     async def ask(self, request: Request, on_text: OnText | None = None) -> Reply:
@@ -286,10 +300,12 @@ class ProviderModel:
         mark = library.WIRE.set(wire)
         try:
             return await self._reply(request, None if on_text is None else heard, wire)
-        except Exception as error:  # noqa: BLE001 - the libraries trip over what servers send in many ways
+        except Exception as error:  # the libraries trip over what servers send in many ways
             await wire.close()
             if heard.failure is not None:
                 raise heard.failure from None
+            if isinstance(error, ModelError):
+                raise
             if library.is_filtered(error):
                 taken = Usage(prompt=wire.tokens[0], reply=wire.tokens[1])
                 return Reply("", taken, "refusal", self.name, library.sent(wire))
@@ -315,20 +331,45 @@ class ProviderModel:
         if choosing:
             wanted = library.choice_schema(request.choices)
         asked = library.parameters(wanted if library.can_schema(model) else None)
-        using = library.settings(request, model, access, self.capabilities.sampling)
+        self._thinks = self._thinks or library.thinks(model)
+        room = room_for_reasoning(request.sampling, thinks=self._thinks)
+        using = library.settings(request, model, access, self.capabilities.sampling, room)
         turns = library.messages(request, access)
         started = self.clock()
         if heard is None or choosing:
             response = await library.whole(model, turns, using, asked)
         else:
             response = await library.streamed(model, turns, using, asked, heard)
+            heard.ends()
+        said, thought = apart(library.text(response))
+        thought = "\n\n".join(filter(None, (library.reasoning(response), thought)))
+        if thought and not said.strip():
+            raise self._only_reasoned(response, room, wire.tokens)
+        self._thinks = self._thinks or bool(thought)
+        said = said.lstrip() if thought else said
         library.check_reply(response, wire)
-        said = library.chosen(library.text(response)) if choosing else library.text(response)
+        said = library.chosen(said) if choosing else said
         if heard is not None and choosing:
-            heard(said)
+            heard.hear(said)
         first = None if heard is None or heard.first is None or choosing else heard.first - started
-        taken = replace(library.usage(response, self.address), seconds=self.clock() - started, first=first)
-        return self._read(request, response, said, taken, library.sent(wire))
+        taken = library.usage(response, self.address, wire, thought)
+        taken = replace(taken, seconds=self.clock() - started, first=first)
+        return replace(self._read(request, response, said, taken, library.sent(wire)), reasoning=thought)
+
+    def _only_reasoned(self, response: ModelResponse, room: int, tokens: tuple[int, int]) -> ModelError:
+        """The error for a reply that is reasoning and nothing else; with more room another try may come to its end."""
+        cut, had_room = response.finish_reason == "length", bool(room)
+        self._thinks = True
+        happened = (
+            "used up its reply on reasoning, and said nothing" if cut else "gave only reasoning, and said nothing"
+        )
+        if cut and had_room:
+            advice = "Let it think less (--sampling reasoning=low, or none), or allow more (max_tokens)."
+            failure = ModelError(f"{self.name} {happened}. {advice}", model=self.name)
+        else:
+            failure = OverloadedError(f"{self.name} {happened}.", model=self.name)
+        failure.tokens = tokens
+        return failure
 
     def _read(
         self, request: Request, response: ModelResponse, said: str, taken: Usage, sent: Mapping[str, Any]

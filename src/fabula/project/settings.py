@@ -13,7 +13,7 @@ from pydantic import BaseModel, ConfigDict, Field, PrivateAttr, ValidationError,
 from fabula.base.errors import ConfigError, UsageError
 from fabula.base.files import read_bytes
 from fabula.base.tomltext import parse
-from fabula.models.base import Sampling
+from fabula.models.base import Effort, Sampling
 from fabula.models.prices import Price
 from fabula.models.providers import may_hold_key
 from fabula.project.trust import Act, Trust, acts_in, typed_acts
@@ -50,6 +50,7 @@ class RoleTable(_Table):
     dry_penalty_last_n: int | None = None
     max_tokens: int | None = Field(default=None, gt=0)
     seed: int | None = None
+    reasoning: Effort | None = None
     stop: tuple[str, ...] = ()
 
     @property
