@@ -447,6 +447,7 @@ class ReplyReader:
 
         Raises:
             OverloadedError: the stream ended without saying why; worth another try.
+            ModelError: the reply is reasoning and nothing else.
         """
         if self._finish is None:
             raise OverloadedError("The embedded engine ended a reply early. Ask again.", model=model)

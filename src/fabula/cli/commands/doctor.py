@@ -105,7 +105,8 @@ def _servers(environ: Mapping[str, str]) -> Iterator[Check]:
 
 def _keys(environ: Mapping[str, str]) -> Check:
     keys = keys_set(environ)
-    shown = ", ".join(f"{name} {'set' if there else 'not set'}" for name, there in keys.items())
+    there = ", ".join(name for name, set_ in keys.items() if set_)
+    shown = f"set: {there}" if there else "none set; `fabula models` names the variable of each provider"
     return Check("keys", "good" if any(keys.values()) else "missing", shown)
 
 
