@@ -64,6 +64,7 @@ MEANINGS: Final = {
     "RoleTable.dry_penalty_last_n": "How many tokens back that penalty looks.",
     "RoleTable.max_tokens": "Most tokens of a reply.",
     "RoleTable.seed": "A fixed seed; without it, one is drawn from the run's seed and the place of the call.",
+    "RoleTable.reasoning": "How much a model that thinks does so: none, minimal, low, medium or high.",
     "RoleTable.stop": "Texts at which a reply ends.",
     "ModelTable.base_url": "Address of the server.",
     "ModelTable.key_env": "Variable of the environment that holds the key, where it is not the usual one.",

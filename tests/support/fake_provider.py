@@ -33,6 +33,8 @@ class Answer:
     `latency` is seconds before the first byte. `hang` never answers: "start" before any byte, "middle" after the first
     piece of text. `cut` breaks the connection after that many pieces; where `instead` is given, it is sent at that
     point and the stream then ends as if nothing were wrong. `body` is sent as it is, whatever the dialect.
+    `reasoning` is what the model thinks before it answers, in the chat dialect in a field that servers call
+    differently; `reasoning_tokens` are among `reply_tokens`, unless they stand `beside` them.
     `finish` is "stop", "length", "refusal" (the model declines) or "filter" (the provider withholds the text).
     """
 
@@ -52,6 +54,10 @@ class Answer:
     headers: Mapping[str, str] = field(default_factory=dict)
     logprobs: Sequence[tuple[str, float]] = ()
     usage: bool = True
+    reasoning: str = ""
+    reasoning_tokens: int = 0
+    reasoning_field: str = "reasoning_content"
+    reasoning_beside: bool = False
 
     def pieces(self) -> list[str]:
         """The text as it is streamed: word by word, nothing lost."""
@@ -82,6 +88,8 @@ class Recorded:
 
 
 Script: TypeAlias = "Answer | Sequence[Answer] | Callable[[Recorded], Answer]"
+Page: TypeAlias = "Answer | Json | Callable[[Json], Answer | Json]"
+Pages: TypeAlias = "Mapping[str, Page]"
 DIALECTS = {
     "/chat/completions": "chat",
     "/responses": "responses",
@@ -143,10 +151,12 @@ class FakeProvider:
         asked: set when the first request has arrived.
         client_left: set when a client closed the connection while an answer was still owed.
         first_piece: set when the first piece of a hanging stream has been sent.
+        pages: what the server says of itself, by path; a page may depend on what is sent.
     """
 
-    def __init__(self, script: Script = Answer()) -> None:
+    def __init__(self, script: Script = Answer(), pages: Pages | None = None) -> None:
         self.script, self._next = script, 0
+        self.pages: Pages = pages or {}
         self.requests: list[Recorded] = []
         self.in_flight = self.most_in_flight = 0
         self.asked, self.client_left, self.first_piece = asyncio.Event(), asyncio.Event(), asyncio.Event()
@@ -178,9 +188,15 @@ class FakeProvider:
 
     def base_url(self, kind: str) -> str:
         """The address to give a provider of `kind`."""
-        return self.openai_url if kind.startswith("openai") else self.url
+        return self.url if kind in {"anthropic", "google"} else self.openai_url
 
     def _answer(self, request: Recorded) -> Answer:
+        page = self.pages.get(request.path)
+        if page is not None:
+            said = page(request.body) if callable(page) else page
+            return said if isinstance(said, Answer) else Answer(body=json.dumps(said).encode())
+        if self.pages and request.dialect == "unknown":
+            return Answer(status=404, body=b"404 page not found", content_type="text/plain")
         if callable(self.script):
             return self.script(request)
         if isinstance(self.script, Answer):
@@ -309,8 +325,11 @@ def chat_usage(answer: Answer) -> Json:
     return {
         "prompt_tokens": answer.prompt_tokens,
         "completion_tokens": answer.reply_tokens,
-        "total_tokens": answer.prompt_tokens + answer.reply_tokens,
+        "total_tokens": answer.prompt_tokens
+        + answer.reply_tokens
+        + (answer.reasoning_tokens if answer.reasoning_beside else 0),
         "prompt_tokens_details": {"cached_tokens": answer.cached_tokens},
+        "completion_tokens_details": {"reasoning_tokens": answer.reasoning_tokens},
     }
 
 
@@ -331,7 +350,7 @@ def chat_plain(request: Recorded, answer: Answer) -> Json:
         "role": "assistant",
         "content": None if refused else answer.text,
         "refusal": answer.text if refused else None,
-    }
+    } | ({answer.reasoning_field: answer.reasoning} if answer.reasoning else {})
     choice = {"index": 0, "message": message, "finish_reason": chat_finish(answer), "logprobs": chat_logprobs(answer)}
     body: Json = {"id": "c1", "object": "chat.completion", "created": 1, "model": request.body.get("model", "")}
     return body | {"choices": [choice]} | ({"usage": chat_usage(answer)} if answer.usage else {})
@@ -345,6 +364,8 @@ def chat_stream(request: Recorded, answer: Answer) -> Iterator[tuple[str, bool]]
         return f"data: {json.dumps(base | {'choices': [choice]})}\n\n"
 
     yield event({"role": "assistant", "content": ""}), False
+    for word in answer.reasoning.split(" ") if answer.reasoning else ():
+        yield event({answer.reasoning_field: f"{word} "}), False
     field_name = "refusal" if answer.finish == "refusal" else "content"
     for i, piece in enumerate(answer.pieces()):
         yield event({field_name: piece}, None, chat_logprobs(answer) if i == 0 else None), True
@@ -377,7 +398,7 @@ def responses_plain(request: Recorded, answer: Answer, status: str = "") -> Json
         "input_tokens": answer.prompt_tokens,
         "input_tokens_details": {"cached_tokens": answer.cached_tokens},
         "output_tokens": answer.reply_tokens,
-        "output_tokens_details": {"reasoning_tokens": 0},
+        "output_tokens_details": {"reasoning_tokens": answer.reasoning_tokens},
         "total_tokens": answer.prompt_tokens + answer.reply_tokens,
     }
     running = status == "in_progress"
@@ -473,7 +494,8 @@ def google_plain(request: Recorded, answer: Answer, text: str | None = None, *, 
     usage = {
         "promptTokenCount": answer.prompt_tokens,
         "cachedContentTokenCount": answer.cached_tokens,
-        "candidatesTokenCount": answer.reply_tokens,
+        "candidatesTokenCount": answer.reply_tokens - answer.reasoning_tokens,
+        "thoughtsTokenCount": answer.reasoning_tokens,
         "totalTokenCount": answer.prompt_tokens + answer.reply_tokens,
     }
     if last:

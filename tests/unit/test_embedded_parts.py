@@ -13,6 +13,7 @@ from fabula.models.base import Message, Request, Sampling
 from fabula.models.embedded import EmbeddedModel
 from fabula.models.known import find
 from fabula.models.llamacpp import ReplyReader, body_of, first_token_logprobs, raised, sent_values
+from fabula.models.reasoning import ROOM
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -35,6 +36,10 @@ def test_every_sampling_value_is_sent_by_the_engines_name() -> None:
     assert window == 64, "the engine's own window is too short to catch a looping paragraph"
     assert sent_values(Sampling(seed=-1))["seed"] == 2**32 - 2
     assert sent_values(Sampling()) == {}
+    assert sent_values(Sampling(reasoning="low", max_tokens=100)) == {
+        "chat_template_kwargs": {"enable_thinking": True, "reasoning_effort": "low"},
+        "max_tokens": 100 + ROOM["low"],
+    }
     assert body_of(ASKED, sent, ())["temperature"] == 0.7
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,7 +15,10 @@ from fabula.engine.methods import FORMER_NAMES, values_of
 from fabula.engine.roles import role_key
 from fabula.models.adapters import ROOM
 from fabula.models.base import SAMPLING_FIELDS
+from fabula.models.finding import only_model
+from fabula.models.providers import OWN_KINDS
 from fabula.project.casting import SERVERS, WHOLE_ROOM, Environment, adapters_of, full_name, open_cast
+from fabula.project.default_model import default_model
 from fabula.project.learned import is_learned
 from fabula.project.settings import RoleTable, Settings, difference, whole_adapter
 from fabula.systems import find
@@ -26,6 +30,7 @@ if TYPE_CHECKING:
     from fabula.cli.terminal import Terminal
     from fabula.engine.methods import Method
     from fabula.models.base import Request
+    from fabula.project.default_model import DefaultModel
     from fabula.project.folder import Project
 
 # A model's name starts with a kind and a colon, or is a known name; so `NAME=` without a colon before it is a role.
@@ -56,6 +61,19 @@ def read_models(said: Sequence[str]) -> Casting:
         else:
             everyone = _model(value)
     return Casting(everyone, roles)
+
+
+def named_model(value: str, base_url: str = "") -> str:
+    """A `--model` value, with the name of the model where a server alone is named (`llamacpp:`) that serves one.
+
+    Raises:
+        ModelUnavailableError: the server does not answer.
+        UsageError: it serves several.
+    """
+    kind = value.strip().rpartition("=")[2].removesuffix(":")
+    if not value.strip().endswith(":") or kind not in OWN_KINDS:
+        return value
+    return value.strip() + only_model(kind, base_url, os.environ)
 
 
 def _role(name: str) -> str:
@@ -93,12 +111,14 @@ def performers_of(choices: Performers, base: Settings, changes: dict[str, Any] |
         ConfigError: a value does not fit.
         UsageError: an option is not of the form it should have.
     """
-    casting = read_models(choices.model or ())
+    casting = read_models([named_model(value, choices.base_url or "") for value in choices.model or ()])
     changes = dict(changes or {})
     changes |= {name: value for name in ("preset", "seed", "aids") if (value := getattr(choices, name)) is not None}
     changes |= _checked_names(choices)
     if casting.everyone:
         changes["model"] = casting.everyone
+    elif base.names_no_model and (chosen := default_model(os.environ)) is not None:
+        changes |= chosen.changes
     roles: dict[str, dict[str, Any]] = {role: {"model": model} for role, model in casting.roles.items()}
     for role, table in roles.items():
         if base.roles.get(role, RoleTable()).play:
@@ -112,7 +132,7 @@ def performers_of(choices: Performers, base: Settings, changes: dict[str, Any] |
     if choices.adapter:
         changes["adapters"] = dict(adapter_of(value) for value in choices.adapter)
     if choices.base_url is not None:
-        changes["models"] = _addresses(choices.base_url, casting, base)
+        changes["models"] = _addresses(choices.base_url, casting, changes.get("model", base.model))
     return Settings.of(changes, "the command line").model_dump(exclude_unset=True)
 
 
@@ -127,7 +147,11 @@ def settings_for(project: Project, choices: Choices, terminal: Terminal, *, forg
     stored = project.settings
     named = "" if choices.system is None else find(choices.system).name
     before = stored if forget else settings_as_last_time(project, named)
-    settings = before.with_(changes_of(choices, before))
+    changes = changes_of(choices, before)
+    if "model" not in changes and (chosen := _default_of(project, before)) is not None:
+        terminal.advise(chosen.sentence)
+        changes = chosen.changes | changes
+    settings = before.with_(changes)
     added = difference(settings.as_tables, before.as_tables)
     again = difference(before.as_tables, stored.as_tables)
     if kept := [
@@ -139,6 +163,22 @@ def settings_for(project: Project, choices: Choices, terminal: Terminal, *, forg
             f"From now on, other than in fabula.toml: {' '.join(as_options(added))}. --save writes it there."
         )
     return settings
+
+
+def _default_of(project: Project, settings: Settings) -> DefaultModel | None:
+    """The model for a project that names none and was never written; one that was goes on with the model it had."""
+    with project.journal as journal:
+        begun = journal.last_settings() is not None
+    return None if begun or "model" in settings.model_fields_set else default_model(os.environ)
+
+
+def say_default(terminal: Terminal, choices: Performers) -> None:
+    """Say which model was chosen for what is new, where nobody names one."""
+    if (
+        all(_ROLE.fullmatch(value) for value in choices.model or ())
+        and (chosen := default_model(os.environ)) is not None
+    ):
+        terminal.advise(chosen.sentence)
 
 
 def performing(settings: Settings) -> str:
@@ -256,8 +296,8 @@ def _sampling(said: Sequence[str], roles: dict[str, dict[str, Any]]) -> dict[str
     return {"sampling": everyone} if everyone else {}
 
 
-def _addresses(url: str, casting: Casting, base: Settings) -> dict[str, Any]:
-    given = [spec for spec in (casting.everyone, *casting.roles.values()) if spec] or [full_name(base.model)]
+def _addresses(url: str, casting: Casting, model: str) -> dict[str, Any]:
+    given = [spec for spec in (casting.everyone, *casting.roles.values()) if spec] or [full_name(model)]
     served = [spec for spec in given if spec.partition(":")[0] in SERVERS]
     if not served:
         raise UsageError(

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any
 from fabula.cli.terminal import table
 from fabula.engine.events import CallFinished, CallLost
 from fabula.models.base import NOTHING_USED, Usage
+from fabula.project.casting import full_name
+from fabula.project.default_model import remember_model
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -15,7 +17,7 @@ if TYPE_CHECKING:
     from fabula.engine.dry_run import DryRun
     from fabula.engine.events import Event
     from fabula.project.folder import Change
-    from fabula.project.settings import BudgetTable
+    from fabula.project.settings import BudgetTable, Settings
 
 
 @dataclass
@@ -42,6 +44,12 @@ class Bill:
         for bill, name in ((self.roles, event.role), (self.paid, event.performer)):
             bill[name] = bill[name] + event.usage if name in bill else event.usage
         self.calls[event.role] = self.calls.get(event.role, 0) + 1
+
+    def remember(self, settings: Settings) -> None:
+        """Remember the model of the settings as the one used last, if it has performed."""
+        name = full_name(settings.model)
+        if any(who.partition("@")[0] == name for who in self.paid):
+            remember_model(settings)
 
     @property
     def total(self) -> Usage:
@@ -106,7 +114,9 @@ def bill_table(roles: Mapping[str, Usage]) -> str:
     rows: list[tuple[str, ...]] = [("role", "prompt", "cached", "reply", "seconds", "cost")]
     rows += [_row(role, usage) for role, usage in roles.items()]
     rows.append(_row("all", total(roles)))
-    return table(rows, right=(1, 2, 3, 4, 5))
+    thought = total(roles).reasoning
+    of_it = f"\n{thought:,} of the reply tokens were reasoning, which is no part of the story." if thought else ""
+    return table(rows, right=(1, 2, 3, 4, 5)) + of_it
 
 
 def _row(name: str, usage: Usage) -> tuple[str, ...]:

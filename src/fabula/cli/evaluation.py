@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from fabula.app.evaluating import Task, dry_run_evaluation, evaluate_in
 from fabula.app.writing import Options, check_prices
 from fabula.base.errors import ConfigError
-from fabula.cli.asked import evaluator_config, performers_of
+from fabula.cli.asked import evaluator_config, performers_of, say_default
 from fabula.cli.bill import Bill, bill_table, usage_data
 from fabula.cli.people import People
 from fabula.cli.progress import Progress, counted
@@ -76,12 +76,15 @@ class Evaluating:
             calls = f"about {counted(len(planned.planned), 'call')} to make" if planned.planned else "nothing to ask"
             kept = f", {counted(planned.replayed, 'call')} in the journal" if planned.replayed else ""
             where = f", in {near(task.folder)}" if task.folder else ""
+            say_default(terminal, self.judges)
             terminal.advise(f"{task.evaluator.name}, {settings.model}{where}: {calls}{kept}")
             check_prices(planned, settings, self.limits.budget_usd)
         progress = Progress(terminal, time.monotonic, planned.planned if planned else ())
         terminal.aside = progress.aside
         work = evaluate_in(task, settings, self._options(progress))
-        return asyncio.run(stoppable(work, "the same command")).report
+        report = asyncio.run(stoppable(work, "the same command")).report
+        self.bill.remember(settings)
+        return report
 
     def _options(self, progress: Progress | None) -> Options:
         limits, where = self.limits, self.folder or Path()

@@ -13,12 +13,12 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from fabula.app.standing import shortfalls
 from fabula.app.writing import Options, check_prices, dry_run_in, paid_in, write_in
+from fabula.base.addresses import is_near
 from fabula.base.errors import FabulaError
 from fabula.cli.bill import Bill, amount, bill_table, budget_data, dollars, project_line, usage_data
 from fabula.cli.people import AnotherTakeError, People
 from fabula.cli.progress import Progress, counted, duration
 from fabula.engine.announced import Announced
-from fabula.models.providers import is_near
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine, Sequence
@@ -175,10 +175,13 @@ class Session:
         try:
             while True:
                 try:
-                    return asyncio.run(stoppable(work(self._options(progress)), again))
+                    made = asyncio.run(stoppable(work(self._options(progress)), again))
                 except AnotherTakeError as wanted:
                     with self.project.lock(), self.project.journal as journal:
                         journal.decide(wanted.path, "retake")
+                else:
+                    self.bill.remember(self.settings)
+                    return made
         except FabulaError:
             if self.bill.roles:
                 self.terminal.advise(f"Until here: {self.spent}.")

@@ -557,9 +557,8 @@ class Journal:
         with self._reading(f"what is recorded of the reply at {path}"):
             details = json.loads(detail)
             usage = Usage(**details["usage"])
-            return Reply(
-                text, usage, finish, performer, details["sent"], tuple(details["dropped"]), details.get("logprobs")
-            )
+            sent, dropped, reasoning = details["sent"], tuple(details["dropped"]), details.get("reasoning", "")
+            return Reply(text, usage, finish, performer, sent, dropped, details.get("logprobs"), reasoning)
 
     def last_call_at(self, path: str, ordinal: int, until: int | None = None) -> Call | None:
         """The newest call at a path and ordinal, with its prompt; of those up to the call `until`, if it is given."""
@@ -594,6 +593,8 @@ class Journal:
         detail = {"usage": reply.usage.values(), "sent": dict(reply.sent), "dropped": list(reply.dropped)}
         if reply.logprobs is not None:
             detail["logprobs"] = dict(reply.logprobs)
+        if reply.reasoning:
+            detail["reasoning"] = reply.reasoning
         values = (
             key,
             request.path,

@@ -41,6 +41,7 @@ from fabula.models.base import Message, Reply, Request, Sampling, Usage
 from fabula.models.budget import Tries, counted, estimate_tokens, longest_reply, prompt_tokens
 from fabula.models.limits import PAYS, SENT
 from fabula.models.prices import cost, is_overridden, paid, price_of
+from fabula.models.providers import former_identity
 from fabula.story import count_words, readable, without_marks
 
 if TYPE_CHECKING:
@@ -746,8 +747,7 @@ class Run:
         if request.sampling.seed is None:
             seed = self._number(request.path, ordinal)
             request = replace(request, sampling=replace(request.sampling, seed=seed))
-        identity = self._assignment(request.role).performer.identity
-        key = call_key(request, identity, ordinal, self.take + self.given_up)
+        key = self._key(request, ordinal)
         if (trail := self.context.trail) is not None:
             last = request.messages[-1]
             opening = last.content if last.role == "assistant" else ""
@@ -765,6 +765,15 @@ class Run:
         reply = await self._recorded_or_asked(request, key, recorded, expect, ordinal, sketch)
         making.heard.append((request, reply))
         return reply
+
+    def _key(self, request: Request, ordinal: int) -> str:
+        """The key of a call; the one under which an older fabula recorded it, where it did."""
+        identity, take = self._assignment(request.role).performer.identity, self.take + self.given_up
+        key, journal = call_key(request, identity, ordinal, take), self.context.journal
+        if (former := former_identity(identity)) and journal.recorded(key) is None:
+            older = call_key(request, former, ordinal, take)
+            return key if journal.recorded(older) is None else older
+        return key
 
     async def _recorded_or_asked(
         self,

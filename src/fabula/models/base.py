@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
 Json: TypeAlias = "dict[str, Any]"
+Effort: TypeAlias = Literal["none", "minimal", "low", "medium", "high"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +28,8 @@ class Message:
 class Sampling:
     """How a reply is drawn; `None` leaves the engine's default. All values are part of a call's identity.
 
-    Penalties and `dry_*` act against loops; `min_p` cuts the unlikely tail. `max_tokens` bounds the reply.
+    Penalties and `dry_*` act against loops; `min_p` cuts the unlikely tail. `max_tokens` bounds the reply, without the
+    reasoning before it. `reasoning` says how much a model that can think does so.
     """
 
     temperature: float | None = None
@@ -45,6 +47,7 @@ class Sampling:
     max_tokens: int | None = None
     seed: int | None = None
     stop: tuple[str, ...] = ()
+    reasoning: Effort | None = None
 
     def set_values(self) -> Json:
         """The values that were set, by name (an empty `stop` counts as unset)."""
@@ -94,7 +97,8 @@ class Usage:
     """What a call took: tokens in all, tokens served from a prefix cache, tokens written, seconds, US dollars.
 
     `cost` is `None` where the price is not known; it is never guessed. `first` is seconds to the first token.
-    `estimated` says how many of the tokens we have counted ourselves, since the server did not.
+    `estimated` says how many of the tokens we have counted ourselves, since the server did not. `reasoning` says how
+    many of those written were reasoning.
     """
 
     prompt: int = 0
@@ -104,6 +108,7 @@ class Usage:
     first: float | None = None
     cost: float | None = None
     estimated: int = 0
+    reasoning: int = 0
 
     def values(self) -> Json:
         """All of it, by name."""
@@ -119,6 +124,7 @@ class Usage:
             None,
             cost,
             self.estimated + other.estimated,
+            self.reasoning + other.reasoning,
         )
 
 
@@ -131,7 +137,8 @@ class Reply:
 
     `finish` is "stop" (said all), "length" (cut at `max_tokens`) or "refusal". `sent` holds the sampling values that
     really went out, `dropped` those the provider cannot take. Where a model had no room for a prompt's beginning and
-    left it out, `sent["unread"]` counts its tokens. `logprobs` maps first-token texts to natural logs.
+    left it out, `sent["unread"]` counts its tokens. `logprobs` maps first-token texts to natural logs. `reasoning` is
+    what the model thought before it answered, where its server shows it; it is no part of the text.
     """
 
     text: str
@@ -141,6 +148,7 @@ class Reply:
     sent: Mapping[str, Any] = field(default_factory=dict)
     dropped: tuple[str, ...] = ()
     logprobs: Mapping[str, float] | None = None
+    reasoning: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,6 +160,7 @@ class Capabilities:
     `stands_in`: the reply says who answered; the identity is that of another model, whose calls these are.
     `instructed`: it does what a prompt says; one that is not does the one thing it was trained for, to any text.
     `small`: it is known to be so small that it needs the aids of `fabula.engine.aids`.
+    `thinks`: it is known to reason before it answers, and its replies get room for that.
     """
 
     schema: bool = False
@@ -166,6 +175,7 @@ class Capabilities:
     stands_in: bool = False
     instructed: bool = True
     small: bool = False
+    thinks: bool = False
 
 
 OnText: TypeAlias = "Callable[[str], None]"

@@ -12,6 +12,7 @@ from fabula.base.characters import DRY_RUN_MARK
 from fabula.base.errors import BudgetError, UsageError
 from fabula.models.base import NOTHING_USED, Usage
 from fabula.models.prices import FREE, cost, listed_window, price_of
+from fabula.models.reasoning import room_for_reasoning
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -115,9 +116,10 @@ class Tries:
 
 def longest_reply(request: Request, model: Model) -> int:
     """Tokens that a reply may have at most: as the request says, else as the model's window leaves them."""
+    able = model.capabilities
     if request.sampling.max_tokens:
-        return request.sampling.max_tokens
-    window = model.capabilities.context or listed_window(model.name)
+        return request.sampling.max_tokens + room_for_reasoning(request.sampling, thinks=able.thinks)
+    window = able.context or listed_window(model.name)
     return UNKNOWN_LONGEST if window is None else max(window - prompt_tokens(request), 1)
 
 

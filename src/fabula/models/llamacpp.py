@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import threading
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from itertools import count
 from queue import Empty, SimpleQueue
 from time import monotonic
@@ -24,8 +24,10 @@ from fabula.base.errors import (
     UsageError,
 )
 from fabula.models.base import Reply, Usage
+from fabula.models.budget import estimate_tokens
 from fabula.models.child import Child, ChildEndedError
 from fabula.models.gguf import read_metadata
+from fabula.models.reasoning import Apart, apart, room_for_reasoning
 from fabula.models.tuning import Pace
 
 if TYPE_CHECKING:
@@ -322,8 +324,8 @@ def check_gguf(path: Path, model: str) -> None:
             magic = file.read(len(_MAGIC))
     except OSError as error:
         raise ModelUnavailableError(
-            f"No model file at {path} ({error.strerror}). `fabula models pull smollm2` fetches a small one; any other "
-            "GGUF file can be named by its path.",
+            f"No model file at {path} ({error.strerror}). `fabula models pull smollm2` fetches a small one; `fabula "
+            "models` lists what else answers on this machine, for --model, which takes the path of any GGUF file, too.",
             model=model,
         ) from error
     if magic != _MAGIC:
@@ -340,10 +342,14 @@ def check_gguf(path: Path, model: str) -> None:
 def sent_values(sampling: Sampling) -> Json:
     """The sampling values as the engine gets them.
 
-    `repeat_last_n` is also the window of DRY (the engine's own is 64 tokens, shorter than a looping paragraph), and a
-    seed is brought into the engine's range.
+    How much to think goes to the model's chat template, where that knows it. `repeat_last_n` is also the window of DRY
+    (the engine's own is 64 tokens, shorter than a looping paragraph), and a seed is brought into the engine's range.
     """
     values = sampling.set_values()
+    if effort := values.pop("reasoning", ""):
+        values["chat_template_kwargs"] = {"enable_thinking": effort != "none", "reasoning_effort": effort}
+    if "max_tokens" in values:
+        values["max_tokens"] += room_for_reasoning(sampling, thinks=False)
     if "stop" in values:
         values["stop"] = list(values["stop"])
     if "seed" in values:
@@ -406,6 +412,8 @@ class ReplyReader:
         self._begun = clock()
         self._first: float | None = None
         self._pieces: list[str] = []
+        self._thoughts: list[str] = []
+        self._apart = Apart()
         self._finish: str | None = None
         self._usage: Json = {}
         self._first_token: Json | None = None
@@ -419,11 +427,14 @@ class ReplyReader:
         for choice in chunk.get("choices") or ():
             self._finish = choice.get("finish_reason") or self._finish
             self._take_probabilities(choice, chunk.get("timings") or {})
+            if thought := choice.get("delta", {}).get("reasoning_content"):
+                self._thoughts.append(thought)
             if piece := choice.get("delta", {}).get("content"):
                 if self._first is None:
                     self._first = self._clock() - self._begun
                 self._pieces.append(piece)
-                self._forward(piece)
+                if shown := self._apart.take(piece):
+                    self._forward(shown)
 
     def _take_probabilities(self, choice: Json, timings: Json) -> None:
         """Keep those of the first token; the engine does not send them when it holds that token back."""
@@ -436,6 +447,7 @@ class ReplyReader:
 
         Raises:
             OverloadedError: the stream ended without saying why; worth another try.
+            ModelError: the reply is reasoning and nothing else.
         """
         if self._finish is None:
             raise OverloadedError("The embedded engine ended a reply early. Ask again.", model=model)
@@ -451,7 +463,16 @@ class ReplyReader:
         logprobs = None
         if request.logprobs > 0 and self._first_token is not None:
             logprobs = first_token_logprobs(self._first_token, request.logprobs, request.choices)
-        return Reply("".join(self._pieces), usage, finish, model, sent, (), logprobs)
+        said, inside = apart("".join(self._pieces))
+        thought = "\n\n".join(filter(None, ("".join(self._thoughts).strip(), inside)))
+        if thought and not said.strip():
+            advice = "Let it say more (--sampling max_tokens=4096), or use a model that does not think."
+            raise ModelError(f"{model} used up its reply on reasoning, and said nothing. {advice}", model=model)
+        if rest := self._apart.rest():
+            self._forward(rest)
+        said = said.lstrip() if thought else said
+        usage = replace(usage, reasoning=min(usage.reply, estimate_tokens(thought))) if thought else usage
+        return Reply(said, usage, finish, model, sent, (), logprobs, thought)
 
 
 def first_token_logprobs(token: Json, top: int, choices: Sequence[str]) -> dict[str, float]:

@@ -16,8 +16,13 @@ if TYPE_CHECKING:
     from fabula.models.base import Usage
 
 MILLION = 1_000_000
-_PROVIDERS = {"openai": "openai", "anthropic": "anthropic", "google": "google"}
+_PROVIDERS = {name: name for name in ("openai", "anthropic", "google", "openrouter", "mistral", "deepseek", "groq")} | {
+    "xai": "x-ai",
+    "azure": "azure",
+}
 _OWN_MACHINE = frozenset({"embedded", "seq2seq", "scripted", "replay", "person", "program"})
+_OWN_SERVERS = frozenset({"ollama", "lmstudio", "llamacpp", "vllm"})
+_RENTED = "cloud"  # how names of Ollama's models end that it does not run itself
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,13 +46,14 @@ def price_of(model_name: str, overrides: Mapping[str, Price]) -> Price | None:
     """The price of a model by its name (`anthropic:claude-haiku-4-5`), or `None` where it is not known.
 
     An override counts under the whole name, else under the part after the colon. What runs on the user's own machine
-    (`embedded`, `scripted`) is free. `openai-chat` may be any server, so only an override can price it.
+    (`embedded`, `scripted`), or on a server of theirs (`ollama`), is free. `openai-chat` may be any server, so only an
+    override can price it.
     """
     kind, _, model = model_name.partition(":")
     for known in (model_name, model):
         if known and known in overrides:
             return overrides[known]
-    if kind in _OWN_MACHINE:
+    if kind in _OWN_MACHINE or (kind in _OWN_SERVERS and not model.endswith(_RENTED)):
         return FREE
     return _listed(_PROVIDERS[kind], model) if kind in _PROVIDERS and model else None
 

@@ -15,7 +15,6 @@ from contextlib import aclosing, suppress
 from contextvars import ContextVar
 from dataclasses import dataclass
 from hashlib import sha256
-from ipaddress import ip_address
 from math import isfinite
 from typing import TYPE_CHECKING, Any, cast
 from urllib.parse import urlsplit
@@ -33,11 +32,13 @@ from pydantic_ai.messages import (
     SystemPromptPart,
     TextPart,
     TextPartDelta,
+    ThinkingPart,
     UserPromptPart,
 )
 from pydantic_ai.models import ModelRequestParameters
 from pydantic_ai.output import OutputObjectDefinition
 
+from fabula.base.addresses import is_loopback
 from fabula.base.errors import (
     ContextLengthError,
     ModelError,
@@ -46,6 +47,7 @@ from fabula.base.errors import (
     OverloadedError,
 )
 from fabula.models.base import SAMPLING_FIELDS, Usage
+from fabula.models.budget import estimate_tokens
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Callable, Iterator, Mapping, Sequence
@@ -55,7 +57,7 @@ if TYPE_CHECKING:
     from pydantic_ai.profiles import ModelProfile
     from pydantic_ai.settings import ModelSettings
 
-    from fabula.models.base import Json, OnText, Request, Sampling
+    from fabula.models.base import Effort, Json, OnText, Request, Sampling
 
 WIRE: ContextVar[Wire | None] = ContextVar("fabula_wire", default=None)
 _CONNECT = 10.0
@@ -83,6 +85,8 @@ _ON_THE_WIRE: Mapping[str, tuple[str, ...]] = {name: (name,) for name in SAMPLIN
     "top_k": ("top_k", "topK"),
     "max_tokens": ("max_tokens", "max_completion_tokens", "max_output_tokens", "maxOutputTokens"),
     "stop": ("stop", "stop_sequences", "stopSequences"),
+    "seed": ("seed", "random_seed"),
+    "reasoning": ("effort",),
     "presence_penalty": ("presence_penalty", "presencePenalty"),
     "frequency_penalty": ("frequency_penalty", "frequencyPenalty"),
 }
@@ -101,6 +105,9 @@ _SERVER_FAILED = 500
 _REJECTED = range(400, _SERVER_FAILED)
 _NO_WORD = 3  # tokens that a model may have written where it said nothing: marks of a reply's end
 _MOST_TOKENS = 10_000_000  # that a call can have taken: longer than any model's window
+_GIVE_LOGPROBS = frozenset({"ollama", "lmstudio", "llamacpp", "vllm", "openrouter", "deepseek", "xai", "azure"})
+_WITH_CACHE_KEYS = frozenset({"openai", "openai-chat"})
+_NO_MARKS = ("\0", "\0")
 _ENDED_BADLY = ("error", "response.failed")
 
 
@@ -186,6 +193,11 @@ class Wire:
         return False
 
     @property
+    def total(self) -> int:
+        """Tokens in all that the server says it has counted; 0 where it does not."""
+        return max((token_count(counts.get("total_tokens")) for e in self.events for counts in _usages(e)), default=0)
+
+    @property
     def tokens(self) -> tuple[int, int]:
         """Tokens of prompt and reply that the server says it has counted; 0 where it does not."""
         prompt = reply = 0
@@ -198,6 +210,7 @@ class Wire:
 
 _EVENT_END = re.compile(r"\r?\n\r?\n|\r\r")
 _PROMPT_COUNTS = ("prompt_tokens", "input_tokens", "promptTokenCount")
+_REASONING_COUNTS = ("reasoning_tokens", "thoughts_tokens", "thinking_tokens")
 _REPLY_COUNTS = ("completion_tokens", "output_tokens", "candidatesTokenCount")
 
 
@@ -232,18 +245,30 @@ def token_count(value: object) -> int:
 
 @dataclass(frozen=True, slots=True)
 class Access:
-    """How a provider is reached. `compatible`: a server of the chat dialect that is not OpenAI's own."""
+    """How a provider is reached.
+
+    Attributes:
+        kind: of the provider.
+        address: where it is.
+        key: sent there.
+        compatible: whether it is a server of the chat dialect that is not OpenAI's own.
+        http: the client for it.
+        version: of the interface, where the address does not say it (Azure).
+        schema: whether the model keeps to a JSON schema, where the library does not know.
+    """
 
     kind: str
     address: str
     key: str
     compatible: bool
     http: httpx2.AsyncClient
+    version: str = ""
+    schema: bool = True
 
 
 def http_client(address: str, timeout: float, parallel: int) -> httpx2.AsyncClient:
     """A client that keeps copies of what goes and comes in `WIRE`; loopback is never reached through a proxy."""
-    local = _is_loopback(address)
+    local = is_loopback(address)
     # Reading the certificates takes 40 ms. A context without any trusts nobody, and plain http needs none.
     plain = local and urlsplit(address).scheme == "http"
     return httpx2.AsyncClient(
@@ -265,14 +290,6 @@ async def _keep_answer(response: httpx2.Response) -> None:
     kept = WIRE.get()
     if kept is not None:
         kept.begins(response)
-
-
-def _is_loopback(address: str) -> bool:
-    host = urlsplit(address).hostname or ""
-    try:
-        return ip_address(host).is_loopback
-    except ValueError:
-        return host == "localhost"
 
 
 # --- building -------------------------------------------------------------------------------------------------------
@@ -313,10 +330,38 @@ def _openai(model_id: str, access: Access) -> Model:
         openai_chat_supports_max_completion_tokens=False,
         openai_supports_reasoning=False,
         openai_supports_strict_tool_definition=False,
-        supports_json_schema_output=True,
+        supports_json_schema_output=access.schema,
+        thinking_tags=_NO_MARKS,  # `apart` finds reasoning in the text, also where it is not closed
         json_schema_transformer=None,
     )
     return OpenAIChatModel(model_id, provider=provider, profile=profile)
+
+
+def _azure(model_id: str, access: Access) -> Model:
+    from openai import AsyncAzureOpenAI, AsyncOpenAI  # noqa: PLC0415 - only the SDK in use is loaded
+    from pydantic_ai.models.openai import OpenAIChatModel  # noqa: PLC0415 - loads the SDK
+    from pydantic_ai.providers.azure import AzureProvider  # noqa: PLC0415 - loads the SDK
+    from pydantic_ai.providers.openai import OpenAIProvider  # noqa: PLC0415 - loads the SDK
+
+    if not access.version:
+        client = AsyncOpenAI(
+            api_key=access.key,
+            base_url=access.address,
+            max_retries=0,
+            timeout=access.http.timeout,
+            http_client=access.http,
+        )
+        profile = AzureProvider.model_profile(model_id)
+        return OpenAIChatModel(model_id, provider=OpenAIProvider(openai_client=client), profile=profile)
+    dated = AsyncAzureOpenAI(
+        api_key=access.key,
+        azure_endpoint=access.address,
+        api_version=access.version,
+        max_retries=0,
+        timeout=access.http.timeout,
+        http_client=access.http,
+    )
+    return OpenAIChatModel(model_id, provider=AzureProvider(openai_client=dated))
 
 
 def _anthropic(model_id: str, access: Access) -> Model:
@@ -345,6 +390,9 @@ def _google(model_id: str, access: Access) -> Model:
 _BUILDERS: Mapping[str, Callable[[str, Access], Model]] = {
     "openai": _openai,
     "openai-chat": _openai,
+    **dict.fromkeys(("ollama", "lmstudio", "llamacpp", "vllm", "openrouter", "mistral", "deepseek"), _openai),
+    **dict.fromkeys(("groq", "xai"), _openai),
+    "azure": _azure,
     "anthropic": _anthropic,
     "google": _google,
 }
@@ -370,20 +418,58 @@ def can_schema(model: Model) -> bool:
     return bool(model.profile.get("supports_json_schema_output"))
 
 
-def settings(request: Request, model: Model, access: Access, able: frozenset[str]) -> ModelSettings:
-    """The request's sampling values as the library's settings, and the marks for prompt caches."""
+def thinks(model: Model) -> bool:
+    """Whether the library knows that a model reasons if nobody asks it not to."""
+    return bool(model.profile.get("thinking_enabled_by_default") or model.profile.get("thinking_always_enabled"))
+
+
+def _let_reason(built: Json, effort: Effort | None, room: int, model: Model, access: Access) -> None:
+    """Put into settings how much a model is to reason, and the room for it."""
+    if "max_tokens" in built:
+        built["max_tokens"] += room
+    said = {} if effort is None else _reasoning(effort, model, access)
+    if "extra_body" in said:
+        built["extra_body"] = {**built.get("extra_body", {}), **said.pop("extra_body")}
+    built |= said
+
+
+def _reasoning(effort: Effort, model: Model, access: Access) -> Json:
+    """How much a model is to reason, as its provider wants it said; nothing where it cannot be said."""
+    if access.kind in {"anthropic", "google"}:
+        return {"thinking": effort if effort != "none" else False} if model.profile.get("supports_thinking") else {}
+    if not access.compatible:
+        able = model.profile.get("supports_thinking") or cast("Any", model.profile).get("openai_supports_reasoning")
+        return {"openai_reasoning_effort": effort} if able else {}
+    if access.kind == "openrouter":
+        return {"extra_body": {"reasoning": {"effort": effort}}}
+    if effort == "none" and access.kind in {"llamacpp", "vllm", "deepseek"}:
+        off: Json = {"chat_template_kwargs": {"enable_thinking": False}}
+        return {"extra_body": {"thinking": {"type": "disabled"}} if access.kind == "deepseek" else off}
+    return {"openai_reasoning_effort": effort}
+
+
+def settings(request: Request, model: Model, access: Access, able: frozenset[str], room: int) -> ModelSettings:
+    """The request's sampling values as the library's settings, and the marks for prompt caches.
+
+    `room` is what a reply may have beyond its bound, for reasoning.
+    """
     values = {name: value for name, value in request.sampling.set_values().items() if name in able}
     values = {name: value for name, value in values.items() if name not in refused_sampling(model.profile)}
+    if access.kind == "anthropic" and request.sampling.reasoning not in (None, "none"):
+        values = {name: value for name, value in values.items() if name not in _NOT_FOR_ANTHROPIC}
     built: Json = {_SETTINGS[name]: value for name, value in values.items() if name in _SETTINGS}
     if "stop" in values:
         built["stop_sequences"] = list(values["stop"])
     if access.compatible:
         built.pop("top_k", None)
         built["extra_body"] = {wire: values[name] for name in values for wire in _EXTRA.get(name, ())}
-    elif access.kind.startswith("openai"):
+        if access.kind == "mistral" and "seed" in built:
+            built["extra_body"]["random_seed"] = built.pop("seed")
+    elif access.kind in _WITH_CACHE_KEYS:
         built["openai_prompt_cache_key"] = _cache_key(request, str(model.model_name))
     elif access.kind == "anthropic":
         built["anthropic_cache_instructions"] = any(message.role == "system" for message in request.messages)
+    _let_reason(built, request.sampling.reasoning, room, model, access)
     if wants_logprobs(request, model, access):
         built |= {"openai_logprobs": True, "openai_top_logprobs": request.logprobs}
     return cast("ModelSettings", built)
@@ -391,7 +477,8 @@ def settings(request: Request, model: Model, access: Access, able: frozenset[str
 
 def wants_logprobs(request: Request, model: Model, access: Access) -> bool:
     """Whether log-probabilities are asked for and can be had: not while a model reasons, not from all providers."""
-    return bool(request.logprobs) and access.kind.startswith("openai") and not refused_sampling(model.profile)
+    able = access.kind.startswith("openai") or access.kind in _GIVE_LOGPROBS
+    return bool(request.logprobs) and able and not refused_sampling(model.profile)
 
 
 def _cache_key(request: Request, model_name: str) -> str:
@@ -525,10 +612,17 @@ def text(response: ModelResponse) -> str:
     return said or str((response.provider_details or {}).get("refusal") or "")
 
 
-def usage(response: ModelResponse, address: str) -> Usage:
+def reasoning(response: ModelResponse) -> str:
+    """What the model thought, where its server shows it apart from the text."""
+    thoughts = (part.content for part in response.parts if isinstance(part, ThinkingPart))
+    return "\n\n".join(thought.strip() for thought in thoughts if thought and thought.strip())
+
+
+def usage(response: ModelResponse, address: str, wire: Wire, thought: str) -> Usage:
     """Tokens and cost; the cost is known only where the price data knows both the address and the model.
 
-    Counts that cannot be are 0, as of a server that gives none.
+    Counts that cannot be are 0, as of a server that gives none. Reasoning that was `thought` is counted among what was
+    written, also where a server counts it beside that.
     """
     counted = response.usage
     given = counted.input_tokens, counted.cache_read_tokens, counted.output_tokens
@@ -537,7 +631,16 @@ def usage(response: ModelResponse, address: str) -> Usage:
     if (prompt or reply) and (prompt, cached, reply) == given:
         with suppress(LookupError, ValueError):
             dollars = float(calc_price(counted, response.model_name or "", provider_api_url=address).total_price)
-    return Usage(prompt, cached, reply, cost=dollars)
+    reasoned = max(token_count(counted.details.get(name)) for name in _REASONING_COUNTS)
+    if reasoned and wire.total == prompt + reply + reasoned:  # beside what was written, as xAI counts
+        reply, dollars = reply + reasoned, None
+    return Usage(
+        prompt,
+        cached,
+        reply,
+        cost=dollars,
+        reasoning=min(reply, reasoned or (estimate_tokens(thought) if thought else 0)),
+    )
 
 
 def first_token(response: ModelResponse) -> Mapping[str, float] | None:
@@ -560,7 +663,16 @@ def sent(wire: Wire) -> Mapping[str, Any]:
         return {}
     body = json.loads(wire.bodies[-1] or b"{}")
     body |= body.get("generationConfig") or {}
+    body |= {"effort": said} if (said := _effort(body)) is not None else {}
     return {name: body[wire] for name, wires in sorted(_ON_THE_WIRE.items()) for wire in wires if wire in body}
+
+
+def _effort(body: Json) -> object:
+    """How much reasoning a request asks for, wherever its provider wants that to stand."""
+    for holder in ("reasoning", "thinking", "thinkingConfig", "output_config", "chat_template_kwargs"):
+        if isinstance(inner := body.get(holder), dict) and inner:
+            return inner.get("effort") or inner.get("thinkingLevel") or json.dumps(inner, sort_keys=True)
+    return body.get("reasoning_effort")
 
 
 def dropped(sampling: Sampling, went: Mapping[str, Any]) -> tuple[str, ...]:
@@ -574,8 +686,11 @@ def dropped(sampling: Sampling, went: Mapping[str, Any]) -> tuple[str, ...]:
 class Wording:
     """Words about one model for the messages of its errors.
 
-    `scrub` takes the key out of any text; `keys` names the variables that may hold it.
+    `scrub` takes the key out of any text; `keys` names the variables that may hold it. `start` and `fetch` are the
+    commands for a server of one's own, empty for others.
     """
+
+    start = fetch = ""
 
     def __init__(self, name: str, address: str, keys: str, scrub: Callable[[str], str]) -> None:
         self.name, self.address, self.keys, self.scrub = name, address, keys, scrub
@@ -589,6 +704,7 @@ def ours(error: Exception, wording: Wording, wire: Wire) -> ModelError:
     problem = wire.problem
     if isinstance(error, LIBRARY_ERRORS) and (wire.rejected or not problem or type(error) not in _UNEXPECTED):
         kind, happened = _kind(error)
+        happened += _advice(error, wording)
         said = _said(error)
     elif not wire.answered:
         kind, happened, said = ModelError, "could not be asked: the client library failed.", _cut(repr(error))
@@ -605,6 +721,15 @@ def ours(error: Exception, wording: Wording, wire: Wire) -> ModelError:
     )
     failure.tokens = wire.tokens
     return failure
+
+
+def _advice(error: Exception, wording: Wording) -> str:
+    """The command that helps with a server of one's own; empty for others."""
+    if isinstance(error, theirs.ModelConnectionError) and wording.start and getattr(error, "phase", None) == "connect":
+        return f" `{wording.start}` starts it; `fabula models` lists what answers on this machine."
+    if isinstance(error, theirs.ModelNotFoundError) and wording.fetch:
+        return f" Say `{wording.fetch}`; `fabula models` lists what is served here."
+    return ""
 
 
 def is_filtered(error: Exception) -> bool:

@@ -1,8 +1,10 @@
 """Hosted models and compatible servers, through pydantic-ai's `direct` layer.
 
-Kinds: `openai` (Responses API), `openai-chat` (chat completions: OpenAI's own or any server at an address, such as
-vLLM, llama.cpp, Ollama, OpenRouter), `anthropic`, `google`. Retries are off in every client library here; `Limited`
-does them. The libraries are imported with the first call, not before.
+Kinds: `openai` (Responses API), `openai-chat` (chat completions: OpenAI's own or any server at an address),
+`anthropic`, `google`; and names for servers that speak chat completions, with their usual addresses and keys: on this
+machine `ollama`, `lmstudio`, `llamacpp` and `vllm`, hosted `openrouter`, `mistral`, `deepseek`, `groq`, `xai` and
+`azure`. Retries are off in every client library here; `Limited` does them. The libraries are imported with the first
+call, not before.
 
 What goes over the wire is read back from the request that left, so `Reply.sent` and `Reply.dropped` are facts and not
 intentions. A compatible server is also sent the sampling values that OpenAI does not have, under the names that vLLM,
@@ -16,13 +18,13 @@ from __future__ import annotations
 import asyncio
 import time
 from dataclasses import dataclass, field, replace
-from ipaddress import ip_address
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
-from fabula.base.errors import ModelUnavailableError, UnknownNameError, UsageError
+from fabula.base.errors import ModelError, ModelUnavailableError, OverloadedError, UnknownNameError, UsageError
 from fabula.models.base import SAMPLING_FIELDS, Capabilities, Reply, Usage
 from fabula.models.known import is_small
+from fabula.models.reasoning import Apart, apart, room_for_reasoning
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -41,34 +43,131 @@ _HIDDEN = "[key]"
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """One way to talk to a provider: its usual address, the variables that may hold its key, what it takes."""
+    """One way to talk to a provider: its usual address, the variables that may hold its key, what it takes.
 
+    Attributes:
+        title: who it is, for people.
+        address: the usual one; empty where everybody has their own.
+        keys: variables that may hold the key.
+        sampling: values that it takes.
+        logprobs: whether it gives log-probabilities.
+        schemas: how the names of models begin that keep to a JSON schema.
+        chat: whether it is a server of the chat dialect under a name of its own.
+        start: how it is started, for a server on the user's own machine; such a one needs no key.
+        fetch: how a model is got there.
+        address_variable: that holds the address.
+    """
+
+    title: str
     address: str
     keys: tuple[str, ...]
     sampling: frozenset[str]
     logprobs: bool = False
+    schemas: tuple[str, ...] = ("",)
+    chat: bool = False
+    start: str = ""
+    fetch: str = ""
+    address_variable: str = ""
+
+    @property
+    def own(self) -> bool:
+        """Whether it is a server that people start on their own machine."""
+        return bool(self.start)
 
 
-_COMMON = frozenset({"temperature", "top_p", "max_tokens"})
+_COMMON = frozenset({"temperature", "top_p", "max_tokens", "reasoning"})
 _CHAT = _COMMON | {"presence_penalty", "frequency_penalty", "seed", "stop"}
 _OPENAI = "https://api.openai.com/v1"
 _GOOGLE = "https://generativelanguage.googleapis.com"
+
+
+def _own(title: str, port: int, key: str, start: str, fetch: str) -> Kind:
+    """A server of the chat dialect on the user's own machine."""
+    address = f"http://127.0.0.1:{port}/v1"
+    return Kind(title, address, (key,), SAMPLING_FIELDS, logprobs=True, chat=True, start=start, fetch=fetch)
+
+
 KINDS: Mapping[str, Kind] = {
-    "openai": Kind(_OPENAI, ("OPENAI_API_KEY",), _COMMON, logprobs=True),
-    "openai-chat": Kind(_OPENAI, ("FABULA_OPENAI_CHAT_KEY", "OPENAI_API_KEY"), _CHAT, logprobs=True),
-    "anthropic": Kind("https://api.anthropic.com", ("ANTHROPIC_API_KEY",), _COMMON | {"top_k", "stop"}),
-    "google": Kind(_GOOGLE, ("GEMINI_API_KEY", "GOOGLE_API_KEY"), _CHAT | {"top_k"}),
+    "openai": Kind("OpenAI", _OPENAI, ("OPENAI_API_KEY",), _COMMON, logprobs=True),
+    "openai-chat": Kind(
+        "a server of the chat dialect", _OPENAI, ("FABULA_OPENAI_CHAT_KEY", "OPENAI_API_KEY"), _CHAT, logprobs=True
+    ),
+    "anthropic": Kind("Anthropic", "https://api.anthropic.com", ("ANTHROPIC_API_KEY",), _COMMON | {"top_k", "stop"}),
+    "google": Kind("Google", _GOOGLE, ("GEMINI_API_KEY", "GOOGLE_API_KEY"), _CHAT | {"top_k"}),
+    "ollama": _own("Ollama", 11434, "OLLAMA_API_KEY", "ollama serve", "ollama pull NAME"),
+    "lmstudio": _own("LM Studio", 1234, "LM_API_TOKEN", "lms server start", "lms get NAME"),
+    "llamacpp": _own("llama.cpp", 8080, "LLAMA_API_KEY", "llama-server -m FILE.gguf", "llama-server -m FILE.gguf"),
+    "vllm": _own("vLLM", 8000, "VLLM_API_KEY", "vllm serve NAME", "vllm serve NAME"),
+    "openrouter": Kind(
+        "OpenRouter",
+        "https://openrouter.ai/api/v1",
+        ("OPENROUTER_API_KEY",),
+        SAMPLING_FIELDS,
+        logprobs=True,
+        chat=True,
+    ),
+    "mistral": Kind("Mistral", "https://api.mistral.ai/v1", ("MISTRAL_API_KEY",), _CHAT, chat=True),
+    "deepseek": Kind(
+        "DeepSeek",
+        "https://api.deepseek.com",
+        ("DEEPSEEK_API_KEY",),
+        _CHAT - {"seed"},
+        logprobs=True,
+        schemas=(),
+        chat=True,
+    ),
+    "groq": Kind(
+        "Groq",
+        "https://api.groq.com/openai/v1",
+        ("GROQ_API_KEY",),
+        _CHAT,
+        schemas=("openai/gpt-oss", "moonshotai/kimi-k2", "meta-llama/llama-4"),
+        chat=True,
+    ),
+    "xai": Kind("xAI", "https://api.x.ai/v1", ("XAI_API_KEY",), _CHAT, logprobs=True, chat=True),
+    "azure": Kind(
+        "Azure OpenAI",
+        "",
+        ("AZURE_OPENAI_API_KEY",),
+        _CHAT,
+        logprobs=True,
+        chat=True,
+        address_variable="AZURE_OPENAI_ENDPOINT",
+    ),
 }
+CHAT_KINDS = frozenset({"openai-chat", *(name for name, kind in KINDS.items() if kind.chat)})
+OWN_KINDS = tuple(name for name, kind in KINDS.items() if kind.own)
+_ROOT = 2  # slashes of an address without a path
+_AZURE_VERSION = "OPENAI_API_VERSION"
 _FINISHES: Mapping[str | None, Any] = {"length": "length", "content_filter": "refusal"}
 
 
-def is_near(address: str) -> bool:
-    """Whether an address is this machine's, or of the network that it stands in."""
-    host = urlsplit(address).hostname or ""
+def usual_address(kind: str, environ: Mapping[str, str]) -> str:
+    """Where a provider or server is reached if nobody says otherwise; empty where everybody has their own address.
+
+    Ollama's own variable moves its port, `AZURE_OPENAI_ENDPOINT` says where a resource of Azure lies.
+    """
+    known = KINDS[kind]
+    if known.address_variable:
+        address = environ.get(known.address_variable, "").strip().rstrip("/")
+        versioned = environ.get(_AZURE_VERSION, "").strip() or not address or address.endswith("/v1")
+        return address if versioned else f"{address}/openai/v1"
+    if kind == "ollama" and (said := environ.get("OLLAMA_HOST", "").strip()):
+        return _ollama_host(said) or known.address
+    return known.address
+
+
+def _ollama_host(said: str) -> str:
+    """The address that `OLLAMA_HOST` names ("0.0.0.0", "gpu:11434", "http://gpu"); empty where it is none."""
     try:
-        return host == "localhost" or ip_address(host).is_private
+        parts = urlsplit(said if "://" in said else f"http://{said}")
+        host, port = parts.hostname or "127.0.0.1", parts.port
     except ValueError:
-        return False
+        return ""
+    host = "127.0.0.1" if host in {"0.0.0.0", "::"} else host  # noqa: S104 - what a server listens on, reached here
+    host = f"[{host}]" if ":" in host else host
+    usual = {"https": 443}.get(parts.scheme, 80 if "://" in said else 11434)
+    return f"{parts.scheme}://{host}:{port or usual}/v1"
 
 
 @dataclass
@@ -88,8 +187,19 @@ class _Listener:
     clock: Callable[[], float]
     first: float | None = None
     failure: Exception | None = None
+    _apart: Apart = field(default_factory=Apart)
 
     def __call__(self, piece: str) -> None:
+        self.hear(self._apart.take(piece))
+
+    def ends(self) -> None:
+        """The reply has ended: what looked like the beginning of reasoning was text."""
+        self.hear(self._apart.rest())
+
+    def hear(self, piece: str) -> None:
+        """Hand on a piece of text."""
+        if not piece:
+            return
         if self.first is None:
             self.first = self.clock()
         try:
@@ -115,6 +225,7 @@ class ProviderModel:
         key: sent to that address and shown to nobody.
         key_names: the variables that may hold the key, for messages.
         clock: seconds, for `Usage.seconds` and `Usage.first`.
+        version: of the interface, as Azure wants it at addresses that do not end in /v1.
     """
 
     kind: str
@@ -125,6 +236,8 @@ class ProviderModel:
     parallel: int = 8
     timeout: float = DEFAULT_TIMEOUT
     clock: Callable[[], float] = time.monotonic
+    version: str = ""
+    _thinks: bool = field(default=False, init=False)
     _open: _Open | None = field(default=None, init=False)
 
     def __repr__(self) -> str:
@@ -143,20 +256,21 @@ class ProviderModel:
     @property
     def compatible(self) -> bool:
         """Whether this is a server of the chat dialect that is not OpenAI's own."""
-        return self.kind == "openai-chat" and not _is_openai(self.address)
+        return self.kind in CHAT_KINDS - {"azure"} and not _is_openai(self.address)
 
     @property
     def capabilities(self) -> Capabilities:
         """What the provider takes. Single models may take less; a reply says in `dropped` what did not go out."""
         kind = KINDS[self.kind]
-        schema = self.kind != "anthropic" or _anthropic_schema(self.model_id)
+        schema = _keeps_to_schemas(self.kind, self.model_id)
         return Capabilities(
             schema=schema,
             choices=schema,
             logprobs=kind.logprobs,
-            sampling=SAMPLING_FIELDS if self.compatible else kind.sampling,
+            sampling=SAMPLING_FIELDS if self.kind == "openai-chat" and self.compatible else kind.sampling,
             parallel=self.parallel,
             small=is_small(self.model_id),
+            thinks=self._thinks,
         )
 
     async def ask(self, request: Request, on_text: OnText | None = None) -> Reply:
@@ -169,6 +283,12 @@ class ProviderModel:
             ContextLengthError: the prompt is too long.
             ModelError: the server rejected the request; its words are in the message.
         """
+        if not self.address:
+            raise ModelUnavailableError(
+                f"There is no address for {self.name}. Set {KINDS[self.kind].address_variable} in the environment, or "
+                "give --base-url.",
+                model=self.name,
+            )
         if not self.key:
             raise ModelUnavailableError(
                 f"There is no key for {self.name}. Set {' or '.join(self.key_names)} in the environment.",
@@ -180,14 +300,17 @@ class ProviderModel:
         mark = library.WIRE.set(wire)
         try:
             return await self._reply(request, None if on_text is None else heard, wire)
-        except Exception as error:  # noqa: BLE001 - the libraries trip over what servers send in many ways
+        except Exception as error:  # the libraries trip over what servers send in many ways
             await wire.close()
             if heard.failure is not None:
                 raise heard.failure from None
+            if isinstance(error, ModelError):
+                raise
             if library.is_filtered(error):
                 taken = Usage(prompt=wire.tokens[0], reply=wire.tokens[1])
                 return Reply("", taken, "refusal", self.name, library.sent(wire))
             wording = library.Wording(self.name, _shown(self.address), " or ".join(self.key_names), self._scrub)
+            wording.start, wording.fetch = _how(self.kind, self.model_id)
             failure = library.ours(error, wording, wire)
         finally:
             library.WIRE.reset(mark)
@@ -208,20 +331,45 @@ class ProviderModel:
         if choosing:
             wanted = library.choice_schema(request.choices)
         asked = library.parameters(wanted if library.can_schema(model) else None)
-        using = library.settings(request, model, access, self.capabilities.sampling)
+        self._thinks = self._thinks or library.thinks(model)
+        room = room_for_reasoning(request.sampling, thinks=self._thinks)
+        using = library.settings(request, model, access, self.capabilities.sampling, room)
         turns = library.messages(request, access)
         started = self.clock()
         if heard is None or choosing:
             response = await library.whole(model, turns, using, asked)
         else:
             response = await library.streamed(model, turns, using, asked, heard)
+            heard.ends()
+        said, thought = apart(library.text(response))
+        thought = "\n\n".join(filter(None, (library.reasoning(response), thought)))
+        if thought and not said.strip():
+            raise self._only_reasoned(response, room, wire.tokens)
+        self._thinks = self._thinks or bool(thought)
+        said = said.lstrip() if thought else said
         library.check_reply(response, wire)
-        said = library.chosen(library.text(response)) if choosing else library.text(response)
+        said = library.chosen(said) if choosing else said
         if heard is not None and choosing:
-            heard(said)
+            heard.hear(said)
         first = None if heard is None or heard.first is None or choosing else heard.first - started
-        taken = replace(library.usage(response, self.address), seconds=self.clock() - started, first=first)
-        return self._read(request, response, said, taken, library.sent(wire))
+        taken = library.usage(response, self.address, wire, thought)
+        taken = replace(taken, seconds=self.clock() - started, first=first)
+        return replace(self._read(request, response, said, taken, library.sent(wire)), reasoning=thought)
+
+    def _only_reasoned(self, response: ModelResponse, room: int, tokens: tuple[int, int]) -> ModelError:
+        """The error for a reply that is reasoning and nothing else; with more room another try may come to its end."""
+        cut, had_room = response.finish_reason == "length", bool(room)
+        self._thinks = True
+        happened = (
+            "used up its reply on reasoning, and said nothing" if cut else "gave only reasoning, and said nothing"
+        )
+        if cut and had_room:
+            advice = "Let it think less (--sampling reasoning=low, or none), or allow more (max_tokens)."
+            failure = ModelError(f"{self.name} {happened}. {advice}", model=self.name)
+        else:
+            failure = OverloadedError(f"{self.name} {happened}.", model=self.name)
+        failure.tokens = tokens
+        return failure
 
     def _read(
         self, request: Request, response: ModelResponse, said: str, taken: Usage, sent: Mapping[str, Any]
@@ -254,8 +402,9 @@ class ProviderModel:
         if self._open is None or self._open.loop is not loop:
             self._open = _Open(loop, library.http_client(self.address, self.timeout, self.parallel))
         held = self._open
-        access = library.Access(self.kind, self.address, self.key, self.compatible, held.http)
         name = adapter or self.model_id
+        schema = _keeps_to_schemas(self.kind, name)
+        access = library.Access(self.kind, self.address, self.key, self.compatible, held.http, self.version, schema)
         if name not in held.models:
             held.models[name] = library.build(name, access)
         return held.models[name], access
@@ -278,7 +427,8 @@ def provider_model(
 
     A missing key is an error of the first call and not of this one, so that a recorded run replays without keys.
     OPENAI_API_KEY goes to OpenAI only: an `openai-chat` server elsewhere gets FABULA_OPENAI_CHAT_KEY or a placeholder,
-    or whatever `key_env` names.
+    or whatever `key_env` names. The other names of servers have variables of their own; those that people start on
+    their own machine need no key.
 
     Args:
         kind: one of `KINDS`.
@@ -297,22 +447,42 @@ def provider_model(
         raise UnknownNameError("kind of model", kind, KINDS)
     if not model_id.strip():
         raise UsageError(f"{kind}: needs the name of a model after the colon, as in {kind}:NAME.")
-    address = (base_url or KINDS[kind].address).strip().rstrip("/")
-    if not _usable(address) or may_hold_key(address):
+    address = (base_url or usual_address(kind, environ or {})).strip().rstrip("/")
+    if KINDS[kind].own and address.count("/") == _ROOT:  # an address as its program shows it: http://127.0.0.1:11434
+        address += "/v1"
+    if (address and not _usable(address)) or may_hold_key(address):
         raise UsageError(
             f"{_shown(address)!r} is no address for {kind}. Give one like http://localhost:8000/v1, without a user and "
             f"without anything after a question mark; a key goes into the environment ({_variables(kind, key_env)})."
         )
     names = (key_env,) if key_env else KINDS[kind].keys
-    compatible = kind == "openai-chat" and not _is_openai(address)
-    if compatible and not key_env:
+    keyless = KINDS[kind].own or (kind == "openai-chat" and not _is_openai(address))
+    if keyless and not key_env:
         names = names[:1]
     key = next((value.strip() for name in names if (value := (environ or {}).get(name))), "")
     if not (key.isascii() and key.isprintable() and " " not in key):
         raise UsageError(f"The key in {' or '.join(names)} holds spaces or characters that no key has. Copy it again.")
-    if compatible and not key_env:
+    if keyless and not key_env:
         key = key or PLACEHOLDER_KEY
-    return ProviderModel(kind, model_id.strip(), address, key, names, parallel, timeout)
+    version = "" if kind != "azure" or address.endswith("/v1") else (environ or {}).get(_AZURE_VERSION, "").strip()
+    return ProviderModel(kind, model_id.strip(), address, key, names, parallel, timeout, version=version)
+
+
+def former_identity(identity: str) -> str:
+    """What a model of the chat dialect was recorded as before its server had a name of its own; empty for others."""
+    kind, _, rest = identity.partition(":")
+    return f"openai-chat:{rest}" if kind in KINDS and KINDS[kind].chat else ""
+
+
+def _how(kind: str, model_id: str) -> tuple[str, str]:
+    """The commands that start a server of one's own, and that fetch a model there; empty for others."""
+    known = KINDS[kind]
+    return known.start.replace("NAME", model_id), known.fetch.replace("NAME", model_id)
+
+
+def _keeps_to_schemas(kind: str, model_id: str) -> bool:
+    """Whether a model keeps to a JSON schema natively."""
+    return _anthropic_schema(model_id) if kind == "anthropic" else model_id.startswith(KINDS[kind].schemas)
 
 
 def may_hold_key(address: str) -> bool:

@@ -17,6 +17,7 @@ from fabula.models.adapters import Adapted, engine_adapter, read_room
 from fabula.models.base import Sampling
 from fabula.models.known import KNOWN, cache_home, find_weights, fingerprint, models_home
 from fabula.models.limits import Limited
+from fabula.models.providers import KINDS as PROVIDERS
 from fabula.models.scripted import ScriptedModel
 from fabula.project.learned import Forgotten, check_learned, digest_of_forgotten
 from fabula.project.settings import ModelTable
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
     from fabula.models.base import Model
     from fabula.project.settings import RoleTable, Settings
 
-SERVERS: Final = ("openai", "openai-chat", "anthropic", "google")
+SERVERS: Final = tuple(PROVIDERS)
 _MISTYPED: Final = 0.85  # likeness from which on a name is a role with a letter wrong, and not a character's
 _MOST_THREADS: Final = 512  # that the engine takes
 WHOLE_ROOM: Final = "room"

@@ -13,7 +13,7 @@ from pydantic import BaseModel, ConfigDict, Field, PrivateAttr, ValidationError,
 from fabula.base.errors import ConfigError, UsageError
 from fabula.base.files import read_bytes
 from fabula.base.tomltext import parse
-from fabula.models.base import Sampling
+from fabula.models.base import Effort, Sampling
 from fabula.models.prices import Price
 from fabula.models.providers import may_hold_key
 from fabula.project.trust import Act, Trust, acts_in, typed_acts
@@ -50,6 +50,7 @@ class RoleTable(_Table):
     dry_penalty_last_n: int | None = None
     max_tokens: int | None = Field(default=None, gt=0)
     seed: int | None = None
+    reasoning: Effort | None = None
     stop: tuple[str, ...] = ()
 
     @property
@@ -232,6 +233,11 @@ class Settings(_Table):
         if "models" in said:
             said["models"] = {whole_paths(name, base): table for name, table in said["models"].items()}
         return self._from(Settings.of(said, str(self._said.file or "the command line")), self._said)
+
+    @property
+    def names_no_model(self) -> bool:
+        """Whether neither a file nor anybody else says which model performs."""
+        return self._said.file is None and "model" not in self.model_fields_set
 
     @property
     def cast_models(self) -> frozenset[str]:

@@ -17,11 +17,10 @@ import sys
 from contextlib import suppress
 from dataclasses import dataclass, field
 from hashlib import file_digest
-from ipaddress import ip_address
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
-from urllib.parse import urlsplit
 
+from fabula.base.addresses import is_loopback
 from fabula.base.errors import UsageError
 from fabula.base.files import make_folder, read_text, write_atomically
 
@@ -29,7 +28,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
 _LARGEST: Final = 2_000_000
-_OPEN_KIND: Final = "openai-chat"  # a server of this kind gets no key that is meant for somebody else
 _SHOWN: Final = 6  # acts that a message names
 
 
@@ -118,28 +116,26 @@ def _adapters(adapters: Mapping[str, Any], base: Path) -> Iterator[Act]:
 
 
 def _address(table: Mapping[str, Any], model: str) -> Iterator[Act]:
+    from fabula.models.providers import OWN_KINDS  # noqa: PLC0415 - `fabula --help` loads this module and not those
+
     url, variable = str(table.get("base_url") or ""), str(table.get("key_env") or "")
-    if model.partition(":")[0] == _OPEN_KIND and not variable and _is_here(url):
+    open_kinds = ("openai-chat", *OWN_KINDS)  # servers of these kinds get no key that is meant for somebody else
+    if model.partition(":")[0] in open_kinds and not variable and is_loopback(url):
         return
     yield Act("address", url or f"the usual address of {model}", variable)
 
 
-def _is_here(url: str) -> bool:
-    """Whether an address is reached from this machine alone."""
-    try:
-        host = urlsplit(url).hostname or ""
-        return host == "localhost" or ip_address(host).is_loopback
-    except ValueError:
-        return False
-
-
-def _place() -> Path:
-    """`fabula/trust.json` in the user's state folder; a relative `XDG_STATE_HOME` is ignored, as its standard asks."""
+def state_home() -> Path:
+    """`fabula` in the user's state folder; a relative `XDG_STATE_HOME` is ignored, as its standard asks."""
     state = Path(os.environ.get("XDG_STATE_HOME", ""))
     if not state.is_absolute():
         user = Path.home()
         state = user / "Library/Application Support" if sys.platform == "darwin" else user / ".local/state"
-    return state / "fabula" / "trust.json"
+    return state / "fabula"
+
+
+def _place() -> Path:
+    return state_home() / "trust.json"
 
 
 @dataclass(frozen=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import platform
 import shutil
 import sys
@@ -17,7 +18,9 @@ from fabula.base.version import __version__
 from fabula.cli.asked import performing
 from fabula.cli.opening import terminal_of
 from fabula.cli.options import Common, Where, bundled
+from fabula.cli.progress import counted
 from fabula.cli.terminal import table
+from fabula.models.finding import look
 from fabula.models.known import KNOWN, installed, models_home
 from fabula.models.providers import keys_set
 from fabula.project.folder import Project
@@ -49,6 +52,7 @@ def doctor(common: Common, where: Where = "") -> None:
         _python(),
         _engine(),
         *_weights(terminal.environ),
+        *_servers(terminal.environ),
         _keys(terminal.environ),
         _terminal(terminal),
         _editor(terminal.environ),
@@ -92,9 +96,17 @@ def _weights(environ: Mapping[str, str]) -> Iterator[Check]:
             yield Check(f"model {name}", "missing", f"not here; `fabula models pull {name}` fetches it")
 
 
+def _servers(environ: Mapping[str, str]) -> Iterator[Check]:
+    """Each server that people start on their own machine: what it serves, or why nothing can be had from it."""
+    for server in asyncio.run(look(environ)):
+        about = f"{server.title} at {server.address}, {counted(len(server.models), 'model')}"
+        yield Check(f"server {server.kind}", "missing" if server.problem else "good", server.problem or about)
+
+
 def _keys(environ: Mapping[str, str]) -> Check:
     keys = keys_set(environ)
-    shown = ", ".join(f"{name} {'set' if there else 'not set'}" for name, there in keys.items())
+    there = ", ".join(name for name, set_ in keys.items() if set_)
+    shown = f"set: {there}" if there else "none set; `fabula models` names the variable of each provider"
     return Check("keys", "good" if any(keys.values()) else "missing", shown)
 
 

@@ -10,7 +10,7 @@ import typer
 
 from fabula.app.standing import not_obeyed
 from fabula.app.writing import Options, dry_run
-from fabula.cli.asked import changes_of, check, settings_for
+from fabula.cli.asked import changes_of, check, say_default, settings_for
 from fabula.cli.bill import amount, calls_table, planned
 from fabula.cli.opening import project_of, terminal_of
 from fabula.cli.options import Choices, Common, Limits, Memory, bundled
@@ -35,6 +35,7 @@ def estimate(
     if where and Path(where).is_file():
         settings = Settings.of(changes_of(choices, Settings()), "the command line")
         check(settings, terminal.environ)
+        say_default(terminal, choices)
         people = People(terminal, Path())
         options = Options(environ=terminal.environ, person=people.answer)
         brief = Brief.read(Path(where))

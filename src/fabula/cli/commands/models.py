@@ -1,14 +1,16 @@
-"""`fabula models`: list, `check SPEC`, `pull NAME`, `adapters DIR`."""
+"""`fabula models`: list what is known and what answers here, `check SPEC`, `pull NAME`, `adapters DIR`."""
 
 from __future__ import annotations
 
 import asyncio
 import shlex
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from fabula.cli.asked import named_model
 from fabula.cli.bill import dollars, usage_data
 from fabula.cli.opening import terminal_of
 from fabula.cli.options import Common, bundled
@@ -17,27 +19,28 @@ from fabula.cli.session import stoppable
 from fabula.cli.terminal import table
 from fabula.models.adapters import ROOM, rank_of, read_adapter, read_room
 from fabula.models.base import Message, Request, Sampling
+from fabula.models.finding import look
 from fabula.models.known import KNOWN, find, installed, local_path, models_home
 from fabula.models.prices import cost, price_of
-from fabula.models.providers import KINDS, keys_set
+from fabula.models.providers import KINDS, OWN_KINDS, keys_set
 from fabula.project.casting import SERVERS, Environment, base_sampling, full_name, open_model
 from fabula.project.settings import Settings
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from fabula.cli.terminal import Terminal
     from fabula.models.adapters import AdapterRecord
     from fabula.models.base import Reply
+    from fabula.models.finding import Server
 
 _RANKS = (8, 16, 32, 64, 128, 256, 320, 512)  # that vLLM takes
 _HELP = "List models; fetch one, or check that one answers."
 _KINDS = (
     ("embedded:NAME or PATH.gguf", "on this machine, with llama.cpp; free"),
-    ("openai-chat:NAME", "any compatible server with --base-url: vLLM, llama.cpp, Ollama, OpenRouter"),
-    ("openai:NAME", "OpenAI"),
-    ("anthropic:NAME", "Anthropic"),
-    ("google:NAME", "Google"),
+    *((f"{name}:NAME", f"{KINDS[name].title}, on this machine ({KINDS[name].address})") for name in OWN_KINDS),
+    *((f"{name}:NAME", kind.title) for name, kind in KINDS.items() if not kind.own and name != "openai-chat"),
+    ("openai-chat:NAME", "any other server of the chat dialect, with --base-url"),
     ("seq2seq:FOLDER", "an encoder-decoder (BART, T5) in this process, for SNAP's summaries; needs fabula[seq2seq]"),
     ("scripted:FILE.toml", "replies from a file, for tests"),
     ("replay:PROJECT", "replies from another project's journal"),
@@ -58,6 +61,8 @@ def _list(common: Common, ctx: typer.Context) -> None:
     terminal.say(table(rows, right=(1,)))
     for known in KNOWN.values():
         terminal.say(f"\n{known.name}: {known.description}\n  {known.provenance}\n  sha256 {known.sha256}")
+    servers = asyncio.run(look(terminal.environ))
+    terminal.say(_answering(servers))
     terminal.say("\nKinds of models (--model SPEC, --model ROLE=SPEC):")
     keys = keys_set(terminal.environ)
     terminal.say(table([(f"  {form}", what, _key(form, keys)) for form, what in _KINDS]))
@@ -80,10 +85,39 @@ def _list(common: Common, ctx: typer.Context) -> None:
                 }
                 for k in KNOWN.values()
             ],
+            "servers": [_server_data(server) for server in servers],
             "kinds": [{"form": form, "what": what} for form, what in _KINDS],
             "keys": keys,
         }
     )
+
+
+def _answering(servers: Sequence[Server]) -> str:
+    """What answers on this machine now, and which servers do not."""
+    rows = [("model", "context", "counts tokens", "JSON schema", "log-probabilities", "thinks")]
+    for server in servers:
+        able = [_said(value) for value in (server.usage, server.schema, server.logprobs)]
+        for model in server.models:
+            window = f"{model.context:,}" if model.context else "?"
+            rows.append((server.spec(model), window, able[0], able[1], able[2], _said(model.thinks)))
+    silent = ", ".join(KINDS[server.kind].title for server in servers if server.problem)
+    missing = f"Not answering: {silent}; `fabula doctor` says why." if silent else ""
+    if len(rows) == 1:
+        return f"\nNo model server answers on this machine. {missing}"
+    about = ", ".join(f"{server.title} at {server.address}" for server in servers if server.models)
+    return f"\nServed on this machine now ({about}; ? is what the server does not say):\n{table(rows, right=(1,))}" + (
+        f"\n{missing}" if missing else ""
+    )
+
+
+def _said(value: bool | None) -> str:  # noqa: FBT001 - it is the value that is shown
+    return "?" if value is None else _yes(value)
+
+
+def _server_data(server: Server) -> dict[str, Any]:
+    """A server as JSON data."""
+    models = [asdict(model) | {"spec": f"{server.kind}:{model.name}"} for model in server.models]
+    return asdict(server) | {"models": models, "answers": bool(server.models)}
 
 
 def _yes(value: bool) -> str:  # noqa: FBT001 - it is the value that is shown
@@ -92,7 +126,7 @@ def _yes(value: bool) -> str:  # noqa: FBT001 - it is the value that is shown
 
 def _key(form: str, keys: dict[str, bool]) -> str:
     kind = form.partition(":")[0]
-    if kind not in SERVERS:
+    if kind not in SERVERS or KINDS[kind].own:
         return ""
     names = KINDS[kind].keys
     return f"key set: {_yes(any(keys[name] for name in names))} ({' or '.join(names)})"
@@ -107,7 +141,7 @@ def _check(
 ) -> None:
     """Send one tiny request, and say what came back."""
     terminal = terminal_of(common)
-    name = full_name(spec)
+    name = full_name(named_model(spec, base_url))
     reply = asyncio.run(stoppable(_ask(name, base_url, terminal), f"`fabula models check {spec}`"))
     price = price_of(name, {})
     paid = reply.usage.cost if price is None else cost(price, reply.usage)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from fabula.base.errors import UsageError
-from fabula.cli.asked import changes_of, check
+from fabula.cli.asked import changes_of, check, say_default
 from fabula.cli.opening import terminal_of
 from fabula.cli.options import Choices, Common, bundled
 from fabula.cli.session import near
@@ -36,6 +36,7 @@ def new(
     terminal = terminal_of(common)
     changes = changes_of(choices, Settings())
     check(Settings.of(changes, "the command line"), terminal.environ)
+    say_default(terminal, choices)
     asked = _brief(terminal, brief, text)
     project = Project.create(Path(folder_), replace(asked, title=title) if title else asked, changes)
     where = near(project.folder)

@@ -13,7 +13,7 @@ from fabula.app.planning import PLAN_FILE, dry_run_plan_in, plan_in, project_for
 from fabula.app.writing import settings_as_last_time
 from fabula.base.errors import UsageError
 from fabula.base.files import read_text
-from fabula.cli.asked import changes_of, check, settings_for
+from fabula.cli.asked import changes_of, check, say_default, settings_for
 from fabula.cli.bill import bill_table, usage_data
 from fabula.cli.opening import terminal_of
 from fabula.cli.options import Choices, Common, Limits, bundled
@@ -135,6 +135,7 @@ def _project(sources: Sources, choices: Choices, terminal: Terminal) -> tuple[Pr
     else:
         changes = changes_of(choices, Settings())
         settings = Settings.of(changes, "the command line")
+        say_default(terminal, choices)
     check(settings, terminal.environ)
     if story is not None:
         return project_for_story(folder, story, brief, changes), settings

@@ -12,7 +12,7 @@ import typer
 from fabula.app.standing import not_obeyed
 from fabula.base.errors import UnknownNameError, UsageError
 from fabula.base.files import read_text
-from fabula.cli.asked import changes_of, check, performing, settings_for
+from fabula.cli.asked import changes_of, check, performing, say_default, settings_for
 from fabula.cli.bill import amount
 from fabula.cli.opening import project_of, terminal_of
 from fabula.cli.options import Choices, Common, Limits, Memory, bundled
@@ -130,6 +130,7 @@ class _New:
             changes = changes_of(self.choices, Settings())
             settings = Settings.of(changes, "the command line")
             self._check(settings)
+            say_default(self.terminal, self.choices)
             return Project.create(folder, brief, changes), self._with_learned(settings, begun=False)
         project = Project.open(folder)
         if project.brief != brief and not (of_plan and (folder / _PLAN).exists()):

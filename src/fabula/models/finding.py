@@ -1,0 +1,272 @@
+"""Which model servers answer on this machine now, what they serve, and why one does not answer.
+
+Only loopback is asked, each server at its usual address, all side by side and for a short time. Redirects are not
+followed, proxies not used, and long answers not read: whatever listens at such an address may be anything.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Final
+
+from fabula.base.addresses import is_loopback
+from fabula.base.errors import ModelUnavailableError, UsageError
+from fabula.models.providers import KINDS, OWN_KINDS, usual_address
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    import httpx2
+
+    from fabula.models.base import Json
+
+PATIENCE: Final = 2.0  # seconds for all that one server is asked
+_LARGEST: Final = 4_000_000  # bytes of an answer
+_MOST: Final = 200  # models of a server
+_LONGEST: Final = 200  # characters of a model's name
+_SHOWN: Final = 8  # models that a message names
+_OK: Final = 200
+_REFUSED: Final = (401, 403)
+_OWNERS: Final = {"vllm": "vllm", "llamacpp": "llamacpp", "library": "ollama", "organization_owner": "lmstudio"}
+_OLLAMA_WITH_LOGPROBS: Final = (0, 12, 11)
+_NO_TEXT: Final = frozenset({"embedding", "embeddings"})
+
+
+@dataclass(frozen=True, slots=True)
+class Served:
+    """A model that a server serves.
+
+    Attributes:
+        name: as the server knows it.
+        context: tokens of prompt and reply together, as the server says.
+        thinks: whether it reasons before it answers, where the server says it.
+    """
+
+    name: str
+    context: int | None = None
+    thinks: bool | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Server:
+    """A server that answers, or does not.
+
+    Attributes:
+        kind: a name in `OWN_KINDS`: by what it says of itself, else by its address.
+        address: where it was asked.
+        models: what it serves.
+        version: as it says.
+        problem: why no model can be had there, and what to do; empty where all is well.
+        listens: whether anything listens there.
+        usage: whether it counts tokens; `None` where that is not known.
+        schema: whether it keeps to a JSON schema.
+        logprobs: whether it gives log-probabilities.
+    """
+
+    kind: str
+    address: str
+    models: tuple[Served, ...] = ()
+    version: str = ""
+    problem: str = ""
+    listens: bool = True
+    usage: bool | None = None
+    schema: bool | None = None
+    logprobs: bool | None = None
+
+    @property
+    def title(self) -> str:
+        """The server's name, and its version where it says one."""
+        return f"{KINDS[self.kind].title} {self.version}".rstrip()
+
+    def spec(self, model: Served) -> str:
+        """What to give as `--model`, with the address where it is not the usual one."""
+        elsewhere = f" --base-url {self.address}" if self.address != KINDS[self.kind].address else ""
+        return f"{self.kind}:{model.name}{elsewhere}"
+
+
+async def look(environ: Mapping[str, str]) -> list[Server]:
+    """Every kind of server that people start on their own machine, asked now."""
+    return list(await asyncio.gather(*(_at_usual_address(kind, environ) for kind in OWN_KINDS)))
+
+
+async def _at_usual_address(kind: str, environ: Mapping[str, str]) -> Server:
+    address = usual_address(kind, environ)
+    if not is_loopback(address):
+        why = (
+            f"{address} is not on this machine, and is asked only where you name it: `fabula models check {kind}:NAME`"
+        )
+        return Server(kind, address, problem=why, listens=False)
+    return await ask_server(kind, address, environ)
+
+
+async def ask_server(kind: str, address: str, environ: Mapping[str, str]) -> Server:
+    """What a server says of itself; who calls this has made sure that the address may be asked."""
+    import httpx2  # noqa: PLC0415 - 0.1 s of import
+
+    known = KINDS[kind]
+    key = next((value for name in known.keys if (value := environ.get(name, "").strip())), "")
+    headers = {"authorization": f"Bearer {key}"} if key else {}
+    try:
+        async with (
+            asyncio.timeout(PATIENCE),
+            httpx2.AsyncClient(trust_env=False, timeout=PATIENCE, headers=headers) as client,
+        ):
+            return await _asked(kind, address, _Asking(client))
+    except httpx2.ConnectError:
+        why = f"nothing listens at {address}; `{known.start}` starts {known.title}"
+        return Server(kind, address, problem=why, listens=False)
+    except (TimeoutError, httpx2.TimeoutException):
+        return Server(
+            kind, address, problem=f"{address} gives no answer within {PATIENCE:g} s; it may be loading a model"
+        )
+    except (OSError, ValueError, httpx2.HTTPError, httpx2.InvalidURL) as error:
+        return Server(kind, address, problem=f"what listens at {address} is no model server ({type(error).__name__})")
+
+
+@dataclass(frozen=True, slots=True)
+class _Asking:
+    """Asks a server for JSON."""
+
+    client: httpx2.AsyncClient
+
+    async def get(self, url: str, body: Json | None = None) -> tuple[int, Any]:
+        """The status and the JSON value of an answer; `None` for what is no JSON or too long."""
+        came = bytearray()
+        async with self.client.stream("GET" if body is None else "POST", url, json=body) as response:
+            async for piece in response.aiter_bytes():
+                came += piece
+                if len(came) > _LARGEST:
+                    return response.status_code, None
+        try:
+            return response.status_code, json.loads(came)
+        except (ValueError, RecursionError):
+            return response.status_code, None
+
+    async def table(self, url: str, body: Json | None = None) -> Json:
+        """The JSON object of an answer; empty where there is none, since a server need not have every page."""
+        status, value = await self.get(url, body)
+        return value if status == _OK and isinstance(value, dict) else {}
+
+
+async def _asked(kind: str, address: str, asking: _Asking) -> Server:
+    status, value = await asking.get(f"{address}/models")
+    known = KINDS[kind]
+    if status in _REFUSED:
+        return Server(kind, address, problem=f"{known.title} at {address} wants a key: set {known.keys[0]}")
+    rows = _tables(value.get("data")) if isinstance(value, dict) else []
+    if status != _OK or not isinstance(value, dict) or not isinstance(value.get("data"), list):
+        return Server(kind, address, problem=f"what listens at {address} is no model server (it answers with {status})")
+    kind = next((_OWNERS[owner] for row in rows if (owner := row.get("owned_by")) in _OWNERS), kind)
+    server = await _DETAILS[kind](Server(kind, address), rows, asking)
+    if server.models:
+        return server
+    return replace(server, problem=f"{server.title} at {address} serves no model; `{KINDS[kind].fetch}` gets one")
+
+
+async def _ollama(server: Server, rows: list[Json], asking: _Asking) -> Server:
+    root = server.address.removesuffix("/v1")
+    version = _word((await asking.table(f"{root}/api/version")).get("version"))
+    running = {
+        _word(row.get("name")): _count(row.get("context_length"))
+        for row in _tables((await asking.table(f"{root}/api/ps")).get("models"))
+    }
+
+    async def served(name: str) -> Served | None:
+        shown = await asking.table(f"{root}/api/show", {"model": name})
+        able = shown.get("capabilities")
+        able = able if isinstance(able, list) else []
+        if able and "completion" not in able:
+            return None
+        info = shown.get("model_info")
+        sizes = [v for k, v in info.items() if str(k).endswith(".context_length")] if isinstance(info, dict) else []
+        context = running.get(name) or next(filter(None, map(_count, sizes)), None)
+        return Served(name, context, "thinking" in able if able else None)
+
+    models = await asyncio.gather(*(served(name) for name in _names(rows)))
+    return replace(
+        server,
+        models=tuple(model for model in models if model is not None),
+        version=version,
+        usage=True,
+        schema=True,
+        logprobs=_numbers(version) >= _OLLAMA_WITH_LOGPROBS if version else None,
+    )
+
+
+async def _lmstudio(server: Server, rows: list[Json], asking: _Asking) -> Server:
+    root = server.address.removesuffix("/v1")
+    told = {row.get("id"): row for row in _tables((await asking.table(f"{root}/api/v0/models")).get("data"))}
+
+    def context(row: Json) -> int | None:
+        return _count(row.get("loaded_context_length")) or _count(row.get("max_context_length"))
+
+    models = tuple(
+        Served(name, context(told.get(name, {})))
+        for name in _names(rows)
+        if told.get(name, {}).get("type") not in _NO_TEXT
+    )
+    return replace(server, models=models, usage=True, schema=True)
+
+
+async def _llamacpp(server: Server, rows: list[Json], asking: _Asking) -> Server:
+    props = await asking.table(f"{server.address.removesuffix('/v1')}/props")
+    settings = props.get("default_generation_settings")
+    window = _count(settings.get("n_ctx")) if isinstance(settings, dict) else None
+    trained = {row.get("id"): row["meta"].get("n_ctx_train") for row in rows if isinstance(row.get("meta"), dict)}
+    models = tuple(Served(name, window or _count(trained.get(name))) for name in _names(rows))
+    version = _word(props.get("build_info"))
+    return replace(server, models=models, version=version, usage=True, schema=True, logprobs=True)
+
+
+async def _vllm(server: Server, rows: list[Json], asking: _Asking) -> Server:
+    version = _word((await asking.table(f"{server.address.removesuffix('/v1')}/version")).get("version"))
+    windows = {row.get("id"): _count(row.get("max_model_len")) for row in rows}
+    models = tuple(Served(name, windows.get(name)) for name in _names(rows))
+    return replace(server, models=models, version=version, usage=True, schema=True, logprobs=True)
+
+
+_DETAILS: Final = {"ollama": _ollama, "lmstudio": _lmstudio, "llamacpp": _llamacpp, "vllm": _vllm}
+
+
+def _tables(value: object) -> list[Json]:
+    return [row for row in value if isinstance(row, dict)] if isinstance(value, list) else []
+
+
+def _names(rows: list[Json]) -> list[str]:
+    """The names of models; what can be no name is passed over."""
+    return [name for row in rows[:_MOST] if (name := _word(row.get("id")))]
+
+
+def _word(value: object) -> str:
+    """A name or version as a server says it; empty where it is none that a person could type."""
+    return value if isinstance(value, str) and len(value) <= _LONGEST and value.isprintable() else ""
+
+
+def _count(value: object) -> int | None:
+    return value if type(value) is int and value > 0 else None
+
+
+def _numbers(version: str) -> tuple[int, ...]:
+    """The numbers of a version: "0.13.1-rc2" is (0, 13, 1)."""
+    parts = version.partition("-")[0].split(".")
+    return tuple(int(part) if part.isascii() and part.isdecimal() else 0 for part in parts[:3])
+
+
+def only_model(kind: str, base_url: str, environ: Mapping[str, str]) -> str:
+    """The name of the one model that a server serves, for who names the server alone (`llamacpp:`).
+
+    Raises:
+        ModelUnavailableError: nothing answers there, or it serves nothing.
+        UsageError: it serves several.
+    """
+    address = base_url.rstrip("/") or usual_address(kind, environ)
+    server = asyncio.run(ask_server(kind, address, environ))
+    if server.problem:
+        raise ModelUnavailableError(f"{kind}: has no model: {server.problem}.", model=f"{kind}:")
+    if len(server.models) > 1:
+        names = ", ".join(f"{kind}:{model.name}" for model in server.models[:_SHOWN])
+        more = " and more" if len(server.models) > _SHOWN else ""
+        raise UsageError(f"{server.title} serves {len(server.models)} models. Say which: {names}{more}.")
+    return server.models[0].name

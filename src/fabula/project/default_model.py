@@ -1,0 +1,104 @@
+"""The model where nobody names one: what the environment says, else the one used last, else the best that is here."""
+
+from __future__ import annotations
+
+import json
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from fabula.base.addresses import is_loopback
+from fabula.base.errors import FabulaError
+from fabula.base.files import make_folder, read_text, write_atomically
+from fabula.models.known import KNOWN, installed, models_home
+from fabula.models.providers import may_hold_key
+from fabula.project.casting import SERVERS, full_name
+from fabula.project.settings import ModelTable, Settings
+from fabula.project.trust import Act, state_home
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+VARIABLE: Final = "FABULA_MODEL"
+_LARGEST: Final = 10_000
+_KEPT: Final = ("embedded", *SERVERS)
+
+
+@dataclass(frozen=True, slots=True)
+class DefaultModel:
+    """A model that is taken where nobody names one.
+
+    Attributes:
+        name: of the model, in full.
+        why: it is this one, in words.
+        base_url: its address, where it is not the usual one.
+    """
+
+    name: str
+    why: str
+    base_url: str = ""
+
+    @property
+    def sentence(self) -> str:
+        """What a command says of it."""
+        return f"The model is {self.name}, {self.why}; --model names another."
+
+    @property
+    def changes(self) -> dict[str, Any]:
+        """What it changes in settings, as tables."""
+        changes: dict[str, Any] = {"model": self.name}
+        return changes | {"models": {self.name: {"base_url": self.base_url}}} if self.base_url else changes
+
+
+def default_model(environ: Mapping[str, str]) -> DefaultModel | None:
+    """The model where nobody names one; `None` where there is none.
+
+    Raises:
+        UnknownNameError: the environment names no model.
+    """
+    if said := environ.get(VARIABLE, "").strip():
+        return DefaultModel(full_name(said), f"as {VARIABLE} says")
+    home = models_home(environ)
+    if (last := _last()) is not None and not _gone(last.name, home):
+        return last
+    here = [known for known in KNOWN.values() if installed(known.name, home)]
+    best = max(here, key=lambda known: known.size, default=None)
+    return None if best is None else DefaultModel(f"embedded:{best.name}", "the best of fabula's own that is here")
+
+
+def remember_model(settings: Settings) -> None:
+    """Remember the model that has performed as the one used last.
+
+    An address that a settings file says is not remembered, and neither is the model there: what one project's file says
+    goes for no other. Where it cannot be written down, nothing is remembered.
+    """
+    name = full_name(settings.model)
+    table = settings.models.get(name, ModelTable())
+    typed = is_loopback(table.base_url) or Act("address", table.base_url) in settings.typed
+    if name.partition(":")[0] not in _KEPT or table.key_env or (table.base_url and not typed):
+        return
+    with suppress(OSError, FabulaError):
+        make_folder(_place().parent)
+        write_atomically(_place(), json.dumps({"model": name, "base_url": table.base_url}) + "\n")
+
+
+def _place() -> Path:
+    return state_home() / "model.json"
+
+
+def _last() -> DefaultModel | None:
+    """The model that was used last; `None` where nothing of use is written down."""
+    with suppress(OSError, FabulaError, ValueError, RecursionError):
+        said = json.loads(read_text(_place(), _LARGEST))
+        if isinstance(said, dict):
+            name, address = str(said.get("model", "")), str(said.get("base_url", ""))
+            if name and not may_hold_key(address):
+                return DefaultModel(full_name(name), "which you used last", address)
+    return None
+
+
+def _gone(name: str, home: Path) -> bool:
+    """Whether an embedded model is not here any more."""
+    kind, _, rest = name.partition(":")
+    return kind == "embedded" and not (installed(rest, home) if rest in KNOWN else Path(rest).is_file())

@@ -1,0 +1,111 @@
+"""Which model performs where nobody names one, and what is said of it."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import pytest
+
+from fabula.models.known import KNOWN
+from fabula.models.providers import KINDS
+from fabula.project.default_model import DefaultModel, default_model, remember_model
+from fabula.project.settings import Settings
+from fake_provider import Answer
+from own_servers import PAGES, serving
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from commandline import Cli
+    from fake_provider import FakeProvider
+
+WRITE = ("write", "brief.md", "--system", "end-to-end", "--preset", "faithful")
+OLLAMA = "ollama:llama3.1:8b"
+
+
+@pytest.fixture
+def ollama(monkeypatch: pytest.MonkeyPatch) -> Iterator[FakeProvider]:
+    with serving(Answer("The lamp went out, and Mara climbed the stairs."), PAGES["ollama"]) as server:
+        monkeypatch.setitem(KINDS, "ollama", replace(KINDS["ollama"], address=server.openai_url))
+        yield server
+
+
+def test_the_model_used_last_writes_the_next_story(cli: Cli, ollama: FakeProvider) -> None:
+    assert cli(*WRITE, "--out", "one", "--model", OLLAMA).code == 0
+    ran = cli(*WRITE, "--out", "two")
+    assert ran.code == 0
+    assert f"The model is {OLLAMA}, which you used last; --model names another." in ran.err
+    assert f'model = "{OLLAMA}"' in (cli.folder / "two" / "fabula.toml").read_text()
+    assert len(ollama.requests) == 2
+
+
+def test_a_model_that_failed_was_not_used(cli: Cli) -> None:
+    assert cli(*WRITE, "--out", "one", "--model", "openrouter:x/y").code != 0
+    assert default_model({}) is None
+
+
+def test_the_environment_goes_before_what_was_used_last(
+    cli: Cli, ollama: FakeProvider, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert cli(*WRITE, "--out", "one", "--model", "ollama:qwen3:14b").code == 0
+    monkeypatch.setenv("FABULA_MODEL", OLLAMA)
+    assert f"The model is {OLLAMA}, as FABULA_MODEL says" in cli("new", "two", "--brief", "brief.md").err
+    ran = cli("write", "one", "--json")
+    assert ran.json["asked"] == 0  # what a project names goes before the environment
+    monkeypatch.setenv("FABULA_MODEL", "olama:x")
+    assert "Unknown model 'olama:x'. Did you mean 'ollama:'" in cli("new", "three", "--brief", "brief.md").err
+    assert ollama.requests
+
+
+def test_a_project_that_names_no_model_and_was_never_written_gets_the_default(
+    cli: Cli, ollama: FakeProvider, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert cli("new", "one", "--brief", "brief.md", "--system", "end-to-end", "--preset", "faithful").code == 0
+    assert "model" not in (cli.folder / "one" / "fabula.toml").read_text()
+    monkeypatch.setenv("FABULA_MODEL", OLLAMA)
+    ran = cli("write", "one")
+    assert (ran.code, len(ollama.requests)) == (0, 1)
+    assert f"The model is {OLLAMA}, as FABULA_MODEL says" in ran.err
+    monkeypatch.setenv("FABULA_MODEL", "ollama:qwen3:14b")
+    assert cli("write", "one", "--json").json["asked"] == 0  # what was begun goes on with its model
+
+
+def test_the_best_embedded_model_that_is_here_is_taken(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("fabula.project.default_model.installed", lambda name, _: name in KNOWN)
+    assert default_model({}) == DefaultModel("embedded:qwen2.5-coder-1.5b", "the best of fabula's own that is here")
+
+
+def test_an_embedded_model_that_is_gone_is_not_taken() -> None:
+    remember_model(Settings(model="embedded:smollm2"))
+    assert default_model({"FABULA_MODELS": "/nowhere"}) is None
+
+
+def test_an_address_that_was_typed_is_remembered_and_one_of_a_file_is_not() -> None:
+    typed = Settings().with_({"model": "vllm:x", "models": {"vllm:x": {"base_url": "http://gpu:8000/v1"}}})
+    remember_model(typed)
+    assert default_model({}) == DefaultModel("vllm:x", "which you used last", "http://gpu:8000/v1")
+    told = Settings.of({"model": "vllm:y", "models": {"vllm:y": {"base_url": "http://evil.example/v1"}}}, "a file")
+    remember_model(told)
+    remember_model(Settings(model="scripted:x.toml"))
+    chosen = default_model({})
+    assert chosen is not None
+    assert chosen.changes == {"model": "vllm:x", "models": {"vllm:x": {"base_url": "http://gpu:8000/v1"}}}
+
+
+@pytest.mark.parametrize(
+    "text", ["", "[]", "{", '{"model": "no-such:x"}', json.dumps({"model": "vllm:x", "base_url": "http://u@h"})]
+)
+def test_a_note_that_says_nothing_of_use_is_passed_over(text: str) -> None:
+    remember_model(Settings(model=OLLAMA))
+    from fabula.project.trust import state_home  # noqa: PLC0415 - only here
+
+    (state_home() / "model.json").write_text(text)
+    assert default_model({"FABULA_MODELS": "/nowhere"}) is None
+
+
+def test_without_any_model_two_commands_are_named(cli: Cli) -> None:
+    ran = cli(*WRITE, "--out", "one")
+    assert ran.code != 0
+    assert "`fabula models pull smollm2` fetches a small one; `fabula models` lists what else answers" in ran.err
