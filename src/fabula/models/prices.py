@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 MILLION = 1_000_000
 _PROVIDERS = {"openai": "openai", "anthropic": "anthropic", "google": "google"}
-_OWN_MACHINE = frozenset({"embedded", "seq2seq", "scripted", "replay", "person", "program"})
+_OWN_MACHINE = frozenset({"embedded", "seq2seq", "scripted", "replay", "person", "program", "hand"})
 
 
 @dataclass(frozen=True, slots=True)
