@@ -155,8 +155,12 @@ class _Fake(ScriptedModel):
 def _stories(count: int) -> tuple[list[Item], dict[str, str]]:
     """The stories, and what the teacher says of each."""
     rng = random.Random(1)  # noqa: S311 - reproducible stories
-    items, script = [], dict(_NOTES)
+    items: list[Item] = []
+    script: dict[str, str] = {}
     for number in range(count):
+        for role, note in _NOTES.items():  # each story has notes of its own, or what reads them would know them
+            lines = (f"{line} {_sentence(rng)}" for line in note.split("\n"))
+            script[f"story/{number}/{role}"] = "\n".join(lines)
         paragraphs = [" ".join(_sentence(rng) for _ in range(5)) for _ in range(_WORDS // 50)]
         firsts = (paragraphs[part * len(paragraphs) // 5].partition(".")[0] for part in range(5))
         script[f"story/{number}/split"] = "\n".join(f"[{a}] {b}." for a, b in zip(_LABELS, firsts, strict=True))

@@ -75,6 +75,7 @@ def test_a_dry_run_says_what_would_be_asked_and_writes_nothing(lamp: Cli) -> Non
 def test_what_cannot_be_data_is_left_out_with_its_reason(lamp: Cli) -> None:
     put(
         lamp,
+        {"id": "without a task", "brief": ""},
         {"id": "lamp"},
         {"id": "again", "text": STORY.replace("\n\n", "\n")},
         {"id": "asked by nobody", "brief": "", "text": STORY + " The end."},
@@ -82,14 +83,40 @@ def test_what_cannot_be_data_is_left_out_with_its_reason(lamp: Cli) -> None:
     with (lamp.folder / "stories.jsonl").open("a", encoding="utf-8") as file:
         file.write(json.dumps({"id": "empty", "text": " ", "brief": BRIEF}) + "\n")
     reasons = [f"{one['group']}: {one['reason']}" for one in run(lamp)["left_out"]]
-    assert any("The story again is word for word that of lamp." in reason for reason in reasons)
-    assert any("The story in stories.jsonl, line 4 is empty." in reason for reason in reasons)
+    assert "again: It is the same story as lamp." in reasons
+    assert any("The story in stories.jsonl, line 5 is empty." in reason for reason in reasons)
     assert "asked by nobody: The task that it answers is not known. --ask-tasks has one asked for from the story." in (
         reasons
     )
     lines = [json.loads(line) for line in (lamp.folder / "data/left-out.jsonl").read_text().splitlines()]
     assert [f"{line['group']}: {line['reason']}" for line in lines] == reasons
     assert "Left out: The story in stories.jsonl" in lamp("data", "backtranslate", "stories.jsonl", *OPTIONS).err
+
+
+def test_stories_stand_aside_also_where_those_that_were_drawn_are_left_out(lamp: Cli) -> None:
+    circles = "She went on along the wall to the tower in the rain. " * 40
+    for broken in range(4):
+        texts = [f"{number}. {circles if number == broken else STORY}" for number in range(4)]
+        put(
+            lamp,
+            *({"id": str(number), "brief": f"{BRIEF} {number}", "text": text} for number, text in enumerate(texts)),
+        )
+        options = ("--out", f"data{broken}", "--system", "end-to-end", "--development", "0.01", "--json")
+        ran = lamp("data", "backtranslate", "stories.jsonl", *options)
+        counts = ran.json["card"]["counts"]
+        assert (counts["train"]["stories"], counts["development"]["stories"]) == (2, 1)
+
+
+def test_a_story_that_the_system_would_ask_for_again_is_left_out_with_the_rule_that_takes_something_out(
+    lamp: Cli,
+) -> None:
+    put(lamp, {"id": "circles", "text": "She went on along the wall to the tower in the rain. " * 40})
+    ran = lamp("data", "backtranslate", "stories.jsonl", "--out", "data", "--system", "end-to-end", "--json")
+    (left,) = ran.json["left_out"]
+    assert "Its rule 'loop' takes out \"She went on along the wall to the tower in the rain." in left["reason"]
+    assert "No story gave an example" in ran.err
+    assert "Next:" not in ran.err
+    assert ran.json["card"]["made"]["teachers"] == []
 
 
 def test_a_note_that_names_a_stranger_is_asked_for_again_and_then_leaves_the_story_out(lamp: Cli) -> None:

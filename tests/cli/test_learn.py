@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 from dataclasses import dataclass
 from pathlib import Path
@@ -106,7 +107,7 @@ def test_a_dry_run_says_pairs_parts_and_what_they_could_show(cli: Cli, edited: C
     names = edited(3)
     ran = cli("learn", *names, *base(cli), "--dry-run")
     assert ran.code == 0, ran.err
-    assert "15 pairs of texts (15 by edit), from 15 places in 3 projects" in ran.out
+    assert "15 pairs of texts (15 by edit), from 5 places in 3 projects" in ran.out, "two of them are copies"
     assert "6 trainings" in ran.out
     assert "an improvement can be shown if the tuned model mends at least" in ran.out
     found: dict[str, Any] = cli("learn", *names, *base(cli), "--dry-run", "--json").json
@@ -137,6 +138,12 @@ def test_the_report_is_told_kept_and_forgotten(
     status = cli("learn", "--status")
     assert "author: 15 pairs" in status.out
     assert ran.out.splitlines()[0] in status.out
+    home = learned_home(os.environ)
+    shutil.copytree(home / "author", home / "broken")
+    shutil.rmtree(home / "broken/adapters")
+    (home / "broken/report.txt").unlink()
+    assert "its adapter is gone, so learn again" in cli("learn", "--status").out
+    shutil.rmtree(home / "broken")
     refused = cli("learn", "--forget")
     assert refused.code == 2
     assert "Say --yes" in refused.err
@@ -159,6 +166,27 @@ def test_what_is_not_better_is_not_used(
     assert used.json["better"] is False
 
 
+def test_what_was_learned_is_put_into_use_by_the_command_that_the_report_names(
+    cli: Cli, edited: Callable[..., list[str]], trains: Callable[..., Fake]
+) -> None:
+    refused = cli("learn", "--use-anyway")
+    assert refused.code == 2
+    assert "No pairs of texts say what you prefer" in refused.err
+    trains(right=False)
+    names = edited(3)
+    said = cli("learn", *names, *base(cli)).out
+    assert "`fabula learn --use-anyway`" in said
+    assert "The adapter itself was trained the same way on all pairs" in said
+    used = cli("learn", "--use-anyway")
+    assert used.code == 0, used.err
+    assert "since you said --use-anyway" in used.out
+    assert cli("learn", "--status", "--json").json["learned"][0]["in_use"] is True
+    said = cli("learn", *names, *base(cli), "--author", "Ann Lee").out
+    assert "`fabula learn --author 'Ann Lee' --use-anyway`" in said
+    assert "from each of ann-lee, author. Say --author NAME." in cli("learn", "--use-anyway").err
+    assert cli("learn", "--use-anyway", "--author", "Ann Lee", "--json").json["in_use"] is True
+
+
 def test_a_person_is_asked_before_forgetting(
     cli: Cli, edited: Callable[..., list[str]], trains: Callable[..., Fake]
 ) -> None:
@@ -179,6 +207,18 @@ def test_projects_of_two_authors_are_not_mixed(cli: Cli, edited: Callable[..., l
     ran = cli("learn", *names, *base(cli), "--dry-run")
     assert ran.code == 2
     assert "2 authors (Ann, Bo)" in ran.err
+
+
+def test_two_authors_whose_names_make_one_folder_are_not_mixed(
+    cli: Cli, edited: Callable[..., list[str]], trains: Callable[..., Fake]
+) -> None:
+    names = edited(3)
+    trains()
+    assert cli("learn", *names, *base(cli), "--author", "Jörg").code == 0
+    assert cli("learn", *names, *base(cli), "--author", "JÖRG", "--dry-run").code == 0
+    ran = cli("learn", *names, *base(cli), "--author", "Jorg", "--dry-run")
+    assert ran.code == 2
+    assert "has what was learned from Jörg" in ran.err
 
 
 @pytest.mark.parametrize(
@@ -265,6 +305,28 @@ def test_another_model_or_system_takes_nothing(cli: Cli, learned: Path, options:
 def test_the_same_name_with_other_weights_takes_nothing(cli: Cli, learned: Path) -> None:
     tinygguf.write_model(cli.folder / "tiny.gguf", tinygguf.weights(2))
     assert "learned from you" not in begin(cli).err
+
+
+@pytest.mark.parametrize("forgotten", [False, True])
+def test_a_server_is_not_asked_for_what_was_learned(cli: Cli, learned: Path, *, forgotten: bool) -> None:
+    begin(cli)
+    if forgotten:
+        assert cli("learn", "--forget", "--yes").code == 0
+    refused = cli("update", "new", "--model", "openai-chat:other", "--base-url", "http://127.0.0.1:9/v1", "--dry-run")
+    assert refused.code == 2
+    assert "and not for openai-chat:other. Say `fabula write --no-learned` with that model" in refused.err
+    said = cli("status", "new").out
+    assert f"as last time: (what fabula learned from you: {learned.name})" in said.replace("\n", " ")
+    assert str(learned) not in said
+
+
+def test_another_base_is_told_in_words_that_help(cli: Cli, learned: Path) -> None:
+    begin(cli)
+    tinygguf.write_model(cli.folder / "other.gguf", tinygguf.weights(2))
+    refused = cli("write", "new", "--model", f"embedded:{cli.folder / 'other.gguf'}")
+    assert refused.code == 2
+    assert "This project writes with what fabula learned from you, which is for embedded:" in refused.err
+    assert "--no-learned" in refused.err
 
 
 def test_a_project_replays_after_forgetting_and_says_what_to_do(cli: Cli, learned: Path) -> None:

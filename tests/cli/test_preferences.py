@@ -143,6 +143,41 @@ def test_a_wish_for_a_new_draw_is_a_retake(cli: Cli, project: Path, write_script
     assert pair.source["note"] == "darker"
 
 
+def test_a_wish_that_was_taken_back_does_not_ask_for_what_meets_another(
+    cli: Cli, project: Path, write_script: Callable[..., None]
+) -> None:
+    retaken(cli, write_script, "--note", "darker", **{NOTE: OTHER})
+    assert cli("undo", "lamp").code == 0
+    assert cli("update", "lamp", "--yes").code == 0
+    retaken(cli, write_script, "--note", "funnier", **{NOTE: THIRD})
+    pairs = pairs_of(cli)
+    assert told(pairs) == [("note", THIRD, CLIMAX), ("note", THIRD, OTHER)]
+    for pair in pairs:
+        assert [(m.role, m.content) for m in pair.messages] == prompt_at(project, "climax/section")
+
+
+def test_an_edit_before_a_wish_was_met_is_an_edit(cli: Cli, project: Path) -> None:
+    assert cli("retake", "climax", "--note", "darker", "-C", "lamp").code == 0
+    edited(cli, "climax", MINE)
+    (pair,) = pairs_of(cli)
+    assert told([pair]) == [("edit", MINE, CLIMAX)]
+    assert "note" not in pair.source
+
+
+def test_a_part_that_was_split_is_not_preferred_to_the_whole(
+    cli: Cli, project: Path, write_script: Callable[..., None]
+) -> None:
+    second = "She took the letter from her coat and read it to the sea, twice."
+    retaken(cli, write_script, climax=f"{OTHER}\n\n{second}")
+    whole = project / "story.md"
+    text = whole.read_text(encoding="utf-8")
+    whole.write_text(text.replace(second, f"<!-- scene: The letter -->\n\nIt rained.\n\n{second}"), encoding="utf-8")
+    assert cli("update", "lamp", "--yes").code == 0
+    assert second in next((project / "story").glob("*letter*")).read_text(encoding="utf-8")
+    ran = cli("data", "preferences", "lamp", "--out", "pairs")
+    assert "No pair is left: a passage of it was moved into another text (2)." in ran.err
+
+
 def test_an_edit_beside_a_changed_plan_is_left_out(cli: Cli, project: Path) -> None:
     cli("edit", "setting", "--text", "A lighthouse in the south sea.", "-C", "lamp")
     cli("edit", "climax", "--text", MINE, "-C", "lamp")
@@ -217,6 +252,19 @@ def test_an_edit_of_the_final_reading_that_was_refused_is_a_pair_of_its_reader(c
     kept = [[edit["new"] for edit in json.loads(text)["edits"]] for text in (pair.chosen, pair.rejected)]
     assert (pair.kind, pair.agent, kept) == ("refused", "finalizer", [["all week"], ["A lamp", "all week"]])
     assert [(m.role, m.content) for m in pair.messages] == prompt_at(read, "drafts/edits")
+
+
+def test_what_was_refused_before_the_story_was_read_anew_is_still_a_pair(cli: Cli, read: Path) -> None:
+    first, _ = cli("edits", "lamp", "--json").json["edits"]
+    cli("edits", "lamp", "--refuse", first["id"])
+    cli("update", "lamp", "--yes")
+    before = told(pairs_of(cli))
+    script = cli.folder / "script.toml"
+    script.write_text(script.read_text(encoding="utf-8").replace("all week", "all night"), encoding="utf-8")
+    assert cli("retake", "drafts/edits", "-C", "lamp").code == 0
+    assert cli("update", "lamp", "--yes").code == 0
+    assert "all night" in (read / "drafts/edits.yaml").read_text(encoding="utf-8")
+    assert before[0] in told(pairs_of(cli))
 
 
 def test_what_the_final_reading_changed_is_no_edit_of_the_author(cli: Cli, read: Path) -> None:
@@ -491,6 +539,14 @@ def sentence(cli: Cli, *arguments: str) -> str:
 def test_a_project_without_decisions_is_told_what_gives_pairs(cli: Cli, project: Path) -> None:
     said = sentence(cli, "lamp", "--out", "pairs")
     assert said.startswith("fabula: There is no decision that gives a pair. Pairs come of what you do with a text")
+
+
+def test_a_lost_journal_is_told(cli: Cli, project: Path) -> None:
+    edited(cli, "climax", MINE)
+    (project / ".fabula/journal.db").unlink()
+    ran = cli("data", "preferences", "lamp", "--out", "pairs")
+    assert ran.code != 0
+    assert "The journal of lamp is gone" in ran.err
 
 
 def test_few_pairs_are_written_and_that_is_said(cli: Cli, project: Path) -> None:

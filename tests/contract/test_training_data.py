@@ -8,6 +8,7 @@ import pytest
 
 from commandline import script_of as script
 from fabula.app.back_translating import Task, back_translate_in, config_for
+from fabula.app.evaluating import journal_to_read
 from fabula.app.writing import Options, Supplied, write_in
 from fabula.engine.methods import settings_of
 from fabula.engine.roles import Assignment, Cast
@@ -19,6 +20,7 @@ from fabula.project.folder import Project
 from fabula.project.settings import Settings
 from fabula.story import Brief, Story
 from fabula.systems import find
+from fabula.systems.agents_room.back_translation import GUIDES
 from fabula.training.examples import read_examples
 from finished import BRIEF, NOTES, SPLIT, STORY
 
@@ -96,3 +98,22 @@ def with_config(settings: Settings, fields: dict[str, Any]) -> Settings:
     """The settings as `fabula write --set` would have them."""
     shares = ",".join(map(str, fields.pop("shares", ())))
     return settings.with_({"config": fields | ({"shares": shares} if shares else {})})
+
+
+@pytest.mark.parametrize("preset", ["faithful", "improved"])
+async def test_the_teacher_is_asked_as_appendix_c_has_it(tmp_path: Path, preset: str) -> None:
+    await data_of(tmp_path, CAPABLE, BRIEF, system="agents-room", preset=preset)
+    with journal_to_read(tmp_path / "data") as journal:
+        asked = {one.role: journal.asked(one.id)[-1].content for one in journal.replies()}
+    split, story = asked.pop("splitter"), f"[User-Written Response] {STORY.strip()}"
+    assert list(asked) == list(NOTES)
+    for prompt in asked.values():
+        assert f"[Creative Writing Task] {Brief.parse(BRIEF).titled}\n\n{story}" in prompt
+        assert "Given a Creative Writing Task and a User-Written Response, " in prompt
+    assert story in split
+    assert "Creative Writing Task" not in split
+    assert [f"* [{label}]: {guide}" for label, guide in GUIDES.items()] == [
+        line for line in split.splitlines() if line.startswith("* [")
+    ]
+    headers = "[Exposition], [Rising Action], [Climax], [Falling Action], [Resolution]"
+    assert f"give its header ({headers}), and behind it the first sentence of that section, copied exactly" in split

@@ -11,6 +11,7 @@ import subprocess
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final
 from unittest import mock
 
@@ -69,7 +70,12 @@ def commands(block: Block) -> list[str]:
 
 
 def stand_in(
-    spec: str, table: ModelTable, world: Environment, adapters: Mapping[str, Path], *, small: bool = False
+    spec: str,
+    table: ModelTable,
+    world: Environment,
+    adapters: Mapping[str, Path] = MappingProxyType({}),
+    *,
+    small: bool = False,
 ) -> ScriptedModel:
     """What every model of the pages is played by: enough different sentences for any length asked."""
     del table, world, adapters

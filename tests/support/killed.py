@@ -6,6 +6,14 @@ name of an event), and the number of the call at which it dies. At the moment `r
 
 from __future__ import annotations
 
+import signal
+import subprocess
+import sys
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
 CHILD = """
 import asyncio, os, signal, sys
 from pathlib import Path
@@ -40,3 +48,27 @@ authoring.open_cast = lambda settings, roles, world, open_role: Cast.of(model)
 project = Project.open(folder)
 asyncio.run(write_in(project, project.settings, Options(listeners=[listen])))
 """
+
+_TRAINING = """
+import os, signal, sys
+from fabula.training import running
+from fabula.cli.main import main
+
+logged, at = running._Watch.logged, int(sys.argv[1])
+
+def dying(self, step, logs):
+    logged(self, step, logs)
+    if step == at and "loss" in logs:
+        os.kill(os.getpid(), signal.SIGKILL)
+
+running._Watch.logged = dying
+sys.exit(main(sys.argv[2:]))
+"""
+
+
+def kill_in_training(step: int, command: Sequence[str]) -> None:
+    """Give a command of `fabula train` to a process of its own, which is killed once this step is done."""
+    child = subprocess.run(
+        [sys.executable, "-c", _TRAINING, str(step), *command], capture_output=True, check=False, timeout=60
+    )
+    assert child.returncode == -signal.SIGKILL, child.stderr.decode()

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 from typing import TYPE_CHECKING, Any
 
 import httpx
@@ -15,6 +18,7 @@ from fabula.models.adapters import digest_of
 from fabula.models.base import Message, Request
 from fabula.models.llamacpp import body_of
 from fabula.training.base import Base, load, open_base, prompt_text
+from fabula.training.examples import DataCard, Example, Pair, write_data
 
 torch = pytest.importorskip("torch", reason="torch is not installed: `make test-train` runs these tests")
 transformers = pytest.importorskip("transformers")
@@ -77,7 +81,7 @@ def test_a_gguf_becomes_a_folder_that_says_the_same(tmp_path: Path, architecture
 def test_a_tokenizer_that_the_libraries_read_otherwise_is_refused(tmp_path: Path) -> None:
     file = tinygguf.write_model(tmp_path / "base.gguf", tinygguf.weights())  # of bytes, as llama's: they add a blank
     with pytest.raises(
-        UsageError, match=r"base\.gguf has a tokenizer that the training libraries read otherwise than "
+        UsageError, match=r"base\.gguf has a tokeniser that the training libraries read otherwise than "
     ):
         open_base(f"embedded:{file}", {"XDG_CACHE_HOME": str(tmp_path / "cache")})
     assert not list((tmp_path / "cache/fabula/bases").glob("[!.]*"))
@@ -113,7 +117,7 @@ def test_a_folder_gets_its_engine_s_file_by_name(tmp_path: Path, opened: Base) -
     known = open_base(str(opened.folder), {}, gguf=opened.gguf)
     assert (known.gguf, known.digest) == (opened.gguf, opened.digest)
     other = tinygguf.write_model(tmp_path / "other.gguf", tinygguf.weights())
-    with pytest.raises(UsageError, match="has a tokenizer that the training libraries read otherwise"):
+    with pytest.raises(UsageError, match="has a tokeniser that the training libraries read otherwise"):
         open_base(str(opened.folder), {}, gguf=other)
 
 
@@ -170,3 +174,35 @@ def test_what_is_trained_on_is_what_the_engine_is_asked(
     assert text == applied.text(body_of(Request(messages), {}, ())["messages"])
     assert tokenizer(text, add_special_tokens=False)["input_ids"] == applied.ids(text)
     assert "You are kind" not in text, "the template's own system prompt is kept out"
+
+
+_ONLINE = """
+import sys
+from fabula.cli.main import main
+assert main(sys.argv[1:]) == 0
+from huggingface_hub import constants
+sys.exit(0 if constants.HF_HUB_OFFLINE else 9)
+"""
+
+
+@pytest.mark.parametrize("kind", ["sft", "dpo"])
+def test_a_training_keeps_the_packages_off_the_network(tiny_llama: Path, tmp_path: Path, kind: str) -> None:
+    prompt = (Message("user", "Go on."),)
+    lines: list[Any] = [
+        Pair(str(n), "character", f"g{n}", prompt, "She waits.", "She runs.", "ratings")
+        if kind == "dpo"
+        else Example(str(n), "climax", f"g{n}", prompt, "She waits.")
+        for n in range(9)
+    ]
+    made: Any = {"train": lines[:8], "development": lines[8:]}
+    write_data(tmp_path / "data", DataCard("pairs" if kind == "dpo" else "examples"), made)
+    command = ["train", kind, str(tmp_path / "data"), "--base", str(tiny_llama), "--out", str(tmp_path / "out")]
+    environ = {name: value for name, value in os.environ.items() if not name.endswith("_OFFLINE")}
+    ran = subprocess.run(
+        [sys.executable, "-c", _ONLINE, *command, "--dry-run"],
+        env=environ,
+        check=False,
+        capture_output=True,
+        timeout=60,
+    )
+    assert ran.returncode == 0, ran.stderr.decode()

@@ -5,9 +5,6 @@ from __future__ import annotations
 import csv
 import json
 import os
-import signal
-import subprocess
-import sys
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -23,6 +20,7 @@ from fabula.models.base import Message
 from fabula.training import running
 from fabula.training.base import open_base
 from fabula.training.examples import DataCard, Pair, Source, write_data
+from killed import kill_in_training
 
 torch = pytest.importorskip("torch", reason="torch is not installed: `make test-train` runs these tests")
 pytest.importorskip("transformers")
@@ -87,7 +85,7 @@ def test_a_known_preference_is_learnt_beyond_what_any_rule_knows(
     assert (record.kind, record.agents, record.preset) == ("dpo", ("character",), "improved")
     assert record.settings["beta"] == 0.1
     rows = list(csv.DictReader((out / "losses.csv").open()))
-    best = next(row for row in rows if int(row["step"]) == said["best"])
+    best = next(row for row in rows if int(row["step"]) == said["taken"])
     assert float(best["development"]) < 0.6931
     assert float(best["development_accuracy"]) == pytest.approx(reward["value"]), (
         "the library's own measure says so too"
@@ -115,23 +113,6 @@ def test_a_known_preference_is_learnt_beyond_what_any_rule_knows(
     assert "was finished already, so nothing was trained. --fresh begins anew." in finished.err
 
 
-_KILLED_AT = """
-import os, signal, sys
-from fabula.training import running
-from fabula.cli.main import main
-
-logged, at = running._Watch.logged, int(sys.argv[1])
-
-def dying(self, step, logs):
-    logged(self, step, logs)
-    if step == at and "loss" in logs:
-        os.kill(os.getpid(), signal.SIGKILL)
-
-running._Watch.logged = dying
-sys.exit(main(sys.argv[2:]))
-"""
-
-
 def test_killed_and_given_again_the_losses_are_those_of_the_unbroken_run(
     tiny_llama: Path, data: Path, tmp_path: Path
 ) -> None:
@@ -141,8 +122,7 @@ def test_killed_and_given_again_the_losses_are_those_of_the_unbroken_run(
     command = ["train", "dpo", str(data), "--base", str(tiny_llama), *sets, "--out"]
     assert main([*command, str(tmp_path / "whole")]) == 0
     broken = [*command, str(tmp_path / "broken")]
-    ran = subprocess.run([sys.executable, "-c", _KILLED_AT, "8", *broken], check=False, capture_output=True, timeout=60)
-    assert ran.returncode == -signal.SIGKILL, ran.stderr.decode()
+    kill_in_training(8, broken)
     assert main(broken) == 0
     whole, mended = (
         [
@@ -162,7 +142,7 @@ def test_the_papers_preset_takes_the_last_weights_after_one_epoch(tiny_llama: Pa
     wanted = replace(asked(data, tiny_llama, tmp_path / "adapter"), preset="faithful")
     trained = train_pairs(prepare_pairs(wanted, os.environ, Listener()), Listener())
     assert trained.outcome is not None
-    assert (trained.outcome.step, trained.outcome.best) == (3, 3), "24 pairs in steps of 8"
+    assert (trained.outcome.step, trained.outcome.taken) == (3, 3), "24 pairs in steps of 8"
     assert trained.work.schedule.warmup == 2, "no warm-up is longer than the training"
 
 

@@ -55,7 +55,7 @@ def stories(tmp_path_factory: pytest.TempPathFactory) -> Path:
         patch.chdir(folder)
         patch.setenv("XDG_STATE_HOME", str(folder / "state"))
         for name in NAMES:
-            (folder / f"{name}.md").write_text(f"# {name}\n\nA keeper finds letters.\n")
+            (folder / f"{name}.md").write_text(f"# {name}\n\nA keeper finds letters in {name}.\n")
             assert main(["write", f"{name}.md", *options]) == 0
             edit(folder / name)
             assert main(["update", name, "--yes", "--quiet"]) == 0

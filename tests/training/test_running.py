@@ -24,6 +24,7 @@ from fabula.training.running import (
     run,
 )
 
+safetensors = pytest.importorskip("safetensors")
 torch = pytest.importorskip("torch", reason="torch is not installed: `make test-train` runs these tests")
 transformers = pytest.importorskip("transformers")
 peft = pytest.importorskip("peft")
@@ -92,14 +93,14 @@ def test_killed_at_every_tenth_step_it_ends_as_if_unbroken(tiny_llama: Path, tmp
     for one, other in zip(resumed.points, whole.points, strict=True):
         assert one.train == pytest.approx(other.train, abs=1e-6)
         assert one.development == pytest.approx(other.development, abs=1e-6)
-    assert resumed.best == whole.best
+    assert resumed.taken == whole.taken
 
 
 def test_killed_after_the_last_step_nothing_is_trained_again(tiny_llama: Path, tmp_path: Path) -> None:
     whole = trained(tiny_llama, tmp_path)
     heard = Heard()
     again = trained(tiny_llama, tmp_path, heard)
-    assert (again.ended, again.points, again.best, heard.points) == ("steps", whole.points, whole.best, [])
+    assert (again.ended, again.points, again.taken, heard.points) == ("steps", whole.points, whole.taken, [])
     early = replace(SCHEDULE, learning_rate=0.0, patience=2, evaluate_every=5)
     before = trained(tiny_llama, tmp_path / "early", schedule=early)
     assert trained(tiny_llama, tmp_path / "early", heard, early) == before
@@ -124,8 +125,13 @@ def test_a_checkpoint_that_was_half_written_does_not_count(tiny_llama: Path, tmp
     assert trained(tiny_llama, tmp_path).points[-1].step == 60
 
 
+@pytest.mark.parametrize(
+    "error",
+    [OSError(28, "No space left on device"), safetensors.SafetensorError("No space left on device")],
+    ids=["state", "weights"],
+)
 def test_a_full_disk_keeps_the_checkpoint_before(
-    tiny_llama: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tiny_llama: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, error: Exception
 ) -> None:
     begin(tmp_path, {})
     trainer = trainer_of(tiny_llama, tmp_path)
@@ -133,7 +139,7 @@ def test_a_full_disk_keeps_the_checkpoint_before(
 
     def full(self: object, folder: str) -> None:
         if folder.endswith("-20"):
-            raise OSError(28, "No space left on device")
+            raise error
         write(self, folder)
 
     monkeypatch.setattr(type(trainer), "_save_optimizer_and_scheduler", full)
@@ -157,7 +163,7 @@ def test_a_loss_that_is_no_number_ends_it_and_keeps_the_best(tiny_llama: Path, t
 
     outcome = run(trainer, tmp_path, SCHEDULE, Heard(24, spoil))
     assert (outcome.ended, outcome.step) == ("not finite", 25)
-    assert outcome.best in {10, 20}
+    assert outcome.taken in {10, 20}
     assert outcome.checkpoint is not None
     assert outcome.checkpoint.is_dir()
 
@@ -166,7 +172,7 @@ def test_it_ends_early_where_the_development_loss_does_not_fall(tiny_llama: Path
     schedule = replace(SCHEDULE, learning_rate=0.0, patience=2, evaluate_every=5)
     outcome = trained(tiny_llama, tmp_path, schedule=schedule)
     assert outcome.ended == "early"
-    assert (outcome.best, outcome.step) == (5, 15)
+    assert (outcome.taken, outcome.step) == (5, 15)
     assert list(checkpoints_in(tmp_path)) == [5, 10, 15]
     assert best_of(outcome.points) == 5
 

@@ -6,22 +6,24 @@ import csv
 import json
 import math
 import os
+import shutil
 import signal
-import subprocess
-import sys
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
 
-from fabula.app.training import Asked, Listener, prepare
+from fabula.app.training import Listener
+from fabula.app.training_examples import ExamplesAsked, prepare, train_all
 from fabula.base.errors import UsageError
 from fabula.cli.main import main
 from fabula.models.adapters import read_adapter, read_room
 from fabula.models.base import Message
 from fabula.training import memory, running
 from fabula.training.examples import DataCard, Example, Source, write_data
-from fabula.training.presets import Sft
+from fabula.training.presets import Computing
+from fabula.training.sft import Limits, encode
+from killed import kill_in_training
 
 torch = pytest.importorskip("torch", reason="torch is not installed: `make test-train` runs these tests")
 transformers = pytest.importorskip("transformers")
@@ -88,7 +90,7 @@ def test_a_room_is_trained_and_says_what_it_gained(
         rows = [json.loads(line) for line in (folder / "evaluation.jsonl").read_text().splitlines()]
         assert len(rows) == 5
         assert sum(row["tuned"] for row in rows) / 5 == pytest.approx(found["tuned"])
-        best = next(row for row in csv.DictReader((folder / "losses.csv").open()) if int(row["step"]) == one["best"])
+        best = next(row for row in csv.DictReader((folder / "losses.csv").open()) if int(row["step"]) == one["taken"])
         assert float(best["development"]) == pytest.approx(found["tuned"], abs=1e-4)
         assert "CC0-1.0" in (folder / "README.md").read_text()
         assert not (folder / "checkpoints").exists()
@@ -100,23 +102,6 @@ def test_a_room_is_trained_and_says_what_it_gained(
     assert "was finished already, so nothing was trained. --fresh begins anew." in again.err
 
 
-_KILLED_AT = """
-import os, signal, sys
-from fabula.training import running
-from fabula.cli.main import main
-
-logged, at = running._Watch.logged, int(sys.argv[1])
-
-def dying(self, step, logs):
-    logged(self, step, logs)
-    if step == at and "loss" in logs:
-        os.kill(os.getpid(), signal.SIGKILL)
-
-running._Watch.logged = dying
-sys.exit(main(sys.argv[2:]))
-"""
-
-
 def test_killed_and_given_again_the_losses_are_those_of_the_unbroken_run(
     tiny_llama: Path, data: Path, tmp_path: Path
 ) -> None:
@@ -124,10 +109,7 @@ def test_killed_and_given_again_the_losses_are_those_of_the_unbroken_run(
     command = ["train", "sft", str(data), "--base", str(tiny_llama), *QUICK, *settings]
     assert main([*command, "--out", str(tmp_path / "whole")]) == 0
     broken = [*command, "--out", str(tmp_path / "broken")]
-    child = subprocess.run(
-        [sys.executable, "-c", _KILLED_AT, "8", *broken], capture_output=True, check=False, timeout=60
-    )
-    assert child.returncode == -signal.SIGKILL, child.stderr
+    kill_in_training(8, broken)
     assert main(broken) == 0
     for name in ("losses.csv", "evaluation.jsonl"):
         one, other = ((tmp_path / folder / "shared" / name).read_text() for folder in ("whole", "broken"))
@@ -216,12 +198,12 @@ def test_a_loss_that_is_no_number_leaves_a_usable_adapter(
 def test_too_few_examples_are_refused_with_numbers(tiny_llama: Path, tmp_path: Path) -> None:
     few = made(tmp_path / "few", train=7)
     with pytest.raises(UsageError) as caught:
-        prepare(Asked(few, str(tiny_llama), tmp_path / "out"), {}, Listener())
+        prepare(ExamplesAsked(few, str(tiny_llama), tmp_path / "out"), {}, Listener())
     assert str(caught.value) == (
         "The agent plot has 7 examples to train on, and 8 are the fewest. Make data from more stories, or name the "
         "agents to train with --agents."
     )
-    prepare(Asked(few, str(tiny_llama), tmp_path / "out", shared=True), {}, Listener())
+    prepare(ExamplesAsked(few, str(tiny_llama), tmp_path / "out", shared=True), {}, Listener())
 
 
 def test_too_little_memory_is_refused_with_what_it_needs(
@@ -231,14 +213,19 @@ def test_too_little_memory_is_refused_with_what_it_needs(
     with pytest.raises(
         UsageError, match=r"Training needs about 0\.6 GB, and 0\.3 GB are free on this machine \(cpu\)\."
     ):
-        prepare(Asked(data, str(tiny_llama), tmp_path / "out"), {}, Listener())
+        prepare(ExamplesAsked(data, str(tiny_llama), tmp_path / "out"), {}, Listener())
 
 
 def test_a_sweep_compares_values_of_a_setting(
     tiny_llama: Path, data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     command = ["train", "sft", str(data), "--base", str(tiny_llama), "--out", str(tmp_path / "out"), *QUICK, "--shared"]
-    assert main([*command, "--set", "steps=4", "--sweep", "learning_rate=1e-7,1e-2", "--json"]) == 0
+    trying = [*command, "--set", "steps=4", "--sweep", "learning_rate=1e-7,1e-2", "--json"]
+    assert main([*trying, "--dry-run"]) == 0
+    planned = json.loads(capsys.readouterr().out)["values"]
+    assert [one["settings"]["learning_rate"] for one in planned] == [1e-7, 1e-2]
+    assert not (tmp_path / "out").exists(), "a dry run trains nothing"
+    assert main(trying) == 0
     found = json.loads(capsys.readouterr().out)
     assert found["lowest"] == "1e-2"
     slow, fast = found["values"]
@@ -247,19 +234,18 @@ def test_a_sweep_compares_values_of_a_setting(
     assert "write it as FIELD=VALUE,VALUE" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("agent", ["../out", "..", "a/b", "\x1b[31mred"])
+@pytest.mark.parametrize("agent", ["../out", "..", "a/b", "\x1b[31mred", "room.toml", ".training", "a" * 300])
 def test_an_agent_that_cannot_name_a_folder_is_refused(tiny_llama: Path, tmp_path: Path, agent: str) -> None:
     bad = made(tmp_path / "bad", agents=(agent,))
     with pytest.raises(UsageError, match=r"which cannot name a folder\. Correct the data\."):
-        prepare(Asked(bad, str(tiny_llama), tmp_path / "room"), {}, Listener())
+        prepare(ExamplesAsked(bad, str(tiny_llama), tmp_path / "room"), {}, Listener())
 
 
 def test_what_is_computed_at_once_fits_the_memory() -> None:
     smollm2 = memory.Shape(134_515_008, layers=30, hidden=576, inner=1536, vocabulary=49_152, heads=9)
-    ours = Sft.faithful().ours
 
     def found(tokens: int, gigabytes: float) -> tuple[int, bool]:
-        wanted = replace(ours, device="cpu", precision="float32")
+        wanted = Computing("cpu", "float32")
         machine = memory.fitting(smollm2, memory.Load(4, tokens), 16, wanted, free=int(gigabytes * 1e9))
         return machine.micro_batch, machine.checkpointing
 
@@ -272,4 +258,38 @@ def test_what_is_computed_at_once_fits_the_memory() -> None:
     ):
         found(2000, 3)
     with pytest.raises(UsageError, match=r"micro_batch = 3 does not divide batch = 16\. Choose one that does\."):
-        memory.fitting(smollm2, memory.Load(4, 200), 16, replace(ours, device="cpu", micro_batch=3))
+        memory.fitting(smollm2, memory.Load(4, 200), 16, Computing("cpu", micro_batch=3))
+
+
+@pytest.mark.parametrize(
+    ("file", "text", "told"),
+    [
+        ("chat_template.jinja", "{{ raise_exception('no') }}", r"The base's chat template cannot be filled in: no\."),
+        ("chat_template.jinja", "{% for", r"The base's chat template cannot be filled in: .*\. Choose another base\."),
+        ("chat_template.jinja", "{{ cycler.__init__.__globals__.os }}", "chat template cannot be filled in"),
+        ("tokenizer.json", '{"version": "1', r"The tokeniser in .* cannot be read: .*\. Fetch the model again"),
+        (
+            "model.safetensors",
+            "\x08" + "\0" * 7 + "{}      ",
+            r"cannot be loaded: 21 of its weights are not there, as lm_head",
+        ),
+        ("tokenizer_config.json", '{"auto_map": {"AutoTokenizer": ["its.Own", null]}}', "comes with code of its own"),
+    ],
+)
+def test_a_base_that_cannot_be_asked_is_refused_with_a_sentence(
+    tiny_llama: Path, data: Path, tmp_path: Path, file: str, text: str, told: str
+) -> None:
+    bad = shutil.copytree(tiny_llama, tmp_path / "bad")
+    (bad / file).write_text(text, encoding="utf-8")
+    with pytest.raises(UsageError, match=told):
+        train_all(prepare(ExamplesAsked(data, str(bad), tmp_path / "room"), {}, Listener()), Listener())
+
+
+def test_marks_of_the_template_within_a_reply_are_text_and_end_no_turn(tiny_llama: Path) -> None:
+    tokenizer = transformers.AutoTokenizer.from_pretrained(tiny_llama, local_files_only=True)
+    said = "She read <|im_end|> on the wall.<|im_start|>system"
+    encoded = encode(tokenizer, replace(example("plot", 1), completion=said), Limits(2048, 2048, 2048))
+    learnt = encoded.ids[encoded.prompt :]
+    assert [token for token in learnt if token in tokenizer.all_special_ids] == [tokenizer.eos_token_id]
+    assert learnt[-1] == tokenizer.eos_token_id
+    assert tokenizer.decode(learnt[:-1]) == said

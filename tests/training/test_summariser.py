@@ -5,9 +5,6 @@ from __future__ import annotations
 import csv
 import json
 import os
-import signal
-import subprocess
-import sys
 from typing import TYPE_CHECKING
 
 import pytest
@@ -23,6 +20,7 @@ from fabula.models.base import Message, Request
 from fabula.models.seq2seq import seq2seq_model
 from fabula.training.examples import DataCard, write_data
 from harness import cases, prompts_in
+from killed import kill_in_training
 
 torch = pytest.importorskip("torch", reason="torch is not installed: `make test-train` runs these tests")
 transformers = pytest.importorskip("transformers")
@@ -155,23 +153,6 @@ async def told_by_snap(model: Model) -> list[str]:
         return [journal.newest(path) or "" for path in journal.paths() if path.endswith("summary")]
 
 
-_KILLED_AT = """
-import os, signal, sys
-from fabula.training import running
-from fabula.cli.main import main
-
-logged, at = running._Watch.logged, int(sys.argv[1])
-
-def dying(self, step, logs):
-    logged(self, step, logs)
-    if step == at and "loss" in logs:
-        os.kill(os.getpid(), signal.SIGKILL)
-
-running._Watch.logged = dying
-sys.exit(main(sys.argv[2:]))
-"""
-
-
 def test_killed_and_given_again_the_losses_are_those_of_the_unbroken_run(
     tiny_bart: Path, data: Path, tmp_path: Path
 ) -> None:
@@ -179,10 +160,7 @@ def test_killed_and_given_again_the_losses_are_those_of_the_unbroken_run(
     command += ["--set", "evaluate_every=6", "--set", "measured=2", "--set", "learning_rate=1e-3", "--out"]
     assert main([*command, str(tmp_path / "whole")]) == 0
     broken = [*command, str(tmp_path / "broken")]
-    ran = subprocess.run(
-        [sys.executable, "-c", _KILLED_AT, "15", *broken], check=False, capture_output=True, timeout=60
-    )
-    assert ran.returncode == -signal.SIGKILL, ran.stderr.decode()
+    kill_in_training(15, broken)
     assert main(broken) == 0
     whole, mended = (
         [

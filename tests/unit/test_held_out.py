@@ -115,8 +115,9 @@ def test_parts_do_not_depend_on_the_order_of_pairs() -> None:
 
 
 def test_a_whole_project_is_kept_together_where_there_are_many() -> None:
-    few = [pair(n, source={"project": f"book-{n % 3}"}) for n in range(12)]
-    many = [pair(n, source={"project": f"book-{n % 9}"}) for n in range(18)]
+    few = [pair(n, f"a {n}", f"b {n}", source={"project": f"book-{n % 3}"}) for n in range(12)]
+    many = [pair(n, f"a {n}", f"b {n}", source={"project": f"book-{n % 9}"}) for n in range(18)]
     assert len(set(units_of(few))) == 12
     assert len(set(units_of(many))) == 9
-    assert len(set(units_of([pair(1), pair(2)]))) == 2
+    assert len(set(units_of([pair(1, "a", "b"), pair(2, "c", "d")]))) == 2
+    assert len(set(units_of([pair(1, "a", "b"), pair(2, "c", "a")]))) == 1, "the same text, in a copy of a project"

@@ -81,7 +81,7 @@ def test_projects_are_read_with_their_brief_and_system(tmp_path: Path) -> None:
         ("[]", "line 2: not an object with texts in id, text, system"),
         ('{"id": "c", "text": 3}', "line 2: not an object with texts in"),
         ('{"id": "b", "text": " "}', "The story in .*line 2 is empty"),
-        ('{"id": "b"}', "The story in .*line 2 is empty"),
+        ('{"id": "b"}', "line 2 has no story in a field whose name is known: `text`, or `prompt` and `completion`"),
         ('{"id": "b", "text": "x", "reference": "--"}', "line 2, reference is empty"),
         ('{"id": "a", "text": "x"}', "Two stories have the id 'a'. Rename one"),
     ],

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
@@ -99,12 +100,28 @@ def test_what_is_no_better_is_not_used_unless_one_wants_it(place: Place) -> None
     assert not trainer.trained, "nothing has changed, so nothing is trained"
 
 
+def test_what_was_learned_and_is_gone_is_learned_again(place: Place) -> None:
+    learned = learn(proposal(), place, Fake(), "2026-11-12", quiet)
+    shutil.rmtree(place.folder / "adapters")
+    assert not place.has(learned)
+    again = Fake()
+    assert place.has(learn(proposal(), place, again, "2026-11-13", quiet))
+    assert len(again.trained) == 6
+
+
+def test_known_pairs_that_are_damaged_can_be_forgotten(place: Place) -> None:
+    learn(proposal(), place, Fake(), "2026-11-12", quiet)
+    (place.data / "train.jsonl").write_text('{"id": ')
+    with pytest.raises(UsageError, match=r"Or `fabula learn --forget` removes all that was learned"):
+        with_known(place, [], [])
+
+
 def test_quick_puts_one_part_aside_and_uses_the_adapter_that_has_not_seen_it(place: Place) -> None:
     trainer = Fake()
     learned = learn(proposal(80, quick=True), place, trainer, "2026-11-12", quiet)
     assert len(trainer.trained) == 1
     assert learned.found["n"] == 16
-    assert "the adapter in use has seen none of them" in place.report.read_text()
+    assert "the adapter has seen none of them" in place.report.read_text()
     assert (place.adapter(learned.adapter) / GGUF).is_file()
 
 
@@ -215,12 +232,40 @@ def test_a_newer_record_is_refused(place: Place) -> None:
 
 def test_pairs_of_other_projects_are_kept_and_those_of_these_read_anew(place: Place, tmp_path: Path) -> None:
     lamp, sea = tmp_path / "lamp", tmp_path / "sea"
-    known = tuple(of_project(lamp, pair(n)) for n in range(20)) + tuple(of_project(sea, pair(n)) for n in range(20))
+    known = tuple(of_project(lamp, pair(n)) for n in range(20)) + tuple(of_project(sea, pair(n)) for n in range(50, 70))
     learn(replace(proposal(), pairs=known), place, Fake(), "2026-11-12", quiet)
     now = [of_project(lamp, pair(n)) for n in range(30)]
-    found = with_known(place, now, [lamp])
+    found, twice = with_known(place, now, [lamp])
     assert len(found) == 50
     assert len({one.id for one in found}) == 50
+    assert not twice
+
+
+def test_a_project_that_was_renamed_or_copied_gives_its_pairs_once(place: Place, tmp_path: Path) -> None:
+    lamp, renamed, copy = tmp_path / "lamp", tmp_path / "renamed", tmp_path / "copy"
+    known = tuple(of_project(lamp, pair(n)) for n in range(20))
+    learn(replace(proposal(), pairs=known), place, Fake(), "2026-11-12", quiet)
+    now = [of_project(folder, pair(n)) for folder in (renamed, copy) for n in range(20)]
+    found, twice = with_known(place, now, [renamed, copy])
+    assert {one.source["project"] for one in found} == {str(renamed)}
+    assert len(found) == 20
+    assert {one["reason"] for one in twice} == {"stands there twice"}
+
+
+def test_pairs_of_a_copy_that_was_edited_on_are_put_aside_together(tmp_path: Path) -> None:
+    lamp = [of_project(tmp_path / "lamp", pair(n)) for n in range(20)]
+    copy = [replace(of_project(tmp_path / "copy", pair(n)), chosen=f"Otherwise {n}.") for n in range(20)]
+    wanted = replace(proposal(), pairs=tuple(lamp + copy))
+    assert len(set(wanted.units)) == 10
+    for part in wanted.parts:
+        aside = {wanted.pairs[index].rejected for index in part}
+        assert not aside & {one.rejected for one in wanted.without(part)}
+
+
+def test_where_nothing_can_be_kept_it_says_what_to_set(tmp_path: Path) -> None:
+    (tmp_path / "fabula").write_text("a file")
+    with pytest.raises(ProjectError, match=r"Not a directory\. Set XDG_DATA_HOME to a folder that you can write to\."):
+        place_of("Ann", {"XDG_DATA_HOME": str(tmp_path)}).make()
 
 
 def test_each_author_has_a_place(tmp_path: Path) -> None:
@@ -245,6 +290,20 @@ def test_the_report_names_all_ways_of_ranking(place: Place) -> None:
     text = place.report.read_text()
     for name in ("the tuned model", "the model as it was", "“longer”", "“shorter”", "“later”"):
         assert name in text
+
+
+def test_texts_that_are_too_long_are_told_to_an_author_in_words_that_help(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fails(asked: PairsAsked, *_: object) -> None:
+        raise UsageError(
+            f"{asked.data} has 0 pairs to train on; 9 left out, since prompt and reply are longer than 2,048 tokens. "
+            "It takes 8: make more with `fabula data preferences`."
+        )
+
+    monkeypatch.setattr("fabula.app.learning.prepare_pairs", fails)
+    with pytest.raises(UsageError, match=r"Pairs come of what you do .* A larger --set sequence_tokens reads longer"):
+        PairTrainer("smollm2", {}, {}, Listener()).tune(tmp_path / "data", tmp_path / "adapter")
 
 
 def test_an_error_of_a_training_names_no_folder_that_the_author_does_not_know(

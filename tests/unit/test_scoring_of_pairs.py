@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from fabula.models.base import Message
@@ -48,6 +50,14 @@ def test_rules_know_words_and_position_alone() -> None:
     assert isinstance(position, Estimate)
     assert (position.value, position.n) == (0.25, 12), "a pair that was shown in both orders has no position"
     assert value(found["rule: later"]) == 0.75
+
+
+def test_an_authors_edit_is_always_the_later_text_so_no_rule_of_position_is_right_about_it() -> None:
+    edits = [scored(replace(pair(n, first=False), kind="edit"), (-1, -1), (-2, -2)) for n in range(12)]
+    found = accuracies([*edits, *(scored(pair(n, first=n % 2 == 0), (-1, -1), (-2, -2)) for n in range(20, 32))])
+    later = found["rule: later"]
+    assert isinstance(later, Estimate)
+    assert (later.value, later.n) == (0.5, 12)
 
 
 def test_no_pair_with_a_position_leaves_these_rules_unscored() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from xml.etree import ElementTree as ET
 
@@ -10,14 +11,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fabula.app.training import Asked, Listener, config_of, prepare
+from fabula.app.training import Listener
+from fabula.app.training_examples import ExamplesAsked, prepare
 from fabula.base.errors import ConfigError, UnknownNameError, UsageError
-from fabula.cli.training import values_of
-from fabula.engine.methods import settings_of
+from fabula.cli.training import given_values
+from fabula.engine.methods import settings_of, with_values
 from fabula.models.base import Message
-from fabula.training.examples import DataCard, Example, Source
+from fabula.training.examples import DataCard, Example, Source, check_apart, data_digest, read_examples, write_data
 from fabula.training.memory import Load, Shape, needed
-from fabula.training.presets import KINDS, Sft
+from fabula.training.presets import KINDS, Dpo, Sft, config_of
 from fabula.training.report import (
     CardFacts,
     Measured,
@@ -29,14 +31,14 @@ from fabula.training.report import (
     model_card,
     quoted,
 )
-from fabula.training.running import Machine, Point, best_of, losses_csv, points_of
-from fabula.training.sft import GAP, Limits, digest_of, encode, schedule_of, shortened
+from fabula.training.running import Machine, Point, best_of, losses_csv, points_of, schedule_of
+from fabula.training.sft import GAP, Limits, encode, shortened
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
-    from pathlib import Path
 
 END = 7
+GUIDE = Path(__file__).parents[2] / "docs/how-to/train.md"
 
 
 class Words:
@@ -64,17 +66,17 @@ def example(prompt: str, completion: str, system: str = "You plan.") -> Example:
 # settings
 
 
-def test_the_faithful_preset_has_the_papers_values() -> None:
-    paper = {setting.name: setting.value for setting in settings_of(Sft.faithful()) if setting.group == "paper"}
-    assert paper == {
-        "rank": 4,
-        "learning_rate": 1e-6,
-        "batch": 16,
-        "steps": 250,
-        "evaluate_every": 20,
-        "prompt_tokens": (1024, 2048, 4096, 8192),
-        "completion_tokens": 4096,
-    }
+def test_the_faithful_presets_have_the_papers_values_as_the_guide_lists_them_with_their_sections() -> None:
+    section = GUIDE.read_text(encoding="utf-8").partition("## The papers' values")[2].partition("\n## ")[0]
+    rows = re.findall(r"^\| (\w+) \| `(\w+)` \| (.+?) \| (.+?) \|$", section, re.MULTILINE)
+    for name, kind in KINDS.items():
+        config: Any = kind.faithful()
+        said = {setting: value for command, setting, value, _ in rows if command == name}
+        assert list(said) == [setting.name for setting in settings_of(config) if setting.group == "paper"]
+        same: Any = with_values(kind.improved(), said, "training")
+        assert same.paper == config.paper
+    assert len(rows) == sum(one.group == "paper" for kind in KINDS.values() for one in settings_of(kind.faithful()))
+    assert all(re.search(r"section|appendix|DialogSum's authors", where) for *_, where in rows)
 
 
 def test_every_setting_of_every_kind_is_described_and_every_one_of_a_paper_has_its_section() -> None:
@@ -88,27 +90,49 @@ def test_every_setting_of_every_kind_is_described_and_every_one_of_a_paper_has_i
 
 
 def test_settings_are_set_by_name_and_refused_with_a_sentence() -> None:
-    config = config_of("improved", values_of(["rank=2", "ours.patience=1", "prompt_tokens=512"]))
+    config = config_of(Sft, "improved", given_values(["rank=2", "ours.patience=1", "prompt_tokens=512"]))
     assert (config.paper.rank, config.ours.patience, config.paper.prompt_tokens) == (2, 1, (512,))
     with pytest.raises(UnknownNameError, match=r"Unknown setting of training 'rnak'\. Did you mean 'rank'\?"):
-        config_of("improved", {"rnak": "2"})
+        config_of(Sft, "improved", {"rnak": "2"})
     with pytest.raises(ConfigError, match=r"training\.rank = 'two' does not fit"):
-        config_of("improved", {"rank": "two"})
+        config_of(Sft, "improved", {"rank": "two"})
     with pytest.raises(UsageError, match=r"--set rank: write it as FIELD=VALUE, as --set rank=8\."):
-        values_of(["rank"])
+        given_values(["rank"])
+
+
+@pytest.mark.parametrize(
+    ("kind", "value", "bounds"),
+    [
+        *(
+            (Sft, f"{name}=0", "1 or more")
+            for name in ("rank", "alpha", "batch", "evaluate_every", "completion_tokens")
+        ),
+        (Sft, "prompt_tokens=512,0", "1 or more"),
+        (Sft, "learning_rate=-1", "above 0"),
+        (Sft, "dropout=1", "below 1"),
+        (Sft, "clip=-0.5", "0 or more"),
+        (Sft, "weight_decay=-0.5", "0 or more"),
+        (Sft, "steps=9999999", "1,000,000 or less"),
+        (Sft, "rank=100000", "1,024 or less"),
+        (Dpo, "beta=0", "above 0"),
+    ],
+)
+def test_settings_with_which_nothing_can_be_trained_are_refused(kind: type[Sft | Dpo], value: str, bounds: str) -> None:
+    with pytest.raises(ConfigError, match=rf"does not fit: it has to be {bounds}\."):
+        config_of(kind, "improved", given_values([value]))
 
 
 def test_steps_go_by_epochs_where_none_are_given() -> None:
     improved = schedule_of(Sft.improved(), 33)
     assert (improved.steps, improved.batch, improved.evaluate_every) == (4 * 5, 8, 5)
     assert schedule_of(Sft.faithful(), 33).steps == 250
-    assert schedule_of(config_of("improved", {"epochs": 1}), 8).warmup == 0  # one step has no room for a warm-up
+    assert schedule_of(config_of(Sft, "improved", {"epochs": 1}), 8).warmup == 0  # one step has no room for a warm-up
 
 
 def test_without_torch_it_says_what_to_install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("fabula.base.extras.find_spec", lambda _name: None)
     with pytest.raises(UsageError) as caught:
-        prepare(Asked(tmp_path, "smollm2", tmp_path / "out"), {}, Listener())
+        prepare(ExamplesAsked(tmp_path, "smollm2", tmp_path / "out"), {}, Listener())
     assert str(caught.value) == (
         "Training needs the package torch, which is not installed. Say `pip install 'fabula[train]'`."
     )
@@ -191,8 +215,8 @@ def test_a_prompt_that_cannot_be_short_enough_is_refused() -> None:
 
 def test_the_digest_of_data_is_of_every_field() -> None:
     one = example("Write.", "Yes.")
-    assert digest_of([one]) == digest_of([example("Write.", "Yes.")])
-    assert len({digest_of([one]), digest_of([example("Write.", "No.")]), digest_of([one, one])}) == 3
+    assert data_digest([one]) == data_digest([example("Write.", "Yes.")])
+    assert len({data_digest([one]), data_digest([example("Write.", "No.")]), data_digest([one, one])}) == 3
 
 
 # memory
@@ -341,3 +365,32 @@ def test_texts_of_others_stand_in_the_card_letter_by_letter() -> None:
     assert "\n> ---" not in card
     assert escaped("learning_rate _a_ 1. b") == r"learning_rate \_a\_ 1. b"
     assert quoted("") == "> (nothing)"
+
+
+@pytest.mark.parametrize(
+    ("changes", "told"),
+    [
+        ({"completion": " \n"}, r"train\.jsonl, line 1: there is no text in 'completion'\. Take the line out\."),
+        ({"messages": ()}, r"train\.jsonl, line 1: nothing of 'messages' is the user's\. Take the line out\."),
+        ({"messages": (Message("user", ""),)}, r"nothing of 'messages' is the user's"),
+    ],
+)
+def test_examples_that_teach_nothing_are_refused(tmp_path: Path, changes: dict[str, Any], told: str) -> None:
+    fields = {
+        "id": "a",
+        "agent": "plot",
+        "group": "lamp",
+        "messages": (Message("user", "Plan."),),
+        "completion": "A boat.",
+    }
+    example = Example(**{**fields, **changes})
+    write_data(tmp_path, DataCard("examples", {}), {"train": [example], "development": []})
+    with pytest.raises(UsageError, match=told):
+        read_examples(tmp_path, "train")
+
+
+def test_a_story_on_both_sides_is_refused(tmp_path: Path) -> None:
+    one, other = (Example(name, "plot", group, (), "") for name, group in (("a", "lamp"), ("b", "boat")))
+    check_apart([one], [other], tmp_path)
+    with pytest.raises(UsageError, match=r"has 'lamp' in train\.jsonl and in development\.jsonl"):
+        check_apart([one, other], [one], tmp_path)

@@ -30,7 +30,7 @@ def opened(spec: str, home: Path, gguf: Path | None = None) -> None:
         ({"general.architecture": "llama", "general.type": "adapter"}, r"is an adapter, not a model\. Give the model"),
         ({"general.architecture": "clip", "general.type": "mmproj"}, "is the part of a model that reads pictures"),
         ({"general.architecture": "llama", "split.count": 3}, r"is one of several parts of a model, which is not read"),
-        ({"general.architecture": "llama", "tokenizer.ggml.model": "rwkv"}, r"a tokenizer of an unknown kind \(rwkv\)"),
+        ({"general.architecture": "llama", "tokenizer.ggml.model": "rwkv"}, r"a tokeniser of an unknown kind \(rwkv\)"),
     ],
 )
 def test_a_gguf_that_cannot_be_trained(tmp_path: Path, metadata: dict[str, Any], message: str) -> None:

@@ -19,7 +19,7 @@ from fabula.app.writing import Prepared, recorded_run
 from fabula.base.errors import ReplyError, UsageError
 from fabula.base.files import make_folder
 from fabula.craft.length import asked_range
-from fabula.engine.methods import settings_of
+from fabula.engine.methods import settings_of, values_of
 from fabula.engine.run import Run, side_by_side
 from fabula.story import count_words, plain
 from fabula.systems import find
@@ -174,6 +174,7 @@ def _usable(task: Task) -> tuple[list[Item], dict[str, str]]:
     """The stories that can be data, and why the others cannot, by id."""
     usable: list[Item] = []
     left_out: dict[str, str] = {}
+    seen: dict[str, str] = {}
     sides = sides_of_sets(task.items)
     for item in task.items:
         if not count_words(item.story.text):
@@ -182,6 +183,8 @@ def _usable(task: Task) -> tuple[list[Item], dict[str, str]]:
             left_out[item.id] = "It is of its set's test split, which is kept for measuring."
         elif item.brief is None and not task.ask_tasks:
             left_out[item.id] = "The task that it answers is not known. --ask-tasks has one asked for from the story."
+        elif (first := seen.setdefault(" ".join(item.story.text.split()), item.id)) != item.id:
+            left_out[item.id] = f"It is the same story as {first}."
         else:
             usable.append(item)
     return usable, left_out
@@ -217,20 +220,20 @@ async def _made(task: Task, context: RunContext) -> Made:
     items, left_out = _usable(task)
     found = await _each(task, context, items)
     asked = _asked(task)
-    examples: dict[Split, list[Example]] = {"train": [], "development": []}
-    sides = _divided(task, items, context.seed)
+    of_story: dict[str, list[Example]] = {}
     for item, one in zip(items, found, strict=True):
         if isinstance(one, str):
             left_out[item.id] = one
             continue
         try:
-            made = await _examples(task, asked, item, one)
+            of_story[item.id] = await _examples(task, asked, item, one)
         except ReplyError as error:
             left_out[item.id] = str(error)
-            continue
-        examples[sides[item.id]] += made
-    lines = [{"group": "", "reason": reason} for reason in task.empty]
-    lines += [{"group": name, "reason": reason} for name, reason in left_out.items()]
+    examples: dict[Split, list[Example]] = {"train": [], "development": []}
+    for name, side in _divided(task, [item for item in items if item.id in of_story], context.seed).items():
+        examples[side] += of_story[name]
+    lines = [{"group": name, "reason": reason} for name, reason in left_out.items()]
+    lines += [{"group": "", "reason": reason} for reason in task.empty]
     return Made(examples, lines, _card(task, context, examples, lines), context.budget)
 
 
@@ -319,7 +322,7 @@ def _card(
         "system": settings.system,
         "variant": task.variant,
         "preset": settings.preset,
-        "settings": {s.name: s.value for s in settings_of(task.config)},
+        "settings": values_of(task.config),
         "aids": settings.aids_in_force,
         "for": task.learner,
         "seed": context.seed,

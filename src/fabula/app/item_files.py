@@ -424,6 +424,9 @@ def item_of(data: Any, where: str) -> Item:  # noqa: ANN401 - JSON of any kind
     data |= {name: readable(data[name]) for name in _FIELDS if name in data}
     if not data.get("id"):
         raise UsageError(f"{where}: the story has no id. Give it one.")
+    if "text" not in data:
+        names = ", ".join(f"`{asked}` and `{text}`" for asked, text in _PAIRS)
+        raise _NoStoryError(f"{where} has no story in a field whose name is known: `text`, or {names}. Name it so.")
     reference = _reference(data["reference"], f"{where}, reference") if data.get("reference") else None
     return Item(
         data["id"],

@@ -23,12 +23,10 @@ from statistics import fmean
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
-from fabula.app.preferences import HOW, OWN
-from fabula.app.training import quiet
+from fabula.app.preferences import HOW, OWN, unique
 from fabula.app.training_pairs import PairsAsked, prepare_pairs, train_pairs
 from fabula.app.writing import settings_as_last_time
 from fabula.base.errors import FabulaError, UsageError
-from fabula.base.extras import extra, require
 from fabula.base.files import PRIVATE, make_folder, read_text, write_atomically
 from fabula.engine.methods import with_values
 from fabula.measure.report.page import Section, bullets, estimate_cells, figure, html_table, joined, page, paragraph
@@ -39,11 +37,10 @@ from fabula.project.casting import full_name
 from fabula.project.learned import Learned, Place
 from fabula.stats.estimate import Estimate
 from fabula.training.base import load, open_base
-from fabula.training.dpo import prepared_pairs, schedule_of
-from fabula.training.examples import DataCard, Source, read_pairs, write_data
+from fabula.training.dpo import prepared_pairs
+from fabula.training.examples import LEAST, DataCard, Source, read_pairs, write_data
 from fabula.training.held_out import (
     BASE,
-    FEWEST_PAIRS,
     TUNED,
     Comparison,
     Margins,
@@ -54,10 +51,11 @@ from fabula.training.held_out import (
     units_of,
 )
 from fabula.training.histories import history_pairs
+from fabula.training.libraries import library, quiet, require_libraries
 from fabula.training.memory import device_of
 from fabula.training.pairs import without
 from fabula.training.presets import Dpo
-from fabula.training.running import CHECKPOINTS, EXTRA, WHAT
+from fabula.training.running import CHECKPOINTS, schedule_of
 from fabula.training.scoring import score_pairs
 
 if TYPE_CHECKING:
@@ -195,11 +193,11 @@ class Proposal:
             raise UsageError(
                 f"All {count} pairs come from one place, so none could be kept aside to see what was learned. {HOW}"
             )
-        if count < _FEWEST or min(len(_learnt(self.without(part))[0]) for part in self.parts) < FEWEST_PAIRS:
+        if count < _FEWEST or min(len(_learnt(self.without(part))[0]) for part in self.parts) < LEAST:
             has = "1 pair of texts says" if count == 1 else f"{count or 'No'} pairs of texts say"
             more = f"{_FEWEST} or more" if count < _FEWEST else f"more than {count}, from more places"
             raise UsageError(
-                f"{has} what you prefer, and it takes {more}, so that {FEWEST_PAIRS} can be learned from and others "
+                f"{has} what you prefer, and it takes {more}, so that {LEAST} can be learned from and others "
                 f"kept aside. {HOW}"
             )
 
@@ -236,6 +234,7 @@ def proposed(
             f"Your projects write with {spec}, whose weights are not on this machine, so it cannot be tuned. Say "
             f"--base {next(iter(KNOWN))}, or another model that runs here; new projects of that model then use it."
         )
+    _check_author(place, author)
     pairs: list[Pair] = []
     left_out: list[Mapping[str, Any]] = []
     for project in projects:
@@ -243,16 +242,26 @@ def proposed(
         kept, gone = without(found.pairs, ["near"])
         pairs += [of_project(project.folder, pair) for pair in kept]
         left_out += [*found.left_out, *({"id": name, "reason": _NEAR} for name in gone)]
-    known = with_known(place, pairs, [project.folder for project in projects])
+    known, twice = with_known(place, pairs, [project.folder for project in projects])
     return Proposal(
         author,
         spec,
         digest_of(find_weights(rest, models_home(environ))),
         known,
-        tuple(left_out),
+        (*left_out, *twice),
         dict(said or {}),
         len(known) >= MANY if quick is None else quick,
     )
+
+
+def _check_author(place: Place, author: str) -> None:
+    """Refuse to mix the choices of two authors whose names make the same name of a folder, as Jörg and Jorg do."""
+    before = place.read()
+    if before is not None and before.author.casefold() != author.casefold():
+        raise UsageError(
+            f"{place.folder} has what was learned from {before.author or 'an author without a name'}, and would be the "
+            f"place of {author or 'an author without a name'}, too. Give one of them another name with --author."
+        )
 
 
 def base_of(projects: Sequence[Project]) -> str:
@@ -270,16 +279,32 @@ def base_of(projects: Sequence[Project]) -> str:
     return models[0]
 
 
-def with_known(place: Place, pairs: Sequence[Pair], projects: Sequence[Path]) -> tuple[Pair, ...]:
-    """The pairs of these projects as they are now, and those that are known of the author's others.
+def with_known(
+    place: Place, pairs: Sequence[Pair], projects: Sequence[Path]
+) -> tuple[tuple[Pair, ...], list[dict[str, Any]]]:
+    """The pairs of these projects as they are now, and those that are known of the author's others; each pair once.
+
+    A project that was copied, renamed or moved has pairs that are known already: those are told in the second place.
 
     Raises:
         UsageError: what is known cannot be read.
     """
     named = {str(project.resolve()) for project in projects}
-    known = read_pairs(place.data, "train") if (place.data / "data.json").is_file() else ()
+    known = _known_pairs(place)
     others = [pair for pair in known if pair.source.get("project") not in named]
-    return tuple(sorted({pair.id: pair for pair in (*others, *pairs)}.values(), key=lambda pair: pair.id))
+    kept, twice = unique(list({pair.id: pair for pair in (*pairs, *others)}.values()))
+    return tuple(sorted(kept, key=lambda pair: pair.id)), twice
+
+
+def _known_pairs(place: Place) -> tuple[Pair, ...]:
+    if not (place.data / "data.json").is_file():
+        return ()
+    try:
+        return read_pairs(place.data, "train")
+    except UsageError as error:
+        raise UsageError(
+            f"{error} Or `fabula learn --forget` removes all that was learned; then learn again."
+        ) from error
 
 
 def of_project(project: Path, pair: Pair) -> Pair:
@@ -307,7 +332,7 @@ def learn(
     proposal.check()
     with place.hold():
         before = place.read()
-        if before is not None and before.key == proposal.key:
+        if before is not None and before.key == proposal.key and place.has(before):
             tell("Nothing has changed since this was learned, so nothing is trained.")
             return _again(place, before, anyway=anyway)
         work = _begun(place, proposal)
@@ -320,6 +345,20 @@ def learn(
             tell(f"Training {proposal.trainings} of {proposal.trainings}: with all {len(proposal.pairs)} pairs")
             last = _tuned(list(proposal.pairs), work / "all", trainer)
         return _finished(place, proposal, compared(rows), last, today, anyway=anyway)
+
+
+def put_into_use(place: Place) -> Learned:
+    """Have new projects write with what was learned, although it is not shown to be better.
+
+    Raises:
+        UsageError: nothing was learned, or the record cannot be read.
+        ProjectError: the place is in use, or cannot be written.
+    """
+    with place.hold():
+        before = place.read()
+        if before is None:
+            raise UsageError(f"Nothing was learned from {place.folder.name}.")
+        return _again(place, before, anyway=True)
 
 
 def _again(place: Place, before: Learned, *, anyway: bool) -> Learned:
@@ -471,7 +510,7 @@ class PairTrainer:
             base = open_base(self.base, self.environ)
             model, tokeniser = load(base)
             readable = prepared_pairs(tokeniser, pairs, dpo_settings(self.values), base.context)
-            tuned = extra("peft", EXTRA, WHAT).PeftModel.from_pretrained(
+            tuned = library("peft").PeftModel.from_pretrained(
                 model.to(device_of("auto")), str(adapter), local_files_only=True
             )
             scored = score_pairs(tuned, readable.pairs, readable.rows)
@@ -495,6 +534,11 @@ def _for_an_author(data: Path) -> Iterator[None]:
         yield
     except UsageError as error:
         said = str(error).replace(str(data), "What you chose").replace(" and --fresh", "")
+        said = said.replace(": make more with `fabula data preferences`.", f". {HOW}")
+        if "are longer than" in said:
+            said += (
+                " A larger --set sequence_tokens reads longer texts, as far as the model can, and takes more memory."
+            )
         raise UsageError(said) from error
 
 
@@ -528,7 +572,7 @@ def needs_of(proposal: Proposal, environ: Mapping[str, str], listener: Listener)
     seconds = None
     if work.machine.device == "cpu":
         tokens = fmean(2 * len(row.prompt) + len(row.chosen) + len(row.rejected) for row in work.train.rows)
-        speed = _TOKENS_A_SECOND * _MEASURED_ON / work.base.parameters * extra("torch", EXTRA, WHAT).get_num_threads()
+        speed = _TOKENS_A_SECOND * _MEASURED_ON / work.base.parameters * library("torch").get_num_threads()
         seconds = _AROUND + work.schedule.steps * work.schedule.batch * tokens / speed
     return Needs(work.schedule.steps, seconds, work.bytes_needed)
 
@@ -539,8 +583,7 @@ def trainer_for(proposal: Proposal, environ: Mapping[str, str], listener: Listen
     Raises:
         UsageError: what training needs is not installed, or a setting does not hold.
     """
-    for package in _PACKAGES:
-        require(package, EXTRA, "Learning from your choices")
+    require_libraries(_PACKAGES, "Learning from your choices")
     dpo_settings(proposal.settings)
     return PairTrainer(proposal.base, proposal.settings, environ, listener)
 
@@ -569,10 +612,10 @@ def how(learned: Learned, found: Comparison) -> str:
         f" {unread:,} {'pair was' if unread == 1 else 'pairs were'} too long for the model to read." if unread else ""
     )
     if learned.found.get("quick"):
-        return f"{n} pairs from {places} were kept aside; the adapter in use has seen none of them.{more}"
+        return f"{n} pairs from {places} were kept aside; the adapter has seen none of them.{more}"
     return (
         f"Each of {n} pairs from {places} was once kept aside and ranked by an adapter that had not seen it; "
-        f"{learned.found['trainings'] - 1} adapters were trained for that. The adapter in use was trained the same way "
+        f"{learned.found['trainings'] - 1} adapters were trained for that. The adapter itself was trained the same way "
         f"on all pairs, so the number is that of the way of training.{more}"
     )
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final, get_args
 
 from fabula.app.evaluating import RATINGS
@@ -16,7 +16,7 @@ from fabula.project.folder import Project
 from fabula.training.candidates import candidate_pairs
 from fabula.training.examples import CARD, DataCard, Source, Split, in_development, read_card, write_data
 from fabula.training.histories import history_pairs
-from fabula.training.pairs import Found, Teaching, taught_by, without
+from fabula.training.pairs import Found, Teaching, joined, taught_by, without
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     from fabula.training.examples import Pair
     from fabula.training.pairs import Lesson
 
-FEW: Final = 8
 HOW: Final = (
     "Pairs come of what you do with a text after it was written: change its file or say `fabula edit`, ask for another "
     "take with `fabula retake` (or `--note`), or take one back with `fabula undo`; then say `fabula update`."
@@ -96,7 +95,9 @@ async def gather(
         else:
             items = items or (read_items(stories) if stories else ())
             found[name] = await rated_pairs(read_ratings(ratings), items, name, rated or Wanted())
-    pairs, twice = _unique([pair for one in found.values() for pair in one.pairs])
+    pairs, twice = unique([pair for one in found.values() for pair in one.pairs])
+    groups = joined(pairs, [pair.group for pair in pairs])
+    pairs = [replace(pair, group=group) for pair, group in zip(pairs, groups, strict=True)]
     left, gone = without(pairs, lessons)
     out = [dict(one) for each in found.values() for one in each.left_out] + twice
     out += [_line(pair, f"teaches only {gone[pair.id]}") for pair in pairs if pair.id in gone]
@@ -142,11 +143,12 @@ def check_folder(folder: Path) -> None:
     Raises:
         UsageError: it does.
     """
+    named, folder = folder, folder.resolve()
     if (folder / CARD).is_file():
         if read_card(folder).kind != "pairs":
-            raise UsageError(f"{folder} holds training data of another kind. Give --out another name.")
+            raise UsageError(f"{named} holds training data of another kind. Give --out another name.")
     elif folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
-        raise UsageError(f"{folder} holds other files. Give --out another name.")
+        raise UsageError(f"{named} holds other files. Give --out another name.")
 
 
 def _named(places: Sequence[Path]) -> dict[str, Path]:
@@ -162,8 +164,8 @@ def _named(places: Sequence[Path]) -> dict[str, Path]:
     return named
 
 
-def _unique(pairs: Sequence[Pair]) -> tuple[list[Pair], list[dict[str, Any]]]:
-    """Pairs without those that stand there twice, or were decided both ways, and these."""
+def unique(pairs: Sequence[Pair]) -> tuple[list[Pair], list[dict[str, Any]]]:
+    """Pairs without those that stand there twice (the first stays), or were decided both ways, and these."""
     first: dict[tuple[object, ...], Pair] = {}
     for pair in pairs:
         first.setdefault((pair.messages, pair.chosen, pair.rejected), pair)

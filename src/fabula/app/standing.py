@@ -10,7 +10,7 @@ from fabula.craft.length import WordRange, asked_range, parse_range
 from fabula.craft.wording import LARGEST
 from fabula.engine.events import RECORD
 from fabula.engine.making import notes_of
-from fabula.engine.methods import settings_of
+from fabula.engine.methods import values_of
 from fabula.engine.run import DRAFTS
 from fabula.story import count_words
 from fabula.systems import find
@@ -131,7 +131,7 @@ def check_words(settings: Settings) -> None:
 
 def _words_set(settings: Settings) -> str:
     config = find(settings.system).config(settings.preset, settings.config)
-    named = {setting.name: setting.value for setting in settings_of(config)}
+    named = values_of(config)
     return str(named.get("words") or "")
 
 

@@ -3,34 +3,32 @@
 from __future__ import annotations
 
 import json
-import shutil
 import time
-from dataclasses import asdict, dataclass, field, replace
-from hashlib import sha256
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
-from fabula.app.training import Listener, copy_adapter, ended_sentence, hardware, quiet
-from fabula.base.errors import UsageError
-from fabula.base.extras import extra, require
-from fabula.base.files import held, make_folder, write_atomically
-from fabula.engine.methods import settings_of, with_values
-from fabula.models.adapters import GGUF, WEIGHTS, AdapterRecord, write_adapter
-from fabula.models.lora import peft_to_gguf
-from fabula.training.base import load, open_base
-from fabula.training.dpo import (
-    check_enough,
-    curves,
-    history_csv,
-    pair_card,
-    prepared_pairs,
-    schedule_of,
-    trainer_of,
+from fabula.app.training import (
+    EVALUATION,
+    card_facts,
+    carried_out,
+    ended_sentence,
+    finish,
+    identity_of,
+    in_training,
+    same_machine,
+    take_adapter,
+    weights_type,
 )
-from fabula.training.examples import read_card, read_pairs
+from fabula.base.errors import UsageError
+from fabula.base.files import write_atomically
+from fabula.training.base import load, open_base, tokeniser_of
+from fabula.training.dpo import check_enough, curves, history_csv, pair_card, prepared_pairs, trainer_of
+from fabula.training.examples import check_apart, data_digest, read_card, read_pairs
+from fabula.training.libraries import library, quiet, require_libraries
 from fabula.training.memory import Load, fitting, needed, shape_of
-from fabula.training.presets import Dpo, Ours
-from fabula.training.report import CardFacts, Sample, model_card
-from fabula.training.running import CHECKPOINTS, EXTRA, WHAT, Machine, begin, checkpoints_in, run, write_record
+from fabula.training.presets import Dpo, computing_of, config_of
+from fabula.training.report import Sample
+from fabula.training.running import begin, schedule_of, write_record
 from fabula.training.scoring import accuracies, gains, pair_tokens, read_scores, score_pairs
 from fabula.training.sft import answer
 
@@ -38,18 +36,16 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from pathlib import Path
 
+    from fabula.app.training import Listener
     from fabula.engine.methods import Preset
     from fabula.stats.estimate import Scored
     from fabula.training.base import Base
     from fabula.training.dpo import PreparedPairs
     from fabula.training.examples import DataCard, Pair
-    from fabula.training.running import Outcome, Schedule
+    from fabula.training.running import Machine, Outcome, Schedule
     from fabula.training.scoring import Native, ScoredPair
 
 _PACKAGES: Final = ("torch", "transformers", "peft", "trl", "datasets")
-# Settings that change how something is computed, and not what.
-_OF_THE_MACHINE: Final = frozenset(("device", "precision", "micro_batch", "checkpointing", "samples", "sample_tokens"))
-EVALUATION: Final = "evaluation.jsonl"
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,29 +154,21 @@ def prepare_pairs(asked: PairsAsked, environ: Mapping[str, str], listener: Liste
     Raises:
         UsageError: something is missing or does not fit; says what.
     """
-    for package in _PACKAGES:
-        require(package, EXTRA, WHAT)
-    config: Dpo = with_values(getattr(Dpo, asked.preset)(), asked.values, "training")
+    require_libraries(_PACKAGES)
+    config = config_of(Dpo, asked.preset, asked.values)
     card = read_card(asked.data)
     pairs = [read_pairs(asked.data, split) for split in ("train", "development")]
+    check_apart(pairs[0], pairs[1], asked.data)
+    base = open_base(asked.base, environ, gguf=asked.gguf, report=listener.says)
     with quiet():
-        base = open_base(asked.base, environ, gguf=asked.gguf, report=listener.says)
-        tokeniser = extra("transformers", EXTRA, WHAT).AutoTokenizer.from_pretrained(base.folder, local_files_only=True)
+        tokeniser = tokeniser_of(base.folder)
         train, development = (prepared_pairs(tokeniser, side, config, base.context) for side in pairs)
     check_enough(train, development, asked.data)
     schedule = schedule_of(config, len(train.pairs))
     longest = max(row.longest for row in (*train.rows, *development.rows))
     size = Load(config.paper.rank, longest, sequences=2)
-    paper, ours = config.paper, config.ours
-    wanted = replace(
-        Ours(),
-        device=ours.device,
-        precision=paper.precision,
-        micro_batch=paper.micro_batch,
-        checkpointing=ours.checkpointing,
-    )
     shape = shape_of(base.folder, base.parameters)
-    machine = fitting(shape, size, schedule.batch, wanted)
+    machine = fitting(shape, size, schedule.batch, computing_of(config))
     return PairWork(asked, base, card, config, train, development, schedule, machine, needed(shape, size, machine))
 
 
@@ -195,9 +183,9 @@ def train_pairs(work: PairWork, listener: Listener) -> TrainedPairs:
         ProjectError: something cannot be written.
     """
     folder = work.asked.out
-    make_folder(folder)
-    with held(folder / ".training", f"The training in {folder}"), quiet():
-        record = begin(folder, _identity(work), fresh=work.asked.fresh)
+    with in_training(folder):
+        identity = identity_of("dpo", work, data_digest((*work.train.pairs, *work.development.pairs)), work.agents)
+        record = begin(folder, identity, fresh=work.asked.fresh)
         listener.begins(work)
         if record["state"] != "running":
             scored = read_scores(folder / EVALUATION, work.development.pairs)
@@ -206,123 +194,34 @@ def train_pairs(work: PairWork, listener: Listener) -> TrainedPairs:
 
 
 def _trained(work: PairWork, record: dict[str, Any], listener: Listener) -> TrainedPairs:
-    folder = work.asked.out
-    began = time.monotonic() - float(record.get("seconds", 0.0))
-    machine = Machine(**record["machine"]) if record.get("machine") else work.machine
-    machine = machine if machine.device == work.machine.device else work.machine
-    record["machine"] = asdict(machine)
+    folder, since = work.asked.out, time.monotonic()
+    machine = same_machine(work, record)
     write_record(folder, record)
-    model, tokeniser = load(work.base, "bfloat16" if machine.bfloat16 and machine.device == "cuda" else "float32")
+    model, tokeniser = load(work.base, weights_type(machine))
     trainer = trainer_of(model, tokeniser, work.train, work.development, work.config, folder, machine)
-    outcome = run(trainer, folder, work.schedule, lambda point: listener.steps(work, point))
-    record["seconds"] = time.monotonic() - began
-    outcome = replace(outcome, seconds=record["seconds"])
+    keep = work.config.ours.keep
+    outcome = carried_out(trainer, work, folder, record, listener, since=since, keep=keep)
     if outcome.ended == "interrupted":
-        write_record(folder, record)
         return TrainedPairs(work, outcome)
-    if work.config.ours.keep == "last" and (there := checkpoints_in(folder)):
-        outcome = replace(outcome, best=max(there), checkpoint=there[max(there)])
-    if outcome.checkpoint is None:
-        raise UsageError(
-            f"The loss is no number at step {outcome.step}, and no checkpoint was written before. Nothing is kept. "
-            "Take a lower rate (--set learning_rate=1e-5) and --fresh."
-        )
-    return _finish(work, record, outcome, machine, trainer, tokeniser, listener)
-
-
-def _identity(work: PairWork) -> dict[str, Any]:
-    """What has to be the same for another run to go on."""
-    settings = {f.name: f.value for f in settings_of(work.config) if f.name not in _OF_THE_MACHINE}
-    return {
-        "kind": "dpo",
-        "agents": list(work.agents),
-        "base": work.base.name,
-        "base_digest": work.base.digest,
-        "data_digest": digest_of((*work.train.pairs, *work.development.pairs)),
-        "settings": settings,
-    }
-
-
-def digest_of(pairs: Sequence[Pair]) -> str:
-    """What distinguishes these pairs from others."""
-    lines = (json.dumps(asdict(pair), sort_keys=True) for pair in pairs)
-    return sha256("\n".join(lines).encode()).hexdigest()[:12]
-
-
-# after ----------------------------------------------------------------------------------------------------------------
-
-
-def _finish(
-    work: PairWork,
-    record: dict[str, Any],
-    outcome: Outcome,
-    machine: Machine,
-    trainer: Native,
-    tokeniser: Native,
-    listener: Listener,
-) -> TrainedPairs:
-    """Take the chosen checkpoint, measure it, and write what stands beside an adapter."""
-    base, folder, model = work.base, work.asked.out, trainer.model
-    assert outcome.checkpoint is not None  # noqa: S101 - seen by the caller
-    copy_adapter(outcome.checkpoint, folder, base.name)
-    if base.gguf is not None:
-        peft_to_gguf(folder, folder / GGUF, base=base.gguf)
-    peft, safetensors = extra("peft", EXTRA, WHAT), extra("safetensors.torch", EXTRA, WHAT)
-    peft.set_peft_model_state_dict(model, safetensors.load_file(folder / WEIGHTS))
+    assert outcome.checkpoint is not None  # noqa: S101 - `carried_out` says so
+    take_adapter(outcome.checkpoint, folder, work.base, trainer.model)
     listener.measures(work, 0, len(work.development.pairs))
-    scored = score_pairs(model, work.development.pairs, work.development.rows, bf16=machine.bfloat16)
+    scored = score_pairs(trainer.model, work.development.pairs, work.development.rows, bf16=machine.bfloat16)
     right, apart = accuracies(scored), gains(scored)
-    settings = {setting.name: setting.value for setting in settings_of(work.config)}
-    history = trainer.state.log_history
-    write_atomically(folder / EVALUATION, "".join(json.dumps(one.record()) + "\n" for one in scored))
-    write_atomically(folder / "losses.csv", history_csv(history))
-    for name, picture in curves(history, outcome.best).items():
-        write_atomically(folder / f"{name}.svg", picture)
-    facts = CardFacts(
-        agents=work.agents,
-        base=base.name,
-        base_digest=base.digest,
-        licence=base.licence,
-        data=work.data,
-        data_digest=record["identity"]["data_digest"],
-        counts=work.counts(),
-        preset=work.asked.preset,
-        settings=settings,
-        machine=asdict(machine) | hardware(machine),
-        minutes=record["seconds"] / 60,
-        ended=ended_of(work, outcome),
-        differences=(),
-        samples=_samples(work, model, tokeniser),
-        engine=base.gguf is not None,
-    )
-    write_atomically(folder / "README.md", model_card(pair_card(facts, right, apart)))
-    write_adapter(
-        folder,
-        AdapterRecord(
-            kind="dpo",
-            agents=work.agents,
-            base=base.name,
-            base_digest=base.digest,
-            data_digest=facts.data_digest,
-            preset=work.asked.preset,
-            settings=settings,
-        ),
-    )
-    write_record(folder, record | {"state": outcome.ended, "best": outcome.best, "step": outcome.step})
-    shutil.rmtree(folder / CHECKPOINTS, ignore_errors=True)
+    _write(folder, scored, trainer.state.log_history, outcome.taken)
+    samples = _samples(work, trainer.model, tokeniser)
+    ended = ended_sentence(work, outcome, keep)
+    facts = card_facts(work, work, record, agents=work.agents, ended=ended, samples=samples)
+    finish(folder, pair_card(facts, right, apart), record, outcome)
     return TrainedPairs(work, outcome, right, apart)
 
 
-def ended_of(work: PairWork, outcome: Outcome) -> str:
-    """How a training ended and which checkpoint was taken."""
-    if work.config.ours.keep == "best":
-        return ended_sentence(work, outcome)
-    if outcome.ended == "not finite":
-        return (
-            f"The loss became no number at step {outcome.step} of {work.schedule.steps}, and training stopped. The "
-            f"checkpoint of step {outcome.best} is the last one before, and the one here."
-        )
-    return f"Training took {outcome.step} steps. The weights are those of the last step."
+def _write(folder: Path, scored: Sequence[ScoredPair], history: Sequence[Mapping[str, Any]], best: int) -> None:
+    """Write the likelihoods of the development pairs, and losses, margins and accuracies by step."""
+    write_atomically(folder / EVALUATION, "".join(json.dumps(one.record()) + "\n" for one in scored))
+    write_atomically(folder / "losses.csv", history_csv(history))
+    for name, picture in curves(history, best).items():
+        write_atomically(folder / f"{name}.svg", picture)
 
 
 def _samples(work: PairWork, model: Native, tokeniser: Native) -> list[Sample]:
@@ -363,7 +262,7 @@ def score_adapter(
     with quiet():
         model, tokeniser = load(base)
         try:
-            tuned = extra("peft", EXTRA, WHAT).PeftModel.from_pretrained(model, str(adapter))
+            tuned = library("peft").PeftModel.from_pretrained(model, str(adapter))
         except (OSError, ValueError, RuntimeError, KeyError, TypeError) as error:
             raise UsageError(f"The adapter in {adapter} cannot be loaded for {base.name}: {error}") from error
         rows = [pair_tokens(tokeniser, pair, prompt_tokens) for pair in pairs]

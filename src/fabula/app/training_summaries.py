@@ -2,46 +2,41 @@
 
 from __future__ import annotations
 
-import shutil
 import time
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from fabula.app.training import Listener, ended_sentence, hardware, quiet
+from fabula.app.training import (
+    EVALUATION,
+    card_facts,
+    carried_out,
+    ended_sentence,
+    finish,
+    identity_of,
+    in_training,
+    same_machine,
+)
 from fabula.base.errors import UsageError
-from fabula.base.extras import require
-from fabula.base.files import held, make_folder, write_atomically
-from fabula.engine.methods import settings_of, with_values
+from fabula.base.files import write_atomically
 from fabula.models.seq2seq import rooms_of
 from fabula.training.base import open_base
+from fabula.training.batches import losses_of
 from fabula.training.dialogues import dialogue_source, read_dialogues
-from fabula.training.examples import CARD, DataCard, read_card
+from fabula.training.examples import CARD, DataCard, data_digest, read_card
+from fabula.training.libraries import quiet, require_libraries
 from fabula.training.memory import Load, fitting, needed, shape_of
-from fabula.training.presets import Ours, Summariser
-from fabula.training.report import CardFacts, Measured, Sample, differences, evaluation_lines, losses_svg, model_card
-from fabula.training.running import (
-    CHECKPOINTS,
-    EXTRA,
-    WHAT,
-    Machine,
-    begin,
-    checkpoints_in,
-    losses_csv,
-    run,
-    write_record,
-)
+from fabula.training.presets import Summariser, computing_of, config_of
+from fabula.training.report import Measured, Sample, differences, evaluation_lines, losses_svg
+from fabula.training.running import begin, losses_csv, schedule_of, write_record
 from fabula.training.summariser import (
     LIMITS,
     check_enough,
-    digest_of,
     encode,
     load_model,
     load_tokeniser,
-    losses_of,
     results,
     rouge_rows,
-    schedule_of,
     summaries_of,
     trainer_of,
 )
@@ -49,17 +44,17 @@ from fabula.training.summariser import (
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from fabula.app.training import Listener
     from fabula.engine.methods import Preset
     from fabula.stats.estimate import Scored
     from fabula.training.base import Base
-    from fabula.training.running import Outcome, Schedule
+    from fabula.training.running import Machine, Outcome, Schedule
     from fabula.training.scoring import Native
     from fabula.training.summariser import Encoded
 
 ROLE: Final = "summariser"
 _PACKAGES: Final = ("torch", "transformers")
 _HUB: Final = "hf:"
-_OF_THE_MACHINE: Final = frozenset(("device", "precision", "micro_batch", "checkpointing", "samples"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,9 +156,8 @@ def prepare_summaries(asked: SummariesAsked, environ: Mapping[str, str], listene
         UsageError: something is missing or does not fit; says what.
         ModelUnavailableError: the base is no encoder-decoder.
     """
-    for package in _PACKAGES:
-        require(package, EXTRA, WHAT)
-    config: Summariser = with_values(getattr(Summariser, asked.preset)(), asked.values, "training")
+    require_libraries(_PACKAGES)
+    config = config_of(Summariser, asked.preset, asked.values)
     if (asked.data / CARD).is_file() and (kind := read_card(asked.data).kind) != "dialogues":
         raise UsageError(f"{asked.data} holds {kind}, and dialogues are needed here.")
     train, development = (read_dialogues(asked.data, split) for split in ("train", "development"))
@@ -173,8 +167,8 @@ def prepare_summaries(asked: SummariesAsked, environ: Mapping[str, str], listene
             f"There is no folder {asked.base}. Give the folder of an encoder-decoder, as BART, or its name on the hub "
             "(hf:OWNER/NAME)."
         )
+    base = open_base(asked.base, environ, chat=False, report=listener.says)
     with quiet():
-        base = open_base(asked.base, environ, chat=False, report=listener.says)
         rooms = rooms_of(base.folder, base.name)
         tokeniser = load_tokeniser(base.folder)
         sides = [tuple(encode(tokeniser, one, config, rooms) for one in side) for side in (train, development)]
@@ -182,19 +176,7 @@ def prepare_summaries(asked: SummariesAsked, environ: Mapping[str, str], listene
     shape = shape_of(base.folder, base.parameters)
     shape = replace(shape, layers=2 * shape.layers)  # those of the decoder, too
     size = Load(0, max(len(one.source) for side in sides for one in side), whole=True)
-    ours = config.ours
-    machine = fitting(
-        shape,
-        size,
-        schedule.batch,
-        replace(
-            Ours(),
-            device=ours.device,
-            precision=ours.precision,
-            micro_batch=ours.micro_batch,
-            checkpointing=ours.checkpointing,
-        ),
-    )
+    machine = fitting(shape, size, schedule.batch, computing_of(config))
     card = DataCard("dialogues", {}, (dialogue_source(asked.data, len(train)),))
     return SummaryWork(asked, base, card, config, sides[0], sides[1], schedule, machine, needed(shape, size, machine))
 
@@ -210,9 +192,9 @@ def train_summariser(work: SummaryWork, listener: Listener) -> TrainedSummariser
         ProjectError: something cannot be written.
     """
     folder = work.asked.out
-    make_folder(folder)
-    with held(folder / ".training", f"The training in {folder}"), quiet():
-        record = begin(folder, _identity(work), fresh=work.asked.fresh)
+    with in_training(folder):
+        digest = data_digest(one.dialogue for one in (*work.train, *work.development))
+        record = begin(folder, identity_of("summariser", work, digest, [ROLE]), fresh=work.asked.fresh)
         listener.begins(work)
         if record["state"] != "running":
             return TrainedSummariser(work, None, *_gained(work, record))
@@ -220,43 +202,30 @@ def train_summariser(work: SummaryWork, listener: Listener) -> TrainedSummariser
 
 
 def _trained(work: SummaryWork, record: dict[str, Any], listener: Listener) -> TrainedSummariser:
-    folder = work.asked.out
-    began = time.monotonic() - float(record.get("seconds", 0.0))
-    machine = Machine(**record["machine"]) if record.get("machine") else work.machine
-    machine = machine if machine.device == work.machine.device else work.machine
-    record["machine"] = asdict(machine)
+    folder, since = work.asked.out, time.monotonic()
+    machine = same_machine(work, record)
     tokeniser = load_tokeniser(work.base.folder)
     model = load_model(work.base.folder).to(machine.device)
+    rows = {one.dialogue.id: one.row for one in work.development}
     if "base" not in record:
-        record["base"] = losses_of(model, work.development, machine)
+        record["base"] = losses_of(model, rows, machine)
         record["base_summaries"] = _summaries(work, model, tokeniser, listener)
         write_record(folder, record)
     trainer = trainer_of(model, folder, work.schedule, machine, work.train, work.development)
-    outcome = run(trainer, folder, work.schedule, lambda point: listener.steps(work, point))
-    record["seconds"] = time.monotonic() - began
-    outcome = replace(outcome, seconds=record["seconds"])
+    keep = work.config.ours.keep
+    outcome = carried_out(trainer, work, folder, record, listener, since=since, keep=keep)
     if outcome.ended == "interrupted":
-        write_record(folder, record)
         return TrainedSummariser(work, outcome)
-    if work.config.ours.keep == "last" and (there := checkpoints_in(folder)):
-        outcome = replace(outcome, best=max(there), checkpoint=there[max(there)])
-    if outcome.checkpoint is None:
-        raise UsageError(
-            f"The loss is no number at step {outcome.step}, and no checkpoint was written before. Nothing is kept. "
-            "Take a lower rate (--set learning_rate=1e-5) and --fresh."
-        )
-    return _finish(work, record, outcome, machine, listener)
-
-
-def _identity(work: SummaryWork) -> dict[str, Any]:
-    """What has to be the same for another run to go on."""
-    return {
-        "kind": "summariser",
-        "base": work.base.name,
-        "base_digest": work.base.digest,
-        "data_digest": digest_of([one.dialogue for one in (*work.train, *work.development)]),
-        "settings": {f.name: f.value for f in settings_of(work.config) if f.name not in _OF_THE_MACHINE},
-    }
+    assert outcome.checkpoint is not None  # noqa: S101 - `carried_out` says so
+    model = _taken(work, outcome.checkpoint, tokeniser).to(machine.device)
+    record["tuned"] = losses_of(model, rows, machine)
+    record["tuned_summaries"] = _summaries(work, model, tokeniser, listener)
+    rouge, loss = _gained(work, record)
+    _write(work, record, outcome)
+    ended = ended_sentence(work, outcome, keep)
+    facts = card_facts(work, work, record, agents=(ROLE,), ended=ended, samples=_samples(work, record))
+    finish(folder, replace(facts, how=_HOW, results=results(rouge, loss), use=_USE, limits=LIMITS), record, outcome)
+    return TrainedSummariser(work, outcome, rouge, loss)
 
 
 def _summaries(work: SummaryWork, model: Native, tokeniser: Native, listener: Listener) -> dict[str, str]:
@@ -290,71 +259,31 @@ def _measured(work: SummaryWork, record: Mapping[str, Any]) -> list[Measured]:
 # after ----------------------------------------------------------------------------------------------------------------
 
 
-def _finish(
-    work: SummaryWork, record: dict[str, Any], outcome: Outcome, machine: Machine, listener: Listener
-) -> TrainedSummariser:
-    """Take the chosen checkpoint, measure it, and write the model with what stands beside it."""
+def _taken(work: SummaryWork, checkpoint: Path, tokeniser: Native) -> Native:
+    """The model of a checkpoint, saved in the folder of what is trained as the engine reads it."""
     folder = work.asked.out
-    assert outcome.checkpoint is not None  # noqa: S101 - seen by the caller
-    tokeniser = load_tokeniser(work.base.folder)
-    model = load_model(outcome.checkpoint)  # read as a whole, so that weights that are shared are shared again
+    model = load_model(checkpoint)  # read as a whole, so that weights that are shared are shared again
     model.generation_config.update(
         num_beams=work.config.ours.beams, max_new_tokens=work.config.paper.summary_tokens, max_length=None, min_length=0
     )
     model.save_pretrained(folder)
     tokeniser.save_pretrained(folder)
-    model = model.to(machine.device)
-    record["tuned"] = losses_of(model, work.development, machine)
-    record["tuned_summaries"] = _summaries(work, model, tokeniser, listener)
-    rouge, loss = _gained(work, record)
-    rows = _measured(work, record)
-    settings = {setting.name: setting.value for setting in settings_of(work.config)}
-    base_loss = sum(row.base for row in rows) / len(rows)
-    write_atomically(folder / "evaluation.jsonl", evaluation_lines(rows))
+    return model
+
+
+def _write(work: SummaryWork, record: Mapping[str, Any], outcome: Outcome) -> None:
+    """Write the losses of a training: of each development dialogue, and by step, as a table and a picture."""
+    folder, rows = work.asked.out, _measured(work, record)
+    base = sum(row.base for row in rows) / len(rows)
+    write_atomically(folder / EVALUATION, evaluation_lines(rows))
     write_atomically(folder / "losses.csv", losses_csv(outcome.points))
-    write_atomically(folder / "losses.svg", losses_svg(outcome.points, base_loss, outcome.best, "Losses"))
-    facts = CardFacts(
-        agents=(ROLE,),
-        base=work.base.name,
-        base_digest=work.base.digest,
-        licence=work.base.licence,
-        data=work.data,
-        data_digest=record["identity"]["data_digest"],
-        counts=work.counts(),
-        preset=work.asked.preset,
-        settings=settings,
-        machine=asdict(machine) | hardware(machine),
-        minutes=record["seconds"] / 60,
-        ended=ended_of(work, outcome),
-        differences=(),
-        samples=_samples(work, record),
-        engine=False,
-        how="A summary model, trained with fabula on dialogues with their summaries; every weight was trained.",
-        results=results(rouge, loss),
-        use=_USE,
-        limits=LIMITS,
-    )
-    write_atomically(folder / "README.md", model_card(facts))
-    write_record(folder, record | {"state": outcome.ended, "best": outcome.best, "step": outcome.step})
-    shutil.rmtree(folder / CHECKPOINTS, ignore_errors=True)
-    return TrainedSummariser(work, outcome, rouge, loss)
+    write_atomically(folder / "losses.svg", losses_svg(outcome.points, base, outcome.taken, "Losses"))
 
 
+_HOW: Final = "A summary model, trained with fabula on dialogues with their summaries; every weight was trained."
 _USE: Final = """## Use
 
     fabula write BRIEF --system snap --model summariser=seq2seq:THIS_FOLDER"""
-
-
-def ended_of(work: SummaryWork, outcome: Outcome) -> str:
-    """How a training ended and which checkpoint was taken."""
-    if work.config.ours.keep == "best":
-        return ended_sentence(work, outcome)
-    if outcome.ended == "not finite":
-        return (
-            f"The loss became no number at step {outcome.step} of {work.schedule.steps}, and training stopped. The "
-            f"checkpoint of step {outcome.best} is the last one before, and the one here."
-        )
-    return f"Training took {outcome.step} steps. The weights are those of the last step."
 
 
 def _samples(work: SummaryWork, record: Mapping[str, Any]) -> list[Sample]:

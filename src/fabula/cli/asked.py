@@ -10,11 +10,12 @@ from typing import TYPE_CHECKING, Any, Final
 from fabula.app.standing import check_words
 from fabula.app.writing import settings_as_last_time
 from fabula.base.errors import ConfigError, UnknownNameError, UsageError
-from fabula.engine.methods import FORMER_NAMES, settings_of
+from fabula.engine.methods import FORMER_NAMES, values_of
 from fabula.engine.roles import role_key
 from fabula.models.adapters import ROOM
 from fabula.models.base import SAMPLING_FIELDS
 from fabula.project.casting import SERVERS, WHOLE_ROOM, Environment, adapters_of, full_name, open_cast
+from fabula.project.learned import is_learned
 from fabula.project.settings import RoleTable, Settings, difference, whole_adapter
 from fabula.systems import find
 
@@ -161,14 +162,18 @@ def as_options(changes: Mapping[str, Any]) -> list[str]:
         elif name == "roles":
             found += [_of_role(role, field, one) for role, table in value.items() for field, one in table.items()]
         elif name == "adapters":
-            found += [
-                f"--adapter {one}" if role == WHOLE_ROOM else f"--adapter {role}={one}" for role, one in value.items()
-            ]
+            found += dict.fromkeys(_of_adapter(role, one) for role, one in value.items())
         elif name == "models":
             found += [f"--base-url {table['base_url']}" for table in value.values() if table.get("base_url")]
         else:
             found.append(f"--{name} {'(as by default)' if value is None else value}")
     return found
+
+
+def _of_adapter(role: str, where: str) -> str:
+    if is_learned(Path(where)):
+        return f"(what fabula learned from you: {Path(where).name})"
+    return f"--adapter {where}" if role == WHOLE_ROOM else f"--adapter {role}={where}"
 
 
 def _set(field: str, value: object) -> str:
@@ -271,7 +276,7 @@ def _config(choices: Choices, settings: Settings) -> dict[str, Any]:
     if "orchestrator" in said:
         said["orchestrator"] = _player(said["orchestrator"])
     whole = find(settings.system).config(settings.preset, said)
-    known = {setting.name: setting.value for setting in settings_of(whole)}
+    known = values_of(whole)
     flat = [name.rpartition(".")[2] for name in said]  # one spelling in the file, whatever was typed
     now = [name if name in known else FORMER_NAMES.get(name, name) for name in flat]
     return {name: known[name] for name in now}

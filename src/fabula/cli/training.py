@@ -5,8 +5,8 @@ from __future__ import annotations
 import signal
 import time
 from contextlib import contextmanager
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Annotated, Final, Literal
+from dataclasses import asdict, dataclass, field
+from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
 
 import typer
 
@@ -15,7 +15,7 @@ from fabula.base.errors import UsageError
 from fabula.cli.progress import LivePicture, counted, duration
 from fabula.cli.session import StoppedError, near
 from fabula.cli.terminal import table
-from fabula.engine.methods import settings_of
+from fabula.engine.methods import settings_of, values_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -24,11 +24,15 @@ if TYPE_CHECKING:
     from rich.console import RenderableType
     from rich.live import Live
 
-    from fabula.app.training import Trained, Work
+    from fabula.app.training import Job, Work
+    from fabula.app.training_examples import Part
+    from fabula.app.training_pairs import PairWork
+    from fabula.app.training_summaries import SummaryWork
     from fabula.cli.terminal import Terminal
     from fabula.engine.methods import Presets
     from fabula.training.base import Base
     from fabula.training.examples import Source
+    from fabula.training.presets import Keep
     from fabula.training.running import Machine, Outcome, Point
 
 GB: Final = 1e9
@@ -58,7 +62,7 @@ class Training:
     ] = False
 
 
-def values_of(said: Sequence[str]) -> dict[str, str]:
+def given_values(said: Sequence[str]) -> dict[str, str]:
     """`FIELD=VALUE` texts as fields.
 
     Raises:
@@ -128,12 +132,12 @@ class TrainingProgress(LivePicture):
             train = "" if self.loss is None else f"   train {self.loss:.4f}"
             self._show(f"  step {point.step:>4} of {work.schedule.steps}{train}   development {point.development:.4f}")
 
-    def _ends(self, trained: Trained) -> None:
+    def _ends(self, work: Work, outcome: Outcome | None) -> None:
         self._stop()
-        if trained.outcome is None:
+        if outcome is None:
             self._show("  finished by an earlier run; nothing to do")
-        elif trained.outcome.ended not in {"interrupted", "not finite"}:  # the command says these itself
-            self._show(f"  {ended_sentence(trained.part, trained.outcome)}")
+        elif outcome.ended not in {"interrupted", "not finite"}:  # the command says these itself
+            self._show(f"  {ended_sentence(work, outcome)}")
 
     def _picture(self) -> RenderableType:
         from rich.progress_bar import ProgressBar  # noqa: PLC0415 - only where progress is live
@@ -194,7 +198,7 @@ def cuts(counts: Mapping[str, int]) -> list[str]:
 
 def settings_table(config: Presets) -> str:
     """Every setting of a training beside the paper's."""
-    paper = {setting.name: setting.value for setting in settings_of(type(config).faithful())}
+    paper = values_of(type(config).faithful())
     rows = [("setting", "value", "the paper's", "")]
     for setting in settings_of(config):
         said = paper[setting.name]
@@ -211,6 +215,67 @@ def machine_line(machine: Machine) -> str:
     """What is computed on."""
     twice = ", activations computed twice" if machine.checkpointing else ""
     return f"On {machine.device}, in {'bfloat16' if machine.bfloat16 else 'float32'}{twice}."
+
+
+def announced(work: PairWork | SummaryWork) -> str:
+    """A dry run of one training: settings, and what it takes."""
+    counts = work.counts()
+    lines = (f"  {line}" for line in cuts(counts))
+    takes = (
+        f"{near(work.asked.out)}: {sizes(counts)}, {steps_line(work, counts)}; about {work.bytes_needed / GB:.1f} GB"
+    )
+    return "\n".join((settings_table(work.config), "", takes, *lines, "", machine_line(work.machine)))
+
+
+def steps_line(work: Work, counts: Mapping[str, int]) -> str:
+    """How long a training is, in words."""
+    steps = f"{counted(work.schedule.steps, 'step')} of {work.schedule.batch} ({work.machine.micro_batch} at once)"
+    return f"{steps}, longest {counts['longest in tokens']:,} tokens"
+
+
+def plan_data(job: Job, **more: Any) -> dict[str, Any]:  # noqa: ANN401 - JSON
+    """A dry run for JSON."""
+    return {"preset": job.asked.preset, "base": job.base.name, "settings": values_of(job.config), **more}
+
+
+def work_data(work: Part | PairWork | SummaryWork, folder: Path) -> dict[str, Any]:
+    """What one training takes, for JSON."""
+    return {
+        "folder": str(folder),
+        "steps": work.schedule.steps,
+        "bytes": work.bytes_needed,
+        "machine": asdict(work.machine),
+        "counts": work.counts(),
+    }
+
+
+def outcome_data(folder: Path, outcome: Outcome | None) -> dict[str, Any]:
+    """How a training ended, for JSON."""
+    return {
+        "folder": str(folder),
+        "ended": outcome.ended if outcome else "before",
+        "step": outcome.step if outcome else None,
+        "taken": outcome.taken if outcome else None,
+    }
+
+
+def finished_before(terminal: Terminal, out: Path) -> None:
+    """Say that there was nothing to train."""
+    terminal.message(f"{near(out)} was finished already, so nothing was trained. --fresh begins anew.")
+
+
+def fail_if_not_finite(terminal: Terminal, ended: Mapping[str, tuple[Work, Outcome | None]], keep: Keep) -> None:
+    """End the command with 1 where a loss was no number, and say so of each training, by its name.
+
+    Raises:
+        Exit: one was.
+    """
+    broken = {name: (work, end) for name, (work, end) in ended.items() if end is not None and end.ended == "not finite"}
+    for name, (work, outcome) in broken.items():
+        terminal.message(f"fabula: {name}: {ended_sentence(work, outcome, keep)}")
+    if broken:
+        terminal.advise("A lower rate helps most often: --set learning_rate=1e-5 --fresh.")
+        raise typer.Exit(1)
 
 
 @contextmanager

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from fabula.base.errors import UsageError
-from fabula.engine.methods import settings_of
+from fabula.engine.methods import values_of
 from fabula.measure.report import DIFFERENCE, Row
 from fabula.stats.differences import MOST, as_said, differences, many_tested
 from fabula.stats.estimate import Estimate, Unscored
@@ -67,11 +67,6 @@ def check_samples(samples: int, temperature: float) -> None:
         raise UsageError(
             f"{samples} samples at temperature 0 would all be the same. Give --set temperature=1 with them."
         )
-
-
-def values_of(config: object) -> dict[str, Any]:
-    """Every setting of a `Config` by name, as a report's `how` has it."""
-    return {setting.name: setting.value for setting in settings_of(config)}
 
 
 def by_system(items: Sequence[Item]) -> dict[str, list[int]]:

@@ -128,8 +128,7 @@ class _Writer:
             fault = self._fault(run, text, fields) if not is_person(reply.model) else ""
             if not fault:
                 best = max(best, text, key=count_words)
-                lost = count_words(raw) - count_words(text)
-                if not self.aids or lost <= max(count_words(text), _LITTLE):
+                if not self.aids or count_words(raw) <= count_words(text) + max(count_words(text), _LITTLE):
                     return text
                 fault = _CIRCLES
             elif text:

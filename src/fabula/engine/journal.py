@@ -14,7 +14,7 @@ import shutil
 import sqlite3
 from collections import Counter
 from contextlib import contextmanager, suppress
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import lru_cache
 from hashlib import sha256
@@ -209,6 +209,7 @@ class Journal:
 
     def __init__(self, path: Path | None = None, *, now: Callable[[], str] = _utc_now) -> None:
         self._path, self._now = path, now
+        self._log = None if path is None else _log_of(path)
         self._run = 0
         self._db: sqlite3.Connection | None = None
         self._given_up: Counter[str] | None = None
@@ -277,7 +278,8 @@ class Journal:
             db.execute(f"PRAGMA user_version = {FORMAT}")  # no call of an older format is in it
         if not tables:
             stamp = f"PRAGMA application_id = {_APPLICATION_ID}; PRAGMA user_version = {FORMAT};"
-            db.executescript(f"BEGIN;{_SCHEMA}{stamp}COMMIT;")
+            db.executescript(f"BEGIN;{_SCHEMA}{_REMOVALS}{_FAILURES}{_TRAIL}{_MOMENTS}{stamp}COMMIT;")
+            return
         if not db.execute("SELECT 1 FROM sqlite_master WHERE name = 'removal'").fetchone():
             db.executescript(_REMOVALS)  # not in the journals of a fabula that left notes of what it took out
         if not db.execute("SELECT 1 FROM sqlite_master WHERE name = 'failure'").fetchone():
@@ -414,11 +416,10 @@ class Journal:
         db = self._open
         with self._guard():
             db.execute("COMMIT")
-        if self._path is None:
+        if self._path is None or self._log is None:
             return
-        log = _log_of(self._path)
-        if log not in self._files and log.exists():
-            self._files[log] = log.stat()
+        if self._log not in self._files and self._log.exists():
+            self._files[self._log] = self._log.stat()
         if not all(map(_is_still, self._files, self._files.values())):
             raise self._gone(db, self._path)
 
@@ -590,7 +591,7 @@ class Journal:
         """Commit a finished call; a second record of the same key is ignored."""
         body = request.body()
         body["messages"] = [[m.role, _digest(m.content)] for m in request.messages]
-        detail = {"usage": asdict(reply.usage), "sent": dict(reply.sent), "dropped": list(reply.dropped)}
+        detail = {"usage": reply.usage.values(), "sent": dict(reply.sent), "dropped": list(reply.dropped)}
         if reply.logprobs is not None:
             detail["logprobs"] = dict(reply.logprobs)
         values = (
@@ -646,7 +647,7 @@ class Journal:
 
     def lose(self, request: Request, performer: str, usage: Usage) -> None:
         """Record what was paid for a call that came to nothing; the call itself is asked again the next time."""
-        row = (request.path, request.role, performer, json.dumps(asdict(usage)), self._run, self._now())
+        row = (request.path, request.role, performer, json.dumps(usage.values()), self._run, self._now())
         insert = "INSERT INTO loss (path, role, performer, usage, run, at) VALUES (?, ?, ?, ?, ?, ?)"
         self._write((_LOSSES, ()), (insert, row))
 

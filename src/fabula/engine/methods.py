@@ -162,6 +162,11 @@ def settings_of(config: Any, group: str = "") -> list[Setting]:  # noqa: ANN401 
     return found
 
 
+def values_of(config: object) -> dict[str, Any]:
+    """Every setting of a `Config` by name, as reports and records have it."""
+    return {setting.name: setting.value for setting in settings_of(config)}
+
+
 def attributes_of(kind: type) -> dict[str, str]:
     """What the `Attributes:` of a class's docstring say, by name, each on one line."""
     _, _, listed = cleandoc(kind.__doc__ or "").partition("Attributes:\n")

@@ -163,6 +163,7 @@ def _spoken(text: object, who: str, role: str, on_text: OnText | None) -> Reply:
     return Reply(text, model=who)
 
 
+@lru_cache(maxsize=256)
 def role_key(name: str) -> str:
     """A role's name as it is stored: "Old Tom" and "old-tom" are "old_tom"."""
     return "_".join(name.replace("-", " ").casefold().split())

@@ -91,6 +91,7 @@ class Bounded(ImmutableSandboxedEnvironment):
             trim_blocks=True,
             lstrip_blocks=True,
             autoescape=False,  # a prompt is plain text, not HTML
+            auto_reload=False,  # what counts is what stood there when a run began, whose record says so
             finalize=self.sized,
         )
         self.filters = {name: own for name, own in self.filters.items() if name in _FILTERS}

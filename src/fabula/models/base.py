@@ -6,7 +6,7 @@ compared and replayed whatever library talked to the model.
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias
 
 if TYPE_CHECKING:
@@ -48,7 +48,8 @@ class Sampling:
 
     def set_values(self) -> Json:
         """The values that were set, by name (an empty `stop` counts as unset)."""
-        return {k: v for k, v in asdict(self).items() if v is not None and v != ()}
+        values = {name: getattr(self, name) for name in self.__dataclass_fields__}
+        return {name: value for name, value in values.items() if value is not None and value != ()}
 
     def over(self, base: Sampling) -> Sampling:
         """These values, with `base` filling those that are unset."""
@@ -103,6 +104,10 @@ class Usage:
     first: float | None = None
     cost: float | None = None
     estimated: int = 0
+
+    def values(self) -> Json:
+        """All of it, by name."""
+        return {name: getattr(self, name) for name in self.__dataclass_fields__}  # `asdict` takes six times as long
 
     def __add__(self, other: Usage) -> Usage:
         cost = None if self.cost is None or other.cost is None else self.cost + other.cost

@@ -19,7 +19,7 @@ from fabula.models.by_hand import HAND, ByHand
 from fabula.models.known import KNOWN, cache_home, find_weights, fingerprint, models_home
 from fabula.models.limits import Limited
 from fabula.models.scripted import ScriptedModel
-from fabula.project.learned import Forgotten, digest_of_forgotten
+from fabula.project.learned import Forgotten, check_learned, digest_of_forgotten
 from fabula.project.settings import ModelTable
 
 if TYPE_CHECKING:
@@ -255,6 +255,7 @@ def _found_adapters(
         kind, _, rest = name.partition(":")
         if ":" in roles[role].play:  # a program plays it
             continue
+        check_learned(Path(where), name, env.environ)
         if kind != "embedded":
             found.names[role] = Path(where).name if Path(where).exists() else where
             continue

@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, Any, Final
 from fabula.base.errors import ModelUnavailableError, ProjectError, UsageError
 from fabula.base.files import PRIVATE, held, inside, make_folder, read_text, write_atomically
 from fabula.engine.roles import role_key
-from fabula.models.adapters import GGUF, digest_of
+from fabula.models.adapters import GGUF, Adapted, digest_of, read_adapter
 from fabula.models.known import DIGITS, find_weights, models_home
 from fabula.story import slug
 
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping
     from contextlib import AbstractContextManager
 
-    from fabula.models.base import Capabilities, Model, OnText, Reply, Request
+    from fabula.models.base import OnText, Reply, Request
     from fabula.project.settings import RoleTable, Settings
 
 VERSION: Final = 1
@@ -118,14 +118,22 @@ class Place:
         """
         return inside(self.folder / "adapters", name)
 
+    def has(self, learned: Learned) -> bool:
+        """Whether the adapter that was learned is there."""
+        return (self.adapter(learned.adapter) / GGUF).is_file()
+
     def make(self) -> None:
         """Make the folder, which nobody but its owner can read.
 
         Raises:
             ProjectError: it cannot be made.
         """
-        make_folder(self.folder.parent, mode=_OWNER)
-        make_folder(self.folder, mode=_OWNER)
+        try:
+            make_folder(self.folder.parent, mode=_OWNER)
+            make_folder(self.folder, mode=_OWNER)
+        except ProjectError as error:
+            said = str(error).removesuffix("Choose another one.")
+            raise ProjectError(f"{said}Set XDG_DATA_HOME to a folder that you can write to.") from error
         self.folder.chmod(_OWNER)
 
     def hold(self) -> AbstractContextManager[None]:
@@ -260,37 +268,44 @@ def _is_digest(name: str) -> bool:
 
 def digest_of_forgotten(adapter: Path, environ: Mapping[str, str]) -> str:
     """The digest of an adapter that was learned and is gone; empty for any other."""
-    home = learned_home(environ)
-    is_ours = adapter.is_relative_to(home) and adapter.parent.name == "adapters" and _is_digest(adapter.name)
-    return adapter.name if is_ours and not adapter.exists() else ""
+    return adapter.name if _is_ours(adapter, environ) and not adapter.exists() else ""
 
 
-@dataclass(frozen=True)
-class Forgotten:
-    """A model with an adapter that was forgotten: what it said is known by its identity, and nothing is asked of it.
+def is_learned(adapter: Path) -> bool:
+    """Whether a folder is, by its name, of an adapter that was learned, here or on another machine."""
+    return adapter.parent.name == "adapters" and _is_digest(adapter.name) and "learned" in adapter.parts
 
-    Attributes:
-        model: it was tuned on.
-        digest: of the adapter.
+
+def _is_ours(adapter: Path, environ: Mapping[str, str]) -> bool:
+    return is_learned(adapter) and adapter.is_relative_to(learned_home(environ))
+
+
+def check_learned(adapter: Path, model: str, environ: Mapping[str, str]) -> None:
+    """Refuse an adapter that was learned where another model writes than the one that was tuned.
+
+    A server would be asked for a model with the adapter's name, or its place on this machine.
+
+    Raises:
+        UsageError: another model writes.
     """
+    if not is_learned(adapter):
+        return
+    kind, _, rest = model.partition(":")
+    record = read_adapter(adapter) if _is_ours(adapter, environ) else None
+    if kind == "embedded":
+        if record is None or not find_weights(rest, models_home(environ)).is_file():
+            return
+        if _is_base(model, record.base_digest, environ):
+            return
+    tuned = f", which is for {record.base}" if record is not None else ""
+    raise UsageError(
+        f"This project writes with what fabula learned from you{tuned}, and not for {model}. Say `fabula write "
+        "--no-learned` with that model to go on without it."
+    )
 
-    model: Model
-    digest: str
 
-    @property
-    def name(self) -> str:
-        """What a user types to get the model."""
-        return self.model.name
-
-    @property
-    def identity(self) -> str:
-        """As `Adapted` has it."""
-        return f"{self.model.identity}+{self.digest}"
-
-    @property
-    def capabilities(self) -> Capabilities:
-        """The model's."""
-        return self.model.capabilities
+class Forgotten(Adapted):
+    """A model with an adapter that was forgotten: what it said is known by its identity, and nothing is asked of it."""
 
     async def ask(self, request: Request, on_text: OnText | None = None) -> Reply:  # noqa: ARG002 - as models are asked
         """Refuse.
@@ -303,10 +318,6 @@ class Forgotten:
             "say `fabula write --no-learned` to go on with the model as it was, or `fabula learn` to learn again.",
             model=self.model.name,
         )
-
-    async def close(self) -> None:
-        """Close the model."""
-        await self.model.close()
 
 
 def the_author(names: Iterable[str]) -> str:

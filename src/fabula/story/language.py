@@ -23,6 +23,7 @@ _SCRIPTS: Final = {
     "hy": "\u0531-\u0587",
 }
 _LETTERS: Final = {tag: re.compile(f"[{letters}]") for tag, letters in _SCRIPTS.items()}
+_OTHER: Final = re.compile(f"[{''.join(_SCRIPTS.values())}]")
 _LATIN: Final = re.compile(r"[A-Za-zÀ-ɏ]")
 _OWN: Final = {
     "uk": re.compile("[іїєґ]"),
@@ -57,17 +58,24 @@ _KANA: Final = 0.05  # of Japanese letters at least
 def language_of(text: str, otherwise: str = "en") -> str:
     """The tag of the language that most of `text` is written in, such as "de"; `otherwise` where it does not show."""
     sample = text[:_SAMPLE]
+    if _OTHER.search(sample) and (tag := _by_script(sample)):
+        return tag
+    words = Counter(map(str.casefold, _WORD.findall(sample)))
+    known = {tag: sum(words[word] for word in common & words.keys()) for tag, common in _WORDS.items()}
+    best = max(known, key=lambda one: known[one])
+    return best if known[best] >= _FEWEST else otherwise
+
+
+def _by_script(sample: str) -> str:
+    """The tag of the language of the script that most of a text is in; empty for a Latin one."""
     counts = {tag: len(letters.findall(sample)) for tag, letters in _LETTERS.items()}
-    latin = len(_LATIN.findall(sample))
     if counts["ja"] > _KANA * (counts["zh"] + counts["ja"]):
         counts["ja"] += counts["zh"]
     tag, most = max(counts.items(), key=lambda item: item[1])
-    if most > latin // 4 and most:  # words of these scripts have fewer letters, and Latin names stand among them
+    # Words of these scripts have fewer letters than Latin ones, and Latin names stand among them.
+    if most and most > len(_LATIN.findall(sample)) // 4:
         return _variant(tag, sample)
-    words = Counter(word.casefold() for word in _WORD.findall(sample))
-    known = {tag: sum(words[word] for word in common) for tag, common in _WORDS.items()}
-    best = max(known, key=lambda one: known[one])
-    return best if known[best] >= _FEWEST else otherwise
+    return ""
 
 
 def _variant(tag: str, sample: str) -> str:

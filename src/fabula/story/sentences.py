@@ -50,6 +50,7 @@ _ABBREVIATED: Final = re.compile(
 )
 _DECISIONS: Final = 1 << 15  # remembered
 _SHORT_CONTEXT: Final = 40  # characters
+_SHORT_TEXT: Final = 1000  # characters
 
 Span = tuple[int, int]
 
@@ -93,7 +94,14 @@ def spans(text: str) -> list[Span]:
     A paragraph's end always ends a sentence, a single line's end only after a mark that can end one, or before a list
     mark. A quotation and the words that say who speaks are one sentence.
     """
+    return list(_short_spans(text)) if len(text) <= _SHORT_TEXT else _spans(text)
+
+
+def _spans(text: str) -> list[Span]:
     return [span for start, end in paragraph_spans(text) for span in _in_paragraph(text, start, end)]
+
+
+_short_spans = lru_cache(maxsize=256)(_spans)  # readers of a reply look at its lines one after the other
 
 
 def sentences(text: str) -> list[str]:

@@ -42,7 +42,7 @@ def count_words(text: str) -> int:
         blankless = sum(ceil(len(run[0]) / _LETTERS_A_WORD) for run in _COUNTED.finditer(text))
         text = _BETWEEN.sub(" ", text)
     # One pattern over the whole text takes quadratic time on a long run of dashes, which looping models do write.
-    return blankless + sum(1 for piece in text.split() if _WORD_CHARACTER.search(piece))
+    return blankless + sum(1 for piece in text.split() if piece[0].isalnum() or _WORD_CHARACTER.search(piece))
 
 
 def joined(text: str, more: str) -> str:

@@ -13,13 +13,15 @@ from typing import TYPE_CHECKING, Any, Final
 
 from fabula.base.errors import ReplyError
 from fabula.craft.planning import PROMPTS
+from fabula.engine.events import Removed
 from fabula.engine.journal import Journal
 from fabula.engine.prompts import Prompts
 from fabula.engine.roles import Assignment, Cast, Program
 from fabula.engine.run import Run, RunContext
+from fabula.story import one_line
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping
+    from collections.abc import Collection, Mapping, Sequence
     from pathlib import Path
 
     from fabula.engine.context import Aids
@@ -27,6 +29,7 @@ if TYPE_CHECKING:
     from fabula.story import Brief
     from fabula.systems import System
 
+_SHOWN: Final = 80  # letters of what a rule takes out
 ADAPTER: Final = "trained"
 """The name under which whoever is trained stands in the requests: they are those of a role with an adapter."""
 
@@ -57,21 +60,23 @@ class Asked:
             ReplyError: the system does not take a text as it is, or asks for something else than the texts.
         """
         taken: dict[str, Request] = {}
+        removed: list[Removed] = []
 
         def answer(request: Request) -> str:
             if request.role in taken or request.role not in texts:
-                raise ReplyError(_asked_again(request, again=request.role in taken), reply="")
+                raise ReplyError(_asked_again(request, removed, again=request.role in taken), reply="")
             taken[request.role] = request
             return texts[request.role]
 
         performer = Program("known texts", answer, capabilities=self.able)
-        with Journal() as journal:
+        with Journal() as journal, journal.transaction():  # it is thrown away: nothing is committed on the way
             context = RunContext(
                 journal,
                 self._prompts,
                 Cast(Assignment(performer, adapter=ADAPTER), known=self.system.roles),
                 aids=self.aids,
                 chosen=self.chosen,
+                listeners=[lambda event: removed.append(event) if isinstance(event, Removed) else None],
             )
             await self.system.write(brief, Run(context), config)
         missing = [role for role in texts if role not in taken]
@@ -85,7 +90,12 @@ class Asked:
         return Prompts(self.system.prompts, self.overrides, PROMPTS)
 
 
-def _asked_again(request: Request, *, again: bool) -> str:
+def _asked_again(request: Request, removed: Sequence[Removed], *, again: bool) -> str:
+    """Why a request is none that the known texts answer; `removed` is what rules took out of the texts so far."""
     if not again:
         return f"The system asks the role {request.role!r} for a text that is not known."
-    return f"The system does not take the text of the role {request.role!r} as it is: it asks for it again."
+    said = f"The system does not take the text of the role {request.role!r} as it is: it asks for it again."
+    taken = next((one for one in reversed(removed) if one.rule != "reply"), None)
+    if taken is None:
+        return said
+    return f'{said} Its rule {taken.rule!r} takes out "{one_line(taken.text)[:_SHOWN]}".'

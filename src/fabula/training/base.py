@@ -9,20 +9,16 @@ from __future__ import annotations
 
 import asyncio
 import json
-import os
 import shutil
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager, redirect_stderr
 from dataclasses import dataclass, replace
 from importlib.util import find_spec
-from io import StringIO
 from math import prod
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
 
 from fabula.base.characters import readable
 from fabula.base.errors import UsageError
-from fabula.base.extras import extra
 from fabula.base.files import held, make_folder, read_bytes, write_error
 from fabula.models.adapters import digest_of
 from fabula.models.base import Message, Request, Sampling
@@ -30,12 +26,12 @@ from fabula.models.embedded import EmbeddedModel
 from fabula.models.gguf import read_metadata, read_shapes
 from fabula.models.known import KNOWN, cache_home, find_weights, models_home, recognise
 from fabula.models.llamacpp import check_gguf
+from fabula.training.libraries import allow_hub, library, silent
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
 
-EXTRA: Final = "train"
 Dtype: TypeAlias = Literal["float32", "bfloat16", "float16"]
 
 _RECORD: Final = "fabula-base.json"
@@ -47,6 +43,8 @@ _TOKENIZERS: Final = ("gpt2", "llama")
 _LARGEST: Final = 1_000_000  # bytes of a record or of a model's settings
 _UNKNOWN_LICENCE: Final = "not stated"
 _FLOAT32: Final = 4
+_OWN: Final[dict[str, Any]] = {"local_files_only": True, "trust_remote_code": False}
+_UNREADABLE: Final = (OSError, ValueError, TypeError, KeyError, AttributeError, RuntimeError, ImportError)
 _CHATML: Final = (  # what the engine takes where a file has no template
     "{% for message in messages %}{{ '<|im_start|>' + message['role'] + '\\n' + message['content'] + '<|im_end|>\\n' }}"
     "{% endfor %}{% if add_generation_prompt %}{{ '<|im_start|>assistant\\n' }}{% endif %}"
@@ -120,26 +118,46 @@ def open_base(
 
 
 def load(base: Base, dtype: Dtype = "float32") -> tuple[Any, Any]:
-    """The base's model and its tokenizer.
+    """The base's model and its tokeniser.
 
     Raises:
         UsageError: what training needs is not installed, or the folder cannot be read.
     """
-    torch, library = _library("torch"), _library("transformers")
-    with _quiet():
+    torch, transformers, tokeniser = library("torch"), library("transformers"), tokeniser_of(base.folder)
+    with silent():
         try:
-            tokenizer = library.AutoTokenizer.from_pretrained(base.folder, local_files_only=True)
-            model = library.AutoModelForCausalLM.from_pretrained(
-                base.folder, dtype=getattr(torch, dtype), use_safetensors=True, local_files_only=True
+            model, read = transformers.AutoModelForCausalLM.from_pretrained(
+                base.folder, dtype=getattr(torch, dtype), use_safetensors=True, output_loading_info=True, **_OWN
             )
-        except (OSError, ValueError, KeyError, RuntimeError) as error:
+        except (library("safetensors").SafetensorError, *_UNREADABLE) as error:
             raise UsageError(f"The model in {base.folder} cannot be loaded: {_first_line(error)}") from error
-    if tokenizer.pad_token_id is None:
-        tokenizer.pad_token = tokenizer.eos_token
-    return model, tokenizer
+    if missing := sorted(read["missing_keys"]):  # the library would draw them
+        raise UsageError(
+            f"The model in {base.folder} cannot be loaded: {len(missing)} of its weights are not there, as "
+            f"{missing[0]}. Fetch it again."
+        )
+    if tokeniser.pad_token_id is None:
+        tokeniser.pad_token = tokeniser.eos_token
+    return model, tokeniser
 
 
-def prompt_text(tokenizer: Any, messages: Sequence[Message]) -> str:  # noqa: ANN401 - a tokenizer has no better type
+def tokeniser_of(folder: Path) -> Any:  # noqa: ANN401 - the library's own type
+    """The tokeniser in a model's folder.
+
+    Raises:
+        UsageError: it cannot be read, or would run code of its own.
+    """
+    with silent():
+        try:
+            return library("transformers").AutoTokenizer.from_pretrained(folder, **_OWN)
+        except _UNREADABLE as error:
+            raise UsageError(
+                f"The tokeniser in {folder} cannot be read: {_first_line(error)} Fetch the model again, or choose "
+                "another base."
+            ) from error
+
+
+def prompt_text(tokeniser: Any, messages: Sequence[Message]) -> str:  # noqa: ANN401 - a tokeniser has no better type
     """The text that the embedded engine makes of a prompt, so that what is trained on is what is asked.
 
     A prompt without a system message gets an empty one, since some templates put words of their own there. Where the
@@ -149,8 +167,22 @@ def prompt_text(tokenizer: Any, messages: Sequence[Message]) -> str:  # noqa: AN
     if not any(message["role"] == "system" for message in said):
         said.insert(0, {"role": "system", "content": ""})
     opening = said.pop()["content"] if said[-1]["role"] == "assistant" else ""
-    text: str = tokenizer.apply_chat_template(said, tokenize=False, add_generation_prompt=True)
-    return text + opening
+    return in_template(tokeniser, said, opens_reply=True) + opening
+
+
+def in_template(tokeniser: Any, said: Sequence[Mapping[str, str]], *, opens_reply: bool = False) -> str:  # noqa: ANN401 - as above
+    """Messages in the model's chat template.
+
+    Raises:
+        UsageError: the template cannot be filled in with them.
+    """
+    try:
+        text: str = tokeniser.apply_chat_template([*said], tokenize=False, add_generation_prompt=opens_reply)
+    except (library("jinja2").TemplateError, OverflowError, *_UNREADABLE) as error:
+        raise UsageError(
+            f"The base's chat template cannot be filled in: {_first_line(error)} Choose another base."
+        ) from error
+    return text
 
 
 # folders --------------------------------------------------------------------------------------------------------------
@@ -167,7 +199,7 @@ def _folder(folder: Path, *, chat: bool = True) -> Base:
             f"The model in {folder} has no chat template, so it cannot be asked as agents are. Choose one that was "
             "trained to follow instructions."
         )
-    if settings.get("auto_map"):
+    if settings.get("auto_map") or (_json(folder / _TOKENIZER) or {}).get("auto_map"):
         raise UsageError(f"The model in {folder} comes with code of its own, which is not run. Choose another base.")
     base = Base(
         name=folder.name,
@@ -198,19 +230,19 @@ def _check_same(base: Base, gguf: Path) -> None:
         mine, other = metadata.get(f"{architecture}.{field}"), settings.get(name)
         if mine != other:
             raise UsageError(f"{gguf} is another model than {base.folder}: its {name} is {mine}, not {other}.")
-    with _quiet():
-        _check_tokens(gguf, _library("transformers").AutoTokenizer.from_pretrained(base.folder, local_files_only=True))
+    with silent():
+        _check_tokens(gguf, tokeniser_of(base.folder))
 
 
 def _hub(name: str, report: Callable[[str], None], *, chat: bool = True) -> Base:
-    """A model of the hub, fetched into the hub's own cache: settings, tokenizer and safetensors, nothing else."""
-    os.environ.setdefault("HF_HUB_OFFLINE", "0")  # asked for by name; who has forbidden it all the same is obeyed
-    hub = _library("huggingface_hub")
+    """A model of the hub, fetched into the hub's own cache: settings, tokeniser and safetensors, nothing else."""
+    allow_hub()
+    hub = library("huggingface_hub")
     wanted = ["*.json", "*.safetensors", "*.model", "*.jinja", "merges.txt", "vocab.txt", "README.md"]
     report(f"Fetching {name} from the hub, where it is not here yet")
     try:
         folder = Path(hub.snapshot_download(name, allow_patterns=wanted))
-    except (OSError, ValueError, RuntimeError, _library("httpx").HTTPError) as error:
+    except (OSError, ValueError, RuntimeError, library("httpx").HTTPError) as error:
         raise UsageError(
             f"{name} could not be fetched from the hub: {_first_line(error)} Check the name and the network, or give "
             "a folder or a GGUF file as base."
@@ -280,8 +312,8 @@ def _check_trainable(path: Path) -> dict[str, str | float]:
         raise UsageError(f"{path} is one of several parts of a model, which is not read. Join them, then give that.")
     if architecture not in _TRAINABLE:
         raise UsageError(f"{path} is a {architecture} model, which cannot be trained here. {way_out}")
-    if (tokenizer := str(metadata.get("tokenizer.ggml.model"))) not in _TOKENIZERS:
-        raise UsageError(f"{path} has a tokenizer of an unknown kind ({tokenizer}). {way_out}")
+    if (tokeniser := str(metadata.get("tokenizer.ggml.model"))) not in _TOKENIZERS:
+        raise UsageError(f"{path} has a tokeniser of an unknown kind ({tokeniser}). {way_out}")
     return metadata
 
 
@@ -300,27 +332,27 @@ def _convert(path: Path, folder: Path, record: dict[str, str]) -> None:
 
     One process does it at a time; what a killed one left half-written is removed by the next.
     """
-    torch, library = _library("torch"), _library("transformers")
-    _library("gguf")
+    torch, transformers = library("torch"), library("transformers")
+    library("gguf")
     work = folder.with_name(f".{folder.name}")
     with held(work, f"The making of {folder}"):
         shutil.rmtree(work / "new", ignore_errors=True)
         if not (folder / _RECORD).is_file():  # nobody was first
             shutil.rmtree(folder, ignore_errors=True)
-            _convert_into(work / "new", path, torch, library)
+            _convert_into(work / "new", path, torch, transformers)
             (work / "new" / _RECORD).write_text(json.dumps({"version": 1, **record}, indent=2) + "\n")
             (work / "new").rename(folder)
     shutil.rmtree(work, ignore_errors=True)
 
 
-def _convert_into(target: Path, path: Path, torch: Any, library: Any) -> None:  # noqa: ANN401 - modules have no better type
-    """Write a GGUF file's model and tokenizer as the training libraries keep them."""
+def _convert_into(target: Path, path: Path, torch: Any, transformers: Any) -> None:  # noqa: ANN401 - modules have no better type
+    """Write a GGUF file's model and tokeniser as the training libraries keep them."""
     try:
-        with _quiet():
-            tokenizer = library.AutoTokenizer.from_pretrained(path.parent, gguf_file=path.name, local_files_only=True)
-            tokenizer.chat_template = tokenizer.chat_template or _CHATML
-            _check_tokens(path, tokenizer)
-            read = library.AutoModelForCausalLM.from_pretrained(
+        with silent():
+            tokeniser = transformers.AutoTokenizer.from_pretrained(path.parent, gguf_file=path.name, **_OWN)
+            tokeniser.chat_template = tokeniser.chat_template or _CHATML
+            _check_tokens(path, tokeniser)
+            read = transformers.AutoModelForCausalLM.from_pretrained(
                 path.parent, gguf_file=path.name, dtype=torch.float32, local_files_only=True
             )
             settings = read.config
@@ -332,7 +364,7 @@ def _convert_into(target: Path, path: Path, torch: Any, library: Any) -> None:  
             model.load_state_dict(read.state_dict(), assign=True)
             model.tie_weights()
             model.save_pretrained(target, safe_serialization=True)
-            tokenizer.save_pretrained(target)
+            tokeniser.save_pretrained(target)
     except OSError as error:
         shutil.rmtree(target, ignore_errors=True)
         raise write_error(target, error) from error
@@ -340,16 +372,16 @@ def _convert_into(target: Path, path: Path, torch: Any, library: Any) -> None:  
         raise UsageError(f"{path} cannot be made trainable: {_first_line(error)} Choose another base.") from error
 
 
-def _check_tokens(path: Path, tokenizer: Any) -> None:  # noqa: ANN401 - a tokenizer has no better type
+def _check_tokens(path: Path, tokeniser: Any) -> None:  # noqa: ANN401 - a tokeniser has no better type
     """Check that prompts are as many tokens to the engine as to the trainer: a GGUF file does not say all of how."""
     if find_spec("xllamacpp") is None:  # nobody can say; what is trained is then for servers
         return
-    here = [len(tokenizer(prompt_text(tokenizer, p), add_special_tokens=False)["input_ids"]) for p in _PROBES]
+    here = [len(tokeniser(prompt_text(tokeniser, p), add_special_tokens=False)["input_ids"]) for p in _PROBES]
     with ThreadPoolExecutor(1) as thread:  # whoever calls may have a loop of their own
         there = thread.submit(lambda: asyncio.run(_tokens_in_the_engine(path))).result()
     if here != there:
         raise UsageError(
-            f"{path} has a tokenizer that the training libraries read otherwise than the engine does (a text is "
+            f"{path} has a tokeniser that the training libraries read otherwise than the engine does (a text is "
             f"{here[0]} tokens to them, and {there[0]} to the engine). Choose another base."
         )
 
@@ -364,30 +396,6 @@ async def _tokens_in_the_engine(path: Path) -> list[int]:
 
 
 # small helpers --------------------------------------------------------------------------------------------------------
-
-
-def _library(module: str) -> Any:  # noqa: ANN401 - a module has no better type
-    """A package of the training extra, told beforehand to be quiet and to stay off the network."""
-    os.environ.setdefault("HF_HUB_OFFLINE", "1")
-    os.environ.setdefault("HF_HUB_DISABLE_TELEMETRY", "1")
-    os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
-    return extra(module, EXTRA, "Training")
-
-
-@contextmanager
-def _quiet() -> Iterator[None]:
-    """Keep the libraries' progress and remarks off the terminal."""
-    logging = _library("transformers").utils.logging
-    level, bars = logging.get_verbosity(), logging.is_progress_bar_enabled()
-    logging.set_verbosity_error()
-    logging.disable_progress_bar()
-    try:
-        with redirect_stderr(StringIO()):  # bars that are drawn past the switch
-            yield
-    finally:
-        logging.set_verbosity(level)
-        if bars:
-            logging.enable_progress_bar()
 
 
 def _json(path: Path) -> dict[str, Any] | None:

@@ -11,14 +11,15 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
 
 from fabula.base.errors import UsageError
-from fabula.base.extras import extra
 from fabula.measure.report.page import estimate_cells
 from fabula.measure.report.pictures import curve_svg
 from fabula.stats.estimate import Estimate
-from fabula.training.base import EXTRA
+from fabula.training.examples import LEAST
+from fabula.training.libraries import library
 from fabula.training.report import escaped, table_of
-from fabula.training.running import WHAT, Schedule, arguments
+from fabula.training.running import arguments, schedule_of
 from fabula.training.scoring import PairTokens, pair_tokens
+from fabula.training.sft import lora_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -31,8 +32,6 @@ if TYPE_CHECKING:
     from fabula.training.running import Machine
     from fabula.training.scoring import Native
 
-FEWEST: Final = 8
-"""Pairs below which nothing is trained."""
 _ALIKE: Final = "both replies are the same"
 _LONG: Final = "prompt and reply are longer than {} tokens"
 
@@ -84,9 +83,9 @@ def check_enough(train: PreparedPairs, development: PreparedPairs, where: Path) 
     """
     reasons = [*train.left_out.values()]
     why = "".join(f"; {reasons.count(reason)} left out, since {reason}" for reason in dict.fromkeys(reasons))
-    if len(train.pairs) < FEWEST:
+    if len(train.pairs) < LEAST:
         raise UsageError(
-            f"{where} has {len(train.pairs)} pairs to train on{why}. It takes {FEWEST} at least, and some hundreds to "
+            f"{where} has {len(train.pairs)} pairs to train on{why}. It takes {LEAST} at least, and some hundreds to "
             "learn a preference: make more with `fabula data preferences`."
         )
     if not development.pairs:
@@ -94,24 +93,6 @@ def check_enough(train: PreparedPairs, development: PreparedPairs, where: Path) 
             f"{where} has no development pairs, so nobody could say whether training helps. Make the data with a "
             "larger share for development, or from more stories."
         )
-
-
-def schedule_of(settings: Dpo, pairs: int) -> Schedule:
-    """How long, how fast and in which order is trained on so many pairs."""
-    paper, ours = settings.paper, settings.ours
-    steps = max(1, paper.epochs) * math.ceil(pairs / paper.batch)
-    return Schedule(
-        steps=steps,
-        batch=paper.batch,
-        learning_rate=paper.learning_rate,
-        decay=paper.decay,
-        warmup=min(paper.warmup, steps - 1),
-        evaluate_every=min(max(1, ours.evaluate_every), steps),
-        patience=ours.patience,
-        weight_decay=ours.weight_decay,
-        clip=ours.clip,
-        seed=paper.seed,
-    )
 
 
 def trainer_of(
@@ -134,21 +115,19 @@ def trainer_of(
         folder: of the adapter.
         machine: what is computed on.
     """
-    library, peft, datasets = (extra(name, EXTRA, WHAT) for name in ("trl", "peft", "datasets"))
-    schedule, paper = schedule_of(settings, len(train.pairs)), settings.paper
+    trl, datasets = library("trl"), library("datasets")
+    schedule = schedule_of(settings, len(train.pairs))
     own = {"_prepare_dataset": lambda _, dataset, *__: dataset, "create_model_card": lambda *_, **__: None}
-    kind: Any = type("PairTrainer", (library.DPOTrainer,), own)
-    made = library.DPOConfig(**arguments(folder, schedule, machine), beta=paper.beta, max_length=None)
-    lora = peft.LoraConfig(
-        r=paper.rank,
-        lora_alpha=paper.alpha,
-        lora_dropout=paper.dropout,
-        target_modules="all-linear",
-        task_type="CAUSAL_LM",
-    )
+    kind: Any = type("PairTrainer", (trl.DPOTrainer,), own)
+    made = trl.DPOConfig(**arguments(folder, schedule, machine), beta=settings.paper.beta, max_length=None)
     sets = [datasets.Dataset.from_list([row.record() for row in part.rows]) for part in (train, development)]
     trainer = kind(
-        model, args=made, train_dataset=sets[0], eval_dataset=sets[1], processing_class=tokeniser, peft_config=lora
+        model,
+        args=made,
+        train_dataset=sets[0],
+        eval_dataset=sets[1],
+        processing_class=tokeniser,
+        peft_config=lora_of(settings),
     )
     if (len(trainer.train_dataset), len(trainer.eval_dataset)) != (len(train.pairs), len(development.pairs)):
         raise AssertionError("The library has left out pairs.")

@@ -26,7 +26,11 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
     from pathlib import Path
 
+    from fabula.data.dialogsum import Dialogue
+
 VERSION: Final = 1
+LEAST: Final = 8
+"""Examples, pairs or dialogues below which nothing is trained: of fewer a model learns these texts and no more."""
 CARD: Final = "data.json"
 LEFT_OUT: Final = "left-out.jsonl"
 Split: TypeAlias = Literal["train", "development"]
@@ -115,6 +119,12 @@ def in_development(group: str, share: float, seed: int = 0) -> bool:
     return drawn < share
 
 
+def data_digest(records: Iterable[Example | Pair | Dialogue]) -> str:
+    """What distinguishes these examples, pairs or dialogues from others."""
+    lines = (json.dumps(asdict(record), sort_keys=True) for record in records)
+    return sha256("\n".join(lines).encode()).hexdigest()[:12]
+
+
 def write_data(
     folder: Path,
     card: DataCard,
@@ -167,6 +177,9 @@ def read_examples(folder: Path, split: Split) -> tuple[Example, ...]:
         UsageError: the file is absent or damaged, or has an example twice.
     """
     records = _records(folder, split, "examples")
+    for record in records:
+        if not record.text("completion").strip():
+            raise UsageError(f"{record.where}: there is no text in 'completion'. Take the line out.")
     return tuple(
         Example(r.text("id"), r.text("agent"), r.text("group"), _messages(r), r.text("completion")) for r in records
     )
@@ -179,6 +192,20 @@ def read_pairs(folder: Path, split: Split) -> tuple[Pair, ...]:
         UsageError: the file is absent or damaged, or has a pair twice.
     """
     return tuple(_pair(record) for record in _records(folder, split, "pairs"))
+
+
+def check_apart(train: Iterable[Example | Pair], development: Iterable[Example | Pair], folder: Path) -> None:
+    """See that no story stands on both sides: what was trained on says nothing about what was learnt.
+
+    Raises:
+        UsageError: one does; says which.
+    """
+    both = {one.group for one in train} & {one.group for one in development}
+    if both:
+        raise UsageError(
+            f"{folder} has {min(both)!r} in train.jsonl and in development.jsonl, so its losses would say nothing. "
+            "Keep what has one 'group' on one side."
+        )
 
 
 def _pair(record: Record) -> Pair:
@@ -215,6 +242,8 @@ def _messages(record: Record) -> tuple[Message, ...]:
         if role not in ("system", "user", "assistant"):
             raise UsageError(f"{message.where}: {role!r} is no role of a message. Correct the line or take it out.")
         found.append(Message(role, message.text("content")))  # type: ignore[arg-type] # checked above
+    if not any(message.role == "user" and message.content for message in found):
+        raise UsageError(f"{record.where}: nothing of 'messages' is the user's. Take the line out.")
     return tuple(found)
 
 

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from fabula.stats.estimate import Estimate, Unscored
 from fabula.stats.intervals import FEWEST, mean_of, share_among
-from fabula.training.pairs import RULES
+from fabula.training.pairs import RULES, could_tell, joined
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -25,12 +25,8 @@ if TYPE_CHECKING:
     from fabula.stats.estimate import Scored
     from fabula.training.examples import Pair
 
-FEWEST_PAIRS: Final = 8
-"""Pairs below which nothing is trained: an adapter of fewer knows these few texts and no preference."""
 MANY_PROJECTS: Final = 8
 """Projects from which on a whole project is kept together, and not each scene by itself."""
-ALWAYS_LATER: Final = frozenset({"edit", "rewrite"})
-"""Kinds of pairs whose chosen text is the later one however the author chooses."""
 TUNED, BASE, LONGER, SHORTER, LATER = "tuned", "base", "longer", "shorter", "later"
 COMPARED: Final = (LONGER, SHORTER, LATER)
 _HALF: Final = 0.5
@@ -133,11 +129,15 @@ def least_shown(sizes: Sequence[int]) -> int | None:
 
 
 def units_of(pairs: Iterable[Pair]) -> list[str]:
-    """What each pair is kept together with: its project where there are many of them, else its scene or artefact."""
+    """What each pair is kept together with: its project where there are many of them, else its scene or artefact.
+
+    Where a project was copied, its scenes stay with those that they are copies of.
+    """
     pairs = list(pairs)
     projects = [str(pair.source.get("project", "")) for pair in pairs]
     many = all(projects) and len(set(projects)) >= MANY_PROJECTS
-    return projects if many else [f"{project}/{pair.group}" for project, pair in zip(projects, pairs, strict=True)]
+    units = projects if many else [f"{project}/{pair.group}" for project, pair in zip(projects, pairs, strict=True)]
+    return joined(pairs, units)
 
 
 def parts(units: Sequence[str], count: int) -> list[list[int]]:
@@ -169,7 +169,7 @@ def _hit(margin: float) -> float:
 
 def _by_rule(rule: str, pair: Pair) -> float:
     """Whether a trivial rule ranks a pair rightly; a half where no other order was possible, or none is known."""
-    return _HALF if rule == LATER and pair.kind in ALWAYS_LATER else RULES[rule](pair)
+    return RULES[rule](pair) if could_tell(rule, pair) else _HALF
 
 
 def said(name: str) -> str:

@@ -44,12 +44,14 @@ _KINDS: Final = {"edit": "edit", "rewrite": "rewrite", "retake": "retake", "revi
 _REFUSED: Final = f"{DRAFTS}/{REFUSED}"
 _PLANS: Final = ("plan/", "role-play/")
 _MOST_OF_IT: Final = 0.7  # of a text's words that stand in a reply in their order, for the reply to have given it
+_PASSAGE: Final = 40  # characters of a line that stands in two texts by no chance
 _LARGEST: Final = 200_000  # characters of a reply; of a prompt ten times as many
 
 TOGETHER = "several replies made the text, and none of them stands in it as a whole and was changed"
 WAITING = "another text was asked for, and none came that answers the same prompt"
 BRIEF_CHANGED = "the brief was changed with the edit, or before it"
 PLAN_CHANGED = "the plan was changed together with the edit"
+MOVED = "a passage of it was moved into another text"
 TOO_LARGE = "the texts are too large"
 
 
@@ -58,10 +60,12 @@ def history_pairs(project: Project, name: str) -> Found:
 
     Raises:
         JournalDamagedError: the journal cannot be read.
+        JournalError: it is gone.
         JournalVersionError: a newer fabula wrote it.
         UsageError: the project's files cannot be read.
     """
     with project.journal as journal:
+        project.check_journal(journal)
         made = history_of(journal, project.brief_digest, readable(name))
         for log in sorted((project.folder / TALKS).glob("*.jsonl")):
             made += _History(journal, "", readable(name)).drawn_anew(log)
@@ -260,6 +264,8 @@ class _History:
         found = self.reply_of(rejected, whole=episode.joined)
         if found is not None and _shows(self.prompt_of(found[0]), last.text):  # it was revised, in vain
             found = self.reply_of(last, whole=episode.joined)
+        elif found is not None and any(one.id in episode.undone for one in episode.causes[at]):
+            found = self._before_a_wish(episode, at, found)
         reason = self._objection(episode, rejected, last, found[0] if found else None)
         if reason:
             yield {**source, "kind": kind, "reason": reason}
@@ -273,6 +279,11 @@ class _History:
             yield self._pair(reply, (rejected, old), (last, new), kind, source | {"piece": readable(reply.path)})
         if not pieces:
             yield {**source, "kind": kind, "reason": TOGETHER}
+
+    def _before_a_wish(self, episode: _Episode, at: int, found: tuple[Given, float]) -> tuple[Given, float]:
+        """The reply that a text was a revision of, where that was taken back: nothing else was to meet its wish."""
+        shown = [one for one in episode.texts[:at] if _shows(self.prompt_of(found[0]), one.text)]
+        return (self.reply_of(shown[-1], whole=episode.joined) if shown else None) or found
 
     def _source(self, episode: _Episode, at: int, last: Version) -> tuple[str, dict[str, Any]]:
         """What preferred a text to another one, and where that comes from."""
@@ -386,11 +397,11 @@ class _History:
     def refused(self) -> list[Pair | Mapping[str, Any]]:
         """The final reading's reply without the edits that the author refused, before the whole reply."""
         path = f"{DRAFTS}/{EDITS}"
-        unwanted = read_refused(self.journal.newest(_REFUSED) or "")
-        gone = [one for one in read_edits(self.journal.newest(path) or "") if one.id in unwanted]
+        gone = self._unwanted(path)
         source = {"project": self.name, "path": path, "judge": "author", "piece": ""}
         found: list[Pair | Mapping[str, Any]] = []
-        last = {one.path: one for one in self.journal.replies() if one.path.startswith(f"{path}/")} if gone else {}
+        replies = [one for one in self.journal.replies() if one.path.startswith(f"{path}/")] if gone else []
+        last = {(one.path, one.run): one for one in replies}
         for reply in last.values():
             whole = _edits_in(reply.text)
             left = [one for one in whole if not any(_is_edit(one, edit) for edit in gone)]
@@ -400,6 +411,22 @@ class _History:
                 more = {**source, "at": reply.at, "refused": len(whole) - len(left)}
                 found.append(self._pair(reply, (versions[0], old), (versions[1], new), "refused", more))
         return found
+
+    def _unwanted(self, path: str) -> list[Edit]:
+        """The edits that the author refuses, and those that were refused when the story was read anew."""
+        unwanted: frozenset[str] = frozenset()
+        found: list[Edit] = []
+        edits: tuple[Edit, ...] = ()
+        for event in self.events:
+            if not isinstance(event, Version):
+                continue
+            if event.path == _REFUSED:
+                unwanted = read_refused(event.text)
+            elif event.path == path:
+                found += [edit for edit in edits if edit.id in unwanted] if _is_made(event) else []
+                edits = read_edits(event.text)
+        found += [edit for edit in edits if edit.id in unwanted]
+        return list(dict.fromkeys(found))
 
     def _objection(self, episode: _Episode, rejected: Version, last: Version, reply: Given | None) -> str:
         """Why two texts are no pair, whatever was asked for them; empty if they may be one."""
@@ -411,8 +438,20 @@ class _History:
         if max(len(rejected.text), len(last.text), asked // 10) > _LARGEST:
             return TOO_LARGE
         if last.source in OWN:
+            if self._was_moved(episode, last):
+                return MOVED
             return self._changed_beside(rejected, last, reply.run if reply else rejected.run)
         return ""
+
+    def _was_moved(self, episode: _Episode, last: Version) -> bool:
+        """Whether a line that the text had is in another text of the author's own now, as where a part is split."""
+        gone = {line for one in episode.texts for line in _lines(one.text) if len(line) >= _PASSAGE}
+        gone -= set(_lines(last.text))
+        return any(
+            not gone.isdisjoint(_lines(one.text))
+            for one in self.events
+            if isinstance(one, Version) and one.source in OWN and one.path not in (last.path, STORY)
+        )
 
     def _changed_beside(self, rejected: Version, last: Version, asked_in: int) -> str:
         """What else the author changed since a run, so that the edit may follow from that; empty where nothing was."""
@@ -446,8 +485,12 @@ class _History:
         for one in episode.causes[at]:
             if one.id in episode.undone:
                 return one
-        later = [one for causes in episode.causes[at + 1 :] for one in causes if one.id not in episode.undone]
-        return later[0] if later else None
+        for version, causes in zip(episode.texts[at + 1 :], episode.causes[at + 1 :], strict=True):
+            stand = [one for one in causes if one.id not in episode.undone]
+            own = [one for one in stand if (one.kind in ("edit", "rewrite")) == (version.source in OWN)]
+            if stand:  # another take may have been asked for, and the text changed by hand before it came
+                return (own or stand)[0]
+        return None
 
     def _is_approved(self, version: Version) -> bool:
         return any(

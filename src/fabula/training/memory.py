@@ -12,12 +12,12 @@ from time import perf_counter
 from typing import TYPE_CHECKING, Final
 
 from fabula.base.errors import UsageError
-from fabula.base.extras import extra
 from fabula.data.reading import json_object
-from fabula.training.running import EXTRA, WHAT, Machine
+from fabula.training.libraries import library
+from fabula.training.running import Machine
 
 if TYPE_CHECKING:
-    from fabula.training.presets import Ours
+    from fabula.training.presets import Computing
 
 _GB: Final = 1e9
 _LIBRARIES: Final = 0.55e9  # bytes of the process before a model is loaded
@@ -108,9 +108,9 @@ def needed(shape: Shape, load: Load, machine: Machine) -> int:
 def free_bytes(device: str) -> int:
     """Bytes that are free on a device."""
     if device == "cuda":
-        free, _ = extra("torch", EXTRA, WHAT).cuda.mem_get_info()
+        free, _ = library("torch").cuda.mem_get_info()
         return int(free)
-    free = int(extra("psutil", EXTRA, WHAT).virtual_memory().available)
+    free = int(library("psutil").virtual_memory().available)
     limit, used = (_number(Path("/sys/fs/cgroup") / name) for name in ("memory.max", "memory.current"))
     return free if limit is None or used is None else min(free, limit - used)
 
@@ -123,7 +123,7 @@ def _number(path: Path) -> int | None:
         return None
 
 
-def fitting(shape: Shape, load: Load, batch: int, wanted: Ours, free: int | None = None) -> Machine:
+def fitting(shape: Shape, load: Load, batch: int, wanted: Computing, free: int | None = None) -> Machine:
     """How to compute with the memory there is: as many examples at once as fit, activations twice if they must.
 
     Args:
@@ -165,7 +165,7 @@ def device_of(wanted: str) -> str:
     Raises:
         UsageError: this machine has none of that kind.
     """
-    torch = extra("torch", EXTRA, WHAT)
+    torch = library("torch")
     there = {"cuda": torch.cuda.is_available(), "mps": torch.backends.mps.is_available(), "cpu": True}
     if wanted == "auto":
         return next(device for device, is_there in there.items() if is_there)
@@ -176,7 +176,7 @@ def device_of(wanted: str) -> str:
 
 def bfloat16_helps(device: str) -> bool:
     """Whether matrices are multiplied faster in bfloat16 there; on a processor it is tried, in some milliseconds."""
-    torch = extra("torch", EXTRA, WHAT)
+    torch = library("torch")
     if device != "cpu":
         return device == "cuda" and bool(torch.cuda.is_bf16_supported())
 

@@ -25,15 +25,19 @@ from fabula.systems import find
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
+    from fabula.models.base import Message
     from fabula.stats.estimate import Scored
     from fabula.training.examples import Pair
 
 Lesson: TypeAlias = Literal["length", "position", "near"]
 LESSONS: Final[tuple[Lesson, ...]] = get_args(Lesson)
 SHOWN_TOGETHER: Final = ("candidates", "ratings")  # kinds of which a judge saw both texts, one before the other
+ALWAYS_LATER: Final = frozenset({"edit", "rewrite"})
+"""Kinds of pairs whose chosen text is the later one however the author chooses."""
 SAME = "both texts are the same but for blanks and signs"
 _NEAR_SHARE, _NEAR_WORDS = 0.02, 3
 _CHANCE: Final = 0.5
+_POSITIONS: Final = ("first", "later")
 _FOLDERS: Final = re.compile(r"(?<![\w.~-])(?:[A-Za-z]:)?~?[\\/](?:[^\\/\s:]+[\\/])*")
 
 
@@ -83,6 +87,23 @@ def is_near(pair: Pair) -> bool:
     return distance <= max(_NEAR_WORDS, _NEAR_SHARE * max(len(old), len(new)))
 
 
+def joined(pairs: Sequence[Pair], units: Sequence[str]) -> list[str]:
+    """The units that pairs are of, where those that have a text in common, for the same prompt, are one."""
+    first: dict[tuple[tuple[Message, ...], str], str] = {}
+    others: dict[str, str] = {}
+
+    def one(unit: str) -> str:
+        while others.get(unit, unit) != unit:
+            unit = others[unit]
+        return unit
+
+    for pair, unit in zip(pairs, units, strict=True):
+        for text in (pair.chosen, pair.rejected):
+            name, other = sorted((one(unit), one(first.setdefault((pair.messages, text), unit))))
+            others[other] = name
+    return [one(unit) for unit in units]
+
+
 # what rules that read nothing would say -------------------------------------------------------------------------------
 
 
@@ -110,6 +131,11 @@ RULES: Final[Mapping[str, Callable[[Pair], float]]] = {
     "more dialogue": _by_dialogue,
 }
 """Of each trivial rule whether it would have preferred the chosen text: 1, or 0, or a half where it cannot tell."""
+
+
+def could_tell(rule: str, pair: Pair) -> bool:
+    """Whether a rule could have gone either way on a pair: rules of position where the order is known and was open."""
+    return rule not in _POSITIONS or (pair.chosen_first is not None and pair.kind not in ALWAYS_LATER)
 
 
 def rule_shares(pairs: Sequence[Pair]) -> dict[str, Scored]:

@@ -2,17 +2,39 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final, Literal, TypeAlias
+from dataclasses import dataclass, fields
+from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias, TypeVar
 
-from fabula.engine.methods import Presets
+from fabula.base.errors import ConfigError
+from fabula.engine.methods import Presets, settings_of, values_of, with_values
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from fabula.engine.methods import Preset
+
+T = TypeVar("T", bound=Presets)
 Decay: TypeAlias = Literal["constant", "linear", "cosine"]
 Precision: TypeAlias = Literal["auto", "float32", "bfloat16"]
 Device: TypeAlias = Literal["auto", "cpu", "cuda", "mps"]
+Checkpointing: TypeAlias = Literal["auto", "on", "off"]
+Keep: TypeAlias = Literal["last", "best"]
+
+
+@dataclass(frozen=True, slots=True)
+class Computing:
+    """What every kind of training lets a user say of the machine; its settings of these names mean the same."""
+
+    device: Device = "auto"
+    precision: Precision = "auto"
+    micro_batch: int = 0
+    checkpointing: Checkpointing = "auto"
+
+
+def computing_of(config: Presets) -> Computing:
+    """What the settings of a training say of the machine."""
+    values = values_of(config)
+    return Computing(**{field.name: values[field.name] for field in fields(Computing)})
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +98,7 @@ class Ours:
     device: Device = "auto"
     precision: Precision = "auto"
     micro_batch: int = 0
-    checkpointing: Literal["auto", "on", "off"] = "auto"
+    checkpointing: Checkpointing = "auto"
     samples: int = 2
     sample_tokens: int = 80
 
@@ -151,12 +173,12 @@ class DpoOurs:
     """
 
     evaluate_every: int = 20
-    keep: Literal["last", "best"] = "last"
+    keep: Keep = "last"
     patience: int = 0
     weight_decay: float = 0.0
     clip: float = 1.0
     device: Device = "auto"
-    checkpointing: Literal["auto", "on", "off"] = "auto"
+    checkpointing: Checkpointing = "auto"
     samples: int = 2
     sample_tokens: int = 80
 
@@ -220,7 +242,7 @@ class SummariserOurs:
     """
 
     evaluate_every: int = 200
-    keep: Literal["last", "best"] = "last"
+    keep: Keep = "last"
     patience: int = 0
     decay: Decay = "linear"
     warmup: int = 0
@@ -232,7 +254,7 @@ class SummariserOurs:
     device: Device = "auto"
     precision: Precision = "auto"
     micro_batch: int = 0
-    checkpointing: Literal["auto", "on", "off"] = "auto"
+    checkpointing: Checkpointing = "auto"
     samples: int = 2
 
 
@@ -251,3 +273,41 @@ class Summariser(Presets):
 
 KINDS: Final[Mapping[str, type[Presets]]] = {"sft": Sft, "dpo": Dpo, "summariser": Summariser}
 """The settings of each kind of training, by the command's name."""
+
+_AT_LEAST_ONE: Final = (
+    *("rank", "alpha", "batch", "evaluate_every", "prompt_tokens", "completion_tokens", "sequence_tokens"),
+    *("dialogue_tokens", "summary_tokens", "sample_tokens", "beams"),
+)
+_ABOVE_NOTHING: Final = ("learning_rate", "beta")
+_NOT_BELOW: Final = ("weight_decay", "clip", "dropout")
+_MOST_STEPS: Final = 1_000_000
+_MOST_RANK: Final = 1024
+
+
+def config_of(kind: type[T], preset: Preset, values: Mapping[str, Any]) -> T:
+    """The settings of a preset with values on top.
+
+    Raises:
+        UnknownNameError: there is no such setting.
+        ConfigError: a value does not fit, or nothing can be trained with it.
+    """
+    config: T = with_values(getattr(kind, preset)(), values, "training")
+    for setting in settings_of(config):
+        if bounds := _bounds_broken(setting.name, setting.value):
+            said = values.get(setting.name, setting.value)
+            raise ConfigError(f"training.{setting.name} = {said!r} does not fit: it has to be {bounds}.")
+    return config
+
+
+def _bounds_broken(name: str, value: Any) -> str:  # noqa: ANN401 - of any setting
+    """What a value has to be and is not; empty where nothing is wrong."""
+    numbers = value if isinstance(value, tuple) else (value,)
+    bounds = {
+        "1 or more": name in _AT_LEAST_ONE and not all(one >= 1 for one in numbers),
+        "above 0": name in _ABOVE_NOTHING and not value > 0,
+        "0 or more": name in _NOT_BELOW and value < 0,
+        "below 1": name == "dropout" and value >= 1,
+        f"{_MOST_STEPS:,} or less": name == "steps" and value > _MOST_STEPS,
+        f"{_MOST_RANK:,} or less": name == "rank" and value > _MOST_RANK,
+    }
+    return next((said for said, broken in bounds.items() if broken), "")

@@ -131,10 +131,10 @@ class CardFacts:
         differences: of the development losses.
         samples: answers.
         engine: whether `adapter.gguf` is there.
-        how: it was trained, where that was not on examples: a sentence.
-        results: what was measured, where it is not `differences`: a section.
-        use: how it is used, where not as an adapter: a section.
-        limits: of what it can do: a section.
+        how: a sentence on how it was trained, where that was not on examples.
+        results: a section on what was measured, where that is not `differences`.
+        use: a section on how it is used, where it is no adapter.
+        limits: a section on what its numbers do not say.
     """
 
     agents: Sequence[str]

@@ -23,21 +23,21 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
 
 from fabula.base.errors import ProjectError, UsageError
-from fabula.base.extras import extra
 from fabula.base.files import make_folder, write_atomically
 from fabula.data.reading import json_object
+from fabula.engine.methods import values_of
+from fabula.training.libraries import library
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
     from pathlib import Path
 
+    from fabula.engine.methods import Presets
     from fabula.training.presets import Decay
 
 VERSION: Final = 1
 RECORD: Final = "training.json"
 CHECKPOINTS: Final = "checkpoints"
-EXTRA: Final = "train"
-WHAT: Final = "Training"
 _PREFIX: Final = "checkpoint-"
 _WHOLE: Final = "whole.json"
 _STATE: Final = "trainer_state.json"
@@ -77,6 +77,25 @@ class Schedule:
     seed: int = 0
 
 
+def schedule_of(config: Presets, examples: int) -> Schedule:
+    """How long, how fast and in which order is trained on so many examples, pairs or dialogues."""
+    values = values_of(config)
+    by_epochs = max(1, values["epochs"]) * math.ceil(examples / values["batch"])
+    steps = values.get("steps") or by_epochs
+    return Schedule(
+        steps=steps,
+        batch=values["batch"],
+        learning_rate=values["learning_rate"],
+        decay=values["decay"],
+        warmup=min(values["warmup"], steps - 1),
+        evaluate_every=min(max(1, values["evaluate_every"]), steps),
+        patience=values["patience"],
+        weight_decay=values["weight_decay"],
+        clip=values["clip"],
+        seed=values["seed"],
+    )
+
+
 @dataclass(frozen=True, slots=True)
 class Machine:
     """What is computed on, and how: this changes times and memory, and results only by rounding.
@@ -111,7 +130,8 @@ class Outcome:
     Attributes:
         ended: why.
         step: the last one.
-        best: the step with the lowest development loss; 0 where none was measured.
+        taken: the step whose weights are: that of the lowest development loss, unless its caller takes the last one; 0
+            where none was measured.
         checkpoint: the folder with the weights of that step; `None` where there is none.
         points: the losses.
         seconds: that training took, over all runs.
@@ -120,7 +140,7 @@ class Outcome:
 
     ended: Ended
     step: int
-    best: int
+    taken: int
     checkpoint: Path | None
     points: tuple[Point, ...]
     seconds: float = 0.0
@@ -288,7 +308,7 @@ def arguments(folder: Path, schedule: Schedule, machine: Machine) -> dict[str, A
 
 def _checkpointing() -> str:
     """What the library calls it: it was renamed within the versions that fabula takes."""
-    known = extra("transformers", EXTRA, WHAT).TrainingArguments.__dataclass_fields__
+    known = library("transformers").TrainingArguments.__dataclass_fields__
     return "activation_checkpointing" if "activation_checkpointing" in known else "gradient_checkpointing"
 
 
@@ -326,15 +346,15 @@ def run(trainer: Any, folder: Path, schedule: Schedule, hear: Callable[[Point], 
 
 def _loop(trainer: Any, watch: _Watch, last: Path | None) -> Ended:  # noqa: ANN401 - the library's own type
     """The library's loop, from a checkpoint or from the beginning."""
-    library = extra("transformers", EXTRA, WHAT)
-    trainer.remove_callback(library.PrinterCallback)
-    trainer.add_callback(type("Watching", (_Callback, library.TrainerCallback), {"watch": watch})())
+    transformers = library("transformers")
+    trainer.remove_callback(transformers.PrinterCallback)
+    trainer.add_callback(type("Watching", (_Callback, transformers.TrainerCallback), {"watch": watch})())
     with _heeding(watch):
         try:
             trainer.train(resume_from_checkpoint=str(last) if last else None)
         except NotFiniteError:
             return "not finite"
-        except (OSError, RuntimeError) as error:
+        except (OSError, RuntimeError, library("safetensors").SafetensorError) as error:
             raise _failed(watch.folder, error) from error
     return "steps"
 

@@ -9,12 +9,12 @@ from contextlib import nullcontext
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
-from fabula.base.extras import extra
 from fabula.data.reading import json_lines
 from fabula.stats.intervals import FEWEST, mean_of, share_among
-from fabula.training.base import EXTRA, prompt_text
-from fabula.training.running import WHAT
-from fabula.training.sft import end_of_turn, ids_of, shortened
+from fabula.training.base import prompt_text
+from fabula.training.libraries import library
+from fabula.training.pairs import RULES, could_tell
+from fabula.training.sft import end_of_turn, ids_of, reply_ids, shortened
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -30,7 +30,6 @@ Native: TypeAlias = Any  # a module of the training libraries, or what they make
 _ROWS: Final = 8  # texts that are read at once
 _PLACES: Final = 1024  # replies' tokens whose likelihoods over the whole vocabulary are held at once
 _HALF: Final = 0.5
-_POSITION: Final = "first"
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +43,7 @@ class Tokens:
 def tokens_of(tokeniser: Native, messages: Sequence[Message], reply: str) -> Tokens:
     """The tokens of a prompt and of a reply to it, which are made apart, as a model writes its reply apart."""
     prompt = ids_of(tokeniser, prompt_text(tokeniser, messages))
-    return Tokens(tuple(prompt), (*ids_of(tokeniser, reply), *end_of_turn(tokeniser)))
+    return Tokens(tuple(prompt), (*reply_ids(tokeniser, reply), *end_of_turn(tokeniser)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,7 +166,7 @@ def log_probabilities(model: Native, rows: Sequence[Tokens], *, bf16: bool = Fal
 
     Rows of like length are read together; the numbers do not depend on which.
     """
-    torch = extra("torch", EXTRA, WHAT)
+    torch = library("torch")
     device = next(model.parameters()).device
     found, training = [0.0] * len(rows), model.training
     model.eval()
@@ -225,16 +224,12 @@ def _right(better: float, worse: float) -> float:
     return _HALF if better == worse else float(better > worse)
 
 
-def _words(text: str) -> int:
-    return len(text.split())
+def _by(rule: str) -> _Answer:
+    """What a trivial rule says; nothing where it could not have gone the other way."""
+    return lambda one: RULES[rule](one.pair) if could_tell(rule, one.pair) else None
 
 
-RULES: Final[Mapping[str, _Answer]] = {
-    "longer": lambda one: _right(_words(one.pair.chosen), _words(one.pair.rejected)),
-    "shorter": lambda one: _right(_words(one.pair.rejected), _words(one.pair.chosen)),
-    _POSITION: lambda one: None if one.pair.chosen_first is None else float(one.pair.chosen_first),
-    "later": lambda one: None if one.pair.chosen_first is None else float(not one.pair.chosen_first),
-}
+_RULES: Final[Mapping[str, _Answer]] = {name: _by(name) for name in ("longer", "shorter", "first", "later")}
 """What reads nothing: more words, fewer words, shown or written first, later. A tie is a half, an unknown nothing."""
 
 _SUM: Final[Mapping[str, _Answer]] = {
@@ -253,7 +248,7 @@ _WAYS: Final[Mapping[str, Mapping[str, _Answer]]] = {
 _ANSWERS: Final[Mapping[str, _Answer]] = {
     _REWARD: lambda one: _right(one.margin, 0.0),
     **{f"{way}, {who}": answer for way, both in _WAYS.items() for who, answer in both.items()},
-    **{f"rule: {name}": answer for name, answer in RULES.items()},
+    **{f"rule: {name}": answer for name, answer in _RULES.items()},
 }
 
 
@@ -261,8 +256,8 @@ def accuracies(pairs: Sequence[ScoredPair]) -> dict[str, Scored]:
     """How often each way of choosing prefers the reply that was preferred; a tie is a half.
 
     Ways are DPO's implicit reward, the log-probability of the whole reply and that of a token on average, each under
-    base and tuned, and the `RULES`. Intervals are over groups. n is the number of pairs; rules of position leave out
-    pairs without one.
+    base and tuned, and trivial rules. Intervals are over groups. n is the number of pairs; rules of position leave out
+    pairs where no other one was possible.
     """
     return {name: _accuracy(pairs, answer, name) for name, answer in _ANSWERS.items()}
 
@@ -273,7 +268,7 @@ def gains(pairs: Sequence[ScoredPair]) -> dict[str, Scored]:
     The differences are taken pair by pair, so an interval above 0 says that it is better on others like these.
     """
     ways = {f"{way}: tuned less base": (both["tuned"], both["base"]) for way, both in _WAYS.items()}
-    rules = {f"{_REWARD} less {name}": (_ANSWERS[_REWARD], rule) for name, rule in RULES.items()}
+    rules = {f"{_REWARD} less {name}": (_ANSWERS[_REWARD], rule) for name, rule in _RULES.items()}
     return {name: _difference(pairs, *both, name) for name, both in (ways | rules).items()}
 
 

@@ -7,31 +7,32 @@ sentence, without the mark that ends a reply. No example is left out.
 
 from __future__ import annotations
 
-import json
-from dataclasses import asdict, dataclass, replace
-from hashlib import sha256
+from dataclasses import dataclass, replace
 from itertools import accumulate
 from typing import TYPE_CHECKING, Any, Final
 
 from fabula.base.errors import UsageError
-from fabula.base.extras import extra
+from fabula.engine.methods import values_of
 from fabula.story.sentences import whole_sentences
-from fabula.training.base import prompt_text
-from fabula.training.running import EXTRA, WHAT, Schedule, arguments
+from fabula.training.base import in_template, prompt_text
+from fabula.training.batches import MASKED, batch_of
+from fabula.training.examples import LEAST
+from fabula.training.libraries import library
+from fabula.training.running import arguments
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Sequence
     from pathlib import Path
 
+    from fabula.engine.methods import Presets
     from fabula.models.base import Message
+    from fabula.training.batches import Row
     from fabula.training.examples import Example
     from fabula.training.presets import Sft
-    from fabula.training.running import Machine
+    from fabula.training.running import Machine, Schedule
 
-FEWEST: Final = 8  # examples of an agent
 GAP: Final = "[...]\n"
 """Stands in a prompt where lines were cut out."""
-_MASKED: Final = -100  # of labels that count for no loss, by the library's convention
 _PROBE: Final = "fabula"
 
 
@@ -58,6 +59,11 @@ class Encoded:
         """Tokens that are learnt."""
         return len(self.ids) - self.prompt
 
+    @property
+    def row(self) -> Row:
+        """The tokens as a trainer reads them; the prompt's count for no loss."""
+        return {"input_ids": list(self.ids), "labels": [*[MASKED] * self.prompt, *self.ids[self.prompt :]]}
+
 
 @dataclass(frozen=True, slots=True)
 class Limits:
@@ -68,21 +74,15 @@ class Limits:
     context: int
 
 
-def digest_of(examples: Sequence[Example]) -> str:
-    """What distinguishes these examples from others."""
-    lines = (json.dumps(asdict(example), sort_keys=True) for example in examples)
-    return sha256("\n".join(lines).encode()).hexdigest()[:12]
-
-
 def check_enough(agent: str, train: int, development: int) -> None:
     """See that there are examples enough to train an agent, and to see whether it helps.
 
     Raises:
         UsageError: there are not.
     """
-    if train < FEWEST:
+    if train < LEAST:
         raise UsageError(
-            f"{agent} has {train} examples to train on, and {FEWEST} are the fewest. Make data from more stories, or "
+            f"{agent} has {train} examples to train on, and {LEAST} are the fewest. Make data from more stories, or "
             "name the agents to train with --agents."
         )
     if not development:
@@ -95,7 +95,7 @@ def check_enough(agent: str, train: int, development: int) -> None:
 # tokens ---------------------------------------------------------------------------------------------------------------
 
 
-def encode(tokenizer: Any, example: Example, limits: Limits) -> Encoded:  # noqa: ANN401 - the library's own type
+def encode(tokeniser: Any, example: Example, limits: Limits) -> Encoded:  # noqa: ANN401 - the library's own type
     """An example as tokens, cut where it is too long.
 
     Raises:
@@ -103,18 +103,20 @@ def encode(tokenizer: Any, example: Example, limits: Limits) -> Encoded:  # noqa
     """
 
     def count(text: str) -> int:
-        return len(ids_of(tokenizer, text))
+        return len(ids_of(tokeniser, text))
 
-    completion, completion_cut = _within(example.completion, limits.completion, count)
-    end = () if completion_cut else end_of_turn(tokenizer)
-    learnt = (*ids_of(tokenizer, completion), *end)
+    completion, completion_cut = _within(
+        example.completion, limits.completion, lambda text: len(reply_ids(tokeniser, text))
+    )
+    end = () if completion_cut else end_of_turn(tokeniser)
+    learnt = (*reply_ids(tokeniser, completion), *end)
     room = min(limits.prompt, limits.context - len(learnt)) if limits.context else limits.prompt
-    messages, prompt = example.messages, prompt_text(tokenizer, example.messages)
+    messages, prompt = example.messages, prompt_text(tokeniser, example.messages)
     whole = count(prompt)
     if whole > room:
-        messages = shortened(messages, lambda tried: count(prompt_text(tokenizer, tried)) <= room)
-        prompt = prompt_text(tokenizer, messages)
-    ids = ids_of(tokenizer, prompt)
+        messages = shortened(messages, lambda tried: count(prompt_text(tokeniser, tried)) <= room)
+        prompt = prompt_text(tokeniser, messages)
+    ids = ids_of(tokeniser, prompt)
     if len(ids) > room:
         raise UsageError(
             f"The prompt of {example.id} has {whole:,} tokens and cannot be cut to {max(room, 0):,}. Set prompt_tokens "
@@ -123,20 +125,26 @@ def encode(tokenizer: Any, example: Example, limits: Limits) -> Encoded:  # noqa
     return Encoded(example, (*ids, *learnt), len(ids), whole - len(ids), completion_cut)
 
 
-def ids_of(tokenizer: Any, text: str) -> list[int]:  # noqa: ANN401 - as above
+def ids_of(tokeniser: Any, text: str) -> list[int]:  # noqa: ANN401 - as above
     """The tokens of a text, without any of the model's own around it."""
-    found: list[int] = tokenizer(text, add_special_tokens=False, verbose=False)["input_ids"]
+    found: list[int] = tokeniser(text, add_special_tokens=False, verbose=False)["input_ids"]
     return found
 
 
-def end_of_turn(tokenizer: Any) -> tuple[int, ...]:  # noqa: ANN401 - as above
+def reply_ids(tokeniser: Any, text: str) -> list[int]:  # noqa: ANN401 - as above
+    """The tokens of a reply: a mark of the model's template that stands in it is text, and ends or begins no turn."""
+    found: list[int] = tokeniser(text, add_special_tokens=False, split_special_tokens=True, verbose=False)["input_ids"]
+    return found
+
+
+def end_of_turn(tokeniser: Any) -> tuple[int, ...]:  # noqa: ANN401 - as above
     """The token that ends a reply in the model's template; that which ends a text where it has none."""
     said = [{"role": "user", "content": _PROBE}, {"role": "assistant", "content": _PROBE}]
-    _, _, after = tokenizer.apply_chat_template(said, tokenize=False).rpartition(_PROBE)
-    ids = ids_of(tokenizer, after)
-    if ids and ids[0] in tokenizer.all_special_ids:
+    _, _, after = in_template(tokeniser, said).rpartition(_PROBE)
+    ids = ids_of(tokeniser, after)
+    if ids and ids[0] in tokeniser.all_special_ids:
         return (ids[0],)
-    return () if tokenizer.eos_token_id is None else (tokenizer.eos_token_id,)
+    return () if tokeniser.eos_token_id is None else (tokeniser.eos_token_id,)
 
 
 def _within(text: str, limit: int, count: Callable[[str], int]) -> tuple[str, int]:
@@ -189,39 +197,24 @@ def _ends(pieces: Sequence[str], kept: int) -> str:
 # the trainer ----------------------------------------------------------------------------------------------------------
 
 
-def schedule_of(config: Sft, examples: int) -> Schedule:
-    """How long is trained on so many examples."""
-    paper, ours = config.paper, config.ours
-    steps = paper.steps or max(1, ours.epochs) * -(-examples // paper.batch)
-    return Schedule(
-        steps=steps,
-        batch=paper.batch,
-        learning_rate=paper.learning_rate,
-        decay=ours.decay,
-        warmup=min(ours.warmup, steps - 1),
-        evaluate_every=min(max(1, paper.evaluate_every), steps),
-        patience=ours.patience,
-        weight_decay=ours.weight_decay,
-        clip=ours.clip,
-        seed=ours.seed,
+def lora_of(config: Presets) -> Any:  # noqa: ANN401 - the library's own type
+    """LoRA matrices beside every linear layer, as the settings have them."""
+    values = values_of(config)
+    return library("peft").LoraConfig(
+        r=values["rank"],
+        lora_alpha=values["alpha"],
+        lora_dropout=values["dropout"],
+        target_modules="all-linear",
+        task_type="CAUSAL_LM",
     )
 
 
 def with_adapter(model: Any, config: Sft) -> Any:  # noqa: ANN401 - the library's own type
     """The model with new LoRA matrices beside every linear layer; they change nothing yet."""
-    torch, peft = (extra(name, EXTRA, WHAT) for name in ("torch", "peft"))
+    torch, peft = library("torch"), library("peft")
     torch.manual_seed(config.ours.seed)
     model.config.use_cache = False
-    return peft.get_peft_model(
-        model,
-        peft.LoraConfig(
-            r=config.paper.rank,
-            lora_alpha=config.ours.alpha,
-            lora_dropout=config.ours.dropout,
-            target_modules="all-linear",
-            task_type="CAUSAL_LM",
-        ),
-    )
+    return peft.get_peft_model(model, lora_of(config))
 
 
 def trainer_of(
@@ -234,57 +227,19 @@ def trainer_of(
     pad: int,
 ) -> Any:  # noqa: ANN401 - as above
     """The library's trainer of a model with an adapter."""
-    library = extra("transformers", EXTRA, WHAT)
-    return library.Trainer(
+    transformers = library("transformers")
+    return transformers.Trainer(
         model,
-        library.TrainingArguments(**arguments(folder, schedule, machine)),
-        train_dataset=[_row(one) for one in train],
-        eval_dataset=[_row(one) for one in development],
+        transformers.TrainingArguments(**arguments(folder, schedule, machine)),
+        train_dataset=[one.row for one in train],
+        eval_dataset=[one.row for one in development],
         data_collator=lambda rows: batch_of(rows, pad),
     )
 
 
-def _row(encoded: Encoded) -> dict[str, list[int]]:
-    masked = [_MASKED] * encoded.prompt
-    return {"input_ids": list(encoded.ids), "labels": [*masked, *encoded.ids[encoded.prompt :]]}
-
-
-def batch_of(rows: Sequence[Mapping[str, list[int]]], pad: int) -> dict[str, Any]:
-    """Rows filled up to one length, as tensors."""
-    torch = extra("torch", EXTRA, WHAT)
-    longest = max(len(row["input_ids"]) for row in rows)
-
-    def filled(values: Sequence[Sequence[int]], filler: int) -> Any:  # noqa: ANN401 - a tensor
-        return torch.tensor([[*value, *[filler] * (longest - len(value))] for value in values])
-
-    return {
-        "input_ids": filled([row["input_ids"] for row in rows], pad),
-        "labels": filled([row["labels"] for row in rows], _MASKED),
-        "attention_mask": filled([[1] * len(row["input_ids"]) for row in rows], 0),
-    }
-
-
-def losses_of(
-    model: Any,  # noqa: ANN401 - the library's own type
-    encoded: Sequence[Encoded],
-    machine: Machine,
-    hear: Callable[[int], None] = lambda _done: None,
-) -> dict[str, float]:
-    """The mean loss of a completion's tokens under the model, by example."""
-    torch = extra("torch", EXTRA, WHAT)
-    found: dict[str, float] = {}
-    model.eval()
-    for number, one in enumerate(encoded, 1):
-        batch = {name: values.to(model.device) for name, values in batch_of([_row(one)], 0).items()}
-        with torch.no_grad(), torch.autocast(machine.device, dtype=torch.bfloat16, enabled=machine.bfloat16):
-            found[one.example.id] = float(model(**batch).loss)
-        hear(number)
-    return found
-
-
-def answer(model: Any, tokenizer: Any, prompt: Sequence[int], tokens: int, seed: int) -> str:  # noqa: ANN401 - as above
+def answer(model: Any, tokeniser: Any, prompt: Sequence[int], tokens: int, seed: int) -> str:  # noqa: ANN401 - as above
     """What the model says to a prompt, drawn with this seed."""
-    torch = extra("torch", EXTRA, WHAT)
+    torch = library("torch")
     model.eval()
     torch.manual_seed(seed)
     ids = torch.tensor([list(prompt)], device=model.device)
@@ -297,7 +252,7 @@ def answer(model: Any, tokenizer: Any, prompt: Sequence[int], tokens: int, seed:
             temperature=0.7,
             top_p=0.95,
             use_cache=True,
-            pad_token_id=tokenizer.pad_token_id,
+            pad_token_id=tokeniser.pad_token_id,
         )
-    said: str = tokenizer.decode(made[0][len(prompt) :], skip_special_tokens=True)
+    said: str = tokeniser.decode(made[0][len(prompt) :], skip_special_tokens=True)
     return said.strip()

@@ -6,20 +6,20 @@ beginning is learnt; both are counted.
 
 from __future__ import annotations
 
-import json
 import math
 from dataclasses import dataclass
-from hashlib import sha256
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from fabula.base.errors import UsageError
-from fabula.base.extras import extra
 from fabula.craft.tokens import tokeniser as tokeniser_named
 from fabula.evaluators.rouge.scoring import scores
 from fabula.measure.report.page import estimate_cells
 from fabula.stats.intervals import mean_of
+from fabula.training.batches import batch_of
+from fabula.training.examples import LEAST
+from fabula.training.libraries import library
 from fabula.training.report import escaped, table_of
-from fabula.training.running import EXTRA, WHAT, Schedule, arguments
+from fabula.training.running import arguments
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -28,16 +28,14 @@ if TYPE_CHECKING:
     from fabula.data.dialogsum import Dialogue
     from fabula.models.seq2seq import Rooms
     from fabula.stats.estimate import Scored
+    from fabula.training.batches import Row
     from fabula.training.presets import Summariser
-    from fabula.training.running import Machine
+    from fabula.training.running import Machine, Schedule
     from fabula.training.scoring import Native
 
-FEWEST: Final = 8
-"""Dialogues below which nothing is trained."""
 VARIANTS: Final = ("rouge1", "rouge2", "rougeL")
 _TOKENS: Final = "rouge"
 _TURNS: Final = 3
-_MASKED: Final = -100  # of labels that count for no loss, by the library's convention
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,11 +56,10 @@ class Encoded:
     source_cut: int
     target_cut: int
 
-
-def digest_of(dialogues: Sequence[Dialogue]) -> str:
-    """What distinguishes these dialogues from others."""
-    lines = (json.dumps([one.id, one.dialogue, one.summary]) for one in dialogues)
-    return sha256("\n".join(lines).encode()).hexdigest()[:12]
+    @property
+    def row(self) -> Row:
+        """The tokens as a trainer reads them."""
+        return {"input_ids": list(self.source), "labels": list(self.target)}
 
 
 def check_enough(train: int, development: int, where: Path) -> None:
@@ -71,8 +68,8 @@ def check_enough(train: int, development: int, where: Path) -> None:
     Raises:
         UsageError: there are not.
     """
-    if train < FEWEST:
-        raise UsageError(f"{where} has {train} dialogues to train on, and {FEWEST} are the fewest. Give more of them.")
+    if train < LEAST:
+        raise UsageError(f"{where} has {train} dialogues to train on, and {LEAST} are the fewest. Give more of them.")
     if not development:
         raise UsageError(
             f"{where} has no dialogues for development, so nobody could say whether training helps. Put some in "
@@ -108,7 +105,7 @@ def load_model(folder: Path) -> Native:
     Raises:
         UsageError: it cannot be loaded, or what training needs is not installed.
     """
-    torch = extra("torch", EXTRA, WHAT)
+    torch = library("torch")
     return _loaded("AutoModelForSeq2SeqLM", folder, dtype=torch.float32, use_safetensors=True)
 
 
@@ -122,9 +119,9 @@ def load_tokeniser(folder: Path) -> Native:
 
 
 def _loaded(kind: str, folder: Path, **how: object) -> Native:
-    library = extra("transformers", EXTRA, WHAT)
+    transformers = library("transformers")
     try:
-        opener = getattr(library, kind)
+        opener = getattr(transformers, kind)
         return opener.from_pretrained(str(folder), local_files_only=True, trust_remote_code=False, **how)
     except (OSError, ValueError, RuntimeError, LookupError, ImportError) as error:
         why = " ".join(str(error).split())[:300]
@@ -132,24 +129,6 @@ def _loaded(kind: str, folder: Path, **how: object) -> Native:
             f"The model in {folder} cannot be loaded ({why}). Give the folder of an encoder-decoder, as BART, with its "
             "tokeniser and weights as safetensors."
         ) from error
-
-
-def schedule_of(settings: Summariser, dialogues: int) -> Schedule:
-    """How long, how fast and in which order is trained on so many dialogues."""
-    paper, ours = settings.paper, settings.ours
-    steps = max(1, paper.epochs) * math.ceil(dialogues / paper.batch)
-    return Schedule(
-        steps=steps,
-        batch=paper.batch,
-        learning_rate=paper.learning_rate,
-        decay=ours.decay,
-        warmup=min(ours.warmup, steps - 1),
-        evaluate_every=min(max(1, ours.evaluate_every), steps),
-        patience=ours.patience,
-        weight_decay=ours.weight_decay,
-        clip=ours.clip,
-        seed=ours.seed,
-    )
 
 
 def trainer_of(
@@ -161,51 +140,19 @@ def trainer_of(
     development: Sequence[Encoded],
 ) -> Native:
     """The library's trainer of the model, not yet started."""
-    library = extra("transformers", EXTRA, WHAT)
+    transformers = library("transformers")
     pad = model.config.pad_token_id or 0
-    library.set_seed(schedule.seed)
-    return library.Seq2SeqTrainer(
+    transformers.set_seed(schedule.seed)
+    return transformers.Seq2SeqTrainer(
         model,
-        library.Seq2SeqTrainingArguments(**arguments(folder, schedule, machine)),
-        train_dataset=[_row(one) for one in train],
-        eval_dataset=[_row(one) for one in development],
-        data_collator=lambda rows: _batch(rows, pad),
+        transformers.Seq2SeqTrainingArguments(**arguments(folder, schedule, machine)),
+        train_dataset=[one.row for one in train],
+        eval_dataset=[one.row for one in development],
+        data_collator=lambda rows: batch_of(rows, pad),
     )
 
 
-def _row(encoded: Encoded) -> dict[str, list[int]]:
-    return {"input_ids": [*encoded.source], "labels": [*encoded.target]}
-
-
-def _batch(rows: Sequence[Mapping[str, list[int]]], pad: int) -> dict[str, Any]:
-    """Rows filled up to one length, as tensors."""
-    torch = extra("torch", EXTRA, WHAT)
-
-    def filled(values: Sequence[Sequence[int]], filler: int) -> Native:
-        longest = max(map(len, values))
-        return torch.tensor([[*value, *[filler] * (longest - len(value))] for value in values])
-
-    read = [row["input_ids"] for row in rows]
-    return {
-        "input_ids": filled(read, pad),
-        "attention_mask": filled([[1] * len(ids) for ids in read], 0),
-        "labels": filled([row["labels"] for row in rows], _MASKED),
-    }
-
-
 # what it gained -------------------------------------------------------------------------------------------------------
-
-
-def losses_of(model: Native, encoded: Sequence[Encoded], machine: Machine) -> dict[str, float]:
-    """The mean loss of a summary's tokens under the model, by dialogue."""
-    torch = extra("torch", EXTRA, WHAT)
-    model.eval()
-    found = {}
-    for one in encoded:
-        batch = {name: values.to(model.device) for name, values in _batch([_row(one)], 0).items()}
-        with torch.no_grad(), torch.autocast(machine.device, dtype=torch.bfloat16, enabled=machine.bfloat16):
-            found[one.dialogue.id] = float(model(**batch).loss)
-    return found
 
 
 def summaries_of(
@@ -216,7 +163,7 @@ def summaries_of(
     hear: Callable[[int], None] = lambda _done: None,
 ) -> dict[str, str]:
     """What the model writes for each dialogue: its likeliest summary, by the search that the settings name."""
-    torch = extra("torch", EXTRA, WHAT)
+    torch = library("torch")
     model.eval()
     found = {}
     for number, one in enumerate(encoded, 1):

@@ -28,6 +28,7 @@ from fabula.models.known import is_small
 from fabula.project.casting import Environment, open_cast, open_model
 from fabula.project.settings import ModelTable, Settings
 from fabula.story import Brief
+from fabula.training.examples import LEFT_OUT
 
 if TYPE_CHECKING:
     from fabula.app.back_translating import Made
@@ -187,7 +188,10 @@ def _say(terminal: Terminal, task: Task, made: Made, bill: Bill) -> None:
             terminal.say(bill.paid_lines)
     if bill.replayed:
         terminal.say(f"From the journal, at no cost: {counted(bill.replayed, 'call')}.")
-    terminal.advise(f"Next: `fabula train sft {near(task.folder)} --base MODEL --out ROOM`.")
+    if sides["train"]:
+        terminal.advise(f"Next: `fabula train sft {near(task.folder)} --base MODEL --out ROOM`.")
+    else:
+        terminal.message(f"No story gave an example; {near(task.folder / LEFT_OUT)} says why.")
     terminal.document(
         {
             "data": str(task.folder),

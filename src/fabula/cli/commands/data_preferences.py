@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
 
 import typer
 
-from fabula.app.preferences import FEW, HOW, check_folder, gather, write_pairs
+from fabula.app.preferences import HOW, check_folder, gather, write_pairs
 from fabula.app.rated_pairs import Wanted
 from fabula.base.errors import UnknownNameError, UsageError
 from fabula.cli.opening import terminal_of
@@ -18,6 +18,7 @@ from fabula.cli.progress import counted
 from fabula.cli.session import near
 from fabula.cli.terminal import table
 from fabula.measure.report.page import estimate_cells
+from fabula.training.examples import LEAST
 from fabula.training.pairs import LESSONS
 
 if TYPE_CHECKING:
@@ -91,9 +92,10 @@ def preferences(
     terminal.say(_rendered(gathered, card.counts, folder, lessons))
     for name in gathered.empty:
         terminal.message(f"{name} gave no pair. {HOW}")
-    if len(gathered.pairs) < FEW:
-        terminal.message(f"These are few: training needs {FEW} pairs at least, and learns something from hundreds.")
-    terminal.advise(f"Next: `fabula train dpo {near(folder)} --base MODEL --out DIR`.")
+    if len(gathered.pairs) < LEAST:
+        terminal.message(f"These are few: training needs {LEAST} pairs at least, and learns something from hundreds.")
+    else:
+        terminal.advise(f"Next: `fabula train dpo {near(folder)} --base MODEL --out DIR`.")
     terminal.document({"out": str(folder), **card.counts})
 
 

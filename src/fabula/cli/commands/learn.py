@@ -7,19 +7,20 @@ import time
 from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
+from shlex import quote
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
 from fabula.app.learning import learn as learn_from
-from fabula.app.learning import needs_of, proposed, trainer_for
+from fabula.app.learning import needs_of, proposed, put_into_use, trainer_for
 from fabula.base.errors import UsageError
 from fabula.base.files import read_text
 from fabula.cli.opening import terminal_of
 from fabula.cli.options import Common, bundled
 from fabula.cli.progress import counted, duration
 from fabula.cli.session import near
-from fabula.cli.training import TrainingProgress, values_of
+from fabula.cli.training import TrainingProgress, given_values, interruptible
 from fabula.project.folder import Project
 from fabula.project.learned import place_of, places, the_author
 
@@ -92,11 +93,15 @@ def learn(
     if instead.forget:
         _forget(terminal, learning.author, yes=instead.yes)
         return
+    named = projects or common.folder or instead.dry_run
+    if learning.use_anyway and not named and (known := _learned(learning.author, terminal)):
+        _use_anyway(terminal, known)
+        return
     folders = [Path(folder) for folder in dict.fromkeys(projects or [common.folder or "."])]
     opened = [Project.open(folder) for folder in folders]
     author = learning.author or the_author(project.settings.author.name for project in opened)
     place = place_of(author, terminal.environ)
-    said = values_of(learning.set_ or ())
+    said = given_values(learning.set_ or ())
     proposal = proposed(opened, author, place, terminal.environ, base=learning.base, quick=learning.quick, said=said)
     if instead.dry_run:
         _dry_run(terminal, proposal)
@@ -109,10 +114,8 @@ def _learn(terminal: Terminal, proposal: Proposal, place: Place, *, anyway: bool
     terminal.advise("\n".join(_sources(proposal)))
     progress = TrainingProgress(terminal)
     trainer = trainer_for(proposal, terminal.environ, progress.listener)
-    try:
+    with interruptible(progress):
         learned = learn_from(proposal, place, trainer, time.strftime("%Y-%m-%d"), terminal.advise, anyway=anyway)
-    finally:
-        progress.close()
     terminal.say(read_text(place.report, _LARGEST).rstrip())
     terminal.say("\n" + _use(learned))
     terminal.advise(f"The report with pictures: {near(place.page)}. `fabula learn --forget` removes all of it.")
@@ -125,7 +128,27 @@ def _use(learned: Learned) -> str:
         return "New projects write with it, where their model is the one that was tuned; `--no-learned` does without."
     if learned.anyway:
         return "New projects write with it, since you said --use-anyway; `--no-learned` does without."
-    return "It is not used. `fabula learn --use-anyway` has new projects write with it all the same."
+    author = f" --author {quote(learned.author)}" if learned.author else ""
+    return f"It is not used. `fabula learn{author} --use-anyway` has new projects write with it all the same."
+
+
+def _learned(author: str, terminal: Terminal) -> list[Place]:
+    """The places where something is learned."""
+    return [place for place in _chosen(author, terminal) if (learned := place.read()) and place.has(learned)]
+
+
+def _use_anyway(terminal: Terminal, known: Sequence[Place]) -> None:
+    """Put into use what was learned, as it is.
+
+    Raises:
+        UsageError: it is not said from whom.
+    """
+    if len(known) > 1:
+        names = ", ".join(place.folder.name for place in known)
+        raise UsageError(f"There is something learned from each of {names}. Say --author NAME.")
+    learned = put_into_use(known[0])
+    terminal.say(_use(learned))
+    terminal.document(_data(known[0], learned))
 
 
 # before ---------------------------------------------------------------------------------------------------------------
@@ -206,7 +229,7 @@ def _status(terminal: Terminal, author: str) -> None:
     for place in found:
         learned = place.read()
         terminal.say(_stands(place, learned))
-        if learned is not None:
+        if learned is not None and place.report.is_file():
             terminal.say(f"\n{read_text(place.report, _LARGEST)}")
     if not found:
         terminal.say("Nothing was learned yet. `fabula learn PROJECT...` learns from what you chose and changed.")
@@ -220,6 +243,7 @@ def _stands(place: Place, learned: Learned | None) -> str:
     if learned is None:
         return f"{who}: nothing is learned yet{going} ({near(place.folder)})"
     used = "in use" if learned.in_use else "not in use"
+    used = used if place.has(learned) else "its adapter is gone, so learn again"
     return (
         f"{who}: {counted(learned.pairs, 'pair')}, {learned.made}, for {learned.base}; {used}{going} "
         f"({near(place.folder)}, {max(place.size / _MEGABYTE, 0.1):.1f} MB)"
@@ -238,7 +262,7 @@ def _data(place: Place, learned: Learned | None) -> dict[str, Any]:
         "base": learned.base,
         "base_digest": learned.base_digest,
         "adapter": str(place.adapter(learned.adapter)),
-        "in_use": learned.in_use,
+        "in_use": learned.in_use and place.has(learned),
         "report": str(place.page),
         **learned.found,
     }

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Final, cast
+from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
-from fabula.app.training import Asked, ended_sentence, prepare, sweep, train_all
+from fabula.app.training_examples import ExamplesAsked, prepare, prepare_sweep, sweep, train_all
 from fabula.base.errors import UsageError
 from fabula.cli.commands.train_dpo import dpo
 from fabula.cli.commands.train_summariser import summariser
@@ -22,23 +22,27 @@ from fabula.cli.training import (
     Training,
     TrainingProgress,
     cuts,
+    fail_if_not_finite,
+    finished_before,
+    given_values,
     interruptible,
     licences,
     machine_line,
+    outcome_data,
+    plan_data,
     settings_table,
+    steps_line,
     stop_if_interrupted,
-    values_of,
+    work_data,
 )
-from fabula.engine.methods import settings_of
 from fabula.stats.estimate import Estimate, figures
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from fabula.app.training import Prepared, Trained
+    from fabula.app.training_examples import Prepared, Trained
     from fabula.cli.terminal import Terminal
     from fabula.training.report import Difference
-    from fabula.training.running import Outcome
 
 _HELP: Final = "Fine-tune adapters of a local model on data of `fabula data`."
 train = typer.Typer(help=_HELP, rich_markup_mode="rich", add_completion=False)
@@ -66,12 +70,12 @@ def _sft(
 ) -> None:
     """Train an adapter for each agent on examples of what it should say; the loss is on the reply alone."""
     terminal = terminal_of(common)
-    asked = Asked(
+    asked = ExamplesAsked(
         data=Path(training.data),
         base=training.base,
         out=Path(training.out),
         preset=training.preset,
-        values=values_of(training.set_ or ()),
+        values=given_values(training.set_ or ()),
         agents=tuple(name.strip() for name in agents.split(",") if name.strip()),
         shared=shared,
         fresh=training.fresh,
@@ -80,7 +84,7 @@ def _sft(
     progress = TrainingProgress(terminal)
     listener = progress.listener
     if tried:
-        _sweep(terminal, progress, asked, tried)
+        _sweep(terminal, progress, asked, tried, dry_run=training.dry_run)
         return
     prepared = prepare(asked, os.environ, listener)
     licences(terminal, prepared.data.sources, prepared.base)
@@ -94,7 +98,7 @@ def _sft(
     terminal.say(_told([found for one in trained for found in one.differences]))
     _advise(terminal, prepared, trained)
     terminal.document(_data(prepared, trained))
-    _fail_if_not_finite(terminal, trained)
+    fail_if_not_finite(terminal, {one.part.name: (one.part, one.outcome) for one in trained}, "best")
 
 
 # what is said ---------------------------------------------------------------------------------------------------------
@@ -102,14 +106,18 @@ def _sft(
 
 def _announced(prepared: Prepared) -> str:
     """A dry run: settings, and what each adapter takes."""
-    parts = [settings_table(prepared.config), ""]
+    return "\n".join((settings_table(prepared.config), "", _works(prepared)))
+
+
+def _works(prepared: Prepared) -> str:
+    """What each adapter takes, and on what it is computed."""
+    parts = []
     for part in prepared.parts:
         counts = part.counts()
         parts.append(
             f"{near(part.folder)}: {counted(counts['examples'], 'example')} + {counts['development examples']}, "
-            f"{counted(part.schedule.steps, 'step')} of {part.schedule.batch} "
-            f"({part.machine.micro_batch} at once), longest {counts['longest in tokens']:,} tokens, "
-            f"{counts['tokens learnt']:,} tokens learnt; about {part.bytes_needed / GB:.1f} GB"
+            f"{steps_line(part, counts)}, {counts['tokens learnt']:,} tokens learnt; "
+            f"about {part.bytes_needed / GB:.1f} GB"
         )
         parts += [f"  {line}" for line in cuts(counts)]
     parts.append(f"\n{machine_line(prepared.parts[0].machine)}")
@@ -134,14 +142,23 @@ def _told(found: Sequence[Difference], head: str = "agent") -> str:
     )
 
 
-def _sweep(terminal: Terminal, progress: TrainingProgress, asked: Asked, said: str) -> None:
-    """Train with each value of a setting, and show what came of each."""
+def _sweep(terminal: Terminal, progress: TrainingProgress, asked: ExamplesAsked, said: str, *, dry_run: bool) -> None:
+    """Train with each value of a setting, and show what came of each; in a dry run, say what each takes."""
     name, _, listed = said.partition("=")
     values = [value.strip() for value in listed.split(",") if value.strip()]
     if not values:
         raise UsageError(f"--sweep {said}: write it as FIELD=VALUE,VALUE, as --sweep learning_rate=1e-4,3e-4.")
+    prepared = prepare_sweep(asked, name.strip(), values, os.environ, progress.listener)
+    first = prepared[values[0]]
+    licences(terminal, first.data.sources, first.base)
+    if dry_run:
+        terminal.say(settings_table(first.config))
+        for value, one in prepared.items():
+            terminal.say(f"\n{name.strip()} = {value}\n{_works(one)}")
+        terminal.document({"setting": name.strip(), "values": [_plan_data(one) for one in prepared.values()]})
+        return
     with interruptible(progress):
-        found = sweep(asked, name.strip(), values, os.environ, progress.listener)
+        found = sweep(name.strip(), prepared, progress.listener)
     _stop_if_interrupted(found[-1].trained, asked)
     rows = [one.difference for one in found]
     best = min(rows, key=lambda row: row.tuned)
@@ -152,7 +169,7 @@ def _sweep(terminal: Terminal, progress: TrainingProgress, asked: Asked, said: s
             "setting": name.strip(),
             "values": [
                 {"value": row.agent, "base": row.base, "tuned": row.tuned, "verdict": row.verdict}
-                | {"difference": cast("Any", row.fell).as_data()}
+                | {"difference": row.fell.as_data()}
                 for row in rows
             ],
             "lowest": best.agent,
@@ -162,51 +179,22 @@ def _sweep(terminal: Terminal, progress: TrainingProgress, asked: Asked, said: s
 
 def _advise(terminal: Terminal, prepared: Prepared, trained: Sequence[Trained]) -> None:
     if all(one.outcome is None for one in trained):
-        terminal.message(
-            f"{near(prepared.asked.out)} was finished already, so nothing was trained. --fresh begins anew."
-        )
+        finished_before(terminal, prepared.asked.out)
     terminal.advise(f"Each folder below {near(prepared.asked.out)} has a model card, README.md, with samples.")
     if prepared.base.gguf is not None:
         terminal.advise(f"Next: `fabula write BRIEF --adapter {near(prepared.asked.out)}` writes with them.")
 
 
-def _stop_if_interrupted(trained: Sequence[Trained], asked: Asked) -> None:
+def _stop_if_interrupted(trained: Sequence[Trained], asked: ExamplesAsked) -> None:
     if trained:
         stop_if_interrupted(trained[-1].outcome, trained[-1].part.name, asked.out)
 
 
-def _fail_if_not_finite(terminal: Terminal, trained: Sequence[Trained]) -> None:
-    broken = [one for one in trained if one.outcome is not None and one.outcome.ended == "not finite"]
-    for one in broken:
-        terminal.message(f"fabula: {one.part.name}: {ended_sentence(one.part, cast('Outcome', one.outcome))}")
-    if broken:
-        terminal.advise("A lower rate helps most often: --set learning_rate=1e-5 --fresh.")
-        raise typer.Exit(1)
-
-
 def _plan_data(prepared: Prepared) -> dict[str, Any]:
-    return {
-        "preset": prepared.asked.preset,
-        "base": prepared.base.name,
-        "settings": {setting.name: setting.value for setting in settings_of(prepared.config)},
-        "adapters": [
-            {
-                "name": part.name,
-                "agents": list(part.agents),
-                "folder": str(part.folder),
-                "steps": part.schedule.steps,
-                "bytes": part.bytes_needed,
-                "machine": {
-                    "device": part.machine.device,
-                    "bfloat16": part.machine.bfloat16,
-                    "micro_batch": part.machine.micro_batch,
-                    "checkpointing": part.machine.checkpointing,
-                },
-                "counts": part.counts(),
-            }
-            for part in prepared.parts
-        ],
-    }
+    adapters = [
+        {"name": part.name, "agents": list(part.agents), **work_data(part, part.folder)} for part in prepared.parts
+    ]
+    return plan_data(prepared, adapters=adapters)
 
 
 def _data(prepared: Prepared, trained: Sequence[Trained]) -> dict[str, Any]:
@@ -215,16 +203,13 @@ def _data(prepared: Prepared, trained: Sequence[Trained]) -> dict[str, Any]:
         "adapters": [
             {
                 "name": one.part.name,
-                "folder": str(one.part.folder),
-                "ended": one.outcome.ended if one.outcome else "before",
-                "step": one.outcome.step if one.outcome else None,
-                "best": one.outcome.best if one.outcome else None,
+                **outcome_data(one.part.folder, one.outcome),
                 "agents": [
                     {
                         "agent": found.agent,
                         "base": found.base,
                         "tuned": found.tuned,
-                        "difference": cast("Any", found.fell).as_data(),
+                        "difference": found.fell.as_data(),
                         "verdict": found.verdict,
                     }
                     for found in one.differences

@@ -6,32 +6,29 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import typer
-
-from fabula.app.training_pairs import PairsAsked, ended_of, prepare_pairs, train_pairs
+from fabula.app.training_pairs import PairsAsked, prepare_pairs, train_pairs
 from fabula.cli.opening import terminal_of
 from fabula.cli.options import Common, bundled
-from fabula.cli.progress import counted
 from fabula.cli.session import near
 from fabula.cli.terminal import table
 from fabula.cli.training import (
-    GB,
     Training,
     TrainingProgress,
-    cuts,
+    announced,
+    fail_if_not_finite,
+    finished_before,
+    given_values,
     interruptible,
     licences,
-    machine_line,
-    settings_table,
-    sizes,
+    outcome_data,
+    plan_data,
     stop_if_interrupted,
-    values_of,
+    work_data,
 )
-from fabula.engine.methods import settings_of
 from fabula.measure.report.page import estimate_cells
 
 if TYPE_CHECKING:
-    from fabula.app.training_pairs import PairWork, TrainedPairs
+    from fabula.app.training_pairs import TrainedPairs
     from fabula.cli.terminal import Terminal
 
 
@@ -44,7 +41,7 @@ def dpo(common: Common, training: Training) -> None:
         base=training.base,
         out=Path(training.out),
         preset=training.preset,
-        values=values_of(training.set_ or ()),
+        values=given_values(training.set_ or ()),
         fresh=training.fresh,
         gguf=Path(training.gguf) if training.gguf else None,
     )
@@ -52,8 +49,8 @@ def dpo(common: Common, training: Training) -> None:
     work = prepare_pairs(asked, os.environ, progress.listener)
     licences(terminal, work.data.sources, work.base)
     if training.dry_run:
-        terminal.say(_announced(work))
-        terminal.document(_plan_data(work))
+        terminal.say(announced(work))
+        terminal.document(plan_data(work, agents=list(work.agents), **work_data(work, asked.out)))
         return
     with interruptible(progress):
         trained = train_pairs(work, progress.listener)
@@ -61,22 +58,7 @@ def dpo(common: Common, training: Training) -> None:
     terminal.say(_told(trained))
     _advise(terminal, trained)
     terminal.document(_data(trained))
-    if trained.outcome is not None and trained.outcome.ended == "not finite":
-        terminal.message(f"fabula: {ended_of(work, trained.outcome)}")
-        terminal.advise("A lower rate helps most often: --set learning_rate=1e-5 --fresh.")
-        raise typer.Exit(1)
-
-
-def _announced(work: PairWork) -> str:
-    """A dry run: settings, and what the adapter takes."""
-    counts = work.counts()
-    takes = (
-        f"{near(work.asked.out)}: {sizes(counts)}, {counted(work.schedule.steps, 'step')} of {work.schedule.batch} "
-        f"({work.machine.micro_batch} at once), longest {counts['longest in tokens']:,} tokens; "
-        f"about {work.bytes_needed / GB:.1f} GB"
-    )
-    lines = (f"  {line}" for line in cuts(counts))
-    return "\n".join((settings_table(work.config), "", takes, *lines, "", machine_line(work.machine)))
+    fail_if_not_finite(terminal, {work.name: (work, trained.outcome)}, work.config.ours.keep)
 
 
 def _told(trained: TrainedPairs) -> str:
@@ -97,39 +79,15 @@ def _advise(terminal: Terminal, trained: TrainedPairs) -> None:
     work = trained.work
     folder = near(work.asked.out)
     if trained.outcome is None:
-        terminal.message(f"{folder} was finished already, so nothing was trained. --fresh begins anew.")
+        finished_before(terminal, work.asked.out)
     terminal.advise(f"{folder} has a model card, README.md, with samples.")
     if work.base.gguf is not None:
         roles = " ".join(f"--adapter {agent}={folder}" for agent in work.agents)
         terminal.advise(f"Next: `fabula write BRIEF {roles}` writes with it.")
 
 
-def _plan_data(work: PairWork) -> dict[str, Any]:
-    return {
-        "preset": work.asked.preset,
-        "base": work.base.name,
-        "settings": {setting.name: setting.value for setting in settings_of(work.config)},
-        "folder": str(work.asked.out),
-        "agents": list(work.agents),
-        "steps": work.schedule.steps,
-        "bytes": work.bytes_needed,
-        "machine": {
-            "device": work.machine.device,
-            "bfloat16": work.machine.bfloat16,
-            "micro_batch": work.machine.micro_batch,
-            "checkpointing": work.machine.checkpointing,
-        },
-        "counts": work.counts(),
-    }
-
-
 def _data(trained: TrainedPairs) -> dict[str, Any]:
-    outcome = trained.outcome
-    return {
-        "folder": str(trained.work.asked.out),
-        "ended": outcome.ended if outcome else "before",
-        "step": outcome.step if outcome else None,
-        "best": outcome.best if outcome else None,
+    return outcome_data(trained.work.asked.out, trained.outcome) | {
         "accuracies": {name: scored.as_data() for name, scored in trained.accuracies.items()},
         "gains": {name: scored.as_data() for name, scored in trained.gains.items()},
     }

@@ -3,40 +3,34 @@
 from __future__ import annotations
 
 import os
-from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from fabula.app.training_summaries import (
-    SummariesAsked,
-    ended_of,
-    prepare_summaries,
-    train_summariser,
-)
+from fabula.app.training_summaries import SummariesAsked, prepare_summaries, train_summariser
 from fabula.cli.opening import terminal_of
 from fabula.cli.options import Common, bundled
-from fabula.cli.progress import counted
 from fabula.cli.session import near
 from fabula.cli.stories import folder_of
 from fabula.cli.terminal import table
 from fabula.cli.training import (
-    GB,
     TrainingProgress,
-    cuts,
+    announced,
+    fail_if_not_finite,
+    finished_before,
+    given_values,
+    interruptible,
     licences,
-    machine_line,
-    settings_table,
-    sizes,
+    outcome_data,
+    plan_data,
     stop_if_interrupted,
-    values_of,
+    work_data,
 )
-from fabula.engine.methods import settings_of
 from fabula.measure.report.page import estimate_cells
 
 if TYPE_CHECKING:
-    from fabula.app.training_summaries import SummaryWork, TrainedSummariser
+    from fabula.app.training_summaries import TrainedSummariser
 
 
 @bundled
@@ -56,64 +50,29 @@ def summariser(
 ) -> None:
     """Train a summary model for SNAP, as BART, on dialogues with their summaries."""
     terminal = terminal_of(common)
-    asked = SummariesAsked(folder_of(terminal, data), base, Path(out), preset, values_of(set_ or ()), fresh)
+    asked = SummariesAsked(folder_of(terminal, data), base, Path(out), preset, given_values(set_ or ()), fresh)
     progress = TrainingProgress(terminal)
     work = prepare_summaries(asked, os.environ, progress.listener)
     licences(terminal, work.data.sources, work.base)
     if dry_run:
-        terminal.say(_announced(work))
-        terminal.document(_plan_data(work))
+        terminal.say(announced(work))
+        terminal.document(plan_data(work, **work_data(work, asked.out)))
         return
-    try:
+    with interruptible(progress):
         trained = train_summariser(work, progress.listener)
-    finally:
-        progress.close()
     stop_if_interrupted(trained.outcome, work.name, asked.out)
     rows = [(name, *estimate_cells(scored)) for name, scored in {**trained.rouge, **trained.loss}.items()]
     terminal.say(table([("development dialogues", "", "95 % interval", "n"), *rows], right=(1, 2, 3)))
     if trained.outcome is None:
-        terminal.message(f"{near(asked.out)} was finished already, so nothing was trained. --fresh begins anew.")
+        finished_before(terminal, asked.out)
     terminal.advise(f"{near(asked.out)} has a model card, README.md, with samples.")
     terminal.advise(f"Next: `fabula write BRIEF --system snap --model summariser=seq2seq:{near(asked.out)}`.")
     terminal.document(_data(trained))
-    if trained.outcome is not None and trained.outcome.ended == "not finite":
-        terminal.message(f"fabula: {ended_of(work, trained.outcome)}")
-        terminal.advise("A lower rate helps most often: --set learning_rate=1e-5 --fresh.")
-        raise typer.Exit(1)
-
-
-def _announced(work: SummaryWork) -> str:
-    """A dry run: settings, and what the training takes."""
-    counts = work.counts()
-    takes = (
-        f"{near(work.asked.out)}: {sizes(counts)}, {counted(work.schedule.steps, 'step')} of {work.schedule.batch} "
-        f"({work.machine.micro_batch} at once), longest {counts['longest in tokens']:,} tokens; "
-        f"about {work.bytes_needed / GB:.1f} GB"
-    )
-    lines = (f"  {line}" for line in cuts(counts))
-    return "\n".join((settings_table(work.config), "", takes, *lines, "", machine_line(work.machine)))
-
-
-def _plan_data(work: SummaryWork) -> dict[str, Any]:
-    return {
-        "preset": work.asked.preset,
-        "base": work.base.name,
-        "settings": {setting.name: setting.value for setting in settings_of(work.config)},
-        "folder": str(work.asked.out),
-        "steps": work.schedule.steps,
-        "bytes": work.bytes_needed,
-        "machine": asdict(work.machine),
-        "counts": work.counts(),
-    }
+    fail_if_not_finite(terminal, {work.name: (work, trained.outcome)}, work.config.ours.keep)
 
 
 def _data(trained: TrainedSummariser) -> dict[str, Any]:
-    outcome = trained.outcome
-    return {
-        "folder": str(trained.work.asked.out),
-        "ended": outcome.ended if outcome else "before",
-        "step": outcome.step if outcome else None,
-        "best": outcome.best if outcome else None,
+    return outcome_data(trained.work.asked.out, trained.outcome) | {
         "rouge": {name: scored.as_data() for name, scored in trained.rouge.items()},
         "loss": {name: scored.as_data() for name, scored in trained.loss.items()},
     }

@@ -34,7 +34,7 @@ from fabula.craft.planning.shared import (
     planned_events,
     typed,
 )
-from fabula.engine.methods import settings_of
+from fabula.engine.methods import values_of
 from fabula.engine.run import side_by_side
 from fabula.story.plan import ARC, Character, Event, Plan, ScenePlan, story_time
 from fabula.story.plan_file import parse_plan, write_plan
@@ -83,7 +83,7 @@ class PlanOptions:
     @classmethod
     def of(cls, config: object) -> PlanOptions:
         """The settings of these names of a system's `Config`, where it has them."""
-        found = {setting.name: setting.value for setting in settings_of(config)}
+        found = values_of(config)
         return cls(**{one.name: found[one.name] for one in fields(cls) if one.name in found})
 
 

@@ -9,6 +9,7 @@ count only together with a word of the writing task, and never inside quotation 
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 from typing import TYPE_CHECKING, Final
 
 from fabula.story.sentences import sentences
@@ -259,6 +260,12 @@ class Labels:
             rf"{number}{core}:(?:(?:\*\*|__)(?=\s))?)[ \t]*",
             _I,
         )
+
+    @classmethod
+    @lru_cache(maxsize=64)  # prompts are few, and asked with again and again
+    def of(cls, labels: tuple[str, ...]) -> Labels:
+        """Those of a prompt."""
+        return cls(labels)
 
     def heads(self, line: str) -> bool:
         """Whether a line is nothing but a label."""

@@ -112,7 +112,7 @@ def clean_prose(
         kind: "notes" keeps bullets, foreign headings, remarks about the story and entries without a full stop.
         aids: whether the model gets help for small models (`Run.aids`).
     """
-    known, echoes, cut = Labels(labels), Echoes(echo if aids else ()), finish == "length"
+    known, echoes, cut = Labels.of(tuple(labels)), Echoes(echo if aids else ()), finish == "length"
     draft = _Draft(text, kind, aids=aids)
     for _ in range(_ROUNDS):  # what a rule leaves may be what another takes out: cleaned again, a text stays as it is
         draft.text = before = plain(draft.text).strip()

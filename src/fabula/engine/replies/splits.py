@@ -10,10 +10,8 @@ follow each other, of the places that a sentence may have those count that rise.
 from __future__ import annotations
 
 import re
-from bisect import bisect_right
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import accumulate
 from typing import TYPE_CHECKING, Final
 
 from fabula.engine.replies.problem import ReplyProblem
@@ -103,23 +101,26 @@ class _Text:
 
     def __init__(self, story: str) -> None:
         self.story = story
-        found = [(match.start(), match[0].casefold()) for match in _WORD.finditer(story)]
+        found = [(match.start(), match[0]) for match in _WORD.finditer(story)]
         self._at = [at for at, _ in found]
-        self._words = " " + " ".join(word for _, word in found) + " "
-        self._ends = list(accumulate(len(word) + 1 for _, word in found))
+        self._words = f" {' '.join([word for _, word in found])} ".casefold()
 
-    def holding(self, said: str) -> list[int]:
-        """Where the sentences begin that hold the words of `said` in a row."""
+    def holding(self, said: str) -> list[_Place]:
+        """Where the sentences begin that hold the words of `said` in a row, of a long one all but its last."""
+        if len(said) >= _COMPARED:
+            said = said.rpartition(" ")[0] or said
         found: list[int] = []
         at = self._words.find(f" {said} ")
         while at >= 0 and len(found) < _MOST_PLACES:
-            found.append(self._beginning(self._at[bisect_right(self._ends, at)]))
+            found.append(self._beginning(self._at[self._words.count(" ", 0, at)]))
             at = self._words.find(f" {said} ", at + 1)
-        return list(dict.fromkeys(found))
+        return [_Place(at, _WHOLE) for at in dict.fromkeys(found)]
 
     def _beginning(self, at: int) -> int:
         """Where the sentence, or line, begins that holds a place."""
         start = max(self.story.rfind("\n", 0, at) + 1, at - _LONGEST_SENTENCE)
+        if not self.story[start:at].strip():
+            return at
         end = self.story.find("\n", at)
         line = self.story[start : min(end if end >= 0 else len(self.story), at + _LONGEST_SENTENCE)]
         return max((start + begin for begin, _ in spans(line) if start + begin <= at), default=at)
@@ -134,14 +135,11 @@ class _Text:
 
 def _places(sentence: str, label: str, text: _Text) -> list[_Place]:
     """The places that a sentence may have in the story, all that are alike letter by letter, else the likest."""
-    told = [_letters(one)[:_COMPARED] for one in dict.fromkeys((sentence, *sentences(sentence)[:1]))]
-    found: list[_Place] = []
-    for said in told:
-        whole = said if len(said) < _COMPARED else said.rpartition(" ")[0] or said
-        found = found or [_Place(at, _WHOLE) for at in text.holding(whole)]
-    for said in told:
-        if not found and len(said) >= _FEWEST:
-            found = _like(said, text)
+    told = _letters(sentence)[:_COMPARED]
+    found = text.holding(told)
+    if not found:
+        first = _letters("".join(sentences(sentence)[:1]))[:_COMPARED]
+        found = text.holding(first) or _like(told, text) or _like(first, text)
     if not found:
         raise ReplyProblem(
             f"No sentence of the story begins like the one for [{label}]: {_shown(sentence)}. Copy the first sentence "
@@ -154,6 +152,8 @@ def _like(said: str, text: _Text) -> list[_Place]:
     """The places of the sentences that are likest to `said`, if they are like enough."""
     from rapidfuzz import fuzz, process  # noqa: PLC0415 - few commands need it
 
+    if len(said) < _FEWEST:
+        return []
     beginnings = {at: words[: len(said)] for at, words in text.beginnings.items()}
     likest = process.extract(said, beginnings, scorer=fuzz.ratio, score_cutoff=_LIKE, limit=_CHOICES)
     return [_Place(at, likeness) for _, likeness, at in likest]

@@ -19,7 +19,7 @@ from fabula.story.language import language_of
 from fabula.story.sentences import spans
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
 
 def _words(text: str) -> frozenset[str]:
@@ -151,30 +151,30 @@ def strangers(text: str, known: str) -> tuple[str, ...]:
     """Names of people in `text` that `known` has nobody of, in the order in which they come."""
     text = text[:_LONGEST]
     heard, small = _Heard.of(known), _small(text)
-    if heard.language != "en":
-        return ()
-    uses = [use for use in _uses(text) if not _is_known(use.name, heard, small)]
+    uses = list(_uses(text, lambda name: _is_known(name, heard, small)))
     counts = Counter(use.name for use in uses)
     found = dict.fromkeys(use.name for use in uses if _is_person(use, counts[use.name]))
-    return tuple(found)
+    return tuple(found) if found and _language_of(known) == "en" else ()
+
+
+_language_of = lru_cache(maxsize=8)(language_of)
 
 
 @dataclass(frozen=True, slots=True)
 class _Heard:
-    """The words of the texts that are spoken of, those of them that have a capital somewhere, and their language."""
+    """The words of the texts that are spoken of, and those of them that have a capital somewhere."""
 
     words: frozenset[str]
     capitals: tuple[str, ...]
-    language: str
 
     @classmethod
     @lru_cache(maxsize=8)  # several notes speak of one story
     def of(cls, known: str) -> _Heard:
         """The words of `known`, those with hyphens and apostrophes also in their parts."""
-        found = {_OWNER.sub("", word) for word in _WORD.findall(known)}
-        found |= {part for word in found for part in _PARTS.split(word)}
+        found = {_OWNER.sub("", word) for word in set(_WORD.findall(known))}
+        found |= {part for word in found if not word.isalpha() for part in _PARTS.split(word)}
         capitals = {word.casefold() for word in found if word[:1].isupper() and len(word) >= _LEAST}
-        return cls(frozenset(word.casefold() for word in found), tuple(sorted(capitals)), language_of(known))
+        return cls(frozenset(word.casefold() for word in found), tuple(sorted(capitals)))
 
     def has_form_of(self, word: str) -> bool:
         """Whether a word is another form of one of these: a plural, a short form of a name, a slip of spelling."""
@@ -192,16 +192,17 @@ def _small(text: str) -> frozenset[str]:
     return frozenset(word for match in _WORD.finditer(text) if (word := match[0]).islower())
 
 
-def _uses(text: str) -> Iterator[_Use]:
-    """What looks like a name, in every line but headings."""
+def _uses(text: str, known: Callable[[str], bool]) -> Iterator[_Use]:
+    """What looks like a name and is not known, in every line but headings."""
     for line in text.splitlines():
         plain = _BULLET.sub("", _MARKS.sub("", line), count=1).strip()
         if not plain or _is_heading(plain):
             continue
-        opening = {start for start, _ in spans(plain)}
-        for match in _NAME.finditer(plain):
+        names = [(match, _OWNER.sub("", match[0])) for match in _NAME.finditer(plain)]
+        unknown = [(match, name) for match, name in names if not known(name)]
+        opening = {start for start, _ in spans(plain)} if unknown else ()  # few lines name strangers
+        for match, name in unknown:
             start, end = match.span()
-            name = _OWNER.sub("", match[0])
             opens = start in opening or (start > 0 and plain[start - 1] in _IN_QUOTES)
             opens = opens or plain[:start].rstrip().endswith((":", ";", "-", "–", "—"))
             yield _Use(name, plain[:start], plain[start + len(name) : max(end, len(plain))], opens, not start)

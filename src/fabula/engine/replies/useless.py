@@ -55,7 +55,7 @@ def fault_of(
 
 
 def _is_heading(text: str) -> bool:
-    lines = [line for line in text.splitlines() if words_of(line)]
+    lines = (line for line in text.splitlines() if words_of(line))
     return all((is_heading(line) or is_framed(line) or _SLUG.match(line)) and not ends_whole(line) for line in lines)
 
 

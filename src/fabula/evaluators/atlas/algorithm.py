@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 from fabula.continuity import scenes_of
 from fabula.craft.packing import paragraphs, words
 from fabula.craft.raters import mark_for
-from fabula.engine.methods import settings_of
+from fabula.engine.methods import values_of
 from fabula.engine.run import Branch, branches, side_by_side
 from fabula.evaluators.atlas.checking import StoryCheck
 from fabula.evaluators.atlas.findings import Found, Proposal, clause_of, distinct
@@ -63,7 +63,7 @@ async def evaluate(items: Sequence[Item], run: Run, config: Config) -> Report:
     gold = read_gold(config.ours.gold, {item.id: item.story.text for item in items})
     checks = [StoryCheck(run.scope(item.id), item, scenes_of(item.story, config.scene_words), config) for item in items]
     checked = await side_by_side(_checked(check, gold[check.item.id]) for check in checks)
-    return report_of(checked, config, {setting.name: setting.value for setting in settings_of(config)})
+    return report_of(checked, config, values_of(config))
 
 
 async def _checked(check: StoryCheck, gold: Gold | None) -> Checked:

@@ -13,9 +13,10 @@ from pydantic import BaseModel, Field, create_model
 
 from fabula.base.errors import ReplyError
 from fabula.craft.levels import CATEGORIES, drawn, fractions, levels_in, passages_of
-from fabula.craft.measuring import check_numbers, values_of
+from fabula.craft.measuring import check_numbers
 from fabula.craft.quoting import Quotable, normalised
 from fabula.craft.raters import NO_ANSWER, mark_for, performer_of, too_long
+from fabula.engine.methods import values_of
 from fabula.engine.replies import short
 from fabula.engine.run import side_by_side
 from fabula.evaluators.editorial.report import NOT_QUOTED, Annotation, PassageRead, annotation_id, report_of

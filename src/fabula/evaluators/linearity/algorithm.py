@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING, Final
 
 from fabula.base.errors import UsageError
 from fabula.craft.digressions import MARK, digressions_in, utterances_of
-from fabula.craft.measuring import check_numbers, checked, values_of
+from fabula.craft.measuring import check_numbers, checked
 from fabula.craft.raters import mark_for, performer_of, rating_of, source_of
+from fabula.engine.methods import values_of
 from fabula.engine.replies import ReplyProblem, read_chances, read_choice
 from fabula.engine.run import side_by_side
 from fabula.evaluators.linearity.passages import Narrative

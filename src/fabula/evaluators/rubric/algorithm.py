@@ -15,8 +15,9 @@ from pydantic import BaseModel, Field, create_model
 
 from fabula.base.errors import ReplyError, UsageError
 from fabula.craft.levels import CATEGORIES, fractions, levels_in, passages_of, sets_of
-from fabula.craft.measuring import check_numbers, values_of
+from fabula.craft.measuring import check_numbers
 from fabula.craft.raters import NO_ANSWER, mark_for, performer_of, too_long
+from fabula.engine.methods import values_of
 from fabula.engine.replies import short
 from fabula.engine.run import side_by_side
 from fabula.evaluators.rubric.report import OVERALL, PassageSet, Scores, report_of

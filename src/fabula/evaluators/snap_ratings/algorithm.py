@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 from pydantic import BaseModel, Field, create_model
 
 from fabula.base.errors import ReplyError
-from fabula.craft.measuring import check_numbers, check_samples, checked, values_of
+from fabula.craft.measuring import check_numbers, check_samples, checked
 from fabula.craft.raters import NO_ANSWER, mark_for, performer_of, rating_of, source_of
+from fabula.engine.methods import values_of
 from fabula.engine.replies import ReplyProblem, read_chances, read_score, short
 from fabula.engine.run import side_by_side
 from fabula.evaluators.snap_ratings.criteria import HIGH, NOTHING, criteria_in

@@ -21,8 +21,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
 
 from fabula.base.errors import ReplyError, UsageError
-from fabula.craft.measuring import check_numbers, check_samples, values_of
+from fabula.craft.measuring import check_numbers, check_samples
 from fabula.craft.raters import NO_ANSWER, performer_of, rating_of
+from fabula.engine.methods import values_of
 from fabula.engine.replies import LABELS, ReplyProblem, label_of, read_label, read_yes_no
 from fabula.engine.run import side_by_side
 from fabula.evaluators.ttcw.bank import read_bank

@@ -56,11 +56,11 @@ GUIDES: Final = {
     "beginning.",
     "Rising Action": "What leads up to the climax: choices of the main characters, and events that stand against their "
     "goals. Here the story builds, and the reader begins to care.",
-    "Climax": "The turning point, to which the story has been building up.",
+    "Climax": "The main turning point, to which the story has been building up.",
     "Falling Action": "What follows the climax and leads to the resolution. It can clear up what happened, ease the "
     "tension, or tie up loose ends.",
-    "Resolution": "The end of the story. It answers what is still open in the plot, and can show the next step in the "
-    "characters' lives.",
+    "Resolution": "The end of the story. It answers what is still open in the plot, and is the place to show the next "
+    "step in the characters' lives.",
 }
 _TRIES: Final = 3
 _TASK_WORDS: Final = 120

@@ -1,0 +1,383 @@
+"""Training adapters on examples: what a dry run says, the training itself, and what stands beside each."""
+
+from __future__ import annotations
+
+import re
+import time
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, Final
+
+from fabula.app.training import (
+    EVALUATION,
+    card_facts,
+    carried_out,
+    ended_sentence,
+    finish,
+    identity_of,
+    in_training,
+    same_machine,
+    take_adapter,
+    weights_type,
+)
+from fabula.base.errors import UnknownNameError, UsageError
+from fabula.base.files import write_atomically
+from fabula.models.adapters import Room, write_room
+from fabula.training.base import load, open_base, tokeniser_of
+from fabula.training.batches import losses_of
+from fabula.training.examples import check_apart, data_digest, read_card, read_examples
+from fabula.training.libraries import quiet, require_libraries
+from fabula.training.memory import Load, Shape, fitting, needed, shape_of
+from fabula.training.presets import Sft, computing_of, config_of
+from fabula.training.report import Measured, Sample, differences, evaluation_lines, losses_svg
+from fabula.training.running import begin, losses_csv, schedule_of, write_record
+from fabula.training.sft import Limits, answer, check_enough, encode, trainer_of, with_adapter
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from pathlib import Path
+
+    from fabula.app.training import Listener
+    from fabula.engine.methods import Preset
+    from fabula.training.base import Base
+    from fabula.training.examples import DataCard, Example
+    from fabula.training.report import Difference
+    from fabula.training.running import Machine, Outcome, Schedule
+    from fabula.training.scoring import Native
+    from fabula.training.sft import Encoded
+
+SHARED: Final = "shared"
+_NAME: Final = re.compile(r"[^\W_][\w -]{0,63}")  # of an agent and its folder, without a dot
+_PACKAGES: Final = ("torch", "transformers", "peft")
+
+
+@dataclass(frozen=True, slots=True)
+class ExamplesAsked:
+    """What is to be trained.
+
+    Attributes:
+        data: folder of training data.
+        base: as `open_base` takes it.
+        out: where the adapters go.
+        preset: of the settings.
+        values: settings on top of it.
+        agents: those to train; all in the data where none is named.
+        shared: one adapter for all of them.
+        fresh: begin anew where a training is there.
+        gguf: the base as a GGUF file, where it is a folder.
+    """
+
+    data: Path
+    base: str
+    out: Path
+    preset: Preset = "improved"
+    values: Mapping[str, Any] = field(default_factory=dict)
+    agents: tuple[str, ...] = ()
+    shared: bool = False
+    fresh: bool = False
+    gguf: Path | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """The training of one adapter.
+
+    Attributes:
+        name: of its folder: the agent, or "shared".
+        agents: that it is for.
+        folder: where it goes.
+        train: what it is trained on.
+        development: what it is measured on.
+        schedule: for how long.
+        machine: on what.
+        bytes_needed: of memory.
+    """
+
+    name: str
+    agents: tuple[str, ...]
+    folder: Path
+    train: tuple[Encoded, ...]
+    development: tuple[Encoded, ...]
+    schedule: Schedule
+    machine: Machine
+    bytes_needed: int
+
+    def counts(self) -> dict[str, int]:
+        """Examples, tokens, and what was cut."""
+        both = (*self.train, *self.development)
+        return {
+            "examples": len(self.train),
+            "development examples": len(self.development),
+            "stories": len({one.example.group for one in self.train}),
+            "development stories": len({one.example.group for one in self.development}),
+            "tokens learnt": sum(one.completion for one in self.train),
+            "longest in tokens": max(len(one.ids) for one in both),
+            "prompts cut": sum(one.prompt_cut > 0 for one in both),
+            "tokens cut from prompts": sum(one.prompt_cut for one in both),
+            "completions cut": sum(one.completion_cut > 0 for one in both),
+            "tokens cut from completions": sum(one.completion_cut for one in both),
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """Everything that is known before training starts; a dry run says it."""
+
+    asked: ExamplesAsked
+    base: Base
+    data: DataCard
+    config: Sft
+    parts: tuple[Part, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Trained:
+    """What came of the training of one adapter.
+
+    Attributes:
+        part: that was trained.
+        outcome: how it ended; `None` where an earlier run had finished it.
+        rows: the development examples under base and tuned model.
+    """
+
+    part: Part
+    outcome: Outcome | None
+    rows: tuple[Measured, ...] = ()
+
+    @property
+    def differences(self) -> tuple[Difference, ...]:
+        """How far the development loss of each agent fell."""
+        return differences(self.rows)
+
+
+@dataclass(frozen=True, slots=True)
+class Tried:
+    """A value of a sweep, and what came of it over all agents."""
+
+    value: str
+    trained: tuple[Trained, ...]
+
+    @property
+    def difference(self) -> Difference:
+        """How far the development loss fell, all agents together."""
+        rows = [replace(row, agent=self.value) for one in self.trained for row in one.rows]
+        return differences(rows)[0]
+
+
+# before ---------------------------------------------------------------------------------------------------------------
+
+
+def prepare(asked: ExamplesAsked, environ: Mapping[str, str], listener: Listener) -> Prepared:
+    """Read data and base, and find out what will be done; nothing is trained and no folder made.
+
+    Raises:
+        UsageError: something is missing or does not fit; says what.
+    """
+    require_libraries(_PACKAGES)
+    config = config_of(Sft, asked.preset, asked.values)
+    card = read_card(asked.data)
+    train, development = (read_examples(asked.data, split) for split in ("train", "development"))
+    check_apart(train, development, asked.data)
+    groups = _groups(asked, train, development)
+    base = open_base(asked.base, environ, gguf=asked.gguf, report=listener.says)
+    with quiet():
+        tokeniser = tokeniser_of(base.folder)
+        shape = shape_of(base.folder, base.parameters)
+        parts = tuple(
+            _part(name, agents, asked.out / name, (train, development), config, base, tokeniser, shape)
+            for name, agents in groups.items()
+        )
+    return Prepared(asked, base, card, config, parts)
+
+
+def _groups(
+    asked: ExamplesAsked, train: Sequence[Example], development: Sequence[Example]
+) -> dict[str, tuple[str, ...]]:
+    """The agents of each adapter, by the name of its folder."""
+    known = tuple(dict.fromkeys(one.agent for one in (*train, *development)))
+    for agent in asked.agents:
+        if agent not in known:
+            raise UnknownNameError("agent in this data", agent, known)
+    agents = asked.agents or known
+    groups: dict[str, tuple[str, ...]] = {SHARED: agents} if asked.shared else {agent: (agent,) for agent in agents}
+    if not agents:
+        check_enough("The data", 0, 0)
+    for name, members in groups.items():
+        check_enough(
+            f"The agent {name}" if name in members else "The data",
+            sum(one.agent in members for one in train),
+            sum(one.agent in members for one in development),
+        )
+    return groups
+
+
+def _part(
+    name: str,
+    agents: tuple[str, ...],
+    folder: Path,
+    data: tuple[Sequence[Example], Sequence[Example]],
+    config: Sft,
+    base: Base,
+    tokeniser: Native,
+    shape: Shape,
+) -> Part:
+    if not _NAME.fullmatch(name):
+        raise UsageError(f"An agent is called {name!r}, which cannot name a folder. Correct the data.")
+    most = max(config.paper.prompt_tokens)
+    limits = Limits(most, _completion_limit(config, base), base.context)
+    train, development = (tuple(encode(tokeniser, one, limits) for one in side if one.agent in agents) for side in data)
+    schedule = schedule_of(config, len(train))
+    longest = Load(config.paper.rank, max(len(one.ids) for one in (*train, *development)))
+    machine = fitting(shape, longest, schedule.batch, computing_of(config))
+    return Part(name, agents, folder, train, development, schedule, machine, needed(shape, longest, machine))
+
+
+def _completion_limit(config: Sft, base: Base) -> int:
+    """The longest completion: that of the settings, and at most half of what the base was made for."""
+    most = config.paper.completion_tokens
+    return min(most, base.context // 2) if base.context else most
+
+
+# training -------------------------------------------------------------------------------------------------------------
+
+
+def train_all(prepared: Prepared, listener: Listener) -> tuple[Trained, ...]:
+    """Train every adapter that is not finished; the room is written when the last one is.
+
+    A signal ends it with a checkpoint; the same call goes on from there.
+
+    Raises:
+        UsageError: another training is in a folder; says what differs.
+        ProjectError: something cannot be written.
+    """
+    asked = prepared.asked
+    found: list[Trained] = []
+    with in_training(asked.out):
+        for part in prepared.parts:
+            listener.begins(part)
+            found.append(_train(prepared, part, listener))
+            listener.ends(part, found[-1].outcome)
+            if (outcome := found[-1].outcome) is not None and outcome.ended == "interrupted":
+                return tuple(found)
+        adapters = {agent: part.name for part in prepared.parts for agent in part.agents}
+        write_room(asked.out, Room(base=prepared.base.name, base_digest=prepared.base.digest, adapters=adapters))
+    return tuple(found)
+
+
+def prepare_sweep(
+    asked: ExamplesAsked, name: str, values: Sequence[str], environ: Mapping[str, str], listener: Listener
+) -> dict[str, Prepared]:
+    """What is trained with each value of a setting, each in a folder of its own below `sweep/`; nothing is trained.
+
+    Raises:
+        UsageError: a value does not fit, or something is missing; before anything is trained.
+    """
+    shown = {value: asked.out / "sweep" / f"{name}-{value}" for value in values}
+    if any(folder.parent != asked.out / "sweep" for folder in shown.values()):
+        raise UsageError(f"--sweep {name}={','.join(values)}: a value holds a slash. Give numbers or words.")
+    return {
+        value: prepare(
+            replace(asked, out=folder, values={**asked.values, "samples": 0, name: value}), environ, listener
+        )
+        for value, folder in shown.items()
+    }
+
+
+def sweep(name: str, prepared: Mapping[str, Prepared], listener: Listener) -> list[Tried]:
+    """Train the same with each value of a setting.
+
+    Runs that are finished stay. A signal ends it; the same call goes on.
+    """
+    found: list[Tried] = []
+    for value, one in prepared.items():
+        listener.says(f"{name} = {value}")
+        found.append(Tried(value, train_all(one, listener)))
+        if (outcome := found[-1].trained[-1].outcome) is not None and outcome.ended == "interrupted":
+            break
+    return found
+
+
+def _train(prepared: Prepared, part: Part, listener: Listener) -> Trained:
+    """Train one adapter, or go on with it."""
+    examples = [one.example for one in (*part.train, *part.development)]
+    identity = identity_of("sft", prepared, data_digest(examples), part.agents)
+    record = begin(part.folder, identity, fresh=prepared.asked.fresh)
+    if record["state"] != "running":
+        return Trained(part, None, _measured(part, record["base"], record["tuned"]))
+    since = time.monotonic()
+    machine = same_machine(part, record)
+    model, tokeniser = load(prepared.base, weights_type(machine))
+    model = with_adapter(model.to(machine.device), prepared.config)
+    if "base" not in record:
+        record["base"] = _losses(part, model, machine, listener)
+        write_record(part.folder, record)
+    trainer = trainer_of(
+        model, part.folder, part.schedule, machine, part.train, part.development, tokeniser.pad_token_id
+    )
+    outcome = carried_out(trainer, part, part.folder, record, listener, since=since)
+    if outcome.ended == "interrupted":
+        return Trained(part, outcome)
+    assert outcome.checkpoint is not None  # noqa: S101 - `carried_out` says so
+    take_adapter(outcome.checkpoint, part.folder, prepared.base, model)
+    record["tuned"] = _losses(part, model, machine, listener)
+    rows = _measured(part, record["base"], record["tuned"])
+    _write(part, rows, outcome)
+    facts = card_facts(
+        prepared,
+        part,
+        record,
+        agents=part.agents,
+        ended=ended_sentence(part, outcome),
+        samples=_samples(prepared, part, model, tokeniser),
+        differences=differences(rows),
+    )
+    finish(part.folder, facts, record, outcome)
+    return Trained(part, outcome, rows)
+
+
+def _losses(part: Part, model: Native, machine: Machine, listener: Listener) -> dict[str, float]:
+    """The development losses under the model as it stands."""
+    rows = {one.example.id: one.row for one in part.development}
+    return losses_of(model, rows, machine, lambda done: listener.measures(part, done, len(rows)))
+
+
+def _measured(part: Part, base: Mapping[str, float], tuned: Mapping[str, float]) -> tuple[Measured, ...]:
+    return tuple(
+        Measured(
+            one.example.id,
+            one.example.agent,
+            one.example.group,
+            one.completion,
+            base[one.example.id],
+            tuned[one.example.id],
+        )
+        for one in part.development
+    )
+
+
+# after ----------------------------------------------------------------------------------------------------------------
+
+
+def _write(part: Part, rows: Sequence[Measured], outcome: Outcome) -> None:
+    """Write the losses of a training: of each development example, and by step, as a table and a picture."""
+    base = sum(row.base for row in rows) / len(rows)
+    write_atomically(part.folder / EVALUATION, evaluation_lines(rows))
+    write_atomically(part.folder / "losses.csv", losses_csv(outcome.points))
+    write_atomically(
+        part.folder / "losses.svg", losses_svg(outcome.points, base, outcome.taken, f"Losses of {part.name}")
+    )
+
+
+def _samples(prepared: Prepared, part: Part, model: Native, tokeniser: Native) -> list[Sample]:
+    """Answers of base and tuned model to the shortest development prompts, of different agents as far as there are."""
+    ours = prepared.config.ours
+    by_length = sorted(part.development, key=lambda one: one.prompt)
+    firsts = {one.example.agent: one for one in reversed(by_length)}.values()
+    chosen = sorted(by_length, key=lambda one: one not in firsts)[: ours.samples]
+    found = []
+    for one in chosen:
+        prompt = one.ids[: one.prompt]
+        with model.disable_adapter():
+            base = answer(model, tokeniser, prompt, ours.sample_tokens, ours.seed)
+        tuned = answer(model, tokeniser, prompt, ours.sample_tokens, ours.seed)
+        found.append(Sample(one.example.agent, one.example.messages[-1].content, base, tuned))
+    return found
