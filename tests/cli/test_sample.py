@@ -69,9 +69,7 @@ def test_an_empty_folder_is_filled_and_what_a_killed_copy_left_goes(cli: Cli) ->
     assert not (cli.folder / "mine.part").exists()
 
 
-def test_a_folder_that_cannot_be_made_and_an_installation_without_it(
-    cli: Cli, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_folder_that_cannot_be_made_and_an_installation_without_it(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
     assert cli("sample", "its/folders/are/made").code == 0
     ran = cli("sample", "brief.md/mine")
     assert "Cannot write brief.md/mine. A part of this path is a file" in ran.err
@@ -144,3 +142,21 @@ def test_the_conversation_is_shown_and_goes_on_with_whoever_is_named(
     (cli.folder / "npc.py").write_text("def says(request):\n    return '[Wendy Clabburn: There is pickle.]'\n")
     ran = cli("chat", "mine", "--play", "npc=npc.py:says", stdin="Is there mustard?\n/quit\n")
     assert "Wendy Clabburn: There is pickle." in ran.out
+
+
+def test_who_wrote_by_hand_is_a_model_by_name(cli: Cli) -> None:
+    cli("new", "made", "--brief", "brief.md", "--model", "hand", "--set", "draft_first=false")
+    ran = cli("write", "made", "--yes")
+    assert (ran.code, f"{NOBODY} 'conflict'" in ran.err) == (1, True)
+    assert "hand" in cli("models").out
+    assert "Did you mean 'hand'?" in cli("new", "other", "--text", "A bell.", "--model", "hands").err
+
+
+def test_a_renamed_project_is_checked_from_its_record(cli: Cli, sample: Path) -> None:
+    sample.rename(cli.folder / "another")
+    ran = cli("check", "another", "--json")
+    assert (ran.code, ran.json["asked"], ran.json["replayed"]) == (0, 0, 2)
+    assert (cli.folder / "another" / "evaluation" / "findings-story.md").is_file()
+    assert not (cli.folder / "evaluation").exists()
+    cli("check", "another", "--out", "elsewhere")
+    assert "'reader'" in cli("check", "another", "--model", "hand", "--out", "elsewhere").err

@@ -13,6 +13,7 @@ import shutil
 import sqlite3
 import sys
 import tempfile
+import tomllib
 from contextlib import closing
 from pathlib import Path
 
@@ -23,6 +24,7 @@ from fabula.cli.main import main
 from fabula.engine.journal import Journal
 from fabula.engine.replay import ReplayModel
 from fabula.models.by_hand import HAND, ByHand
+from fabula.project import sample
 from fabula.project.sample import copy_sample
 from fabula.story import Story
 
@@ -31,7 +33,12 @@ MOST = 1_000_000  # bytes; it is part of the wheel
 RUNS = (".fabula/journal.db", "evaluation/.fabula/journal.db")
 REFUSED = "9a368b"
 GIVEN = ("brief.md", "fabula.toml", "README.md", "plan/plan.yaml", "world.yaml")
-FOREIGN = (b"/work", b"/tmp", b"/home", b"/root", b"/Users", b"program:", b"person:me", b"play_by", b".py")
+FOREIGN = (
+    *(f"/{name}/".encode() for name in ("work", "tmp", "home", "root", "Users")),
+    b"program:",
+    b"person:me",
+    b".py",
+)
 
 
 @pytest.fixture
@@ -70,6 +77,13 @@ def test_it_is_small_and_whole() -> None:
     files = [file for file in SAMPLE.rglob("*") if file.is_file()]
     assert sum(file.stat().st_size for file in files) < MOST
     assert not [file.name for file in files if file.name == "lock" or file.suffix in {".tmp", ".db-wal", ".db-shm"}]
+
+
+def test_a_wheel_holds_it_where_it_is_looked_for() -> None:
+    settings = tomllib.loads((SAMPLE.parents[2] / "pyproject.toml").read_text(encoding="utf-8"))
+    included = settings["tool"]["hatch"]["build"]["targets"]["wheel"]["force-include"]
+    assert included["examples/projects"] == "fabula/samples"
+    assert sample._PLACES[0].parts[-2:] == ("fabula", "samples")
 
 
 def test_its_calls_are_recorded_anew_with_the_same_replies(tmp_path: Path) -> None:

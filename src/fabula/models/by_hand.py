@@ -1,4 +1,4 @@
-"""Nobody's model: that of a project whose texts were written by hand. What is recorded is replayed; nothing is asked."""
+"""Nobody's model, of a project whose texts were written by hand: what is recorded is replayed, nothing is asked."""
 
 from __future__ import annotations
 
