@@ -59,6 +59,7 @@ NAMES = {
     "mutated",
     "overhead",
     "planted",
+    "preferences",
     "prefix",
     "recall",
     "rooms",

@@ -106,7 +106,7 @@ class _Text:
         self._words = f" {' '.join([word for _, word in found])} ".casefold()
 
     def holding(self, said: str) -> list[_Place]:
-        """Where the sentences begin that hold the words of `said` in a row, of a long one all but its last."""
+        """Where the sentences begin that hold the words of `said` in a row; of a long one its last may be cut."""
         if len(said) >= _COMPARED:
             said = said.rpartition(" ")[0] or said
         found: list[int] = []
