@@ -82,10 +82,11 @@ def _role(name: str) -> str:
 
 def _model(spec: str) -> str:
     """The full name of a model; files get absolute paths, so that a project works from any folder."""
-    kind, _, rest = full_name(spec.strip()).partition(":")
+    name = full_name(spec.strip())
+    kind, _, rest = name.partition(":")
     if kind in _FILES and Path(rest).expanduser().exists():
-        rest = str(Path(rest).expanduser().resolve())
-    return f"{kind}:{rest}"
+        return f"{kind}:{Path(rest).expanduser().resolve()}"
+    return name
 
 
 def changes_of(choices: Choices, base: Settings) -> dict[str, Any]:

@@ -29,6 +29,7 @@ class Entry:
 
 
 COMMANDS: Final = {
+    "sample": Entry("sample", WRITING, "Copy a finished project, to try everything without a model."),
     "new": Entry("new", WRITING, "Make a project folder for a brief."),
     "plan": Entry("plan", WRITING, "Make a plan from a brief or a story, or check one."),
     "write": Entry("write", WRITING, "Write the story of a project or brief; go on where it stopped."),

@@ -15,6 +15,7 @@ from fabula.engine.replay import ReplayModel
 from fabula.engine.roles import Assignment, Cast, Person, Program, load_function, role_key
 from fabula.models.adapters import Adapted, engine_adapter, read_room
 from fabula.models.base import Sampling
+from fabula.models.by_hand import HAND, ByHand
 from fabula.models.known import KNOWN, cache_home, find_weights, fingerprint, models_home
 from fabula.models.limits import Limited
 from fabula.models.providers import KINDS as PROVIDERS
@@ -51,7 +52,7 @@ class Environment:
 
 
 def full_name(spec: str) -> str:
-    """The name with its kind: a bare known name is embedded, and `embedded` alone is the default model.
+    """The name with its kind: a bare known name is embedded, `embedded` alone is the default model; `hand` has none.
 
     Raises:
         UnknownNameError: neither a kind nor a known model.
@@ -61,8 +62,10 @@ def full_name(spec: str) -> str:
         return f"embedded:{kind}"
     if spec == "embedded":
         return f"embedded:{next(iter(KNOWN))}"
+    if spec == HAND:
+        return spec
     if kind not in KINDS or not rest:
-        raise UnknownNameError("model", spec, [*KNOWN, *(f"{k}:" for k in KINDS)])
+        raise UnknownNameError("model", spec, [*KNOWN, HAND, *(f"{k}:" for k in KINDS)])
     return spec
 
 
@@ -80,6 +83,8 @@ def open_model(
     """
     name = full_name(spec)
     kind, _, rest = name.partition(":")
+    if kind == HAND:
+        return ByHand()
     if kind == "scripted":
         return ScriptedModel.read(Path(rest))
     if kind == "replay":

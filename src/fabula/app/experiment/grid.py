@@ -302,8 +302,9 @@ class _Reader:
         return self._model_name(entry.model)
 
     def _model_name(self, spec: str) -> str:
-        kind, _, rest = full_name(spec.strip()).partition(":")
-        return f"{kind}:{self._path(rest)}" if kind in _FILE_MODELS and self._there(rest) else f"{kind}:{rest}"
+        name = full_name(spec.strip())
+        kind, _, rest = name.partition(":")
+        return f"{kind}:{self._path(rest)}" if kind in _FILE_MODELS and self._there(rest) else name
 
     def _model_label(self, entry: ModelEntry) -> str:
         """A model's name for folders: without its kind where that is "embedded", without the folders of a file."""

@@ -25,6 +25,7 @@ from fabula.evaluators import find
 from fabula.evaluators.atlas.dismissed import FILE, read_dismissed, write_dismissed
 from fabula.evaluators.atlas.page import all_findings, as_markdown, as_page, dismissed_in, headline, shown_value
 from fabula.measure.items import Item
+from fabula.project.folder import Project
 from fabula.story import Scene, Story, count_words, slug
 
 if TYPE_CHECKING:
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
 _CHECKING: Final = "Checking"
 _MOST_BYTES: Final = 200_000_000
 _DEFAULT_OUT: Final = "evaluation"
+_ALONE: Final = "story"  # what a project's story is called in its own report, wherever the folder is copied or moved
 _DATA: Final = (".json", ".yaml", ".yml")
 _WIDE: Final = 140
 _INDENT: Final = " " * 12
@@ -94,6 +96,7 @@ def check(
             "A check needs a model that reads. The rules that looked without one found none of 101 errors in stories "
             "that nobody had tuned them to, and are gone. Leave --no-model out, and choose a model with --model."
         )
+    command, judges = _command(stories, judges), _of_project(stories, judges)
     folder = Path(judges.out)
     if checks.dismiss:
         report, bill = _stored(folder), dict[str, Any]()
@@ -103,13 +106,32 @@ def check(
             terminal, _items(terminal, stories, selecting.selection(judges.seed)), judges, limits, checks
         )
     dismissed = read_dismissed(folder)
-    pages = _write(folder, report, dismissed, _command(stories, judges))
+    pages = _write(folder, report, dismissed, command)
     left = _say(terminal, report, dismissed)
     terminal.advise(f"Both passages of each: {near(pages)}. One that is none: --dismiss ID=REASON.")
     terminal.document({**report, "page": str(pages), "dismissed": dismissed, "left": left, **bill})
     missing = [story["id"] for story in report["details"]["stories"] if story.get("partial") or not story["scored"]]
     if missing or (checks.strict and left):
         raise typer.Exit(1)
+
+
+def _of_project(stories: Sequence[str], judges: Judges) -> Judges:
+    """The options for a single project: its report stands in its own folder, and its model reads it.
+
+    What was said on the command line goes before both. A model whose address the project names has to be named here.
+    """
+    if not _is_alone(stories):
+        return judges
+    project = Project.open(Path(stories[0]))
+    settings, said = project.settings, judges.model or []
+    named = settings.model in settings.models or any("=" not in model for model in said)
+    out = str(project.folder / _DEFAULT_OUT) if judges.out == _DEFAULT_OUT else judges.out
+    return replace(judges, out=out, model=said if named else [settings.model, *said])
+
+
+def _is_alone(stories: Sequence[str]) -> bool:
+    """Whether what is checked is one project and nothing else."""
+    return len(stories) == 1 and (Path(stories[0]) / "brief.md").is_file()
 
 
 def _checked(
@@ -137,6 +159,8 @@ def _items(terminal: Terminal, stories: Sequence[str], selection: Selection) -> 
         if Path(story).is_dir() or story.endswith(TABLES) or named_set(Path(story), selection.data)
     ]
     found = stories_of(terminal, several, selection) if several else ()
+    if _is_alone(stories) and len(found) == 1:
+        found = (replace(found[0], id=_ALONE),)
     return (*found, *(_whole(Path(story)) for story in stories if story not in several))
 
 

@@ -1,0 +1,42 @@
+"""A finished project that comes with fabula, to look at and to change; nobody has to be asked for that."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+from typing import Final
+
+from fabula.base.errors import ProjectError
+from fabula.base.files import write_error
+from fabula.project.folder import Project
+
+_NAME: Final = "sufficient-knowledge"
+_PACKAGE: Final = Path(__file__).parents[1]
+_PLACES: Final = (_PACKAGE / "samples", _PACKAGE.parents[1] / "examples" / "projects")  # installed, and in a clone
+_PARTIAL: Final = ".part"
+_PRIVATE: Final = ".fabula"
+
+
+def copy_sample(folder: Path) -> Project:
+    """A copy of the sample project in `folder`, which is made.
+
+    Raises:
+        ProjectError: something is there already, this installation came without the sample, or `folder` cannot be
+            written.
+    """
+    source = next((place / _NAME for place in _PLACES if (place / _NAME).is_dir()), None)
+    if source is None:
+        raise ProjectError("This installation of fabula came without its sample project. Install fabula again.")
+    partial = folder.with_name(folder.name + _PARTIAL)
+    try:
+        if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
+            raise ProjectError(f"{folder} is there already, and nothing in it is replaced. Name a new folder.")
+        if partial.exists():  # of a copy that was killed
+            shutil.rmtree(partial)
+        shutil.copytree(source, partial, copy_function=shutil.copyfile)
+        for private in partial.rglob(_PRIVATE):
+            private.chmod(0o700)
+        partial.rename(folder)
+    except OSError as error:
+        raise write_error(folder, error) from error
+    return Project.open(folder)
