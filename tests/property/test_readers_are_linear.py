@@ -26,7 +26,7 @@ from fabula.base.characters import readable
 from fabula.base.errors import FabulaError
 from fabula.cli.terminal import safe
 from fabula.engine import replies
-from fabula.engine.replies import ReplyProblem, dialogue, labelled, scripts, thoughts, turns
+from fabula.engine.replies import ReplyProblem, chatter, dialogue, labelled, scripts, thoughts, turns
 from fabula.engine.replies.strangers import strangers
 from fabula.story import Story, count_words, one_line, plain, slug
 from fabula.story import sentences as sentences_
@@ -240,7 +240,8 @@ def built_with_names() -> dict[str, set[re.Pattern[str]]]:
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(re, "_compile", recorded)
-        dialogue._labels.cache_clear()  # it remembers
+        dialogue._labels.cache_clear()  # these remember
+        chatter.Labels.of.cache_clear()
         for text in SPOKEN:
             for read in BUILDERS.values():
                 with suppress(FabulaError, ReplyProblem, yaml.YAMLError, yamltext.YamlError):

@@ -160,6 +160,13 @@ def test_a_room_gives_each_role_its_adapter_on_one_engine(base: Path, tmp_path: 
     assert set(plot.capabilities.adapters) == {plot.digest, climax.digest}
 
 
+def test_who_has_an_adapter_is_not_given_first_words_and_others_of_its_engine_are(base: Path, tmp_path: Path) -> None:
+    """What is trained on is what is asked: examples have no first words either."""
+    room = tinygguf.write_room(tmp_path / "room", base, {"plot": 5})
+    cast = cast_on(base, room=str(room))
+    assert [cast.assignment(role).begins_with_words for role in ("plot", "climax")] == [False, True]
+
+
 def test_what_is_said_of_a_role_goes_before_its_room(base: Path, tmp_path: Path) -> None:
     room = tinygguf.write_room(tmp_path / "room", base, {"plot": 5, "climax": 6})
     other = tinygguf.write_room(tmp_path / "other", base, {"plot": 7})

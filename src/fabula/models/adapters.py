@@ -210,8 +210,8 @@ class Adapted:
 
     @property
     def capabilities(self) -> Capabilities:
-        """The model's."""
-        return self.model.capabilities
+        """The model's, but that it is not given the first words of a reply: it has learnt how replies begin."""
+        return replace(self.model.capabilities, continues=False)
 
     async def ask(self, request: Request, on_text: OnText | None = None) -> Reply:
         """As the model answers with its adapter.

@@ -444,13 +444,16 @@ class _History:
         return ""
 
     def _was_moved(self, episode: _Episode, last: Version) -> bool:
-        """Whether a line that the text had is in another text of the author's own now, as where a part is split."""
+        """Whether a line that the text had came into another text by the author's hand, as where a part is split."""
         gone = {line for one in episode.texts for line in _lines(one.text) if len(line) >= _PASSAGE}
         gone -= set(_lines(last.text))
+        others = [one for one in self.events if isinstance(one, Version) and one.path not in (last.path, STORY)]
+        stood = {(one.path, line) for one in others if one.source not in OWN for line in _lines(one.text)}
         return any(
-            not gone.isdisjoint(_lines(one.text))
-            for one in self.events
-            if isinstance(one, Version) and one.source in OWN and one.path not in (last.path, STORY)
+            line in gone and (one.path, line) not in stood
+            for one in others
+            if one.source in OWN
+            for line in _lines(one.text)
         )
 
     def _changed_beside(self, rejected: Version, last: Version, asked_in: int) -> str:
