@@ -49,9 +49,7 @@ class Checks:
 
     no_model: Annotated[
         bool,
-        typer.Option(
-            "--no-model", help="Says that a model is needed: no rule was worth its findings.", rich_help_panel=_CHECKING
-        ),
+        typer.Option("--no-model", hidden=True, help="Says that a model is needed: no rule was worth its findings."),
     ] = False
     gold: Annotated[
         str,

@@ -57,7 +57,7 @@ _SHORT: Final = {
 Stories = Annotated[
     list[str] | None,
     typer.Argument(
-        metavar="STORY...",
+        metavar="[STORY]...",
         help="Story files (.md, .txt), .jsonl or .csv files, projects, folders of these, data sets.",
         show_default="the project here",
     ),

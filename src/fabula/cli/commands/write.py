@@ -14,6 +14,7 @@ from fabula.base.errors import UnknownNameError, UsageError
 from fabula.base.files import read_text
 from fabula.cli.asked import changes_of, check, performing, say_default, settings_for
 from fabula.cli.bill import amount
+from fabula.cli.help import MORE
 from fabula.cli.opening import project_of, terminal_of
 from fabula.cli.options import Choices, Common, Limits, Memory, bundled
 from fabula.cli.progress import counted
@@ -42,7 +43,12 @@ class Sources:
     out: Annotated[str, typer.Option(metavar="DIR", help="Project folder for a brief; default: its name, here.")] = ""
     plan: Annotated[str, typer.Option(metavar="FILE", help="Write from this plan; see `fabula plan`.")] = ""
     personas: Annotated[
-        str, typer.Option(metavar="FILE", help="Write with these personas (systems that make plan/personas.yaml).")
+        str,
+        typer.Option(
+            metavar="FILE",
+            help="Write with these personas (systems that make plan/personas.yaml).",
+            rich_help_panel=MORE,
+        ),
     ] = ""
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask when more has to be asked than announced.")] = (
         False
@@ -53,9 +59,12 @@ class Sources:
             "--learned/--no-learned",
             help="Write with what `fabula learn` learned from you, or without.",
             show_default="with, in a project that begins",
+            rich_help_panel=MORE,
         ),
     ] = None
-    save: Annotated[bool, typer.Option("--save", help="Store these settings in the project's fabula.toml.")] = False
+    save: Annotated[
+        bool, typer.Option("--save", help="Store these settings in the project's fabula.toml.", rich_help_panel=MORE)
+    ] = False
 
 
 @bundled
