@@ -30,20 +30,23 @@ DATA_FOLDER: Any = typer.Option(
     envvar="FABULA_DATA",
     rich_help_panel=SETTINGS,
 )
-Where: TypeAlias = Annotated[str, typer.Argument(help="Project folder.", show_default="this folder")]
-Artefact: TypeAlias = Annotated[str, typer.Argument(help="An artefact: its path (characters) or file name.")]
+Where: TypeAlias = Annotated[
+    str, typer.Argument(metavar="[PROJECT]", help="Project folder.", show_default="this folder")
+]
+Artefact: TypeAlias = Annotated[
+    list[str],
+    typer.Argument(metavar="[PROJECT] ARTEFACT", help="An artefact, by its path (characters) or file name."),
+]
+MaybeArtefact: TypeAlias = Annotated[
+    list[str] | None,
+    typer.Argument(metavar="[PROJECT] [ARTEFACT]", help="An artefact, by its path or file name."),
+]
 
 
 @dataclass(frozen=True, slots=True)
-class Common:
-    """What every command takes."""
+class Output:
+    """What every command takes: how it speaks."""
 
-    folder: Annotated[
-        str,
-        typer.Option(
-            "-C", "--project", metavar="DIR", help="Project folder; default: here.", rich_help_panel=EVERYWHERE
-        ),
-    ] = ""
     json: Annotated[
         bool,
         typer.Option("--json", help="One JSON document on stdout; the rest on stderr.", rich_help_panel=EVERYWHERE),
@@ -51,6 +54,18 @@ class Common:
     quiet: Annotated[
         bool, typer.Option("--quiet", "-q", help="No progress and no advice.", rich_help_panel=EVERYWHERE)
     ] = False
+
+
+@dataclass(frozen=True, slots=True)
+class Common(Output):
+    """What every command on a project takes."""
+
+    folder: Annotated[
+        str,
+        typer.Option(
+            "-C", "--project", metavar="DIR", help="Project folder; default: here.", rich_help_panel=EVERYWHERE
+        ),
+    ] = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,16 +194,32 @@ class Caps:
 
 @dataclass(frozen=True, slots=True)
 class Limits(Caps):
-    """What a run may spend, and when it waits for a person."""
+    """What a run may spend, and whether it may ask at all."""
+
+    frozen: Annotated[
+        bool,
+        typer.Option("--frozen", help="Replay only: a call that is not recorded is an error.", rich_help_panel=MORE),
+    ] = False
+
+    @property
+    def waits_for(self) -> Literal["plans", "all"] | None:
+        """Which texts a person approves before the run goes on."""
+        return None
+
+
+@dataclass(frozen=True, slots=True)
+class WritingLimits(Limits):
+    """What a run that writes may spend, and when it waits for a person."""
 
     approve: Annotated[
         Literal["plans", "all"] | None,
         typer.Option(help="Wait for approval of the plan, or of every text.", rich_help_panel=_LIMITS),
     ] = None
-    frozen: Annotated[
-        bool,
-        typer.Option("--frozen", help="Replay only: a call that is not recorded is an error.", rich_help_panel=MORE),
-    ] = False
+
+    @property
+    def waits_for(self) -> Literal["plans", "all"] | None:
+        """Which texts a person approves before the run goes on."""
+        return self.approve
 
 
 def bundled(command: Callable[..., None]) -> Callable[..., None]:

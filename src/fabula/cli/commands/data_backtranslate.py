@@ -18,7 +18,7 @@ from fabula.cli.asked import changes_of
 from fabula.cli.bill import Bill, amount, bill_table, calls_table, planned, usage_data
 from fabula.cli.help import MORE
 from fabula.cli.opening import terminal_of
-from fabula.cli.options import Caps, Choices, Common, Performers, bundled
+from fabula.cli.options import Caps, Choices, Output, Performers, bundled
 from fabula.cli.people import People
 from fabula.cli.progress import Progress, counted
 from fabula.cli.session import near, stoppable
@@ -77,7 +77,7 @@ class Wanted:
 
 @bundled
 def backtranslate(
-    common: Common,
+    common: Output,
     performers: Performers,
     caps: Caps,
     wanted: Wanted,

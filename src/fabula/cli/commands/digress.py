@@ -19,7 +19,7 @@ from fabula.cli.digressions import ASKED, Digressing, narratives_of, same_as_bef
 from fabula.cli.evaluation import Evaluating
 from fabula.cli.help import MORE
 from fabula.cli.opening import terminal_of
-from fabula.cli.options import Common, Judges, Limits, Performers, bundled
+from fabula.cli.options import Judges, Limits, Output, Performers, bundled
 from fabula.cli.progress import counted
 from fabula.cli.session import near
 from fabula.cli.terminal import table
@@ -74,7 +74,7 @@ class Straying:
 
 @bundled
 def digress(
-    common: Common,
+    common: Output,
     performers: Performers,
     straying: Straying,
     limits: Limits,

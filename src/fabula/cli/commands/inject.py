@@ -19,7 +19,7 @@ from fabula.cli.asked import evaluator_config, performers_of
 from fabula.cli.bill import Bill, bill_table, usage_data
 from fabula.cli.help import MORE
 from fabula.cli.opening import terminal_of
-from fabula.cli.options import Common, Limits, Performers, bundled
+from fabula.cli.options import Limits, Output, Performers, bundled
 from fabula.cli.people import People
 from fabula.cli.progress import Progress, counted
 from fabula.cli.session import near, stoppable
@@ -82,7 +82,7 @@ class Wanted:
 
 @bundled
 def inject(
-    common: Common,
+    common: Output,
     performers: Performers,
     limits: Limits,
     wanted: Wanted,

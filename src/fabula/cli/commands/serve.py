@@ -16,7 +16,7 @@ from fabula.app.writing import Options
 from fabula.base.errors import UsageError
 from fabula.cli.asked import changes_of, check
 from fabula.cli.help import MORE
-from fabula.cli.opening import project_of, terminal_of
+from fabula.cli.opening import named_or_here, project_of, terminal_of
 from fabula.cli.options import Caps, Choices, Common, bundled
 from fabula.cli.session import stoppable
 from fabula.project.settings import Settings
@@ -94,7 +94,7 @@ def serve(
         raise UsageError(f"The server needs {' and '.join(missing)}. Install them with `pip install fabula[serve]`.")
     if choices.words is not None:
         raise UsageError("--words is for writing; a conversation is as long as clients make it. Leave it out.")
-    folders = list(projects or [common.folder or "."])
+    folders = named_or_here(common, projects)
     opened = [_project(common, choices, folder, listen.as_.strip()) for folder in folders]
     offered = [(project, _settings(choices, project, terminal)) for project in opened]
     tokens, made = _tokens(terminal, listen.token_env)

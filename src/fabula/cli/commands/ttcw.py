@@ -13,7 +13,7 @@ from fabula.base.files import write_atomically
 from fabula.cli.evaluation import Evaluating
 from fabula.cli.help import MORE
 from fabula.cli.opening import terminal_of
-from fabula.cli.options import Common, Judges, Limits, bundled
+from fabula.cli.options import Judges, Limits, Output, bundled
 from fabula.cli.session import near
 from fabula.cli.stories import Selecting, stories_of
 from fabula.cli.terminal import table
@@ -74,7 +74,7 @@ class Makings:
 
 @bundled
 def ttcw(
-    common: Common,
+    common: Output,
     judges: Judges,
     limits: Limits,
     selecting: Selecting,
