@@ -51,8 +51,9 @@ COMMANDS: Final = {
     "undo": Entry(
         "decide",
         CHANGING,
-        "Take your last decision back: an edit, pin, retake, note, rewriting, continuation or approval.",
+        "Take back what your last command decided; said again, what the one before it did.",
     ),
+    "redo": Entry("decide", CHANGING, "Decide again what `undo` took back."),
     "status": Entry("status", LOOKING, "Show where a project stands: texts, changes, what is spent, what comes next."),
     "show": Entry("show", LOOKING, "Print the story, an artefact, or what was asked to make it."),
     "history": Entry("show", LOOKING, "List the versions of an artefact, or their differences."),
