@@ -14,7 +14,7 @@ from fabula.cli.lazy import COMMANDS, load
 from fabula.engine.methods import settings_of
 from fabula.evaluators import evaluators
 from fabula.models.known import KNOWN
-from fabula.systems import systems
+from fabula.systems import System, systems
 from fabula.training.presets import KINDS
 
 if TYPE_CHECKING:
@@ -278,6 +278,8 @@ def _method(system: Method) -> Iterator[str]:
     yield f"## {system.name}\n"
     yield f"{', '.join(paper['authors'])}: *{paper['title']}*, {paper['venue']} {paper['year']}.\n"
     yield f"{paper['summary']} Asks: {paper['asks']}.\n"
+    if isinstance(system, System):
+        yield f"From a {system.strength} model on. {system.worth}\n"
     if paper["roles"]:
         yield _table(("role", "what it does"), [(f"`{role}`", what) for role, what in paper["roles"].items()]) + "\n"
     pairs = zip(settings_of(system.config("faithful")), settings_of(system.config("improved")), strict=True)
