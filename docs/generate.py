@@ -8,13 +8,17 @@ import types
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, get_args, get_origin
 
+import pictures
+import yaml
+from choosing import choosing
+
 import fabula.project.settings
 from fabula.base import errors
 from fabula.cli.lazy import COMMANDS, load
 from fabula.engine.methods import settings_of
 from fabula.evaluators import evaluators
 from fabula.models.known import KNOWN
-from fabula.systems import systems
+from fabula.systems import System, systems
 from fabula.training.presets import KINDS
 
 if TYPE_CHECKING:
@@ -96,6 +100,11 @@ def main() -> int:
         if path.name not in made:
             path.unlink()
     sys.stdout.write(f"docs/reference: {len(stale)} of {len(made)} pages written anew\n")
+    drawn = pictures.drawn()
+    stale = [name for name, text in drawn.items() if _read(pictures.PICTURES / name) != text]
+    for name in stale:
+        (pictures.PICTURES / name).write_text(drawn[name], encoding="utf-8")
+    sys.stdout.write(f"docs/pictures: {len(stale)} of {len(drawn)} pictures drawn anew\n")
     return 0
 
 
@@ -278,6 +287,8 @@ def _method(system: Method) -> Iterator[str]:
     yield f"## {system.name}\n"
     yield f"{', '.join(paper['authors'])}: *{paper['title']}*, {paper['venue']} {paper['year']}.\n"
     yield f"{paper['summary']} Asks: {paper['asks']}.\n"
+    if isinstance(system, System):
+        yield f"From a {system.strength} model on. {system.worth}\n"
     if paper["roles"]:
         yield _table(("role", "what it does"), [(f"`{role}`", what) for role, what in paper["roles"].items()]) + "\n"
     pairs = zip(settings_of(system.config("faithful")), settings_of(system.config("improved")), strict=True)
@@ -339,6 +350,34 @@ def models() -> str:
     return "\n".join(parts)
 
 
+# papers -----------------------------------------------------------------------------------------------------------
+
+
+def papers() -> str:
+    """The papers of CITATION.cff, each with the systems and evaluators that come from it."""
+    cited = yaml.safe_load((REFERENCE.parents[1] / "CITATION.cff").read_text(encoding="utf-8"))["references"]
+    parts = [
+        "# Papers\n",
+        "What fabula implements, and where. Deviations stand with each system and evaluator.\n",
+    ]
+    for paper in cited:
+        names = [one.get("name") or f"{one['given-names']} {one['family-names']}" for one in paper["authors"]]
+        place = paper.get("conference", {}).get("name") or paper.get("status", "")
+        parts.append(f"## {paper['title']}\n\n{', '.join(names)}, {place} {paper['year']}.\n")
+        for page_name, found in (("systems", systems()), ("evaluators", evaluators())):
+            of_it = [one for one in found.values() if _of_paper(one, paper)]
+            parts += [f"- [{one.name}]({page_name}.md#{one.name}): {one.paper['summary']}" for one in of_it]
+        parts.append("")
+    parts.append("How to cite fabula itself: [CITATION.cff](../../CITATION.cff).")
+    return "\n".join(parts)
+
+
+def _of_paper(method: Method, paper: Mapping[str, Any]) -> bool:
+    """Whether a method comes from a paper: its title says so, or names the paper's short name as a baseline."""
+    title, short = str(method.paper["title"]), str(paper["title"]).partition(":")[0]
+    return title.startswith(str(paper["title"])) or ("baseline of" in title and short in title)
+
+
 PAGES: Final[Mapping[str, Callable[[], str]]] = {
     "commands.md": commands,
     "settings.md": settings,
@@ -347,6 +386,8 @@ PAGES: Final[Mapping[str, Callable[[], str]]] = {
     "evaluators.md": all_evaluators,
     "models.md": models,
     "training.md": training,
+    "choosing.md": choosing,
+    "papers.md": papers,
 }
 
 if __name__ == "__main__":

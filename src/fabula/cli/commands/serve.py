@@ -91,7 +91,7 @@ def serve(
     terminal = terminal_of(common)
     missing = [name for name in _NEEDED if find_spec(name) is None]
     if missing:
-        raise UsageError(f"The server needs {' and '.join(missing)}. Install them with `pip install fabula[serve]`.")
+        raise UsageError(f"The server needs {' and '.join(missing)}. Install them with `pip install 'fabula[serve]'`.")
     if choices.words is not None:
         raise UsageError("--words is for writing; a conversation is as long as clients make it. Leave it out.")
     folders = named_or_here(common, projects)

@@ -31,7 +31,11 @@ def systems(
         _show(terminal, find(name))
         return
     found = all_systems()
-    terminal.say(table([(system.name, str(system.paper.get("summary", ""))) for system in found.values()]))
+    rows = [("system", "model", "what it does")]
+    terminal.say(table([*rows, *((one.name, one.strength, str(one.paper["summary"])) for one in found.values())]))
+    terminal.say(
+        "\nmodel: from how strong a model on it is worth its cost; small: below 4 B parameters, medium: below 40 B.\n"
+    )
     terminal.advise("`fabula systems NAME` lists the roles, settings and deviations of one.")
     terminal.document({"systems": [{"name": system.name, **system.paper} for system in found.values()]})
 
@@ -46,6 +50,7 @@ def _show(terminal: Terminal, system: System) -> None:
         terminal.say(f"For:   {paper['when']}.")
     if "asks" in paper:
         terminal.say(f"Asks:  {paper['asks']}.")
+    terminal.say(f"Model: {system.strength} or stronger. {system.worth}")
     terminal.say("\nRoles (--model ROLE=SPEC, --play ROLE=me):")
     terminal.say(table([(f"  {role}", str(what)) for role, what in paper["roles"].items()]))
     terminal.say("\nSettings (--set FIELD=VALUE):")

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from fabula.app.standing import not_obeyed
+from fabula.app.standing import not_obeyed, too_weak
 from fabula.base.errors import UnknownNameError, UsageError
 from fabula.base.files import read_text
 from fabula.cli.asked import changes_of, check, performing, say_default, settings_for
@@ -99,7 +99,11 @@ def write(
     announced = None
     if expected is not None and not common.json:
         terminal.message(_opening(project, settings, expected))
-        for sentence in (*expected.of_files, *not_obeyed(expected, project.brief, settings)):
+        for sentence in (
+            *expected.of_files,
+            *not_obeyed(expected, project.brief, settings),
+            *too_weak(expected, settings),
+        ):
             terminal.advise(sentence)
         if texts := session.written_again(expected):
             terminal.advise(texts)
