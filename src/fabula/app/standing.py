@@ -13,7 +13,7 @@ from fabula.engine.making import notes_of
 from fabula.engine.methods import values_of
 from fabula.engine.run import DRAFTS
 from fabula.story import count_words
-from fabula.systems import find
+from fabula.systems import system_of
 
 if TYPE_CHECKING:
     from collections.abc import Collection
@@ -130,7 +130,7 @@ def check_words(settings: Settings) -> None:
 
 
 def _words_set(settings: Settings) -> str:
-    config = find(settings.system).config(settings.preset, settings.config)
+    config = system_of(settings).config(settings.preset, settings.config)
     named = values_of(config)
     return str(named.get("words") or "")
 
