@@ -336,8 +336,8 @@ def models() -> str:
         "## Servers and providers\n",
         (
             "What stands in the last two columns is what each takes in general; single models may do less, and the "
-            "record of a call says what was left out. `bedrock` needs the extra `fabula[bedrock]`, and signs with what is "
-            "configured for AWS (`aws configure`, a profile, a role) where no key is set.\n"
+            "record of a call says what was left out. `bedrock` needs the extra `fabula[bedrock]`, and signs with what "
+            "is configured for AWS (`aws configure`, a profile, a role) where no key is set.\n"
         ),
         _table(head, served) + "\n",
         "## Models that come with fabula\n",
