@@ -138,7 +138,11 @@ class Choices(Performers):
 
     system: Annotated[
         str | None,
-        typer.Option(metavar="NAME", help="Writing system; see `fabula systems`.", rich_help_panel=SETTINGS),
+        typer.Option(
+            metavar="NAME|FOLDER",
+            help="Writing system (see `fabula systems`), or your own: ./FOLDER.",
+            rich_help_panel=SETTINGS,
+        ),
     ] = None
     words: Annotated[
         str | None, typer.Option(metavar="N|A-B|~N", help="Length of the story in words.", rich_help_panel=SETTINGS)

@@ -26,7 +26,7 @@ from fabula.project.settings import Settings
 from fabula.project.trust import Trust
 from fabula.story import Brief, count_words, one_line
 from fabula.story.plan_file import read_plan
-from fabula.systems import find, systems
+from fabula.systems import system_of, systems
 
 if TYPE_CHECKING:
     from typing import Any
@@ -146,7 +146,7 @@ def _project(sources: Sources, choices: Choices, terminal: Terminal) -> tuple[Pr
     folder = Path(sources.out or source.stem)
     changes: dict[str, Any] = {}
     there = Project.open(folder) if (folder / "brief.md").exists() else None
-    planned = there is not None and find(settings_as_last_time(there).system).takes_plan
+    planned = there is not None and system_of(settings_as_last_time(there)).takes_plan
     if choices.system is None and not planned and _SYSTEM in systems():
         choices = replace(choices, system=_SYSTEM)
     if there is not None:

@@ -29,7 +29,7 @@ from fabula.project.trust import Trust
 from fabula.story import MAX_BRIEF_BYTES, Brief, plain
 from fabula.story.personas import read_personas
 from fabula.story.plan_file import read_plan
-from fabula.systems import find, systems
+from fabula.systems import system_of, systems
 
 if TYPE_CHECKING:
     from fabula.cli.terminal import Terminal
@@ -237,7 +237,7 @@ class _New:
             settings = without_learned(settings, environ)
         if self.learned is False:
             return settings
-        found = learned_for(settings, find(settings.system).roles, environ)
+        found = learned_for(settings, system_of(settings).roles, environ)
         if found is None and self.learned:
             raise UsageError(
                 f"There is nothing learned that {settings.system} could write with on {settings.model}. `fabula learn "
@@ -254,7 +254,7 @@ class _New:
 
     def _check(self, settings: Settings) -> None:
         check(settings, self.terminal.environ)
-        system = find(settings.system)
+        system = system_of(settings)
         if self.personas and not system.takes_personas:
             able = ", ".join(name for name, system in systems().items() if system.takes_personas)
             raise UsageError(f"`{settings.system}` writes with no personas. Systems that do: {able}.")
