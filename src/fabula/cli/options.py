@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias, get_type_h
 
 import typer
 
+from fabula.cli import completing
 from fabula.cli.help import EVERYWHERE, MORE
 from fabula.models.budget import Budget
 
@@ -35,11 +36,19 @@ Where: TypeAlias = Annotated[
 ]
 Artefact: TypeAlias = Annotated[
     list[str],
-    typer.Argument(metavar="[PROJECT] ARTEFACT", help="An artefact, by its path (characters) or file name."),
+    typer.Argument(
+        autocompletion=completing.artefacts,
+        metavar="[PROJECT] ARTEFACT",
+        help="An artefact, by its path (characters) or file name.",
+    ),
 ]
 MaybeArtefact: TypeAlias = Annotated[
     list[str] | None,
-    typer.Argument(metavar="[PROJECT] [ARTEFACT]", help="An artefact, by its path or file name."),
+    typer.Argument(
+        autocompletion=completing.artefacts,
+        metavar="[PROJECT] [ARTEFACT]",
+        help="An artefact, by its path or file name.",
+    ),
 ]
 
 
@@ -75,7 +84,10 @@ class Performers:
     preset: Annotated[
         str | None,
         typer.Option(
-            metavar="faithful|improved", help="The paper as it is, or with our checks.", rich_help_panel=SETTINGS
+            metavar="faithful|improved",
+            help="The paper as it is, or with our checks.",
+            rich_help_panel=SETTINGS,
+            autocompletion=completing.presets,
         ),
     ] = None
     aids: Annotated[
@@ -85,7 +97,10 @@ class Performers:
     model: Annotated[
         list[str] | None,
         typer.Option(
-            metavar="[ROLE=]SPEC", help="Model of all roles, or of one. Repeatable.", rich_help_panel=SETTINGS
+            metavar="[ROLE=]SPEC",
+            help="Model of all roles, or of one. Repeatable.",
+            rich_help_panel=SETTINGS,
+            autocompletion=completing.models,
         ),
     ] = None
     adapter: Annotated[
@@ -106,6 +121,7 @@ class Performers:
             metavar="ROLE=me|FILE.py:FUNCTION",
             help="A person or program plays a role. Repeatable.",
             rich_help_panel=SETTINGS,
+            autocompletion=completing.players,
         ),
     ] = None
     set_: Annotated[
@@ -115,6 +131,7 @@ class Performers:
             metavar="FIELD=VALUE",
             help="A setting of the system or evaluator. Repeatable.",
             rich_help_panel=SETTINGS,
+            autocompletion=completing.settings,
         ),
     ] = None
     sampling: Annotated[
@@ -123,6 +140,7 @@ class Performers:
             metavar="[ROLE.]NAME=VALUE",
             help="A sampling value, as temperature=0.7. Repeatable.",
             rich_help_panel=MORE,
+            autocompletion=completing.sampling,
         ),
     ] = None
     seed: Annotated[int | None, typer.Option(help="Seed of all draws.", rich_help_panel=MORE)] = None
@@ -142,6 +160,7 @@ class Choices(Performers):
             metavar="NAME|FOLDER",
             help="Writing system (see `fabula systems`), or your own: ./FOLDER.",
             rich_help_panel=SETTINGS,
+            autocompletion=completing.systems,
         ),
     ] = None
     words: Annotated[

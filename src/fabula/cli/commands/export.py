@@ -11,6 +11,7 @@ import typer
 
 from fabula.base.errors import ProjectError
 from fabula.base.files import read_text, write_atomically
+from fabula.cli import completing
 from fabula.cli.opening import project_of, terminal_of
 from fabula.cli.options import Common, Where, bundled
 from fabula.cli.session import near
@@ -30,7 +31,13 @@ def export(
     where: Where = "",
     format_: Annotated[
         str,
-        typer.Option("--format", "-f", metavar="md|epub|docx|fountain|txt|json", help="Default: of -o, else md."),
+        typer.Option(
+            "--format",
+            "-f",
+            autocompletion=completing.formats,
+            metavar="md|epub|docx|fountain|txt|json",
+            help="Default: of -o, else md.",
+        ),
     ] = "",
     out: Annotated[
         str, typer.Option("--out", "-o", metavar="FILE", help="- writes to stdout; default: in the project.")

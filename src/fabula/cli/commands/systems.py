@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from fabula.cli import completing
 from fabula.cli.opening import terminal_of
 from fabula.cli.options import Output, bundled
 from fabula.cli.terminal import table
@@ -23,7 +24,10 @@ _WIDTH = 100
 
 @bundled
 def systems(
-    common: Output, name: Annotated[str, typer.Argument(help="A system.", show_default="list them")] = ""
+    common: Output,
+    name: Annotated[
+        str, typer.Argument(autocompletion=completing.systems, help="A system.", show_default="list them")
+    ] = "",
 ) -> None:
     """List the writing systems, or describe one."""
     terminal = terminal_of(common)
