@@ -20,7 +20,7 @@ _PROVIDERS = {name: name for name in ("openai", "anthropic", "google", "openrout
     "xai": "x-ai",
     "azure": "azure",
 }
-_OWN_MACHINE = frozenset({"embedded", "seq2seq", "scripted", "replay", "person", "program", "hand"})
+_OWN_MACHINE = frozenset({"embedded", "seq2seq", "scripted", "replay", "person", "program", "hand", "files", "paste"})
 _OWN_SERVERS = frozenset({"ollama", "lmstudio", "llamacpp", "vllm"})
 _RENTED = "cloud"  # how names of Ollama's models end that it does not run itself
 
