@@ -44,6 +44,7 @@ _KINDS = (
     ("seq2seq:FOLDER", "an encoder-decoder (BART, T5) in this process, for SNAP's summaries; needs fabula[seq2seq]"),
     ("scripted:FILE.toml", "replies from a file, for tests"),
     ("replay:PROJECT", "replies from another project's journal"),
+    ("files:FOLDER", "whoever puts an answer beside each prompt in a folder"),
     ("hand", "texts that were written by hand, as in `fabula sample`; asks nobody"),
 )
 
