@@ -17,7 +17,7 @@ from fabula.base.errors import UsageError
 from fabula.cli.asked import changes_of, check
 from fabula.cli.opening import project_of, terminal_of
 from fabula.cli.options import Caps, Choices, Common, bundled
-from fabula.cli.session import stoppable
+from fabula.cli.stopping import stoppable
 from fabula.project.settings import Settings
 from fabula.server.gate import Bounds
 from fabula.server.running import Offer, address_of, is_loopback, listening
