@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from fabula.models.known import STRENGTHS
 from fabula.systems import CATALOGUE
 from fabula.systems.agents_room.back_translation import PROMPTS as TRAINING
 from fabula.testing.rules import FOLDER_RULES, SYSTEM_RULES, Rule, uses_its_prompts
@@ -36,8 +37,10 @@ async def test_every_prompt_is_used_and_every_field_is_filled_and_read(system: S
 
 
 @each_system
-def test_every_deviation_is_told(system: System) -> None:
+def test_every_deviation_is_told_and_what_was_measured(system: System) -> None:
     assert all(d["where"] and d["what"] for d in system.paper["deviations"])
+    assert system.paper["strength"] in STRENGTHS
+    assert system.worth.endswith(".")
 
 
 @each_system

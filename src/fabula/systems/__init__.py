@@ -18,6 +18,7 @@ from fabula.engine.methods import Catalogue, Method
 
 if TYPE_CHECKING:
     from fabula.engine.run import Run
+    from fabula.models.known import Strength
     from fabula.project.settings import Settings
     from fabula.story import Brief, Story
 
@@ -35,6 +36,17 @@ class System(Method):
     def takes_personas(self) -> bool:
         """Whether it can write with an author's personas."""
         return bool(self.paper.get("personas", False))
+
+    @property
+    def strength(self) -> Strength:
+        """From how strong a model on it is worth what it costs; `worth` says why."""
+        strength: Strength = self.paper.get("strength", "small")
+        return strength
+
+    @property
+    def worth(self) -> str:
+        """What was measured of that, in sentences."""
+        return str(self.paper.get("worth", ""))
 
     async def write(self, brief: Brief, run: Run, config: Any) -> Story:  # noqa: ANN401 - each system has its own Config
         """The story this system writes for `brief`; what it costs is in the system's README."""

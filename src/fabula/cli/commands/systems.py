@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from fabula.cli.opening import terminal_of
-from fabula.cli.options import Common, bundled
+from fabula.cli.options import Output, bundled
 from fabula.cli.terminal import table
 from fabula.engine.methods import settings_of
 from fabula.systems import CATALOGUE, find
@@ -23,7 +23,7 @@ _WIDTH = 100
 
 @bundled
 def systems(
-    common: Common, name: Annotated[str, typer.Argument(help="A system.", show_default="list them")] = ""
+    common: Output, name: Annotated[str, typer.Argument(help="A system.", show_default="list them")] = ""
 ) -> None:
     """List the writing systems, or describe one."""
     terminal = terminal_of(common)
@@ -31,7 +31,11 @@ def systems(
         _show(terminal, find(name))
         return
     found = all_systems()
-    terminal.say(table([(system.name, str(system.paper.get("summary", ""))) for system in found.values()]))
+    rows = [("system", "model", "what it does")]
+    terminal.say(table([*rows, *((one.name, one.strength, str(one.paper["summary"])) for one in found.values())]))
+    terminal.say(
+        "\nmodel: from how strong a model on it is worth its cost; small: below 4 B parameters, medium: below 40 B.\n"
+    )
     for system in (system for system in found.values() if system.source):
         terminal.say(f"{system.name} comes from {system.source}.")
     for problem in CATALOGUE.problems().values():
@@ -53,6 +57,7 @@ def _show(terminal: Terminal, system: System) -> None:
         terminal.say(f"For:   {paper['when']}.")
     if "asks" in paper:
         terminal.say(f"Asks:  {paper['asks']}.")
+    terminal.say(f"Model: {system.strength} or stronger. {system.worth}")
     terminal.say("\nRoles (--model ROLE=SPEC, --play ROLE=me):")
     terminal.say(table([(f"  {role}", str(what)) for role, what in paper["roles"].items()]))
     terminal.say("\nSettings (--set FIELD=VALUE):")
