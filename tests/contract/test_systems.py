@@ -11,6 +11,7 @@ from fabula.base.errors import JournalMissError, ModelError
 from fabula.craft.planning import PROMPTS
 from fabula.engine.journal import Journal
 from fabula.engine.prompts import Prompts
+from fabula.models.known import STRENGTHS
 from fabula.systems import systems
 from fabula.systems.agents_room.back_translation import PROMPTS as TRAINING
 from harness import Case, Dying, cases, dry_run_case, run_case
@@ -145,7 +146,9 @@ async def test_a_dry_run_of_a_finished_story_plans_nothing(case: Case) -> None:
 @pytest.mark.parametrize("name", systems())
 def test_says_which_paper_it_is_and_how_it_deviates(name: str) -> None:
     paper = systems()[name].paper
-    assert {"title", "authors", "year", "venue", "summary", "roles", "deviations"} <= set(paper)
+    assert {"title", "authors", "year", "venue", "summary", "roles", "deviations", "worth"} <= set(paper)
+    assert paper["strength"] in STRENGTHS
+    assert paper["worth"].endswith(".")
     assert all(d["where"] and d["what"] for d in paper["deviations"])
 
 

@@ -35,7 +35,7 @@ from fabula.project.casting import Environment, open_cast
 from fabula.project.folder import BRIEF, Project
 from fabula.project.settings import Settings, carried_over
 from fabula.story import Brief, Story
-from fabula.systems import find
+from fabula.systems import find, system_of
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterator, Mapping, Sequence
@@ -116,7 +116,7 @@ class Prepared:
     @cached_property  # finding one reads every `paper.toml`
     def method(self) -> Method:
         """What is run."""
-        return self.other or find(self.settings.system)
+        return self.other or system_of(self.settings)
 
     @asynccontextmanager
     async def opened(
@@ -199,7 +199,7 @@ class Prepared:
 
     async def write(self, brief: Brief, context: RunContext) -> Story:
         """The story; of several errors side by side, the first of ours is raised."""
-        system = find(self.settings.system)
+        system = system_of(self.settings)
         config = system.config(self.settings.preset, self.settings.config)
         context.revise, context.go_on = reviser(brief.titled), continuer(brief.titled)
         try:
@@ -374,7 +374,8 @@ def settings_as_last_time(project: Project, system: str = "") -> Settings:
     tables = carried_over({name: value for name, value in used.items() if name not in _BESIDE}, then, now)
     chosen = system or tables.get("system", stored.system)
     if chosen != used.get("system", Settings().system):
-        _keep_what_fits(tables, now, find(chosen))
+        said = Settings(system=chosen).said_by(project.settings_file)
+        _keep_what_fits(tables, now, find(system) if system else system_of(said))
     return Settings.of(tables, "the last run").said_by(project.settings_file)  # the record may be somebody else's, too
 
 

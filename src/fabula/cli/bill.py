@@ -10,6 +10,7 @@ from fabula.engine.events import CallFinished, CallLost
 from fabula.models.base import NOTHING_USED, Usage
 from fabula.project.casting import full_name
 from fabula.project.default_model import remember_model
+from fabula.project.folder import files_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -152,9 +153,7 @@ def amount(expected: DryRun) -> str:
 
 def changes_list(changes: Sequence[Change]) -> str:
     """A line for each changed file."""
-    return "\n".join(
-        f"  {change.file}" + (f" ({change.path})" if change.file == "story.md" else "") for change in changes
-    )
+    return "\n".join(f"  {file}" for file in files_of(changes))
 
 
 def planned(expected: DryRun, changes: Sequence[Change] = ()) -> dict[str, Any]:
