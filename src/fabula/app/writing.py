@@ -21,7 +21,7 @@ from fabula.craft.length import asked_range
 from fabula.craft.planning import PROMPTS
 from fabula.craft.revising import reviser, rewrite_passage
 from fabula.engine.dry_run import DryRun
-from fabula.engine.events import SHEET, CallRetried, RunFinished, RunStarted
+from fabula.engine.events import SHEET, AnswersAwaited, CallRetried, RunFinished, RunStarted
 from fabula.engine.journal import Journal
 from fabula.engine.methods import settings_of
 from fabula.engine.prompts import Prompts
@@ -171,7 +171,10 @@ class Prepared:
         def retried(model: str, attempt: int, wait: float, reason: str) -> None:
             self.options.emit(CallRetried(model, attempt, wait, reason))
 
-        environment = Environment(self.options.environ, time.monotonic, retried, self.options.person)
+        def waits(folder: str, files: tuple[str, ...]) -> None:
+            self.options.emit(AnswersAwaited(folder, files))
+
+        environment = Environment(self.options.environ, time.monotonic, retried, self.options.person, waits)
         return open_cast(self.settings, self.method.roles, environment, self.method.open_role)
 
     def trail(self, brief: Brief, context: RunContext) -> Trail | None:

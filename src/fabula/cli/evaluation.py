@@ -17,7 +17,8 @@ from fabula.cli.asked import evaluator_config, performers_of, say_default
 from fabula.cli.bill import Bill, bill_table, say_dry_run, usage_data
 from fabula.cli.people import People
 from fabula.cli.progress import Progress, counted
-from fabula.cli.session import near, stoppable
+from fabula.cli.session import near
+from fabula.cli.stopping import stoppable
 from fabula.project.casting import Environment, open_cast
 from fabula.project.settings import Settings
 

@@ -25,7 +25,8 @@ from fabula.cli.opening import terminal_of
 from fabula.cli.options import Output, bundled
 from fabula.cli.people import People
 from fabula.cli.progress import LivePicture, counted, duration
-from fabula.cli.session import near, stoppable
+from fabula.cli.session import near
+from fabula.cli.stopping import stoppable
 from fabula.cli.terminal import table
 from fabula.engine.events import CallFinished, CallRetried, RunFinished, RunStarted
 

@@ -22,7 +22,8 @@ from fabula.cli.opening import terminal_of
 from fabula.cli.options import Limits, Output, Performers, bundled
 from fabula.cli.people import People
 from fabula.cli.progress import Progress, counted
-from fabula.cli.session import near, stoppable
+from fabula.cli.session import near
+from fabula.cli.stopping import stoppable
 from fabula.cli.terminal import table
 from fabula.continuity import split
 from fabula.project.settings import Settings
