@@ -180,3 +180,4 @@ def whole_words() -> Iterator[None]:
     finally:
         lines = heard.getvalue().splitlines(keepends=True)
         sys.stdout.write("".join(line[cut:] if line.startswith(joined[-1][:cut]) else line for line in lines))
+        sys.stdout.flush()

@@ -97,6 +97,8 @@ def retake(
     wish = plain(note or "").strip()
     if note is not None and not wish:
         raise UsageError("The note is empty. Say what you wish of the text, or leave --note out for another draw.")
+    if anew and not wish:
+        raise UsageError("--anew goes with --note; without a note the text is written anew in any case.")
     with project.recorded() as journal:
         path = project.artefact(journal, name)
         _unpinned(journal, path)

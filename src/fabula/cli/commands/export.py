@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from fabula.base.errors import ProjectError
+from fabula.base.errors import ProjectError, UsageError
 from fabula.base.files import read_text, write_atomically
 from fabula.cli import completing
-from fabula.cli.opening import project_of, terminal_of
+from fabula.cli.opening import STDIN, project_of, terminal_of
 from fabula.cli.options import Common, Where, bundled
 from fabula.cli.session import near
 from fabula.cli.terminal import read_by_others
@@ -52,7 +52,9 @@ def export(
     story = without_comments(Story.parse(read_text(project.story_file, MAX_FILE)))
     meta = _meta(project, story, terminal)
     content = chosen.render(story, meta)
-    if out == "-":
+    if out == STDIN and common.json:
+        raise UsageError("--out - and --json both print on stdout. Give one of them.")
+    if out == STDIN:
         with read_by_others():
             sys.stdout.buffer.write(content)
             sys.stdout.flush()

@@ -96,6 +96,8 @@ def measure(common: Common, asked: Measures, selecting: Selecting, stories: Stor
     No model is asked for any of these but BERTScore, and nothing is kept. No number here says how good a story is.
     """
     terminal = terminal_of(common)
+    if asked.seed and selecting.limit is None:
+        raise UsageError("--seed is that of the draw of --limit, and no --limit is given. Leave it out.")
     if asked.csv == "-" and common.json:
         raise UsageError("--csv - and --json both print on stdout. Give one of them, or --csv FILE.")
     items, empty = _items(terminal, common, asked, stories or (), selecting.selection(asked.seed))

@@ -69,6 +69,14 @@ def show(
 ) -> None:
     """Print the story, an artefact, what was asked to make it, what was taken out, or the timeline of a plan."""
     terminal = terminal_of(common)
+    if (
+        chosen := [
+            f"--{name}"
+            for name, wanted in (("prompts", prompts), ("removed", removed), ("timeline", timeline))
+            if wanted
+        ]
+    )[1:]:
+        raise UsageError(f"{' and '.join(chosen)} each print something of their own. Give one of them.")
     if timeline:
         _timeline(terminal, *_plan(common, terminal, artefact or ()), out)
         return
