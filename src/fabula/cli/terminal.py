@@ -172,8 +172,12 @@ class Terminal:
             sys.stdout.flush()
 
     def message(self, text: str) -> None:
-        """What goes along with it: to stderr."""
-        _print(self.shown(text), sys.stderr)
+        """What goes along with it: to stderr; on a screen with lines broken between words."""
+        text = self.shown(text)
+        if _is_tty(sys.stderr):
+            width = min(shutil.get_terminal_size().columns, _WIDEST)
+            text = "\n".join(piece for line in text.split("\n") for piece in _broken(line, width))
+        _print(text, sys.stderr)
 
     def advise(self, text: str) -> None:
         """What to try next: to stderr, unless quiet or read by a program."""
