@@ -49,6 +49,7 @@ _SOON: Final = 10  # seconds of writing after which its speed says something
 _MINUTE: Final = 60
 _DIGEST: Final = re.compile(r"@[0-9a-f]{8,}$")  # of the weights, in a model's identity
 _SHOWN: Final = 120  # letters of a removed piece; `fabula show --removed` has the whole
+_PATIENT: Final = ("files", "paste", "client")  # models whose speed says nothing
 _RECORDS: Final = frozenset({"drafts/edits", "drafts/refused"})
 _SOURCES: Final = {"edited": "your text", "pinned": "pinned"}
 
@@ -327,7 +328,8 @@ class Progress(LivePicture):
         """Who is at work, for how long, how far and how fast."""
         now, who = self.clock(), _DIGEST.sub("", call.performer)
         if call.first is None:
-            return f"▸ {call.role} · {who} · reading, {duration(now - call.began)}"
+            doing = "waiting" if call.performer.partition(":")[0] in _PATIENT else "reading"
+            return f"▸ {call.role} · {who} · {doing}, {duration(now - call.began)}"
         tokens, seconds = estimate_tokens(call.text), now - call.first
         speed = f", {tokens / seconds:.0f} tokens/s" if seconds > 1 else ""
         return f"▸ {call.role} · {who} · {count_words(call.text):,} words{speed}"
@@ -390,7 +392,8 @@ def _how(event: Kept, calls: Sequence[CallFinished]) -> str:
     if calls and all(call.replayed for call in calls):
         return "from the journal"
     usage = sum((call.usage for call in calls if not call.replayed), Usage(cost=0.0))
-    if not usage.seconds or not usage.reply:
+    waited_for = calls and calls[-1].performer.partition(":")[0] in _PATIENT
+    if waited_for or not usage.seconds or not usage.reply:
         return _DIGEST.sub("", calls[-1].performer) if calls else ""
     return f"{duration(usage.seconds)}, {usage.reply / usage.seconds:.0f} tokens/s"
 
