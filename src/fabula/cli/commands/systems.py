@@ -28,8 +28,8 @@ def systems(
         _show(terminal, find(name))
         return
     found = all_systems()
-    rows = [("system", "model", "what it does")]
-    terminal.say(table([*rows, *((one.name, one.strength, str(one.paper["summary"])) for one in found.values())]))
+    rows = [(one.name, one.strength, str(one.paper.get("summary", ""))) for one in found.values()]
+    terminal.say(table([("system", "model", "what it does"), *rows]))
     terminal.say(
         "\nmodel: from how strong a model on it is worth its cost; small: below 4 B parameters, medium: below 40 B.\n"
     )
