@@ -21,7 +21,7 @@ from fabula.craft.length import asked_range
 from fabula.craft.planning import PROMPTS
 from fabula.craft.revising import reviser, rewrite_passage
 from fabula.engine.dry_run import DryRun
-from fabula.engine.events import SHEET, CallRetried, RunFinished, RunStarted
+from fabula.engine.events import SHEET, AnswersAwaited, CallRetried, RunFinished, RunStarted
 from fabula.engine.journal import Journal
 from fabula.engine.methods import settings_of
 from fabula.engine.prompts import Prompts
@@ -171,7 +171,10 @@ class Prepared:
         def retried(model: str, attempt: int, wait: float, reason: str) -> None:
             self.options.emit(CallRetried(model, attempt, wait, reason))
 
-        environment = Environment(self.options.environ, time.monotonic, retried, self.options.person)
+        def waits(folder: str, files: tuple[str, ...]) -> None:
+            self.options.emit(AnswersAwaited(folder, files))
+
+        environment = Environment(self.options.environ, time.monotonic, retried, self.options.person, waits)
         return open_cast(self.settings, self.method.roles, environment, self.method.open_role)
 
     def trail(self, brief: Brief, context: RunContext) -> Trail | None:
@@ -447,11 +450,34 @@ async def rewrite_in(
     """
     prepared = Prepared(settings, options)
     with project.recorded() as journal:
-        text, brief = journal.newest(path) or "", project.brief.titled
         async with prepared.opened(journal) as context:
-            place, role = Run(context, take=take).scope(*path.split("/"), "rewrite"), context.writer_of(path)
             with context.recording_failures():
-                return await rewrite_passage(place, role, text, span, note, brief, _around(journal, path))
+                return await _rewritten(project, journal, context, path, span, note, take)
+
+
+async def dry_run_rewrite_in(
+    project: Project, settings: Settings, options: Options, path: str, span: tuple[int, int], note: str
+) -> DryRun:
+    """What `rewrite_in` would ask and cost now. Asks nobody, writes nothing."""
+    prepared = Prepared(settings, options)
+    with project.journal as journal:
+        async with prepared.opened(journal, dry=True) as context:
+            await _rewritten(project, journal, context, path, span, note)
+        return context.dry_run
+
+
+async def _rewritten(
+    project: Project,
+    journal: Journal,
+    context: RunContext,
+    path: str,
+    span: tuple[int, int],
+    note: str,
+    take: int = 0,
+) -> str:
+    text, brief = journal.newest(path) or "", project.brief.titled
+    place, role = Run(context, take=take).scope(*path.split("/"), "rewrite"), context.writer_of(path)
+    return await rewrite_passage(place, role, text, span, note, brief, _around(journal, path))
 
 
 def _around(journal: Journal, path: str) -> tuple[str, str]:

@@ -14,6 +14,7 @@ from fabula.base.errors import ConfigError, UnknownNameError
 from fabula.engine.replay import ReplayModel
 from fabula.engine.roles import Assignment, Cast, Person, Program, load_function, role_key
 from fabula.models.adapters import Adapted, engine_adapter, read_room
+from fabula.models.answer_files import MOST_AT_ONCE, AnswerFiles
 from fabula.models.base import Sampling
 from fabula.models.by_hand import HAND, ByHand
 from fabula.models.known import KNOWN, cache_home, find_weights, fingerprint, models_home
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping
 
     from fabula.engine.roles import Answer
+    from fabula.models.answer_files import OnWait
     from fabula.models.base import Model
     from fabula.project.settings import RoleTable, Settings
 
@@ -35,20 +37,22 @@ _MISTYPED: Final = 0.85  # likeness from which on a name is a role with a letter
 _MOST_THREADS: Final = 512  # that the engine takes
 WHOLE_ROOM: Final = "room"
 """In `[adapters]`, what stands for all roles that a room has an adapter for."""
-KINDS: Final = ("embedded", *SERVERS, "seq2seq", "scripted", "replay")
+KINDS: Final = ("embedded", *SERVERS, "seq2seq", "scripted", "replay", "files")
 
 
 @dataclass(frozen=True)
 class Environment:
     """What opening a model may touch: the environment's variables, the clock, and who hears of retries.
 
-    `person` answers for roles that are cast with `play = "me"`; `None` where nobody can be asked.
+    `person` answers for roles that are cast with `play = "me"`; `None` where nobody can be asked. `on_wait` hears for
+    which files a model waits.
     """
 
     environ: Mapping[str, str] = field(default_factory=dict)
     clock: Callable[[], float] = time.monotonic
     on_retry: Callable[[str, int, float, str], None] | None = None
     person: Answer | None = None
+    on_wait: OnWait | None = None
 
 
 def full_name(spec: str) -> str:
@@ -89,6 +93,8 @@ def open_model(
         return ScriptedModel.read(Path(rest))
     if kind == "replay":
         return ReplayModel(Path(rest))
+    if kind == "files":
+        return AnswerFiles(Path(rest).expanduser(), table.parallel or MOST_AT_ONCE, env.on_wait)
     if kind == "seq2seq":
         model = _seq2seq(name, rest)
     else:

@@ -22,6 +22,7 @@ from fabula.project.trust import Act, Trust, acts_in, typed_acts
 DEFAULT_MODEL = "embedded:smollm2"
 _LARGEST: Final = 2_000_000  # bytes of a file
 FILE_MODELS: Final = ("scripted", "replay", "embedded", "seq2seq")  # what comes after the colon may be a file
+FOLDER_MODEL: Final = "files"  # what comes after the colon is a folder
 _SECRET: Final = re.compile(r"key|token|secret|password|auth|base_url", re.IGNORECASE)  # whose values no error shows
 
 
@@ -349,9 +350,10 @@ def whole_paths(value: Any, base: Path) -> Any:  # noqa: ANN401 - a setting of a
     kind, _, rest = value.partition(":")
     if file.endswith(".py"):
         return f"{whole_path(file, base)}:{function}"
-    if kind in FILE_MODELS and rest and _exists(path := whole_path(rest, base)):
-        return f"{kind}:{path}"
-    return value
+    if not rest or kind not in (FOLDER_MODEL, *FILE_MODELS):
+        return value
+    path = whole_path(rest, base)
+    return f"{kind}:{path}" if kind == FOLDER_MODEL or _exists(path) else value  # the folder need not be there yet
 
 
 def whole_adapter(path: str, base: Path) -> str:

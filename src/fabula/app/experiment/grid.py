@@ -16,7 +16,7 @@ from fabula.engine.folders import is_path, whole_path
 from fabula.evaluators import evaluators
 from fabula.evaluators import find as find_evaluator
 from fabula.project.casting import Environment, full_name, open_cast
-from fabula.project.settings import Settings, merged, whole_adapter, whole_paths
+from fabula.project.settings import FOLDER_MODEL, Settings, merged, whole_adapter, whole_paths
 from fabula.project.trust import Trust, acts_in
 from fabula.story import slug
 from fabula.systems import find as find_system
@@ -305,16 +305,17 @@ class _Reader:
     def _model_name(self, spec: str) -> str:
         name = full_name(spec.strip())
         kind, _, rest = name.partition(":")
-        return f"{kind}:{self._path(rest)}" if kind in _FILE_MODELS and self._there(rest) else name
+        return f"{kind}:{self._path(rest)}" if self._is_path(kind, rest) else name
 
     def _model_label(self, entry: ModelEntry) -> str:
         """A model's name for folders: without its kind where that is "embedded", without the folders of a file."""
         kind, _, rest = full_name(entry.model.strip()).partition(":")
-        name = Path(rest).stem if kind in _FILE_MODELS and self._there(rest) else rest
+        name = Path(rest).stem if self._is_path(kind, rest) else rest
         return slug(entry.label or (name if kind == "embedded" else f"{kind} {name}"))
 
-    def _there(self, name: str) -> bool:
-        return (self.file.parent / Path(name).expanduser()).exists()
+    def _is_path(self, kind: str, name: str) -> bool:
+        """Whether a model is named by a path; the folder of one that is answered in files need not be there yet."""
+        return kind == FOLDER_MODEL or (kind in _FILE_MODELS and (self.file.parent / Path(name).expanduser()).exists())
 
     def _folder(self, name: str) -> str:
         """The name of a method, or the whole path of its folder."""
