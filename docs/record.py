@@ -1,4 +1,4 @@
-"""Records a terminal session with the sample project as an animated picture: `make docs`, or `python docs/record.py`.
+"""Records a terminal session with the sample project as an animated picture: `make docs`.
 
 Each command runs in a terminal of its own (a pseudo-terminal of 96 columns), and its output is drawn as it was written.
 """
@@ -29,7 +29,6 @@ if TYPE_CHECKING:
 
     from rich.style import Style
 
-PICTURE: Final = Path(__file__).resolve().parent / "pictures" / "terminal.svg"
 # What is typed, line by line.
 SESSION: Final = (
     "fabula sample demo",
@@ -46,7 +45,7 @@ _SECONDS: Final = 5
 _CELL, _LINE, _EDGE, _TOP = 8.0, 18, 16, 44
 _COLOURS: Final = ("#8b93a3", "#ff8a80", "#8fd694", "#f2c46d", "#8cbcff", "#d9a5f0", "#7fd6d6", "#dfe3ea")
 _STYLE: Final = (
-    "text{font:13.2px ui-monospace,SFMono-Regular,Menlo,Consolas,'DejaVu Sans Mono',monospace;fill:#dfe3ea;white-space:pre}"
+    "text{font:13.2px ui-monospace,SFMono-Regular,Menlo,Consolas,'DejaVu Sans Mono',monospace;fill:#dfe3ea}"
     ".b{font-weight:700}.d{fill:#a3abbb}.p{fill:#8fd694}.t{fill:#a3abbb;text-anchor:middle}"
     + "".join(f".c{n}{{fill:{colour}}}" for n, colour in enumerate(_COLOURS))
 )
@@ -67,7 +66,8 @@ def recorded() -> str:
     )
     about = "In a terminal: " + "; ".join(SESSION) + "."
     parts = [
-        f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}" viewBox="0 0 {width} {height}" role="img">',
+        f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}" viewBox="0 0 {width} {height}"',
+        ' role="img">',
         f"<title>fabula at a terminal</title><desc>{escape(about)}</desc><style>{_STYLE}{style}</style>",
         f'<rect width="{width}" height="{height}" rx="10" fill="#1a1e26"/>',
         *(f'<circle cx="{22 + 18 * n}" cy="20" r="5.5" fill="#4a5262"/>' for n in range(3)),
@@ -172,7 +172,3 @@ def _class(style: Style | None) -> str:
     if style.color is not None and style.color.number is not None:
         names.append(f"c{style.color.number % 8}")
     return f' class="{" ".join(names)}"' if names else ""
-
-
-if __name__ == "__main__":
-    PICTURE.write_text(recorded(), encoding="utf-8")
