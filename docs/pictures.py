@@ -63,12 +63,9 @@ def drawn() -> dict[str, str]:
 
 
 def _svg(parts: Sequence[str], width: float, height: float, title: str, about: str) -> str:
-    return (
-        f'<svg xmlns="http://www.w3.org/2000/svg" width="{width:g}" height="{height:g}"'
-        f' viewBox="0 0 {width:g} {height:g}" role="img">\n<title>{escape(title)}</title>\n<desc>{escape(about)}</desc>\n<style>{_STYLE}</style>\n'
-        + "\n".join(parts)
-        + "\n</svg>\n"
-    )
+    size = f'width="{width:g}" height="{height:g}" viewBox="0 0 {width:g} {height:g}"'
+    head = f"<title>{escape(title)}</title>\n<desc>{escape(about)}</desc>\n<style>{_STYLE}</style>"
+    return "\n".join([f'<svg xmlns="http://www.w3.org/2000/svg" {size} role="img">', head, *parts, "</svg>", ""])
 
 
 # how it is built --------------------------------------------------------------------------------------------------

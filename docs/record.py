@@ -45,7 +45,8 @@ _SECONDS: Final = 5
 _CELL, _LINE, _EDGE, _TOP = 8.0, 18, 16, 44
 _COLOURS: Final = ("#8b93a3", "#ff8a80", "#8fd694", "#f2c46d", "#8cbcff", "#d9a5f0", "#7fd6d6", "#dfe3ea")
 _STYLE: Final = (
-    "text{font:13.2px ui-monospace,SFMono-Regular,Menlo,Consolas,'DejaVu Sans Mono',monospace;fill:#dfe3ea}"
+    "text{font:13.2px ui-monospace,SFMono-Regular,Menlo,Consolas,'DejaVu Sans Mono',monospace}"
+    "text{fill:#dfe3ea;white-space:pre}"
     ".b{font-weight:700}.d{fill:#a3abbb}.p{fill:#8fd694}.t{fill:#a3abbb;text-anchor:middle}"
     + "".join(f".c{n}{{fill:{colour}}}" for n, colour in enumerate(_COLOURS))
 )
