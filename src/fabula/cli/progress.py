@@ -39,6 +39,7 @@ _MOST_CALLS: Final = 4
 _TAIL: Final = 240
 _MINUTE: Final = 60
 _SHOWN: Final = 120  # letters of a removed piece; `fabula show --removed` has the whole
+_PATIENT: Final = ("files", "paste", "client")  # models whose speed says nothing
 _RECORDS: Final = frozenset({"drafts/edits", "drafts/refused"})
 _SOURCES: Final = {"edited": "your text", "pinned": "pinned"}
 
@@ -267,7 +268,7 @@ class Progress(LivePicture):
         """Who is at work, for how long, how far and how fast."""
         now = self.clock()
         if call.first is None:
-            doing = "waiting" if call.performer.startswith("files:") else "reading"
+            doing = "waiting" if call.performer.partition(":")[0] in _PATIENT else "reading"
             return f"▸ {call.role}  {call.performer}  {doing}, {duration(now - call.began)}"
         tokens, seconds = estimate_tokens(call.text), now - call.first
         speed = f", {tokens / seconds:.0f} tokens/s" if seconds > 1 else ""
@@ -305,7 +306,8 @@ def _how(event: Kept, calls: Sequence[CallFinished]) -> str:
     if calls and all(call.replayed for call in calls):
         return "from the journal"
     usage = sum((call.usage for call in calls if not call.replayed), Usage(cost=0.0))
-    if not usage.seconds or not usage.reply:
+    waited_for = calls and calls[-1].performer.partition(":")[0] in _PATIENT
+    if waited_for or not usage.seconds or not usage.reply:
         return calls[-1].performer if calls else ""
     return f"{duration(usage.seconds)}, {usage.reply / usage.seconds:.0f} tokens/s"
 

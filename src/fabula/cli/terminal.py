@@ -210,7 +210,7 @@ class Terminal:
             said = sys.stdin.readline()
             return said.rstrip("\r\n") if said else None
         while b"\n" not in self._ahead and not self._ended:
-            await _readable(handle)
+            await has_input(handle)
             piece = os.read(handle, _CHUNK)
             self._ahead += piece
             self._ended = not piece
@@ -321,7 +321,7 @@ def show_cursor() -> None:
         sys.stderr.write("\r\x1b[0m\x1b[J\x1b[?25h")
 
 
-async def _readable(handle: int) -> None:
+async def has_input(handle: int) -> None:
     """Return when `handle` has something to read; a file on disk always has."""
     import asyncio  # noqa: PLC0415 - keeps `fabula --help` fast
 

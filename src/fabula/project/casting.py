@@ -19,6 +19,7 @@ from fabula.models.base import Sampling
 from fabula.models.by_hand import HAND, ByHand
 from fabula.models.known import KNOWN, cache_home, find_weights, fingerprint, models_home
 from fabula.models.limits import Limited
+from fabula.models.outside import CLIENT, PASTE, OutsideModel
 from fabula.models.providers import KINDS as PROVIDERS
 from fabula.models.scripted import ScriptedModel
 from fabula.project.learned import Forgotten, check_learned, digest_of_forgotten
@@ -37,6 +38,8 @@ _MISTYPED: Final = 0.85  # likeness from which on a name is a role with a letter
 _MOST_THREADS: Final = 512  # that the engine takes
 WHOLE_ROOM: Final = "room"
 """In `[adapters]`, what stands for all roles that a room has an adapter for."""
+BARE: Final = (HAND, PASTE, CLIENT)
+"""Models whose name is one word."""
 KINDS: Final = ("embedded", *SERVERS, "seq2seq", "scripted", "replay", "files")
 
 
@@ -56,7 +59,7 @@ class Environment:
 
 
 def full_name(spec: str) -> str:
-    """The name with its kind: a bare known name is embedded, `embedded` alone is the default model; `hand` has none.
+    """The name with its kind: a bare known name is embedded, `embedded` alone is the default model; `BARE` have none.
 
     Raises:
         UnknownNameError: neither a kind nor a known model.
@@ -66,10 +69,10 @@ def full_name(spec: str) -> str:
         return f"embedded:{kind}"
     if spec == "embedded":
         return f"embedded:{next(iter(KNOWN))}"
-    if spec == HAND:
+    if spec in BARE:
         return spec
     if kind not in KINDS or not rest:
-        raise UnknownNameError("model", spec, [*KNOWN, HAND, *(f"{k}:" for k in KINDS)])
+        raise UnknownNameError("model", spec, [*KNOWN, *BARE, *(f"{k}:" for k in KINDS)])
     return spec
 
 
@@ -89,6 +92,8 @@ def open_model(
     kind, _, rest = name.partition(":")
     if kind == HAND:
         return ByHand()
+    if kind in BARE:
+        return OutsideModel(kind)
     if kind == "scripted":
         return ScriptedModel.read(Path(rest))
     if kind == "replay":

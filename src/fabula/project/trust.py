@@ -3,8 +3,8 @@
 A `fabula.toml` or an experiment may come from somebody else. Five things in it act outside the project: a program
 (`play = "file.py:function"`), which is run; a system or evaluator in a folder (`system = "./my_paper"`), whose code is
 run; an address with a variable (`base_url`, `key_env`), to which prompts and the value of the variable are sent; an
-adapter that lies elsewhere, which a user may have tuned on private texts; and a folder elsewhere
-(`model = "files:DIR"`), into which prompts are written.
+adapter that lies elsewhere, which a user may have tuned on private texts; and a folder elsewhere (`model =
+"files:DIR"`), into which prompts are written.
 What the person types is trusted; what a file says is trusted once the person has said so. That is remembered in the
 user's own state folder, never in the project: by the file's real path, and by what was trusted, a program with a digest
 of its text, a folder with one of all it holds. So what changes, and another address, are asked for again.
@@ -31,9 +31,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
 _LARGEST: Final = 2_000_000
-_METHODS: Final = frozenset({"system", "evaluator"})  # fields that may hold the path of a folder with code
-_OUTSIDE: Final = ("adapter", "files")  # what needs trust only where it lies outside the project
+_OUTSIDE: Final = ("adapter", "prompts")  # what needs trust only where it lies outside the project
 _FOLDER: Final = "files:"
+_METHODS: Final = frozenset({"system", "evaluator"})  # fields that may hold the path of a folder with code
 _SHOWN: Final = 6  # acts that a message names
 
 
@@ -42,7 +42,7 @@ class Act:
     """Something that a settings file could do.
 
     Attributes:
-        kind: "program", "folder" (with code), "address", "adapter" or "files" (a folder for prompts and answers).
+        kind: "program", "folder", "address", "adapter" or "prompts".
         what: the program, as `/path/file.py:function`; the address; or the path of the folder, adapter or room.
         detail: a digest of the program's file or of all that the folder holds, or the variable whose value is sent (""
             for the usual one).
@@ -59,7 +59,7 @@ class Act:
             return f"run the code in {self.what}"
         if self.kind == "adapter":
             return f"use {self.what}, which lies outside its folder, as an adapter"
-        if self.kind == "files":
+        if self.kind == "prompts":
             return f"write what is asked into {self.what}, which lies outside its folder"
         key = f"the value of the variable {self.detail}" if self.detail else "the usual key of such a server"
         return f"send what is asked, and {key}, to {self.what}"
@@ -109,19 +109,19 @@ def _acts(value: object, base: Path, name: str) -> Iterator[Act]:
         for inner in value:
             yield from _acts(inner, base, name)
     elif isinstance(value, str):
-        yield from _named(value, base, name)
+        yield from _code(value, base, name)
 
 
-def _named(value: str, base: Path, name: str) -> Iterator[Act]:
-    """The program or the folder that a text names; where there is none, opening it says so."""
+def _code(value: str, base: Path, name: str) -> Iterator[Act]:
+    """The program, or the folder of a method, that a text names; where there is none, opening it says so."""
+    if value.startswith(_FOLDER):
+        with suppress(OSError, RuntimeError, ValueError):
+            yield Act("prompts", str((base / Path(value.removeprefix(_FOLDER)).expanduser()).resolve()))
+        return
     if name in _METHODS and is_path(value):
         folder = Path(whole_path(value, base))
         if folder.is_dir():
             yield Act("folder", str(folder), digest_of(folder))
-    if value.startswith(_FOLDER):
-        with suppress(OSError, RuntimeError, ValueError):
-            yield Act("files", str((base / Path(value.removeprefix(_FOLDER)).expanduser()).resolve()))
-        return
     file, colon, function = value.rpartition(":")
     if colon and file.endswith(".py") and "\0" not in file:
         with suppress(OSError, RuntimeError):

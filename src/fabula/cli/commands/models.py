@@ -44,6 +44,8 @@ _KINDS = (
     ("seq2seq:FOLDER", "an encoder-decoder (BART, T5) in this process, for SNAP's summaries; needs fabula[seq2seq]"),
     ("scripted:FILE.toml", "replies from a file, for tests"),
     ("replay:PROJECT", "replies from another project's journal"),
+    ("paste", "your chat window: prompts are copied there, replies pasted here"),
+    ("client", "the client's own model, in `fabula mcp`"),
     ("files:FOLDER", "whoever puts an answer beside each prompt in a folder"),
     ("hand", "texts that were written by hand, as in `fabula sample`; asks nobody"),
 )
