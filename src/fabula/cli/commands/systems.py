@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from fabula.cli.methods import say_method
 from fabula.cli import completing
+from fabula.cli.methods import say_method
 from fabula.cli.opening import terminal_of
 from fabula.cli.options import Output, bundled
 from fabula.cli.terminal import table
