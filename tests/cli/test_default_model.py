@@ -74,7 +74,9 @@ def test_a_project_that_names_no_model_and_was_never_written_gets_the_default(
 
 def test_the_best_embedded_model_that_is_here_is_taken(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("fabula.project.default_model.installed", lambda name, _: name in KNOWN)
-    assert default_model({}) == DefaultModel("embedded:qwen2.5-coder-1.5b", "the best of fabula's own that is here")
+    assert default_model({}) == DefaultModel(
+        "embedded:qwen2.5-coder-1.5b", "the largest that is here and fits into memory"
+    )
 
 
 def test_an_embedded_model_that_is_gone_is_not_taken() -> None:

@@ -16,8 +16,10 @@ from fabula.engine.roles import Assignment, Cast, Person, Program, load_function
 from fabula.models.adapters import Adapted, engine_adapter, read_room
 from fabula.models.base import Sampling
 from fabula.models.by_hand import HAND, ByHand
-from fabula.models.known import KNOWN, cache_home, find_weights, fingerprint, models_home
+from fabula.models.hub import PREFIX
+from fabula.models.known import AGAINST_LOOPS, KNOWN, cache_home, find_weights, fingerprint, is_small, models_home
 from fabula.models.limits import Limited
+from fabula.models.memory import USUAL_CONTEXT, context_of
 from fabula.models.providers import KINDS as PROVIDERS
 from fabula.models.scripted import ScriptedModel
 from fabula.project.learned import Forgotten, check_learned, digest_of_forgotten
@@ -52,14 +54,14 @@ class Environment:
 
 
 def full_name(spec: str) -> str:
-    """The name with its kind: a bare known name is embedded, `embedded` alone is the default model; `hand` has none.
+    """The name with its kind: a bare known name and one of the hub are embedded, `embedded` alone is the default model.
 
     Raises:
         UnknownNameError: neither a kind nor a known model.
     """
     kind, colon, rest = spec.partition(":")
-    if kind in KNOWN and not colon:
-        return f"embedded:{kind}"
+    if (kind in KNOWN and not colon) or (spec.startswith(PREFIX) and rest):
+        return f"embedded:{spec}"
     if spec == "embedded":
         return f"embedded:{next(iter(KNOWN))}"
     if spec == HAND:
@@ -99,11 +101,12 @@ def open_model(
 def _embedded(name: str, rest: str, table: ModelTable, env: Environment, adapters: Mapping[str, Path]) -> Model:
     from fabula.models.embedded import EmbeddedModel  # noqa: PLC0415 - the engine is loaded on demand
 
+    weights = find_weights(rest, models_home(env.environ))
     return EmbeddedModel(
-        find_weights(rest, models_home(env.environ)),
+        weights,
         name=name,
         slots=table.slots,
-        context=table.context,
+        context=table.context or min(USUAL_CONTEXT, context_of(weights) or USUAL_CONTEXT),
         threads=table.threads or _threads(env.environ),
         cache=cache_home(env.environ),
         adapters=adapters,
@@ -156,8 +159,10 @@ def load_servers(kinds: Collection[str]) -> None:
 
 
 def base_sampling(spec: str) -> Sampling:
-    """The values against loops that a known model needs; none for others."""
+    """The values against loops that a known model needs, or a small one of the hub; none for others."""
     kind, _, rest = full_name(spec).partition(":")
+    if kind == "embedded" and rest.startswith(PREFIX) and is_small(rest):
+        return AGAINST_LOOPS
     return KNOWN[rest].sampling if kind == "embedded" and rest in KNOWN else Sampling()
 
 

