@@ -260,8 +260,9 @@ class _Hub:
             status = getattr(error.response, "status_code", "")
             raise self.unavailable(f"{self.endpoint} answered with {status}. Pull again later") from None
         except (OSError, ValueError, self._errors.HTTPError) as error:
-            where = f" ({error.filename or self.cache})" if isinstance(error, OSError) and error.strerror else ""
-            what = f"{error.strerror}{where}" if where else str(error) or type(error).__name__
+            said = getattr(error, "strerror", None)
+            what = f"{said} ({getattr(error, 'filename', None) or self.cache})" if said else str(error)
+            what = what.rstrip(".") or type(error).__name__
             raise self.unavailable(
                 f"{what}. Pull again when {self.endpoint} can be reached: what came is kept, and it goes on from there"
             ) from None

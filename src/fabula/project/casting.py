@@ -147,6 +147,7 @@ def _server(kind: str, rest: str, table: ModelTable, env: Environment) -> Model:
         key_env=table.key_env or None,
         parallel=table.parallel or 8,
         timeout=table.timeout,
+        context=table.context,
     )
 
 
