@@ -8,14 +8,18 @@ import types
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, get_args, get_origin
 
+import pictures
+import yaml
+from choosing import choosing
+
 import fabula.project.settings
 from fabula.base import errors
-from fabula.cli.lazy import COMMANDS, LazyGroup
+from fabula.cli.lazy import COMMANDS, load
 from fabula.engine.methods import settings_of
 from fabula.evaluators import evaluators
 from fabula.models.known import KNOWN
 from fabula.models.providers import KINDS as PROVIDERS
-from fabula.systems import systems
+from fabula.systems import System, systems
 from fabula.training.presets import KINDS
 
 if TYPE_CHECKING:
@@ -100,6 +104,11 @@ def main() -> int:
         if path.name not in made:
             path.unlink()
     sys.stdout.write(f"docs/reference: {len(stale)} of {len(made)} pages written anew\n")
+    drawn = pictures.drawn()
+    stale = [name for name, text in drawn.items() if _read(pictures.PICTURES / name) != text]
+    for name in stale:
+        (pictures.PICTURES / name).write_text(drawn[name], encoding="utf-8")
+    sys.stdout.write(f"docs/pictures: {len(stale)} of {len(drawn)} pictures drawn anew\n")
     return 0
 
 
@@ -127,21 +136,24 @@ def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
 
 def commands() -> str:
     """Every command with its arguments and options."""
-    group = LazyGroup(name="fabula")
-    context = group.make_context("fabula", [], resilient_parsing=True)
-    parts = ["# Commands\n\n`fabula COMMAND --help` shows the same at the terminal.\n"]
-    panels = dict.fromkeys(entry.panel for entry in COMMANDS.values())
-    for panel in panels:
+    lead = (
+        "`fabula COMMAND -h` shows the options used daily at the terminal, `--help-all` all of them. The names that "
+        "commands had before there were groups (`fabula judge`) still work."
+    )
+    parts = [f"# Commands\n\n{lead}\n"]
+    for panel in dict.fromkeys(entry.panel for entry in COMMANDS.values()):
         names = [name for name, entry in COMMANDS.items() if entry.panel == panel]
-        parts.append(f"**{panel}**: " + ", ".join(f"[{name}](#fabula-{name})" for name in names) + "\n")
+        title = f"`fabula {panel}`" if panel in COMMANDS else panel
+        parts.append(
+            f"**{title}**: " + ", ".join(f"[{name}](#fabula-{name.replace(' ', '-')})" for name in names) + "\n"
+        )
     for name in COMMANDS:
-        command = group.resolve_command(context, [name])[1]
-        parts += _command(f"fabula {name}", command)
+        parts += _command(f"fabula {name}", load(name))
     return "\n".join(parts)
 
 
 def _command(path: str, command: Any) -> Iterator[str]:  # noqa: ANN401 - typer's command type is private
-    parameters = [p for p in command.params if not getattr(p, "hidden", False) and p.name != "help"]
+    parameters = [p for p in command.params if not getattr(p, "hidden", False) and p.name not in ("help", "help_all")]
     arguments = [p for p in parameters if p.param_type_name == "argument"]
     options = [p for p in parameters if p.param_type_name == "option"]
     subcommands = getattr(command, "commands", {})
@@ -150,14 +162,14 @@ def _command(path: str, command: Any) -> Iterator[str]:  # noqa: ANN401 - typer'
     rows = [(f"`{_shape(p)}`", p.help or "", _default(p)) for p in arguments]
     rows += [(_flags(p), p.help or "", _default(p)) for p in options]
     if rows:
-        yield _table(("", "what", "default"), rows) + "\n"
+        yield _table(("given", "what", "default"), rows) + "\n"
     for name, inner in subcommands.items():
         yield from _command(f"{path} {name}", inner)
 
 
 def _shape(argument: Any) -> str:  # noqa: ANN401 - as above
     name = str(argument.metavar or argument.name.rstrip("_")).upper()
-    return name if argument.required else f"[{name}]"
+    return name if argument.required or name.startswith("[") else f"[{name}]"
 
 
 _NAMES: Final = {int: "N", float: "X"}
@@ -279,6 +291,8 @@ def _method(system: Method) -> Iterator[str]:
     yield f"## {system.name}\n"
     yield f"{', '.join(paper['authors'])}: *{paper['title']}*, {paper['venue']} {paper['year']}.\n"
     yield f"{paper['summary']} Asks: {paper['asks']}.\n"
+    if isinstance(system, System):
+        yield f"From a {system.strength} model on. {system.worth}\n"
     if paper["roles"]:
         yield _table(("role", "what it does"), [(f"`{role}`", what) for role, what in paper["roles"].items()]) + "\n"
     pairs = zip(settings_of(system.config("faithful")), settings_of(system.config("improved")), strict=True)
@@ -356,7 +370,7 @@ def models() -> str:
             ("sha256", f"`{known.sha256}`"),
             ("sampling", ", ".join(f"`{k}={v}`" for k, v in known.sampling.set_values().items())),
         ]
-        parts.append(f"### {known.name}\n\n{known.description}\n\n{_table(('', ''), rows)}\n")
+        parts.append(f"### {known.name}\n\n{known.description}\n\n{_table(('about', 'value'), rows)}\n")
     return "\n".join(parts)
 
 
@@ -367,6 +381,34 @@ def _schemas(kind: str, starts: Sequence[str]) -> str:
     return "yes" if starts else "asked for in words"
 
 
+# papers -----------------------------------------------------------------------------------------------------------
+
+
+def papers() -> str:
+    """The papers of CITATION.cff, each with the systems and evaluators that come from it."""
+    cited = yaml.safe_load((REFERENCE.parents[1] / "CITATION.cff").read_text(encoding="utf-8"))["references"]
+    parts = [
+        "# Papers\n",
+        "What fabula implements, and where. Deviations stand with each system and evaluator.\n",
+    ]
+    for paper in cited:
+        names = [one.get("name") or f"{one['given-names']} {one['family-names']}" for one in paper["authors"]]
+        place = paper.get("conference", {}).get("name") or paper.get("status", "")
+        parts.append(f"## {paper['title']}\n\n{', '.join(names)}, {place} {paper['year']}.\n")
+        for page_name, found in (("systems", systems()), ("evaluators", evaluators())):
+            of_it = [one for one in found.values() if _of_paper(one, paper)]
+            parts += [f"- [{one.name}]({page_name}.md#{one.name}): {one.paper['summary']}" for one in of_it]
+        parts.append("")
+    parts.append("How to cite fabula itself: [CITATION.cff](../../CITATION.cff).")
+    return "\n".join(parts)
+
+
+def _of_paper(method: Method, paper: Mapping[str, Any]) -> bool:
+    """Whether a method comes from a paper: its title says so, or names the paper's short name as a baseline."""
+    title, short = str(method.paper["title"]), str(paper["title"]).partition(":")[0]
+    return title.startswith(str(paper["title"])) or ("baseline of" in title and short in title)
+
+
 PAGES: Final[Mapping[str, Callable[[], str]]] = {
     "commands.md": commands,
     "settings.md": settings,
@@ -375,6 +417,8 @@ PAGES: Final[Mapping[str, Callable[[], str]]] = {
     "evaluators.md": all_evaluators,
     "models.md": models,
     "training.md": training,
+    "choosing.md": choosing,
+    "papers.md": papers,
 }
 
 if __name__ == "__main__":

@@ -13,7 +13,7 @@ from fabula.engine.run import Run
 from fabula.project.folder import Change, Project
 from fabula.story import Brief, plain
 from fabula.story.plan_file import write_plan
-from fabula.systems import find
+from fabula.systems import system_of
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -110,7 +110,7 @@ async def _plan(project: Project, settings: Settings, context: RunContext) -> tu
     run = Run(context)
     story = story_of(project)
     if story is None:
-        config = find(settings.system).config(settings.preset, settings.config)
+        config = system_of(settings).config(settings.preset, settings.config)
         return await plan_for(run, project.brief, PlanOptions.of(config)), False
     given = await given_plan(run)
     if given is not None:

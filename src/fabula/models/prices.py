@@ -26,7 +26,7 @@ _PROVIDERS = {
         *("together", "fireworks", "cerebras", "ovhcloud", "zai"),
     )
 } | {"xai": "x-ai", "moonshot": "moonshotai", "bedrock": "aws"}
-_OWN_MACHINE = frozenset({"embedded", "seq2seq", "scripted", "replay", "person", "program", "hand"})
+_OWN_MACHINE = frozenset({"embedded", "seq2seq", "scripted", "replay", "person", "program", "hand", "files", "paste"})
 _OWN_SERVERS = frozenset({"ollama", "lmstudio", "llamacpp", "vllm"})
 _RENTED = "cloud"  # how names of Ollama's models end that it does not run itself
 

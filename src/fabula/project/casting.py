@@ -14,12 +14,14 @@ from fabula.base.errors import ConfigError, UnknownNameError
 from fabula.engine.replay import ReplayModel
 from fabula.engine.roles import Assignment, Cast, Person, Program, load_function, role_key
 from fabula.models.adapters import Adapted, engine_adapter, read_room
+from fabula.models.answer_files import MOST_AT_ONCE, AnswerFiles
 from fabula.models.base import Sampling
 from fabula.models.by_hand import HAND, ByHand
 from fabula.models.hub import PREFIX
 from fabula.models.known import AGAINST_LOOPS, KNOWN, cache_home, find_weights, fingerprint, is_small, models_home
 from fabula.models.limits import Limited
 from fabula.models.memory import USUAL_CONTEXT, context_of
+from fabula.models.outside import CLIENT, PASTE, OutsideModel
 from fabula.models.providers import KINDS as PROVIDERS
 from fabula.models.scripted import ScriptedModel
 from fabula.project.learned import Forgotten, check_learned, digest_of_forgotten
@@ -29,6 +31,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping
 
     from fabula.engine.roles import Answer
+    from fabula.models.answer_files import OnWait
     from fabula.models.base import Model
     from fabula.project.settings import RoleTable, Settings
 
@@ -37,24 +40,28 @@ _MISTYPED: Final = 0.85  # likeness from which on a name is a role with a letter
 _MOST_THREADS: Final = 512  # that the engine takes
 WHOLE_ROOM: Final = "room"
 """In `[adapters]`, what stands for all roles that a room has an adapter for."""
-KINDS: Final = ("embedded", *SERVERS, "seq2seq", "scripted", "replay")
+BARE: Final = (HAND, PASTE, CLIENT)
+"""Models whose name is one word."""
+KINDS: Final = ("embedded", *SERVERS, "seq2seq", "scripted", "replay", "files")
 
 
 @dataclass(frozen=True)
 class Environment:
     """What opening a model may touch: the environment's variables, the clock, and who hears of retries.
 
-    `person` answers for roles that are cast with `play = "me"`; `None` where nobody can be asked.
+    `person` answers for roles that are cast with `play = "me"`; `None` where nobody can be asked. `on_wait` hears for
+    which files a model waits.
     """
 
     environ: Mapping[str, str] = field(default_factory=dict)
     clock: Callable[[], float] = time.monotonic
     on_retry: Callable[[str, int, float, str], None] | None = None
     person: Answer | None = None
+    on_wait: OnWait | None = None
 
 
 def full_name(spec: str) -> str:
-    """The name with its kind: a bare known name and one of the hub are embedded, `embedded` alone is the default model.
+    """The name with its kind: a bare known name and one of the hub are embedded, as `embedded` alone; `BARE` have none.
 
     Raises:
         UnknownNameError: neither a kind nor a known model.
@@ -64,10 +71,10 @@ def full_name(spec: str) -> str:
         return f"embedded:{spec}"
     if spec == "embedded":
         return f"embedded:{next(iter(KNOWN))}"
-    if spec == HAND:
+    if spec in BARE:
         return spec
     if kind not in KINDS or not rest:
-        raise UnknownNameError("model", spec, [*KNOWN, HAND, *(f"{k}:" for k in KINDS)])
+        raise UnknownNameError("model", spec, [*KNOWN, *BARE, *(f"{k}:" for k in KINDS)])
     return spec
 
 
@@ -87,10 +94,14 @@ def open_model(
     kind, _, rest = name.partition(":")
     if kind == HAND:
         return ByHand()
+    if kind in BARE:
+        return OutsideModel(kind)
     if kind == "scripted":
         return ScriptedModel.read(Path(rest))
     if kind == "replay":
         return ReplayModel(Path(rest))
+    if kind == "files":
+        return AnswerFiles(Path(rest).expanduser(), table.parallel or MOST_AT_ONCE, env.on_wait)
     if kind == "seq2seq":
         model = _seq2seq(name, rest)
     else:

