@@ -17,8 +17,10 @@ from fabula.models.adapters import Adapted, engine_adapter, read_room
 from fabula.models.answer_files import MOST_AT_ONCE, AnswerFiles
 from fabula.models.base import Sampling
 from fabula.models.by_hand import HAND, ByHand
-from fabula.models.known import KNOWN, cache_home, find_weights, fingerprint, models_home
+from fabula.models.hub import PREFIX
+from fabula.models.known import AGAINST_LOOPS, KNOWN, cache_home, find_weights, fingerprint, is_small, models_home
 from fabula.models.limits import Limited
+from fabula.models.memory import USUAL_CONTEXT, context_of
 from fabula.models.outside import CLIENT, PASTE, OutsideModel
 from fabula.models.providers import KINDS as PROVIDERS
 from fabula.models.scripted import ScriptedModel
@@ -60,14 +62,14 @@ class Environment:
 
 
 def full_name(spec: str) -> str:
-    """The name with its kind: a bare known name is embedded, `embedded` alone is the default model; `BARE` have none.
+    """The name with its kind: a bare known name and one of the hub are embedded, as `embedded` alone; `BARE` have none.
 
     Raises:
         UnknownNameError: neither a kind nor a known model.
     """
     kind, colon, rest = spec.partition(":")
-    if kind in KNOWN and not colon:
-        return f"embedded:{kind}"
+    if (kind in KNOWN and not colon) or (spec.startswith(PREFIX) and rest):
+        return f"embedded:{spec}"
     if spec == "embedded":
         return f"embedded:{next(iter(KNOWN))}"
     if spec in BARE:
@@ -114,11 +116,12 @@ def open_model(
 def _embedded(name: str, rest: str, table: ModelTable, env: Environment, adapters: Mapping[str, Path]) -> Model:
     from fabula.models.embedded import EmbeddedModel  # noqa: PLC0415 - the engine is loaded on demand
 
+    weights = find_weights(rest, models_home(env.environ))
     return EmbeddedModel(
-        find_weights(rest, models_home(env.environ)),
+        weights,
         name=name,
         slots=table.slots,
-        context=table.context,
+        context=table.context or min(USUAL_CONTEXT, context_of(weights) or USUAL_CONTEXT),
         threads=table.threads or _threads(env.environ),
         cache=cache_home(env.environ),
         adapters=adapters,
@@ -159,6 +162,7 @@ def _server(kind: str, rest: str, table: ModelTable, env: Environment) -> Model:
         key_env=table.key_env or None,
         parallel=table.parallel or 8,
         timeout=table.timeout,
+        context=table.context,
     )
 
 
@@ -171,8 +175,10 @@ def load_servers(kinds: Collection[str]) -> None:
 
 
 def base_sampling(spec: str) -> Sampling:
-    """The values against loops that a known model needs; none for others."""
+    """The values against loops that a known model needs, or a small one of the hub; none for others."""
     kind, _, rest = full_name(spec).partition(":")
+    if kind == "embedded" and rest.startswith(PREFIX) and is_small(rest):
+        return AGAINST_LOOPS
     return KNOWN[rest].sampling if kind == "embedded" and rest in KNOWN else Sampling()
 
 
