@@ -1,18 +1,26 @@
 """fabula: rooms of agents that write long stories; edit anything, pay once, replay everything.
 
-The public names are loaded when first used, so that importing the package costs next to nothing.
+    story = fabula.write("Write a story about a lighthouse keeper.", model="ollama:llama3.1")
+
+The verbs are write, plan, check, judge, rank, measure, chat and read; `VERB_async` is the same for who has an event
+loop. The names are loaded when first used, so that importing the package costs next to nothing.
 """
 
 from __future__ import annotations
 
+import sys
 from importlib import import_module
+from types import ModuleType
 from typing import TYPE_CHECKING
 
 from fabula.base.version import __version__
 
 if TYPE_CHECKING:
-    from fabula.app.writing import Options, dry_run, dry_run_in, write, write_in
+    from fabula.app.sources import read
+    from fabula.app.verbs import write, write_async
+    from fabula.app.writing import Options, Written, dry_run, dry_run_in, write_in
     from fabula.base.errors import FabulaError
+    from fabula.engine import events
     from fabula.project.folder import Project
     from fabula.project.settings import Settings
     from fabula.story import Brief, Scene, Story
@@ -25,28 +33,50 @@ __all__ = [
     "Scene",
     "Settings",
     "Story",
+    "Written",
     "__version__",
     "dry_run",
     "dry_run_in",
+    "events",
+    "read",
     "write",
+    "write_async",
     "write_in",
 ]
 _HOMES = {
-    "Brief": "story",
-    "FabulaError": "base.errors",
-    "Project": "project.folder",
-    "Scene": "story",
-    "Settings": "project.settings",
-    "Story": "story",
-    "Options": "app.writing",
-    "dry_run": "app.writing",
-    "dry_run_in": "app.writing",
-    "write": "app.writing",
-    "write_in": "app.writing",
+    "app.verbs": ("write", "write_async"),
+    "app.sources": ("read",),
+    "app.writing": ("Options", "Written", "dry_run", "dry_run_in", "write_in"),
+    "base.errors": ("FabulaError",),
+    "engine": ("events",),
+    "project.folder": ("Project",),
+    "project.settings": ("Settings",),
+    "story": ("Brief", "Scene", "Story"),
 }
+_HOME = {name: home for home, names in _HOMES.items() for name in names}
 
 
 def __getattr__(name: str) -> object:
-    if name in _HOMES:
-        return getattr(import_module(f"fabula.{_HOMES[name]}"), name)
+    if name in _HOME:
+        home = import_module(f"fabula.{_HOME[name]}")
+        return getattr(home, name) if hasattr(home, name) else import_module(f"fabula.{_HOME[name]}.{name}")
     raise AttributeError(f"module 'fabula' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return __all__
+
+
+class _Package(ModuleType):
+    """The package, of which `measure` is the verb: importing the room of that name sets nothing here."""
+
+    @property
+    def measure(self) -> object:
+        return __getattr__("measure")
+
+    @measure.setter
+    def measure(self, room: ModuleType) -> None:
+        """The import system hands over the room, which `from fabula.measure import ...` finds without it."""
+
+
+sys.modules[__name__].__class__ = _Package

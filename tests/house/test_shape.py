@@ -48,8 +48,8 @@ def printing(module: Module) -> Iterator[str]:
 def test_the_command_line_alone_catches_everything_and_once() -> None:
     found = [place for module in modules() for place in broad(module)]
     # A user's program that plays a role may raise anything; the error says where in it. Providers' client libraries
-    # raise anything too, where a server sends what they do not expect.
-    expected = ["fabula.cli.main", "fabula.engine.roles", "fabula.models.providers"]
+    # raise anything too, where a server sends what they do not expect. What is raised in a thread goes to who waits.
+    expected = ["fabula.cli.main", "fabula.engine.roles", "fabula.models.providers", "fabula.models.threads"]
     assert [place.partition(":")[0] for place in found] == expected, found
 
 

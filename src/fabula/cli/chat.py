@@ -7,10 +7,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+from fabula.app.bills import usage_data
 from fabula.app.writing import first_error
 from fabula.base.errors import FabulaError, UnknownNameError, UsageError
 from fabula.base.files import PRIVATE, write_atomically
-from fabula.cli.bill import usage_data
 from fabula.cli.progress import counted
 from fabula.cli.session import near
 from fabula.engine.events import CallStarted
@@ -18,7 +18,7 @@ from fabula.engine.events import CallStarted
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
-    from fabula.cli.bill import Bill
+    from fabula.app.bills import Bill
     from fabula.cli.terminal import Terminal
     from fabula.craft.conversation import Session, Turn, Where
     from fabula.engine.events import Event

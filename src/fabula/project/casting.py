@@ -10,7 +10,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
-from fabula.base.errors import ConfigError, UnknownNameError
+from fabula.base.errors import ConfigError, ModelUnavailableError, UnknownNameError
 from fabula.engine.replay import ReplayModel
 from fabula.engine.roles import Assignment, Cast, Person, Program, load_function, role_key
 from fabula.models.adapters import Adapted, engine_adapter, read_room
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping
 
     from fabula.engine.roles import Answer
-    from fabula.models.base import Model
+    from fabula.models.base import Capabilities, Model, OnText, Reply, Request
     from fabula.project.settings import RoleTable, Settings
 
 SERVERS: Final = tuple(PROVIDERS)
@@ -35,20 +35,53 @@ _MISTYPED: Final = 0.85  # likeness from which on a name is a role with a letter
 _MOST_THREADS: Final = 512  # that the engine takes
 WHOLE_ROOM: Final = "room"
 """In `[adapters]`, what stands for all roles that a room has an adapter for."""
-KINDS: Final = ("embedded", *SERVERS, "seq2seq", "scripted", "replay")
+PROGRAM: Final = "program"
+"""The kind of a model that a Python program hands in."""
+KINDS: Final = ("embedded", *SERVERS, "seq2seq", "scripted", "replay", PROGRAM)
 
 
 @dataclass(frozen=True)
 class Environment:
     """What opening a model may touch: the environment's variables, the clock, and who hears of retries.
 
-    `person` answers for roles that are cast with `play = "me"`; `None` where nobody can be asked.
+    `person` answers for roles that are cast with `play = "me"`; `None` where nobody can be asked. `models` are handed
+    in by a program, by the names that settings have for them; whoever opened them closes them.
     """
 
     environ: Mapping[str, str] = field(default_factory=dict)
     clock: Callable[[], float] = time.monotonic
     on_retry: Callable[[str, int, float, str], None] | None = None
     person: Answer | None = None
+    models: Mapping[str, Model] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class HandedIn:
+    """A model that a program has handed in: as that, but closed by whoever opened it."""
+
+    model: Model
+
+    @property
+    def name(self) -> str:
+        """The model's name."""
+        return self.model.name
+
+    @property
+    def identity(self) -> str:
+        """The model's identity."""
+        return self.model.identity
+
+    @property
+    def capabilities(self) -> Capabilities:
+        """What the model can do."""
+        return self.model.capabilities
+
+    async def ask(self, request: Request, on_text: OnText | None = None) -> Reply:
+        """The model's reply."""
+        return await self.model.ask(request, on_text)
+
+    async def close(self) -> None:
+        """Nothing is closed."""
 
 
 def full_name(spec: str) -> str:
@@ -65,7 +98,7 @@ def full_name(spec: str) -> str:
     if spec == HAND:
         return spec
     if kind not in KINDS or not rest:
-        raise UnknownNameError("model", spec, [*KNOWN, HAND, *(f"{k}:" for k in KINDS)])
+        raise UnknownNameError("model", spec, [*KNOWN, HAND, *(f"{k}:" for k in KINDS if k != PROGRAM)])
     return spec
 
 
@@ -83,6 +116,11 @@ def open_model(
     """
     name = full_name(spec)
     kind, _, rest = name.partition(":")
+    if (given := env.models.get(name)) is not None:
+        return HandedIn(given)
+    if kind == PROGRAM:
+        what, _, version = rest.partition("@")
+        return Program(what, _nobody_there, version)
     if kind == HAND:
         return ByHand()
     if kind == "scripted":
@@ -94,6 +132,13 @@ def open_model(
     else:
         model = _embedded(name, rest, table, env, adapters) if kind == "embedded" else _server(kind, rest, table, env)
     return Limited(model, parallel=table.parallel, timeout=table.timeout, tries=table.tries, on_retry=env.on_retry)
+
+
+def _nobody_there(request: Request) -> str:
+    raise ModelUnavailableError(
+        f"The model that plays {request.role!r} is one of a Python program, and was not handed in: hand it to "
+        "`fabula.write(..., model=...)` there, or name another model (`--model`)."
+    )
 
 
 def _embedded(name: str, rest: str, table: ModelTable, env: Environment, adapters: Mapping[str, Path]) -> Model:

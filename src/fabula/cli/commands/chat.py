@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from fabula.app.bills import Bill
 from fabula.app.conversing import CARD_SYSTEM, PLAYER, card_project, conversing, is_card, parties_in, settings_for
 from fabula.app.writing import Options
 from fabula.base.errors import BriefError, UsageError
 from fabula.base.files import read_text
 from fabula.cli.asked import changes_of, check
-from fabula.cli.bill import Bill
 from fabula.cli.chat import Chat
 from fabula.cli.opening import project_of, terminal_of
 from fabula.cli.options import Caps, Choices, Common, bundled

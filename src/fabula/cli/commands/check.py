@@ -144,7 +144,7 @@ def _checked(
     task = Task(evaluator, items, evaluating.config, Path(judges.out))
     report = evaluating.finish(task)
     evaluating.show_bill()
-    return report.as_data(), evaluating.data()
+    return report.as_data(), evaluating.bill.as_data()
 
 
 def _items(terminal: Terminal, stories: Sequence[str], selection: Selection) -> tuple[Item, ...]:

@@ -46,7 +46,7 @@ def judge(
     evaluating.show_bill()
     kept = near(Path(judges.out))
     terminal.advise(f"One pair says little. The verdicts are in {kept}; rank more stories with `fabula rank DIR`.")
-    terminal.document({"report": report.as_data(), "verdicts": _verdicts(report), **evaluating.data()})
+    terminal.document({"report": report.as_data(), "verdicts": _verdicts(report), **evaluating.bill.as_data()})
 
 
 def two_stories(terminal: Terminal, one: str, other: str) -> tuple[Item, Item]:

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from fabula.app.bills import dollars, usage_data
 from fabula.cli.asked import named_model
-from fabula.cli.bill import dollars, usage_data
 from fabula.cli.opening import terminal_of
 from fabula.cli.options import Common, bundled
 from fabula.cli.progress import duration

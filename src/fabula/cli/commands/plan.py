@@ -14,7 +14,7 @@ from fabula.app.writing import settings_as_last_time
 from fabula.base.errors import UsageError
 from fabula.base.files import read_text
 from fabula.cli.asked import changes_of, check, say_default, settings_for
-from fabula.cli.bill import bill_table, usage_data
+from fabula.cli.bill import bill_table
 from fabula.cli.opening import terminal_of
 from fabula.cli.options import Choices, Common, Limits, bundled
 from fabula.cli.progress import counted
@@ -183,9 +183,7 @@ def _report(session: Session, made: Plan) -> None:
             "project": str(session.project.folder),
             "file": str(session.project.folder / PLAN_FILE),
             **_as_data(made),
-            "asked": sum(session.bill.calls.values()),
-            "replayed": session.bill.replayed,
-            "bill": {role: usage_data(usage) for role, usage in session.bill.roles.items()},
+            **session.bill.as_data(),
         }
     )
 

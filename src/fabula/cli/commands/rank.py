@@ -63,7 +63,7 @@ def rank(
         terminal.say(terminal.wrapped(f"Note: {note}"))
     evaluating.show_bill()
     terminal.advise(f"\nThe report, with every verdict and its reasons: {near(files[0])}")
-    terminal.document({"report": report.as_data(), "files": [str(file) for file in files], **evaluating.data()})
+    terminal.document({"report": report.as_data(), "files": [str(file) for file in files], **evaluating.bill.as_data()})
 
 
 def _by_ratings(evaluating: Evaluating, file: Path, items: Sequence[Item]) -> Report:
