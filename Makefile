@@ -83,7 +83,7 @@ $(MADE):
 
 $(RUNTIME): pyproject.toml | $(MADE)
 	@echo 'Installing fabula and what it needs ...'
-	@$(PIP) --editable .
+	@$(PIP) --editable '.[all]'
 	@touch $@
 
 $(DEV): pyproject.toml | $(RUNTIME)

@@ -42,7 +42,7 @@ def test_json_is_one_document_and_progress_is_on_stderr(cli: Cli) -> None:
     assert data["asked"] == 9
     assert data["replayed"] == 0
     assert data["bill"]["climax"] == {"prompt": data["bill"]["climax"]["prompt"], "cached": 0, "reply": 13,
-                                      "seconds": 0.0, "cost": 0.0, "estimated": 0}  # fmt: skip
+                                      "reasoning": 0, "seconds": 0.0, "cost": 0.0, "estimated": 0}  # fmt: skip
     assert data["files"]["climax"] == "story/03-climax.md"
     assert "story/climax" in ran.err
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import json
 from dataclasses import dataclass, replace
+from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, Final
 
 from fabula.base.addresses import is_loopback
@@ -103,6 +104,9 @@ async def _at_usual_address(kind: str, environ: Mapping[str, str]) -> Server:
 
 async def ask_server(kind: str, address: str, environ: Mapping[str, str]) -> Server:
     """What a server says of itself; who calls this has made sure that the address may be asked."""
+    if find_spec("httpx2") is None:
+        why = f"asking {address} needs the package httpx2: `pip install 'fabula[providers]'`"
+        return Server(kind, address, problem=why, listens=False)
     import httpx2  # noqa: PLC0415 - 0.1 s of import
 
     known = KINDS[kind]

@@ -300,8 +300,8 @@ def _not_started(said: Json, settings: EngineSettings, model: str) -> ModelUnava
     """Why there is no engine, in words for a person."""
     if not said["engine"]:
         return ModelUnavailableError(
-            f"The embedded engine is not installed ({said['failed']}). `pip install xllamacpp`, or use a server "
-            "(`openai-chat:MODEL --base-url URL`).",
+            f"The embedded engine is not installed ({said['failed']}). Say `pip install 'fabula[engine]'`, or use a "
+            "server (`fabula models` lists what answers here).",
             model=model,
         )
     with_adapters = " or an adapter does not belong to this model" if settings.adapters else ""

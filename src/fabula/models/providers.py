@@ -18,10 +18,12 @@ from __future__ import annotations
 import asyncio
 import time
 from dataclasses import dataclass, field, replace
+from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from fabula.base.errors import ModelError, ModelUnavailableError, OverloadedError, UnknownNameError, UsageError
+from fabula.base.extras import require
 from fabula.models.base import SAMPLING_FIELDS, Capabilities, Reply, Usage
 from fabula.models.known import is_small
 from fabula.models.reasoning import Apart, apart, room_for_reasoning
@@ -282,7 +284,9 @@ class ProviderModel:
             OverloadedError: 429, 5xx, a cut stream or a reply that cannot be read; `retry_after` as the server said.
             ContextLengthError: the prompt is too long.
             ModelError: the server rejected the request; its words are in the message.
+            UsageError: the extra `providers` is not installed.
         """
+        require("pydantic_ai", "providers", f"The model {self.name}")
         if not self.address:
             raise ModelUnavailableError(
                 f"There is no address for {self.name}. Set {KINDS[self.kind].address_variable} in the environment, or "
@@ -520,6 +524,8 @@ def _shown(address: str) -> str:
 
 def _anthropic_schema(model_id: str) -> bool:
     """Whether a model of Anthropic's keeps to schemas; older ones do not."""
+    if find_spec("pydantic_ai") is None:
+        return True  # nobody is asked then
     from pydantic_ai.profiles.anthropic import anthropic_model_profile  # noqa: PLC0415 - half a second of import
 
     return bool((anthropic_model_profile(model_id) or {}).get("supports_json_schema_output"))

@@ -78,7 +78,7 @@ def _python() -> Check:
 def _engine() -> Check:
     if find_spec("xllamacpp") is None:
         return Check(
-            "engine", "missing", "xllamacpp is not installed: embedded models cannot run (pip install xllamacpp)"
+            "engine", "missing", "xllamacpp is not installed: embedded models cannot run (pip install 'fabula[engine]')"
         )
     try:
         import xllamacpp  # noqa: F401, PLC0415 - whether it loads is the question

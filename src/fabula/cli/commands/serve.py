@@ -77,7 +77,7 @@ def serve(
     terminal = terminal_of(common)
     missing = [name for name in _NEEDED if find_spec(name) is None]
     if missing:
-        raise UsageError(f"The server needs {' and '.join(missing)}. Install them with `pip install fabula[serve]`.")
+        raise UsageError(f"The server needs {' and '.join(missing)}. Install them with `pip install 'fabula[serve]'`.")
     if choices.words is not None:
         raise UsageError("--words is for writing; a conversation is as long as clients make it. Leave it out.")
     folders = list(projects or [common.folder or "."])
