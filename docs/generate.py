@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final, get_args, get_origin
 
 import fabula.project.settings
 from fabula.base import errors
-from fabula.cli.lazy import COMMANDS, LazyGroup
+from fabula.cli.lazy import COMMANDS, load
 from fabula.engine.methods import settings_of
 from fabula.evaluators import evaluators
 from fabula.models.known import KNOWN
@@ -123,21 +123,24 @@ def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
 
 def commands() -> str:
     """Every command with its arguments and options."""
-    group = LazyGroup(name="fabula")
-    context = group.make_context("fabula", [], resilient_parsing=True)
-    parts = ["# Commands\n\n`fabula COMMAND --help` shows the same at the terminal.\n"]
-    panels = dict.fromkeys(entry.panel for entry in COMMANDS.values())
-    for panel in panels:
+    lead = (
+        "`fabula COMMAND -h` shows the options used daily at the terminal, `--help-all` all of them. The names that "
+        "commands had before there were groups (`fabula judge`) still work."
+    )
+    parts = [f"# Commands\n\n{lead}\n"]
+    for panel in dict.fromkeys(entry.panel for entry in COMMANDS.values()):
         names = [name for name, entry in COMMANDS.items() if entry.panel == panel]
-        parts.append(f"**{panel}**: " + ", ".join(f"[{name}](#fabula-{name})" for name in names) + "\n")
+        title = f"`fabula {panel}`" if panel in COMMANDS else panel
+        parts.append(
+            f"**{title}**: " + ", ".join(f"[{name}](#fabula-{name.replace(' ', '-')})" for name in names) + "\n"
+        )
     for name in COMMANDS:
-        command = group.resolve_command(context, [name])[1]
-        parts += _command(f"fabula {name}", command)
+        parts += _command(f"fabula {name}", load(name))
     return "\n".join(parts)
 
 
 def _command(path: str, command: Any) -> Iterator[str]:  # noqa: ANN401 - typer's command type is private
-    parameters = [p for p in command.params if not getattr(p, "hidden", False) and p.name != "help"]
+    parameters = [p for p in command.params if not getattr(p, "hidden", False) and p.name not in ("help", "help_all")]
     arguments = [p for p in parameters if p.param_type_name == "argument"]
     options = [p for p in parameters if p.param_type_name == "option"]
     subcommands = getattr(command, "commands", {})
@@ -153,7 +156,7 @@ def _command(path: str, command: Any) -> Iterator[str]:  # noqa: ANN401 - typer'
 
 def _shape(argument: Any) -> str:  # noqa: ANN401 - as above
     name = str(argument.metavar or argument.name.rstrip("_")).upper()
-    return name if argument.required else f"[{name}]"
+    return name if argument.required or name.startswith("[") else f"[{name}]"
 
 
 _NAMES: Final = {int: "N", float: "X"}

@@ -30,10 +30,15 @@ A message says what happened, with values, and what to do. The command line prin
 from __future__ import annotations
 
 from difflib import get_close_matches
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
+
+
+_NEAR: Final = 0.7  # share of letters that two names have in common
+_SHORTEST_BEGINNING: Final = 3
+_MOST_NAMES: Final = 30
 
 
 class FabulaError(Exception):
@@ -49,14 +54,23 @@ class UsageError(FabulaError):
 
 
 class UnknownNameError(UsageError):
-    """A name that is not known; the message lists the nearest known one."""
+    """A name that is not known; the message has the known one that is near, else those that there are."""
 
     def __init__(self, kind: str, name: str, known: Iterable[str]) -> None:
         self.kind, self.name, self.known = kind, name, sorted(known)
-        by_key = {known.casefold(): known for known in self.known}
-        near = [by_key[key] for key in get_close_matches(name.casefold(), by_key, n=1, cutoff=0.5)]
-        hint = f"Did you mean {near[0]!r}?" if near else "Known: " + (", ".join(self.known) or "none") + "."
+        near = _near(name, self.known)
+        shown = ", ".join(self.known[:_MOST_NAMES]) or "none"
+        more = f", and {len(self.known) - _MOST_NAMES} more" if len(self.known) > _MOST_NAMES else ""
+        hint = f"Did you mean {near!r}?" if near else f"Known: {shown}{more}."
         super().__init__(f"Unknown {kind} {name!r}. {hint}")
+
+
+def _near(name: str, known: Iterable[str]) -> str:
+    """The known name that somebody who types `name` means: one that it begins, or nearly is; empty if none is near."""
+    by_key, key = {known.casefold(): known for known in known}, name.casefold()
+    begun = [known for known in by_key if len(key) >= _SHORTEST_BEGINNING and known.startswith(key)]
+    close = begun if len(begun) == 1 else get_close_matches(key, by_key, n=1, cutoff=_NEAR)
+    return by_key[close[0]] if close else ""
 
 
 class BriefError(UsageError):

@@ -12,6 +12,7 @@ import typer
 
 from fabula.base.errors import FabulaError, PausedError, UnknownNameError
 from fabula.base.version import __version__
+from fabula.cli.help import CONTEXT
 from fabula.cli.lazy import LazyGroup
 from fabula.cli.terminal import Terminal
 from fabula.project.trust import Trust, TrustError
@@ -75,6 +76,9 @@ def _command(given: list[str]) -> int:
     try:
         result = typer.main.get_command(_app()).main(given, prog_name="fabula", standalone_mode=False)
     except _BadUsage as problem:
+        if type(problem).__name__ == "NoArgsIsHelpError":  # a group by itself
+            Terminal().say(problem.ctx.get_help())
+            return 0
         raise _named(problem) from None
     except typer.Abort as error:
         raise KeyboardInterrupt from error
@@ -84,7 +88,7 @@ def _command(given: list[str]) -> int:
 
 
 def _app() -> typer.Typer:
-    app = typer.Typer(cls=LazyGroup, rich_markup_mode="rich")
+    app = typer.Typer(cls=LazyGroup, rich_markup_mode=None, context_settings=dict(CONTEXT))
 
     @app.callback(help=_HELP)
     def fabula(

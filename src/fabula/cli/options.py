@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias, get_type_h
 
 import typer
 
+from fabula.cli.help import EVERYWHERE, MORE
 from fabula.models.budget import Budget
 
 if TYPE_CHECKING:
@@ -29,17 +30,42 @@ DATA_FOLDER: Any = typer.Option(
     envvar="FABULA_DATA",
     rich_help_panel=SETTINGS,
 )
-Where: TypeAlias = Annotated[str, typer.Argument(help="Project folder.", show_default="this folder")]
-Artefact: TypeAlias = Annotated[str, typer.Argument(help="An artefact: its path (characters) or file name.")]
+Where: TypeAlias = Annotated[
+    str, typer.Argument(metavar="[PROJECT]", help="Project folder.", show_default="this folder")
+]
+Artefact: TypeAlias = Annotated[
+    list[str],
+    typer.Argument(metavar="[PROJECT] ARTEFACT", help="An artefact, by its path (characters) or file name."),
+]
+MaybeArtefact: TypeAlias = Annotated[
+    list[str] | None,
+    typer.Argument(metavar="[PROJECT] [ARTEFACT]", help="An artefact, by its path or file name."),
+]
 
 
 @dataclass(frozen=True, slots=True)
-class Common:
-    """What every command takes."""
+class Output:
+    """What every command takes: how it speaks."""
 
-    folder: Annotated[str, typer.Option("-C", "--project", metavar="DIR", help="Project folder; default: here.")] = ""
-    json: Annotated[bool, typer.Option("--json", help="One JSON document on stdout; the rest on stderr.")] = False
-    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress and no advice.")] = False
+    json: Annotated[
+        bool,
+        typer.Option("--json", help="One JSON document on stdout; the rest on stderr.", rich_help_panel=EVERYWHERE),
+    ] = False
+    quiet: Annotated[
+        bool, typer.Option("--quiet", "-q", help="No progress and no advice.", rich_help_panel=EVERYWHERE)
+    ] = False
+
+
+@dataclass(frozen=True, slots=True)
+class Common(Output):
+    """What every command on a project takes."""
+
+    folder: Annotated[
+        str,
+        typer.Option(
+            "-C", "--project", metavar="DIR", help="Project folder; default: here.", rich_help_panel=EVERYWHERE
+        ),
+    ] = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +80,7 @@ class Performers:
     ] = None
     aids: Annotated[
         Literal["auto", "on", "off"] | None,
-        typer.Option(help="Help for small models; auto: for those known to be small.", rich_help_panel=SETTINGS),
+        typer.Option(help="Help for small models; auto: for those known to be small.", rich_help_panel=MORE),
     ] = None
     model: Annotated[
         list[str] | None,
@@ -67,12 +93,12 @@ class Performers:
         typer.Option(
             metavar="ROLE=PATH|ROOM",
             help="A tuned adapter of a role, or a room of them for all roles. Repeatable.",
-            rich_help_panel=SETTINGS,
+            rich_help_panel=MORE,
         ),
     ] = None
     base_url: Annotated[
         str | None,
-        typer.Option(metavar="URL", help="Address of the server of the model given.", rich_help_panel=SETTINGS),
+        typer.Option(metavar="URL", help="Address of the server of the model given.", rich_help_panel=MORE),
     ] = None
     play: Annotated[
         list[str] | None,
@@ -96,13 +122,13 @@ class Performers:
         typer.Option(
             metavar="[ROLE.]NAME=VALUE",
             help="A sampling value, as temperature=0.7. Repeatable.",
-            rich_help_panel=SETTINGS,
+            rich_help_panel=MORE,
         ),
     ] = None
-    seed: Annotated[int | None, typer.Option(help="Seed of all draws.", rich_help_panel=SETTINGS)] = None
+    seed: Annotated[int | None, typer.Option(help="Seed of all draws.", rich_help_panel=MORE)] = None
     prompts: Annotated[
         str | None,
-        typer.Option(metavar="DIR", help="Folder whose prompt files replace the method's.", rich_help_panel=SETTINGS),
+        typer.Option(metavar="DIR", help="Folder whose prompt files replace the method's.", rich_help_panel=MORE),
     ] = None
 
 
@@ -128,7 +154,7 @@ class Memory:
         typer.Option(
             "--forget",
             help="Take fabula.toml alone, without the options of the last run.",
-            rich_help_panel=SETTINGS,
+            rich_help_panel=MORE,
         ),
     ] = False
 
@@ -153,7 +179,7 @@ class Caps:
     """What a command may spend."""
 
     budget_tokens: Annotated[
-        int | None, typer.Option(min=0, metavar="N", help="Most tokens this run may use.", rich_help_panel=_LIMITS)
+        int | None, typer.Option(min=0, metavar="N", help="Most tokens this run may use.", rich_help_panel=MORE)
     ] = None
     budget_usd: Annotated[
         float | None,
@@ -168,16 +194,32 @@ class Caps:
 
 @dataclass(frozen=True, slots=True)
 class Limits(Caps):
-    """What a run may spend, and when it waits for a person."""
+    """What a run may spend, and whether it may ask at all."""
+
+    frozen: Annotated[
+        bool,
+        typer.Option("--frozen", help="Replay only: a call that is not recorded is an error.", rich_help_panel=MORE),
+    ] = False
+
+    @property
+    def waits_for(self) -> Literal["plans", "all"] | None:
+        """Which texts a person approves before the run goes on."""
+        return None
+
+
+@dataclass(frozen=True, slots=True)
+class WritingLimits(Limits):
+    """What a run that writes may spend, and when it waits for a person."""
 
     approve: Annotated[
         Literal["plans", "all"] | None,
         typer.Option(help="Wait for approval of the plan, or of every text.", rich_help_panel=_LIMITS),
     ] = None
-    frozen: Annotated[
-        bool,
-        typer.Option("--frozen", help="Replay only: a call that is not recorded is an error.", rich_help_panel=_LIMITS),
-    ] = False
+
+    @property
+    def waits_for(self) -> Literal["plans", "all"] | None:
+        """Which texts a person approves before the run goes on."""
+        return self.approve
 
 
 def bundled(command: Callable[..., None]) -> Callable[..., None]:

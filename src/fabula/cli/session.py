@@ -194,12 +194,12 @@ class Session:
         return f"{calls}, {self.bill.tokens:,} tokens, {duration(total.seconds)}, cost {dollars(total.cost)}"
 
     def _options(self, progress: Progress) -> Options:
-        people = People(self.terminal, self.project.folder, self.limits.approve)
+        people = People(self.terminal, self.project.folder, self.limits.waits_for)
         fit, self.fit = self.fit, ()  # it is recorded when a run begins; one that starts over finds it there
         return Options(
             whole=self.budget,  # a run that starts over after a retake has what the ones before it left
             listeners=(progress, self.bill),
-            approve=people.approve if self.limits.approve else None,
+            approve=people.approve if self.limits.waits_for else None,
             person=people.answer,
             environ=self.terminal.environ,
             frozen=self.limits.frozen,

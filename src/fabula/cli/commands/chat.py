@@ -16,6 +16,7 @@ from fabula.base.errors import BriefError, UsageError
 from fabula.base.files import read_text
 from fabula.cli.asked import changes_of, check
 from fabula.cli.chat import Chat
+from fabula.cli.help import MORE
 from fabula.cli.opening import project_of, terminal_of
 from fabula.cli.options import Caps, Choices, Common, bundled
 from fabula.cli.people import People
@@ -50,17 +51,28 @@ class Talking:
     ] = ""
     new: Annotated[bool, typer.Option("--new", help="Begin a new conversation.")] = False
     freedom: Annotated[
-        str, typer.Option(metavar="rails|guided|loose", help="How far you may lead away from the story.")
+        str,
+        typer.Option(
+            metavar="rails|guided|loose", help="How far you may lead away from the story.", rich_help_panel=MORE
+        ),
     ] = ""
     auto: Annotated[bool, typer.Option("--auto", help="A model plays your character too.")] = False
-    turns: Annotated[int, typer.Option(min=1, metavar="N", help="With --auto: turns at most.")] = 1000
+    turns: Annotated[
+        int, typer.Option(min=1, metavar="N", help="With --auto: turns at most.", rich_help_panel=MORE)
+    ] = 1000
     greeting: Annotated[
         int | None,
-        typer.Option(min=1, metavar="N", help="Of a card: the greeting to begin with; default: the first."),
+        typer.Option(
+            min=1, metavar="N", help="Of a card: the greeting to begin with; default: the first.", rich_help_panel=MORE
+        ),
     ] = None
     world: Annotated[
         list[str] | None,
-        typer.Option(metavar="FILE", help="A lorebook (a world file of SillyTavern), kept in the project. Repeatable."),
+        typer.Option(
+            metavar="FILE",
+            help="A lorebook (a world file of SillyTavern), kept in the project. Repeatable.",
+            rich_help_panel=MORE,
+        ),
     ] = None
     out: Annotated[
         str, typer.Option(metavar="DIR", help="Project folder for a story file; default: its name, here.")

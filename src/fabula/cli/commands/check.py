@@ -14,7 +14,7 @@ from fabula.app.item_files import MAX_STORY_BYTES, TABLES, named_set
 from fabula.base.errors import UnknownNameError, UsageError
 from fabula.base.files import read_text, write_atomically
 from fabula.cli.evaluation import Evaluating
-from fabula.cli.opening import terminal_of
+from fabula.cli.opening import named_or_here, terminal_of
 from fabula.cli.options import Common, Judges, Limits, bundled
 from fabula.cli.progress import counted
 from fabula.cli.session import near
@@ -49,9 +49,7 @@ class Checks:
 
     no_model: Annotated[
         bool,
-        typer.Option(
-            "--no-model", help="Says that a model is needed: no rule was worth its findings.", rich_help_panel=_CHECKING
-        ),
+        typer.Option("--no-model", hidden=True, help="Says that a model is needed: no rule was worth its findings."),
     ] = False
     gold: Annotated[
         str,
@@ -85,9 +83,13 @@ def check(
     selecting: Selecting,
     checks: Checks,
     stories: Annotated[
-        list[str],
-        typer.Argument(metavar="STORY...", help="Text, Markdown, Fountain, JSON of scenes, a project or folder."),
-    ],
+        list[str] | None,
+        typer.Argument(
+            metavar="[STORY]...",
+            help="Text, Markdown, Fountain, JSON of scenes, a project or folder.",
+            show_default="the project here",
+        ),
+    ] = None,
 ) -> None:
     """Find where a story contradicts itself: both passages, quoted."""
     terminal = terminal_of(common)
@@ -96,6 +98,7 @@ def check(
             "A check needs a model that reads. The rules that looked without one found none of 101 errors in stories "
             "that nobody had tuned them to, and are gone. Leave --no-model out, and choose a model with --model."
         )
+    stories = named_or_here(common, stories)
     command, judges = _command(stories, judges), _of_project(stories, judges)
     folder = Path(judges.out)
     if checks.dismiss:

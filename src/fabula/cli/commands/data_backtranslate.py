@@ -17,8 +17,9 @@ from fabula.app.writing import Options, check_prices
 from fabula.base.errors import ConfigError
 from fabula.cli.asked import changes_of
 from fabula.cli.bill import amount, bill_table, calls_table
+from fabula.cli.help import MORE
 from fabula.cli.opening import terminal_of
-from fabula.cli.options import Caps, Choices, Common, Performers, bundled
+from fabula.cli.options import Caps, Choices, Output, Performers, bundled
 from fabula.cli.people import People
 from fabula.cli.progress import Progress, counted
 from fabula.cli.session import near, stoppable
@@ -56,14 +57,19 @@ class Wanted:
             metavar="MODEL|DIR",
             help="Who will be trained: small models are asked in other words.",
             show_default="the model that writes where none is named",
+            rich_help_panel=MORE,
         ),
     ] = ""
     brief: Annotated[str, typer.Option(metavar="FILE", help="The brief that all the stories answer.")] = ""
     ask_tasks: Annotated[
-        bool, typer.Option("--ask-tasks", help="Ask for the task of stories that come without one.")
+        bool,
+        typer.Option("--ask-tasks", help="Ask for the task of stories that come without one.", rich_help_panel=MORE),
     ] = False
     development: Annotated[
-        float, typer.Option(min=0, max=0.9, metavar="SHARE", help="Stories kept aside to choose a checkpoint by.")
+        float,
+        typer.Option(
+            min=0, max=0.9, metavar="SHARE", help="Stories kept aside to choose a checkpoint by.", rich_help_panel=MORE
+        ),
     ] = 0.2
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Say what would be asked and what it would cost; ask nobody.")
@@ -72,7 +78,7 @@ class Wanted:
 
 @bundled
 def backtranslate(
-    common: Common,
+    common: Output,
     performers: Performers,
     caps: Caps,
     wanted: Wanted,

@@ -8,8 +8,8 @@ import typer
 
 from fabula.base.errors import UsageError
 from fabula.cli.asked import settings_for
-from fabula.cli.opening import authored, project_of, terminal_of
-from fabula.cli.options import Artefact, Choices, Common, Limits, Where, bundled
+from fabula.cli.opening import authored, project_and_artefact, project_and_name, project_of, terminal_of
+from fabula.cli.options import Artefact, Choices, Common, Limits, MaybeArtefact, Where, bundled
 from fabula.cli.progress import counted
 from fabula.cli.session import Session, near
 from fabula.craft.final_reading import REFUSED
@@ -33,18 +33,19 @@ if TYPE_CHECKING:
 @bundled
 def pin(
     common: Common,
-    artefact: Annotated[str, typer.Argument(help="An artefact: its path (characters) or file name.")] = "",
+    artefact: MaybeArtefact = None,
     all_: Annotated[bool, typer.Option("--all", help="Every text there is.")] = False,  # noqa: FBT002 - a flag of the command line
 ) -> None:
     """Keep an artefact's text, or all texts, whatever changes above them."""
-    terminal, project = terminal_of(common), project_of(common)
-    if bool(artefact) == all_:
-        raise UsageError("Name an artefact, or say `fabula pin --all`; `fabula status` lists them.")
+    terminal = terminal_of(common)
+    project, name = project_and_name(common, artefact)
+    if bool(name) == all_:
+        raise UsageError("Name an artefact, or say `fabula text pin --all`; `fabula status` lists them.")
     if all_:
         _pin_all(terminal, project)
         return
     with project.recorded() as journal:
-        path = project.artefact(journal, artefact)
+        path = project.artefact(journal, name)
         journal.decide(path, "pin", _text(journal, path))
     _done(terminal, project, path, "pinned", f"{path} is pinned: it stays as it is until `fabula unpin {path}`.")
 
@@ -63,9 +64,10 @@ def _pin_all(terminal: Terminal, project: Project) -> None:
 @bundled
 def unpin(common: Common, artefact: Artefact) -> None:
     """Let a pinned artefact change again."""
-    terminal, project = terminal_of(common), project_of(common)
+    terminal = terminal_of(common)
+    project, name = project_and_artefact(common, artefact)
     with project.recorded() as journal:
-        path = project.artefact(journal, artefact)
+        path = project.artefact(journal, name)
         if not _is_pinned(journal, path):
             raise UsageError(f"{path} is not pinned. `fabula status` shows what is.")
         journal.decide(path, "unpin")
@@ -84,12 +86,13 @@ def retake(
     anew: Annotated[bool, typer.Option("--anew", help="With --note: write it from nothing, with the wish.")] = False,
 ) -> None:
     """Have an artefact written anew, with another draw; or revised, as a note wishes."""
-    terminal, project = terminal_of(common), project_of(common)
+    terminal = terminal_of(common)
+    project, name = project_and_artefact(common, artefact)
     wish = plain(note or "").strip()
     if note is not None and not wish:
         raise UsageError("The note is empty. Say what you wish of the text, or leave --note out for another draw.")
     with project.recorded() as journal:
-        path = project.artefact(journal, artefact)
+        path = project.artefact(journal, name)
         _unpinned(journal, path)
         _written_by_a_role(journal, path, wish)
         revise = bool(wish) and not anew
@@ -127,19 +130,23 @@ def _written_by_a_role(journal: Journal, path: str, note: str) -> None:
 def continue_(
     common: Common,
     artefact: Annotated[
-        str, typer.Argument(help="An artefact: its path or file name.", show_default="the story's last part")
-    ] = "",
+        list[str] | None,
+        typer.Argument(
+            metavar="[PROJECT] [ARTEFACT]", help="An artefact, by its path.", show_default="the story's last part"
+        ),
+    ] = None,
     *,
     words: Annotated[
         int | None, typer.Option(min=1, max=LARGEST, help="About how many words more; default: a third of the part.")
     ] = None,
 ) -> None:
     """Have more written after an artefact's text; without a name, after the story's end."""
-    terminal, project = terminal_of(common), project_of(common)
+    terminal = terminal_of(common)
+    project, name = project_and_name(common, artefact)
     session = Session(terminal, project, settings_for(project, Choices(), terminal), Limits())
     session.dry_run()  # what stands in the way of any run is reported as that
     with project.recorded() as journal:
-        path = project.artefact(journal, artefact) if artefact else _last_part(journal)
+        path = project.artefact(journal, name) if name else _last_part(journal)
         _unpinned(journal, path)
         text = _text(journal, path)
         if journal.override(path) == (text, "continued"):
@@ -183,12 +190,16 @@ def _calls_to_continue(session: Session, path: str) -> str:
 @bundled
 def approve(
     common: Common,
-    artefact: Annotated[str, typer.Argument(help="An artefact: path or file name.", show_default="all that wait")] = "",
+    artefact: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="[PROJECT] [ARTEFACT]", help="An artefact, by its path.", show_default="all that wait"),
+    ] = None,
 ) -> None:
     """Approve an artefact, or all that wait."""
-    terminal, project = terminal_of(common), project_of(common)
+    terminal = terminal_of(common)
+    project, name = project_and_name(common, artefact)
     with project.recorded() as journal:
-        asked = [project.artefact(journal, artefact)] if artefact else list(authored(journal))
+        asked = [project.artefact(journal, name)] if name else list(authored(journal))
         waiting = [path for path in asked if _source(journal, path) in {"", "continued"}]
         approved = [path for path in waiting if not journal.approved(path, _text(journal, path))]
         with journal.transaction():

@@ -17,8 +17,9 @@ from fabula.base.errors import UsageError
 from fabula.base.files import make_folder, write_atomically
 from fabula.cli.digressions import ASKED, Digressing, narratives_of, same_as_before, settings_of
 from fabula.cli.evaluation import Evaluating
+from fabula.cli.help import MORE
 from fabula.cli.opening import terminal_of
-from fabula.cli.options import Common, Judges, Limits, Performers, bundled
+from fabula.cli.options import Judges, Limits, Output, Performers, bundled
 from fabula.cli.progress import counted
 from fabula.cli.session import near
 from fabula.cli.terminal import table
@@ -50,17 +51,17 @@ class Straying:
         Literal["script", "model"],
         typer.Option(help="Who leaves the story: a script, or a model.", rich_help_panel=_PLAYER),
     ] = "script"
-    kinds: Annotated[
-        str, typer.Option(metavar="KIND,KIND", help=f"Of {', '.join(KINDS)}.", rich_help_panel=_PLAYER)
-    ] = ",".join(KINDS)
+    kinds: Annotated[str, typer.Option(metavar="KIND,KIND", help=f"Of {', '.join(KINDS)}.", rich_help_panel=MORE)] = (
+        ",".join(KINDS)
+    )
     sessions: Annotated[
         int, typer.Option(min=1, max=1000, metavar="N", help="Conversations on each story.", rich_help_panel=_PLAYER)
     ] = 2
     rounds: Annotated[
-        int, typer.Option(min=1, max=100, metavar="N", help="Of all kinds, in each.", rich_help_panel=_PLAYER)
+        int, typer.Option(min=1, max=100, metavar="N", help="Of all kinds, in each.", rich_help_panel=MORE)
     ] = 1
     within: Annotated[
-        int, typer.Option(min=1, max=20, metavar="N", help="Turns to be back in.", rich_help_panel=_PLAYER)
+        int, typer.Option(min=1, max=20, metavar="N", help="Turns to be back in.", rich_help_panel=MORE)
     ] = 3
     judge: Annotated[
         str, typer.Option(metavar="SPEC", help="Model that says whether a turn is back; default: shared words alone.")
@@ -73,7 +74,7 @@ class Straying:
 
 @bundled
 def digress(
-    common: Common,
+    common: Output,
     performers: Performers,
     straying: Straying,
     limits: Limits,

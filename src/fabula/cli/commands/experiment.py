@@ -22,7 +22,7 @@ from fabula.app.experiment.working import How, run_experiment
 from fabula.base.errors import BudgetError
 from fabula.base.files import write_atomically
 from fabula.cli.opening import terminal_of
-from fabula.cli.options import Common, bundled
+from fabula.cli.options import Output, bundled
 from fabula.cli.people import People
 from fabula.cli.progress import LivePicture, counted, duration
 from fabula.cli.session import near, stoppable
@@ -67,7 +67,7 @@ class Running:
 
 @bundled
 def experiment(
-    common: Common,
+    common: Output,
     running: Running,
     file: Annotated[str, typer.Argument(metavar="FILE", help="The experiment, a TOML file.", show_default=False)],
 ) -> None:

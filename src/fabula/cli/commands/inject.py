@@ -18,8 +18,9 @@ from fabula.base.errors import UnknownNameError, UsageError
 from fabula.base.files import read_text
 from fabula.cli.asked import evaluator_config, performers_of
 from fabula.cli.bill import bill_table
+from fabula.cli.help import MORE
 from fabula.cli.opening import terminal_of
-from fabula.cli.options import Common, Limits, Performers, bundled
+from fabula.cli.options import Limits, Output, Performers, bundled
 from fabula.cli.people import People
 from fabula.cli.progress import Progress, counted
 from fabula.cli.session import near, stoppable
@@ -47,29 +48,42 @@ class Wanted:
     n: Annotated[int | None, typer.Option("--n", min=1, max=1000, metavar="N", help="Errors.", show_default="9")] = None
     decoys: Annotated[
         int | None,
-        typer.Option(min=0, max=1000, metavar="N", help="Pairs that look like errors.", show_default="6"),
+        typer.Option(
+            min=0, max=1000, metavar="N", help="Pairs that look like errors.", show_default="6", rich_help_panel=MORE
+        ),
     ] = None
     distance: Annotated[
         int | None,
-        typer.Option(min=1, metavar="WORDS", help="Words between an error and what it contradicts, at least."),
+        typer.Option(
+            min=1,
+            metavar="WORDS",
+            help="Words between an error and what it contradicts, at least.",
+            rich_help_panel=MORE,
+        ),
     ] = None
     screenplays: Annotated[
         int | None,
         typer.Option(
-            min=1, max=50, metavar="N", help="No story is given: N screenplays with errors are written.",
+            min=1,
+            max=50,
+            metavar="N",
+            help="No story is given: N screenplays with errors are written.",
+            rich_help_panel=MORE,
         ),
-    ] = None  # fmt: skip
+    ] = None
     no_model: Annotated[
         bool,
         typer.Option(
-            "--no-model", help="Ask nobody: stock sentences that clash. To test plumbing, never to measure a checker."
+            "--no-model",
+            help="Ask nobody: stock sentences that clash. To test plumbing, never to measure a checker.",
+            rich_help_panel=MORE,
         ),
     ] = False
 
 
 @bundled
 def inject(
-    common: Common,
+    common: Output,
     performers: Performers,
     limits: Limits,
     wanted: Wanted,

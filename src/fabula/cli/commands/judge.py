@@ -11,7 +11,7 @@ import typer
 from fabula.base.errors import UsageError
 from fabula.cli.evaluation import Evaluating
 from fabula.cli.opening import terminal_of
-from fabula.cli.options import Common, Judges, Limits, bundled
+from fabula.cli.options import Judges, Limits, Output, bundled
 from fabula.cli.session import near
 from fabula.cli.stories import stories_of
 from fabula.cli.verdict_tables import better, pair_by_question, verdict_table
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 @bundled
 def judge(
-    common: Common,
+    common: Output,
     judges: Judges,
     limits: Limits,
     one: Annotated[str, typer.Argument(metavar="A", help="A story: its file or project.", show_default=False)],

@@ -16,7 +16,7 @@ from fabula.app.learning import learn as learn_from
 from fabula.app.learning import needs_of, proposed, put_into_use, trainer_for
 from fabula.base.errors import UsageError
 from fabula.base.files import read_text
-from fabula.cli.opening import terminal_of
+from fabula.cli.opening import named_or_here, terminal_of
 from fabula.cli.options import Common, bundled
 from fabula.cli.progress import counted, duration
 from fabula.cli.session import near
@@ -97,7 +97,7 @@ def learn(
     if learning.use_anyway and not named and (known := _learned(learning.author, terminal)):
         _use_anyway(terminal, known)
         return
-    folders = [Path(folder) for folder in dict.fromkeys(projects or [common.folder or "."])]
+    folders = [Path(folder) for folder in dict.fromkeys(named_or_here(common, projects))]
     opened = [Project.open(folder) for folder in folders]
     author = learning.author or the_author(project.settings.author.name for project in opened)
     place = place_of(author, terminal.environ)

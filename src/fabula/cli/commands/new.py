@@ -13,7 +13,7 @@ import typer
 from fabula.base.errors import UsageError
 from fabula.cli.asked import changes_of, check, say_default
 from fabula.cli.opening import terminal_of
-from fabula.cli.options import Choices, Common, bundled
+from fabula.cli.options import Choices, Output, bundled
 from fabula.cli.session import near
 from fabula.project.folder import Project
 from fabula.project.settings import Settings
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 @bundled
 def new(
-    common: Common,
+    common: Output,
     choices: Choices,
     folder_: Annotated[str, typer.Argument(metavar="DIR", help="Folder of the new project.")],
     brief: Annotated[str, typer.Option(metavar="FILE", help="The brief; - reads stdin.")] = "",

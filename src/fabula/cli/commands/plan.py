@@ -15,8 +15,8 @@ from fabula.base.errors import UsageError
 from fabula.base.files import read_text
 from fabula.cli.asked import changes_of, check, say_default, settings_for
 from fabula.cli.bill import bill_table
-from fabula.cli.opening import terminal_of
-from fabula.cli.options import Choices, Common, Limits, bundled
+from fabula.cli.opening import place_named, terminal_of
+from fabula.cli.options import Choices, Common, WritingLimits, bundled
 from fabula.cli.progress import counted
 from fabula.cli.session import Session, near
 from fabula.cli.terminal import table
@@ -60,7 +60,7 @@ class Sources:
 def plan(
     common: Common,
     choices: Choices,
-    limits: Limits,
+    limits: WritingLimits,
     sources: Sources,
     where: Annotated[
         str, typer.Argument(metavar="[FILE]", help="A plan to check, or a project folder.", show_default="this folder")
@@ -70,13 +70,14 @@ def plan(
     terminal = terminal_of(common)
     _check_combination(sources, where)
     if not (sources.from_brief or sources.from_story):
-        file = _file_of(where or common.folder)
+        file = _file_of(place_named(common, where))
         found = read_plan(file)
         terminal.say(summary(found))
         terminal.advise(f"The plan is valid. Next: `fabula write --plan {near(file)}`.")
         terminal.document({"file": str(file), **_as_data(found)})
         return
-    project, settings = _project(sources, choices, terminal)
+    out = place_named(common, sources.out, "--out")
+    project, settings = _project(replace(sources, out=out), choices, terminal)
     session = Session(terminal, project, settings, limits)
     silent = common.quiet or limits.frozen
     _report(

@@ -11,7 +11,7 @@ from fabula.base.errors import UsageError
 from fabula.base.files import make_folder, write_atomically
 from fabula.cli.evaluation import Evaluating
 from fabula.cli.opening import terminal_of
-from fabula.cli.options import Common, Judges, Limits, bundled
+from fabula.cli.options import Judges, Limits, Output, bundled
 from fabula.cli.session import near
 from fabula.cli.stories import Selecting, stories_of
 from fabula.cli.verdict_tables import ranking_tables
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 @bundled
 def rank(
-    common: Common,
+    common: Output,
     judges: Judges,
     limits: Limits,
     selecting: Selecting,

@@ -13,7 +13,7 @@ from fabula.base.errors import UsageError
 from fabula.base.files import read_text, write_atomically
 from fabula.cli.evaluation import Evaluating
 from fabula.cli.opening import terminal_of
-from fabula.cli.options import Common, Judges, Limits, bundled
+from fabula.cli.options import Judges, Limits, Output, bundled
 from fabula.cli.session import near
 from fabula.cli.stories import Selecting, stories_of
 from fabula.cli.terminal import table
@@ -39,7 +39,7 @@ _COLUMNS: Final = 8  # measures that stand beside each other in a terminal
 
 @bundled
 def rate(
-    common: Common,
+    common: Output,
     judges: Judges,
     limits: Limits,
     selecting: Selecting,

@@ -12,7 +12,7 @@ from fabula.base.errors import UsageError
 from fabula.base.files import write_atomically
 from fabula.cli.evaluation import Evaluating
 from fabula.cli.opening import terminal_of
-from fabula.cli.options import Common, Judges, Limits, bundled
+from fabula.cli.options import Judges, Limits, Output, bundled
 from fabula.cli.progress import counted
 from fabula.cli.session import near
 from fabula.cli.stories import Selecting, stories_of
@@ -61,7 +61,7 @@ class Beside:
 
 @bundled
 def review(
-    common: Common,
+    common: Output,
     judges: Judges,
     limits: Limits,
     selecting: Selecting,

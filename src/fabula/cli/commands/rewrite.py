@@ -12,7 +12,7 @@ import typer
 from fabula.app.writing import rewrite_in
 from fabula.base.errors import UsageError
 from fabula.cli.asked import check
-from fabula.cli.opening import project_of, terminal_of
+from fabula.cli.opening import project_and_artefact, terminal_of
 from fabula.cli.options import Artefact, Common, Limits, bundled
 from fabula.cli.session import Session, near
 from fabula.craft.revising import passage_spans
@@ -40,13 +40,14 @@ def rewrite(
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Take the new passage without asking.")] = False,
 ) -> None:
     """Have one passage of a text written anew by who wrote it; the rest stays, byte for byte."""
-    terminal, project = terminal_of(common), project_of(common)
+    terminal = terminal_of(common)
+    project, name = project_and_artefact(common, artefact)
     if bool(passage) == bool(lines):
         raise UsageError("Say which passage: --passage with its first and last words, or --lines N-M.")
     settings = project.settings
     check(settings, terminal.environ)
     with project.recorded() as journal:
-        path = project.artefact(journal, artefact)
+        path = project.artefact(journal, name)
         text, file = journal.newest(path) or "", journal.places()[path]
         if (override := journal.override(path)) is not None and override[1] == "pinned":
             raise UsageError(f"{path} is pinned. Say `fabula unpin {path}` first.")

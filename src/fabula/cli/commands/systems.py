@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from fabula.cli.opening import terminal_of
-from fabula.cli.options import Common, bundled
+from fabula.cli.options import Output, bundled
 from fabula.cli.terminal import table
 from fabula.engine.methods import settings_of
 from fabula.systems import find
@@ -23,7 +23,7 @@ _WIDTH = 100
 
 @bundled
 def systems(
-    common: Common, name: Annotated[str, typer.Argument(help="A system.", show_default="list them")] = ""
+    common: Output, name: Annotated[str, typer.Argument(help="A system.", show_default="list them")] = ""
 ) -> None:
     """List the writing systems, or describe one."""
     terminal = terminal_of(common)

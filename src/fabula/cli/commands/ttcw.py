@@ -11,8 +11,9 @@ import typer
 from fabula.base.errors import UsageError
 from fabula.base.files import write_atomically
 from fabula.cli.evaluation import Evaluating
+from fabula.cli.help import MORE
 from fabula.cli.opening import terminal_of
-from fabula.cli.options import Common, Judges, Limits, bundled
+from fabula.cli.options import Judges, Limits, Output, bundled
 from fabula.cli.session import near
 from fabula.cli.stories import Selecting, stories_of
 from fabula.cli.terminal import table
@@ -51,9 +52,7 @@ class Tests:
     ] = None
     tests: Annotated[
         str,
-        typer.Option(
-            metavar="FILE", help="Tests in the published format, for our own wording.", rich_help_panel=_TESTS
-        ),
+        typer.Option(metavar="FILE", help="Tests in the published format, for our own wording.", rich_help_panel=MORE),
     ] = ""
 
 
@@ -62,20 +61,20 @@ class Makings:
     """What is made instead of measured."""
 
     plot_of: Annotated[
-        str, typer.Option(metavar="REF", help="Print the plot of a reference.", rich_help_panel=_MAKING)
+        str, typer.Option(metavar="REF", help="Print the plot of a reference.", rich_help_panel=MORE)
     ] = ""
     candidate_from: Annotated[
-        str, typer.Option(metavar="PLOT", help="Print a story written from a plot.", rich_help_panel=_MAKING)
+        str, typer.Option(metavar="PLOT", help="Print a story written from a plot.", rich_help_panel=MORE)
     ] = ""
     words: Annotated[
         str,
-        typer.Option(metavar="N|A-B|~N", help="With --candidate-from: its length in words.", rich_help_panel=_MAKING),
+        typer.Option(metavar="N|A-B|~N", help="With --candidate-from: its length in words.", rich_help_panel=MORE),
     ] = ""
 
 
 @bundled
 def ttcw(
-    common: Common,
+    common: Output,
     judges: Judges,
     limits: Limits,
     selecting: Selecting,

@@ -14,7 +14,7 @@ from fabula.base.errors import UsageError
 from fabula.cli.asked import check, settings_for
 from fabula.cli.bill import calls_table, changes_list
 from fabula.cli.opening import project_of, terminal_of
-from fabula.cli.options import Choices, Common, Limits, Memory, Where, bundled
+from fabula.cli.options import Choices, Common, Memory, Where, WritingLimits, bundled
 from fabula.cli.progress import counted
 from fabula.cli.session import Session, near
 
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 def update(
     common: Common,
     choices: Choices,
-    limits: Limits,
+    limits: WritingLimits,
     memory: Memory,
     where: Where = "",
     *,

@@ -14,15 +14,16 @@ from fabula.base.errors import UnknownNameError, UsageError
 from fabula.base.files import read_text
 from fabula.cli.asked import changes_of, check, performing, say_default, settings_for
 from fabula.cli.bill import amount
-from fabula.cli.opening import project_of, terminal_of
-from fabula.cli.options import Choices, Common, Limits, Memory, bundled
+from fabula.cli.help import MORE
+from fabula.cli.opening import STDIN, place_named, project_of, read_stdin, terminal_of
+from fabula.cli.options import Choices, Common, Memory, WritingLimits, bundled
 from fabula.cli.progress import counted
 from fabula.cli.session import Session, near
 from fabula.engine.roles import role_key
 from fabula.project.folder import MAX_FILE, Project
 from fabula.project.learned import learned_for, without_learned
 from fabula.project.settings import Settings, difference
-from fabula.story import Brief, plain
+from fabula.story import MAX_BRIEF_BYTES, Brief, plain
 from fabula.story.personas import read_personas
 from fabula.story.plan_file import read_plan
 from fabula.systems import find, systems
@@ -42,7 +43,12 @@ class Sources:
     out: Annotated[str, typer.Option(metavar="DIR", help="Project folder for a brief; default: its name, here.")] = ""
     plan: Annotated[str, typer.Option(metavar="FILE", help="Write from this plan; see `fabula plan`.")] = ""
     personas: Annotated[
-        str, typer.Option(metavar="FILE", help="Write with these personas (systems that make plan/personas.yaml).")
+        str,
+        typer.Option(
+            metavar="FILE",
+            help="Write with these personas (systems that make plan/personas.yaml).",
+            rich_help_panel=MORE,
+        ),
     ] = ""
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask when more has to be asked than announced.")] = (
         False
@@ -53,19 +59,24 @@ class Sources:
             "--learned/--no-learned",
             help="Write with what `fabula learn` learned from you, or without.",
             show_default="with, in a project that begins",
+            rich_help_panel=MORE,
         ),
     ] = None
-    save: Annotated[bool, typer.Option("--save", help="Store these settings in the project's fabula.toml.")] = False
+    save: Annotated[
+        bool, typer.Option("--save", help="Store these settings in the project's fabula.toml.", rich_help_panel=MORE)
+    ] = False
 
 
 @bundled
 def write(
     common: Common,
     choices: Choices,
-    limits: Limits,
+    limits: WritingLimits,
     sources: Sources,
     memory: Memory,
-    where: Annotated[str, typer.Argument(help="Project folder, or a brief file.", show_default="this folder")] = "",
+    where: Annotated[
+        str, typer.Argument(help="Project folder, or a brief file; - reads one.", show_default="this folder")
+    ] = "",
 ) -> None:
     """Write the story of a project or brief; go on where it stopped."""
     terminal = terminal_of(common)
@@ -97,8 +108,12 @@ def write(
 def _target(new: _New, common: Common, sources: Sources, where: str) -> tuple[Project, Settings]:
     """The project that is written, made where it is not there yet, and the settings in force."""
     file = Path(where) if where else None
+    if where == STDIN:
+        if not (out := place_named(common, sources.out, "--out")):
+            raise UsageError("A brief from standard input has no name. Say where the project goes with --out DIR.")
+        return new.project(Brief.parse(read_stdin(MAX_BRIEF_BYTES), name="on standard input"), Path(out))
     if file is not None and file.is_file():
-        return new.project(Brief.read(file), Path(sources.out or file.stem))
+        return new.project(Brief.read(file), Path(place_named(common, sources.out, "--out") or file.stem))
     if new.plan is not None and not where and not common.folder:
         folder = Path(sources.out or Path(sources.plan).stem)
         return new.project(Brief.parse(new.plan.as_brief()), folder, of_plan=True)
