@@ -16,8 +16,29 @@ from typing import TYPE_CHECKING
 from fabula.base.version import __version__
 
 if TYPE_CHECKING:
+    from fabula.app.chatting import Chat
+    from fabula.app.checking import Checked
+    from fabula.app.judging import Judged
+    from fabula.app.measuring import Measured
+    from fabula.app.planning import Planned
+    from fabula.app.ranking import Ranked
     from fabula.app.sources import read
-    from fabula.app.verbs import write, write_async
+    from fabula.app.verbs import (
+        chat,
+        chat_async,
+        check,
+        check_async,
+        judge,
+        judge_async,
+        measure,
+        measure_async,
+        plan,
+        plan_async,
+        rank,
+        rank_async,
+        write,
+        write_async,
+    )
     from fabula.app.writing import Options, Written, dry_run, dry_run_in, write_in
     from fabula.base.errors import FabulaError
     from fabula.engine import events
@@ -27,24 +48,49 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Brief",
+    "Chat",
+    "Checked",
     "FabulaError",
+    "Judged",
+    "Measured",
     "Options",
+    "Planned",
     "Project",
+    "Ranked",
     "Scene",
     "Settings",
     "Story",
     "Written",
     "__version__",
+    "chat",
+    "chat_async",
+    "check",
+    "check_async",
     "dry_run",
     "dry_run_in",
     "events",
+    "judge",
+    "judge_async",
+    "measure",
+    "measure_async",
+    "plan",
+    "plan_async",
+    "rank",
+    "rank_async",
     "read",
     "write",
     "write_async",
     "write_in",
 ]
+_VERBS = ("write", "plan", "check", "judge", "rank", "measure", "chat")
 _HOMES = {
-    "app.verbs": ("write", "write_async"),
+    "app.chatting": ("Chat",),
+    "app.checking": ("Checked",),
+    "app.judging": ("Judged",),
+    "app.measuring": ("Measured",),
+    "app.planning": ("Planned",),
+    "app.ranking": ("Ranked",),
+    "app.verbs": tuple(name + end for name in _VERBS for end in ("", "_async")),
     "app.sources": ("read",),
     "app.writing": ("Options", "Written", "dry_run", "dry_run_in", "write_in"),
     "base.errors": ("FabulaError",),

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal, ParamSpec, TypeAlias, TypedDict, TypeVar, cast
 
 from fabula.app.bills import Bill
+from fabula.app.item_files import Selection
 from fabula.app.writing import Options
 from fabula.base.errors import UnknownNameError, UsageError
 from fabula.engine.events import Noted
@@ -109,6 +110,12 @@ class Caller:
         known = Settings.of(changes, "the call").at(Path.cwd()).model_dump(exclude_unset=True)
         return cls(known, models, os.environ if environ is None else environ, on_event)
 
+    @property
+    def selection(self) -> Selection:
+        """All stories; data sets lie where FABULA_DATA says."""
+        data = self.environ.get("FABULA_DATA")
+        return Selection(Path(data) if data else None)
+
     def options(self, budget_tokens: int | None = None, budget_usd: float | None = None) -> Options:
         """How a run is to be done."""
         return Options(
@@ -198,12 +205,12 @@ def waiting(verb: Callable[P, Coroutine[Any, Any, T]]) -> Callable[P, T]:
     return waited
 
 
-def waited_for(work: Coroutine[Any, Any, T]) -> T:
-    """What `work` gives. An interrupt stops it, also where it runs in a thread of its own."""
+def waited_for(work: Coroutine[Any, Any, T], run: Callable[[Coroutine[Any, Any, T]], T] = asyncio.run) -> T:
+    """What `work` gives when `run` runs it. An interrupt stops it, also where it runs in a thread of its own."""
     try:
         asyncio.get_running_loop()
     except RuntimeError:
-        return asyncio.run(work)
+        return run(work)
     stop: list[Callable[[], object]] = []
 
     async def stoppable() -> T:
@@ -212,7 +219,7 @@ def waited_for(work: Coroutine[Any, Any, T]) -> T:
         return await task
 
     with ThreadPoolExecutor(1, "fabula") as thread:
-        done = thread.submit(asyncio.run, stoppable())
+        done = thread.submit(run, stoppable())
         try:
             return done.result()
         except KeyboardInterrupt:

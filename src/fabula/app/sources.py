@@ -115,8 +115,15 @@ def read(path: str | Path) -> Project | Story:
         UsageError: there is no such file, or no story in it.
     """
     where = Path(path)
-    if where.is_dir():
-        return Project.open(where)
+    return Project.open(where) if where.is_dir() else read_story(where)
+
+
+def read_story(where: Path) -> Story:
+    """The story in a file, as `read` reads it.
+
+    Raises:
+        UsageError: there is no such file, or no story in it.
+    """
     if where.name.endswith(TABLES):
         items = read_items([where])
         if len(items) > 1:
@@ -147,8 +154,7 @@ def story_of(source: StorySource) -> Story:
             )
         return Story.parse(read_text(project.story_file, MAX_STORY_BYTES))
     if (path := path_of(source)) is not None:
-        found = read(path)
-        return found if isinstance(found, Story) else story_of(found)
+        return read_story(path)
     if isinstance(source, str):
         story = Story.parse(source)
         if story.words:
@@ -165,12 +171,14 @@ def items_of(sources: Sequence[StorySource], selection: Selection) -> tuple[Item
     Raises:
         UsageError: one cannot be read, is empty, or two have one name.
     """
+    places = [_place(source, selection) for source in sources]
+    known = [place for place in places if place is not None]
+    if len(known) == len(places):
+        return read_items(known, selection)  # all at once, so that files of one name are told apart by their folders
     found: list[Item] = []
-    for number, source in enumerate(sources, 1):
-        project = project_in(source) if not isinstance(source, str | Path) else None
-        path = project.folder if project is not None else _place(source, selection)
-        if path is not None:
-            found += read_items([path], selection)
+    for number, (source, place) in enumerate(zip(sources, places, strict=True), 1):
+        if place is not None:
+            found += read_items([place], selection)
         else:
             story = story_of(source)
             found.append(Item(slug(story.title) if story.title else f"story-{number}", story))
@@ -182,7 +190,9 @@ def items_of(sources: Sequence[StorySource], selection: Selection) -> tuple[Item
 
 
 def _place(source: object, selection: Selection) -> Path | None:
-    """The file, folder or data set that is named."""
-    if isinstance(source, str) and named_set(Path(source), selection.data) is not None:
-        return Path(source)
-    return path_of(source)
+    """The file, folder, project or data set that is named or handed over; `None` for a text or `Story`."""
+    if isinstance(source, str | Path):
+        named = isinstance(source, Path) or (len(source) < _LONGEST_NAME and "\n" not in source)
+        return Path(source) if named and named_set(Path(source), selection.data) is not None else path_of(source)
+    project = project_in(source)
+    return None if project is None else project.folder

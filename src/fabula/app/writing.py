@@ -95,10 +95,10 @@ class Options:
 
 @dataclass(frozen=True)
 class Supplied:
-    """A cast and a budget that outlive a run; whoever opened them closes them."""
+    """A cast that outlives a run, and a budget if that does too; whoever opened them closes them."""
 
     cast: Cast
-    budget: Budget
+    budget: Budget | None = None
 
 
 @dataclass(frozen=True)
@@ -131,10 +131,10 @@ class Prepared:
         Raises:
             JournalVersionError: an older fabula recorded what the journal holds.
         """
-        cast = supplied.cast if supplied else self._cast()
+        cast = supplied.cast if supplied else self.cast()
         try:
             context = self._context(journal, "dry" if dry else "frozen" if self.options.frozen else "live", cast)
-            if supplied:
+            if supplied and supplied.budget is not None:
                 context.budget = supplied.budget
             yield context
         finally:
@@ -171,7 +171,13 @@ class Prepared:
         given = {name for group, value in tables for name in (value if isinstance(value, dict) else (group,))}
         return tuple(setting.name for setting in settings_of(whole) if setting.value and setting.name in given)
 
-    def _cast(self) -> Cast:
+    def cast(self) -> Cast:
+        """Who plays the method's roles, newly opened.
+
+        Raises:
+            FabulaError: a model, a role or an adapter is not known or cannot be had.
+        """
+
         def retried(model: str, attempt: int, wait: float, reason: str) -> None:
             self.options.emit(CallRetried(model, attempt, wait, reason))
 
