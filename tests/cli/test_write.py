@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from commandline import BY_PARTS, script_of
+from fabula.models.scripted import ScriptedModel
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -219,6 +220,23 @@ def test_help_for_small_models_is_visible_and_can_be_set(cli: Cli) -> None:
     assert ", with help for small models, in b: about 9 calls to make" in ran.err
     assert tomllib.loads((cli.folder / "b" / "fabula.toml").read_text(encoding="utf-8"))["aids"] == "on"
     assert cli("write", "brief.md", *SCRIPT, "--aids", "perhaps").code == 2
+
+
+def test_a_model_that_is_too_weak_for_the_system_is_said_once(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
+    read = ScriptedModel.read
+
+    def small(path: Path) -> ScriptedModel:
+        model = read(path)
+        model.identity = "embedded:smollm2@b179c9523d0e"
+        return model
+
+    monkeypatch.setattr(ScriptedModel, "read", small)
+    said = cli("write", "brief.md", *SCRIPT, "--out", "a").err
+    assert said.count("agents-room wants a medium model or a stronger one, and embedded:smollm2 is a small one.") == 1
+    assert "578 to 1,501 s against 98 s" in said
+    assert "For this model: `--system end-to-end`." in said
+    assert "wants a medium model" not in cli("write", "a").err
+    assert "wants a" not in cli("write", "brief.md", *SCRIPT, "--system", "end-to-end", "--out", "b").err
 
 
 @pytest.mark.parametrize("preset", ["faithful", "improved"])

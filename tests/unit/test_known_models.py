@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from fabula.base.errors import UnknownNameError
-from fabula.models.known import KNOWN, find, find_weights, installed, local_path, models_home, recognise
+from fabula.models.known import KNOWN, find, find_weights, installed, local_path, models_home, recognise, strength_of
 
 
 def test_both_models_are_whole_entries() -> None:
@@ -30,6 +30,11 @@ def test_both_models_are_whole_entries() -> None:
 def test_unknown_name_is_answered_with_the_nearest() -> None:
     with pytest.raises(UnknownNameError, match=r"Unknown model 'smolm2'\. Did you mean 'smollm2'\?"):
         find("smolm2")
+
+
+def test_how_strong_a_model_is_stands_in_its_name() -> None:
+    names = ("smollm2", "llama3.2:1b", "llama3.1:8b", "llama3.3:70b", "gpt-4o", "SmolLM2-135M-Instruct.Q4_1.gguf")
+    assert [strength_of(name) for name in names] == ["small", "small", "medium", "large", None, "small"]
 
 
 def test_home_prefers_our_variable_then_the_cache_folder(monkeypatch: pytest.MonkeyPatch) -> None:

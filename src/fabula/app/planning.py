@@ -14,8 +14,12 @@ from fabula.measure.report.page import figure, html_table, joined
 from fabula.project.folder import Change, Project
 from fabula.story import Brief, plain
 from fabula.story.plan_file import write_plan
+<<<<<<< HEAD
 from fabula.story.timeline import timeline_svg
 from fabula.systems import find
+=======
+from fabula.systems import system_of
+>>>>>>> main
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -186,7 +190,7 @@ async def _plan(project: Project, settings: Settings, context: RunContext) -> tu
     run = Run(context)
     story = story_of(project)
     if story is None:
-        config = find(settings.system).config(settings.preset, settings.config)
+        config = system_of(settings).config(settings.preset, settings.config)
         return await plan_for(run, project.brief, PlanOptions.of(config)), False
     given = await given_plan(run)
     if given is not None:

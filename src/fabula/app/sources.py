@@ -130,12 +130,13 @@ def read_story(where: Path) -> Story:
             raise UsageError(f"{where} holds {len(items)} stories. Give its path to fabula.rank or fabula.measure.")
         return items[0].story
     text = read_text(where, MAX_STORY_BYTES)
-    if not count_words(text):
-        raise UsageError(f"The story in {where} is empty. Give one with text in it.")
     if where.suffix.casefold() in (".json", ".fountain"):
         scenes = split(text, "json" if where.suffix.casefold() == ".json" else "fountain").scenes
         return Story("", tuple(Scene(scene.title or f"scene {scene.number}", scene.text) for scene in scenes))
-    return Story.parse(text)
+    story = Story.parse(text)
+    if not story.words:  # a title alone
+        raise UsageError(f"The story in {where} is empty. Give one with text in it.")
+    return story
 
 
 def story_of(source: StorySource) -> Story:

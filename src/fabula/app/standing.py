@@ -12,17 +12,20 @@ from fabula.engine.events import RECORD
 from fabula.engine.making import notes_of
 from fabula.engine.methods import values_of
 from fabula.engine.run import DRAFTS
+from fabula.models.known import STRENGTHS, strength_of
 from fabula.story import count_words
-from fabula.systems import find
+from fabula.systems import system_of, systems
 
 if TYPE_CHECKING:
     from collections.abc import Collection
 
     from fabula.engine.dry_run import DryRun
     from fabula.engine.journal import Journal
+    from fabula.models.known import Strength
     from fabula.project.folder import Change
     from fabula.project.settings import Settings
     from fabula.story import Brief
+    from fabula.systems import System
 
 TOO_SHORT, TOO_LONG = "too short", "too long"
 UNUSED = "not used any more"
@@ -130,7 +133,7 @@ def check_words(settings: Settings) -> None:
 
 
 def _words_set(settings: Settings) -> str:
-    config = find(settings.system).config(settings.preset, settings.config)
+    config = system_of(settings).config(settings.preset, settings.config)
     named = values_of(config)
     return str(named.get("words") or "")
 
@@ -144,6 +147,31 @@ def not_obeyed(expected: DryRun, brief: Brief, settings: Settings) -> list[str]:
             f"The brief's {said!r} is no length that can be written, so none is asked for: give 1 to {LARGEST:,} words."
         )
     return found
+
+
+def too_weak(expected: DryRun, settings: Settings) -> list[str]:
+    """A sentence, where a run that begins now has a model that is known to be weaker than its system wants; else none.
+
+    It says why, and what is for such a model. Of a project that has begun nothing is said: its author has heard it.
+    """
+    system, names = system_of(settings), {call.performer.partition("@")[0] for call in expected.planned}
+    known = {name: strength for name in names if (strength := strength_of(name.partition(":")[2])) is not None}
+    weaker = [name for name, strength in known.items() if _rank(strength) < _rank(system.strength)]
+    if expected.replayed or not weaker:
+        return []
+    name = min(weaker, key=lambda one: (_rank(known[one]), one))
+    able = [f"`--system {other.name}`" for other in systems().values() if _writes_with(other, known[name])]
+    wanted = f"{system.name} wants a {system.strength} model or a stronger one, and {name} is a {known[name]} one."
+    return [f"{wanted} {system.worth} For this model: {', '.join(able)}."]
+
+
+def _rank(strength: Strength) -> int:
+    return STRENGTHS.index(strength)
+
+
+def _writes_with(system: System, strength: Strength) -> bool:
+    """Whether a system writes stories and is worth it with models of a strength."""
+    return not system.paper.get("chat") and _rank(system.strength) <= _rank(strength)
 
 
 def shortfalls(journal: Journal, brief: Brief, settings: Settings, words: int) -> list[str]:

@@ -21,7 +21,7 @@ from fabula.craft.length import asked_range
 from fabula.craft.planning import PROMPTS
 from fabula.craft.revising import reviser, rewrite_passage
 from fabula.engine.dry_run import DryRun
-from fabula.engine.events import SHEET, CallRetried, RunFinished, RunStarted
+from fabula.engine.events import SHEET, AnswersAwaited, CallRetried, RunFinished, RunStarted
 from fabula.engine.journal import Journal
 from fabula.engine.methods import settings_of
 from fabula.engine.prompts import Prompts
@@ -35,7 +35,12 @@ from fabula.models.prices import priced
 from fabula.project.casting import Environment, open_cast
 from fabula.project.folder import BRIEF, Project
 from fabula.project.settings import Settings, carried_over
+<<<<<<< HEAD
 from fabula.systems import find
+=======
+from fabula.story import Brief, Story
+from fabula.systems import find, system_of
+>>>>>>> main
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
@@ -120,7 +125,7 @@ class Prepared:
     @cached_property  # finding one reads every `paper.toml`
     def method(self) -> Method:
         """What is run."""
-        return self.other or find(self.settings.system)
+        return self.other or system_of(self.settings)
 
     @asynccontextmanager
     async def opened(
@@ -181,8 +186,15 @@ class Prepared:
         def retried(model: str, attempt: int, wait: float, reason: str) -> None:
             self.options.emit(CallRetried(model, attempt, wait, reason))
 
+<<<<<<< HEAD
         options = self.options
         environment = Environment(options.environ, time.monotonic, retried, options.person, options.models)
+=======
+        def waits(folder: str, files: tuple[str, ...]) -> None:
+            self.options.emit(AnswersAwaited(folder, files))
+
+        environment = Environment(self.options.environ, time.monotonic, retried, self.options.person, waits)
+>>>>>>> main
         return open_cast(self.settings, self.method.roles, environment, self.method.open_role)
 
     def trail(self, brief: Brief, context: RunContext) -> Trail | None:
@@ -207,7 +219,7 @@ class Prepared:
 
     async def write(self, brief: Brief, context: RunContext) -> Story:
         """The story; of several errors side by side, the first of ours is raised."""
-        system = find(self.settings.system)
+        system = system_of(self.settings)
         config = system.config(self.settings.preset, self.settings.config)
         context.revise, context.go_on = reviser(brief.titled), continuer(brief.titled)
         try:
@@ -382,7 +394,8 @@ def settings_as_last_time(project: Project, system: str = "") -> Settings:
     tables = carried_over({name: value for name, value in used.items() if name not in _BESIDE}, then, now)
     chosen = system or tables.get("system", stored.system)
     if chosen != used.get("system", Settings().system):
-        _keep_what_fits(tables, now, find(chosen))
+        said = Settings(system=chosen).said_by(project.settings_file)
+        _keep_what_fits(tables, now, find(system) if system else system_of(said))
     return Settings.of(tables, "the last run").said_by(project.settings_file)  # the record may be somebody else's, too
 
 
@@ -457,11 +470,34 @@ async def rewrite_in(
     """
     prepared = Prepared(settings, options)
     with project.recorded() as journal:
-        text, brief = journal.newest(path) or "", project.brief.titled
         async with prepared.opened(journal) as context:
-            place, role = Run(context, take=take).scope(*path.split("/"), "rewrite"), context.writer_of(path)
             with context.recording_failures():
-                return await rewrite_passage(place, role, text, span, note, brief, _around(journal, path))
+                return await _rewritten(project, journal, context, path, span, note, take)
+
+
+async def dry_run_rewrite_in(
+    project: Project, settings: Settings, options: Options, path: str, span: tuple[int, int], note: str
+) -> DryRun:
+    """What `rewrite_in` would ask and cost now. Asks nobody, writes nothing."""
+    prepared = Prepared(settings, options)
+    with project.journal as journal:
+        async with prepared.opened(journal, dry=True) as context:
+            await _rewritten(project, journal, context, path, span, note)
+        return context.dry_run
+
+
+async def _rewritten(
+    project: Project,
+    journal: Journal,
+    context: RunContext,
+    path: str,
+    span: tuple[int, int],
+    note: str,
+    take: int = 0,
+) -> str:
+    text, brief = journal.newest(path) or "", project.brief.titled
+    place, role = Run(context, take=take).scope(*path.split("/"), "rewrite"), context.writer_of(path)
+    return await rewrite_passage(place, role, text, span, note, brief, _around(journal, path))
 
 
 def _around(journal: Journal, path: str) -> tuple[str, str]:

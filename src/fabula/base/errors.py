@@ -7,6 +7,7 @@ The tree (catch the highest one that you can act on)::
     │   ├── UnknownNameError        a system, model, role, field or path that does not exist; names the nearest
     │   ├── BriefError              the brief cannot be read as one
     │   ├── PlanError               a plan has problems; carries all of them as `problems`
+    │   ├── PluginError             a system, evaluator or model of somebody else is broken; names it and the fault
     │   └── ConfigError             a settings file or field is wrong; names file and field
     ├── ProjectError                the project folder cannot be used (locked, not writable, disk full)
     ├── JournalError                the project's record cannot be used
@@ -87,6 +88,10 @@ class PlanError(UsageError):
     def __init__(self, problems: Iterable[str]) -> None:
         self.problems = tuple(problems)
         super().__init__("\n".join(self.problems))
+
+
+class PluginError(UsageError):
+    """A system, an evaluator or a model that does not come with fabula cannot be used, or failed."""
 
 
 class ConfigError(UsageError):

@@ -9,7 +9,7 @@ try:
 except ImportError:  # Windows
     import msvcrt
 
-    _FAR = 1 << 62  # a byte that no file has: Windows keeps others from reading what is locked
+    _FAR = 1 << 40  # a byte that no file has: Windows keeps others from reading what is locked
 
     def lock(handle: int) -> None:
         """Lock an open file for this process alone, or for none.

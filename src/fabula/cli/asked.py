@@ -21,7 +21,7 @@ from fabula.project.casting import SERVERS, WHOLE_ROOM, Environment, adapters_of
 from fabula.project.default_model import default_model
 from fabula.project.learned import is_learned
 from fabula.project.settings import RoleTable, Settings, difference, whole_adapter
-from fabula.systems import find
+from fabula.systems import find, system_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -97,7 +97,7 @@ def changes_of(choices: Choices, base: Settings) -> dict[str, Any]:
         ConfigError: a value does not fit.
         UsageError: an option is not of the form it should have.
     """
-    system = {} if choices.system is None else {"system": find(choices.system).name}
+    system = {} if choices.system is None else {"system": find(choices.system).spec}
     typed = performers_of(choices, base, system)
     if config := _config(choices, base.with_(typed)):
         typed["config"] = config
@@ -146,7 +146,7 @@ def settings_for(project: Project, choices: Choices, terminal: Terminal, *, forg
         FabulaError: an option or the settings of the project do not hold.
     """
     stored = project.settings
-    named = "" if choices.system is None else find(choices.system).name
+    named = "" if choices.system is None else find(choices.system).spec
     before = stored if forget else settings_as_last_time(project, named)
     changes = changes_of(choices, before)
     if "model" not in changes and (chosen := _default_of(project, before)) is not None:
@@ -315,7 +315,7 @@ def _config(choices: Choices, settings: Settings) -> dict[str, Any]:
         said["words"] = choices.words
     if "orchestrator" in said:
         said["orchestrator"] = _player(said["orchestrator"])
-    whole = find(settings.system).config(settings.preset, said)
+    whole = system_of(settings).config(settings.preset, said)
     known = values_of(whole)
     flat = [name.rpartition(".")[2] for name in said]  # one spelling in the file, whatever was typed
     now = [name if name in known else FORMER_NAMES.get(name, name) for name in flat]
@@ -328,7 +328,7 @@ def check(settings: Settings, environ: Mapping[str, str]) -> None:
     Raises:
         FabulaError: what is wrong, by its name.
     """
-    system = find(settings.system)
+    system = system_of(settings)
     check_words(settings)
     if settings.prompts and not Path(settings.prompts).is_dir():
         raise ConfigError(f"--prompts {settings.prompts} is not a folder. Give a folder of .jinja files.")

@@ -39,7 +39,8 @@ COMMANDS: Final = {
     "status": Entry("status", STORY, "Show where a project stands, and what comes next."),
     "world": Entry("world", STORY, "Show what is true in the story, and who knows it."),
     "edit": Entry("edit", STORY, "Give a text a new wording, an earlier one, or open it in $EDITOR."),
-    "undo": Entry("decide", STORY, "Take your last decision back."),
+    "undo": Entry("decide", STORY, "Take back what your last command decided."),
+    "redo": Entry("decide", STORY, "Decide again what `undo` took back."),
     "export": Entry("export", STORY, "Make an EPUB, DOCX, Markdown, Fountain, text or JSON file."),
     "check": Entry("check", STORY, "Find continuity errors: both passages, and why they clash."),
     "chat": Entry("chat", STORY, "Talk with the characters of a story, who keep to it."),
@@ -77,9 +78,10 @@ COMMANDS: Final = {
     "lab snap": Entry("snap", "lab", "SNAP's filter and survey: `fit`, `form`, `answers`."),
 }
 """Every command by its whole name; a group that is listed here has the commands whose names begin with its own."""
-ALIASES: Final = {name.partition(" ")[2]: name for name in COMMANDS if " " in name} | {"estimate": "estimate"}
+ALIASES: Final = {name.partition(" ")[2]: name for name in COMMANDS if " " in name} | {"estimate": "write"}
 """Names that commands had at the top; they are found, and not shown."""
-_HIDDEN: Final = {"estimate": Entry("estimate", "", "Say what writing would ask and cost, without asking anybody.")}
+_WITH: Final = {"estimate": ["--dry-run"]}
+"""Options that stand for what an old name did."""
 
 
 def full_name(words: list[str]) -> str:
@@ -87,7 +89,7 @@ def full_name(words: list[str]) -> str:
     first = ALIASES.get(words[0], words[0]) if words else ""
     if first in COMMANDS and not COMMANDS[first].module and len(words) > 1:
         first = f"{first} {words[1]}"
-    return first if first in COMMANDS or first in _HIDDEN else ""
+    return first if first in COMMANDS else ""
 
 
 class LazyGroup(Group):
@@ -122,7 +124,7 @@ class LazyGroup(Group):
         known = self._within if self.inside else {**ALIASES, **self._within}
         name = known.get(args[0], "")
         if name:
-            return (name.removeprefix(f"{self.inside} "), load(name), args[1:])
+            return (name.removeprefix(f"{self.inside} "), load(name), [*_WITH.get(args[0], ()), *args[1:]])
         if args[0].startswith("-") or ctx.resilient_parsing:
             return super().resolve_command(ctx, args)
         raise UnknownNameError(f"command of `fabula {self.inside}`" if self.inside else "command", args[0], known)
@@ -149,7 +151,7 @@ class LazyGroup(Group):
 
 def load(name: str) -> Any:  # noqa: ANN401 - typer's command type is private
     """The command of that whole name, with its module imported."""
-    entry = COMMANDS.get(name) or _HIDDEN[name]
+    entry = COMMANDS[name]
     own = name.rpartition(" ")[2]
     if not entry.module:
         return LazyGroup(inside=name, name=own, help=entry.help, no_args_is_help=True, context_settings=dict(CONTEXT))

@@ -6,6 +6,7 @@ A project is named as the first argument or with `-C`; without either it is the 
 from __future__ import annotations
 
 import sys
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -13,13 +14,16 @@ from fabula.base.errors import UsageError
 from fabula.base.files import read_text
 from fabula.cli.terminal import Terminal
 from fabula.engine.events import RECORD
+from fabula.models.outside import ANSWERS, PASTE
 from fabula.project.folder import Project
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from fabula.cli.options import Common, Output
+    from fabula.cli.pasting import Pasting
     from fabula.engine.journal import Journal
+    from fabula.engine.roles import Answer
 
 
 STDIN: Final = "-"
@@ -27,8 +31,20 @@ STDIN: Final = "-"
 
 
 def terminal_of(output: Output) -> Terminal:
-    """The terminal as the options want it."""
-    return Terminal(json=output.json, quiet=output.quiet)
+    """The terminal as the options want it; the replies of a chat window (`--model paste`) are pasted there."""
+    terminal = Terminal(json=output.json, quiet=output.quiet)
+    ANSWERS.set({PASTE: _pasted_at(terminal)})
+    return terminal
+
+
+def _pasted_at(terminal: Terminal) -> Answer:
+    @cache
+    def pasting() -> Pasting:
+        from fabula.cli.pasting import Pasting  # noqa: PLC0415 - few commands ask anybody
+
+        return Pasting(terminal)
+
+    return lambda request: pasting().answer(request)
 
 
 def place_named(common: Common, where: str = "", option: str = "") -> str:
@@ -51,7 +67,7 @@ def project_of(common: Common, where: str = "") -> Project:
         ProjectError: there is no project.
     """
     project = Project.open(Path(place_named(common, where) or "."))
-    project.tell = terminal_of(common).message
+    project.tell = Terminal(json=common.json, quiet=common.quiet).message
     return project
 
 

@@ -138,7 +138,11 @@ class Choices(Performers):
 
     system: Annotated[
         str | None,
-        typer.Option(metavar="NAME", help="Writing system; see `fabula systems`.", rich_help_panel=SETTINGS),
+        typer.Option(
+            metavar="NAME|FOLDER",
+            help="Writing system (see `fabula systems`), or your own: ./FOLDER.",
+            rich_help_panel=SETTINGS,
+        ),
     ] = None
     words: Annotated[
         str | None, typer.Option(metavar="N|A-B|~N", help="Length of the story in words.", rich_help_panel=SETTINGS)
@@ -196,6 +200,10 @@ class Caps:
 class Limits(Caps):
     """What a run may spend, and whether it may ask at all."""
 
+    dry_run: Annotated[
+        bool,
+        typer.Option("--dry-run", help="Only say what would be asked, and its cost.", rich_help_panel=_LIMITS),
+    ] = False
     frozen: Annotated[
         bool,
         typer.Option("--frozen", help="Replay only: a call that is not recorded is an error.", rich_help_panel=MORE),

@@ -9,6 +9,7 @@ from functools import singledispatchmethod
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from fabula.engine.events import (
+    AnswersAwaited,
     CallFinished,
     CallRetried,
     CallStarted,
@@ -38,6 +39,7 @@ _MOST_CALLS: Final = 4
 _TAIL: Final = 240
 _MINUTE: Final = 60
 _SHOWN: Final = 120  # letters of a removed piece; `fabula show --removed` has the whole
+_PATIENT: Final = ("files", "paste", "client")  # models whose speed says nothing
 _RECORDS: Final = frozenset({"drafts/edits", "drafts/refused"})
 _SOURCES: Final = {"edited": "your text", "pinned": "pinned"}
 
@@ -144,6 +146,7 @@ class Progress(LivePicture):
     words: dict[str, int] = field(default_factory=dict, init=False)
     replayed: int = field(default=0, init=False)
     asked: int = field(default=0, init=False)
+    awaited: dict[str, tuple[str, ...]] = field(default_factory=dict, init=False)
     _left: list[PlannedCall] = field(default_factory=list, init=False)
     _done: list[CallFinished] = field(default_factory=list, init=False)
     _rendered: set[tuple[str, str]] = field(default_factory=set, init=False)
@@ -203,6 +206,14 @@ class Progress(LivePicture):
         self._show(f"  {event.model} failed ({event.reason}); try {event.attempt + 1} in {duration(event.wait)}")
 
     @_hear.register
+    def _(self, event: AnswersAwaited) -> None:
+        new = [file for file in event.files if file not in self.awaited.get(event.folder, ())]
+        self.awaited[event.folder] = event.files
+        if self._live is None:
+            for file in new:
+                self._show(f"  waiting for {file} in {event.folder}")
+
+    @_hear.register
     def _(self, event: Repaired) -> None:
         self._show(f"  {event.path}: unreadable reply ({event.problem}); asked to correct it")
 
@@ -241,6 +252,10 @@ class Progress(LivePicture):
             lines.append(Text(self.terminal.shown(self.call_line(call)), style="bold"))
             if tail := one_line(call.text[-_TAIL:]):
                 lines.append(Text(f"    …{self.terminal.shown(tail)[-self._room() :]}", style="dim"))
+        for folder, files in self.awaited.items():
+            if files:
+                waits = f"  waiting for {counted(len(files), 'answer')} in {folder}"
+                lines.append(Text(self.terminal.shown(waits), style="yellow"))
         lines.append(Text(self.terminal.shown(self.rest_line()), style="cyan"))
         for line in lines:  # a full line would wrap when the terminal echoes ^C after it, and leave traces
             line.truncate(self._room() + 5, overflow="ellipsis")
@@ -253,7 +268,8 @@ class Progress(LivePicture):
         """Who is at work, for how long, how far and how fast."""
         now = self.clock()
         if call.first is None:
-            return f"▸ {call.role}  {call.performer}  reading, {duration(now - call.began)}"
+            doing = "waiting" if call.performer.partition(":")[0] in _PATIENT else "reading"
+            return f"▸ {call.role}  {call.performer}  {doing}, {duration(now - call.began)}"
         tokens, seconds = estimate_tokens(call.text), now - call.first
         speed = f", {tokens / seconds:.0f} tokens/s" if seconds > 1 else ""
         return f"▸ {call.role}  {call.performer}  {count_words(call.text):,} words{speed}"
@@ -290,7 +306,8 @@ def _how(event: Kept, calls: Sequence[CallFinished]) -> str:
     if calls and all(call.replayed for call in calls):
         return "from the journal"
     usage = sum((call.usage for call in calls if not call.replayed), Usage(cost=0.0))
-    if not usage.seconds or not usage.reply:
+    waited_for = calls and calls[-1].performer.partition(":")[0] in _PATIENT
+    if waited_for or not usage.seconds or not usage.reply:
         return calls[-1].performer if calls else ""
     return f"{duration(usage.seconds)}, {usage.reply / usage.seconds:.0f} tokens/s"
 

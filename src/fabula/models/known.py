@@ -10,7 +10,7 @@ import re
 import sys
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal, TypeAlias, get_args
 
 from fabula.base.errors import UnknownNameError
 from fabula.models.base import Sampling
@@ -48,6 +48,10 @@ class KnownModel:
     sampling: Sampling
 
 
+Strength: TypeAlias = Literal["small", "medium", "large"]
+STRENGTHS: tuple[Strength, ...] = get_args(Strength)
+"""How strong models are, by their parameters: below 4 B, below 40 B, and above."""
+
 DEFAULT_MODEL = "smollm2"
 
 _AGAINST_LOOPS = Sampling(
@@ -67,6 +71,7 @@ _AGAINST_LOOPS = Sampling(
 
 SMALL = 4e9
 """Parameters below which a model is small: it repeats itself and its prompt, and loses what stands far above."""
+_LARGE = 4e10  # parameters from which on a model is a large one
 _SMALL_FILE = 2_000_000_000  # bytes of a GGUF file whose name does not say: 4 B parameters at 4 bits
 _SIZE = re.compile(r"(?<![A-Za-z0-9.])(\d{1,4}(?:\.\d{1,3})?)([mMbB])(?![A-Za-z0-9])")
 
@@ -134,8 +139,15 @@ def find(name: str) -> KnownModel:
 
 def is_small(name: str) -> bool:
     """Whether a model's name says that it has fewer than `SMALL` parameters: "llama3.2:1b", "SmolLM2-135M-Instruct"."""
-    sizes = [float(number) * (1e6 if unit in "mM" else 1e9) for number, unit in _SIZE.findall(name)]
-    return name in KNOWN or (bool(sizes) and max(sizes) < SMALL)
+    return strength_of(name) == "small"
+
+
+def strength_of(name: str) -> Strength | None:
+    """How strong a model is as its name says: "llama3.1:8b" is medium; `None` where it says nothing."""
+    if name in KNOWN:
+        return "small"
+    most = max((float(number) * (1e6 if unit in "mM" else 1e9) for number, unit in _SIZE.findall(name)), default=0)
+    return None if not most else "small" if most < SMALL else "medium" if most < _LARGE else "large"
 
 
 def models_home(environ: Mapping[str, str]) -> Path:

@@ -19,11 +19,14 @@ if TYPE_CHECKING:
     from fabula.models.base import Usage
 
 MILLION = 1_000_000
-_PROVIDERS = {name: name for name in ("openai", "anthropic", "google", "openrouter", "mistral", "deepseek", "groq")} | {
-    "xai": "x-ai",
-    "azure": "azure",
-}
-_OWN_MACHINE = frozenset({"embedded", "seq2seq", "scripted", "replay", "person", "program", "hand"})
+_PROVIDERS = {
+    name: name
+    for name in (
+        *("openai", "anthropic", "google", "openrouter", "mistral", "deepseek", "groq", "azure"),
+        *("together", "fireworks", "cerebras", "ovhcloud", "zai"),
+    )
+} | {"xai": "x-ai", "moonshot": "moonshotai", "bedrock": "aws"}
+_OWN_MACHINE = frozenset({"embedded", "seq2seq", "scripted", "replay", "person", "program", "hand", "files", "paste"})
 _OWN_SERVERS = frozenset({"ollama", "lmstudio", "llamacpp", "vllm"})
 _RENTED = "cloud"  # how names of Ollama's models end that it does not run itself
 

@@ -14,10 +14,12 @@ from fabula.base.errors import ConfigError, ModelUnavailableError, UnknownNameEr
 from fabula.engine.replay import ReplayModel
 from fabula.engine.roles import Assignment, Cast, Person, Program, load_function, role_key
 from fabula.models.adapters import Adapted, engine_adapter, read_room
+from fabula.models.answer_files import MOST_AT_ONCE, AnswerFiles
 from fabula.models.base import Sampling
 from fabula.models.by_hand import HAND, ByHand
 from fabula.models.known import KNOWN, cache_home, find_weights, fingerprint, models_home
 from fabula.models.limits import Limited
+from fabula.models.outside import CLIENT, PASTE, OutsideModel
 from fabula.models.providers import KINDS as PROVIDERS
 from fabula.models.scripted import ScriptedModel
 from fabula.project.learned import Forgotten, check_learned, digest_of_forgotten
@@ -27,7 +29,12 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping
 
     from fabula.engine.roles import Answer
+<<<<<<< HEAD
     from fabula.models.base import Capabilities, Model, OnText, Reply, Request
+=======
+    from fabula.models.answer_files import OnWait
+    from fabula.models.base import Model
+>>>>>>> main
     from fabula.project.settings import RoleTable, Settings
 
 SERVERS: Final = tuple(PROVIDERS)
@@ -35,23 +42,35 @@ _MISTYPED: Final = 0.85  # likeness from which on a name is a role with a letter
 _MOST_THREADS: Final = 512  # that the engine takes
 WHOLE_ROOM: Final = "room"
 """In `[adapters]`, what stands for all roles that a room has an adapter for."""
+<<<<<<< HEAD
 PROGRAM: Final = "program"
 """The kind of a model that a Python program hands in."""
 KINDS: Final = ("embedded", *SERVERS, "seq2seq", "scripted", "replay", PROGRAM)
+=======
+BARE: Final = (HAND, PASTE, CLIENT)
+"""Models whose name is one word."""
+KINDS: Final = ("embedded", *SERVERS, "seq2seq", "scripted", "replay", "files")
+>>>>>>> main
 
 
 @dataclass(frozen=True)
 class Environment:
     """What opening a model may touch: the environment's variables, the clock, and who hears of retries.
 
+<<<<<<< HEAD
     `person` answers for roles that are cast with `play = "me"`; `None` where nobody can be asked. `models` are handed
     in by a program, by the names that settings have for them; whoever opened them closes them.
+=======
+    `person` answers for roles that are cast with `play = "me"`; `None` where nobody can be asked. `on_wait` hears for
+    which files a model waits.
+>>>>>>> main
     """
 
     environ: Mapping[str, str] = field(default_factory=dict)
     clock: Callable[[], float] = time.monotonic
     on_retry: Callable[[str, int, float, str], None] | None = None
     person: Answer | None = None
+<<<<<<< HEAD
     models: Mapping[str, Model] = field(default_factory=dict)
 
 
@@ -82,10 +101,13 @@ class HandedIn:
 
     async def close(self) -> None:
         """Nothing is closed."""
+=======
+    on_wait: OnWait | None = None
+>>>>>>> main
 
 
 def full_name(spec: str) -> str:
-    """The name with its kind: a bare known name is embedded, `embedded` alone is the default model; `hand` has none.
+    """The name with its kind: a bare known name is embedded, `embedded` alone is the default model; `BARE` have none.
 
     Raises:
         UnknownNameError: neither a kind nor a known model.
@@ -95,10 +117,14 @@ def full_name(spec: str) -> str:
         return f"embedded:{kind}"
     if spec == "embedded":
         return f"embedded:{next(iter(KNOWN))}"
-    if spec == HAND:
+    if spec in BARE:
         return spec
     if kind not in KINDS or not rest:
+<<<<<<< HEAD
         raise UnknownNameError("model", spec, [*KNOWN, HAND, *(f"{k}:" for k in KINDS if k != PROGRAM)])
+=======
+        raise UnknownNameError("model", spec, [*KNOWN, *BARE, *(f"{k}:" for k in KINDS)])
+>>>>>>> main
     return spec
 
 
@@ -123,10 +149,14 @@ def open_model(
         return Program(what, _nobody_there, version)
     if kind == HAND:
         return ByHand()
+    if kind in BARE:
+        return OutsideModel(kind)
     if kind == "scripted":
         return ScriptedModel.read(Path(rest))
     if kind == "replay":
         return ReplayModel(Path(rest))
+    if kind == "files":
+        return AnswerFiles(Path(rest).expanduser(), table.parallel or MOST_AT_ONCE, env.on_wait)
     if kind == "seq2seq":
         model = _seq2seq(name, rest)
     else:

@@ -94,6 +94,8 @@ def check(
     stories = named_or_here(common, stories)
     command, judges = _command(stories, judges), _of_project(stories, judges)
     folder = Path(judges.out)
+    if checks.dismiss and limits.dry_run:
+        raise UsageError("--dismiss asks nobody, so there is nothing to say of it. Leave --dry-run out.")
     if checks.dismiss:
         report = stored_check(folder)
         dismiss(folder, report, dict(_reason(value) for value in checks.dismiss))

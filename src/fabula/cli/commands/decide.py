@@ -1,4 +1,4 @@
-"""`fabula pin`, `unpin`, `retake`, `continue`, `approve`, `undo`: decisions about artefacts, each one recorded."""
+"""`fabula pin`, `unpin`, `retake`, `continue`, `approve`, `undo`, `redo`: decisions about artefacts, all recorded."""
 
 from __future__ import annotations
 
@@ -23,10 +23,15 @@ from fabula.story import plain
 
 _REFUSED = f"{DRAFTS}/{REFUSED}"
 _SEVERAL = {"pin-all": "pin --all", "fit-all": "update --revise"}
+_PART_OF = {"pin": "pin-all", "fit": "fit-all"}
+_OF_TEXTS = {"edit", "rewrite", "unedit", "continue", "pin", "unpin"}
+_SHOWN = 3
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from fabula.cli.terminal import Terminal
-    from fabula.engine.journal import Decision, Journal
+    from fabula.engine.journal import Decision, Done, Journal
     from fabula.project.folder import Project
 
 
@@ -212,42 +217,106 @@ def approve(
 
 @bundled
 def undo(common: Common, where: Where = "") -> None:
-    """Take your last decision back: an edit, pin, retake, note, rewriting, continuation or approval."""
+    """Take back what your last command decided; said again, what the one before it did."""
     terminal, project = terminal_of(common), project_of(common, where)
     with project.recorded() as journal:
-        decisions = journal.last_decisions()
-        if not decisions:
+        done = journal.last_done()
+        if done is None:
             raise UsageError("There is no decision to take back. `fabula history ARTEFACT` lists earlier texts.")
         with journal.transaction():
-            for decision in decisions:
+            for decision in reversed(done.decisions):
                 journal.decide(decision.path, "undo", target=decision.id)
-                if decision.kind in {"edit", "rewrite", "unedit", "continue", "pin", "unpin"}:
+            for decision in reversed(done.decisions):
+                if decision.kind in _OF_TEXTS:
                     _restore(journal, decision)
-        project.write_newest(journal, [decision.path for decision in decisions])
-        last, older = decisions[-1], journal.older
-    what = _SEVERAL.get(last.kind, f"{last.kind} of {last.path}")
-    terminal.say(f"Taken back: {what} ({last.at}).")
+        project.write_newest(journal, [decision.path for decision in done.decisions])
+        before, older, places = journal.last_done(), journal.older, journal.places()
+    last = done.decisions[-1]
+    terminal.say(f"Taken back: {_named(done, places)} ({last.at}).")
+    folder = near(project.folder)
     if older:
         terminal.advise("Next: `fabula pin --all` again; an older fabula wrote this story, and nothing else keeps it.")
     else:
-        terminal.advise(
-            f"Next: `fabula update {near(project.folder)}`; what was written before comes from the journal."
-        )
-    terminal.document({"undone": {"artefact": last.path, "kind": last.kind, "at": last.at}})
+        terminal.advise(f"Next: `fabula update {folder}`; what was written before comes from the journal.")
+    further = f"; `fabula undo {folder}` once more takes back: {_named(before, places)}" if before else ""
+    terminal.advise(f"`fabula redo {folder}` decides it again{further}.")
+    terminal.document({"undone": _data(done)})
+
+
+@bundled
+def redo(common: Common, where: Where = "") -> None:
+    """Decide again what `undo` took back, as long as nothing else was decided since."""
+    terminal, project = terminal_of(common), project_of(common, where)
+    with project.recorded() as journal:
+        undone = journal.last_undone()
+        if undone is None:
+            raise UsageError(
+                "There is nothing to decide again: `fabula redo` comes after `fabula undo`, before any other decision."
+            )
+        with journal.transaction():
+            journal.decide_again(undone)
+            for decision in undone.decisions:
+                if decision.kind in _OF_TEXTS:
+                    _hold(journal, decision.path)
+        project.write_newest(journal, [decision.path for decision in undone.decisions])
+        places = journal.places()
+    folder = near(project.folder)
+    terminal.say(f"Decided again: {_named(undone, places)}.")
+    terminal.advise(f"Next: `fabula update {folder}`. `fabula undo {folder}` takes it back.")
+    terminal.document({"redone": _data(undone)})
+
+
+def _named(done: Done, places: Mapping[str, str]) -> str:
+    """What a command decided, in words."""
+    if done.found:
+        files = [places.get(one.path, f"{STORY} ({one.path})") for one in done.decisions if one.kind != "pin"]
+        return f"your changes in {_some(files)}" if len(files) > 1 else f"your change of {files[0]}"
+    kinds: dict[str, list[str]] = {}
+    for one in done.decisions:
+        kinds.setdefault(one.kind, []).append(one.path)
+    if {"retake", "revise"} & set(kinds):
+        kinds.pop("unedit", None)  # it makes room for the other text
+    whole = [_SEVERAL[kind] for kind in kinds if kind in _SEVERAL]
+    parts = [f"{kind} of {_some(paths)}" for kind, paths in kinds.items() if kind not in _SEVERAL | _PART_OF]
+    parts += [
+        f"{kind} of {_some(paths)}" for kind, paths in kinds.items() if kind in _PART_OF and _PART_OF[kind] not in kinds
+    ]
+    return " and ".join([*whole, *parts])
+
+
+def _some(names: list[str]) -> str:
+    """Names in words; of many the first ones and their number."""
+    if len(names) <= _SHOWN + 1:
+        return " and ".join(filter(None, [", ".join(names[:-1]), names[-1]]))
+    return f"{', '.join(names[:_SHOWN])} and {len(names) - _SHOWN} more"
+
+
+def _data(done: Done) -> dict[str, object]:
+    """What a command decided, as JSON data."""
+    last = done.decisions[-1]
+    artefacts = [one.path for one in done.decisions if one.kind not in _SEVERAL]
+    return {"artefact": last.path, "kind": last.kind, "at": last.at, "artefacts": artefacts, "in_files": done.found}
 
 
 def _restore(journal: Journal, undone: Decision) -> None:
     """Give the artefact the text that holds without the decision."""
-    text, source = journal.override(undone.path) or ("", "made")
-    made = [version.text for version in journal.versions(undone.path) if version.made]
-    if undone.kind == "continue":  # it was recorded with the text that it was to go on from
-        text, source = undone.text or "", source if source in ("edited", "rewritten") else "made"
-    elif source == "continued":
+    if undone.kind != "continue":
+        _hold(journal, undone.path)
+    elif undone.text:  # it was recorded with the text that it was to go on from
+        source = _source(journal, undone.path)
+        journal.keep(undone.path, undone.text, source if source in ("edited", "rewritten") else "made")
+
+
+def _hold(journal: Journal, path: str) -> None:
+    """Give the artefact the text that the decisions which stand about it want."""
+    text, source = journal.override(path) or ("", "made")
+    made = [version.text for version in journal.versions(path) if version.made]
+    if source == "continued":
         text, source = next((more for more in reversed(made) if more.startswith(text)), text), "made"
     elif source == "made":
         text = made[-1] if made else ""
     if text:
-        journal.keep(undone.path, text, source)
+        journal.keep(path, text, source)
 
 
 def _text(journal: Journal, path: str) -> str:

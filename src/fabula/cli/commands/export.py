@@ -14,6 +14,7 @@ from fabula.base.files import read_text, write_atomically
 from fabula.cli.opening import project_of, terminal_of
 from fabula.cli.options import Common, Where, bundled
 from fabula.cli.session import near
+from fabula.cli.terminal import read_by_others
 from fabula.project.folder import MAX_FILE
 from fabula.story import Story, slug
 from fabula.story.export import Meta, find, without_comments
@@ -45,8 +46,9 @@ def export(
     meta = _meta(project, story, terminal)
     content = chosen.render(story, meta)
     if out == "-":
-        sys.stdout.buffer.write(content)
-        sys.stdout.flush()
+        with read_by_others():
+            sys.stdout.buffer.write(content)
+            sys.stdout.flush()
         return
     file = Path(out) if out else project.folder / (slug(meta.title) + chosen.suffix)
     write_atomically(file, content)

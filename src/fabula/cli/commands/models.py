@@ -15,7 +15,7 @@ from fabula.cli.asked import named_model
 from fabula.cli.opening import terminal_of
 from fabula.cli.options import Output, bundled
 from fabula.cli.progress import duration
-from fabula.cli.session import stoppable
+from fabula.cli.stopping import stoppable
 from fabula.cli.terminal import table
 from fabula.models.adapters import ROOM, rank_of, read_adapter, read_room
 from fabula.models.base import Message, Request, Sampling
@@ -44,6 +44,9 @@ _KINDS = (
     ("seq2seq:FOLDER", "an encoder-decoder (BART, T5) in this process, for SNAP's summaries; needs fabula[seq2seq]"),
     ("scripted:FILE.toml", "replies from a file, for tests"),
     ("replay:PROJECT", "replies from another project's journal"),
+    ("paste", "your chat window: prompts are copied there, replies pasted here"),
+    ("client", "the client's own model, in `fabula mcp`"),
+    ("files:FOLDER", "whoever puts an answer beside each prompt in a folder"),
     ("hand", "texts that were written by hand, as in `fabula sample`; asks nobody"),
 )
 

@@ -11,7 +11,7 @@ from fabula.cli.opening import terminal_of
 from fabula.cli.options import Output, bundled
 from fabula.cli.terminal import table
 from fabula.engine.methods import settings_of
-from fabula.systems import find
+from fabula.systems import CATALOGUE, find
 from fabula.systems import systems as all_systems
 
 if TYPE_CHECKING:
@@ -31,9 +31,18 @@ def systems(
         _show(terminal, find(name))
         return
     found = all_systems()
-    terminal.say(table([(system.name, str(system.paper.get("summary", ""))) for system in found.values()]))
+    rows = [(one.name, one.strength, str(one.paper.get("summary", ""))) for one in found.values()]
+    terminal.say(table([("system", "model", "what it does"), *rows]))
+    terminal.say(
+        "\nmodel: from how strong a model on it is worth its cost; small: below 4 B parameters, medium: below 40 B.\n"
+    )
+    for system in (system for system in found.values() if system.source):
+        terminal.say(f"{system.name} comes from {system.source}.")
+    for problem in CATALOGUE.problems().values():
+        terminal.message(problem)
     terminal.advise("`fabula systems NAME` lists the roles, settings and deviations of one.")
-    terminal.document({"systems": [{"name": system.name, **system.paper} for system in found.values()]})
+    listed = [{"name": system.name, "from": system.source or "fabula", **system.paper} for system in found.values()]
+    terminal.document({"systems": listed, "problems": list(CATALOGUE.problems().values())})
 
 
 def _show(terminal: Terminal, system: System) -> None:
@@ -42,10 +51,13 @@ def _show(terminal: Terminal, system: System) -> None:
     authors = ", ".join(paper.get("authors", ()))
     terminal.say(f"{system.name}: {paper.get('summary', '')}\n")
     terminal.say(f"Paper: {paper.get('title', '')}. {authors}. {paper.get('venue', '')} {paper.get('year', '')}.")
+    if system.source:
+        terminal.say(f"From:  {system.source}.")
     if "when" in paper:
         terminal.say(f"For:   {paper['when']}.")
     if "asks" in paper:
         terminal.say(f"Asks:  {paper['asks']}.")
+    terminal.say(f"Model: {system.strength} or stronger. {system.worth}")
     terminal.say("\nRoles (--model ROLE=SPEC, --play ROLE=me):")
     terminal.say(table([(f"  {role}", str(what)) for role, what in paper["roles"].items()]))
     terminal.say("\nSettings (--set FIELD=VALUE):")
@@ -63,7 +75,7 @@ def _show(terminal: Terminal, system: System) -> None:
             f"{deviation['where']}: {deviation['what']}", _WIDTH, initial_indent="  - ", subsequent_indent="    "
         )
         terminal.say("\n".join(shown))
-    terminal.document({"name": system.name, **paper, "settings": settings})
+    terminal.document({"name": system.name, "from": system.source or "fabula", **paper, "settings": settings})
 
 
 def _settings(system: System) -> list[dict[str, Any]]:
