@@ -120,4 +120,5 @@ def planned(expected: DryRun, changes: Sequence[Change] = ()) -> dict[str, Any]:
         "cost": expected.cost,
         "replayed": expected.replayed,
         "of_files": expected.of_files,
+        "seconds": None,
     }

@@ -14,12 +14,8 @@ from fabula.measure.report.page import figure, html_table, joined
 from fabula.project.folder import Change, Project
 from fabula.story import Brief, plain
 from fabula.story.plan_file import write_plan
-<<<<<<< HEAD
 from fabula.story.timeline import timeline_svg
-from fabula.systems import find
-=======
 from fabula.systems import system_of
->>>>>>> main
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -101,8 +97,8 @@ def planning_system(project: Project | None, named: str | None) -> str:
     """The system that a plan is made for: the one named, else the project's if it writes from plans, else `SYSTEM`."""
     if named is not None:
         return named
-    last = settings_as_last_time(project).system if project is not None else ""
-    return last if last and find(last).takes_plan else SYSTEM
+    last = settings_as_last_time(project) if project is not None else None
+    return last.system if last is not None and system_of(last).takes_plan else SYSTEM
 
 
 def project_for_brief(folder: Path, brief: Brief, settings: dict[str, Any]) -> Project:

@@ -16,7 +16,7 @@ from fabula.base.files import read_text
 from fabula.continuity import split
 from fabula.measure.items import Item
 from fabula.project.folder import Project
-from fabula.story import Brief, Scene, Story, count_words, slug
+from fabula.story import Brief, Scene, Story, slug
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

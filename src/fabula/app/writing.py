@@ -35,12 +35,7 @@ from fabula.models.prices import priced
 from fabula.project.casting import Environment, open_cast
 from fabula.project.folder import BRIEF, Project
 from fabula.project.settings import Settings, carried_over
-<<<<<<< HEAD
-from fabula.systems import find
-=======
-from fabula.story import Brief, Story
 from fabula.systems import find, system_of
->>>>>>> main
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
@@ -186,15 +181,11 @@ class Prepared:
         def retried(model: str, attempt: int, wait: float, reason: str) -> None:
             self.options.emit(CallRetried(model, attempt, wait, reason))
 
-<<<<<<< HEAD
-        options = self.options
-        environment = Environment(options.environ, time.monotonic, retried, options.person, options.models)
-=======
         def waits(folder: str, files: tuple[str, ...]) -> None:
             self.options.emit(AnswersAwaited(folder, files))
 
-        environment = Environment(self.options.environ, time.monotonic, retried, self.options.person, waits)
->>>>>>> main
+        options = self.options
+        environment = Environment(options.environ, time.monotonic, retried, options.person, waits, options.models)
         return open_cast(self.settings, self.method.roles, environment, self.method.open_role)
 
     def trail(self, brief: Brief, context: RunContext) -> Trail | None:

@@ -4,16 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from fabula.app.bills import dollars, total
+from fabula.app.bills import dollars, planned, total
 from fabula.cli.terminal import table
-<<<<<<< HEAD
-=======
-from fabula.engine.events import CallFinished, CallLost
-from fabula.models.base import NOTHING_USED, Usage
-from fabula.project.casting import full_name
-from fabula.project.default_model import remember_model
 from fabula.project.folder import files_of
->>>>>>> main
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -108,27 +101,4 @@ def say_dry_run(terminal: Terminal, *runs: DryRun) -> None:
 
 def changes_list(changes: Sequence[Change]) -> str:
     """A line for each changed file."""
-<<<<<<< HEAD
-    return "\n".join(
-        f"  {change.file}" + (f" ({change.path})" if change.file == "story.md" else "") for change in changes
-    )
-=======
     return "\n".join(f"  {file}" for file in files_of(changes))
-
-
-def planned(expected: DryRun, changes: Sequence[Change] = ()) -> dict[str, Any]:
-    """A dry run as JSON data; token counts are estimates, an unknown cost is null."""
-    return {
-        "changed": [{"artefact": change.path, "file": change.file} for change in changes],
-        "calls": [
-            {"path": c.path, "role": c.role, "by": c.performer, "prompt": c.prompt, "reply": c.reply, "cost": c.cost}
-            for c in expected.planned
-        ],
-        "tokens": expected.tokens,
-        "least_calls": expected.least_calls,
-        "cost": expected.cost,
-        "replayed": expected.replayed,
-        "of_files": expected.of_files,
-        "seconds": None,
-    }
->>>>>>> main

@@ -8,21 +8,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-<<<<<<< HEAD
-from fabula.app.bills import Bill
-=======
 import typer
 
->>>>>>> main
+from fabula.app.bills import Bill
 from fabula.app.evaluating import Task, dry_run_evaluation, evaluate_in
 from fabula.app.writing import Options, check_prices
 from fabula.base.errors import ConfigError
 from fabula.cli.asked import evaluator_config, performers_of, say_default
-<<<<<<< HEAD
-from fabula.cli.bill import bill_table
-=======
-from fabula.cli.bill import Bill, bill_table, say_dry_run, usage_data
->>>>>>> main
+from fabula.cli.bill import bill_table, say_dry_run
 from fabula.cli.people import People
 from fabula.cli.progress import Progress, counted
 from fabula.cli.session import near

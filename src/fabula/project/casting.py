@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from dataclasses import dataclass, field
 from difflib import get_close_matches
+from functools import partial
 from hashlib import sha256
 from pathlib import Path
 from types import MappingProxyType
@@ -29,12 +30,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping
 
     from fabula.engine.roles import Answer
-<<<<<<< HEAD
-    from fabula.models.base import Capabilities, Model, OnText, Reply, Request
-=======
     from fabula.models.answer_files import OnWait
-    from fabula.models.base import Model
->>>>>>> main
+    from fabula.models.base import Capabilities, Model, OnText, Reply, Request
     from fabula.project.settings import RoleTable, Settings
 
 SERVERS: Final = tuple(PROVIDERS)
@@ -42,35 +39,27 @@ _MISTYPED: Final = 0.85  # likeness from which on a name is a role with a letter
 _MOST_THREADS: Final = 512  # that the engine takes
 WHOLE_ROOM: Final = "room"
 """In `[adapters]`, what stands for all roles that a room has an adapter for."""
-<<<<<<< HEAD
 PROGRAM: Final = "program"
 """The kind of a model that a Python program hands in."""
-KINDS: Final = ("embedded", *SERVERS, "seq2seq", "scripted", "replay", PROGRAM)
-=======
 BARE: Final = (HAND, PASTE, CLIENT)
 """Models whose name is one word."""
-KINDS: Final = ("embedded", *SERVERS, "seq2seq", "scripted", "replay", "files")
->>>>>>> main
+KINDS: Final = ("embedded", *SERVERS, "seq2seq", "scripted", "replay", "files", PROGRAM)
 
 
 @dataclass(frozen=True)
 class Environment:
     """What opening a model may touch: the environment's variables, the clock, and who hears of retries.
 
-<<<<<<< HEAD
-    `person` answers for roles that are cast with `play = "me"`; `None` where nobody can be asked. `models` are handed
-    in by a program, by the names that settings have for them; whoever opened them closes them.
-=======
     `person` answers for roles that are cast with `play = "me"`; `None` where nobody can be asked. `on_wait` hears for
-    which files a model waits.
->>>>>>> main
+    which files a model waits. `models` are handed in by a program, by the names that settings have for them; whoever
+    opened them closes them.
     """
 
     environ: Mapping[str, str] = field(default_factory=dict)
     clock: Callable[[], float] = time.monotonic
     on_retry: Callable[[str, int, float, str], None] | None = None
     person: Answer | None = None
-<<<<<<< HEAD
+    on_wait: OnWait | None = None
     models: Mapping[str, Model] = field(default_factory=dict)
 
 
@@ -101,9 +90,6 @@ class HandedIn:
 
     async def close(self) -> None:
         """Nothing is closed."""
-=======
-    on_wait: OnWait | None = None
->>>>>>> main
 
 
 def full_name(spec: str) -> str:
@@ -120,11 +106,7 @@ def full_name(spec: str) -> str:
     if spec in BARE:
         return spec
     if kind not in KINDS or not rest:
-<<<<<<< HEAD
-        raise UnknownNameError("model", spec, [*KNOWN, HAND, *(f"{k}:" for k in KINDS if k != PROGRAM)])
-=======
-        raise UnknownNameError("model", spec, [*KNOWN, *BARE, *(f"{k}:" for k in KINDS)])
->>>>>>> main
+        raise UnknownNameError("model", spec, [*KNOWN, *BARE, *(f"{k}:" for k in KINDS if k != PROGRAM)])
     return spec
 
 
@@ -142,26 +124,29 @@ def open_model(
     """
     name = full_name(spec)
     kind, _, rest = name.partition(":")
-    if (given := env.models.get(name)) is not None:
-        return HandedIn(given)
-    if kind == PROGRAM:
-        what, _, version = rest.partition("@")
-        return Program(what, _nobody_there, version)
-    if kind == HAND:
-        return ByHand()
-    if kind in BARE:
-        return OutsideModel(kind)
-    if kind == "scripted":
-        return ScriptedModel.read(Path(rest))
-    if kind == "replay":
-        return ReplayModel(Path(rest))
-    if kind == "files":
-        return AnswerFiles(Path(rest).expanduser(), table.parallel or MOST_AT_ONCE, env.on_wait)
+    if name in env.models:
+        return HandedIn(env.models[name])
+    if (model := _without_limits(kind, rest, table, env)) is not None:
+        return model
     if kind == "seq2seq":
         model = _seq2seq(name, rest)
     else:
         model = _embedded(name, rest, table, env, adapters) if kind == "embedded" else _server(kind, rest, table, env)
     return Limited(model, parallel=table.parallel, timeout=table.timeout, tries=table.tries, on_retry=env.on_retry)
+
+
+def _without_limits(kind: str, rest: str, table: ModelTable, env: Environment) -> Model | None:
+    """A model that is no engine and no server, and needs no limits; `None` for any other kind."""
+    what, _, version = rest.partition("@")
+    opened: dict[str, Callable[[], Model]] = {
+        PROGRAM: lambda: Program(what, _nobody_there, version),
+        HAND: ByHand,
+        "scripted": lambda: ScriptedModel.read(Path(rest)),
+        "replay": lambda: ReplayModel(Path(rest)),
+        "files": lambda: AnswerFiles(Path(rest).expanduser(), table.parallel or MOST_AT_ONCE, env.on_wait),
+    }
+    opened |= {bare: partial(OutsideModel, bare) for bare in BARE if bare != HAND}
+    return opened[kind]() if kind in opened else None
 
 
 def _nobody_there(request: Request) -> str:

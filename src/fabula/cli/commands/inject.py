@@ -17,11 +17,7 @@ from fabula.app.writing import Options
 from fabula.base.errors import UnknownNameError, UsageError
 from fabula.base.files import read_text
 from fabula.cli.asked import evaluator_config, performers_of
-<<<<<<< HEAD
-from fabula.cli.bill import bill_table
-=======
-from fabula.cli.bill import Bill, bill_table, say_dry_run, usage_data
->>>>>>> main
+from fabula.cli.bill import bill_table, say_dry_run
 from fabula.cli.help import MORE
 from fabula.cli.opening import terminal_of
 from fabula.cli.options import Limits, Output, Performers, bundled

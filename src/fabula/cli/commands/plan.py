@@ -23,11 +23,7 @@ from fabula.app.planning import (
 from fabula.base.errors import UsageError
 from fabula.base.files import read_text
 from fabula.cli.asked import changes_of, check, say_default, settings_for
-<<<<<<< HEAD
-from fabula.cli.bill import bill_table
-=======
-from fabula.cli.bill import bill_table, say_dry_run, usage_data
->>>>>>> main
+from fabula.cli.bill import bill_table, say_dry_run
 from fabula.cli.opening import place_named, terminal_of
 from fabula.cli.options import Choices, Common, WritingLimits, bundled
 from fabula.cli.progress import counted
@@ -38,10 +34,6 @@ from fabula.project.settings import Settings
 from fabula.project.trust import Trust
 from fabula.story import Brief, count_words, one_line
 from fabula.story.plan_file import read_plan
-<<<<<<< HEAD
-=======
-from fabula.systems import system_of, systems
->>>>>>> main
 
 if TYPE_CHECKING:
     from typing import Any
@@ -160,13 +152,7 @@ def _project(sources: Sources, choices: Choices, terminal: Terminal) -> tuple[Pr
     folder = Path(sources.out or source.stem)
     changes: dict[str, Any] = {}
     there = Project.open(folder) if (folder / "brief.md").exists() else None
-<<<<<<< HEAD
     choices = replace(choices, system=planning_system(there, choices.system))
-=======
-    planned = there is not None and system_of(settings_as_last_time(there)).takes_plan
-    if choices.system is None and not planned and _SYSTEM in systems():
-        choices = replace(choices, system=_SYSTEM)
->>>>>>> main
     if there is not None:
         settings = settings_for(there, choices, terminal)
     else:
