@@ -28,6 +28,8 @@ if TYPE_CHECKING:
         chat_async,
         check,
         check_async,
+        dry_run,
+        dry_run_async,
         judge,
         judge_async,
         measure,
@@ -39,7 +41,7 @@ if TYPE_CHECKING:
         write,
         write_async,
     )
-    from fabula.app.writing import Options, Written, dry_run, dry_run_in, write_in
+    from fabula.app.writing import Expected, Options, Written, dry_run_in, write_in
     from fabula.base.errors import FabulaError
     from fabula.engine import events
     from fabula.project.folder import Project
@@ -50,6 +52,7 @@ __all__ = [
     "Brief",
     "Chat",
     "Checked",
+    "Expected",
     "FabulaError",
     "Judged",
     "Measured",
@@ -67,6 +70,7 @@ __all__ = [
     "check",
     "check_async",
     "dry_run",
+    "dry_run_async",
     "dry_run_in",
     "events",
     "judge",
@@ -82,7 +86,7 @@ __all__ = [
     "write_async",
     "write_in",
 ]
-_VERBS = ("write", "plan", "check", "judge", "rank", "measure", "chat")
+_VERBS = ("write", "dry_run", "plan", "check", "judge", "rank", "measure", "chat")
 _HOMES = {
     "app.chatting": ("Chat",),
     "app.checking": ("Checked",),
@@ -92,7 +96,7 @@ _HOMES = {
     "app.ranking": ("Ranked",),
     "app.verbs": tuple(name + end for name in _VERBS for end in ("", "_async")),
     "app.sources": ("read",),
-    "app.writing": ("Options", "Written", "dry_run", "dry_run_in", "write_in"),
+    "app.writing": ("Expected", "Options", "Written", "dry_run_in", "write_in"),
     "base.errors": ("FabulaError",),
     "engine": ("events",),
     "project.folder": ("Project",),

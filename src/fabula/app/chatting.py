@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import weakref
+from threading import Thread
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from fabula.app.calling import waited_for
@@ -179,9 +180,9 @@ class Chat:
         self.project, self.name, self.model, self.why, self.bill = project, name, settings.model, why, bill
         self._settings, self._options = settings, options
         self._open: list[Supplied] = []
-        self._runner = asyncio.Runner()
+        self._runners: list[asyncio.Runner] = []  # the loop of lines that are waited for
         self._session: Session | None = None
-        weakref.finalize(self, _closed, self._open, self._runner)
+        weakref.finalize(self, _closed, self._open, self._runners)
 
     async def open(self, parties: Parties | None, freedom: Freedom | None) -> None:
         """Begin the conversation, or take it up again.
@@ -255,10 +256,12 @@ class Chat:
 
     def close(self) -> None:
         """As `close_async`, and waits for it."""
-        self._waited(self.close_async())
+        _closed(self._open, self._runners)
 
     def _waited(self, work: Coroutine[Any, Any, T]) -> T:
-        return waited_for(work, self._runner.run)
+        if not self._runners:
+            self._runners.append(asyncio.Runner())
+        return waited_for(work, self._runners[0].run)
 
     async def _moved(self, move: Callable[[Session], Awaitable[T]]) -> T:
         """What a move gives, made in the project as it is now."""
@@ -332,8 +335,22 @@ def _lines_html(turn: Turn, player: str) -> list[Html]:
     return [Html(f"<p><b>{text(who)}:</b> {text(words)}</p>") for who, words in said]
 
 
-def _closed(open_: list[Supplied], runner: asyncio.Runner) -> None:
-    """Close the models of a chat that nobody holds any more."""
-    while open_:
-        waited_for(open_.pop().cast.close())
-    runner.close()
+def _closed(open_: list[Supplied], runners: list[asyncio.Runner]) -> None:
+    """Close the models and the loop of a chat that nobody holds any more."""
+
+    def close() -> None:
+        while open_:
+            asyncio.run(open_.pop().cast.close())
+        while runners:
+            runners.pop().close()
+
+    if not (open_ or runners):
+        return
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        close()
+    else:  # no loop can be run or closed in the thread of another
+        beside = Thread(target=close, name="fabula chat")
+        beside.start()
+        beside.join()

@@ -26,7 +26,8 @@ from fabula.app.measuring import (
 from fabula.app.planning import Planned, plan_in, planning_system, project_for_story
 from fabula.app.ranking import Ranked
 from fabula.app.sources import brief_of, folder_for, items_of, path_of, project_in, story_of
-from fabula.app.writing import Written, settings_as_last_time, write_in
+from fabula.app.writing import Expected, Written, dry_run_in, settings_as_last_time, write_in
+from fabula.app.writing import dry_run as dry_run_of
 from fabula.base.errors import UsageError
 from fabula.craft.conversation import SessionFiles
 from fabula.craft.conversation.session import system_of_log
@@ -86,6 +87,41 @@ async def write_async(
     project, in_force, why = _begun(what, folder, caller)
     outcome = await write_in(project, in_force, caller.options(budget_tokens, budget_usd))
     return Written.in_(project, in_force, outcome.story, caller.finished(in_force), why)
+
+
+async def dry_run_async(
+    what: BriefSource,
+    folder: str | Path | None = None,
+    *,
+    model: Performers | None = None,
+    words: int | str | None = None,
+    environ: Mapping[str, str] | None = None,
+    **settings: Unpack[SystemSettings],
+) -> Expected:
+    """What `write` would ask and cost if it were called with the same. Asks nobody, makes nothing.
+
+    Args:
+        what: as of `write`.
+        folder: as of `write`.
+        model: as of `write`.
+        words: as of `write`.
+        environ: as of `write`.
+        **settings: as of `write`.
+
+    Raises:
+        FabulaError: any of its kinds.
+    """
+    caller = Caller.of(model, None, environ, _with_words(settings, words))
+    there = project_in(what)
+    brief = None if there is not None else brief_of(what)
+    where = folder_for(brief, what) if folder is None and brief is not None else Path(folder or ".")
+    if brief is not None and not (where / "brief.md").exists():
+        chosen = caller.default_model()
+        in_force = Settings().with_({**(chosen.changes if chosen else {}), **caller.changes}, "the call")
+        return Expected(await dry_run_of(brief, in_force, caller.options()))
+    project, in_force, _ = _begun(what, folder, caller)
+    dry, changes = await dry_run_in(project, in_force, caller.options())
+    return Expected(dry, tuple(changes))
 
 
 def _with_words(settings: SystemSettings, words: int | str | None) -> dict[str, Any]:
@@ -437,6 +473,7 @@ def _talking(stored: Settings, caller: Caller) -> Settings:
 
 
 write = waiting(write_async)
+dry_run = waiting(dry_run_async)
 plan = waiting(plan_async)
 check = waiting(check_async)
 judge = waiting(judge_async)

@@ -12,7 +12,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from fabula.app.bills import budget_data, usage_data
+from fabula.app.bills import budget_data, dollars, planned, usage_data
 from fabula.app.remarks import remarks_on
 from fabula.app.standing import shortfalls
 from fabula.base.errors import FabulaError, JournalError, PausedError, PlanError, ReplyError
@@ -28,7 +28,7 @@ from fabula.engine.prompts import Prompts
 from fabula.engine.replies import fault_of
 from fabula.engine.run import Run, RunContext
 from fabula.engine.trail import Trail, digest_of
-from fabula.measure.report.page import joined, paragraph, story_html
+from fabula.measure.report.page import html_table, joined, paragraph, story_html
 from fabula.models.base import NOTHING_USED
 from fabula.models.budget import Budget
 from fabula.models.prices import priced
@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 
     from fabula.app.bills import Bill
     from fabula.engine.announced import Announced
-    from fabula.engine.dry_run import Temper
+    from fabula.engine.dry_run import PlannedCall, Temper
     from fabula.engine.events import Event, Kept, Listener
     from fabula.engine.methods import Method
     from fabula.engine.roles import Answer, Cast
@@ -621,3 +621,51 @@ class Written:
 
     def _repr_html_(self) -> str:
         return joined(*story_html(self.story), paragraph(f"{self.words:,} words, {self.model}", faint=True))
+
+
+@dataclass(frozen=True)
+class Expected:
+    """What a run would ask and cost.
+
+    Attributes:
+        dry: what a dry run found.
+        changes: in the project's files that the run would take over.
+    """
+
+    dry: DryRun
+    changes: tuple[Change, ...] = ()
+
+    @property
+    def calls(self) -> list[PlannedCall]:
+        """The calls to be made, with the estimated tokens of each."""
+        return list(self.dry.planned)
+
+    @property
+    def changed(self) -> list[str]:
+        """The files that the author changed."""
+        return [change.file for change in self.changes]
+
+    @property
+    def replayed(self) -> int:
+        """How many calls come from the journal, at no cost."""
+        return self.dry.replayed
+
+    @property
+    def tokens(self) -> int:
+        """Prompt and reply tokens of all calls, estimated."""
+        return self.dry.tokens
+
+    @property
+    def cost(self) -> float | None:
+        """US dollars, estimated; `None` where a price is not known."""
+        return self.dry.cost
+
+    def to_dict(self) -> dict[str, Any]:
+        """The calls, one by one, and their sums."""
+        return planned(self.dry, self.changes)
+
+    def _repr_html_(self) -> str:
+        rows = [(c.path, c.role, c.performer, f"{c.prompt:,}", f"{c.reply:,}") for c in self.dry.planned]
+        cost = "an unknown cost" if self.cost is None else dollars(self.cost)
+        said = f"{len(rows):,} calls, about {self.tokens:,} tokens, {cost}; {self.replayed:,} from the journal."
+        return joined(html_table(("call", "role", "by", "prompt", "reply"), rows, right=(3, 4)), paragraph(said))
