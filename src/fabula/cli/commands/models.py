@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from fabula.app.bills import dollars, usage_data
 from fabula.base.errors import ModelError
 from fabula.cli.asked import named_model
-from fabula.cli.bill import dollars, usage_data
 from fabula.cli.opening import terminal_of
 from fabula.cli.options import Output, bundled, refuse
 from fabula.cli.progress import duration
