@@ -14,6 +14,7 @@ from choosing import choosing
 
 import fabula.project.settings
 from fabula.base import errors
+from fabula.cli.help import EXIT_CODES
 from fabula.cli.lazy import COMMANDS, load
 from fabula.engine.methods import settings_of
 from fabula.engine.papers import FIELDS
@@ -253,15 +254,7 @@ def error_tree() -> str:
     told = inspect.getdoc(errors) or ""
     head, _, rest = told.partition("::\n\n")
     tree, _, tail = rest.partition("\n\n")
-    codes = _table(
-        ("exit code", "meaning"),
-        (
-            ("0", "done, or waiting for your approval"),
-            ("1", "failed; everything finished is kept"),
-            ("2", "asked for something impossible: an option, a name, a file"),
-            ("128 + n", "stopped by signal n; 130 is Ctrl-C. Everything finished is kept"),
-        ),
-    )
+    codes = _table(("exit code", "meaning"), EXIT_CODES.items())
     return f"# Errors\n\n{head}:\n\n```text\n{inspect.cleandoc(tree)}\n```\n\n{tail}\n\n{codes}\n"
 
 

@@ -139,6 +139,7 @@ class LazyGroup(Group):
         formatter.write_paragraph()
         names = ", ".join(option.opts[-1] for option in self.get_params(ctx))
         formatter.write_text(f"Options: {names}.")
+        formatter.write_text("Exit codes: 0 done, 1 failed, 2 wrong use, 128 + n stopped by signal n.")
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:  # noqa: ANN401 - typer's own types are private
         """The commands; those that set things up are only named."""

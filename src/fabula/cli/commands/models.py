@@ -13,7 +13,7 @@ import typer
 from fabula.cli.asked import named_model
 from fabula.cli.bill import dollars, usage_data
 from fabula.cli.opening import terminal_of
-from fabula.cli.options import Output, bundled
+from fabula.cli.options import Output, bundled, refuse
 from fabula.cli.progress import duration
 from fabula.cli.stopping import stoppable
 from fabula.cli.terminal import table
@@ -59,6 +59,7 @@ models = typer.Typer(help=_HELP, rich_markup_mode="rich", add_completion=False)
 @bundled
 def _list(common: Output, ctx: typer.Context) -> None:
     if ctx.invoked_subcommand is not None:
+        refuse(f"they go behind `fabula models {ctx.invoked_subcommand}`", common)
         return
     terminal = terminal_of(common)
     home = models_home(terminal.environ)

@@ -11,6 +11,7 @@ import typer
 from fabula.app.item_files import MAX_STORY_BYTES
 from fabula.base.errors import UsageError
 from fabula.base.files import read_text, write_atomically
+from fabula.cli import completing
 from fabula.cli.evaluation import Evaluating
 from fabula.cli.opening import terminal_of
 from fabula.cli.options import Judges, Limits, Output, bundled
@@ -43,7 +44,13 @@ def rate(
         ),
     ],
     evaluator: Annotated[
-        str, typer.Option("--evaluator", metavar="NAME", help="Whose questions the judge answers.")
+        str,
+        typer.Option(
+            "--evaluator",
+            autocompletion=completing.evaluators,
+            metavar="NAME",
+            help="Whose questions the judge answers.",
+        ),
     ] = _DEFAULT,
     narrative: Annotated[
         str, typer.Option(metavar="FILE", help="What the dialogues play, for those that bring no narrative.")

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from fabula.cli import completing
 from fabula.cli.methods import say_method
 from fabula.cli.opening import terminal_of
 from fabula.cli.options import Output, bundled
@@ -20,7 +21,10 @@ if TYPE_CHECKING:
 
 @bundled
 def systems(
-    common: Output, name: Annotated[str, typer.Argument(help="A system.", show_default="list them")] = ""
+    common: Output,
+    name: Annotated[
+        str, typer.Argument(autocompletion=completing.systems, help="A system.", show_default="list them")
+    ] = "",
 ) -> None:
     """List the writing systems, or describe one."""
     terminal = terminal_of(common)
