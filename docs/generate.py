@@ -14,8 +14,10 @@ from choosing import choosing
 
 import fabula.project.settings
 from fabula.base import errors
+from fabula.cli.help import EXIT_CODES
 from fabula.cli.lazy import COMMANDS, load
 from fabula.engine.methods import settings_of
+from fabula.engine.papers import FIELDS
 from fabula.evaluators import evaluators
 from fabula.models.known import KNOWN
 from fabula.models.providers import KINDS as PROVIDERS
@@ -252,15 +254,7 @@ def error_tree() -> str:
     told = inspect.getdoc(errors) or ""
     head, _, rest = told.partition("::\n\n")
     tree, _, tail = rest.partition("\n\n")
-    codes = _table(
-        ("exit code", "meaning"),
-        (
-            ("0", "done, or waiting for your approval"),
-            ("1", "failed; everything finished is kept"),
-            ("2", "asked for something impossible: an option, a name, a file"),
-            ("128 + n", "stopped by signal n; 130 is Ctrl-C. Everything finished is kept"),
-        ),
-    )
+    codes = _table(("exit code", "meaning"), EXIT_CODES.items())
     return f"# Errors\n\n{head}:\n\n```text\n{inspect.cleandoc(tree)}\n```\n\n{tail}\n\n{codes}\n"
 
 
@@ -300,6 +294,34 @@ def _method(system: Method) -> Iterator[str]:
     yield _table(("setting", "group", "faithful", "improved", "what it is for"), rows) + "\n"
     deviations = [(d["where"], d["what"]) for d in paper.get("deviations", ())]
     yield _table(("where", "what differs from the paper"), deviations) + "\n"
+
+
+# paper.toml -------------------------------------------------------------------------------------------------------
+
+
+def paper_fields() -> str:
+    """The fields of `paper.toml`."""
+    parts = [
+        "# `paper.toml`\n",
+        "What the folder of a system or an evaluator says of itself. `fabula systems NAME` and `fabula evaluate NAME`",
+        "show it, and [`python -m fabula.testing`](../how-to/own-system.md) checks it. JSON shows other fields, too.\n",
+    ]
+    rows = [
+        (
+            f"`{field.name}`",
+            " or ".join(f"`{one}`" for one in field.options) or field.form,
+            f"{field.only}s" if field.only else "both",
+            "yes" if field.needed else "",
+            field.about,
+        )
+        for field in FIELDS
+    ]
+    parts.append(_table(("field", "kind", "of", "needed", "what belongs there"), rows))
+    parts.append(
+        "\n`deviations` is a list of tables, each with `where` and `what`:\n\n```toml\n[[deviations]]\n"
+        'where = "section 3.2, Algorithm 1"\nwhat = "The paper names no bound; there are at most 12 rounds."\n```'
+    )
+    return "\n".join(parts)
 
 
 # training ---------------------------------------------------------------------------------------------------------
@@ -412,6 +434,7 @@ PAGES: Final[Mapping[str, Callable[[], str]]] = {
     "errors.md": error_tree,
     "systems.md": all_systems,
     "evaluators.md": all_evaluators,
+    "paper-toml.md": paper_fields,
     "models.md": models,
     "training.md": training,
     "choosing.md": choosing,

@@ -30,8 +30,8 @@ SAMPLE: Final = ROOT / "examples" / "projects" / "sufficient-knowledge"
 VERDICTS: Final = ROOT / "benchmarks" / "replies" / "rooms" / "verdicts.jsonl"
 # What a room of the package holds, in a few words. A room that is missing here, or gone, stops the drawing.
 ROOMS: Final = {
+    "testing": "rules that authors of systems, evaluators and providers can try",
     "cli": "one file a command: parses, calls app, prints",
-    "testing": "contract tests for systems and evaluators of others",
     "server": "chat completions over HTTP",
     "app": "writing, planning, judging, checking, chatting, experiments",
     "training": "fine-tuning of local models",

@@ -17,6 +17,13 @@ MORE: Final = "Used less often"
 EVERYWHERE: Final = "In every command"
 _ALL: Final = "fabula.help_all"
 _WIDEST: Final = 26  # column of names and options
+EXIT_CODES: Final = {
+    "0": "done, or waiting for your approval; also where whoever read the output has closed the pipe",
+    "1": "failed, or what was looked for was found: a difference, a finding with `--strict`, a broken machine",
+    "2": "asked for something impossible: an option, a name, a file",
+    "128 + n": "stopped by signal n; 130 is Ctrl-C",
+}
+"""What a command ends with, and what it means. Everything finished is kept in each case."""
 CONTEXT: Final = {"help_option_names": ["-h", "--help"]}
 
 

@@ -22,6 +22,7 @@ from fabula.models.limits import Limited
 from fabula.models.outside import CLIENT, PASTE, OutsideModel
 from fabula.models.providers import KINDS as PROVIDERS
 from fabula.models.scripted import ScriptedModel
+from fabula.project.brought import brought_kinds, brought_model
 from fabula.project.learned import Forgotten, check_learned, digest_of_forgotten
 from fabula.project.settings import ModelTable
 
@@ -71,8 +72,8 @@ def full_name(spec: str) -> str:
         return f"embedded:{next(iter(KNOWN))}"
     if spec in BARE:
         return spec
-    if kind not in KINDS or not rest:
-        raise UnknownNameError("model", spec, [*KNOWN, *BARE, *(f"{k}:" for k in KINDS)])
+    if not rest or (kind not in KINDS and kind not in brought_kinds()):
+        raise UnknownNameError("model", spec, [*KNOWN, *BARE, *(f"{k}:" for k in (*KINDS, *brought_kinds()))])
     return spec
 
 
@@ -87,6 +88,7 @@ def open_model(
         UnknownNameError: no such kind or known model.
         ConfigError: a script cannot be read.
         ModelUnavailableError, UsageError: there is no encoder-decoder in a folder, or the packages for it are missing.
+        PluginError: an installed package brings it, and it is broken.
     """
     name = full_name(spec)
     kind, _, rest = name.partition(":")
@@ -100,10 +102,12 @@ def open_model(
         return ReplayModel(Path(rest))
     if kind == "files":
         return AnswerFiles(Path(rest).expanduser(), table.parallel or MOST_AT_ONCE, env.on_wait)
-    if kind == "seq2seq":
-        model = _seq2seq(name, rest)
+    if kind == "embedded":
+        model = _embedded(name, rest, table, env, adapters)
+    elif kind in SERVERS:
+        model = _server(kind, rest, table, env)
     else:
-        model = _embedded(name, rest, table, env, adapters) if kind == "embedded" else _server(kind, rest, table, env)
+        model = _seq2seq(name, rest) if kind == "seq2seq" else brought_model(kind, rest, table)
     return Limited(model, parallel=table.parallel, timeout=table.timeout, tries=table.tries, on_retry=env.on_retry)
 
 

@@ -15,7 +15,7 @@ from fabula.base.errors import UnknownNameError, UsageError
 from fabula.base.files import read_text, write_atomically
 from fabula.cli.evaluation import Evaluating
 from fabula.cli.opening import named_or_here, terminal_of
-from fabula.cli.options import Common, Judges, Limits, bundled
+from fabula.cli.options import Common, Judges, Limits, bundled, refuse
 from fabula.cli.progress import counted
 from fabula.cli.session import near
 from fabula.cli.stories import Selecting, stories_of
@@ -98,11 +98,11 @@ def check(
             "A check needs a model that reads. The rules that looked without one found none of 101 errors in stories "
             "that nobody had tuned them to, and are gone. Leave --no-model out, and choose a model with --model."
         )
+    if checks.dismiss:
+        refuse("--dismiss takes the last check as it is, and asks nobody", judges, limits, selecting, but=("out",))
     stories = named_or_here(common, stories)
     command, judges = _command(stories, judges), _of_project(stories, judges)
     folder = Path(judges.out)
-    if checks.dismiss and limits.dry_run:
-        raise UsageError("--dismiss asks nobody, so there is nothing to say of it. Leave --dry-run out.")
     if checks.dismiss:
         report, bill = _stored(folder), dict[str, Any]()
         _dismiss(folder, report, checks.dismiss)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from fabula.base.errors import UsageError
+from fabula.cli import completing
 from fabula.cli.asked import settings_for
 from fabula.cli.opening import authored, project_and_artefact, project_and_name, project_of, terminal_of
 from fabula.cli.options import Artefact, Choices, Common, Limits, MaybeArtefact, Where, bundled
@@ -96,6 +97,8 @@ def retake(
     wish = plain(note or "").strip()
     if note is not None and not wish:
         raise UsageError("The note is empty. Say what you wish of the text, or leave --note out for another draw.")
+    if anew and not wish:
+        raise UsageError("--anew goes with --note; without a note the text is written anew in any case.")
     with project.recorded() as journal:
         path = project.artefact(journal, name)
         _unpinned(journal, path)
@@ -137,7 +140,10 @@ def continue_(
     artefact: Annotated[
         list[str] | None,
         typer.Argument(
-            metavar="[PROJECT] [ARTEFACT]", help="An artefact, by its path.", show_default="the story's last part"
+            autocompletion=completing.artefacts,
+            metavar="[PROJECT] [ARTEFACT]",
+            help="An artefact, by its path.",
+            show_default="the story's last part",
         ),
     ] = None,
     *,
@@ -197,7 +203,12 @@ def approve(
     common: Common,
     artefact: Annotated[
         list[str] | None,
-        typer.Argument(metavar="[PROJECT] [ARTEFACT]", help="An artefact, by its path.", show_default="all that wait"),
+        typer.Argument(
+            autocompletion=completing.artefacts,
+            metavar="[PROJECT] [ARTEFACT]",
+            help="An artefact, by its path.",
+            show_default="all that wait",
+        ),
     ] = None,
 ) -> None:
     """Approve an artefact, or all that wait."""

@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from fabula.base.errors import ProjectError
+from fabula.base.errors import ProjectError, UsageError
 from fabula.base.files import read_text, write_atomically
-from fabula.cli.opening import project_of, terminal_of
+from fabula.cli import completing
+from fabula.cli.opening import STDIN, project_of, terminal_of
 from fabula.cli.options import Common, Where, bundled
 from fabula.cli.session import near
 from fabula.cli.terminal import read_by_others
@@ -31,7 +32,13 @@ def export(
     where: Where = "",
     format_: Annotated[
         str,
-        typer.Option("--format", "-f", metavar="md|epub|docx|fountain|txt|json", help="Default: of -o, else md."),
+        typer.Option(
+            "--format",
+            "-f",
+            autocompletion=completing.formats,
+            metavar="md|epub|docx|fountain|txt|json",
+            help="Default: of -o, else md.",
+        ),
     ] = "",
     out: Annotated[
         str, typer.Option("--out", "-o", metavar="FILE", help="- writes to stdout; default: in the project.")
@@ -45,7 +52,9 @@ def export(
     story = without_comments(Story.parse(read_text(project.story_file, MAX_FILE)))
     meta = _meta(project, story, terminal)
     content = chosen.render(story, meta)
-    if out == "-":
+    if out == STDIN and common.json:
+        raise UsageError("--out - and --json both print on stdout. Give one of them.")
+    if out == STDIN:
         with read_by_others():
             sys.stdout.buffer.write(content)
             sys.stdout.flush()
