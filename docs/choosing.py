@@ -81,15 +81,15 @@ What the number of calls follows from:
 def _row(system: System) -> str:
     bills = [bill(system, name) for name in (NARRATIVES if system.name in TALKS else BRIEFS)]
     calls = _range([b.calls for b in bills], str)
-    cost = _range([b.dollars for b in bills], "${:.2f}".format)
+    cost = _range([b.dollars for b in bills], "{:.2f}".format)
     time = _range([b.minutes for b in bills], lambda minutes: f"{minutes:.0f}" if minutes > 1 else "under 1")
     cells = (f"[{system.name}](systems.md#{system.name})", system.paper["when"], system.strength)
-    return f"| {' | '.join(cells)} | {calls} | {cost} | {time} min |"
+    return f"| {' | '.join(cells)} | {calls} | ${cost} | {time} min |"
 
 
 def _range(values: Sequence[float], shown: Callable[[float], str]) -> str:
     low, high = shown(min(values)), shown(max(values))
-    return low if low == high else f"{low} to {high}"
+    return low if low == high else f"{low}\u2013{high}"
 
 
 def bill(system: System, example: str) -> Bill:

@@ -159,7 +159,7 @@ def _command(path: str, command: Any) -> Iterator[str]:  # noqa: ANN401 - typer'
     rows = [(f"`{_shape(p)}`", p.help or "", _default(p)) for p in arguments]
     rows += [(_flags(p), p.help or "", _default(p)) for p in options]
     if rows:
-        yield _table(("", "what", "default"), rows) + "\n"
+        yield _table(("given", "what", "default"), rows) + "\n"
     for name, inner in subcommands.items():
         yield from _command(f"{path} {name}", inner)
 
@@ -367,7 +367,7 @@ def models() -> str:
             ("sha256", f"`{known.sha256}`"),
             ("sampling", ", ".join(f"`{k}={v}`" for k, v in known.sampling.set_values().items())),
         ]
-        parts.append(f"### {known.name}\n\n{known.description}\n\n{_table(('', ''), rows)}\n")
+        parts.append(f"### {known.name}\n\n{known.description}\n\n{_table(('about', 'value'), rows)}\n")
     return "\n".join(parts)
 
 

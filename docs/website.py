@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 ROOT: Final = Path(__file__).resolve().parent.parent
 ELSEWHERE: Final = "repository"  # folder of the site for files from outside docs/
 AS_THEY_ARE: Final = (".html", ".svg")  # such files are copied, others are shown on a page
+# Also links whose text is a picture: the part from `](` on is all that is looked at.
 _LINK: Final = re.compile(r"(?P<before>\]\()(?P<target>[^)#\s]*)(?P<anchor>#[^)\s]*)?(?P<after>\))")
 _LISTED: Final = re.compile(r"^- \[(?P<title>[^\]]+)\]\((?P<target>[^)]+)\)")
 _FENCE: Final = re.compile(r"^\s*(```|~~~)")
@@ -135,6 +136,11 @@ def relinked(origin: str, text: str) -> Iterator[str]:
         if _FENCE.match(line):
             fenced = not fenced
         yield line if fenced else _LINK.sub(changed, line)
+
+
+def on_post_build(config: MkDocsConfig) -> None:
+    """Take out the page for addresses that are not there, which is found by a server alone."""
+    Path(config.site_dir, "404.html").unlink()
 
 
 def prose(text: str) -> Iterator[str]:

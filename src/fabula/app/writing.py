@@ -450,11 +450,34 @@ async def rewrite_in(
     """
     prepared = Prepared(settings, options)
     with project.recorded() as journal:
-        text, brief = journal.newest(path) or "", project.brief.titled
         async with prepared.opened(journal) as context:
-            place, role = Run(context, take=take).scope(*path.split("/"), "rewrite"), context.writer_of(path)
             with context.recording_failures():
-                return await rewrite_passage(place, role, text, span, note, brief, _around(journal, path))
+                return await _rewritten(project, journal, context, path, span, note, take)
+
+
+async def dry_run_rewrite_in(
+    project: Project, settings: Settings, options: Options, path: str, span: tuple[int, int], note: str
+) -> DryRun:
+    """What `rewrite_in` would ask and cost now. Asks nobody, writes nothing."""
+    prepared = Prepared(settings, options)
+    with project.journal as journal:
+        async with prepared.opened(journal, dry=True) as context:
+            await _rewritten(project, journal, context, path, span, note)
+        return context.dry_run
+
+
+async def _rewritten(
+    project: Project,
+    journal: Journal,
+    context: RunContext,
+    path: str,
+    span: tuple[int, int],
+    note: str,
+    take: int = 0,
+) -> str:
+    text, brief = journal.newest(path) or "", project.brief.titled
+    place, role = Run(context, take=take).scope(*path.split("/"), "rewrite"), context.writer_of(path)
+    return await rewrite_passage(place, role, text, span, note, brief, _around(journal, path))
 
 
 def _around(journal: Journal, path: str) -> tuple[str, str]:

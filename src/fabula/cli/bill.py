@@ -15,6 +15,7 @@ from fabula.project.folder import files_of
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from fabula.cli.terminal import Terminal
     from fabula.engine.dry_run import DryRun
     from fabula.engine.events import Event
     from fabula.project.folder import Change
@@ -151,6 +152,37 @@ def amount(expected: DryRun) -> str:
     return f"about {several} {'call' if calls == 1 else 'calls'} to make, {tokens:,.0f} tokens{cost}"
 
 
+def say_dry_run(terminal: Terminal, *runs: DryRun) -> None:
+    """Say what would be asked, role by role, and that nothing was."""
+    calls = [call for run in runs for call in run.planned]
+    costs = [run.cost for run in runs]
+    cost = None if None in costs else sum(one for one in costs if one is not None)
+    rows = [("role", "by", "calls", "prompt", "reply")]
+    for role, who in dict.fromkeys((call.role, call.performer) for call in calls):
+        mine = [call for call in calls if (call.role, call.performer) == (role, who)]
+        prompt, reply = sum(call.prompt for call in mine), sum(call.reply for call in mine)
+        rows.append((role, who, f"{len(mine):,}", f"{prompt:,}", f"{reply:,}"))
+    terminal.say(table(rows, right=(2, 3, 4)) if calls else "Nobody would be asked.")
+    if replayed := sum(run.replayed for run in runs):
+        terminal.say(f"In the journal, at no cost: {replayed:,} call{'s' * (replayed != 1)}.")
+    terminal.say(f"Cost: {dollars(cost)}.")
+    terminal.advise("An estimate; nothing was asked.")
+    found = [planned(run) for run in runs]
+    terminal.document(
+        {
+            "done": False,
+            "changed": [],
+            "calls": [call for one in found for call in one["calls"]],
+            "tokens": sum(run.tokens for run in runs),
+            "least_calls": sum(run.least_calls for run in runs),
+            "cost": cost,
+            "replayed": replayed,
+            "of_files": [],
+            "seconds": None,
+        }
+    )
+
+
 def changes_list(changes: Sequence[Change]) -> str:
     """A line for each changed file."""
     return "\n".join(f"  {file}" for file in files_of(changes))
@@ -169,4 +201,5 @@ def planned(expected: DryRun, changes: Sequence[Change] = ()) -> dict[str, Any]:
         "cost": expected.cost,
         "replayed": expected.replayed,
         "of_files": expected.of_files,
+        "seconds": None,
     }

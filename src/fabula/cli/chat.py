@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -256,14 +255,12 @@ class Chat:
         if not self._midline:
             self._midline = True
             text = f"{self.session.speaker}: {text}"
-        sys.stdout.write(self.terminal.shown(text))
-        sys.stdout.flush()
+        self.terminal.piece(text)
 
     def _end_line(self) -> None:
         if self._midline:
             self._midline = False
-            sys.stdout.write("\n")
-            sys.stdout.flush()
+            self.terminal.piece("\n")
 
     def _greet(self) -> None:
         parties, where = self.session.parties, self.session.where

@@ -18,7 +18,8 @@ from fabula.cli.asked import adapter_of, changes_of, check, read_models
 from fabula.cli.options import Choices, Performers
 from fabula.cli.people import People
 from fabula.cli.progress import Progress, counted
-from fabula.cli.session import near, stoppable
+from fabula.cli.session import near
+from fabula.cli.stopping import stoppable
 from fabula.craft.digressions import digressions_in, utterances_of
 from fabula.craft.narratives import FILE
 from fabula.engine.events import RunFinished, RunStarted

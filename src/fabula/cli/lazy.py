@@ -45,6 +45,7 @@ COMMANDS: Final = {
     "check": Entry("check", STORY, "Find continuity errors: both passages, and why they clash."),
     "chat": Entry("chat", STORY, "Talk with the characters of a story, who keep to it."),
     "serve": Entry("serve", STORY, "Serve characters to programs that speak OpenAI's chat dialect."),
+    "mcp": Entry("mcp", SETTING_UP, "Offer projects to programs that speak the Model Context Protocol."),
     "text": Entry("", GROUPS, "Decide about single texts: pin, retake, rewrite, approve, ..."),
     "eval": Entry("", GROUPS, "Measure, judge, rank, rate and review stories."),
     "lab": Entry("", GROUPS, "Run experiments, reproduce tables, inject errors, digress, SNAP."),
@@ -78,9 +79,10 @@ COMMANDS: Final = {
     "lab snap": Entry("snap", "lab", "SNAP's filter and survey: `fit`, `form`, `answers`."),
 }
 """Every command by its whole name; a group that is listed here has the commands whose names begin with its own."""
-ALIASES: Final = {name.partition(" ")[2]: name for name in COMMANDS if " " in name} | {"estimate": "estimate"}
+ALIASES: Final = {name.partition(" ")[2]: name for name in COMMANDS if " " in name} | {"estimate": "write"}
 """Names that commands had at the top; they are found, and not shown."""
-_HIDDEN: Final = {"estimate": Entry("estimate", "", "Say what writing would ask and cost, without asking anybody.")}
+_WITH: Final = {"estimate": ["--dry-run"]}
+"""Options that stand for what an old name did."""
 
 
 def full_name(words: list[str]) -> str:
@@ -88,7 +90,7 @@ def full_name(words: list[str]) -> str:
     first = ALIASES.get(words[0], words[0]) if words else ""
     if first in COMMANDS and not COMMANDS[first].module and len(words) > 1:
         first = f"{first} {words[1]}"
-    return first if first in COMMANDS or first in _HIDDEN else ""
+    return first if first in COMMANDS else ""
 
 
 class LazyGroup(Group):
@@ -123,7 +125,7 @@ class LazyGroup(Group):
         known = self._within if self.inside else {**ALIASES, **self._within}
         name = known.get(args[0], "")
         if name:
-            return (name.removeprefix(f"{self.inside} "), load(name), args[1:])
+            return (name.removeprefix(f"{self.inside} "), load(name), [*_WITH.get(args[0], ()), *args[1:]])
         if args[0].startswith("-") or ctx.resilient_parsing:
             return super().resolve_command(ctx, args)
         raise UnknownNameError(f"command of `fabula {self.inside}`" if self.inside else "command", args[0], known)
@@ -150,7 +152,7 @@ class LazyGroup(Group):
 
 def load(name: str) -> Any:  # noqa: ANN401 - typer's command type is private
     """The command of that whole name, with its module imported."""
-    entry = COMMANDS.get(name) or _HIDDEN[name]
+    entry = COMMANDS[name]
     own = name.rpartition(" ")[2]
     if not entry.module:
         return LazyGroup(inside=name, name=own, help=entry.help, no_args_is_help=True, context_settings=dict(CONTEXT))

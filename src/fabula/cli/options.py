@@ -200,6 +200,10 @@ class Caps:
 class Limits(Caps):
     """What a run may spend, and whether it may ask at all."""
 
+    dry_run: Annotated[
+        bool,
+        typer.Option("--dry-run", help="Only say what would be asked, and its cost.", rich_help_panel=_LIMITS),
+    ] = False
     frozen: Annotated[
         bool,
         typer.Option("--frozen", help="Replay only: a call that is not recorded is an error.", rich_help_panel=MORE),

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
-import signal
 import time
-from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TypeVar
@@ -18,6 +16,7 @@ from fabula.base.errors import FabulaError
 from fabula.cli.bill import Bill, amount, bill_table, budget_data, dollars, project_line, usage_data
 from fabula.cli.people import AnotherTakeError, People
 from fabula.cli.progress import Progress, counted, duration
+from fabula.cli.stopping import stoppable
 from fabula.engine.announced import Announced
 
 if TYPE_CHECKING:
@@ -37,49 +36,12 @@ T = TypeVar("T")
 _QUICK: Final = 2_000  # calls that a dry run walks through while a person waits
 
 
-class StoppedError(FabulaError):
-    """A signal ended the run; everything finished is kept."""
-
-    def __init__(self, message: str, number: int) -> None:
-        super().__init__(message)
-        self.exit_code = 128 + number
-
-
 def near(path: Path) -> str:
     """A path as one would type it here."""
     try:
         return os.path.relpath(path) if path.resolve().is_relative_to(Path.cwd()) else str(path)
     except (OSError, ValueError):
         return str(path)
-
-
-async def stoppable(work: Coroutine[Any, Any, T], how_to_go_on: str) -> T:
-    """What `work` gives; Ctrl-C and SIGTERM cancel it. A second Ctrl-C ends the process at once.
-
-    Raises:
-        StoppedError: a signal came; says `how_to_go_on`.
-    """
-    loop, caught = asyncio.get_running_loop(), list[signal.Signals]()
-    task = loop.create_task(work)
-
-    def stop(number: signal.Signals) -> None:
-        caught.append(number)
-        loop.remove_signal_handler(number)
-        task.cancel()
-
-    for number in (signal.SIGINT, signal.SIGTERM):
-        with suppress(NotImplementedError, RuntimeError, ValueError):  # not in the main thread
-            loop.add_signal_handler(number, stop, number)
-    try:
-        return await task
-    except asyncio.CancelledError:
-        if not caught:
-            raise
-        raise StoppedError(f"Stopped. Every finished call is kept; go on with {how_to_go_on}.", caught[0]) from None
-    finally:
-        for number in (signal.SIGINT, signal.SIGTERM):
-            with suppress(NotImplementedError, RuntimeError, ValueError):
-                loop.remove_signal_handler(number)
 
 
 @dataclass

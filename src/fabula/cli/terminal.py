@@ -16,8 +16,9 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, Final
 
 from fabula.base.characters import readable
-from fabula.base.errors import UsageError
+from fabula.base.errors import FabulaError, UsageError
 from fabula.base.files import read_text
+from fabula.cli.stopping import unheard
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
@@ -36,6 +37,12 @@ _UNBROKEN: Final = re.compile(r"(?<=\d) (?=to -?\d)|(?<=\d to) (?=-?\d)|(?<=\d,)
 # A line end within a sentence: after a long line, before a small letter.
 _MIDDLE: Final = re.compile(r"(?<=[^\n]{90})([^\n])\n(?=[a-z])")
 _LIST_MARK: Final = re.compile(r"\s*(?:(?:[-*]|\d+[.)])\s+)?")
+
+
+class OutputClosedError(FabulaError):
+    """Whoever reads what the command prints has read enough, as `| head` does: it ends, and that is no failure."""
+
+    exit_code = 0
 
 
 def safe(text: str) -> str:
@@ -158,6 +165,12 @@ class Terminal:
         if not self.json:
             _print(self.shown(text), sys.stdout)
 
+    def piece(self, text: str) -> None:
+        """A piece of a line, as it comes."""
+        with read_by_others():
+            sys.stdout.write(self.shown(text))
+            sys.stdout.flush()
+
     def message(self, text: str) -> None:
         """What goes along with it: to stderr."""
         _print(self.shown(text), sys.stderr)
@@ -246,8 +259,9 @@ class Terminal:
             file = Path(folder) / "text.md"
             file.write_text(text, encoding="utf-8", errors="replace")
             try:
-                process = await asyncio.create_subprocess_exec(*shlex.split(editor), str(file))
-                code = await process.wait()
+                with unheard():  # Ctrl-C is a key of the editor's
+                    process = await asyncio.create_subprocess_exec(*shlex.split(editor), str(file))
+                    code = await process.wait()
             except (OSError, ValueError) as error:
                 raise UsageError(f"The editor {editor!r} cannot be started ({error}). Set EDITOR anew.") from error
             if code:
@@ -269,8 +283,42 @@ def _is_tty(stream: IO[str] | None) -> bool:
 
 
 def _print(text: str, stream: IO[str]) -> None:
-    stream.write(text + "\n")
-    stream.flush()
+    if stream is sys.stdout:
+        with read_by_others():
+            stream.write(text + "\n")
+            stream.flush()
+        return
+    try:
+        stream.write(text + "\n")
+        stream.flush()
+    except BrokenPipeError:  # nobody reads how the work goes on; it goes on
+        to_nobody(stream)
+
+
+@contextmanager
+def read_by_others() -> Iterator[None]:
+    """What is written to stdout inside may be read by another program, which may end first.
+
+    Raises:
+        OutputClosedError: it did.
+    """
+    try:
+        yield
+    except BrokenPipeError:
+        to_nobody(sys.stdout)
+        raise OutputClosedError("Nobody reads the output any more.") from None
+
+
+def to_nobody(stream: IO[str]) -> None:
+    """Have all that is written to a stream go nowhere; Python would complain once more at exit."""
+    with suppress(OSError, ValueError):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
+
+
+def show_cursor() -> None:
+    """Show the cursor, and take the colours off, where live progress was ended in the middle."""
+    if _is_tty(sys.stderr):
+        sys.stderr.write("\r\x1b[0m\x1b[J\x1b[?25h")
 
 
 async def has_input(handle: int) -> None:

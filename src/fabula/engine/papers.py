@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
 from fabula.base.errors import PluginError, UsageError
 from fabula.base.files import read_text
 from fabula.base.tomltext import parse
+from fabula.models.known import STRENGTHS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -54,7 +55,7 @@ FIELDS: Final = (
         "text",
         "From how strong a model on it is worth what it costs.",
         only="system",
-        options=("small", "medium", "large"),
+        options=STRENGTHS,
     ),
     Field("worth", "text", "What was measured of that, and on which models.", only="system"),
     Field("plan", "yes or no", "Whether it can write from an author's plan (`plan.yaml`).", only="system"),

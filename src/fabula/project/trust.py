@@ -1,6 +1,6 @@
 """Trust: what a settings file could do beyond writing texts, and which of it a person has allowed.
 
-A `fabula.toml` or an experiment may come from somebody else. Four things in it act outside the project: a program
+A `fabula.toml` or an experiment may come from somebody else. Five things in it act outside the project: a program
 (`play = "file.py:function"`), which is run; a system or evaluator in a folder (`system = "./my_paper"`), whose code is
 run; an address with a variable (`base_url`, `key_env`), to which prompts and the value of the variable are sent; an
 adapter that lies elsewhere, which a user may have tuned on private texts; and a folder elsewhere (`model =

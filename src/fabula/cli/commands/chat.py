@@ -20,7 +20,8 @@ from fabula.cli.help import MORE
 from fabula.cli.opening import project_of, terminal_of
 from fabula.cli.options import Caps, Choices, Common, bundled
 from fabula.cli.people import People
-from fabula.cli.session import near, stoppable
+from fabula.cli.session import near
+from fabula.cli.stopping import stoppable
 from fabula.craft.conversation import Parties, SessionFiles
 from fabula.craft.conversation.cards import read_worlds, write_cards
 from fabula.craft.conversation.lines import freedom_of

@@ -101,6 +101,8 @@ def check(
     stories = named_or_here(common, stories)
     command, judges = _command(stories, judges), _of_project(stories, judges)
     folder = Path(judges.out)
+    if checks.dismiss and limits.dry_run:
+        raise UsageError("--dismiss asks nobody, so there is nothing to say of it. Leave --dry-run out.")
     if checks.dismiss:
         report, bill = _stored(folder), dict[str, Any]()
         _dismiss(folder, report, checks.dismiss)

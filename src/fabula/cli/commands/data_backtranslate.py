@@ -21,7 +21,8 @@ from fabula.cli.opening import terminal_of
 from fabula.cli.options import Caps, Choices, Output, Performers, bundled
 from fabula.cli.people import People
 from fabula.cli.progress import Progress, counted
-from fabula.cli.session import near, stoppable
+from fabula.cli.session import near
+from fabula.cli.stopping import stoppable
 from fabula.cli.stories import Selecting, say_licences
 from fabula.cli.terminal import table
 from fabula.models.base import Capabilities

@@ -66,7 +66,7 @@ class Straying:
     judge: Annotated[
         str, typer.Option(metavar="SPEC", help="Model that says whether a turn is back; default: shared words alone.")
     ] = ""
-    estimate: Annotated[bool, typer.Option("--estimate", help="Say what it would ask and cost; ask nobody.")] = False
+    estimate: Annotated[bool, typer.Option("--estimate", hidden=True, help="As --dry-run.")] = False
     out: Annotated[str, typer.Option(metavar="DIR", help="Folder for everything.", show_default="digressions")] = (
         "digressions"
     )
@@ -99,7 +99,7 @@ def digress(
     evaluating = _evaluating(terminal, straying, performers, limits)
     bill = evaluating.bill
     work = Digressing(terminal, folder, wanted, settings, limits, bill)
-    if straying.estimate:
+    if limits.dry_run or straying.estimate:
         _show_estimate(terminal, work, straying)
         return
     make_folder(folder, "Choose another with --out.")

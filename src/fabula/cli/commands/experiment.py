@@ -25,7 +25,8 @@ from fabula.cli.opening import terminal_of
 from fabula.cli.options import Output, bundled
 from fabula.cli.people import People
 from fabula.cli.progress import LivePicture, counted, duration
-from fabula.cli.session import near, stoppable
+from fabula.cli.session import near
+from fabula.cli.stopping import stoppable
 from fabula.cli.terminal import table
 from fabula.engine.events import CallFinished, CallRetried, RunFinished, RunStarted
 
@@ -56,9 +57,10 @@ class Running:
         int | None, typer.Option(min=1, max=256, metavar="N", help="Runs side by side; default: as the file says.")
     ] = None
     retry: Annotated[bool, typer.Option("--retry", help="Try runs again that failed.")] = False
-    estimate: Annotated[
-        bool, typer.Option("--estimate", help="Say what is left to do and its cost; ask nobody, write nothing.")
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Only say what is left to do and its cost; ask nobody, write nothing.")
     ] = False
+    estimate: Annotated[bool, typer.Option("--estimate", hidden=True, help="As --dry-run.")] = False
     budget_tokens: Annotated[
         int | None, typer.Option(min=0, metavar="N", help="Most tokens of the experiment, earlier sessions included.")
     ] = None
@@ -88,7 +90,7 @@ def experiment(
         hear=watch.hear,
         ended=watch.ended,
     )
-    if running.estimate:
+    if running.dry_run or running.estimate:
         _show_forecast(terminal, found, asyncio.run(forecast(found, how)), file)
         return
     if not (terminal.quiet or terminal.json):

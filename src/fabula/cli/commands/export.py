@@ -13,6 +13,7 @@ from fabula.base.files import write_atomically
 from fabula.cli.opening import project_of, terminal_of
 from fabula.cli.options import Common, Where, bundled
 from fabula.cli.session import near
+from fabula.cli.terminal import read_by_others
 
 
 @bundled
@@ -35,8 +36,9 @@ def export(
     if made.behind:
         terminal.advise(f"Some texts changed since story.md was written: `fabula update {near(project.folder)}` first?")
     if out == "-":
-        sys.stdout.buffer.write(content)
-        sys.stdout.flush()
+        with read_by_others():
+            sys.stdout.buffer.write(content)
+            sys.stdout.flush()
         return
     file = Path(out) if out else project.folder / made.file
     write_atomically(file, content)

@@ -16,13 +16,14 @@ from fabula.app.writing import Options
 from fabula.base.errors import UnknownNameError, UsageError
 from fabula.base.files import read_text
 from fabula.cli.asked import evaluator_config, performers_of
-from fabula.cli.bill import Bill, bill_table, usage_data
+from fabula.cli.bill import Bill, bill_table, say_dry_run, usage_data
 from fabula.cli.help import MORE
 from fabula.cli.opening import terminal_of
 from fabula.cli.options import Limits, Output, Performers, bundled
 from fabula.cli.people import People
 from fabula.cli.progress import Progress, counted
-from fabula.cli.session import near, stoppable
+from fabula.cli.session import near
+from fabula.cli.stopping import stoppable
 from fabula.cli.terminal import table
 from fabula.continuity import split
 from fabula.project.settings import Settings
@@ -112,6 +113,11 @@ def inject(
         _suffix(source),
         wanted.no_model,
     )
+    if limits.dry_run:
+        asked = not task.rule
+        options = _options(terminal, task, limits)
+        say_dry_run(terminal, *([asyncio.run(dry_run_injection(task, settings, options))] if asked else []))
+        return
     made, bill = _run(terminal, task, settings, limits)
     if made.story is not None:
         _show(terminal, made.story, made)

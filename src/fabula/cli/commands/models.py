@@ -15,7 +15,7 @@ from fabula.cli.bill import dollars, usage_data
 from fabula.cli.opening import terminal_of
 from fabula.cli.options import Output, bundled
 from fabula.cli.progress import duration
-from fabula.cli.session import stoppable
+from fabula.cli.stopping import stoppable
 from fabula.cli.terminal import table
 from fabula.models.adapters import ROOM, rank_of, read_adapter, read_room
 from fabula.models.base import Message, Request, Sampling

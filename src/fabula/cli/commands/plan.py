@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from dataclasses import dataclass, replace
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
@@ -14,7 +15,7 @@ from fabula.app.writing import settings_as_last_time
 from fabula.base.errors import UsageError
 from fabula.base.files import read_text
 from fabula.cli.asked import changes_of, check, say_default, settings_for
-from fabula.cli.bill import bill_table, usage_data
+from fabula.cli.bill import bill_table, say_dry_run, usage_data
 from fabula.cli.opening import place_named, terminal_of
 from fabula.cli.options import Choices, Common, WritingLimits, bundled
 from fabula.cli.progress import counted
@@ -22,6 +23,7 @@ from fabula.cli.session import Session, near
 from fabula.cli.terminal import table
 from fabula.project.folder import MAX_FILE, Project
 from fabula.project.settings import Settings
+from fabula.project.trust import Trust
 from fabula.story import Brief, count_words, one_line
 from fabula.story.plan_file import read_plan
 from fabula.systems import system_of, systems
@@ -76,6 +78,9 @@ def plan(
         terminal.advise(f"The plan is valid. Next: `fabula write --plan {near(file)}`.")
         terminal.document({"file": str(file), **_as_data(found)})
         return
+    if limits.dry_run:
+        _dry_run(terminal, common, choices, sources)
+        return
     out = place_named(common, sources.out, "--out")
     project, settings = _project(replace(sources, out=out), choices, terminal)
     session = Session(terminal, project, settings, limits)
@@ -83,6 +88,19 @@ def plan(
     _report(
         session, _made(session, None if silent else asyncio.run(dry_run_plan_in(project, settings, session.looking)))
     )
+
+
+def _dry_run(terminal: Terminal, common: Common, choices: Choices, sources: Sources) -> None:
+    """Say what planning would ask; a project that is not there yet is made in a folder that goes again."""
+    out = place_named(common, sources.out, "--out") or Path(sources.from_brief or sources.from_story).stem
+    with TemporaryDirectory(prefix="fabula-") as spare:
+        there = (Path(out) / "brief.md").exists()
+        folder = out if there else str(Path(spare) / (Path(out).name or "project"))
+        project, settings = _project(replace(sources, out=folder), choices, terminal)
+        looking = Session(terminal, project, settings, WritingLimits()).looking
+        say_dry_run(terminal, asyncio.run(dry_run_plan_in(project, settings, looking)))
+        if not there:
+            Trust().forget(project.settings_file)
 
 
 def _check_combination(sources: Sources, where: str) -> None:

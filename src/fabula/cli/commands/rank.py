@@ -52,6 +52,8 @@ def rank(
         raise UsageError("There is nothing to rank. Give stories, or verdicts with --ratings FILE.")
     evaluating = Evaluating(terminal, find("pairwise"), judges, limits)
     given = stories_of(terminal, stories, selecting.selection(judges.seed)) if stories else ()
+    if ratings and limits.dry_run:
+        raise UsageError("--ratings asks nobody, so there is nothing to say of it. Leave --dry-run out.")
     if ratings:
         report = _by_ratings(evaluating, Path(ratings), given)
     else:

@@ -10,6 +10,7 @@ import typer
 
 from fabula.base.errors import UsageError
 from fabula.base.files import write_atomically
+from fabula.cli.bill import say_dry_run
 from fabula.cli.evaluation import Evaluating
 from fabula.cli.opening import terminal_of
 from fabula.cli.options import Judges, Limits, Output, bundled
@@ -82,6 +83,9 @@ def review(
     names = ["editorial", "rubric"] if wanted == "both" else [wanted]
     _check(names, beside)
     asked = {name: Evaluating(terminal, find(name), settings_of(judges, name, names), limits) for name in names}
+    if limits.dry_run:
+        say_dry_run(terminal, *(evaluating.expected(items) for evaluating in asked.values()))
+        return
     found = {name: evaluating.run(items) for name, evaluating in asked.items()}
     agreement = _agreement(found, people, items) if beside.people else None
     for name, report in found.items():

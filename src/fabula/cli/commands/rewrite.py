@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
-from fabula.app.writing import rewrite_in
+from fabula.app.writing import dry_run_rewrite_in, rewrite_in
 from fabula.base.errors import UsageError
 from fabula.cli.asked import check
+from fabula.cli.bill import say_dry_run
 from fabula.cli.opening import project_and_artefact, terminal_of
 from fabula.cli.options import Artefact, Common, Limits, bundled
 from fabula.cli.session import Session, near
@@ -55,6 +56,12 @@ def rewrite(
         raise UsageError(f"{file} is no prose. Edit it by hand, or say `fabula retake {path} --note ...`.")
     span = _lines_of(text, lines) if lines else _passage(text, passage, file)
     session = Session(terminal, project, settings, limits)
+    if limits.dry_run:
+        say_dry_run(
+            terminal,
+            asyncio.run(dry_run_rewrite_in(project, settings, session.looking, path, span, plain(note).strip())),
+        )
+        return
     new = _accepted(session, path, text, span, plain(note).strip(), yes=yes)
     if new is not None and new != text:
         with project.recorded() as journal:

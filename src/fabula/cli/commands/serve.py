@@ -18,7 +18,7 @@ from fabula.cli.asked import changes_of, check
 from fabula.cli.help import MORE
 from fabula.cli.opening import named_or_here, project_of, terminal_of
 from fabula.cli.options import Caps, Choices, Common, bundled
-from fabula.cli.session import stoppable
+from fabula.cli.stopping import stoppable
 from fabula.project.settings import Settings
 from fabula.server.gate import Bounds
 from fabula.server.running import Offer, address_of, is_loopback, listening

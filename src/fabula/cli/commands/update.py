@@ -40,7 +40,6 @@ def update(
         list[str] | None,
         typer.Option(metavar="ARTEFACT", help="With --revise: this text alone; the rest is written anew. Repeat it."),
     ] = None,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only say what would be asked.")] = False,
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask for confirmation.")] = False,
 ) -> None:
     """Take your edits over: say what will be asked again and its cost, then do it."""
@@ -56,8 +55,8 @@ def update(
         session.fit = _chosen(project, old, only or ())
         expected, changes = session.dry_run()
     _show_plan(session, expected, changes)
-    said = "n" if dry_run else "y"
-    if expected.planned and not (yes or dry_run):
+    said = "n" if limits.dry_run else "y"
+    if expected.planned and not (yes or limits.dry_run):
         said = _confirmed(terminal, near(project.folder), revise=bool(old) and not revise)
     if said == "r":
         session.fit = old
