@@ -12,7 +12,7 @@ import json
 import warnings
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from mcp.server.mcpserver import Context, MCPServer
 from mcp.server.mcpserver.exceptions import ResourceError, ToolError
@@ -41,6 +41,8 @@ if TYPE_CHECKING:
     from fabula.engine.events import Event, Listener
     from fabula.models.base import Request
     from fabula.server.mcp_tools import Projects
+
+T = TypeVar("T")
 
 INSTRUCTIONS: Final = """Projects of long stories, each a folder of plain files: a brief, a plan, parts of the story.
 `new_project` makes one, `write` writes its story, with the roles of a paper's writing method. Change a text with \
@@ -273,7 +275,7 @@ def _add_asking(offered: MCPServer[Any], projects: Projects, shown: Callable[[st
         mark = ANSWERS.set({CLIENT: asking.answer} if asking.offered else {})
         try:
             async with reporting.sending():
-                return _text(await work(reporting), shown)
+                return _text(await _apart(work(reporting)), shown)
         except FabulaError as error:
             if not asking.pending:
                 raise ToolError(shown(str(error))) from error
@@ -311,6 +313,22 @@ def _add_asking(offered: MCPServer[Any], projects: Projects, shown: Callable[[st
         """Find where the story of a project contradicts itself: both passages of each finding, quoted."""
         own = use_client_model
         return await asked(ctx, project, lambda hear: projects.check(project, hear, own_model=own), own)
+
+
+async def _apart(work: Awaitable[T]) -> T:
+    """What `work` gives, done in a task of its own; a cancelled tool returns when that has ended.
+
+    The SDK cancels by scopes, which count the cancellations of their task; a run has cancellations of its own, where
+    one of several calls side by side fails.
+    """
+    task = asyncio.ensure_future(work)
+    try:
+        return await task
+    finally:
+        task.cancel()
+        while not task.done():
+            with suppress(asyncio.CancelledError):
+                await asyncio.wait([task])
 
 
 async def _planned(projects: Projects, project: str, *, own_model: bool) -> int:
