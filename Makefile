@@ -18,6 +18,7 @@ RUNTIME := $(VENV)/.runtime-$(VERSION)
 # Training needs 1.5 GB of packages, so it has an environment of its own.
 TRAIN   := $(VENV)-train
 DEV     := $(VENV)/.dev-$(VERSION)
+DOCS    := $(VENV)/.docs-$(VERSION)
 PIP     := $(BIN)/python -m pip --disable-pip-version-check install --quiet
 
 .PHONY: help demo test test-train simulate cover check docs bench clean
@@ -30,7 +31,7 @@ help:
 	@echo 'make simulate  run the long simulations: how often each interval is right'
 	@echo 'make cover  run them with branch coverage'
 	@echo 'make check  run linter, formatter, types, import layers and house rules'
-	@echo 'make docs   write docs/reference anew'
+	@echo 'make docs   write docs/reference anew, and build the site in build/site'
 	@echo 'make bench  run the benchmarks'
 	@echo 'make clean  remove the environment and caches'
 
@@ -64,8 +65,10 @@ check: $(DEV)
 	$(BIN)/lint-imports --no-logo
 	$(BIN)/python -m pytest --quiet tests/house
 
-docs: $(RUNTIME)
+docs: $(DOCS)
 	@$(BIN)/python docs/generate.py
+	@NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet
+	@echo 'The site:     build/site/index.html'
 
 bench: $(DEV)
 	@$(BIN)/python -m benchmarks $(ARGS)
@@ -83,12 +86,17 @@ $(MADE):
 
 $(RUNTIME): pyproject.toml | $(MADE)
 	@echo 'Installing fabula and what it needs ...'
-	@$(PIP) --editable .
+	@$(PIP) --editable '.[all]'
 	@touch $@
 
 $(DEV): pyproject.toml | $(RUNTIME)
 	@echo 'Installing what tests and gates need ...'
 	@$(PIP) --editable '.[dev]'
+	@touch $@
+
+$(DOCS): pyproject.toml | $(RUNTIME)
+	@echo 'Installing what the site is built with ...'
+	@$(PIP) --editable '.[docs]'
 	@touch $@
 
 # torch comes first, for the processor alone where its index has such a wheel: the other extras then take it as it is.

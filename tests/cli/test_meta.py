@@ -118,7 +118,9 @@ def test_several_questions_are_also_taken_together(cli: Cli, files: Path) -> Non
     assert "all questions: each story's mean over the questions" in ran.out
     one = cli("meta", "judge.jsonl", "two.jsonl", "--question", "y", "--json").json
     assert list(one["questions"]) == ["y"]
-    assert "Did you mean 'y'" in cli("meta", "judge.jsonl", "two.jsonl", "--question", "yy").err
+    assert (
+        "Unknown common question 'yy'. Known: x, y." in cli("meta", "judge.jsonl", "two.jsonl", "--question", "yy").err
+    )
 
 
 def test_what_has_no_answer_is_counted_never_dropped_in_silence(cli: Cli, files: Path) -> None:

@@ -157,4 +157,4 @@ def test_without_the_extra_the_command_says_what_to_install(
     monkeypatch.setattr(command, "find_spec", lambda name: None if name == "uvicorn" else object())
     ran = cli("serve", "tale")
     assert ran.code == 2
-    assert "needs uvicorn. Install them with `pip install fabula[serve]`" in ran.err
+    assert "needs uvicorn. Install them with `pip install 'fabula[serve]'`" in ran.err

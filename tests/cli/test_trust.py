@@ -211,3 +211,15 @@ def test_links_within_a_project_are_its_own(cli: Cli) -> None:
     (home / "plan" / "notes.md").symlink_to("../notes.md")
     (home / "elsewhere").symlink_to(cli.folder)
     assert cli("status", "theirs").code == 0
+
+
+def test_a_folder_for_prompts_that_lies_elsewhere_needs_trust(cli: Cli) -> None:
+    home = cli.folder / "theirs"
+    home.mkdir()
+    (home / "brief.md").write_text("Mara keeps a lamp.\n", encoding="utf-8")
+    (home / "fabula.toml").write_text('[sampling]\nmodel = "files:../elsewhere"\n', encoding="utf-8")
+    ran = cli("write", "theirs")
+    assert ran.code
+    elsewhere = (cli.folder / "elsewhere").resolve()
+    assert f"would write what is asked into {elsewhere}, which lies outside its folder" in ran.err
+    assert not elsewhere.exists()

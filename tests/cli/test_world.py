@@ -5,7 +5,6 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from fabula.cli import lazy
 from fabula.story.world import Entity, Fact, Moment, WorldState
 
 if TYPE_CHECKING:
@@ -26,11 +25,6 @@ facts:
     slot: age
     value: 16
 """
-
-
-@pytest.fixture(autouse=True)
-def _entry(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(lazy.COMMANDS, "world", lazy.Entry("world", lazy.LOOKING, "Show the world."))
 
 
 @pytest.fixture

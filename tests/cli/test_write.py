@@ -43,7 +43,7 @@ def test_json_is_one_document_and_progress_is_on_stderr(cli: Cli) -> None:
     assert data["asked"] == 9
     assert data["replayed"] == 0
     assert data["bill"]["climax"] == {"prompt": data["bill"]["climax"]["prompt"], "cached": 0, "reply": 13,
-                                      "seconds": 0.0, "cost": 0.0, "estimated": 0}  # fmt: skip
+                                      "reasoning": 0, "seconds": 0.0, "cost": 0.0, "estimated": 0}  # fmt: skip
     assert data["files"]["climax"] == "story/03-climax.md"
     assert "story/climax" in ran.err
 
@@ -175,7 +175,7 @@ def test_new_makes_a_project(cli: Cli) -> None:
     assert ran.code == 0
     assert (cli.folder / "made/brief.md").read_text() == "# Made\n\nA short story.\n"
     assert "seed = 3" in (cli.folder / "made/fabula.toml").read_text()
-    assert "Next: `fabula estimate made`, then `fabula write made`." in ran.err
+    assert "Next: `fabula write made --dry-run` says what it asks and costs" in ran.err
 
 
 def test_new_takes_a_brief_from_a_file_or_stdin(cli: Cli) -> None:

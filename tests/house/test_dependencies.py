@@ -7,6 +7,7 @@ import re
 import sys
 import tomllib
 from importlib.metadata import Distribution, PackageNotFoundError, distribution, packages_distributions
+from pathlib import Path
 from typing import Any, Final
 
 from packaging.requirements import Requirement
@@ -58,18 +59,30 @@ _FREE_TEXT: Final = {
 READ_BY_HAND: Final[dict[str, str]] = {}
 
 
-def declared() -> list[Requirement]:
-    """What every installation has, and what the server needs."""
+def project() -> dict[str, Any]:
+    """The table `project` of pyproject.toml."""
     with (ROOT / "pyproject.toml").open("rb") as file:
-        project = tomllib.load(file)["project"]
-    return [Requirement(line) for line in (*project["dependencies"], *project["optional-dependencies"]["serve"])]
+        found: dict[str, Any] = tomllib.load(file)["project"]
+    return found
 
 
-def closure() -> dict[str, Distribution]:
-    """Every installed distribution that the package needs at run time here, by name."""
+def base() -> list[Requirement]:
+    """What every installation has."""
+    return [Requirement(line) for line in project()["dependencies"]]
+
+
+def declared() -> list[Requirement]:
+    """What every installation has, and what comes with `fabula[all]`."""
+    extras = project()["optional-dependencies"]
+    (everything,) = (Requirement(line) for line in extras["all"])
+    return base() + [Requirement(line) for name in everything.extras for line in extras[name]]
+
+
+def closure(needs: list[Requirement]) -> dict[str, Distribution]:
+    """Every installed distribution that these need here, by name."""
     found: dict[str, Distribution] = {}
     seen: set[tuple[str, str]] = set()
-    waiting = [(need, extra) for need in declared() for extra in (*need.extras, "")]
+    waiting = [(need, extra) for need in needs for extra in (*need.extras, "")]
     while waiting:
         need, extra = waiting.pop()
         name = canonicalize_name(need.name)
@@ -107,7 +120,7 @@ def licences(package: Distribution) -> set[str]:
 
 
 def test_every_runtime_dependency_has_a_permissive_licence() -> None:
-    packages = closure()
+    packages = closure(declared())
     assert len(packages) > 20, sorted(packages)
     wrong = {}
     for name, package in packages.items():
@@ -115,6 +128,13 @@ def test_every_runtime_dependency_has_a_permissive_licence() -> None:
         if name not in TOLERATED and (not stated or stated - PERMISSIVE):
             wrong[name] = sorted(stated)
     assert not wrong
+
+
+def test_the_base_takes_at_most_200_mb() -> None:
+    files = [Path(file.locate()) for package in closure(base()).values() for file in package.files or ()]
+    size = sum(file.stat().st_size for file in files if file.is_file())
+    own = sum(file.stat().st_size for file in (ROOT / "src").rglob("*") if file.is_file())
+    assert 50_000_000 < size + own < 200_000_000, f"{size / 1e6:.0f} MB of packages, {own / 1e6:.0f} MB of fabula"
 
 
 def imported() -> dict[str, str]:
@@ -140,5 +160,5 @@ def test_every_declared_dependency_is_imported() -> None:
 
 
 def test_every_third_party_import_is_declared() -> None:
-    known = {canonicalize_name(need.name) for need in declared()} | set(closure())
+    known = {canonicalize_name(need.name) for need in declared()} | set(closure(declared()))
     assert {name: user for name, user in imported().items() if not homes(name) & known} == {}

@@ -1,8 +1,8 @@
-"""A model server on loopback that speaks four dialects and fails on command.
+"""A model server on loopback that speaks five dialects and fails on command.
 
-Dialects, by path: OpenAI chat completions, OpenAI responses, Anthropic messages and Google generateContent, each plain
-and streamed. What it answers is a script of `Answer`s; what it was sent stands in `requests`. It is HTTP/1.1 with
-keep-alive over asyncio streams and nothing else, so that a benchmark can use it too::
+Dialects, by path: OpenAI chat completions, OpenAI responses, Anthropic messages, Google generateContent and Amazon
+Bedrock's converse, each plain and streamed. What it answers is a script of `Answer`s; what it was sent stands in
+`requests`. It is HTTP/1.1 with keep-alive over asyncio streams and nothing else, so that a benchmark can use it too::
 
     async with FakeProvider([overloaded(), Answer("Once.")]) as server:
         model = provider_model("openai-chat", "tale-1", base_url=server.openai_url)
@@ -14,9 +14,11 @@ from __future__ import annotations
 
 import asyncio
 import json
+import struct
 import sys
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Self, TypeAlias
+from zlib import crc32
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -75,7 +77,7 @@ class Recorded:
 
     @property
     def dialect(self) -> str:
-        """ "chat", "responses", "messages" or "google", by the path."""
+        """ "chat", "responses", "messages", "google" or "bedrock", by the path."""
         for ending, name in DIALECTS.items():
             if ending in self.path:
                 return name
@@ -84,7 +86,9 @@ class Recorded:
     @property
     def stream(self) -> bool:
         """Whether a stream was asked for."""
-        return bool(self.body.get("stream")) or "streamGenerateContent" in self.path
+        return bool(self.body.get("stream")) or any(
+            name in self.path for name in ("streamGenerateContent", "converse-stream")
+        )
 
 
 Script: TypeAlias = "Answer | Sequence[Answer] | Callable[[Recorded], Answer]"
@@ -95,6 +99,7 @@ DIALECTS = {
     "/responses": "responses",
     "/messages": "messages",
     "enerateContent": "google",
+    "/converse": "bedrock",
 }
 
 
@@ -122,6 +127,7 @@ CONTEXT_ERRORS: dict[str, Json] = {
         "message": "The input token count (210) exceeds the maximum number of tokens allowed (200).",
         "status": "INVALID_ARGUMENT",
     },
+    "bedrock": {"message": "Input is too long for requested model."},
 }
 LLAMA_CONTEXT_ERROR: Json = {
     "code": 400,
@@ -188,7 +194,7 @@ class FakeProvider:
 
     def base_url(self, kind: str) -> str:
         """The address to give a provider of `kind`."""
-        return self.url if kind in {"anthropic", "google"} else self.openai_url
+        return self.url if kind in {"anthropic", "google", "bedrock"} else self.openai_url
 
     def _answer(self, request: Recorded) -> Answer:
         page = self.pages.get(request.path)
@@ -250,7 +256,8 @@ class FakeProvider:
     async def _stream(
         self, request: Recorded, answer: Answer, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
     ) -> bool:
-        writer.write(head(answer, {"content-type": "text/event-stream", "transfer-encoding": "chunked"}))
+        kind = "application/vnd.amazon.eventstream" if request.dialect == "bedrock" else "text/event-stream"
+        writer.write(head(answer, {"content-type": kind, "transfer-encoding": "chunked"}))
         text_events = 0
         for event, is_text in STREAMS[request.dialect](request, answer):
             text_events += is_text
@@ -283,9 +290,9 @@ async def read_request(reader: asyncio.StreamReader) -> Recorded | None:
     return Recorded(method, path, headers, json.loads(data) if data else {})
 
 
-def chunk(event: str) -> bytes:
+def chunk(event: str | bytes) -> bytes:
     """One chunk of a body of unknown length."""
-    data = event.encode()
+    data = event.encode() if isinstance(event, str) else event
     return f"{len(data):x}\r\n".encode() + data + b"\r\n"
 
 
@@ -304,6 +311,14 @@ def plain_body(request: Recorded, answer: Answer) -> Json:
     return PLAIN[request.dialect](request, answer)
 
 
+BEDROCK_ERRORS = {
+    401: "UnrecognizedClientException",
+    403: "AccessDeniedException",
+    404: "ResourceNotFoundException",
+    429: "ThrottlingException",
+    500: "InternalServerException",
+    503: "ServiceUnavailableException",
+}
 ANTHROPIC_ERRORS = {401: "authentication_error", 404: "not_found_error", 429: "rate_limit_error", 500: "api_error"}
 
 
@@ -311,6 +326,8 @@ def error_body(dialect: str, status: int, error: Json) -> Json:
     """An error in the words of the dialect."""
     if not error:
         error = CONTEXT_ERRORS[dialect]
+    if dialect == "bedrock":
+        return {"__type": BEDROCK_ERRORS.get(status, "ValidationException"), **error}
     if dialect == "messages":
         return {"type": "error", "error": {"type": ANTHROPIC_ERRORS.get(status, "api_error"), **error}}
     if dialect == "google":
@@ -509,17 +526,72 @@ def google_stream(request: Recorded, answer: Answer) -> Iterator[tuple[str, bool
     yield f"data: {json.dumps(google_plain(request, answer, ''))}\r\n\r\n", False
 
 
+# --- Amazon Bedrock converse ----------------------------------------------------------------------------------------
+
+BEDROCK_STOPS = {
+    "stop": "end_turn",
+    "length": "max_tokens",
+    "refusal": "guardrail_intervened",
+    "filter": "content_filtered",
+}
+
+
+def bedrock_usage(answer: Answer) -> Json:
+    total = answer.prompt_tokens + answer.reply_tokens
+    read = answer.cached_tokens
+    return {
+        "inputTokens": answer.prompt_tokens - read,
+        "cacheReadInputTokens": read,
+        "outputTokens": answer.reply_tokens,
+        "totalTokens": total,
+    }
+
+
+def bedrock_plain(_: Recorded, answer: Answer) -> Json:
+    content: list[Json] = [{"text": answer.text}] if answer.text else []
+    if answer.reasoning:
+        content.insert(0, {"reasoningContent": {"reasoningText": {"text": answer.reasoning}}})
+    return {
+        "output": {"message": {"role": "assistant", "content": content}},
+        "stopReason": BEDROCK_STOPS[answer.finish],
+        "usage": bedrock_usage(answer),
+        "metrics": {"latencyMs": 1},
+    }
+
+
+def bedrock_event(kind: str, value: Json) -> bytes:
+    """A message of Amazon's event streams: lengths, their checksum, headers, the value, the checksum of all."""
+    headers = b""
+    for name, text in ((":event-type", kind), (":content-type", "application/json"), (":message-type", "event")):
+        headers += bytes([len(name)]) + name.encode() + b"\x07" + struct.pack(">H", len(text)) + text.encode()
+    data = json.dumps(value).encode()
+    begin = struct.pack(">II", 16 + len(headers) + len(data), len(headers))
+    whole = begin + struct.pack(">I", crc32(begin)) + headers + data
+    return whole + struct.pack(">I", crc32(whole))
+
+
+def bedrock_stream(_: Recorded, answer: Answer) -> Iterator[tuple[bytes, bool]]:
+    yield bedrock_event("messageStart", {"role": "assistant"}), False
+    for piece in answer.pieces():
+        yield bedrock_event("contentBlockDelta", {"contentBlockIndex": 0, "delta": {"text": piece}}), True
+    yield bedrock_event("contentBlockStop", {"contentBlockIndex": 0}), False
+    yield bedrock_event("messageStop", {"stopReason": BEDROCK_STOPS[answer.finish]}), False
+    yield bedrock_event("metadata", {"usage": bedrock_usage(answer), "metrics": {"latencyMs": 1}}), False
+
+
 PLAIN: dict[str, Callable[[Recorded, Answer], Json]] = {
     "chat": chat_plain,
     "responses": responses_plain,
     "messages": messages_plain,
     "google": google_plain,
+    "bedrock": bedrock_plain,
 }
-STREAMS: dict[str, Callable[[Recorded, Answer], Iterator[tuple[str, bool]]]] = {
+STREAMS: dict[str, Callable[[Recorded, Answer], Iterator[tuple[Any, bool]]]] = {
     "chat": chat_stream,
     "responses": responses_stream,
     "messages": messages_stream,
     "google": google_stream,
+    "bedrock": bedrock_stream,
 }
 
 

@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import errno
-import fcntl
 import os
 import subprocess
 import sys
@@ -14,6 +13,7 @@ from hypothesis import strategies as st
 from fabula.base import files
 from fabula.base.errors import ProjectError, UsageError
 from fabula.base.files import PRIVATE, append_synced, held, inside, read_text, remove_leftovers, write_atomically
+from fabula.base.locks import lock
 from fabula.story import SLUG_LENGTH, slug
 
 posix = pytest.mark.skipif(sys.platform == "win32", reason="permission bits and links are those of POSIX systems")
@@ -94,17 +94,17 @@ def test_a_lock_that_is_deleted_or_replaced_lets_no_second_writer_in(tmp_path: P
 def test_a_lock_without_one_on_its_folder_is_looked_at_again_when_it_was_replaced(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    real, tries = fcntl.flock, []
+    real, tries = lock, list[int]()
 
-    def replacing(handle: int, how: int) -> None:
+    def replacing(handle: int) -> None:
         tries.append(handle)
         if len(tries) == 1:
             raise OSError(errno.EBADF, "this disk locks no folder")
         if len(tries) == 2:
             (tmp_path / "lock").unlink()
-        real(handle, how)
+        real(handle)
 
-    monkeypatch.setattr(fcntl, "flock", replacing)
+    monkeypatch.setattr("fabula.base.files.lock", replacing)
     with held(tmp_path, "It"):
         assert len(tries) == 3
         assert (tmp_path / "lock").read_text() == f"{os.getpid()}\n"

@@ -13,8 +13,8 @@ from fabula.base.errors import PausedError
 from fabula.cli.form import asked_as, shown, value_of
 from fabula.cli.people import People
 from fabula.cli.terminal import Terminal
-from fabula.engine.replies import json_instruction
 from fabula.models.base import Message, Request
+from fabula.models.prompt_text import json_instruction
 
 if TYPE_CHECKING:
     from pathlib import Path

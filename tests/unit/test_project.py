@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import fcntl
 import operator
 import os
 import shutil
@@ -218,7 +217,7 @@ def test_a_holder_that_left_no_number_is_another_process(home: Project, monkeypa
     def full(*_: object) -> int:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("os.pwrite", full)
+    monkeypatch.setattr("os.ftruncate", full)
     with home.lock(), pytest.raises(ProjectError, match="in use by another process"), home.lock():
         pass
 
@@ -227,7 +226,7 @@ def test_a_disk_that_cannot_lock_is_named(home: Project, monkeypatch: pytest.Mon
     def refuse(*_: object) -> None:
         raise OSError(37, "No locks available")
 
-    monkeypatch.setattr(fcntl, "flock", refuse)
+    monkeypatch.setattr("fabula.base.files.lock", refuse)
     with pytest.raises(ProjectError, match=r"Cannot lock .*lock: No locks available\. Keep the folder on a disk"):
         home.lock().__enter__()
 

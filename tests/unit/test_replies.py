@@ -15,7 +15,6 @@ from pydantic import BaseModel, Field, create_model
 from fabula.engine.replies import (
     ReplyProblem,
     is_refusal,
-    json_instruction,
     read_choice,
     read_json,
     read_score,
@@ -130,7 +129,6 @@ def test_schemas_are_inline_and_bounded_for_small_models() -> None:
     assert people["items"]["properties"]["name"]["maxLength"] == 600
     assert people["items"]["additionalProperties"] is False
     assert "maxLength" not in schema["properties"]["mood"]
-    assert json_instruction(schema).endswith("}")
 
 
 def test_bounds_that_a_type_sets_stay_and_a_property_may_be_called_title() -> None:

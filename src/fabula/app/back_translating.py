@@ -22,7 +22,7 @@ from fabula.craft.length import asked_range
 from fabula.engine.methods import settings_of, values_of
 from fabula.engine.run import Run, side_by_side
 from fabula.story import count_words, plain
-from fabula.systems import find
+from fabula.systems import find, system_of
 from fabula.systems.agents_room.back_translation import METHOD, LeftOutError, back_translate
 from fabula.training.asked import Asked
 from fabula.training.examples import DataCard, Example, in_development, write_data
@@ -97,7 +97,7 @@ class Task:
     @cached_property
     def system(self) -> System:
         """The system that is trained."""
-        return find(self.settings.system)
+        return system_of(self.settings)
 
     @cached_property
     def config(self) -> Any:  # noqa: ANN401 - of either system

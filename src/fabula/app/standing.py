@@ -13,8 +13,9 @@ from fabula.engine.making import notes_of
 from fabula.engine.methods import values_of
 from fabula.engine.run import DRAFTS
 from fabula.models.known import STRENGTHS, strength_of
+from fabula.project.telling import of_a_chat
 from fabula.story import count_words
-from fabula.systems import find, systems
+from fabula.systems import system_of, systems
 
 if TYPE_CHECKING:
     from collections.abc import Collection
@@ -87,7 +88,7 @@ def _states(journal: Journal, path: str, coming: DryRun | None) -> list[str]:
         found.append(f"{len(notes)} {'note' if len(notes) == 1 else 'notes'}: {notes[-1]}")
     if coming is not None and path in coming.stale:
         found.append("retaken, not written yet" if journal.retaken(path) else "stale")
-    elif coming is not None and path not in coming.reached and not coming.guessed:
+    elif coming is not None and path not in coming.reached and not coming.guessed and not of_a_chat(journal, path):
         made = any(version.made for version in journal.versions(path))
         found.append(UNUSED if made or not journal.places().get(path, "").startswith("story/") else "your own")
     return found
@@ -133,7 +134,7 @@ def check_words(settings: Settings) -> None:
 
 
 def _words_set(settings: Settings) -> str:
-    config = find(settings.system).config(settings.preset, settings.config)
+    config = system_of(settings).config(settings.preset, settings.config)
     named = values_of(config)
     return str(named.get("words") or "")
 
@@ -154,7 +155,7 @@ def too_weak(expected: DryRun, settings: Settings) -> list[str]:
 
     It says why, and what is for such a model. Of a project that has begun nothing is said: its author has heard it.
     """
-    system, names = find(settings.system), {call.performer.partition("@")[0] for call in expected.planned}
+    system, names = system_of(settings), {call.performer.partition("@")[0] for call in expected.planned}
     known = {name: strength for name in names if (strength := strength_of(name.partition(":")[2])) is not None}
     weaker = [name for name, strength in known.items() if _rank(strength) < _rank(system.strength)]
     if expected.replayed or not weaker:

@@ -164,7 +164,13 @@ def carried_out(
         UsageError: a loss was no number, and there is no checkpoint before it.
         ProjectError: a checkpoint cannot be written.
     """
-    outcome = run(trainer, folder, work.schedule, lambda point: listener.steps(work, point))
+    outcome = run(
+        trainer,
+        folder,
+        work.schedule,
+        lambda point: listener.steps(work, point),
+        lambda: listener.says("Stopping after this step, with a checkpoint. Ctrl-C again stops at once."),
+    )
     record["seconds"] = float(record.get("seconds", 0.0)) + time.monotonic() - since
     outcome = replace(outcome, seconds=record["seconds"])
     if outcome.ended == "interrupted":

@@ -7,6 +7,7 @@ The tree (catch the highest one that you can act on)::
     │   ├── UnknownNameError        a system, model, role, field or path that does not exist; names the nearest
     │   ├── BriefError              the brief cannot be read as one
     │   ├── PlanError               a plan has problems; carries all of them as `problems`
+    │   ├── PluginError             a system, evaluator or model of somebody else is broken; names it and the fault
     │   └── ConfigError             a settings file or field is wrong; names file and field
     ├── ProjectError                the project folder cannot be used (locked, not writable, disk full)
     ├── JournalError                the project's record cannot be used
@@ -30,10 +31,15 @@ A message says what happened, with values, and what to do. The command line prin
 from __future__ import annotations
 
 from difflib import get_close_matches
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
+
+
+_NEAR: Final = 0.7  # share of letters that two names have in common
+_SHORTEST_BEGINNING: Final = 3
+_MOST_NAMES: Final = 30
 
 
 class FabulaError(Exception):
@@ -49,14 +55,23 @@ class UsageError(FabulaError):
 
 
 class UnknownNameError(UsageError):
-    """A name that is not known; the message lists the nearest known one."""
+    """A name that is not known; the message has the known one that is near, else those that there are."""
 
     def __init__(self, kind: str, name: str, known: Iterable[str]) -> None:
         self.kind, self.name, self.known = kind, name, sorted(known)
-        by_key = {known.casefold(): known for known in self.known}
-        near = [by_key[key] for key in get_close_matches(name.casefold(), by_key, n=1, cutoff=0.5)]
-        hint = f"Did you mean {near[0]!r}?" if near else "Known: " + (", ".join(self.known) or "none") + "."
+        near = _near(name, self.known)
+        shown = ", ".join(self.known[:_MOST_NAMES]) or "none"
+        more = f", and {len(self.known) - _MOST_NAMES} more" if len(self.known) > _MOST_NAMES else ""
+        hint = f"Did you mean {near!r}?" if near else f"Known: {shown}{more}."
         super().__init__(f"Unknown {kind} {name!r}. {hint}")
+
+
+def _near(name: str, known: Iterable[str]) -> str:
+    """The known name that somebody who types `name` means: one that it begins, or nearly is; empty if none is near."""
+    by_key, key = {known.casefold(): known for known in known}, name.casefold()
+    begun = [known for known in by_key if len(key) >= _SHORTEST_BEGINNING and known.startswith(key)]
+    close = begun if len(begun) == 1 else get_close_matches(key, by_key, n=1, cutoff=_NEAR)
+    return by_key[close[0]] if close else ""
 
 
 class BriefError(UsageError):
@@ -73,6 +88,10 @@ class PlanError(UsageError):
     def __init__(self, problems: Iterable[str]) -> None:
         self.problems = tuple(problems)
         super().__init__("\n".join(self.problems))
+
+
+class PluginError(UsageError):
+    """A system, an evaluator or a model that does not come with fabula cannot be used, or failed."""
 
 
 class ConfigError(UsageError):

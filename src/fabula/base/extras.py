@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from importlib import import_module
 from importlib.util import find_spec
 from typing import Any
@@ -41,7 +42,7 @@ def require(module: str, name: str, what: str) -> None:
     Raises:
         UsageError: it is not installed; says which extra to install.
     """
-    if find_spec(module) is None:
+    if sys.modules.get(module) is None and find_spec(module) is None:
         raise _missing(module, name, what)
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import errno
-import fcntl
 import gzip
 import os
 import re
@@ -16,6 +15,7 @@ from typing import TYPE_CHECKING, Final
 
 from fabula.base.characters import binary_place, readable
 from fabula.base.errors import ProjectError, UsageError
+from fabula.base.locks import lock
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -25,7 +25,11 @@ PRIVATE: Final = 0o600
 """The mode of a file that nobody but its owner is to read: a journal, a chat."""
 _TEMP: Final = re.compile(rf"{re.escape(TEMP_PREFIX)}[0-9a-f]{{16}}\.tmp")
 _DEVICES: Final = (("/", "dev"), ("/", "proc"))  # as in `/dev/stdin`, which a person types
+# Windows has none of these, and needs the last.
 _NO_LINK: Final = getattr(os, "O_NOFOLLOW", 0)
+_NO_WAIT: Final = getattr(os, "O_NONBLOCK", 0)
+_BINARY: Final = getattr(os, "O_BINARY", 0)
+_POSIX: Final = hasattr(os, "O_DIRECTORY")  # folders can be opened; files that are open can be moved and removed
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _FULL = "The disk or quota is full. Free some space and run the command again"
 _DENIED = "There is no permission to write there. Change the permissions or choose another folder"
@@ -56,9 +60,12 @@ def write_atomically(path: Path, data: bytes | str, *, mode: int = 0o666) -> Non
     temp = path.parent / f"{TEMP_PREFIX}{secrets.token_hex(8)}.tmp"
     try:
         try:
-            with _new_file(temp, content, mode) as handle:
+            with _new_file(temp, content, mode):
                 if (before := _mode(path)) is not None:
-                    os.fchmod(handle, before)
+                    temp.chmod(before)
+                if _POSIX:
+                    temp.replace(path)
+            if not _POSIX:
                 temp.replace(path)
         finally:
             with contextlib.suppress(OSError):
@@ -73,9 +80,12 @@ def remove_leftovers(folders: Iterable[Path]) -> None:
     for folder in folders:
         with contextlib.suppress(OSError):
             for file in filter(lambda file: _TEMP.fullmatch(file.name), [*folder.iterdir()]):
-                handle = os.open(file, os.O_RDONLY | os.O_NONBLOCK | _NO_LINK)
+                if not _POSIX:  # what a living process writes cannot be removed
+                    file.unlink()
+                    continue
+                handle = os.open(file, os.O_RDONLY | _NO_WAIT | _NO_LINK)
                 try:
-                    fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                    lock(handle)
                     file.unlink()
                 finally:
                     os.close(handle)
@@ -94,30 +104,40 @@ def held(folder: Path, what: str) -> Iterator[None]:
     """
     file = folder / "lock"
     make_folder(folder, mode=0o700)
+    with _folder_held(folder, file, what):
+        handle = _locked(folder, file, what)
+        try:
+            with contextlib.suppress(OSError):  # the number only names the process; a full disk may refuse it
+                os.ftruncate(handle, 0)
+                os.write(handle, f"{os.getpid()}\n".encode())
+            yield
+        finally:
+            os.close(handle)
+
+
+@contextlib.contextmanager
+def _folder_held(folder: Path, file: Path, what: str) -> Iterator[None]:
+    """Hold the folder itself, where folders can be opened and locked."""
+    if not _POSIX:
+        yield
+        return
     try:
         whole = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
     except OSError as error:
         raise ProjectError(f"Cannot write in {folder}: {error.strerror}. Check its permissions.") from error
     try:
-        handle = _locked(folder, file, whole, what)
-        try:
-            with contextlib.suppress(OSError):  # the number only names the process; a full disk may refuse it
-                os.ftruncate(handle, 0)
-                os.pwrite(handle, f"{os.getpid()}\n".encode(), 0)
-            yield
-        finally:
-            os.close(handle)
+        with contextlib.suppress(OSError):
+            _lock(whole, file, what)
+        yield
     finally:
         os.close(whole)
 
 
-def _locked(folder: Path, file: Path, whole: int, what: str) -> int:
-    """The open lock file of a folder, both locked; another process may just have replaced the file."""
-    with contextlib.suppress(OSError):
-        _lock(whole, file, what)
+def _locked(folder: Path, file: Path, what: str) -> int:
+    """The open lock file of a folder, locked; another process may just have replaced the file."""
     while True:
         try:
-            handle = os.open(file, os.O_RDWR | os.O_CREAT | _NO_LINK, PRIVATE)
+            handle = os.open(file, os.O_RDWR | os.O_CREAT | _NO_LINK | _BINARY, PRIVATE)
         except OSError as error:
             if error.errno == errno.ELOOP:
                 raise ProjectError(f"{file} is a link, which may lead anywhere. Remove it.") from error
@@ -139,13 +159,13 @@ def _locked(folder: Path, file: Path, whole: int, what: str) -> int:
 
 def _lock(handle: int, file: Path, what: str) -> None:
     try:
-        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        lock(handle)
     except BlockingIOError as error:
         who = "another process"
         with contextlib.suppress(OSError, ValueError):
-            reader = os.open(file, os.O_RDONLY | os.O_NONBLOCK | _NO_LINK)
+            reader = os.open(file, os.O_RDONLY | _NO_WAIT | _NO_LINK)
             try:
-                who = f"process {int(os.pread(reader, 20, 0))}"
+                who = f"process {int(os.read(reader, 20))}"
             finally:
                 os.close(reader)
         raise ProjectError(f"{what} is in use by {who}. Wait for it to end, or stop it.") from error
@@ -188,16 +208,16 @@ def _mode(path: Path) -> int | None:
 
 
 @contextlib.contextmanager
-def _new_file(path: Path, content: bytes, mode: int) -> Iterator[int]:
+def _new_file(path: Path, content: bytes, mode: int) -> Iterator[None]:
     """A new file at `path` with `content`, on the disk, and locked as long as its writer lives."""
-    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0)
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | _BINARY
     with os.fdopen(os.open(path, flags, mode), "wb") as file:
         with contextlib.suppress(OSError):  # where a disk cannot lock, nothing is ever removed
-            fcntl.flock(file.fileno(), fcntl.LOCK_EX | fcntl.LOCK_NB)
+            lock(file.fileno())
         file.write(content)
         file.flush()
         os.fsync(file.fileno())
-        yield file.fileno()
+        yield
 
 
 def append_synced(path: Path, data: bytes, *, sync: bool = True) -> None:
@@ -208,7 +228,7 @@ def append_synced(path: Path, data: bytes, *, sync: bool = True) -> None:
     """
     try:
         there = path.exists()
-        handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | _NO_LINK, PRIVATE)
+        handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | _NO_LINK | _BINARY, PRIVATE)
         try:
             while data:
                 data = data[os.write(handle, data) :]

@@ -18,7 +18,8 @@ from fabula.cli.asked import adapter_of, changes_of, check, read_models
 from fabula.cli.options import Choices, Performers
 from fabula.cli.people import People
 from fabula.cli.progress import Progress, counted
-from fabula.cli.session import near, stoppable
+from fabula.cli.session import near
+from fabula.cli.stopping import stoppable
 from fabula.craft.digressions import digressions_in, utterances_of
 from fabula.craft.narratives import FILE
 from fabula.engine.events import RunFinished, RunStarted
@@ -33,8 +34,8 @@ from fabula.systems import find
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from fabula.app.bills import Bill
     from fabula.app.digressing import Conversation
-    from fabula.cli.bill import Bill
     from fabula.cli.options import Limits
     from fabula.cli.terminal import Terminal
     from fabula.craft.conversation import Session

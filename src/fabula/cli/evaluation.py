@@ -8,14 +8,18 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import typer
+
+from fabula.app.bills import Bill
 from fabula.app.evaluating import Task, dry_run_evaluation, evaluate_in
 from fabula.app.writing import Options, check_prices
 from fabula.base.errors import ConfigError
 from fabula.cli.asked import evaluator_config, performers_of, say_default
-from fabula.cli.bill import Bill, bill_table, usage_data
+from fabula.cli.bill import bill_table, say_dry_run
 from fabula.cli.people import People
 from fabula.cli.progress import Progress, counted
-from fabula.cli.session import near, stoppable
+from fabula.cli.session import near
+from fabula.cli.stopping import stoppable
 from fabula.project.casting import Environment, open_cast
 from fabula.project.settings import Settings
 
@@ -24,6 +28,7 @@ if TYPE_CHECKING:
 
     from fabula.cli.options import Judges, Limits
     from fabula.cli.terminal import Terminal
+    from fabula.engine.dry_run import DryRun
     from fabula.evaluators import Evaluator
     from fabula.measure.items import Item
     from fabula.measure.report import Report
@@ -67,12 +72,27 @@ class Evaluating:
         task = Task(self.evaluator, items, self.config, self.folder)
         return self.finish(task)
 
+    def expected(self, items: Sequence[Item]) -> DryRun:
+        """What `run` would ask and cost."""
+        return self._expected(Task(self.evaluator, items, self.config, self.folder))
+
+    def _expected(self, task: Task) -> DryRun:
+        return asyncio.run(dry_run_evaluation(task, self.settings, self._options(None)))
+
     def finish(self, task: Task) -> Report:
-        """As `run`, for a task of its own making."""
+        """As `run`, for a task of its own making; a dry run ends the command.
+
+        Raises:
+            Exit: it was a dry run.
+        """
         terminal, settings = self.terminal, self.settings
+        if self.limits.dry_run:
+            say_default(terminal, self.judges)
+            say_dry_run(terminal, self._expected(task))
+            raise typer.Exit
         planned = None
         if task.evaluator.roles and not (terminal.quiet or self.limits.frozen):
-            planned = asyncio.run(dry_run_evaluation(task, settings, self._options(None)))
+            planned = self._expected(task)
             calls = f"about {counted(len(planned.planned), 'call')} to make" if planned.planned else "nothing to ask"
             kept = f", {counted(planned.replayed, 'call')} in the journal" if planned.replayed else ""
             where = f", in {near(task.folder)}" if task.folder else ""
@@ -104,14 +124,6 @@ class Evaluating:
                 self.terminal.say(self.bill.paid_lines)
         if self.bill.replayed:
             self.terminal.say(f"From the journal, at no cost: {counted(self.bill.replayed, 'call')}.")
-
-    def data(self) -> dict[str, Any]:
-        """The bill for JSON."""
-        return {
-            "asked": sum(self.bill.calls.values()),
-            "replayed": self.bill.replayed,
-            "bill": {role: usage_data(usage) for role, usage in self.bill.roles.items()},
-        }
 
 
 async def _nobody(request: Request) -> str:

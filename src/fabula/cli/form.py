@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any, Final
 
-from fabula.engine.replies import json_instruction
+from fabula.models.prompt_text import json_instruction
 
 if TYPE_CHECKING:
     from collections.abc import Callable

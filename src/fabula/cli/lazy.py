@@ -1,4 +1,4 @@
-"""A group of commands whose modules are imported when they are used, so that `fabula --help` needs none of them."""
+"""The commands by name and group. Their modules are imported when they are used, so that `fabula --help` needs none."""
 
 from __future__ import annotations
 
@@ -7,19 +7,20 @@ from importlib import import_module
 from typing import Any, Final
 
 import typer
-from typer.core import TyperCommand, TyperGroup
+from typer.core import TyperCommand
 
 from fabula.base.errors import UnknownNameError
+from fabula.cli.help import CONTEXT, Command, Group, listed
 
-WRITING, CHANGING, LOOKING = "Write", "Change", "Look"
-MEASURING, TRAINING, SETTING_UP = "Measure", "Train", "Set up"
+STORY, GROUPS, SETTING_UP = "Commands", "Groups of commands", "Set up"
 
 
 @dataclass(frozen=True, slots=True)
 class Entry:
     """Where a command is: its module below `commands`, the panel it is shown in, and its help in one line.
 
-    `function` is what makes the command in its module, where a keyword of Python has the command's own name.
+    `function` is what makes the command in its module, where a keyword of Python has the command's own name. A group
+    that is listed here, as `text`, has no module.
     """
 
     module: str
@@ -29,81 +30,95 @@ class Entry:
 
 
 COMMANDS: Final = {
-    "sample": Entry("sample", WRITING, "Copy a finished project, to try everything without a model."),
-    "new": Entry("new", WRITING, "Make a project folder for a brief."),
-    "plan": Entry("plan", WRITING, "Make a plan from a brief or a story, or check one."),
-    "write": Entry("write", WRITING, "Write the story of a project or brief; go on where it stopped."),
-    "chat": Entry("chat", WRITING, "Talk with the characters of a story, who keep to it."),
-    "serve": Entry("serve", WRITING, "Serve characters to any program that talks to OpenAI's chat completions."),
-    "update": Entry("update", WRITING, "Take your edits over: say what will be asked again and its cost, then do it."),
-    "estimate": Entry("estimate", WRITING, "Say what writing would ask and cost, without asking anybody."),
-    "export": Entry("export", WRITING, "Make a Markdown, EPUB, DOCX, Fountain, text or JSON file of the story."),
-    "edit": Entry("edit", CHANGING, "Give an artefact a new text, an earlier one, or open it in $EDITOR."),
-    "edits": Entry("edits", CHANGING, "List what the final reading changed; refuse a change, or take it after all."),
-    "pin": Entry("decide", CHANGING, "Keep an artefact's text whatever changes above it."),
-    "unpin": Entry("decide", CHANGING, "Let a pinned artefact change again."),
-    "retake": Entry(
-        "decide", CHANGING, "Have an artefact written anew, with another draw; or revised, as a note wishes."
-    ),
-    "rewrite": Entry("rewrite", CHANGING, "Have one passage of a text written anew; the rest stays, byte for byte."),
-    "continue": Entry("decide", CHANGING, "Have more written after an artefact's text.", "continue_"),
-    "approve": Entry("decide", CHANGING, "Approve an artefact, or all that wait."),
-    "undo": Entry(
-        "decide",
-        CHANGING,
-        "Take your last decision back: an edit, pin, retake, note, rewriting, continuation or approval.",
-    ),
-    "status": Entry("status", LOOKING, "Show where a project stands: texts, changes, what is spent, what comes next."),
-    "show": Entry("show", LOOKING, "Print the story, an artefact, or what was asked to make it."),
-    "history": Entry("show", LOOKING, "List the versions of an artefact, or their differences."),
-    "world": Entry("world", LOOKING, "Show what is true in the story: at a scene, for a character, or between two."),
-    "measure": Entry(
-        "measure", MEASURING, "Count what can be counted in stories: words, repetition, dialogue, ROUGE-L."
-    ),
-    "judge": Entry("judge", MEASURING, "Have a judge compare two stories, side by side, in both orders."),
-    "rank": Entry("rank", MEASURING, "Rank systems or stories by side-by-side verdicts, with intervals."),
-    "ttcw": Entry("ttcw", MEASURING, "Put a story to the 14 tests of creative writing, alone or beside a reference."),
-    "review": Entry("review", MEASURING, "Have an editor comment on stories, and a judge score them side by side."),
-    "rate": Entry("rate", MEASURING, "Have a judge rate dialogues or stories by themselves, from 1 to 5."),
-    "check": Entry("check", MEASURING, "Find continuity errors: both passages, and why they cannot both be true."),
-    "digress": Entry(
-        "digress", MEASURING, "Have a simulated player leave the story; count who leads back, and how soon."
-    ),
-    "meta": Entry("meta", MEASURING, "Say how far a judge agrees with people, beside trivial baselines."),
-    "experiment": Entry(
-        "experiment", MEASURING, "Run briefs x systems x models, then evaluators; go on where it stopped."
-    ),
-    "reproduce": Entry("reproduce", MEASURING, "Compute the papers' published tables again from their data."),
-    "inject": Entry("inject", MEASURING, "Put labelled continuity errors into a story, to test who finds them."),
-    "learn": Entry("learn", TRAINING, "Learn from your edits and choices what you prefer, on this machine."),
-    "data": Entry("data", TRAINING, "Training data from stories (`backtranslate`) and from choices (`preferences`)."),
-    "train": Entry(
-        "train",
-        TRAINING,
-        "Fine-tune local models: on examples (`sft`), on preferences (`dpo`), on dialogues (`summariser`).",
-    ),
-    "snap": Entry("snap", SETTING_UP, "SNAP's filter and survey: `fabula snap fit`, `form`, `answers`."),
-    "card": Entry("card", SETTING_UP, "Show a character card, or turn one into personas and back."),
-    "systems": Entry("systems", SETTING_UP, "List the writing systems, or describe one."),
+    "sample": Entry("sample", STORY, "Copy a finished project, to try everything without a model."),
+    "new": Entry("new", STORY, "Make a project folder for a brief."),
+    "plan": Entry("plan", STORY, "Make a plan from a brief or a story, or check one."),
+    "write": Entry("write", STORY, "Write the story of a project or brief; go on where it stopped."),
+    "update": Entry("update", STORY, "Take your edits over: say what it asks and costs, then do it."),
+    "show": Entry("show", STORY, "Print the story, an artefact, or what was asked to make it."),
+    "status": Entry("status", STORY, "Show where a project stands, and what comes next."),
+    "world": Entry("world", STORY, "Show what is true in the story, and who knows it."),
+    "edit": Entry("edit", STORY, "Give a text a new wording, an earlier one, or open it in $EDITOR."),
+    "undo": Entry("decide", STORY, "Take back what your last command decided."),
+    "redo": Entry("decide", STORY, "Decide again what `undo` took back."),
+    "export": Entry("export", STORY, "Make an EPUB, DOCX, Markdown, Fountain, text or JSON file."),
+    "check": Entry("check", STORY, "Find continuity errors: both passages, and why they clash."),
+    "evaluate": Entry("evaluate", STORY, "Run any evaluator on stories, also one of your own; or list them."),
+    "chat": Entry("chat", STORY, "Talk with the characters of a story, who keep to it."),
+    "serve": Entry("serve", STORY, "Serve characters to programs that speak OpenAI's chat dialect."),
+    "mcp": Entry("mcp", SETTING_UP, "Offer projects to programs that speak the Model Context Protocol."),
+    "text": Entry("", GROUPS, "Decide about single texts: pin, retake, rewrite, approve, ..."),
+    "eval": Entry("", GROUPS, "Measure, judge, rank, rate and review stories."),
+    "lab": Entry("", GROUPS, "Run experiments, reproduce tables, inject errors, digress, SNAP."),
+    "data": Entry("data", GROUPS, "List data sets, choose prompts, make training data."),
+    "train": Entry("train", GROUPS, "Fine-tune local models: `sft`, `dpo`, `summariser`."),
+    "learn": Entry("learn", GROUPS, "Learn from your edits and choices what you prefer."),
     "models": Entry("models", SETTING_UP, "List models; fetch one, or check that one answers."),
-    "trust": Entry("trust", SETTING_UP, "Allow a project of somebody else to run its programs and reach its servers."),
+    "systems": Entry("systems", SETTING_UP, "List the writing systems, or describe one."),
+    "new-system": Entry(
+        "new_system", SETTING_UP, "Make the folder of a system or evaluator of your own.", "new_system"
+    ),
     "doctor": Entry("doctor", SETTING_UP, "Say what this machine has and what is missing."),
+    "trust": Entry("trust", SETTING_UP, "Allow a project of somebody else to run its programs and reach its servers."),
+    "text pin": Entry("decide", "text", "Keep an artefact's text whatever changes above it."),
+    "text unpin": Entry("decide", "text", "Let a pinned artefact change again."),
+    "text retake": Entry("decide", "text", "Have an artefact written anew, or revised as a note wishes."),
+    "text rewrite": Entry("rewrite", "text", "Have one passage written anew; the rest stays, byte for byte."),
+    "text continue": Entry("decide", "text", "Have more written after an artefact's text.", "continue_"),
+    "text approve": Entry("decide", "text", "Approve an artefact, or all that wait."),
+    "text history": Entry("show", "text", "List the versions of an artefact, or their differences."),
+    "text edits": Entry("edits", "text", "List what the final reading changed; refuse or take back a change."),
+    "text card": Entry("card", "text", "Show a character card, or turn one into personas and back."),
+    "eval measure": Entry("measure", "eval", "Count what can be counted: words, repetition, dialogue, ROUGE-L."),
+    "eval judge": Entry("judge", "eval", "Have a judge compare two stories, in both orders."),
+    "eval rank": Entry("rank", "eval", "Rank systems or stories by side-by-side verdicts, with intervals."),
+    "eval ttcw": Entry("ttcw", "eval", "Put a story to the 14 tests of creative writing."),
+    "eval review": Entry("review", "eval", "Have an editor comment on stories, and a judge score them."),
+    "eval rate": Entry("rate", "eval", "Have a judge rate dialogues or stories, from 1 to 5."),
+    "eval meta": Entry("meta", "eval", "Say how far a judge agrees with people, beside baselines."),
+    "lab experiment": Entry("experiment", "lab", "Run briefs x systems x models, then evaluators; go on later."),
+    "lab reproduce": Entry("reproduce", "lab", "Compute the papers' published tables again from their data."),
+    "lab inject": Entry("inject", "lab", "Put labelled continuity errors into a story."),
+    "lab digress": Entry("digress", "lab", "Have a simulated player leave the story; count who leads back."),
+    "lab snap": Entry("snap", "lab", "SNAP's filter and survey: `fit`, `form`, `answers`."),
 }
+"""Every command by its whole name; a group that is listed here has the commands whose names begin with its own."""
+ALIASES: Final = {name.partition(" ")[2]: name for name in COMMANDS if " " in name} | {"estimate": "write"}
+"""Names that commands had at the top; they are found, and not shown."""
+_WITH: Final = {"estimate": ["--dry-run"]}
+"""Options that stand for what an old name did."""
 
 
-class LazyGroup(TyperGroup):
-    """The group `fabula`: `COMMANDS` by name, each loaded when it is called."""
+def full_name(words: list[str]) -> str:
+    """The command that the first words of a command line name, as it is called now; empty for an unknown one."""
+    first = ALIASES.get(words[0], words[0]) if words else ""
+    if first in COMMANDS and not COMMANDS[first].module and len(words) > 1:
+        first = f"{first} {words[1]}"
+    return first if first in COMMANDS else ""
+
+
+class LazyGroup(Group):
+    """The group `fabula`, or one that is listed in `COMMANDS`: each command is loaded when it is called."""
+
+    def __init__(self, *, inside: str = "", **attributes: Any) -> None:  # noqa: ANN401 - handed to typer
+        super().__init__(**{**attributes, "rich_markup_mode": None})
+        self.inside = inside
 
     def list_commands(self, ctx: Any) -> list[str]:  # noqa: ANN401, ARG002 - typer's own context type is private
         """All names, in the order of the help."""
-        return list(COMMANDS)
+        return list(self._within)
+
+    @property
+    def _within(self) -> dict[str, str]:
+        """The whole names of this group's commands, by the name they have in it."""
+        start = f"{self.inside} " if self.inside else ""
+        named = ((name.removeprefix(start), name) for name in COMMANDS if name.startswith(start))
+        return {short: name for short, name in named if " " not in short}
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:  # noqa: ANN401, ARG002 - typer's own context type is private
         """A stand-in with the command's help; `None` for an unknown name."""
-        entry = COMMANDS.get(cmd_name)
-        if entry is None:
-            return None
-        return TyperCommand(name=cmd_name, help=entry.help, rich_help_panel=entry.panel)
+        name = self._within.get(cmd_name)
+        return None if name is None else TyperCommand(name=cmd_name, help=COMMANDS[name].help)
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:  # noqa: ANN401 - typer's own context type is private
         """The command that is called, with its module loaded; the rest of the arguments stay as they are.
@@ -111,20 +126,47 @@ class LazyGroup(TyperGroup):
         Raises:
             UnknownNameError: there is no such command; the nearest is named.
         """
-        if args and args[0] not in COMMANDS and not args[0].startswith("-"):
-            raise UnknownNameError("command", args[0], COMMANDS)
-        name, stand_in, rest = super().resolve_command(ctx, args)
-        return name, (stand_in if name is None else _load(name)), rest
+        known = self._within if self.inside else {**ALIASES, **self._within}
+        name = known.get(args[0], "")
+        if name:
+            return (name.removeprefix(f"{self.inside} "), load(name), [*_WITH.get(args[0], ()), *args[1:]])
+        if args[0].startswith("-") or ctx.resilient_parsing:
+            return super().resolve_command(ctx, args)
+        raise UnknownNameError(f"command of `fabula {self.inside}`" if self.inside else "command", args[0], known)
+
+    def format_options(self, ctx: Any, formatter: Any) -> None:  # noqa: ANN401 - typer's own types are private
+        """The commands first; options are few."""
+        self.format_commands(ctx, formatter)
+        formatter.write_paragraph()
+        names = ", ".join(option.opts[-1] for option in self.get_params(ctx))
+        formatter.write_text(f"Options: {names}.")
+        formatter.write_text("Exit codes: 0 done, 1 failed, 2 wrong use, 128 + n stopped by signal n.")
+
+    def format_commands(self, ctx: Any, formatter: Any) -> None:  # noqa: ANN401 - typer's own types are private
+        """The commands; those that set things up are only named."""
+        if self.inside:
+            super().format_commands(ctx, formatter)
+            return
+        for panel in (STORY, GROUPS):
+            rows = [(name, one.help) for name, one in COMMANDS.items() if one.panel == panel]
+            listed(formatter, panel, rows)
+        names = ", ".join(name for name, one in COMMANDS.items() if one.panel == SETTING_UP)
+        formatter.write_paragraph()
+        formatter.write_text(f"{SETTING_UP}: {names}. `fabula COMMAND -h` explains each.")
 
 
-def _load(name: str) -> Any:  # noqa: ANN401 - typer's command type is private
+def load(name: str) -> Any:  # noqa: ANN401 - typer's command type is private
+    """The command of that whole name, with its module imported."""
     entry = COMMANDS[name]
+    own = name.rpartition(" ")[2]
+    if not entry.module:
+        return LazyGroup(inside=name, name=own, help=entry.help, no_args_is_help=True, context_settings=dict(CONTEXT))
     module = import_module(f"fabula.cli.commands.{entry.module}")
-    function = getattr(module, entry.function or name)
+    function = getattr(module, entry.function or own)
     if isinstance(function, typer.Typer):
-        command = typer.main.get_group(function)
-        command.name = name
-        return command
-    app = typer.Typer(add_completion=False, rich_markup_mode="rich")
-    app.command(name)(function)
-    return typer.main.get_command(app)
+        group = Group.of(typer.main.get_group(function))
+        group.name = own
+        return group
+    app = typer.Typer(add_completion=False)
+    app.command(own)(function)
+    return Command.of(typer.main.get_command(app))

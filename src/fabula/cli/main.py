@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
 import sys
 import traceback
+from contextlib import suppress
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
 from fabula.base.errors import FabulaError, PausedError, UnknownNameError
 from fabula.base.version import __version__
+from fabula.cli.completing import VARIABLE, whole_words
+from fabula.cli.help import CONTEXT
 from fabula.cli.lazy import LazyGroup
-from fabula.cli.terminal import Terminal
+from fabula.cli.stopping import SENTENCE, StoppedError, claim, done_with, ends_within_a_second
+from fabula.cli.terminal import OutputClosedError, Terminal, show_cursor, to_nobody
 from fabula.project.trust import Trust, TrustError
 
 if TYPE_CHECKING:
@@ -30,22 +33,40 @@ Start with: fabula write brief.md
 _BadUsage: type[Any] = typer.BadParameter.__mro__[1]
 
 
+def run() -> int:
+    """Run the command of this process, which Ctrl-C ends within a second, and give its exit code."""
+    terminal = Terminal(json="--json" in sys.argv)
+
+    def last_words(sentence: str, code: int) -> None:
+        show_cursor()
+        _failed(terminal, StoppedError.__name__, sentence, code)
+
+    ends_within_a_second(last_words)
+    try:
+        code = main()
+    except KeyboardInterrupt:  # while an error was said
+        code = INTERRUPTED
+    done_with(code)
+    return code
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command and give its exit code: 0 done, 1 failed, 2 wrong use, 128 + n stopped by signal n."""
     given = list(sys.argv[1:] if arguments is None else arguments)
     options = given[: given.index("--")] if "--" in given else given
     terminal = Terminal(json="--json" in options)
     for stream in (sys.stdout, sys.stderr):
-        with contextlib.suppress(AttributeError, ValueError):  # a stand-in without an encoding
+        with suppress(AttributeError, ValueError):  # a stand-in without an encoding
             stream.reconfigure(errors="replace")  # type: ignore[union-attr] # AttributeError is what we wait for
+    stdout = sys.stdout
     try:
         return _command(given or ["--help"])
-    except BrokenPipeError:
-        # Whoever read us has closed the pipe, as `| head` does; without this, Python complains once more at exit.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 1
-    except KeyboardInterrupt:
-        return _failed(terminal, "Interrupted", "Stopped.", INTERRUPTED)
+    except (OutputClosedError, SystemExit):  # typer ends like this where nobody reads its help
+        sys.stdout = stdout
+        to_nobody(stdout)
+        return OutputClosedError.exit_code
+    except (KeyboardInterrupt, StoppedError) as stop:
+        return _stopped(terminal, stop)
     except PausedError as error:
         terminal.message(f"fabula: {error}")
         terminal.document({"paused": {"artefact": error.path, "message": str(error)}})
@@ -55,6 +76,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return main(arguments) if again else _failed(terminal, type(error).__name__, str(error), error.exit_code)
     except Exception as error:  # noqa: BLE001 - the one broad except: no user should have to read a traceback
         return _surprised(terminal, error)
+
+
+def _stopped(terminal: Terminal, stop: BaseException) -> int:
+    """Say how to go on, where that was not said yet."""
+    sentence, code = (str(stop), stop.exit_code) if isinstance(stop, StoppedError) else (SENTENCE, INTERRUPTED)
+    return _failed(terminal, StoppedError.__name__, sentence, code) if claim() else code
 
 
 def _trusted(terminal: Terminal, error: TrustError) -> bool:
@@ -73,8 +100,12 @@ def _trusted(terminal: Terminal, error: TrustError) -> bool:
 def _command(given: list[str]) -> int:
     """Parse and run; typer's own complaints become ours."""
     try:
-        result = typer.main.get_command(_app()).main(given, prog_name="fabula", standalone_mode=False)
+        with whole_words():
+            result = typer.main.get_command(_app()).main(given, prog_name="fabula", standalone_mode=False)
     except _BadUsage as problem:
+        if type(problem).__name__ == "NoArgsIsHelpError":  # a group by itself
+            Terminal().say(problem.ctx.get_help())
+            return 0
         raise _named(problem) from None
     except typer.Abort as error:
         raise KeyboardInterrupt from error
@@ -84,7 +115,7 @@ def _command(given: list[str]) -> int:
 
 
 def _app() -> typer.Typer:
-    app = typer.Typer(cls=LazyGroup, rich_markup_mode="rich")
+    app = typer.Typer(cls=LazyGroup, rich_markup_mode=None, context_settings=dict(CONTEXT))
 
     @app.callback(help=_HELP)
     def fabula(
@@ -115,8 +146,11 @@ def _named(problem: Any) -> FabulaError:  # noqa: ANN401 - typer's error types a
 
 
 def _failed(terminal: Terminal, kind: str, message: str, code: int) -> int:
+    if VARIABLE in os.environ:  # a shell asks what could be typed
+        return code
     terminal.message(f"fabula: {message}")
-    terminal.document({"error": {"kind": kind, "message": message, "exit_code": code}})
+    with suppress(OutputClosedError):
+        terminal.document({"error": {"kind": kind, "message": message, "exit_code": code}})
     return code
 
 

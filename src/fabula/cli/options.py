@@ -9,16 +9,20 @@
 from __future__ import annotations
 
 import inspect
+import os
 from dataclasses import MISSING, dataclass, fields, is_dataclass
 from functools import wraps
-from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias, get_type_hints
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias, get_args, get_type_hints
 
 import typer
 
+from fabula.base.errors import UsageError
+from fabula.cli import completing
+from fabula.cli.help import EVERYWHERE, MORE
 from fabula.models.budget import Budget
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Collection
 
 SETTINGS, _LIMITS = "What and who", "Limits and approval"
 DATA_FOLDER: Any = typer.Option(
@@ -29,17 +33,50 @@ DATA_FOLDER: Any = typer.Option(
     envvar="FABULA_DATA",
     rich_help_panel=SETTINGS,
 )
-Where: TypeAlias = Annotated[str, typer.Argument(help="Project folder.", show_default="this folder")]
-Artefact: TypeAlias = Annotated[str, typer.Argument(help="An artefact: its path (characters) or file name.")]
+Where: TypeAlias = Annotated[
+    str, typer.Argument(metavar="[PROJECT]", help="Project folder.", show_default="this folder")
+]
+Artefact: TypeAlias = Annotated[
+    list[str],
+    typer.Argument(
+        autocompletion=completing.artefacts,
+        metavar="[PROJECT] ARTEFACT",
+        help="An artefact, by its path (characters) or file name.",
+    ),
+]
+MaybeArtefact: TypeAlias = Annotated[
+    list[str] | None,
+    typer.Argument(
+        autocompletion=completing.artefacts,
+        metavar="[PROJECT] [ARTEFACT]",
+        help="An artefact, by its path or file name.",
+    ),
+]
 
 
 @dataclass(frozen=True, slots=True)
-class Common:
-    """What every command takes."""
+class Output:
+    """What every command takes: how it speaks."""
 
-    folder: Annotated[str, typer.Option("-C", "--project", metavar="DIR", help="Project folder; default: here.")] = ""
-    json: Annotated[bool, typer.Option("--json", help="One JSON document on stdout; the rest on stderr.")] = False
-    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress and no advice.")] = False
+    json: Annotated[
+        bool,
+        typer.Option("--json", help="One JSON document on stdout; the rest on stderr.", rich_help_panel=EVERYWHERE),
+    ] = False
+    quiet: Annotated[
+        bool, typer.Option("--quiet", "-q", help="No progress and no advice.", rich_help_panel=EVERYWHERE)
+    ] = False
+
+
+@dataclass(frozen=True, slots=True)
+class Common(Output):
+    """What every command on a project takes."""
+
+    folder: Annotated[
+        str,
+        typer.Option(
+            "-C", "--project", metavar="DIR", help="Project folder; default: here.", rich_help_panel=EVERYWHERE
+        ),
+    ] = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,17 +86,23 @@ class Performers:
     preset: Annotated[
         str | None,
         typer.Option(
-            metavar="faithful|improved", help="The paper as it is, or with our checks.", rich_help_panel=SETTINGS
+            metavar="faithful|improved",
+            help="The paper as it is, or with our checks.",
+            rich_help_panel=SETTINGS,
+            autocompletion=completing.presets,
         ),
     ] = None
     aids: Annotated[
         Literal["auto", "on", "off"] | None,
-        typer.Option(help="Help for small models; auto: for those known to be small.", rich_help_panel=SETTINGS),
+        typer.Option(help="Help for small models; auto: for those known to be small.", rich_help_panel=MORE),
     ] = None
     model: Annotated[
         list[str] | None,
         typer.Option(
-            metavar="[ROLE=]SPEC", help="Model of all roles, or of one. Repeatable.", rich_help_panel=SETTINGS
+            metavar="[ROLE=]SPEC",
+            help="Model of all roles, or of one. Repeatable.",
+            rich_help_panel=SETTINGS,
+            autocompletion=completing.models,
         ),
     ] = None
     adapter: Annotated[
@@ -67,12 +110,12 @@ class Performers:
         typer.Option(
             metavar="ROLE=PATH|ROOM",
             help="A tuned adapter of a role, or a room of them for all roles. Repeatable.",
-            rich_help_panel=SETTINGS,
+            rich_help_panel=MORE,
         ),
     ] = None
     base_url: Annotated[
         str | None,
-        typer.Option(metavar="URL", help="Address of the server of the model given.", rich_help_panel=SETTINGS),
+        typer.Option(metavar="URL", help="Address of the server of the model given.", rich_help_panel=MORE),
     ] = None
     play: Annotated[
         list[str] | None,
@@ -80,6 +123,7 @@ class Performers:
             metavar="ROLE=me|FILE.py:FUNCTION",
             help="A person or program plays a role. Repeatable.",
             rich_help_panel=SETTINGS,
+            autocompletion=completing.players,
         ),
     ] = None
     set_: Annotated[
@@ -89,6 +133,7 @@ class Performers:
             metavar="FIELD=VALUE",
             help="A setting of the system or evaluator. Repeatable.",
             rich_help_panel=SETTINGS,
+            autocompletion=completing.settings,
         ),
     ] = None
     sampling: Annotated[
@@ -96,13 +141,14 @@ class Performers:
         typer.Option(
             metavar="[ROLE.]NAME=VALUE",
             help="A sampling value, as temperature=0.7. Repeatable.",
-            rich_help_panel=SETTINGS,
+            rich_help_panel=MORE,
+            autocompletion=completing.sampling,
         ),
     ] = None
-    seed: Annotated[int | None, typer.Option(help="Seed of all draws.", rich_help_panel=SETTINGS)] = None
+    seed: Annotated[int | None, typer.Option(help="Seed of all draws.", rich_help_panel=MORE)] = None
     prompts: Annotated[
         str | None,
-        typer.Option(metavar="DIR", help="Folder whose prompt files replace the method's.", rich_help_panel=SETTINGS),
+        typer.Option(metavar="DIR", help="Folder whose prompt files replace the method's.", rich_help_panel=MORE),
     ] = None
 
 
@@ -112,7 +158,12 @@ class Choices(Performers):
 
     system: Annotated[
         str | None,
-        typer.Option(metavar="NAME", help="Writing system; see `fabula systems`.", rich_help_panel=SETTINGS),
+        typer.Option(
+            metavar="NAME|FOLDER",
+            help="Writing system (see `fabula systems`), or your own: ./FOLDER.",
+            rich_help_panel=SETTINGS,
+            autocompletion=completing.systems,
+        ),
     ] = None
     words: Annotated[
         str | None, typer.Option(metavar="N|A-B|~N", help="Length of the story in words.", rich_help_panel=SETTINGS)
@@ -128,7 +179,7 @@ class Memory:
         typer.Option(
             "--forget",
             help="Take fabula.toml alone, without the options of the last run.",
-            rich_help_panel=SETTINGS,
+            rich_help_panel=MORE,
         ),
     ] = False
 
@@ -153,7 +204,7 @@ class Caps:
     """What a command may spend."""
 
     budget_tokens: Annotated[
-        int | None, typer.Option(min=0, metavar="N", help="Most tokens this run may use.", rich_help_panel=_LIMITS)
+        int | None, typer.Option(min=0, metavar="N", help="Most tokens this run may use.", rich_help_panel=MORE)
     ] = None
     budget_usd: Annotated[
         float | None,
@@ -168,16 +219,36 @@ class Caps:
 
 @dataclass(frozen=True, slots=True)
 class Limits(Caps):
-    """What a run may spend, and when it waits for a person."""
+    """What a run may spend, and whether it may ask at all."""
+
+    dry_run: Annotated[
+        bool,
+        typer.Option("--dry-run", help="Only say what would be asked, and its cost.", rich_help_panel=_LIMITS),
+    ] = False
+    frozen: Annotated[
+        bool,
+        typer.Option("--frozen", help="Replay only: a call that is not recorded is an error.", rich_help_panel=MORE),
+    ] = False
+
+    @property
+    def waits_for(self) -> Literal["plans", "all"] | None:
+        """Which texts a person approves before the run goes on."""
+        return None
+
+
+@dataclass(frozen=True, slots=True)
+class WritingLimits(Limits):
+    """What a run that writes may spend, and when it waits for a person."""
 
     approve: Annotated[
         Literal["plans", "all"] | None,
         typer.Option(help="Wait for approval of the plan, or of every text.", rich_help_panel=_LIMITS),
     ] = None
-    frozen: Annotated[
-        bool,
-        typer.Option("--frozen", help="Replay only: a call that is not recorded is an error.", rich_help_panel=_LIMITS),
-    ] = False
+
+    @property
+    def waits_for(self) -> Literal["plans", "all"] | None:
+        """Which texts a person approves before the run goes on."""
+        return self.approve
 
 
 def bundled(command: Callable[..., None]) -> Callable[..., None]:
@@ -205,6 +276,37 @@ def bundled(command: Callable[..., None]) -> Callable[..., None]:
     called.__annotations__ = {p.name: p.annotation for p in flat} | {"return": None}
     called.__signature__ = inspect.Signature(flat)  # type: ignore[attr-defined] # read by inspect.signature
     return called
+
+
+def refuse(why: str, *bundles: Any, but: Collection[str] = ()) -> None:  # noqa: ANN401 - dataclasses of options
+    """See that none of the bundles' options is given, `but` some by their fields' names.
+
+    Raises:
+        UsageError: one is; says `why` it would do nothing.
+    """
+    given = [
+        _flag(name, about)
+        for bundle in bundles
+        for name, about in _about(type(bundle)).items()
+        if name not in but
+        and (value := getattr(bundle, name)) != type(bundle).__dataclass_fields__[name].default
+        and value != os.environ.get(str(about.envvar))
+    ]
+    if given:
+        raise UsageError(
+            f"{' and '.join(given)} would do nothing: {why}. Leave {'them' if len(given) > 1 else 'it'} out."
+        )
+
+
+def _about(bundle: type[Any]) -> dict[str, Any]:
+    """What typer is told of each option of a bundle, by the field's name."""
+    return {name: get_args(hint)[1] for name, hint in get_type_hints(bundle, include_extras=True).items()}
+
+
+def _flag(name: str, about: Any) -> str:  # noqa: ANN401 - typer's record of an option
+    """An option as it is typed."""
+    said = [one for one in about.param_decls or () if one.startswith("--")]
+    return said[0].partition("/")[0] if said else f"--{name.rstrip('_').replace('_', '-')}"
 
 
 def _fields_of(bundle: type[Any]) -> list[inspect.Parameter]:

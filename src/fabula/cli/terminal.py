@@ -16,8 +16,9 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, Final
 
 from fabula.base.characters import readable
-from fabula.base.errors import UsageError
+from fabula.base.errors import FabulaError, UsageError
 from fabula.base.files import read_text
+from fabula.cli.stopping import unheard
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
@@ -27,6 +28,7 @@ _KEY_NAME: Final = re.compile(r"(KEY|TOKEN|SECRET|PASSWORD)$")
 _SHORTEST_KEY: Final = 8
 _LARGEST_TEXT: Final = 2_000_000
 _CHUNK: Final = 65_536
+_EDITORS: Final = ("nano", "vi", "notepad")
 _WIDEST: Final = 96
 _NARROWEST: Final = 40  # columns of a screen for which tables are made to fit
 _SHORTEST_COLUMN: Final = 12  # of words
@@ -36,6 +38,12 @@ _UNBROKEN: Final = re.compile(r"(?<=\d) (?=to -?\d)|(?<=\d to) (?=-?\d)|(?<=\d,)
 # A line end within a sentence: after a long line, before a small letter.
 _MIDDLE: Final = re.compile(r"(?<=[^\n]{90})([^\n])\n(?=[a-z])")
 _LIST_MARK: Final = re.compile(r"\s*(?:(?:[-*]|\d+[.)])\s+)?")
+
+
+class OutputClosedError(FabulaError):
+    """Whoever reads what the command prints has read enough, as `| head` does: it ends, and that is no failure."""
+
+    exit_code = 0
 
 
 def safe(text: str) -> str:
@@ -158,9 +166,19 @@ class Terminal:
         if not self.json:
             _print(self.shown(text), sys.stdout)
 
+    def piece(self, text: str) -> None:
+        """A piece of a line, as it comes."""
+        with read_by_others():
+            sys.stdout.write(self.shown(text))
+            sys.stdout.flush()
+
     def message(self, text: str) -> None:
-        """What goes along with it: to stderr."""
-        _print(self.shown(text), sys.stderr)
+        """What goes along with it: to stderr; on a screen with lines broken between words."""
+        text = self.shown(text)
+        if _is_tty(sys.stderr):
+            width = min(shutil.get_terminal_size().columns, _WIDEST)
+            text = "\n".join(piece for line in text.split("\n") for piece in _broken(line, width))
+        _print(text, sys.stderr)
 
     def advise(self, text: str) -> None:
         """What to try next: to stderr, unless quiet or read by a program."""
@@ -197,7 +215,7 @@ class Terminal:
             said = sys.stdin.readline()
             return said.rstrip("\r\n") if said else None
         while b"\n" not in self._ahead and not self._ended:
-            await _readable(handle)
+            await has_input(handle)
             piece = os.read(handle, _CHUNK)
             self._ahead += piece
             self._ended = not piece
@@ -231,23 +249,30 @@ class Terminal:
                 return said.strip()[0].lower()
         return options[-1]
 
+    @property
+    def editor(self) -> str:
+        """The command of the person's editor: `$VISUAL`, `$EDITOR`, else one that is there; empty where none is."""
+        named = self.environ.get("VISUAL") or self.environ.get("EDITOR")
+        return named or next((name for name in _EDITORS if shutil.which(name, path=self.environ.get("PATH"))), "")
+
     async def edited(self, text: str) -> str:
-        """`text` as the person leaves it in `$VISUAL` or `$EDITOR`.
+        """`text` as the person leaves it in an editor.
 
         Raises:
-            UsageError: no editor is set, or it failed.
+            UsageError: there is no editor, or it failed.
         """
         import asyncio  # noqa: PLC0415 - 0.05 s that `fabula --help` does not need
 
-        editor = self.environ.get("VISUAL") or self.environ.get("EDITOR")
+        editor = self.editor
         if not editor:
-            raise UsageError("No editor is set. Set EDITOR to one, or give the text without it.")
+            raise UsageError("There is no editor here. Set EDITOR to one, or give the text without it.")
         with tempfile.TemporaryDirectory(prefix="fabula-") as folder:
             file = Path(folder) / "text.md"
             file.write_text(text, encoding="utf-8", errors="replace")
             try:
-                process = await asyncio.create_subprocess_exec(*shlex.split(editor), str(file))
-                code = await process.wait()
+                with unheard():  # Ctrl-C is a key of the editor's
+                    process = await asyncio.create_subprocess_exec(*shlex.split(editor), str(file))
+                    code = await process.wait()
             except (OSError, ValueError) as error:
                 raise UsageError(f"The editor {editor!r} cannot be started ({error}). Set EDITOR anew.") from error
             if code:
@@ -269,11 +294,45 @@ def _is_tty(stream: IO[str] | None) -> bool:
 
 
 def _print(text: str, stream: IO[str]) -> None:
-    stream.write(text + "\n")
-    stream.flush()
+    if stream is sys.stdout:
+        with read_by_others():
+            stream.write(text + "\n")
+            stream.flush()
+        return
+    try:
+        stream.write(text + "\n")
+        stream.flush()
+    except BrokenPipeError:  # nobody reads how the work goes on; it goes on
+        to_nobody(stream)
 
 
-async def _readable(handle: int) -> None:
+@contextmanager
+def read_by_others() -> Iterator[None]:
+    """What is written to stdout inside may be read by another program, which may end first.
+
+    Raises:
+        OutputClosedError: it did.
+    """
+    try:
+        yield
+    except BrokenPipeError:
+        to_nobody(sys.stdout)
+        raise OutputClosedError("Nobody reads the output any more.") from None
+
+
+def to_nobody(stream: IO[str]) -> None:
+    """Have all that is written to a stream go nowhere; Python would complain once more at exit."""
+    with suppress(OSError, ValueError):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
+
+
+def show_cursor() -> None:
+    """Show the cursor, and take the colours off, where live progress was ended in the middle."""
+    if _is_tty(sys.stderr):
+        sys.stderr.write("\r\x1b[0m\x1b[J\x1b[?25h")
+
+
+async def has_input(handle: int) -> None:
     """Return when `handle` has something to read; a file on disk always has."""
     import asyncio  # noqa: PLC0415 - keeps `fabula --help` fast
 

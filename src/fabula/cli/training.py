@@ -13,7 +13,8 @@ import typer
 from fabula.app.training import Listener, ended_sentence
 from fabula.base.errors import UsageError
 from fabula.cli.progress import LivePicture, counted, duration
-from fabula.cli.session import StoppedError, near
+from fabula.cli.session import near
+from fabula.cli.stopping import StoppedError
 from fabula.cli.terminal import table
 from fabula.engine.methods import settings_of, values_of
 

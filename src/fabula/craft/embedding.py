@@ -144,8 +144,7 @@ class WordVectors:
 
 def tf_idf_vectors(texts: Sequence[str]) -> WordVectors:
     """The texts by their word stems; the commonest words do not count. What stands in a single text weighs most."""
-    from scipy.sparse import csr_matrix  # noqa: PLC0415 - 0.1 s that only this needs
-
+    sparse = extra("scipy.sparse", "measure", "Comparing texts by their words")  # 0.1 s that only this needs
     surfaces: dict[str, Counter[str]] = {}
     counts: list[Counter[str]] = []
     for text in texts:
@@ -163,5 +162,5 @@ def tf_idf_vectors(texts: Sequence[str]) -> WordVectors:
         columns += [places[root] for root in one]
         starts.append(len(columns))
     shape = (len(texts), len(places))
-    rows = csr_matrix((np.concatenate(data) if data else np.zeros(0), columns, starts), shape=shape)
+    rows = sparse.csr_matrix((np.concatenate(data) if data else np.zeros(0), columns, starts), shape=shape)
     return WordVectors(rows, tuple(max(words, key=lambda word: (words[word], word)) for words in surfaces.values()))

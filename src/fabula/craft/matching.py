@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
+from fabula.base.extras import extra
 from fabula.craft.stems import stem
 from fabula.stats.classification import Confusion
 
@@ -115,7 +116,6 @@ def assign(values: NDArray[np.float64]) -> list[tuple[int, int]]:
 
     All rows are assigned, or all columns where there are fewer of them.
     """
-    from scipy.optimize import linear_sum_assignment  # noqa: PLC0415 - takes longer than the rest of a command
-
-    rows, columns = linear_sum_assignment(values, maximize=True)
+    scipy = extra("scipy.optimize", "measure", "A one-to-one assignment")  # takes longer than the rest of a command
+    rows, columns = scipy.linear_sum_assignment(values, maximize=True)
     return [(int(row), int(column)) for row, column in zip(rows, columns, strict=True)]

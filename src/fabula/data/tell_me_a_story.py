@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final, Literal, TypeAlias, get_args
 
 from fabula.base.errors import UnknownNameError, UsageError
+from fabula.base.extras import require
 from fabula.data.archives import content
 from fabula.data.reading import Record, find, parse_lines, read_bounded, unique
 from fabula.measure.items import Item
@@ -54,6 +55,7 @@ def _text(folder: Path, split: Split) -> tuple[str, str]:
 
 
 def _decrypted(data: bytes, folder: Path) -> str:
+    require("cryptography", "data", "Tell Me A Story, which is published encrypted,")
     from cryptography.fernet import Fernet, InvalidToken  # noqa: PLC0415 - 0.1 s that only this needs
     from cryptography.hazmat.primitives import hashes, serialization  # noqa: PLC0415 - an extra
     from cryptography.hazmat.primitives.asymmetric import padding, rsa  # noqa: PLC0415 - an extra

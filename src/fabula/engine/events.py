@@ -75,6 +75,14 @@ class CallRetried:
 
 
 @dataclass(frozen=True, slots=True)
+class AnswersAwaited:
+    """Files in a folder are waited for, in which somebody is to answer; none once all are there."""
+
+    folder: str
+    files: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Repaired:
     """A reply could not be read; the role is asked again with the reason."""
 
@@ -138,6 +146,7 @@ Event: TypeAlias = (
     | CallFinished
     | CallLost
     | CallRetried
+    | AnswersAwaited
     | Repaired
     | Kept
     | Noted

@@ -18,6 +18,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import lru_cache
 from hashlib import sha256
+from itertools import groupby
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, Final, Literal, Self, TypeAlias
@@ -69,6 +70,15 @@ _LAST: Final = 2**63 - 1  # the largest id there can be
 _MOMENTS: Final = """
 CREATE TABLE IF NOT EXISTS moment (decision INTEGER PRIMARY KEY, version INTEGER NOT NULL);
 """
+_COMMANDS: Final = """
+CREATE TABLE command (decision INTEGER PRIMARY KEY, command TEXT NOT NULL, found INTEGER NOT NULL, again INTEGER);
+"""
+_OLD_COMMANDS: Final = """
+INSERT INTO command SELECT d.id, coalesce((
+    SELECT max(m.id) FROM decision m JOIN text t ON t.hash = m.text
+    WHERE m.kind IN ('pin-all', 'fit-all') AND m.id <= d.id AND d.id <= m.id + CAST(t.body AS INTEGER)
+), d.id), 0, NULL FROM decision d;
+"""
 _FAILURES: Final = """
 CREATE TABLE IF NOT EXISTS failure (id INTEGER PRIMARY KEY, path TEXT NOT NULL, run INTEGER NOT NULL, at TEXT NOT NULL);
 """
@@ -97,7 +107,6 @@ _EDITS: Final = (
     ("edit", "continue", "rewrite", "unedit"),
     {"edit": "edited", "continue": "continued", "rewrite": "rewritten"},
 )
-_SEVERAL: Final = {"pin-all": "pin", "fit-all": "fit"}  # a decision about several artefacts, and what each of them gets
 
 DecisionKind: TypeAlias = Literal[
     "edit", "unedit", "pin", "unpin", "retake", "revise", "rewrite", "fit", "continue", "approve", "undo", "pin-all",
@@ -195,6 +204,14 @@ class Decision:
     target: int | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class Done:
+    """What one command of a person's decided, oldest first; `found` in files that the person had changed."""
+
+    decisions: tuple[Decision, ...]
+    found: bool = False
+
+
 def _utc_now() -> str:
     return datetime.now(UTC).isoformat(timespec="seconds")
 
@@ -205,10 +222,12 @@ class Journal:
     Args:
         path: the database file; `None` keeps the journal in memory.
         now: gives the time stamp of a record (ISO 8601, UTC).
+        command: what is decided under one such name, which no other command has, is taken back as one; without it
+            each decision is for itself.
     """
 
-    def __init__(self, path: Path | None = None, *, now: Callable[[], str] = _utc_now) -> None:
-        self._path, self._now = path, now
+    def __init__(self, path: Path | None = None, *, now: Callable[[], str] = _utc_now, command: str = "") -> None:
+        self._path, self._now, self._command, self._found = path, now, command, False
         self._log = None if path is None else _log_of(path)
         self._run = 0
         self._db: sqlite3.Connection | None = None
@@ -278,7 +297,7 @@ class Journal:
             db.execute(f"PRAGMA user_version = {FORMAT}")  # no call of an older format is in it
         if not tables:
             stamp = f"PRAGMA application_id = {_APPLICATION_ID}; PRAGMA user_version = {FORMAT};"
-            db.executescript(f"BEGIN;{_SCHEMA}{_REMOVALS}{_FAILURES}{_TRAIL}{_MOMENTS}{stamp}COMMIT;")
+            db.executescript(f"BEGIN;{_SCHEMA}{_REMOVALS}{_FAILURES}{_TRAIL}{_MOMENTS}{_COMMANDS}{stamp}COMMIT;")
             return
         if not db.execute("SELECT 1 FROM sqlite_master WHERE name = 'removal'").fetchone():
             db.executescript(_REMOVALS)  # not in the journals of a fabula that left notes of what it took out
@@ -288,6 +307,8 @@ class Journal:
             db.executescript(_TRAIL)  # not in the journals of a fabula that replayed every call by its prompt
         if not db.execute("SELECT 1 FROM sqlite_master WHERE name = 'moment'").fetchone():
             db.executescript(_MOMENTS)  # not in the journals of a fabula that knew the second of a decision alone
+        if not db.execute("SELECT 1 FROM sqlite_master WHERE name = 'command'").fetchone():
+            db.executescript(f"BEGIN;{_COMMANDS}{_OLD_COMMANDS}COMMIT;")  # not where `undo` took single decisions back
 
     @property
     def older(self) -> bool:
@@ -314,7 +335,7 @@ class Journal:
             )
 
     def pin_all(self, paths: Sequence[str]) -> None:
-        """Pin the newest texts of artefacts, as one decision of a person: `last_decisions` gives all of it."""
+        """Pin the newest texts of artefacts, as one decision of a person."""
         with self.transaction():
             self.decide("*", "pin-all", str(len(paths)))
             for path in paths:
@@ -339,15 +360,56 @@ class Journal:
                 found.add(decision.id)
         return frozenset(found)
 
-    def last_decisions(self) -> list[Decision]:
-        """What one `undo` takes back, newest first: the last standing decision, or all of a `pin_all` or `fit_all`."""
-        standing = self.decisions()
-        marks = [n for n, decision in enumerate(standing) if decision.kind in _SEVERAL]
-        whole = standing[marks[-1] :] if marks else []
-        parts = [decision for decision in whole[1:] if decision.kind == _SEVERAL[whole[0].kind]]
-        if whole and len(parts) == len(whole) - 1 == int(whole[0].text or 0):
-            return whole[::-1]
-        return standing[-1:]
+    @contextmanager
+    def found_in_files(self) -> Iterator[None]:
+        """What is decided inside was found in files that the person changed, and is taken back for itself."""
+        self._found = True
+        try:
+            yield
+        finally:
+            self._found = False
+
+    def last_done(self) -> Done | None:
+        """What one `undo` takes back: all that stands of the last command that decided anything."""
+        standing = {decision.id: decision for decision in self.decisions()}
+        rows = self._all("SELECT decision, command, found FROM command ORDER BY decision")
+        last = next(((command, found) for number, command, found in reversed(rows) if number in standing), None)
+        if last is None:
+            return None
+        return Done(tuple(standing[n] for n, *of in rows if tuple(of) == last and n in standing), bool(last[1]))
+
+    def last_undone(self) -> Done | None:
+        """What one `redo` decides again: the last command that was taken back, if nothing was decided since."""
+        rows = self._all(
+            "SELECT d.id, d.kind, d.target, c.command, c.found, c.again FROM decision d "
+            "JOIN command c ON c.decision = d.id ORDER BY d.id"
+        )
+        command_of = {number: (command, found) for number, _, _, command, found, _ in rows}
+        undone: list[list[int]] = []
+        for (command, found), group in groupby(rows, key=lambda row: (row[3], row[4])):
+            steps = list(group)
+            targets = [target for _, kind, target, *_ in steps if kind == "undo"]
+            if targets and all(command_of.get(target) != (command, found) for target in targets):
+                undone.append(targets)
+            elif any(again is not None for *_, again in steps):
+                del undone[-1:]
+            elif not targets:
+                undone.clear()
+        if not undone:
+            return None
+        known = self._all(
+            "SELECT d.id, d.path, d.kind, t.body, d.at, d.target FROM decision d LEFT JOIN text t ON t.hash = d.text"
+        )
+        taken = (Decision(*row) for row in known if row[0] in undone[-1])
+        return Done(tuple(sorted(taken, key=lambda one: one.id)), bool(command_of[undone[-1][0]][1]))
+
+    def decide_again(self, undone: Done) -> None:
+        """Decide anew what was taken back, as one command."""
+        with self.transaction():
+            for one in undone.decisions:
+                self.decide(one.path, one.kind, one.text, one.target)
+                again = "UPDATE command SET again = ?, found = ? WHERE decision = (SELECT max(id) FROM decision)"
+                self._write((again, (one.id, int(undone.found))))
 
     def close(self) -> None:
         """Close the file; safe to call twice."""
@@ -725,6 +787,10 @@ class Journal:
             *bodies,
             ("INSERT INTO decision (path, kind, text, target, at) VALUES (?, ?, ?, ?, ?)", row),
             ("INSERT INTO moment SELECT max(id), (SELECT coalesce(max(id), 0) FROM version) FROM decision", ()),
+            (
+                "INSERT INTO command SELECT max(id), coalesce(nullif(?, ''), max(id)), ?, NULL FROM decision",
+                (self._command, int(self._found)),
+            ),
         )
 
     def override(self, path: str) -> tuple[str, str] | None:

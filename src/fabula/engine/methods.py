@@ -1,19 +1,41 @@
-"""What a system and an evaluator have in common: a folder with a `paper.toml`, found by looking."""
+"""What a system and an evaluator have in common: a folder with a `paper.toml`, found by looking.
+
+It lies beside fabula's own, or in an installed package that names it as an entry point, or where a path says.
+"""
 
 from __future__ import annotations
 
 import tomllib
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, fields, is_dataclass, replace
 from importlib import import_module
+from importlib.util import find_spec
 from inspect import cleandoc
 from math import inf, isfinite
-from typing import TYPE_CHECKING, Any, Final, Literal, Self, TypeAlias, get_args, get_origin, get_type_hints
+from pathlib import Path
+from typing import (
+    TYPE_CHECKING,
+    Any,
+    Final,
+    Generic,
+    Literal,
+    Self,
+    TypeAlias,
+    TypeVar,
+    get_args,
+    get_origin,
+    get_type_hints,
+)
 
-from fabula.base.errors import ConfigError, UnknownNameError
+from fabula.base.errors import ConfigError, PluginError, UnknownNameError
+from fabula.base.plugins import faults_of, is_plain, plain_name, plugins
+from fabula.engine.folders import is_path, package_of, whole_path
+from fabula.engine.papers import PAPER, read_paper
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
-    from pathlib import Path
+
+    from fabula.base.plugins import Plugin
 
 Preset: TypeAlias = Literal["faithful", "improved"]
 
@@ -46,13 +68,26 @@ class Method:
     Attributes:
         name: as users type it, with hyphens.
         paper: what `paper.toml` says: title, authors, year, venue, summary, roles, deviations.
-        package: the package above its folder, whose modules `config` and `algorithm` hold `Config` and function.
+        package: the package above its folder, whose modules `config` and `algorithm` hold `Config` and function; empty
+            where there is none.
+        source: where it comes from, if not from fabula: the installed package with its version, or its folder.
     """
 
     name: str
     folder: Path
     paper: Mapping[str, Any]
     package: str
+    source: str = ""
+
+    @property
+    def by_path(self) -> bool:
+        """Whether it was given by the path of its folder, and not by a name."""
+        return self.source == str(self.folder)
+
+    @property
+    def spec(self) -> str:
+        """What settings call it: its name, or the path of its folder."""
+        return self.source if self.by_path else self.name
 
     @property
     def roles(self) -> tuple[str, ...]:
@@ -72,13 +107,30 @@ class Method:
     @property
     def algorithm(self) -> Any:  # noqa: ANN401 - a module has no better type
         """Its module `algorithm`, imported on first use."""
-        return import_module(f"{self.package}.{self.folder.name}.algorithm")
+        return self.module("algorithm")
 
     @property
     def settings_type(self) -> type[Any]:
         """The `Config` of its module `config`."""
-        config: type[Any] = import_module(f"{self.package}.{self.folder.name}.config").Config
+        module = self.module("config")
+        with self.blamed():
+            config: type[Any] = module.Config
         return config
+
+    def module(self, name: str) -> Any:  # noqa: ANN401 - a module has no better type
+        """One of its modules, imported on first use.
+
+        Raises:
+            PluginError: the code of a method that does not come with fabula fails.
+        """
+        with self.blamed():
+            above = () if self.by_path else (self.package, self.folder.name)
+            package = ".".join(part for part in above if part) or package_of(self.folder)
+            return import_module(f"{package}.{name}")
+
+    def blamed(self) -> AbstractContextManager[None]:
+        """Says of an error in the code of a method that does not come with fabula where it belongs."""
+        return faults_of(f"{self.name} (from {self.source})") if self.source else nullcontext()
 
     def config(self, preset: Preset = "improved", values: Mapping[str, Any] | None = None) -> Any:  # noqa: ANN401 - each method has its own Config
         """The method's `Config`: a preset with `values` (texts are converted to the field's type) set on top.
@@ -92,7 +144,10 @@ class Method:
         """
         if preset not in get_args(Preset):
             raise UnknownNameError("preset", preset, get_args(Preset))
-        return with_values(getattr(self.settings_type, preset)(), values or {}, self.name)
+        settings_type = self.settings_type
+        with self.blamed():
+            config = getattr(settings_type, preset)()
+            return with_values(config, values or {}, self.name)
 
 
 @dataclass(frozen=True, slots=True)
@@ -216,6 +271,99 @@ def _check_bounds(found: object, value: object, name: str) -> None:
 
 def folders(home: Path) -> Iterator[tuple[str, Path, Mapping[str, Any]]]:
     """Name, folder and `paper.toml` of every method below `home`, by name."""
-    for paper in sorted(home.glob("*/paper.toml")):
-        name = paper.parent.name.replace("_", "-")
-        yield name, paper.parent, tomllib.loads(paper.read_text(encoding="utf-8"))
+    for paper in sorted(home.glob(f"*/{PAPER}")):
+        yield plain_name(paper.parent.name), paper.parent, tomllib.loads(paper.read_text(encoding="utf-8"))
+
+
+_M = TypeVar("_M", bound=Method)
+
+
+@dataclass(frozen=True, slots=True)
+class Catalogue(Generic[_M]):
+    """All methods of a kind: fabula's own, those of installed packages, and folders by their path.
+
+    Attributes:
+        kind: what they are.
+        noun: what one is called, "system" or "evaluator".
+        home: the folder of fabula's own.
+        package: which that folder is.
+        group: the entry points by which other packages name theirs.
+    """
+
+    kind: type[_M]
+    noun: str
+    home: Path
+    package: str
+    group: str
+
+    def own(self) -> dict[str, _M]:
+        """Fabula's own, by name."""
+        return {name: self.kind(name, folder, paper, self.package) for name, folder, paper in folders(self.home)}
+
+    def all(self) -> dict[str, _M]:
+        """Fabula's own, and those of installed packages that are whole, by name. No code of theirs is run."""
+        return self._all()[0]
+
+    def problems(self) -> dict[str, str]:
+        """Why what an installed package brings is not among `all`, in sentences by name."""
+        return self._all()[1]
+
+    def _all(self) -> tuple[dict[str, _M], dict[str, str]]:
+        found, brought = self.own(), plugins(self.group)
+        problems = dict(brought.problems)
+        for plugin in brought.found:
+            if plugin.name in found:
+                problems[plugin.name] = (
+                    f"{plugin.source} brings a {self.noun} {plugin.name!r}, which is fabula's own name for another; "
+                    "fabula's is used. Its author should choose another name."
+                )
+                continue
+            try:
+                found[plugin.name] = self._installed(plugin)
+            except PluginError as problem:
+                problems[plugin.name] = f"The {self.noun} {plugin.name!r} of {plugin.source} is left out: {problem}"
+        return found, problems
+
+    def find(self, name: str) -> _M:
+        """The one of that name, underscores counting as hyphens; or that in the folder which `name` is the path of.
+
+        Whoever gives a path trusts the folder: its code runs as soon as the method is used.
+
+        Raises:
+            UnknownNameError: there is none; the nearest is named.
+            PluginError: what another package brings by that name, or the folder, cannot be used.
+        """
+        if is_path(name):
+            return self._in_folder(Path(whole_path(name, Path())))
+        wanted = plain_name(name)
+        own = self.own()
+        if wanted in own:  # without looking at what is installed, which takes longer
+            return own[wanted]
+        found, problems = self._all()
+        if wanted in found:
+            return found[wanted]
+        if wanted in problems:
+            raise PluginError(problems[wanted])
+        if (Path(name) / PAPER).is_file():
+            raise UnknownNameError(self.noun, name, [f"./{name}"])
+        raise UnknownNameError(self.noun, name, found)
+
+    def _in_folder(self, folder: Path) -> _M:
+        paper, name = read_paper(folder), plain_name(folder.name)
+        if not is_plain(name):
+            raise PluginError(
+                f"{folder.name!r} cannot be the name of a {self.noun}. Take letters, digits and _ for it."
+            )
+        if name in self.own():
+            raise PluginError(f"{folder} is called like fabula's own {self.noun} {name!r}. Rename the folder.")
+        return self.kind(name, folder, paper, "", str(folder))
+
+    def _installed(self, plugin: Plugin) -> _M:
+        """The method that an entry point names by its package; the package is found without being run."""
+        top, *inner = plugin.value.strip().split(".")
+        spec = find_spec(top) if top.isidentifier() else None
+        places = spec.submodule_search_locations if spec else None
+        if not places or ":" in plugin.value:
+            raise PluginError(f"its entry point {plugin.value!r} is no package that can be imported.")
+        folder = Path(places[0], *inner)
+        return self.kind(plugin.name, folder, read_paper(folder), ".".join((top, *inner)[:-1]), plugin.source)

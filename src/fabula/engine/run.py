@@ -41,6 +41,7 @@ from fabula.models.base import Message, Reply, Request, Sampling, Usage
 from fabula.models.budget import Tries, counted, estimate_tokens, longest_reply, prompt_tokens
 from fabula.models.limits import PAYS, SENT
 from fabula.models.prices import cost, is_overridden, paid, price_of
+from fabula.models.prompt_text import json_instruction
 from fabula.models.providers import former_identity
 from fabula.story import count_words, readable, without_marks
 
@@ -583,7 +584,7 @@ class Run:
         if self._assignment(role).performer.capabilities.schema:
             request = replace(request, schema=schema)
         else:
-            asked = f"{request.messages[-1].content}\n\n{replies.json_instruction(schema)}"
+            asked = f"{request.messages[-1].content}\n\n{json_instruction(schema)}"
             request = replace(request, messages=(*request.messages[:-1], Message("user", asked)))
         return await run._read(  # noqa: SLF001 - a run as this one
             request,
@@ -755,6 +756,7 @@ class Run:
         if request.sampling.seed is None:
             seed = self._number(request.path, ordinal)
             request = replace(request, sampling=replace(request.sampling, seed=seed))
+        request = replace(request, ordinal=ordinal)
         key = self._key(request, ordinal)
         if (trail := self.context.trail) is not None:
             last = request.messages[-1]

@@ -1,5 +1,7 @@
 """Ways of measuring stories. A folder here with a `paper.toml` is an evaluator; nothing lists them.
 
+Others come from installed packages, by entry points of the group `fabula.evaluators`, or are given by their path.
+
 An evaluator's module `config` holds a frozen dataclass `Config` with the presets `Config.faithful()` and
 `Config.improved()`, its module `algorithm` holds `async def evaluate(items, run, config) -> Report`. One that needs no
 model has no roles.
@@ -9,10 +11,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
-from fabula.base.errors import UnknownNameError
-from fabula.engine.methods import Method, folders
+from fabula.engine.methods import Catalogue, Method
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -20,8 +21,6 @@ if TYPE_CHECKING:
     from fabula.engine.run import Run
     from fabula.measure.items import Item
     from fabula.measure.report import Report
-
-_HOME = Path(__file__).parent
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,23 +43,25 @@ class Evaluator(Method):
 
     async def evaluate(self, items: Sequence[Item], run: Run, config: Any) -> Report:  # noqa: ANN401 - each evaluator has its own Config
         """What this evaluator finds about `items`; what it costs is in the evaluator's README."""
-        report: Report = await self.algorithm.evaluate(items, run, config)
-        return report
+        algorithm = self.algorithm
+        with self.blamed():
+            report: Report = await algorithm.evaluate(items, run, config)
+            return report
+
+
+CATALOGUE: Final = Catalogue(Evaluator, "evaluator", Path(__file__).parent, __name__, "fabula.evaluators")
 
 
 def evaluators() -> dict[str, Evaluator]:
-    """All evaluators, by name, found by looking for `paper.toml`."""
-    return {name: Evaluator(name, folder, paper, __name__) for name, folder, paper in folders(_HOME)}
+    """All evaluators, by name: fabula's own and those of installed packages."""
+    return CATALOGUE.all()
 
 
 def find(name: str) -> Evaluator:
-    """The evaluator of that name; underscores count as hyphens.
+    """The evaluator of that name (underscores count as hyphens), or in the folder that `name` is the path of.
 
     Raises:
         UnknownNameError: there is none; the nearest is named.
+        PluginError: it is somebody else's, and cannot be used.
     """
-    known = evaluators()
-    evaluator = known.get(name.replace("_", "-").lower())
-    if evaluator is None:
-        raise UnknownNameError("evaluator", name, known)
-    return evaluator
+    return CATALOGUE.find(name)

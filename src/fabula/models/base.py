@@ -66,7 +66,8 @@ SAMPLING_FIELDS = frozenset(f.name for f in fields(Sampling))
 class Request:
     """One call to a model.
 
-    `role` and `path` say who asks and where in the run; they are for logs and scripted models and are never sent.
+    `role` and `path` say who asks and where in the run, and `ordinal` how many identical requests there were before at
+    that path; they are for logs, scripted models and people, and are never sent.
     `schema` asks for JSON of that shape, `choices` for one of these strings, `adapter` for a named LoRA adapter
     (embedded engine) or served model (servers); `logprobs` for the top-n first-token log-probabilities.
     """
@@ -79,6 +80,7 @@ class Request:
     logprobs: int = 0
     role: str = ""
     path: str = ""
+    ordinal: int = 0
 
     def body(self) -> Json:
         """What can change the reply, as plain JSON data; the journal's key is made from it."""

@@ -8,19 +8,25 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import lru_cache
+from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from genai_prices.data_snapshot import DataSnapshot
+
     from fabula.models.base import Usage
 
 MILLION = 1_000_000
-_PROVIDERS = {name: name for name in ("openai", "anthropic", "google", "openrouter", "mistral", "deepseek", "groq")} | {
-    "xai": "x-ai",
-    "azure": "azure",
-}
-_OWN_MACHINE = frozenset({"embedded", "seq2seq", "scripted", "replay", "person", "program", "hand"})
+_PROVIDERS = {
+    name: name
+    for name in (
+        *("openai", "anthropic", "google", "openrouter", "mistral", "deepseek", "groq", "azure"),
+        *("together", "fireworks", "cerebras", "ovhcloud", "zai"),
+    )
+} | {"xai": "x-ai", "moonshot": "moonshotai", "bedrock": "aws"}
+_OWN_MACHINE = frozenset({"embedded", "seq2seq", "scripted", "replay", "person", "program", "hand", "files", "paste"})
 _OWN_SERVERS = frozenset({"ollama", "lmstudio", "llamacpp", "vllm"})
 _RENTED = "cloud"  # how names of Ollama's models end that it does not run itself
 
@@ -91,10 +97,10 @@ def _listed(provider: str, model: str) -> Price | None:
     """The price in the data of genai-prices as it was when installed; nothing is fetched."""
     from datetime import UTC, datetime  # noqa: PLC0415 - with the next: only a live, hosted model needs them
 
-    from genai_prices.data_snapshot import get_snapshot  # noqa: PLC0415 - 0.1 s of import
-
+    if (snapshot := _snapshot()) is None:
+        return None
     try:
-        _, info = get_snapshot().find_provider_model(model, None, provider, None)
+        _, info = snapshot.find_provider_model(model, None, provider, None)
     except LookupError:
         return None
     listed = info.get_prices(datetime.now(UTC))
@@ -114,12 +120,21 @@ def listed_window(model_name: str) -> int | None:
     kind, _, model = model_name.partition(":")
     if kind not in _PROVIDERS or not model:
         return None
-    from genai_prices.data_snapshot import get_snapshot  # noqa: PLC0415 - 0.1 s of import
-
+    if (snapshot := _snapshot()) is None:
+        return None
     try:
-        return get_snapshot().find_provider_model(model, None, _PROVIDERS[kind], None)[1].context_window
+        return snapshot.find_provider_model(model, None, _PROVIDERS[kind], None)[1].context_window
     except LookupError:
         return None
+
+
+def _snapshot() -> DataSnapshot | None:
+    """The data of genai-prices as it was when installed; `None` where it is not, for it comes with the providers."""
+    if find_spec("genai_prices") is None:
+        return None
+    from genai_prices.data_snapshot import get_snapshot  # noqa: PLC0415 - 0.1 s of import
+
+    return get_snapshot()
 
 
 def _priced(values: Sequence[object], start: int, over: tuple[int, Price] | None) -> Price:

@@ -8,6 +8,7 @@ Nothing of the library leaves this module but what `providers` hands back to it.
 from __future__ import annotations
 
 import json
+import logging
 import re
 import ssl
 import warnings
@@ -46,6 +47,7 @@ from fabula.base.errors import (
     ModelUnavailableError,
     OverloadedError,
 )
+from fabula.base.extras import extra
 from fabula.models.base import SAMPLING_FIELDS, Usage
 from fabula.models.budget import estimate_tokens
 
@@ -83,7 +85,7 @@ _EXTRA: Mapping[str, tuple[str, ...]] = {
 _ON_THE_WIRE: Mapping[str, tuple[str, ...]] = {name: (name,) for name in SAMPLING_FIELDS} | {
     "top_p": ("top_p", "topP"),
     "top_k": ("top_k", "topK"),
-    "max_tokens": ("max_tokens", "max_completion_tokens", "max_output_tokens", "maxOutputTokens"),
+    "max_tokens": ("max_tokens", "max_completion_tokens", "max_output_tokens", "maxOutputTokens", "maxTokens"),
     "stop": ("stop", "stop_sequences", "stopSequences"),
     "seed": ("seed", "random_seed"),
     "reasoning": ("effort",),
@@ -99,6 +101,19 @@ LIBRARY_ERRORS = (theirs.AgentRunError, theirs.UserError)
 _LONGEST = 300
 # llama.cpp's own type; the library knows the words of the others
 _CONTEXT_TYPES = frozenset({"exceed_context_size_error"})
+# What servers say of a prompt that is too long, of too little memory, of a model that they are loading, and of a key,
+# where neither a code nor a status of theirs does. These are a server's words, never a model's.
+_CONTEXT_WORDS = (
+    *("context length", "context size", "context window", "maximum prompt length", "prompt is too long"),
+    *("input is too long", "when context the overflows", "when context overflows"),
+)
+_MEMORY_WORDS = (
+    *("more system memory", "insufficient system resources", "out of memory", "not enough memory"),
+    *("unable to allocate", "failed to allocate", "not enough resources to load"),
+)
+_LOADING_WORDS = ("loading model", "model is loading", "currently loading", "still loading")
+_KEY_WORDS = ("incorrect api key", "invalid api key", "api key not valid")
+_LOADS = 15.0  # seconds after which a server that loads a model is asked again
 _FILTERED_CODES = frozenset({"content_filter", "content_policy_violation"})
 _TRY_AGAIN = frozenset({408, 409, 425, 429})
 _SERVER_FAILED = 500
@@ -106,7 +121,10 @@ _REJECTED = range(400, _SERVER_FAILED)
 _NO_WORD = 3  # tokens that a model may have written where it said nothing: marks of a reply's end
 _MOST_TOKENS = 10_000_000  # that a call can have taken: longer than any model's window
 _GIVE_LOGPROBS = frozenset({"ollama", "lmstudio", "llamacpp", "vllm", "openrouter", "deepseek", "xai", "azure"})
+_REGION = re.compile(r"bedrock-runtime(?:-fips)?\.([a-z0-9-]+)\.")
+_AWS_HELP = "Set AWS_BEARER_TOKEN_BEDROCK and AWS_REGION in the environment, or say `aws configure`."
 _WITH_CACHE_KEYS = frozenset({"openai", "openai-chat"})
+_THINKING_SETTING = frozenset({"anthropic", "google", "bedrock"})
 _NO_MARKS = ("\0", "\0")
 _ENDED_BADLY = ("error", "response.failed")
 
@@ -297,7 +315,7 @@ async def _keep_answer(response: httpx2.Response) -> None:
 
 def build(model_id: str, access: Access) -> Model:
     """The library's model; its client makes one try only."""
-    return _BUILDERS[access.kind](model_id, access)
+    return _BUILDERS.get(access.kind, _openai)(model_id, access)
 
 
 def load(kind: str) -> None:
@@ -387,14 +405,63 @@ def _google(model_id: str, access: Access) -> Model:
     return GoogleModel(model_id, provider=provider)
 
 
+def _bedrock(model_id: str, access: Access) -> Model:
+    failures = _aws("botocore.exceptions")
+    from pydantic_ai.models.bedrock import BedrockConverseModel  # noqa: PLC0415 - only the SDK in use is loaded
+    from pydantic_ai.providers.bedrock import BedrockProvider  # noqa: PLC0415 - only the SDK in use is loaded
+
+    try:
+        client = _bedrock_client(access)
+    except failures.BotoCoreError as error:
+        client, said = None, str(error)
+    if client is None:
+        name = f"bedrock:{model_id}"
+        raise ModelUnavailableError(f"{name} cannot be asked: {said.rstrip('.')}. {_AWS_HELP}", model=name)
+    return BedrockConverseModel(model_id, provider=BedrockProvider(bedrock_client=client))
+
+
+def _aws(module: str) -> Any:  # noqa: ANN401 - a module has no better type
+    return extra(module, "bedrock", "A model at Amazon Bedrock")
+
+
+def _bedrock_client(access: Access) -> Any:  # noqa: ANN401 - boto3 makes its classes as it runs
+    """A client that makes one try, signs with the key or with what is configured for AWS, and fills `WIRE`."""
+    session = _aws("botocore.session").Session()
+    options: Json = {
+        "retries": {"total_max_attempts": 1},
+        "read_timeout": access.http.timeout.read,
+        "connect_timeout": access.http.timeout.connect,
+    }
+    if is_loopback(access.address):
+        options["proxies"] = {}
+    if access.key:
+        options["signature_version"] = _aws("botocore").UNSIGNED
+    elif session.get_credentials() is None:
+        raise _aws("botocore.exceptions").NoCredentialsError
+    named = _REGION.match(urlsplit(access.address).hostname or "")
+    region = named[1] if named else session.get_config_variable("region")
+    region = region or ("us-east-1" if access.address else None)  # an address of one's own needs none
+    made = _aws("boto3").Session(botocore_session=session, region_name=region)
+    config = _aws("botocore.config").Config(**options)
+    client = made.client("bedrock-runtime", config=config, endpoint_url=access.address or None)
+
+    def leaves(request: Any, **_: object) -> None:  # noqa: ANN401 - boto3's requests have no types
+        if access.key:
+            request.headers["Authorization"] = f"Bearer {access.key}"
+        if (kept := WIRE.get()) is not None:
+            kept.bodies.append(bytes(request.body or b""))
+            kept.answered = True
+
+    logging.getLogger("botocore").setLevel(logging.INFO)  # below that it logs requests and replies as they are
+    client.meta.events.register("before-send.bedrock-runtime", leaves)
+    return client
+
+
 _BUILDERS: Mapping[str, Callable[[str, Access], Model]] = {
-    "openai": _openai,
-    "openai-chat": _openai,
-    **dict.fromkeys(("ollama", "lmstudio", "llamacpp", "vllm", "openrouter", "mistral", "deepseek"), _openai),
-    **dict.fromkeys(("groq", "xai"), _openai),
     "azure": _azure,
     "anthropic": _anthropic,
     "google": _google,
+    "bedrock": _bedrock,
 }
 
 
@@ -404,7 +471,7 @@ _BUILDERS: Mapping[str, Callable[[str, Access], Model]] = {
 def refused_sampling(profile: ModelProfile) -> frozenset[str]:
     """Sampling values that this very model rejects, whatever its provider takes."""
     known = cast("Mapping[str, Any]", profile)
-    if known.get("anthropic_disallows_sampling_settings"):
+    if known.get("anthropic_disallows_sampling_settings") or known.get("bedrock_disallows_sampling_settings"):
         return _NOT_FOR_ANTHROPIC
     if not known.get("openai_supports_reasoning"):
         return frozenset()
@@ -435,7 +502,7 @@ def _let_reason(built: Json, effort: Effort | None, room: int, model: Model, acc
 
 def _reasoning(effort: Effort, model: Model, access: Access) -> Json:
     """How much a model is to reason, as its provider wants it said; nothing where it cannot be said."""
-    if access.kind in {"anthropic", "google"}:
+    if access.kind in _THINKING_SETTING:
         return {"thinking": effort if effort != "none" else False} if model.profile.get("supports_thinking") else {}
     if not access.compatible:
         able = model.profile.get("supports_thinking") or cast("Any", model.profile).get("openai_supports_reasoning")
@@ -455,7 +522,7 @@ def settings(request: Request, model: Model, access: Access, able: frozenset[str
     """
     values = {name: value for name, value in request.sampling.set_values().items() if name in able}
     values = {name: value for name, value in values.items() if name not in refused_sampling(model.profile)}
-    if access.kind == "anthropic" and request.sampling.reasoning not in (None, "none"):
+    if access.kind in {"anthropic", "bedrock"} and request.sampling.reasoning not in (None, "none"):
         values = {name: value for name, value in values.items() if name not in _NOT_FOR_ANTHROPIC}
     built: Json = {_SETTINGS[name]: value for name, value in values.items() if name in _SETTINGS}
     if "stop" in values:
@@ -662,7 +729,8 @@ def sent(wire: Wire) -> Mapping[str, Any]:
     if not wire.bodies:
         return {}
     body = json.loads(wire.bodies[-1] or b"{}")
-    body |= body.get("generationConfig") or {}
+    for inner in ("generationConfig", "inferenceConfig", "additionalModelRequestFields"):
+        body |= body.get(inner) or {}
     body |= {"effort": said} if (said := _effort(body)) is not None else {}
     return {name: body[wire] for name, wires in sorted(_ON_THE_WIRE.items()) for wire in wires if wire in body}
 
@@ -714,6 +782,7 @@ def ours(error: Exception, wording: Wording, wire: Wire) -> ModelError:
         said = _cut(problem or "")
     happened, said = happened.format(address=wording.address, keys=wording.keys), wording.scrub(said)
     after = getattr(error, "retry_after", None)
+    after = _LOADS if after is None and kind is OverloadedError and _said_class(error) is BlockingIOError else after
     failure = kind(
         f"{wording.name} {happened}" + (f" It said: {said}" if said else ""),
         model=wording.name,
@@ -727,6 +796,8 @@ def _advice(error: Exception, wording: Wording) -> str:
     """The command that helps with a server of one's own; empty for others."""
     if isinstance(error, theirs.ModelConnectionError) and wording.start and getattr(error, "phase", None) == "connect":
         return f" `{wording.start}` starts it; `fabula models` lists what answers on this machine."
+    if isinstance(error, theirs.ModelNotFoundError) and wording.name.startswith("azure:"):
+        return " At Azure this is the name of your deployment."
     if isinstance(error, theirs.ModelNotFoundError) and wording.fetch:
         return f" Say `{wording.fetch}`; `fabula models` lists what is served here."
     return ""
@@ -736,6 +807,9 @@ def is_filtered(error: Exception) -> bool:
     """Whether the provider withheld the reply for its content: a refusal, not a failure."""
     if isinstance(error, theirs.ContentFilterError):
         return True
+    inner = _inner(getattr(error, "body", None))
+    if isinstance(metadata := inner.get("metadata"), dict) and metadata.get("reasons"):  # OpenRouter's moderation
+        return True
     return isinstance(error, theirs.ModelAPIError) and error.provider_error_code in _FILTERED_CODES
 
 
@@ -744,7 +818,11 @@ def _kind(error: Exception) -> tuple[type[ModelError], str]:
     if isinstance(error, theirs.ModelAPIError) and error.provider_error_type in _CONTEXT_TYPES:
         error_class: type[Exception] = theirs.ModelContextWindowExceededError
     else:
-        error_class = type(error)
+        error_class = _said_class(error) or type(error)
+    if error_class is MemoryError:
+        return ModelUnavailableError, _NO_MEMORY
+    if error_class is BlockingIOError:
+        return OverloadedError, "is still being loaded by its server."
     if issubclass(error_class, theirs.ModelConnectionError) and getattr(error, "phase", None) == "connect":
         return ModelUnavailableError, (
             "cannot be reached at {address}. Start the server, or correct the address (--base-url), or check the "
@@ -756,6 +834,27 @@ def _kind(error: Exception) -> tuple[type[ModelError], str]:
     return _by_status(error)
 
 
+def _said_class(error: Exception) -> type[Exception] | None:
+    """The class of an error whose server says in words what no code and no status of its own says."""
+    if not isinstance(error, theirs.ModelHTTPError) or error.status_code in (401, 402, 403, 404, 429):
+        return None
+    said = _said(error).lower()
+    for words, error_class in _SAID:
+        if any(word in said for word in words):
+            return error_class
+    return None
+
+
+_SAID: tuple[tuple[tuple[str, ...], type[Exception]], ...] = (
+    (_MEMORY_WORDS, MemoryError),
+    (_CONTEXT_WORDS, theirs.ModelContextWindowExceededError),
+    (_LOADING_WORDS, BlockingIOError),
+    (_KEY_WORDS, theirs.ModelAuthenticationError),
+)
+_NO_MEMORY = (
+    "does not fit into the memory of its server. Take a smaller model or quantisation, give it a shorter context "
+    "there, or free memory."
+)
 _TABLE: tuple[tuple[type[Exception], type[ModelError], str], ...] = (
     (theirs.ModelTimeoutError, ModelTimeoutError, "at {address} did not answer in time."),
     (theirs.ModelRequestTimeout, ModelTimeoutError, "at {address} did not answer in time."),
@@ -796,13 +895,21 @@ def _said(error: Exception) -> str:
     if isinstance(error, theirs.ModelConnectionError | theirs.ModelRequestTimeout):
         return ""
     body = getattr(error, "body", None)
-    if isinstance(body, dict):
-        inner = body.get("error", body)
-        text = inner.get("message") if isinstance(inner, dict) else inner
-        text = text if isinstance(text, str) else str(body)
-    else:
-        text = body if isinstance(body, str) and body else str(error)
-    return _cut(text)
+    inner = _inner(body)
+    words = [text for name in ("message", "Message", "error", "detail") if isinstance(text := inner.get(name), str)]
+    if isinstance(metadata := inner.get("metadata"), dict) and metadata.get("raw"):  # what OpenRouter's provider said
+        words.append(str(metadata["raw"]))
+    if not words:
+        words = [body if isinstance(body, str) and body else str(body or error)]
+    return _cut(" ".join(words))
+
+
+def _inner(body: object) -> Json:
+    """The object of an error's body that says what happened; empty where there is none."""
+    if not isinstance(body, dict):
+        return {}
+    inner = body.get("error") or body.get("Error")
+    return inner if isinstance(inner, dict) else body
 
 
 def _cut(text: str) -> str:

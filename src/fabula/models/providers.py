@@ -1,10 +1,10 @@
 """Hosted models and compatible servers, through pydantic-ai's `direct` layer.
 
 Kinds: `openai` (Responses API), `openai-chat` (chat completions: OpenAI's own or any server at an address),
-`anthropic`, `google`; and names for servers that speak chat completions, with their usual addresses and keys: on this
-machine `ollama`, `lmstudio`, `llamacpp` and `vllm`, hosted `openrouter`, `mistral`, `deepseek`, `groq`, `xai` and
-`azure`. Retries are off in every client library here; `Limited` does them. The libraries are imported with the first
-call, not before.
+`anthropic`, `google`, `bedrock`; and names for servers that speak chat completions, with their usual addresses and
+keys: on this machine `ollama`, `lmstudio`, `llamacpp` and `vllm`, hosted `openrouter`, `mistral`, `groq`, `azure` and
+the others in `KINDS`. Retries are off in every client library here; `Limited` does them. The libraries are imported
+with the first call, not before.
 
 What goes over the wire is read back from the request that left, so `Reply.sent` and `Reply.dropped` are facts and not
 intentions. A compatible server is also sent the sampling values that OpenAI does not have, under the names that vLLM,
@@ -16,12 +16,15 @@ reject them say so in a 400, which names the field to leave out.
 from __future__ import annotations
 
 import asyncio
+import re
 import time
 from dataclasses import dataclass, field, replace
+from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from fabula.base.errors import ModelError, ModelUnavailableError, OverloadedError, UnknownNameError, UsageError
+from fabula.base.extras import require
 from fabula.models.base import SAMPLING_FIELDS, Capabilities, Reply, Usage
 from fabula.models.known import is_small
 from fabula.models.reasoning import Apart, apart, room_for_reasoning
@@ -55,7 +58,8 @@ class Kind:
         chat: whether it is a server of the chat dialect under a name of its own.
         start: how it is started, for a server on the user's own machine; such a one needs no key.
         fetch: how a model is got there.
-        address_variable: that holds the address.
+        address_variable: that holds the address, or the region of it.
+        signed: whether requests without a key are signed with what its users have configured for its client library.
     """
 
     title: str
@@ -68,6 +72,7 @@ class Kind:
     start: str = ""
     fetch: str = ""
     address_variable: str = ""
+    signed: bool = False
 
     @property
     def own(self) -> bool:
@@ -77,6 +82,9 @@ class Kind:
 
 _COMMON = frozenset({"temperature", "top_p", "max_tokens", "reasoning"})
 _CHAT = _COMMON | {"presence_penalty", "frequency_penalty", "seed", "stop"}
+_OPEN = _CHAT | {"top_k", "min_p", "repeat_penalty"}  # of who serves open weights with vLLM or the like
+_FEW = _CHAT - {"presence_penalty", "frequency_penalty"}
+_GPT_OSS = ("openai/gpt-oss", "gpt-oss")
 _OPENAI = "https://api.openai.com/v1"
 _GOOGLE = "https://generativelanguage.googleapis.com"
 
@@ -87,6 +95,21 @@ def _own(title: str, port: int, key: str, start: str, fetch: str) -> Kind:
     return Kind(title, address, (key,), SAMPLING_FIELDS, logprobs=True, chat=True, start=start, fetch=fetch)
 
 
+def _hosted(
+    title: str,
+    address: str,
+    keys: str,
+    sampling: frozenset[str] = _CHAT,
+    *,
+    logprobs: bool = False,
+    schemas: tuple[str, ...] = ("",),
+    address_variable: str = "",
+) -> Kind:
+    """A provider of the chat dialect; `keys` are the names of its variables, the one to name first."""
+    names = tuple(keys.split())
+    return Kind(title, address, names, sampling, logprobs, schemas, chat=True, address_variable=address_variable)
+
+
 KINDS: Mapping[str, Kind] = {
     "openai": Kind("OpenAI", _OPENAI, ("OPENAI_API_KEY",), _COMMON, logprobs=True),
     "openai-chat": Kind(
@@ -94,60 +117,81 @@ KINDS: Mapping[str, Kind] = {
     ),
     "anthropic": Kind("Anthropic", "https://api.anthropic.com", ("ANTHROPIC_API_KEY",), _COMMON | {"top_k", "stop"}),
     "google": Kind("Google", _GOOGLE, ("GEMINI_API_KEY", "GOOGLE_API_KEY"), _CHAT | {"top_k"}),
+    "bedrock": Kind(
+        "Amazon Bedrock",
+        "",
+        ("AWS_BEARER_TOKEN_BEDROCK",),
+        _COMMON | {"top_k", "stop"},
+        address_variable="AWS_REGION",
+        signed=True,
+    ),
     "ollama": _own("Ollama", 11434, "OLLAMA_API_KEY", "ollama serve", "ollama pull NAME"),
     "lmstudio": _own("LM Studio", 1234, "LM_API_TOKEN", "lms server start", "lms get NAME"),
     "llamacpp": _own("llama.cpp", 8080, "LLAMA_API_KEY", "llama-server -m FILE.gguf", "llama-server -m FILE.gguf"),
     "vllm": _own("vLLM", 8000, "VLLM_API_KEY", "vllm serve NAME", "vllm serve NAME"),
-    "openrouter": Kind(
-        "OpenRouter",
-        "https://openrouter.ai/api/v1",
-        ("OPENROUTER_API_KEY",),
-        SAMPLING_FIELDS,
-        logprobs=True,
-        chat=True,
+    "openrouter": _hosted(
+        "OpenRouter", "https://openrouter.ai/api/v1", "OPENROUTER_API_KEY", SAMPLING_FIELDS, logprobs=True
     ),
-    "mistral": Kind("Mistral", "https://api.mistral.ai/v1", ("MISTRAL_API_KEY",), _CHAT, chat=True),
-    "deepseek": Kind(
-        "DeepSeek",
-        "https://api.deepseek.com",
-        ("DEEPSEEK_API_KEY",),
-        _CHAT - {"seed"},
-        logprobs=True,
-        schemas=(),
-        chat=True,
+    "mistral": _hosted("Mistral", "https://api.mistral.ai/v1", "MISTRAL_API_KEY"),
+    "deepseek": _hosted(
+        "DeepSeek", "https://api.deepseek.com", "DEEPSEEK_API_KEY", _CHAT - {"seed"}, logprobs=True, schemas=()
     ),
-    "groq": Kind(
+    "groq": _hosted(
         "Groq",
         "https://api.groq.com/openai/v1",
-        ("GROQ_API_KEY",),
-        _CHAT,
+        "GROQ_API_KEY",
         schemas=("openai/gpt-oss", "moonshotai/kimi-k2", "meta-llama/llama-4"),
-        chat=True,
     ),
-    "xai": Kind("xAI", "https://api.x.ai/v1", ("XAI_API_KEY",), _CHAT, logprobs=True, chat=True),
-    "azure": Kind(
-        "Azure OpenAI",
-        "",
-        ("AZURE_OPENAI_API_KEY",),
-        _CHAT,
-        logprobs=True,
-        chat=True,
-        address_variable="AZURE_OPENAI_ENDPOINT",
+    "xai": _hosted("xAI", "https://api.x.ai/v1", "XAI_API_KEY", logprobs=True),
+    "together": _hosted("Together AI", "https://api.together.xyz/v1", "TOGETHER_API_KEY", _OPEN, schemas=_GPT_OSS),
+    "fireworks": _hosted("Fireworks AI", "https://api.fireworks.ai/inference/v1", "FIREWORKS_API_KEY", _OPEN),
+    "cerebras": _hosted("Cerebras", "https://api.cerebras.ai/v1", "CEREBRAS_API_KEY", _FEW, schemas=_GPT_OSS),
+    "sambanova": _hosted("SambaNova", "https://api.sambanova.ai/v1", "SAMBANOVA_API_KEY", _FEW, schemas=()),
+    "nebius": _hosted("Nebius", "https://api.studio.nebius.com/v1", "NEBIUS_API_KEY", schemas=()),
+    "moonshot": _hosted(
+        "Moonshot AI", "https://api.moonshot.ai/v1", "MOONSHOT_API_KEY MOONSHOTAI_API_KEY", _FEW, schemas=()
+    ),
+    "alibaba": _hosted(
+        "Alibaba Cloud",
+        "https://dashscope-intl.aliyuncs.com/compatible-mode/v1",
+        "DASHSCOPE_API_KEY ALIBABA_API_KEY",
+        _CHAT - {"frequency_penalty"},
+        schemas=(),
+    ),
+    "zai": _hosted("Z.AI", "https://api.z.ai/api/paas/v4", "ZAI_API_KEY", _COMMON | {"stop"}, schemas=()),
+    "ovhcloud": _hosted("OVHcloud", "https://oai.endpoints.kepler.ai.cloud.ovh.net/v1", "OVHCLOUD_API_KEY", schemas=()),
+    "huggingface": _hosted(
+        "Hugging Face's providers", "https://router.huggingface.co/v1", "HF_TOKEN", _FEW, schemas=()
+    ),
+    "vercel": _hosted(
+        "Vercel's gateway",
+        "https://ai-gateway.vercel.sh/v1",
+        "AI_GATEWAY_API_KEY VERCEL_AI_GATEWAY_API_KEY VERCEL_OIDC_TOKEN",
+        schemas=(),
+    ),
+    "azure": _hosted(
+        "Azure OpenAI", "", "AZURE_OPENAI_API_KEY", logprobs=True, address_variable="AZURE_OPENAI_ENDPOINT"
     ),
 }
 CHAT_KINDS = frozenset({"openai-chat", *(name for name, kind in KINDS.items() if kind.chat)})
 OWN_KINDS = tuple(name for name, kind in KINDS.items() if kind.own)
 _ROOT = 2  # slashes of an address without a path
 _AZURE_VERSION = "OPENAI_API_VERSION"
+_REGIONS = ("AWS_REGION", "AWS_DEFAULT_REGION")
+_REGION = re.compile(r"[a-z0-9-]{1,40}")
 _FINISHES: Mapping[str | None, Any] = {"length": "length", "content_filter": "refusal"}
 
 
 def usual_address(kind: str, environ: Mapping[str, str]) -> str:
     """Where a provider or server is reached if nobody says otherwise; empty where everybody has their own address.
 
-    Ollama's own variable moves its port, `AZURE_OPENAI_ENDPOINT` says where a resource of Azure lies.
+    Ollama's own variable moves its port, `AZURE_OPENAI_ENDPOINT` says where a resource of Azure lies, and the region
+    where Bedrock is asked.
     """
     known = KINDS[kind]
+    if kind == "bedrock":
+        region = next((said for name in _REGIONS if (said := environ.get(name, "").strip())), "")
+        return f"https://bedrock-runtime.{region}.amazonaws.com" if _REGION.fullmatch(region) else ""
     if known.address_variable:
         address = environ.get(known.address_variable, "").strip().rstrip("/")
         versioned = environ.get(_AZURE_VERSION, "").strip() or not address or address.endswith("/v1")
@@ -155,6 +199,12 @@ def usual_address(kind: str, environ: Mapping[str, str]) -> str:
     if kind == "ollama" and (said := environ.get("OLLAMA_HOST", "").strip()):
         return _ollama_host(said) or known.address
     return known.address
+
+
+def served_at(kind: str, address: str) -> str:
+    """The address without a slash at its end; as the program of a server of one's own shows it, with its version."""
+    address = address.strip().rstrip("/")
+    return f"{address}/v1" if KINDS[kind].own and address.count("/") == _ROOT else address
 
 
 def _ollama_host(said: str) -> str:
@@ -225,6 +275,7 @@ class ProviderModel:
         key: sent to that address and shown to nobody.
         key_names: the variables that may hold the key, for messages.
         clock: seconds, for `Usage.seconds` and `Usage.first`.
+        context: tokens of prompt and reply together, where that is known.
         version: of the interface, as Azure wants it at addresses that do not end in /v1.
     """
 
@@ -237,6 +288,7 @@ class ProviderModel:
     timeout: float = DEFAULT_TIMEOUT
     clock: Callable[[], float] = time.monotonic
     version: str = ""
+    context: int | None = None
     _thinks: bool = field(default=False, init=False)
     _open: _Open | None = field(default=None, init=False)
 
@@ -268,6 +320,7 @@ class ProviderModel:
             choices=schema,
             logprobs=kind.logprobs,
             sampling=SAMPLING_FIELDS if self.kind == "openai-chat" and self.compatible else kind.sampling,
+            context=self.context,
             parallel=self.parallel,
             small=is_small(self.model_id),
             thinks=self._thinks,
@@ -282,14 +335,17 @@ class ProviderModel:
             OverloadedError: 429, 5xx, a cut stream or a reply that cannot be read; `retry_after` as the server said.
             ContextLengthError: the prompt is too long.
             ModelError: the server rejected the request; its words are in the message.
+            UsageError: the extra `providers` is not installed.
         """
-        if not self.address:
+        require("pydantic_ai", "providers", f"The model {self.name}")
+        kind = KINDS[self.kind]
+        if not (self.address or kind.signed):
             raise ModelUnavailableError(
-                f"There is no address for {self.name}. Set {KINDS[self.kind].address_variable} in the environment, or "
+                f"There is no address for {self.name}. Set {kind.address_variable} in the environment, or "
                 "give --base-url.",
                 model=self.name,
             )
-        if not self.key:
+        if not (self.key or kind.signed):
             raise ModelUnavailableError(
                 f"There is no key for {self.name}. Set {' or '.join(self.key_names)} in the environment.",
                 model=self.name,
@@ -410,7 +466,7 @@ class ProviderModel:
         return held.models[name], access
 
     def _scrub(self, text: str) -> str:
-        return text.replace(self.key, _HIDDEN) if self.key != PLACEHOLDER_KEY else text
+        return text.replace(self.key, _HIDDEN) if self.key not in ("", PLACEHOLDER_KEY) else text
 
 
 def provider_model(
@@ -422,6 +478,7 @@ def provider_model(
     key_env: str | None = None,
     parallel: int = 8,
     timeout: float = DEFAULT_TIMEOUT,
+    context: int | None = None,
 ) -> ProviderModel:
     """A hosted model or a server's, ready to be asked; nothing is imported or opened before the first call.
 
@@ -438,6 +495,7 @@ def provider_model(
         key_env: the one variable to look into instead of the kind's own.
         parallel: calls at once.
         timeout: seconds without a byte from the server after which a call fails.
+        context: tokens of prompt and reply together, where that is known.
 
     Raises:
         UnknownNameError: no such kind.
@@ -447,9 +505,7 @@ def provider_model(
         raise UnknownNameError("kind of model", kind, KINDS)
     if not model_id.strip():
         raise UsageError(f"{kind}: needs the name of a model after the colon, as in {kind}:NAME.")
-    address = (base_url or usual_address(kind, environ or {})).strip().rstrip("/")
-    if KINDS[kind].own and address.count("/") == _ROOT:  # an address as its program shows it: http://127.0.0.1:11434
-        address += "/v1"
+    address = served_at(kind, base_url or usual_address(kind, environ or {}))
     if (address and not _usable(address)) or may_hold_key(address):
         raise UsageError(
             f"{_shown(address)!r} is no address for {kind}. Give one like http://localhost:8000/v1, without a user and "
@@ -465,7 +521,9 @@ def provider_model(
     if keyless and not key_env:
         key = key or PLACEHOLDER_KEY
     version = "" if kind != "azure" or address.endswith("/v1") else (environ or {}).get(_AZURE_VERSION, "").strip()
-    return ProviderModel(kind, model_id.strip(), address, key, names, parallel, timeout, version=version)
+    return ProviderModel(
+        kind, model_id.strip(), address, key, names, parallel, timeout, version=version, context=context
+    )
 
 
 def former_identity(identity: str) -> str:
@@ -482,6 +540,8 @@ def _how(kind: str, model_id: str) -> tuple[str, str]:
 
 def _keeps_to_schemas(kind: str, model_id: str) -> bool:
     """Whether a model keeps to a JSON schema natively."""
+    if kind == "bedrock":
+        return _bedrock_schema(model_id)
     return _anthropic_schema(model_id) if kind == "anthropic" else model_id.startswith(KINDS[kind].schemas)
 
 
@@ -520,9 +580,20 @@ def _shown(address: str) -> str:
 
 def _anthropic_schema(model_id: str) -> bool:
     """Whether a model of Anthropic's keeps to schemas; older ones do not."""
+    if find_spec("pydantic_ai") is None:
+        return True  # nobody is asked then
     from pydantic_ai.profiles.anthropic import anthropic_model_profile  # noqa: PLC0415 - half a second of import
 
     return bool((anthropic_model_profile(model_id) or {}).get("supports_json_schema_output"))
+
+
+def _bedrock_schema(model_id: str) -> bool:
+    """Whether a model at Bedrock keeps to schemas, as far as that is known without its client library."""
+    try:
+        from pydantic_ai.providers.bedrock import BedrockProvider  # noqa: PLC0415 - needs the extra
+    except ImportError:
+        return False
+    return bool((BedrockProvider.model_profile(model_id) or {}).get("supports_json_schema_output"))
 
 
 def keys_set(environ: Mapping[str, str]) -> dict[str, bool]:

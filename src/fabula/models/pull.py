@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO, TypeAlias
 
 from fabula.base.errors import ModelUnavailableError
+from fabula.base.locks import lock
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -160,21 +161,14 @@ def _why_wrong(path: Path, known: KnownModel) -> str:
 
 
 @contextmanager
-def _only_one(lock: Path, known: KnownModel) -> Iterator[None]:
+def _only_one(path: Path, known: KnownModel) -> Iterator[None]:
     """Hold the lock file while pulling; the system lets go of it when the process ends, however it ends."""
-    with lock.open("w") as file:
+    with path.open("w") as file:
         try:
-            _lock(file.fileno())
+            lock(file.fileno())
         except BlockingIOError as error:
             raise _unavailable(known, "another process is fetching it. Wait for that one") from error
         yield
-
-
-def _lock(descriptor: int) -> None:
-    if sys.platform != "win32":
-        import fcntl  # noqa: PLC0415 - POSIX only; Windows users simply must not pull twice at once
-
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
 
 
 def _unavailable(known: KnownModel, why: str) -> ModelUnavailableError:

@@ -11,6 +11,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import secrets
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from hashlib import sha256
@@ -87,6 +88,7 @@ class Project:
         self.tell: Callable[[str], object] = lambda _: None
         self.told: set[str] = set()
         self._order: list[str] = []
+        self._command = secrets.token_hex(8)  # what is decided through one `Project` is taken back as one
         self._written = Written(folder / ".fabula" / "written")
 
     @classmethod
@@ -182,7 +184,7 @@ class Project:
         if not there and not os.access(self.folder, os.W_OK):
             return Journal()
         self._make_folders()
-        return Journal(file)
+        return Journal(file, command=self._command)
 
     @contextmanager
     def lock(self) -> Iterator[None]:
@@ -368,7 +370,10 @@ class Project:
                     f"The journal has lost the calls that {_some(lost)} came from: what a run needs of them is asked "
                     "again. The texts that stand are kept: see `fabula history ARTEFACT`."
                 )
-            self.take_over(journal, self.changes(journal))
+            if changes := self.changes(journal):
+                with journal.found_in_files():
+                    self.take_over(journal, changes)
+                self.tell(f"Taken over from your files: {', '.join(files_of(changes))}.")
             yield journal
 
     def check_journal(self, journal: Journal) -> None:
@@ -619,6 +624,11 @@ class Project:
         if acts:
             with suppress(ProjectError):
                 Trust().give(self.settings_file, acts)
+
+
+def files_of(changes: Iterable[Change]) -> list[str]:
+    """The files that were changed, with what was changed in `story.md`."""
+    return [change.file + (f" ({change.path})" if change.file == STORY else "") for change in changes]
 
 
 @contextmanager

@@ -13,6 +13,7 @@ from pydantic import BaseModel, ConfigDict, Field, PrivateAttr, ValidationError,
 from fabula.base.errors import ConfigError, UsageError
 from fabula.base.files import read_bytes
 from fabula.base.tomltext import parse
+from fabula.engine.folders import is_path, whole_path
 from fabula.models.base import Effort, Sampling
 from fabula.models.prices import Price
 from fabula.models.providers import may_hold_key
@@ -21,6 +22,7 @@ from fabula.project.trust import Act, Trust, acts_in, typed_acts
 DEFAULT_MODEL = "embedded:smollm2"
 _LARGEST: Final = 2_000_000  # bytes of a file
 FILE_MODELS: Final = ("scripted", "replay", "embedded", "seq2seq")  # what comes after the colon may be a file
+FOLDER_MODEL: Final = "files"  # what comes after the colon is a folder
 _SECRET: Final = re.compile(r"key|token|secret|password|auth|base_url", re.IGNORECASE)  # whose values no error shows
 
 
@@ -69,7 +71,7 @@ class ModelTable(_Table):
     tries: int = Field(default=5, gt=0)
     slots: int = Field(default=1, gt=0)
     threads: int | None = Field(default=None, gt=0, le=512)
-    context: int = Field(default=8192, ge=256)
+    context: int | None = Field(default=None, ge=256)
 
     @field_validator("base_url")
     @classmethod
@@ -228,7 +230,8 @@ class Settings(_Table):
             role |= {name: whole_paths(role[name], base) for name in ("play", "model") if role.get(name)}
         if "adapters" in said:
             said["adapters"] = {role: whole_adapter(path, base) for role, path in self.adapters.items()}
-        said |= {"prompts": _whole_path(self.prompts, base)} if self.prompts else {}
+        said |= {"prompts": whole_path(self.prompts, base)} if self.prompts else {}
+        said |= {"system": whole_path(self.system, base)} if is_path(self.system) else {}
         said |= {name: whole_paths(said[name], base) for name in ("model", "config") if name in said}
         if "models" in said:
             said["models"] = {whole_paths(name, base): table for name, table in said["models"].items()}
@@ -257,6 +260,16 @@ class Settings(_Table):
         cast = self.cast_models
         said = self.model_dump() | {"models": {n: t.model_dump() for n, t in self.models.items() if n in cast}}
         Trust().check(self._said.file, acts_in(said, self._said.file.parent) - self._said.typed)
+
+    def check_folder_trusted(self) -> None:
+        """Check that a file does not have the code of a system in a folder run that nobody has allowed it.
+
+        Raises:
+            TrustError: it does.
+        """
+        if self._said.file is not None:
+            acts = acts_in({"system": self.system}, self._said.file.parent)
+            Trust().check(self._said.file, acts - self._said.typed)
 
 
 def _with_adapters(data: dict[str, Any]) -> dict[str, Any]:
@@ -336,15 +349,16 @@ def whole_paths(value: Any, base: Path) -> Any:  # noqa: ANN401 - a setting of a
     file, _, function = value.rpartition(":")
     kind, _, rest = value.partition(":")
     if file.endswith(".py"):
-        return f"{_whole_path(file, base)}:{function}"
-    if kind in FILE_MODELS and rest and _exists(path := _whole_path(rest, base)):
-        return f"{kind}:{path}"
-    return value
+        return f"{whole_path(file, base)}:{function}"
+    if not rest or kind not in (FOLDER_MODEL, *FILE_MODELS):
+        return value
+    path = whole_path(rest, base)
+    return f"{kind}:{path}" if kind == FOLDER_MODEL or _exists(path) else value  # the folder need not be there yet
 
 
 def whole_adapter(path: str, base: Path) -> str:
     """An adapter with its whole path, where it is a file or folder there; what a server calls one stays as it is."""
-    return whole if path and _exists(whole := _whole_path(path, base)) else path
+    return whole if path and _exists(whole := whole_path(path, base)) else path
 
 
 def _exists(path: str) -> bool:
@@ -352,11 +366,3 @@ def _exists(path: str) -> bool:
         return Path(path).exists()
     except OSError:  # a name that no file can have
         return False
-
-
-def _whole_path(path: str, base: Path) -> str:
-    """A path from `base`; one that no file can have is left as it is, and whoever opens it says so."""
-    try:
-        return str((base / Path(path).expanduser()).resolve())
-    except (OSError, RuntimeError, ValueError):  # too long, nobody's home, or with a NUL
-        return path

@@ -1,11 +1,13 @@
 """Trust: what a settings file could do beyond writing texts, and which of it a person has allowed.
 
-A `fabula.toml` or an experiment may come from somebody else. Three things in it act outside the project: a program
-(`play = "file.py:function"`), which is run; an address with a variable (`base_url`, `key_env`), to which prompts and
-the value of the variable are sent; and an adapter that lies elsewhere, which a user may have tuned on private texts.
+A `fabula.toml` or an experiment may come from somebody else. Five things in it act outside the project: a program
+(`play = "file.py:function"`), which is run; a system or evaluator in a folder (`system = "./my_paper"`), whose code is
+run; an address with a variable (`base_url`, `key_env`), to which prompts and the value of the variable are sent; an
+adapter that lies elsewhere, which a user may have tuned on private texts; and a folder elsewhere (`model =
+"files:DIR"`), into which prompts are written.
 What the person types is trusted; what a file says is trusted once the person has said so. That is remembered in the
 user's own state folder, never in the project: by the file's real path, and by what was trusted, a program with a digest
-of its text. So a program that changes, and another address, are asked for again.
+of its text, a folder with one of all it holds. So what changes, and another address, are asked for again.
 """
 
 from __future__ import annotations
@@ -23,11 +25,15 @@ from typing import TYPE_CHECKING, Any, Final
 from fabula.base.addresses import is_loopback
 from fabula.base.errors import UsageError
 from fabula.base.files import make_folder, read_text, write_atomically
+from fabula.engine.folders import digest_of, is_path, whole_path
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
 _LARGEST: Final = 2_000_000
+_OUTSIDE: Final = ("adapter", "prompts")  # what needs trust only where it lies outside the project
+_FOLDER: Final = "files:"
+_METHODS: Final = frozenset({"system", "systems", "evaluator", "evaluators"})  # what may name a folder with code
 _SHOWN: Final = 6  # acts that a message names
 
 
@@ -36,9 +42,10 @@ class Act:
     """Something that a settings file could do.
 
     Attributes:
-        kind: "program", "address" or "adapter".
-        what: the program, as `/path/file.py:function`; the address; or the path of the adapter or room.
-        detail: a digest of the program's file, or the variable whose value is sent ("" for the usual one).
+        kind: "program", "folder", "address", "adapter" or "prompts".
+        what: the program, as `/path/file.py:function`; the address; or the path of the folder, adapter or room.
+        detail: a digest of the program's file or of all that the folder holds, or the variable whose value is sent (""
+            for the usual one).
     """
 
     kind: str
@@ -48,8 +55,12 @@ class Act:
     def __str__(self) -> str:
         if self.kind == "program":
             return f"run the program {self.what}"
+        if self.kind == "folder":
+            return f"run the code in {self.what}"
         if self.kind == "adapter":
             return f"use {self.what}, which lies outside its folder, as an adapter"
+        if self.kind == "prompts":
+            return f"write what is asked into {self.what}, which lies outside its folder"
         key = f"the value of the variable {self.detail}" if self.detail else "the usual key of such a server"
         return f"send what is asked, and {key}, to {self.what}"
 
@@ -76,7 +87,8 @@ class TrustError(UsageError):
 def acts_in(settings: Mapping[str, Any], base: Path) -> frozenset[Act]:
     """What tables of settings in the folder `base`, where their paths start, could do beyond it."""
     acts = typed_acts(settings, base)
-    return frozenset(a for a in acts if a.kind != "adapter" or not Path(a.what).is_relative_to(base.resolve()))
+    inside = base.resolve()
+    return frozenset(a for a in acts if a.kind not in _OUTSIDE or not Path(a.what).is_relative_to(inside))
 
 
 def typed_acts(settings: Mapping[str, Any], base: Path) -> frozenset[Act]:
@@ -97,13 +109,26 @@ def _acts(value: object, base: Path, name: str) -> Iterator[Act]:
         for inner in value:
             yield from _acts(inner, base, name)
     elif isinstance(value, str):
-        file, colon, function = value.rpartition(":")
-        if colon and file.endswith(".py") and "\0" not in file:
-            with suppress(OSError, RuntimeError):  # where there is none, opening it says so
-                path = (base / Path(file).expanduser()).resolve()
-                if path.is_file():
-                    with path.open("rb") as program:
-                        yield Act("program", f"{path}:{function}", file_digest(program, "sha256").hexdigest())
+        yield from _code(value, base, name)
+
+
+def _code(value: str, base: Path, name: str) -> Iterator[Act]:
+    """The program, or the folder of a method, that a text names; where there is none, opening it says so."""
+    if value.startswith(_FOLDER):
+        with suppress(OSError, RuntimeError, ValueError):
+            yield Act("prompts", str((base / Path(value.removeprefix(_FOLDER)).expanduser()).resolve()))
+        return
+    if name in _METHODS and is_path(value):
+        folder = Path(whole_path(value, base))
+        if folder.is_dir():
+            yield Act("folder", str(folder), digest_of(folder))
+    file, colon, function = value.rpartition(":")
+    if colon and file.endswith(".py") and "\0" not in file:
+        with suppress(OSError, RuntimeError):
+            path = (base / Path(file).expanduser()).resolve()
+            if path.is_file():
+                with path.open("rb") as program:
+                    yield Act("program", f"{path}:{function}", file_digest(program, "sha256").hexdigest())
 
 
 def _adapters(adapters: Mapping[str, Any], base: Path) -> Iterator[Act]:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
 
 import numpy as np
 
+from fabula.base.extras import extra
 from fabula.stats.estimate import Unscored
 from fabula.stats.intervals import coefficient_of, group_members, leaving_out, mean_of
 
@@ -32,9 +33,7 @@ _ROUNDING: Final = 1e-12  # by which means of the same value differ at most, as 
 
 
 def _scipy() -> Any:  # noqa: ANN401 - scipy has no types
-    from scipy import stats  # noqa: PLC0415 - takes longer than the rest of a command
-
-    return stats
+    return extra("scipy.stats", "measure", "A correlation")  # takes longer to load than the rest of a command
 
 
 def pearson(x: Numbers, y: Numbers) -> float | None:

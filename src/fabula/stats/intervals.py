@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 import numpy as np
 
+from fabula.base.extras import extra
 from fabula.stats.estimate import Estimate, Unscored
 from fabula.stats.shares import poisson, wilson
 
@@ -352,6 +353,4 @@ def _counted(count: int, noun: str) -> str:
 
 
 def _special() -> Any:  # noqa: ANN401 - scipy has no types
-    from scipy import special  # noqa: PLC0415 - takes longer than the rest of a command
-
-    return special
+    return extra("scipy.special", "measure", "An interval")  # takes longer to load than the rest of a command

@@ -1,5 +1,7 @@
 """Writing methods from papers. A folder here with a `paper.toml` is a system; nothing lists them.
 
+Others come from installed packages, by entry points of the group `fabula.systems`, or are given by their path.
+
 A system's module `config` holds a frozen dataclass `Config`, whose defaults are the paper's values and which has the
 presets `Config.faithful()` and `Config.improved()`; its module `algorithm` holds
 `async def write(brief, run, config) -> Story`.
@@ -9,17 +11,16 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
-from fabula.base.errors import UnknownNameError
-from fabula.engine.methods import Method, folders
+from fabula.engine.folders import is_path
+from fabula.engine.methods import Catalogue, Method
 
 if TYPE_CHECKING:
     from fabula.engine.run import Run
     from fabula.models.known import Strength
+    from fabula.project.settings import Settings
     from fabula.story import Brief, Story
-
-_HOME = Path(__file__).parent
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,23 +50,40 @@ class System(Method):
 
     async def write(self, brief: Brief, run: Run, config: Any) -> Story:  # noqa: ANN401 - each system has its own Config
         """The story this system writes for `brief`; what it costs is in the system's README."""
-        story: Story = await self.algorithm.write(brief, run, config)
-        return story
+        algorithm = self.algorithm
+        with self.blamed():
+            story: Story = await algorithm.write(brief, run, config)
+            return story
+
+
+CATALOGUE: Final = Catalogue(System, "system", Path(__file__).parent, __name__, "fabula.systems")
 
 
 def systems() -> dict[str, System]:
-    """All systems, by name, found by looking for `paper.toml`."""
-    return {name: System(name, folder, paper, __name__) for name, folder, paper in folders(_HOME)}
+    """All systems, by name: fabula's own and those of installed packages."""
+    return CATALOGUE.all()
 
 
 def find(name: str) -> System:
-    """The system of that name; underscores count as hyphens.
+    """The system of that name (underscores count as hyphens), or in the folder that `name` is the path of.
+
+    What settings name is found by `system_of`, which asks for the trust that a folder needs.
 
     Raises:
         UnknownNameError: there is none; the nearest is named.
+        PluginError: it is somebody else's, and cannot be used.
     """
-    known = systems()
-    system = known.get(name.replace("_", "-").lower())
-    if system is None:
-        raise UnknownNameError("system", name, known)
-    return system
+    return CATALOGUE.find(name)
+
+
+def system_of(settings: Settings) -> System:
+    """The system that settings name.
+
+    Raises:
+        UnknownNameError: there is none; the nearest is named.
+        PluginError: it is somebody else's, and cannot be used.
+        TrustError: a settings file names a folder whose code nobody has allowed it to run.
+    """
+    if is_path(settings.system):
+        settings.check_folder_trusted()
+    return find(settings.system)

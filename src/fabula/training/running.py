@@ -31,6 +31,7 @@ from fabula.training.libraries import library
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
     from pathlib import Path
+    from types import FrameType
 
     from fabula.engine.methods import Presets
     from fabula.training.presets import Decay
@@ -312,7 +313,13 @@ def _checkpointing() -> str:
     return "activation_checkpointing" if "activation_checkpointing" in known else "gradient_checkpointing"
 
 
-def run(trainer: Any, folder: Path, schedule: Schedule, hear: Callable[[Point], None]) -> Outcome:  # noqa: ANN401 - the library's own type
+def run(
+    trainer: Any,  # noqa: ANN401 - the library's own type
+    folder: Path,
+    schedule: Schedule,
+    hear: Callable[[Point], None],
+    stopping: Callable[[], object] = lambda: None,
+) -> Outcome:
     """Train from the last whole checkpoint in `folder`, or from the beginning.
 
     A first SIGINT or SIGTERM ends it after the step it is at, with a checkpoint; a second one at once. A loss that is
@@ -323,12 +330,13 @@ def run(trainer: Any, folder: Path, schedule: Schedule, hear: Callable[[Point], 
         folder: of the adapter.
         schedule: what `arguments` was given.
         hear: gets the losses of each step, and of each measurement.
+        stopping: is called at once where a signal came, before the step ends.
 
     Raises:
         ProjectError: a checkpoint cannot be written; those before are whole.
     """
     last = max(checkpoints_in(folder).items(), default=(0, None))[1]
-    watch = _Watch(folder, schedule, hear)
+    watch = _Watch(folder, schedule, hear, stopping)
     history = _history(last)
     ended: Ended = "steps"
     if history.get("global_step", 0) < schedule.steps and not watch.measured(points_of(history.get("log_history", ()))):
@@ -385,6 +393,7 @@ class _Watch:
     folder: Path
     schedule: Schedule
     hear: Callable[[Point], None]
+    stopping: Callable[[], object] = lambda: None
     signal: int = 0
     early: bool = False
     _heard: set[tuple[int, bool]] = field(default_factory=set)
@@ -453,10 +462,13 @@ def _heeding(watch: _Watch) -> Iterator[None]:
         yield
         return
 
-    def heed(number: int, _frame: object) -> None:
+    def heed(number: int, frame: FrameType | None) -> None:
+        if watch.signal and callable(earlier := before[signal.Signals(number)]):
+            earlier(number, frame)
         if watch.signal:
             raise KeyboardInterrupt
         watch.signal = number
+        watch.stopping()
 
     before = {number: signal.signal(number, heed) for number in (signal.SIGINT, signal.SIGTERM)}
     try:

@@ -12,10 +12,11 @@ from fabula.app.experiment.spec import EvaluatorTable, SystemTable, read_spec
 from fabula.app.item_files import STORY_SUFFIXES, TABLES, Selection, named_set, notices
 from fabula.app.prompt_files import read_prompts
 from fabula.base.errors import ConfigError, UsageError
+from fabula.engine.folders import is_path, whole_path
 from fabula.evaluators import evaluators
 from fabula.evaluators import find as find_evaluator
 from fabula.project.casting import Environment, full_name, open_cast
-from fabula.project.settings import Settings, merged, whole_adapter, whole_paths
+from fabula.project.settings import FOLDER_MODEL, Settings, merged, whole_adapter, whole_paths
 from fabula.project.trust import Trust, acts_in
 from fabula.story import slug
 from fabula.systems import find as find_system
@@ -233,11 +234,11 @@ class _Reader:
         return tuple(found)
 
     def _contender(self, table: SystemTable, entry: ModelEntry, *, baseline: bool = False) -> Contender:
-        system = find_system(table.system)
+        system = find_system(self._folder(table.system))
         preset = table.preset or self.spec.preset
         system.config(preset, table.config)
         above = merged(_shared(self.spec.settings), _shared(table.settings))
-        named = {"system": system.name, "preset": preset, "model": self._model(entry)}
+        named = {"system": system.spec, "preset": preset, "model": self._model(entry)}
         settings = self._settings(above | named | ({"config": table.config} if table.config else {}))
         if settings.prompts and not Path(settings.prompts).is_dir():
             raise ConfigError(f"settings.prompts: {settings.prompts} is not a folder. Give a folder of .jinja files.")
@@ -261,7 +262,7 @@ class _Reader:
 
     def _measure(self, table: EvaluatorTable) -> Measure:
         """An evaluator; from the experiment's settings it has models and prices, but not how writers are drawn."""
-        evaluator = find_evaluator(table.evaluator)
+        evaluator = find_evaluator(self._folder(table.evaluator))
         shared = {name: value for name, value in self.spec.settings.items() if name in {"models", "prices"}}
         model = {"model": self._model_name(table.model)} if table.model else {}
         settings = self._settings(merged(shared, _shared(table.settings)) | model | {"preset": table.preset})
@@ -304,16 +305,21 @@ class _Reader:
     def _model_name(self, spec: str) -> str:
         name = full_name(spec.strip())
         kind, _, rest = name.partition(":")
-        return f"{kind}:{self._path(rest)}" if kind in _FILE_MODELS and self._there(rest) else name
+        return f"{kind}:{self._path(rest)}" if self._is_path(kind, rest) else name
 
     def _model_label(self, entry: ModelEntry) -> str:
         """A model's name for folders: without its kind where that is "embedded", without the folders of a file."""
         kind, _, rest = full_name(entry.model.strip()).partition(":")
-        name = Path(rest).stem if kind in _FILE_MODELS and self._there(rest) else rest
+        name = Path(rest).stem if self._is_path(kind, rest) else rest
         return slug(entry.label or (name if kind == "embedded" else f"{kind} {name}"))
 
-    def _there(self, name: str) -> bool:
-        return (self.file.parent / Path(name).expanduser()).exists()
+    def _is_path(self, kind: str, name: str) -> bool:
+        """Whether a model is named by a path; the folder of one that is answered in files need not be there yet."""
+        return kind == FOLDER_MODEL or (kind in _FILE_MODELS and (self.file.parent / Path(name).expanduser()).exists())
+
+    def _folder(self, name: str) -> str:
+        """The name of a method, or the whole path of its folder."""
+        return whole_path(name, self.file.parent) if is_path(name) else name
 
     def _path(self, name: str) -> str:
         return str((self.file.parent / Path(name).expanduser()).resolve())

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from fabula.base.errors import BudgetError, UsageError
-from fabula.engine.events import CallRetried
+from fabula.engine.events import AnswersAwaited, CallRetried
 from fabula.engine.roles import Assignment, Cast, Person
 from fabula.models.adapters import Adapted
 from fabula.models.budget import Budget
@@ -81,7 +81,10 @@ class SharedModels:
         def retried(model: str, attempt: int, wait: float, reason: str) -> None:
             self.hear(CallRetried(model, attempt, wait, reason))
 
-        world = Environment(self.environ, time.monotonic, retried, self.person)
+        def waits(folder: str, files: tuple[str, ...]) -> None:
+            self.hear(AnswersAwaited(folder, files))
+
+        world = Environment(self.environ, time.monotonic, retried, self.person, waits)
         return open_cast(settings, method.roles, world, method.open_role)
 
 

@@ -23,7 +23,7 @@ from fabula.app.writing import Options, Supplied, write_in
 from fabula.base.errors import BudgetError, FabulaError, PausedError, UsageError
 from fabula.base.files import held, write_atomically
 from fabula.project.folder import Project
-from fabula.systems import find
+from fabula.systems import system_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -145,7 +145,7 @@ class _Session:
         """Write every story that is missing, some side by side."""
         trials = missing(self.experiment, retry=self.how.retry)
         models = SharedModels(self.how.environ, self.how.person, lambda event: self.how.hear("", event))
-        models.expect((trial.settings, find(trial.settings.system)) for trial in trials)
+        models.expect((trial.settings, system_of(trial.settings)) for trial in trials)
         waiting = iter(trials)
 
         async def work() -> None:
@@ -163,7 +163,7 @@ class _Session:
 
     async def _one(self, trial: Trial, models: SharedModels) -> None:
         """One run, and the record of how it ended."""
-        method = find(trial.settings.system)
+        method = system_of(trial.settings)
         # `gather` returns any error as a value, also one of a user's own program: the other runs go on.
         (error,) = await asyncio.gather(self._story(trial, models), return_exceptions=True)
         await models.done(trial.settings, method)
@@ -193,7 +193,7 @@ class _Session:
         budget = RunBudget(stated.run_tokens, stated.run_usd, whole=self.whole)
         with project.journal as journal:
             charge(budget, journal.usages())
-        await write_in(project, settings, options, Supplied(models.cast(settings, find(settings.system)), budget))
+        await write_in(project, settings, options, Supplied(models.cast(settings, system_of(settings)), budget))
 
     def _project(self, trial: Trial) -> Project:
         """The project of a run: made, or gone on with. A kill may have left one without its settings."""

@@ -11,7 +11,7 @@ import typer
 from fabula.base.errors import UnknownNameError, UsageError
 from fabula.base.files import read_text, write_atomically
 from fabula.cli.opening import terminal_of
-from fabula.cli.options import Common, bundled
+from fabula.cli.options import Output, bundled
 from fabula.cli.progress import counted
 from fabula.cli.session import near
 from fabula.cli.terminal import table
@@ -58,7 +58,7 @@ class Making:
 
 @bundled
 def card(
-    common: Common,
+    common: Output,
     making: Making,
     files: Annotated[
         list[str] | None, typer.Argument(metavar="[FILE]...", help="Character cards: PNG, JSON or .charx.")

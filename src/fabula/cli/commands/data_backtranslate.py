@@ -11,16 +11,19 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 import typer
 
 from fabula.app.back_translating import METHOD, Task, back_translate_in, dry_run_back_translation
+from fabula.app.bills import Bill, planned
 from fabula.app.item_files import read_all
 from fabula.app.writing import Options, check_prices
 from fabula.base.errors import ConfigError
 from fabula.cli.asked import changes_of
-from fabula.cli.bill import Bill, amount, bill_table, calls_table, planned, usage_data
+from fabula.cli.bill import amount, bill_table, calls_table
+from fabula.cli.help import MORE
 from fabula.cli.opening import terminal_of
-from fabula.cli.options import Caps, Choices, Common, Performers, bundled
+from fabula.cli.options import Caps, Choices, Output, Performers, bundled
 from fabula.cli.people import People
 from fabula.cli.progress import Progress, counted
-from fabula.cli.session import near, stoppable
+from fabula.cli.session import near
+from fabula.cli.stopping import stoppable
 from fabula.cli.stories import Selecting, say_licences
 from fabula.cli.terminal import table
 from fabula.models.base import Capabilities
@@ -55,14 +58,19 @@ class Wanted:
             metavar="MODEL|DIR",
             help="Who will be trained: small models are asked in other words.",
             show_default="the model that writes where none is named",
+            rich_help_panel=MORE,
         ),
     ] = ""
     brief: Annotated[str, typer.Option(metavar="FILE", help="The brief that all the stories answer.")] = ""
     ask_tasks: Annotated[
-        bool, typer.Option("--ask-tasks", help="Ask for the task of stories that come without one.")
+        bool,
+        typer.Option("--ask-tasks", help="Ask for the task of stories that come without one.", rich_help_panel=MORE),
     ] = False
     development: Annotated[
-        float, typer.Option(min=0, max=0.9, metavar="SHARE", help="Stories kept aside to choose a checkpoint by.")
+        float,
+        typer.Option(
+            min=0, max=0.9, metavar="SHARE", help="Stories kept aside to choose a checkpoint by.", rich_help_panel=MORE
+        ),
     ] = 0.2
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Say what would be asked and what it would cost; ask nobody.")
@@ -71,7 +79,7 @@ class Wanted:
 
 @bundled
 def backtranslate(
-    common: Common,
+    common: Output,
     performers: Performers,
     caps: Caps,
     wanted: Wanted,
@@ -167,7 +175,7 @@ def _say_plan(terminal: Terminal, expected: DryRun) -> None:
     terminal.say(calls_table(expected) if expected.planned else "Nothing to ask.")
     if expected.replayed:
         terminal.say(f"In the journal, at no cost: {counted(expected.replayed, 'call')}.")
-    terminal.document(planned(expected))
+    terminal.document({"done": False, **planned(expected)})
 
 
 def _say(terminal: Terminal, task: Task, made: Made, bill: Bill) -> None:
@@ -197,8 +205,6 @@ def _say(terminal: Terminal, task: Task, made: Made, bill: Bill) -> None:
             "data": str(task.folder),
             "card": asdict(made.card),
             "left_out": list(made.left_out),
-            "asked": sum(bill.calls.values()),
-            "replayed": bill.replayed,
-            "bill": {role: usage_data(usage) for role, usage in bill.roles.items()},
+            **bill.as_data(),
         }
     )

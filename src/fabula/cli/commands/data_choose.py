@@ -14,7 +14,7 @@ from fabula.app.prompt_files import read_prompts
 from fabula.base.errors import UsageError
 from fabula.base.files import make_folder, write_atomically
 from fabula.cli.opening import terminal_of
-from fabula.cli.options import DATA_FOLDER, Common, bundled
+from fabula.cli.options import DATA_FOLDER, Output, bundled
 from fabula.cli.session import near
 from fabula.cli.terminal import table
 from fabula.data.sets import SETS
@@ -54,7 +54,7 @@ class Choosing:
 
 @bundled
 def choose_prompts(
-    common: Common,
+    common: Output,
     choosing: Choosing,
     prompts: Annotated[
         list[str],

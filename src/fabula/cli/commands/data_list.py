@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
 from fabula.cli.opening import terminal_of
-from fabula.cli.options import DATA_FOLDER, Common, bundled
+from fabula.cli.options import DATA_FOLDER, Output, bundled
 from fabula.cli.terminal import table
 from fabula.data.sets import SETS
 
@@ -25,7 +25,7 @@ _USES: Final[Mapping[Holds, tuple[str, ...]]] = {
 
 
 @bundled
-def list_sets(common: Common, data: Annotated[str, DATA_FOLDER] = "") -> None:
+def list_sets(common: Output, data: Annotated[str, DATA_FOLDER] = "") -> None:
     """List the data sets that fabula knows: what they hold, under which licence, and whether they are here."""
     terminal = terminal_of(common)
     folder = Path(data) if data else None

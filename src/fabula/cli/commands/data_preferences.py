@@ -13,7 +13,7 @@ from fabula.app.preferences import HOW, check_folder, gather, write_pairs
 from fabula.app.rated_pairs import Wanted
 from fabula.base.errors import UnknownNameError, UsageError
 from fabula.cli.opening import terminal_of
-from fabula.cli.options import Common, bundled
+from fabula.cli.options import Output, bundled
 from fabula.cli.progress import counted
 from fabula.cli.session import near
 from fabula.cli.terminal import table
@@ -63,7 +63,7 @@ class Rated:
 
 @bundled
 def preferences(
-    common: Common,
+    common: Output,
     rated: Rated,
     sources: Annotated[list[str], typer.Argument(metavar="SOURCE...", help="Projects, and ratings.jsonl files.")],
     out: Annotated[str, typer.Option(metavar="DIR", help="Folder for the pairs.")],

@@ -1,4 +1,4 @@
-"""`fabula pin`, `unpin`, `retake`, `continue`, `approve`, `undo`: decisions about artefacts, each one recorded."""
+"""`fabula pin`, `unpin`, `retake`, `continue`, `approve`, `undo`, `redo`: decisions about artefacts, all recorded."""
 
 from __future__ import annotations
 
@@ -6,45 +6,46 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from fabula.app.deciding import OF_TEXTS, check_unpinned, hold, source_of, take_back
+from fabula.app.deciding import retake as retaken
 from fabula.base.errors import UsageError
+from fabula.cli import completing
 from fabula.cli.asked import settings_for
-from fabula.cli.opening import authored, project_of, terminal_of
-from fabula.cli.options import Artefact, Choices, Common, Limits, Where, bundled
+from fabula.cli.opening import authored, project_and_artefact, project_and_name, project_of, terminal_of
+from fabula.cli.options import Artefact, Choices, Common, Limits, MaybeArtefact, Where, bundled
 from fabula.cli.progress import counted
 from fabula.cli.session import Session, near
-from fabula.craft.final_reading import REFUSED
 from fabula.craft.wording import LARGEST
-from fabula.engine.events import RECORD, TABLE
-from fabula.engine.making import notes_of
-from fabula.engine.run import DRAFTS
 from fabula.project.folder import STORY
-from fabula.project.telling import is_own
-from fabula.story import plain
 
-_REFUSED = f"{DRAFTS}/{REFUSED}"
 _SEVERAL = {"pin-all": "pin --all", "fit-all": "update --revise"}
+_PART_OF = {"pin": "pin-all", "fit": "fit-all"}
+_SHOWN = 3
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from fabula.cli.terminal import Terminal
-    from fabula.engine.journal import Decision, Journal
+    from fabula.engine.journal import Done, Journal
     from fabula.project.folder import Project
 
 
 @bundled
 def pin(
     common: Common,
-    artefact: Annotated[str, typer.Argument(help="An artefact: its path (characters) or file name.")] = "",
+    artefact: MaybeArtefact = None,
     all_: Annotated[bool, typer.Option("--all", help="Every text there is.")] = False,  # noqa: FBT002 - a flag of the command line
 ) -> None:
     """Keep an artefact's text, or all texts, whatever changes above them."""
-    terminal, project = terminal_of(common), project_of(common)
-    if bool(artefact) == all_:
-        raise UsageError("Name an artefact, or say `fabula pin --all`; `fabula status` lists them.")
+    terminal = terminal_of(common)
+    project, name = project_and_name(common, artefact)
+    if bool(name) == all_:
+        raise UsageError("Name an artefact, or say `fabula text pin --all`; `fabula status` lists them.")
     if all_:
         _pin_all(terminal, project)
         return
     with project.recorded() as journal:
-        path = project.artefact(journal, artefact)
+        path = project.artefact(journal, name)
         journal.decide(path, "pin", _text(journal, path))
     _done(terminal, project, path, "pinned", f"{path} is pinned: it stays as it is until `fabula unpin {path}`.")
 
@@ -52,7 +53,7 @@ def pin(
 def _pin_all(terminal: Terminal, project: Project) -> None:
     """Pin what is not pinned. A project of an older fabula, or one that lost its journal, goes on from here."""
     with project.recorded(keeping=True) as journal:
-        paths = [path for path in authored(journal) if path != STORY and not _is_pinned(journal, path)]
+        paths = [path for path in authored(journal) if path != STORY and source_of(journal, path) != "pinned"]
         if paths or journal.older:
             journal.pin_all(paths)
     terminal.say(f"Pinned: {', '.join(paths)}." if paths else "Everything is pinned already.")
@@ -63,10 +64,11 @@ def _pin_all(terminal: Terminal, project: Project) -> None:
 @bundled
 def unpin(common: Common, artefact: Artefact) -> None:
     """Let a pinned artefact change again."""
-    terminal, project = terminal_of(common), project_of(common)
+    terminal = terminal_of(common)
+    project, name = project_and_artefact(common, artefact)
     with project.recorded() as journal:
-        path = project.artefact(journal, artefact)
-        if not _is_pinned(journal, path):
+        path = project.artefact(journal, name)
+        if source_of(journal, path) != "pinned":
             raise UsageError(f"{path} is not pinned. `fabula status` shows what is.")
         journal.decide(path, "unpin")
     _done(terminal, project, path, "unpinned", f"{path} can change again.")
@@ -84,22 +86,14 @@ def retake(
     anew: Annotated[bool, typer.Option("--anew", help="With --note: write it from nothing, with the wish.")] = False,
 ) -> None:
     """Have an artefact written anew, with another draw; or revised, as a note wishes."""
-    terminal, project = terminal_of(common), project_of(common)
-    wish = plain(note or "").strip()
-    if note is not None and not wish:
-        raise UsageError("The note is empty. Say what you wish of the text, or leave --note out for another draw.")
-    with project.recorded() as journal:
-        path = project.artefact(journal, artefact)
-        _unpinned(journal, path)
-        _written_by_a_role(journal, path, wish)
-        revise = bool(wish) and not anew
-        with journal.transaction():
-            if not revise and journal.override(path) is not None:
-                journal.decide(path, "unedit")
-            journal.decide(path, "revise" if revise else "retake", wish or None)
-        notes = notes_of(journal, path)
+    terminal = terminal_of(common)
+    project, name = project_and_artefact(common, artefact)
+    if anew and note is None:
+        raise UsageError("--anew goes with --note; without a note the text is written anew in any case.")
+    done = retaken(project, name, note, anew=anew)
+    path, revise = done.path, done.revised
     how = "revised as you wish" if revise else "written anew"
-    before = "; ".join(notes[:-1] if wish else notes)
+    before = "; ".join(done.before)
     kept = f" What you wished before still holds: {before}." if before else ""
     _done(
         terminal,
@@ -111,36 +105,31 @@ def retake(
     terminal.advise(f"Next: `fabula update {near(project.folder)}`. `fabula undo` takes this back.")
 
 
-def _written_by_a_role(journal: Journal, path: str, note: str) -> None:
-    """Raise a `UsageError` if nobody is asked for the artefact, or nobody who could follow a note."""
-    file = journal.places()[path]
-    if path == _REFUSED:
-        raise UsageError(
-            f"{file} is your own list of edits that are not made, so nobody writes it anew. `fabula edits --accept ID` "
-            "takes an edit off it."
-        )
-    if note and file.endswith((f".{RECORD}", f".{TABLE}")):
-        raise UsageError(f"{file} is no text that a role could revise, so a note says nothing to it. Leave --note out.")
-
-
 @bundled
 def continue_(
     common: Common,
     artefact: Annotated[
-        str, typer.Argument(help="An artefact: its path or file name.", show_default="the story's last part")
-    ] = "",
+        list[str] | None,
+        typer.Argument(
+            autocompletion=completing.artefacts,
+            metavar="[PROJECT] [ARTEFACT]",
+            help="An artefact, by its path.",
+            show_default="the story's last part",
+        ),
+    ] = None,
     *,
     words: Annotated[
         int | None, typer.Option(min=1, max=LARGEST, help="About how many words more; default: a third of the part.")
     ] = None,
 ) -> None:
     """Have more written after an artefact's text; without a name, after the story's end."""
-    terminal, project = terminal_of(common), project_of(common)
+    terminal = terminal_of(common)
+    project, name = project_and_name(common, artefact)
     session = Session(terminal, project, settings_for(project, Choices(), terminal), Limits())
     session.dry_run()  # what stands in the way of any run is reported as that
     with project.recorded() as journal:
-        path = project.artefact(journal, artefact) if artefact else _last_part(journal)
-        _unpinned(journal, path)
+        path = project.artefact(journal, name) if name else _last_part(journal)
+        check_unpinned(journal, path)
         text = _text(journal, path)
         if journal.override(path) == (text, "continued"):
             raise UsageError(
@@ -183,13 +172,22 @@ def _calls_to_continue(session: Session, path: str) -> str:
 @bundled
 def approve(
     common: Common,
-    artefact: Annotated[str, typer.Argument(help="An artefact: path or file name.", show_default="all that wait")] = "",
+    artefact: Annotated[
+        list[str] | None,
+        typer.Argument(
+            autocompletion=completing.artefacts,
+            metavar="[PROJECT] [ARTEFACT]",
+            help="An artefact, by its path.",
+            show_default="all that wait",
+        ),
+    ] = None,
 ) -> None:
     """Approve an artefact, or all that wait."""
-    terminal, project = terminal_of(common), project_of(common)
+    terminal = terminal_of(common)
+    project, name = project_and_name(common, artefact)
     with project.recorded() as journal:
-        asked = [project.artefact(journal, artefact)] if artefact else list(authored(journal))
-        waiting = [path for path in asked if _source(journal, path) in {"", "continued"}]
+        asked = [project.artefact(journal, name)] if name else list(authored(journal))
+        waiting = [path for path in asked if source_of(journal, path) in {"", "continued"}]
         approved = [path for path in waiting if not journal.approved(path, _text(journal, path))]
         with journal.transaction():
             for path in approved:
@@ -201,42 +199,75 @@ def approve(
 
 @bundled
 def undo(common: Common, where: Where = "") -> None:
-    """Take your last decision back: an edit, pin, retake, note, rewriting, continuation or approval."""
+    """Take back what your last command decided; said again, what the one before it did."""
     terminal, project = terminal_of(common), project_of(common, where)
-    with project.recorded() as journal:
-        decisions = journal.last_decisions()
-        if not decisions:
-            raise UsageError("There is no decision to take back. `fabula history ARTEFACT` lists earlier texts.")
-        with journal.transaction():
-            for decision in decisions:
-                journal.decide(decision.path, "undo", target=decision.id)
-                if decision.kind in {"edit", "rewrite", "unedit", "continue", "pin", "unpin"}:
-                    _restore(journal, decision)
-        project.write_newest(journal, [decision.path for decision in decisions])
-        last, older = decisions[-1], journal.older
-    what = _SEVERAL.get(last.kind, f"{last.kind} of {last.path}")
-    terminal.say(f"Taken back: {what} ({last.at}).")
+    taken = take_back(project)
+    done, before, older, places = taken.done, taken.before, taken.older, taken.places
+    last = done.decisions[-1]
+    terminal.say(f"Taken back: {_named(done, places)} ({last.at}).")
+    folder = near(project.folder)
     if older:
         terminal.advise("Next: `fabula pin --all` again; an older fabula wrote this story, and nothing else keeps it.")
     else:
-        terminal.advise(
-            f"Next: `fabula update {near(project.folder)}`; what was written before comes from the journal."
-        )
-    terminal.document({"undone": {"artefact": last.path, "kind": last.kind, "at": last.at}})
+        terminal.advise(f"Next: `fabula update {folder}`; what was written before comes from the journal.")
+    further = f"; `fabula undo {folder}` once more takes back: {_named(before, places)}" if before else ""
+    terminal.advise(f"`fabula redo {folder}` decides it again{further}.")
+    terminal.document({"undone": _data(done)})
 
 
-def _restore(journal: Journal, undone: Decision) -> None:
-    """Give the artefact the text that holds without the decision."""
-    text, source = journal.override(undone.path) or ("", "made")
-    made = [version.text for version in journal.versions(undone.path) if version.made]
-    if undone.kind == "continue":  # it was recorded with the text that it was to go on from
-        text, source = undone.text or "", source if source in ("edited", "rewritten") else "made"
-    elif source == "continued":
-        text, source = next((more for more in reversed(made) if more.startswith(text)), text), "made"
-    elif source == "made":
-        text = made[-1] if made else ""
-    if text:
-        journal.keep(undone.path, text, source)
+@bundled
+def redo(common: Common, where: Where = "") -> None:
+    """Decide again what `undo` took back, as long as nothing else was decided since."""
+    terminal, project = terminal_of(common), project_of(common, where)
+    with project.recorded() as journal:
+        undone = journal.last_undone()
+        if undone is None:
+            raise UsageError(
+                "There is nothing to decide again: `fabula redo` comes after `fabula undo`, before any other decision."
+            )
+        with journal.transaction():
+            journal.decide_again(undone)
+            for decision in undone.decisions:
+                if decision.kind in OF_TEXTS:
+                    hold(journal, decision.path)
+        project.write_newest(journal, [decision.path for decision in undone.decisions])
+        places = journal.places()
+    folder = near(project.folder)
+    terminal.say(f"Decided again: {_named(undone, places)}.")
+    terminal.advise(f"Next: `fabula update {folder}`. `fabula undo {folder}` takes it back.")
+    terminal.document({"redone": _data(undone)})
+
+
+def _named(done: Done, places: Mapping[str, str]) -> str:
+    """What a command decided, in words."""
+    if done.found:
+        files = [places.get(one.path, f"{STORY} ({one.path})") for one in done.decisions if one.kind != "pin"]
+        return f"your changes in {_some(files)}" if len(files) > 1 else f"your change of {files[0]}"
+    kinds: dict[str, list[str]] = {}
+    for one in done.decisions:
+        kinds.setdefault(one.kind, []).append(one.path)
+    if {"retake", "revise"} & set(kinds):
+        kinds.pop("unedit", None)  # it makes room for the other text
+    whole = [_SEVERAL[kind] for kind in kinds if kind in _SEVERAL]
+    parts = [f"{kind} of {_some(paths)}" for kind, paths in kinds.items() if kind not in _SEVERAL | _PART_OF]
+    parts += [
+        f"{kind} of {_some(paths)}" for kind, paths in kinds.items() if kind in _PART_OF and _PART_OF[kind] not in kinds
+    ]
+    return " and ".join([*whole, *parts])
+
+
+def _some(names: list[str]) -> str:
+    """Names in words; of many the first ones and their number."""
+    if len(names) <= _SHOWN + 1:
+        return " and ".join(filter(None, [", ".join(names[:-1]), names[-1]]))
+    return f"{', '.join(names[:_SHOWN])} and {len(names) - _SHOWN} more"
+
+
+def _data(done: Done) -> dict[str, object]:
+    """What a command decided, as JSON data."""
+    last = done.decisions[-1]
+    artefacts = [one.path for one in done.decisions if one.kind not in _SEVERAL]
+    return {"artefact": last.path, "kind": last.kind, "at": last.at, "artefacts": artefacts, "in_files": done.found}
 
 
 def _text(journal: Journal, path: str) -> str:
@@ -244,25 +275,6 @@ def _text(journal: Journal, path: str) -> str:
     if text is None:
         raise UsageError(f"{path} has no text yet. Write it first.")
     return text
-
-
-def _source(journal: Journal, path: str) -> str:
-    """Why a text stands in for the artefact's own; empty if none does."""
-    override = journal.override(path)
-    return "" if override is None else override[1]
-
-
-def _is_pinned(journal: Journal, path: str) -> bool:
-    return _source(journal, path) == "pinned"
-
-
-def _unpinned(journal: Journal, path: str) -> None:
-    """Raise a `UsageError` if the artefact is pinned, or a text of the author's own, which nobody else writes."""
-    if _is_pinned(journal, path):
-        raise UsageError(f"{path} is pinned. Say `fabula unpin {path}` first.")
-    last = journal.trail()
-    if last is not None and path not in last.reached and is_own(journal, path, journal.places()[path]):
-        raise UsageError(f"{path} is a text of your own, which nobody else writes. Change its file, or delete it.")
 
 
 def _done(terminal: Terminal, project: Project, path: str, state: str, sentence: str) -> None:

@@ -9,16 +9,18 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
+from fabula.app.bills import dollars
 from fabula.app.digressing import KINDS, Conversation, Schedule, kinds_of
 from fabula.app.digressing.pages import as_markdown, beside_each_other, trivial
 from fabula.app.evaluating import Task
 from fabula.base.errors import UsageError
 from fabula.base.files import make_folder, write_atomically
-from fabula.cli.bill import dollars
+from fabula.cli import completing
 from fabula.cli.digressions import ASKED, Digressing, narratives_of, same_as_before, settings_of
 from fabula.cli.evaluation import Evaluating
+from fabula.cli.help import MORE
 from fabula.cli.opening import terminal_of
-from fabula.cli.options import Common, Judges, Limits, Performers, bundled
+from fabula.cli.options import Judges, Limits, Output, Performers, bundled
 from fabula.cli.progress import counted
 from fabula.cli.session import near
 from fabula.cli.terminal import table
@@ -42,7 +44,12 @@ class Straying:
 
     system: Annotated[
         list[str] | None,
-        typer.Option(metavar="NAME", help="System to talk to. Repeatable.", show_default="snap, vanilla"),
+        typer.Option(
+            autocompletion=completing.systems,
+            metavar="NAME",
+            help="System to talk to. Repeatable.",
+            show_default="snap, vanilla",
+        ),
     ] = None
     as_: Annotated[str, typer.Option("--as", metavar="NAME", help="The player's character.")] = ""
     with_: Annotated[list[str] | None, typer.Option("--with", metavar="NAME", help="Who answers. Repeatable.")] = None
@@ -50,22 +57,22 @@ class Straying:
         Literal["script", "model"],
         typer.Option(help="Who leaves the story: a script, or a model.", rich_help_panel=_PLAYER),
     ] = "script"
-    kinds: Annotated[
-        str, typer.Option(metavar="KIND,KIND", help=f"Of {', '.join(KINDS)}.", rich_help_panel=_PLAYER)
-    ] = ",".join(KINDS)
+    kinds: Annotated[str, typer.Option(metavar="KIND,KIND", help=f"Of {', '.join(KINDS)}.", rich_help_panel=MORE)] = (
+        ",".join(KINDS)
+    )
     sessions: Annotated[
         int, typer.Option(min=1, max=1000, metavar="N", help="Conversations on each story.", rich_help_panel=_PLAYER)
     ] = 2
     rounds: Annotated[
-        int, typer.Option(min=1, max=100, metavar="N", help="Of all kinds, in each.", rich_help_panel=_PLAYER)
+        int, typer.Option(min=1, max=100, metavar="N", help="Of all kinds, in each.", rich_help_panel=MORE)
     ] = 1
     within: Annotated[
-        int, typer.Option(min=1, max=20, metavar="N", help="Turns to be back in.", rich_help_panel=_PLAYER)
+        int, typer.Option(min=1, max=20, metavar="N", help="Turns to be back in.", rich_help_panel=MORE)
     ] = 3
     judge: Annotated[
         str, typer.Option(metavar="SPEC", help="Model that says whether a turn is back; default: shared words alone.")
     ] = ""
-    estimate: Annotated[bool, typer.Option("--estimate", help="Say what it would ask and cost; ask nobody.")] = False
+    estimate: Annotated[bool, typer.Option("--estimate", hidden=True, help="As --dry-run.")] = False
     out: Annotated[str, typer.Option(metavar="DIR", help="Folder for everything.", show_default="digressions")] = (
         "digressions"
     )
@@ -73,7 +80,7 @@ class Straying:
 
 @bundled
 def digress(
-    common: Common,
+    common: Output,
     performers: Performers,
     straying: Straying,
     limits: Limits,
@@ -98,7 +105,7 @@ def digress(
     evaluating = _evaluating(terminal, straying, performers, limits)
     bill = evaluating.bill
     work = Digressing(terminal, folder, wanted, settings, limits, bill)
-    if straying.estimate:
+    if limits.dry_run or straying.estimate:
         _show_estimate(terminal, work, straying)
         return
     make_folder(folder, "Choose another with --out.")
@@ -107,7 +114,7 @@ def digress(
     report = _measured(evaluating, items, folder)
     _show(terminal, report, tuple(settings), folder)
     evaluating.show_bill()
-    terminal.document({"folder": str(folder), **report.as_data(), **evaluating.data()})
+    terminal.document({"folder": str(folder), **report.as_data(), **evaluating.bill.as_data()})
 
 
 def _wanted(straying: Straying, schedule: Schedule, stories: Sequence[str]) -> list[Conversation]:

@@ -16,7 +16,7 @@ import typer
 from fabula.base.errors import FabulaError
 from fabula.base.version import __version__
 from fabula.cli.asked import performing
-from fabula.cli.opening import terminal_of
+from fabula.cli.opening import place_named, terminal_of
 from fabula.cli.options import Common, Where, bundled
 from fabula.cli.progress import counted
 from fabula.cli.terminal import table
@@ -47,7 +47,8 @@ class Check:
 def doctor(common: Common, where: Where = "") -> None:
     """Say what this machine has and what is missing."""
     terminal = terminal_of(common)
-    folder = Path(where or common.folder or ".")
+    named = place_named(common, where)
+    folder = Path(named or ".")
     checks = [
         _python(),
         _engine(),
@@ -57,7 +58,7 @@ def doctor(common: Common, where: Where = "") -> None:
         _terminal(terminal),
         _editor(terminal.environ),
         _disk(folder),
-        *_project(folder, asked=bool(where or common.folder)),
+        *_project(folder, asked=bool(named)),
     ]
     terminal.say(f"fabula {__version__}")
     terminal.say(table([(check.state, check.name, check.about) for check in checks]))
@@ -78,7 +79,7 @@ def _python() -> Check:
 def _engine() -> Check:
     if find_spec("xllamacpp") is None:
         return Check(
-            "engine", "missing", "xllamacpp is not installed: embedded models cannot run (pip install xllamacpp)"
+            "engine", "missing", "xllamacpp is not installed: embedded models cannot run (pip install 'fabula[engine]')"
         )
     try:
         import xllamacpp  # noqa: F401, PLC0415 - whether it loads is the question

@@ -12,7 +12,7 @@ import typer
 from fabula.app.writing import Options, check_edit
 from fabula.base.errors import UnknownNameError, UsageError
 from fabula.base.files import read_text
-from fabula.cli.opening import project_of, terminal_of
+from fabula.cli.opening import project_and_artefact, terminal_of
 from fabula.cli.options import Artefact, Common, bundled
 from fabula.cli.session import near
 from fabula.project.folder import MAX_FILE
@@ -36,9 +36,10 @@ def edit(
     """Give an artefact a new text, an earlier one, or open it in $EDITOR."""
     if sum((text is not None, file is not None, to is not None, revert)) > 1:
         raise UsageError("More than one new text is named. Give one of --text, --file, --to and --revert.")
-    terminal, project = terminal_of(common), project_of(common)
+    terminal = terminal_of(common)
+    project, name = project_and_artefact(common, artefact)
     with project.recorded() as journal:
-        path = project.artefact(journal, artefact)
+        path = project.artefact(journal, name)
         before = journal.newest(path)
         if revert:
             _revert(journal, path)

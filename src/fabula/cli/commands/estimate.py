@@ -8,10 +8,11 @@ from typing import Annotated
 
 import typer
 
+from fabula.app.bills import planned
 from fabula.app.standing import not_obeyed
 from fabula.app.writing import Options, dry_run
 from fabula.cli.asked import changes_of, check, say_default, settings_for
-from fabula.cli.bill import amount, calls_table, planned
+from fabula.cli.bill import amount, calls_table
 from fabula.cli.opening import project_of, terminal_of
 from fabula.cli.options import Choices, Common, Limits, Memory, bundled
 from fabula.cli.people import People

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Final
 
 import typer
 
+from fabula.app.bills import Bill, dollars
 from fabula.app.experiment.dry import forecast
 from fabula.app.experiment.grid import read_experiment
 from fabula.app.experiment.pages import as_page
@@ -20,12 +21,12 @@ from fabula.app.experiment.tables import as_csv, as_data, failures
 from fabula.app.experiment.working import How, run_experiment
 from fabula.base.errors import BudgetError
 from fabula.base.files import write_atomically
-from fabula.cli.bill import Bill, dollars, usage_data
 from fabula.cli.opening import terminal_of
-from fabula.cli.options import Common, bundled
+from fabula.cli.options import Output, bundled
 from fabula.cli.people import People
 from fabula.cli.progress import LivePicture, counted, duration
-from fabula.cli.session import near, stoppable
+from fabula.cli.session import near
+from fabula.cli.stopping import stoppable
 from fabula.cli.terminal import table
 from fabula.engine.events import CallFinished, CallRetried, RunFinished, RunStarted
 
@@ -56,9 +57,10 @@ class Running:
         int | None, typer.Option(min=1, max=256, metavar="N", help="Runs side by side; default: as the file says.")
     ] = None
     retry: Annotated[bool, typer.Option("--retry", help="Try runs again that failed.")] = False
-    estimate: Annotated[
-        bool, typer.Option("--estimate", help="Say what is left to do and its cost; ask nobody, write nothing.")
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Only say what is left to do and its cost; ask nobody, write nothing.")
     ] = False
+    estimate: Annotated[bool, typer.Option("--estimate", hidden=True, help="As --dry-run.")] = False
     budget_tokens: Annotated[
         int | None, typer.Option(min=0, metavar="N", help="Most tokens of the experiment, earlier sessions included.")
     ] = None
@@ -67,7 +69,7 @@ class Running:
 
 @bundled
 def experiment(
-    common: Common,
+    common: Output,
     running: Running,
     file: Annotated[str, typer.Argument(metavar="FILE", help="The experiment, a TOML file.", show_default=False)],
 ) -> None:
@@ -88,7 +90,7 @@ def experiment(
         hear=watch.hear,
         ended=watch.ended,
     )
-    if running.estimate:
+    if running.dry_run or running.estimate:
         _show_forecast(terminal, found, asyncio.run(forecast(found, how)), file)
         return
     if not (terminal.quiet or terminal.json):
@@ -184,9 +186,7 @@ def _show(terminal: Terminal, results: Results, watch: Watch, written: dict[str,
         as_data(results)
         | {
             "files": {kind: str(file) for kind, file in written.items()},
-            "asked": sum(watch.bill.calls.values()),
-            "replayed": watch.bill.replayed,
-            "bill": {role: usage_data(usage) for role, usage in watch.bill.roles.items()},
+            **watch.bill.as_data(),
         }
     )
 

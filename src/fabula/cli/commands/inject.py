@@ -10,18 +10,21 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
+from fabula.app.bills import Bill
 from fabula.app.injecting import KINDS, METHOD, Source, Task, dry_run_injection, inject_in
 from fabula.app.item_files import MAX_STORY_BYTES
 from fabula.app.writing import Options
 from fabula.base.errors import UnknownNameError, UsageError
 from fabula.base.files import read_text
 from fabula.cli.asked import evaluator_config, performers_of
-from fabula.cli.bill import Bill, bill_table, usage_data
+from fabula.cli.bill import bill_table, say_dry_run
+from fabula.cli.help import MORE
 from fabula.cli.opening import terminal_of
-from fabula.cli.options import Common, Limits, Performers, bundled
+from fabula.cli.options import Limits, Output, Performers, bundled, refuse
 from fabula.cli.people import People
 from fabula.cli.progress import Progress, counted
-from fabula.cli.session import near, stoppable
+from fabula.cli.session import near
+from fabula.cli.stopping import stoppable
 from fabula.cli.terminal import table
 from fabula.continuity import split
 from fabula.project.settings import Settings
@@ -46,29 +49,42 @@ class Wanted:
     n: Annotated[int | None, typer.Option("--n", min=1, max=1000, metavar="N", help="Errors.", show_default="9")] = None
     decoys: Annotated[
         int | None,
-        typer.Option(min=0, max=1000, metavar="N", help="Pairs that look like errors.", show_default="6"),
+        typer.Option(
+            min=0, max=1000, metavar="N", help="Pairs that look like errors.", show_default="6", rich_help_panel=MORE
+        ),
     ] = None
     distance: Annotated[
         int | None,
-        typer.Option(min=1, metavar="WORDS", help="Words between an error and what it contradicts, at least."),
+        typer.Option(
+            min=1,
+            metavar="WORDS",
+            help="Words between an error and what it contradicts, at least.",
+            rich_help_panel=MORE,
+        ),
     ] = None
     screenplays: Annotated[
         int | None,
         typer.Option(
-            min=1, max=50, metavar="N", help="No story is given: N screenplays with errors are written.",
+            min=1,
+            max=50,
+            metavar="N",
+            help="No story is given: N screenplays with errors are written.",
+            rich_help_panel=MORE,
         ),
-    ] = None  # fmt: skip
+    ] = None
     no_model: Annotated[
         bool,
         typer.Option(
-            "--no-model", help="Ask nobody: stock sentences that clash. To test plumbing, never to measure a checker."
+            "--no-model",
+            help="Ask nobody: stock sentences that clash. To test plumbing, never to measure a checker.",
+            rich_help_panel=MORE,
         ),
     ] = False
 
 
 @bundled
 def inject(
-    common: Common,
+    common: Output,
     performers: Performers,
     limits: Limits,
     wanted: Wanted,
@@ -85,10 +101,7 @@ def inject(
     Without a story and with --screenplays, a model writes screenplays with errors (MAGNET, appendix A.3.3).
     """
     terminal = terminal_of(common)
-    if bool(story) == (wanted.screenplays is not None):
-        raise UsageError("Give either a story or --screenplays N.")
-    if wanted.no_model and not story:
-        raise UsageError("--no-model goes with a story: nobody would write the screenplays.")
+    _check_combination(story, performers, limits, wanted)
     settings = Settings().with_(performers_of(performers, Settings()))
     source = Path(story)
     task = Task(
@@ -98,6 +111,11 @@ def inject(
         _suffix(source),
         wanted.no_model,
     )
+    if limits.dry_run:
+        asked = not task.rule
+        options = _options(terminal, task, limits)
+        say_dry_run(terminal, *([asyncio.run(dry_run_injection(task, settings, options))] if asked else []))
+        return
     made, bill = _run(terminal, task, settings, limits)
     if made.story is not None:
         _show(terminal, made.story, made)
@@ -111,6 +129,18 @@ def inject(
     terminal.document(_document(made, bill))
     if any(not one.script for one in made.screenplays):
         raise typer.Exit(1)
+
+
+def _check_combination(story: str, performers: Performers, limits: Limits, wanted: Wanted) -> None:
+    """Say which options do not go together."""
+    if bool(story) == (wanted.screenplays is not None):
+        raise UsageError("Give either a story or --screenplays N.")
+    if wanted.no_model and not story:
+        raise UsageError("--no-model goes with a story: nobody would write the screenplays.")
+    if not story:
+        refuse("screenplays get errors of every kind", wanted, but=("n", "decoys", "distance", "screenplays"))
+    if wanted.no_model:
+        refuse("--no-model asks nobody", performers, limits, but=("set_", "seed", "preset", "dry_run"))
 
 
 def _config(performers: Performers, settings: Settings, wanted: Wanted) -> Any:  # noqa: ANN401 - as of any method
@@ -212,7 +242,5 @@ def _document(made: Made, bill: Bill) -> dict[str, Any]:
             {"id": one.id, "script": list(one.script), "annotations": list(one.annotations), "wrong": list(one.wrong)}
             for one in made.screenplays
         ],
-        "asked": sum(bill.calls.values()),
-        "replayed": bill.replayed,
-        "bill": {role: usage_data(usage) for role, usage in bill.roles.items()},
+        **bill.as_data(),
     }

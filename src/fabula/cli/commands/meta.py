@@ -12,7 +12,7 @@ from fabula.app.verdict_files import ALL, PASSED, common_questions, side_of
 from fabula.base.errors import UsageError
 from fabula.base.files import write_atomically
 from fabula.cli.opening import terminal_of
-from fabula.cli.options import Common, bundled
+from fabula.cli.options import Output, bundled
 from fabula.cli.session import near
 from fabula.cli.stories import stories_of
 from fabula.cli.terminal import table
@@ -57,7 +57,7 @@ class Comparing:
 
 @bundled
 def meta(
-    common: Common,
+    common: Output,
     comparing: Comparing,
     verdicts: Annotated[str, typer.Argument(metavar="VERDICTS", help="The judge's ratings.jsonl.", show_default=False)],
     human: Annotated[str, typer.Argument(metavar="HUMAN", help="People's ratings.jsonl.", show_default=False)],

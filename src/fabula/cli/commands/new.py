@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import sys
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -12,8 +11,8 @@ import typer
 
 from fabula.base.errors import UsageError
 from fabula.cli.asked import changes_of, check, say_default
-from fabula.cli.opening import terminal_of
-from fabula.cli.options import Choices, Common, bundled
+from fabula.cli.opening import STDIN, read_stdin, terminal_of
+from fabula.cli.options import Choices, Output, bundled
 from fabula.cli.session import near
 from fabula.project.folder import Project
 from fabula.project.settings import Settings
@@ -25,7 +24,7 @@ if TYPE_CHECKING:
 
 @bundled
 def new(
-    common: Common,
+    common: Output,
     choices: Choices,
     folder_: Annotated[str, typer.Argument(metavar="DIR", help="Folder of the new project.")],
     brief: Annotated[str, typer.Option(metavar="FILE", help="The brief; - reads stdin.")] = "",
@@ -41,7 +40,9 @@ def new(
     project = Project.create(Path(folder_), replace(asked, title=title) if title else asked, changes)
     where = near(project.folder)
     terminal.say(f"{where} is ready: brief.md holds the brief, fabula.toml the settings.")
-    terminal.advise(f"Next: `fabula estimate {where}`, then `fabula write {where}`.")
+    terminal.advise(
+        f"Next: `fabula write {where} --dry-run` says what it asks and costs; `fabula write {where}` writes."
+    )
     terminal.document({"project": str(project.folder), "title": title or asked.title, "settings": changes})
 
 
@@ -49,8 +50,8 @@ def _brief(terminal: Terminal, file: str, text: str) -> Brief:
     """The brief from a file, an option, or the person at the terminal."""
     if file and text:
         raise UsageError("Both --brief and --text are given. Give one.")
-    if file == "-":
-        return Brief.parse(sys.stdin.read(MAX_BRIEF_BYTES), name="on stdin")
+    if file == STDIN:
+        return Brief.parse(read_stdin(MAX_BRIEF_BYTES), name="on standard input")
     if file:
         return Brief.read(Path(file))
     if text:

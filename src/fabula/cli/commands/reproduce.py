@@ -11,7 +11,7 @@ from fabula.app.reproduce.tables import chosen
 from fabula.app.reproduce.tables import reproduce as recomputed
 from fabula.base.errors import UsageError
 from fabula.cli.opening import terminal_of
-from fabula.cli.options import Common, bundled
+from fabula.cli.options import Output, bundled
 from fabula.cli.terminal import table as aligned
 from fabula.data.fetching import fetch as fetched
 from fabula.data.fetching import sha256
@@ -28,7 +28,7 @@ _LONG = 30  # rows; a longer table is summed up where it was not asked for by na
 
 @bundled
 def reproduce(
-    common: Common,
+    common: Output,
     table: Annotated[str, typer.Argument(help="A table, or the first word of several.", show_default="all")] = "",
     data: Annotated[
         str, typer.Option(metavar="DIR", help="Folder of the data.", show_default="FABULA_DATA", envvar="FABULA_DATA")
@@ -42,6 +42,8 @@ def reproduce(
     terminal = terminal_of(common)
     if not data:
         raise UsageError("No data folder is given. Name it with --data DIR, or set FABULA_DATA to it.")
+    if fetch and (table or all_):
+        raise UsageError("--fetch fetches a data set and computes nothing. Leave the table and --all out.")
     if fetch:
         _fetch(terminal, Path(data), fetch)
         return

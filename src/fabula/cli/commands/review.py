@@ -10,9 +10,10 @@ import typer
 
 from fabula.base.errors import UsageError
 from fabula.base.files import write_atomically
+from fabula.cli.bill import say_dry_run
 from fabula.cli.evaluation import Evaluating
 from fabula.cli.opening import terminal_of
-from fabula.cli.options import Common, Judges, Limits, bundled
+from fabula.cli.options import Judges, Limits, Output, bundled
 from fabula.cli.progress import counted
 from fabula.cli.session import near
 from fabula.cli.stories import Selecting, stories_of
@@ -61,7 +62,7 @@ class Beside:
 
 @bundled
 def review(
-    common: Common,
+    common: Output,
     judges: Judges,
     limits: Limits,
     selecting: Selecting,
@@ -82,6 +83,9 @@ def review(
     names = ["editorial", "rubric"] if wanted == "both" else [wanted]
     _check(names, beside)
     asked = {name: Evaluating(terminal, find(name), settings_of(judges, name, names), limits) for name in names}
+    if limits.dry_run:
+        say_dry_run(terminal, *(evaluating.expected(items) for evaluating in asked.values()))
+        return
     found = {name: evaluating.run(items) for name, evaluating in asked.items()}
     agreement = _agreement(found, people, items) if beside.people else None
     for name, report in found.items():
@@ -94,7 +98,7 @@ def review(
     if beside.sheet:
         _write_sheet(terminal, Path(beside.sheet), found["editorial"])
     terminal.advise(f"\nEvery comment and reason: {near(file)}; ratings.jsonl lies beside it.")
-    shown = {name: {**report.as_data(), **asked[name].data()} for name, report in found.items()}
+    shown = {name: {**report.as_data(), **asked[name].bill.as_data()} for name, report in found.items()}
     terminal.document({**shown, "page": str(file)} | ({"agreement": agreement.as_data()} if agreement else {}))
 
 

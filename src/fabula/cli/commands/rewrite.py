@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
-from fabula.app.writing import rewrite_in
+from fabula.app.writing import dry_run_rewrite_in, rewrite_in
 from fabula.base.errors import UsageError
 from fabula.cli.asked import check
-from fabula.cli.opening import project_of, terminal_of
+from fabula.cli.bill import say_dry_run
+from fabula.cli.opening import project_and_artefact, terminal_of
 from fabula.cli.options import Artefact, Common, Limits, bundled
 from fabula.cli.session import Session, near
 from fabula.craft.revising import passage_spans
@@ -40,13 +41,14 @@ def rewrite(
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Take the new passage without asking.")] = False,
 ) -> None:
     """Have one passage of a text written anew by who wrote it; the rest stays, byte for byte."""
-    terminal, project = terminal_of(common), project_of(common)
+    terminal = terminal_of(common)
+    project, name = project_and_artefact(common, artefact)
     if bool(passage) == bool(lines):
         raise UsageError("Say which passage: --passage with its first and last words, or --lines N-M.")
     settings = project.settings
     check(settings, terminal.environ)
     with project.recorded() as journal:
-        path = project.artefact(journal, artefact)
+        path = project.artefact(journal, name)
         text, file = journal.newest(path) or "", journal.places()[path]
         if (override := journal.override(path)) is not None and override[1] == "pinned":
             raise UsageError(f"{path} is pinned. Say `fabula unpin {path}` first.")
@@ -54,6 +56,12 @@ def rewrite(
         raise UsageError(f"{file} is no prose. Edit it by hand, or say `fabula retake {path} --note ...`.")
     span = _lines_of(text, lines) if lines else _passage(text, passage, file)
     session = Session(terminal, project, settings, limits)
+    if limits.dry_run:
+        say_dry_run(
+            terminal,
+            asyncio.run(dry_run_rewrite_in(project, settings, session.looking, path, span, plain(note).strip())),
+        )
+        return
     new = _accepted(session, path, text, span, plain(note).strip(), yes=yes)
     if new is not None and new != text:
         with project.recorded() as journal:

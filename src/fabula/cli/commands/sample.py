@@ -9,7 +9,7 @@ import typer
 
 from fabula.base.files import read_text
 from fabula.cli.opening import terminal_of
-from fabula.cli.options import Common, bundled
+from fabula.cli.options import Output, bundled
 from fabula.cli.session import near
 from fabula.cli.terminal import table
 from fabula.project.folder import MAX_FILE
@@ -30,7 +30,7 @@ _TO_TRY: Final = (
 
 @bundled
 def sample(
-    common: Common,
+    common: Output,
     folder_: Annotated[
         str, typer.Argument(metavar="DIR", help="Folder to make for it.", show_default="sample")
     ] = "sample",

@@ -15,9 +15,10 @@ from fabula.app.conversing import CARD_SYSTEM, PLAYER, card_project, is_card, se
 from fabula.app.writing import Options
 from fabula.base.errors import UsageError
 from fabula.cli.asked import changes_of, check
-from fabula.cli.opening import project_of, terminal_of
+from fabula.cli.help import MORE
+from fabula.cli.opening import named_or_here, project_of, terminal_of
 from fabula.cli.options import Caps, Choices, Common, bundled
-from fabula.cli.session import stoppable
+from fabula.cli.stopping import stoppable
 from fabula.project.settings import Settings
 from fabula.server.gate import Bounds
 from fabula.server.running import Offer, address_of, is_loopback, listening
@@ -46,15 +47,28 @@ class Listening:
     port: Annotated[int, typer.Option(min=0, max=65535, metavar="N", help="0 takes a free one.")] = PORT
     token_env: Annotated[
         str,
-        typer.Option(metavar="NAME", help="Variable that holds the token, or several; default: a new one, shown once."),
+        typer.Option(
+            metavar="NAME",
+            help="Variable that holds the token, or several; default: a new one, shown once.",
+            rich_help_panel=MORE,
+        ),
     ] = ""
     as_: Annotated[str, typer.Option("--as", metavar="NAME", help="The character that clients play.")] = ""
     rate: Annotated[
-        int, typer.Option(min=0, metavar="N", help="Requests a minute for each token; 0 sets no bound.")
+        int,
+        typer.Option(
+            min=0, metavar="N", help="Requests a minute for each token; 0 sets no bound.", rich_help_panel=MORE
+        ),
     ] = _BOUNDS.rate
-    parallel: Annotated[int, typer.Option(min=1, metavar="N", help="Answers that are made at once.")] = _BOUNDS.turns
-    max_body: Annotated[int, typer.Option(min=1000, metavar="BYTES", help="Of a request at most.")] = _BOUNDS.body
-    timeout: Annotated[float, typer.Option(min=1, metavar="SECONDS", help="An answer may take.")] = _BOUNDS.answer
+    parallel: Annotated[
+        int, typer.Option(min=1, metavar="N", help="Answers that are made at once.", rich_help_panel=MORE)
+    ] = _BOUNDS.turns
+    max_body: Annotated[
+        int, typer.Option(min=1000, metavar="BYTES", help="Of a request at most.", rich_help_panel=MORE)
+    ] = _BOUNDS.body
+    timeout: Annotated[
+        float, typer.Option(min=1, metavar="SECONDS", help="An answer may take.", rich_help_panel=MORE)
+    ] = _BOUNDS.answer
 
     @property
     def bounds(self) -> Bounds:
@@ -77,10 +91,10 @@ def serve(
     terminal = terminal_of(common)
     missing = [name for name in _NEEDED if find_spec(name) is None]
     if missing:
-        raise UsageError(f"The server needs {' and '.join(missing)}. Install them with `pip install fabula[serve]`.")
+        raise UsageError(f"The server needs {' and '.join(missing)}. Install them with `pip install 'fabula[serve]'`.")
     if choices.words is not None:
         raise UsageError("--words is for writing; a conversation is as long as clients make it. Leave it out.")
-    folders = list(projects or [common.folder or "."])
+    folders = named_or_here(common, projects)
     opened = [_project(common, choices, folder, listen.as_.strip()) for folder in folders]
     offered = [(project, _settings(choices, project, terminal)) for project in opened]
     tokens, made = _tokens(terminal, listen.token_env)

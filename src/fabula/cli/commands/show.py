@@ -11,10 +11,11 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
+from fabula.app.bills import usage_data
 from fabula.base.errors import ProjectError, UsageError
 from fabula.base.files import read_text, write_atomically
-from fabula.cli.bill import usage_data
-from fabula.cli.opening import project_of, terminal_of
+from fabula.cli import completing
+from fabula.cli.opening import project_and_artefact, project_and_name, terminal_of
 from fabula.cli.options import Artefact, Common, bundled
 from fabula.cli.session import near
 from fabula.cli.terminal import table
@@ -41,7 +42,15 @@ _UNKNOWN: Final = "order of time not known for all scenes"
 @bundled
 def show(
     common: Common,
-    artefact: Annotated[str, typer.Argument(help="An artefact: path or file name.", show_default="the story")] = "",
+    artefact: Annotated[
+        list[str] | None,
+        typer.Argument(
+            autocompletion=completing.artefacts,
+            metavar="[PROJECT] [ARTEFACT]",
+            help="An artefact, by its path.",
+            show_default="the story",
+        ),
+    ] = None,
     *,
     prompts: Annotated[bool, typer.Option("--prompts", help="What was asked, and what was answered.")] = False,
     removed: Annotated[
@@ -60,14 +69,22 @@ def show(
 ) -> None:
     """Print the story, an artefact, what was asked to make it, what was taken out, or the timeline of a plan."""
     terminal = terminal_of(common)
+    if (
+        chosen := [
+            f"--{name}"
+            for name, wanted in (("prompts", prompts), ("removed", removed), ("timeline", timeline))
+            if wanted
+        ]
+    )[1:]:
+        raise UsageError(f"{' and '.join(chosen)} each print something of their own. Give one of them.")
     if timeline:
-        _timeline(terminal, *_plan(common, terminal, artefact), out)
+        _timeline(terminal, *_plan(common, terminal, artefact or ()), out)
         return
     if out:
         raise UsageError("--out goes with --timeline. To write the story into a file use `fabula export`.")
-    project = project_of(common)
+    project, name = project_and_name(common, artefact)
     with project.journal as journal:
-        path = project.artefact(journal, artefact) if artefact else ""
+        path = project.artefact(journal, name) if name else ""
         if removed:
             _removed(terminal, path, journal.removals(path))
             return
@@ -182,13 +199,16 @@ def _order(terminal: Terminal, plan: Plan, said: Sequence[str]) -> tuple[Sequenc
     return (plan.assumed_chronology(), "assumed") if known is None else (known, "plan")
 
 
-def _plan(common: Common, terminal: Terminal, named: str) -> tuple[Plan, Sequence[str]]:
+def _plan(common: Common, terminal: Terminal, names: Sequence[str]) -> tuple[Plan, Sequence[str]]:
     """The plan in the file that is named, else the project's; with the project's order of time, maybe empty."""
-    if named.endswith((".yaml", ".yml")) and (Path(named).is_file() or named != _PLAN_FILE):
-        return read_plan(Path(named)), ()
+    file = names[0] if len(names) == 1 else ""
+    if file.endswith((".yaml", ".yml")) and (Path(file).is_file() or file != _PLAN_FILE):
+        if common.folder:
+            raise UsageError(f"{file} and -C {common.folder} are both given. Give one.")
+        return read_plan(Path(file)), ()
+    project, named = project_and_name(common, names)
     if named not in ("", "plan", _PLAN_FILE):
         raise UsageError(f"--timeline shows a plan, and {named!r} is none. Name a file that ends in .yaml, or nothing.")
-    project = project_of(common)
     with project.journal as journal:
         text, order = journal.newest("plan"), journal.newest("order") or ""
         if text is not None and any(change.path == "plan" for change in project.changes(journal)):
@@ -218,9 +238,10 @@ def history(
     diff: Annotated[bool, typer.Option("--diff", help="Show what changed from version to version.")] = False,
 ) -> None:
     """List the versions of an artefact, or their differences."""
-    terminal, project = terminal_of(common), project_of(common)
+    terminal = terminal_of(common)
+    project, name = project_and_artefact(common, artefact)
     with project.journal as journal:
-        path = project.artefact(journal, artefact)
+        path = project.artefact(journal, name)
         versions, notes = journal.versions(path), notes_of(journal, path)
     if diff:
         terminal.say(_diffs(versions) or f"{path} has one version.")

@@ -13,7 +13,7 @@ from fabula.base.errors import UsageError
 from fabula.cli.commands.train_dpo import dpo
 from fabula.cli.commands.train_summariser import summariser
 from fabula.cli.opening import terminal_of
-from fabula.cli.options import Common, bundled
+from fabula.cli.options import Output, bundled
 from fabula.cli.progress import counted
 from fabula.cli.session import near
 from fabula.cli.terminal import table
@@ -55,7 +55,7 @@ train.command("summariser")(summariser)
 @train.command("sft")
 @bundled
 def _sft(
-    common: Common,
+    common: Output,
     training: Training,
     agents: Annotated[
         str, typer.Option(metavar="NAME,...", help="Agents to train.", show_default="all in the data")

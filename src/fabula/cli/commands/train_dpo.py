@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from fabula.app.training_pairs import PairsAsked, prepare_pairs, train_pairs
 from fabula.cli.opening import terminal_of
-from fabula.cli.options import Common, bundled
+from fabula.cli.options import Output, bundled
 from fabula.cli.session import near
 from fabula.cli.terminal import table
 from fabula.cli.training import (
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 
 @bundled
-def dpo(common: Common, training: Training) -> None:
+def dpo(common: Output, training: Training) -> None:
     """Train an adapter on pairs of replies of which one was preferred (DPO); the base is the reference."""
     terminal = terminal_of(common)
     asked = PairsAsked(

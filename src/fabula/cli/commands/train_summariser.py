@@ -10,7 +10,7 @@ import typer
 
 from fabula.app.training_summaries import SummariesAsked, prepare_summaries, train_summariser
 from fabula.cli.opening import terminal_of
-from fabula.cli.options import Common, bundled
+from fabula.cli.options import Output, bundled
 from fabula.cli.session import near
 from fabula.cli.stories import folder_of
 from fabula.cli.terminal import table
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 @bundled
 def summariser(
-    common: Common,
+    common: Output,
     data: Annotated[str, typer.Argument(metavar="DATA", help="dialogsum, or a folder of dialogues with summaries.")],
     base: Annotated[str, typer.Option(metavar="MODEL", help="Folder of an encoder-decoder, or hf:OWNER/NAME.")],
     out: Annotated[str, typer.Option(metavar="DIR", help="Folder for the tuned model.")],

@@ -12,7 +12,7 @@ from fabula.app.writing import settings_as_last_time
 from fabula.base.errors import ConfigError, UsageError
 from fabula.base.files import read_text
 from fabula.base.tomltext import parse
-from fabula.cli.opening import terminal_of
+from fabula.cli.opening import place_named, terminal_of
 from fabula.cli.options import Common, bundled
 from fabula.cli.session import near
 from fabula.project.folder import Project
@@ -38,6 +38,8 @@ def trust(
     terminal, known = terminal_of(common), Trust()
     if list_ and forget:
         raise UsageError("--list and --forget are both given. Give one.")
+    if list_ and (where or common.folder):
+        raise UsageError("--list lists all that is trusted, whatever project is named. Leave one of them out.")
     if list_:
         trusted = known.all()
         for name, acts in trusted.items():
@@ -46,7 +48,7 @@ def trust(
             terminal.say("Nothing is trusted but what you type.")
         terminal.document({"trusted": {name: [str(act) for act in acts] for name, acts in trusted.items()}})
         return
-    file = _file(Path(where or common.folder or "."))
+    file = _file(Path(place_named(common, where) or "."))
     if forget:
         gone = known.forget(file)
         terminal.say(f"{near(file)} is {'no longer' if gone else 'not'} trusted.")

@@ -11,8 +11,9 @@ import typer
 from fabula.base.errors import UsageError
 from fabula.base.files import write_atomically
 from fabula.cli.evaluation import Evaluating
+from fabula.cli.help import MORE
 from fabula.cli.opening import terminal_of
-from fabula.cli.options import Common, Judges, Limits, bundled
+from fabula.cli.options import Judges, Limits, Output, bundled, refuse
 from fabula.cli.session import near
 from fabula.cli.stories import Selecting, stories_of
 from fabula.cli.terminal import table
@@ -51,9 +52,7 @@ class Tests:
     ] = None
     tests: Annotated[
         str,
-        typer.Option(
-            metavar="FILE", help="Tests in the published format, for our own wording.", rich_help_panel=_TESTS
-        ),
+        typer.Option(metavar="FILE", help="Tests in the published format, for our own wording.", rich_help_panel=MORE),
     ] = ""
 
 
@@ -62,20 +61,20 @@ class Makings:
     """What is made instead of measured."""
 
     plot_of: Annotated[
-        str, typer.Option(metavar="REF", help="Print the plot of a reference.", rich_help_panel=_MAKING)
+        str, typer.Option(metavar="REF", help="Print the plot of a reference.", rich_help_panel=MORE)
     ] = ""
     candidate_from: Annotated[
-        str, typer.Option(metavar="PLOT", help="Print a story written from a plot.", rich_help_panel=_MAKING)
+        str, typer.Option(metavar="PLOT", help="Print a story written from a plot.", rich_help_panel=MORE)
     ] = ""
     words: Annotated[
         str,
-        typer.Option(metavar="N|A-B|~N", help="With --candidate-from: its length in words.", rich_help_panel=_MAKING),
+        typer.Option(metavar="N|A-B|~N", help="With --candidate-from: its length in words.", rich_help_panel=MORE),
     ] = ""
 
 
 @bundled
 def ttcw(
-    common: Common,
+    common: Output,
     judges: Judges,
     limits: Limits,
     selecting: Selecting,
@@ -89,6 +88,7 @@ def ttcw(
     terminal = terminal_of(common)
     _check(stories or [], tests, makings)
     if makings.plot_of or makings.candidate_from:
+        refuse("one story is given, or one plot", selecting)
         _make(terminal, makings, judges, limits)
         return
     judges = replace(judges, set_=[*(judges.set_ or ()), *_settings(tests)])
@@ -103,7 +103,7 @@ def ttcw(
     terminal.advise(f"Every answer: {near(page)}, and ratings.jsonl beside it.")
     if len(items) == 1 and report.how["method"] == "plain" and not tests.method:
         terminal.advise("Next: compare it with a story you think highly of: --reference FILE.")
-    terminal.document({**report.as_data(), "page": str(page), **evaluating.data()})
+    terminal.document({**report.as_data(), "page": str(page), **evaluating.bill.as_data()})
 
 
 def _check(stories: Sequence[str], tests: Tests, makings: Makings) -> None:
@@ -151,7 +151,7 @@ def _make(terminal: Terminal, makings: Makings, judges: Judges, limits: Limits) 
     terminal.say("\n\n".join(texts.values()))
     after = "write from it with --candidate-from" if what == "plot" else "put it to the tests beside its reference"
     terminal.advise(f"Next: send the {what} into a file, and {after}.")
-    terminal.document({what: texts, **evaluating.data()})
+    terminal.document({what: texts, **evaluating.bill.as_data()})
 
 
 def _write_page(judges: Judges, report: Report) -> Path:

@@ -7,13 +7,14 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from fabula.app.bills import planned
 from fabula.app.standing import not_obeyed
 from fabula.app.writing import fitting
 from fabula.base.errors import UsageError
 from fabula.cli.asked import check, settings_for
-from fabula.cli.bill import calls_table, changes_list, planned
+from fabula.cli.bill import calls_table, changes_list
 from fabula.cli.opening import project_of, terminal_of
-from fabula.cli.options import Choices, Common, Limits, Memory, Where, bundled
+from fabula.cli.options import Choices, Common, Memory, Where, WritingLimits, bundled
 from fabula.cli.progress import counted
 from fabula.cli.session import Session, near
 
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
 def update(
     common: Common,
     choices: Choices,
-    limits: Limits,
+    limits: WritingLimits,
     memory: Memory,
     where: Where = "",
     *,
@@ -40,7 +41,6 @@ def update(
         list[str] | None,
         typer.Option(metavar="ARTEFACT", help="With --revise: this text alone; the rest is written anew. Repeat it."),
     ] = None,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only say what would be asked.")] = False,
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask for confirmation.")] = False,
 ) -> None:
     """Take your edits over: say what will be asked again and its cost, then do it."""
@@ -56,8 +56,8 @@ def update(
         session.fit = _chosen(project, old, only or ())
         expected, changes = session.dry_run()
     _show_plan(session, expected, changes)
-    said = "n" if dry_run else "y"
-    if expected.planned and not (yes or dry_run):
+    said = "n" if limits.dry_run else "y"
+    if expected.planned and not (yes or limits.dry_run):
         said = _confirmed(terminal, near(project.folder), revise=bool(old) and not revise)
     if said == "r":
         session.fit = old

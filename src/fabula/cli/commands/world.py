@@ -11,7 +11,7 @@ import typer
 
 from fabula.base.errors import ProjectError, UnknownNameError, UsageError
 from fabula.base.files import read_text, write_atomically
-from fabula.cli.opening import terminal_of
+from fabula.cli.opening import place_named, terminal_of
 from fabula.cli.options import Common, Where, bundled
 from fabula.cli.progress import counted
 from fabula.cli.session import near
@@ -67,7 +67,7 @@ def world(common: Common, views: Views, transfer: Transfer, where: Where = "") -
     """Show what a story says about its world: facts, who knows them, what changed, what does not fit."""
     terminal = terminal_of(common)
     _check_combination(views, transfer)
-    place = Path(where or common.folder or ".")
+    place = Path(place_named(common, where) or ".")
     if transfer.import_:
         _import(terminal, place, Path(transfer.import_))
         return

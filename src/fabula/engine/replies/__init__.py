@@ -11,7 +11,7 @@ from fabula.engine.replies.files import read_files
 from fabula.engine.replies.jsontext import read_json
 from fabula.engine.replies.labels import LABELS, label_of, read_label, read_yes_no
 from fabula.engine.replies.left import left_out
-from fabula.engine.replies.problem import ReplyProblem, json_instruction, repair_instruction
+from fabula.engine.replies.problem import ReplyProblem, repair_instruction
 from fabula.engine.replies.prose import Cleaned, Dropped, TextKind, clean_prose
 from fabula.engine.replies.rules import RULES, Rule, RuleName
 from fabula.engine.replies.schema import schema_of, short
@@ -34,7 +34,6 @@ __all__ = [
     "fault_of",
     "is_refusal",
     "is_unchanged",
-    "json_instruction",
     "label_of",
     "left_out",
     "read_chances",

@@ -2,12 +2,6 @@
 
 from __future__ import annotations
 
-import json
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from fabula.models.base import Json
-
 
 class ReplyProblem(ValueError):  # noqa: N818 - a problem to be repaired; only unrepaired it becomes a `ReplyError`
     """Why a reply cannot be read: one sentence that the model can act on."""
@@ -16,9 +10,3 @@ class ReplyProblem(ValueError):  # noqa: N818 - a problem to be repaired; only u
 def repair_instruction(reason: str) -> str:
     """What a role is asked when its reply could not be read; `reason` is the text of a `ReplyProblem`."""
     return f"Your reply could not be read. {reason} Give the whole reply again, corrected, and nothing else."
-
-
-def json_instruction(schema: Json) -> str:
-    """What a role is asked where the engine cannot enforce the schema."""
-    shown = json.dumps(schema, ensure_ascii=False, separators=(",", ":"))
-    return f"Reply with JSON alone, no other text before or after it, that fits this JSON schema:\n{shown}"

@@ -12,11 +12,12 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from fabula.base.errors import ContextLengthError, RefusalError, ReplyError
 from fabula.craft.raters import kind_of
-from fabula.engine.replies import json_instruction, schema_of
+from fabula.engine.replies import schema_of
 from fabula.evaluators.atlas.quoting import StoryText
 from fabula.measure.ratings import Rating
 from fabula.models.base import Sampling
 from fabula.models.budget import estimate_tokens
+from fabula.models.prompt_text import json_instruction
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

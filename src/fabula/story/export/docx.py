@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 from typing import TYPE_CHECKING
 
+from fabula.base.extras import require
 from fabula.story import one_line
 from fabula.story.export.archive import pack, unpack
 from fabula.story.export.prose import Span, blocks, clean
@@ -34,8 +35,9 @@ def render(story: Story, meta: Meta, *, font: str = "Times New Roman", underline
     italic, or underlined for markets that ask for it.
 
     Raises:
-        UsageError: the language is no language tag.
+        UsageError: the language is no language tag, or the extra `docx` is not installed.
     """
+    require("docx", "docx", "A Word file")
     from docx import Document  # noqa: PLC0415 - slow to import, and most commands export nothing
 
     document = Document()

@@ -1,0 +1,185 @@
+"""Help at the terminal: each command on one screen, with the options used daily; `--help-all` explains the rest."""
+
+from __future__ import annotations
+
+import json
+from functools import cache
+from textwrap import fill
+from typing import TYPE_CHECKING, Annotated, Any, Final
+
+import typer
+from typer.core import TyperCommand, TyperGroup
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+MORE: Final = "Used less often"
+"""The panel of options that the short help only names."""
+EVERYWHERE: Final = "In every command"
+_ALL: Final = "fabula.help_all"
+_UNNAMED: Final = ("help_all", "json_schema")
+_WIDEST: Final = 26  # column of names and options
+EXIT_CODES: Final = {
+    "0": "done, or waiting for your approval; also where whoever read the output has closed the pipe",
+    "1": "failed, or what was looked for was found: a difference, a finding with `--strict`, a broken machine",
+    "2": "asked for something impossible: an option, a name, a file",
+    "128 + n": "stopped by signal n; 130 is Ctrl-C",
+}
+"""What a command ends with, and what it means. Everything finished is kept in each case."""
+CONTEXT: Final = {"help_option_names": ["-h", "--help"]}
+
+
+class Command(TyperCommand):
+    """A command whose help fits one screen."""
+
+    @classmethod
+    def of(cls, made: Any) -> Command:  # noqa: ANN401 - typer's command type is private
+        """The same command as typer `made` it, with this help."""
+        return cls(
+            made.name,
+            context_settings={**made.context_settings, **CONTEXT},
+            callback=made.callback,
+            params=_with_eager(made.params, "json_schema", "help_all"),
+            help=made.help,
+            hidden=made.hidden,
+            rich_markup_mode=None,
+        )
+
+    def collect_usage_pieces(self, ctx: Any) -> list[str]:  # noqa: ANN401, ARG002 - typer's own type is private
+        """What stands behind the command's name: its arguments, and that it has options."""
+        return [*(_shape(one) for one in self.params if one.param_type_name == "argument"), "[OPTIONS]"]
+
+    def format_options(self, ctx: Any, formatter: Any) -> None:  # noqa: ANN401 - typer's own types are private
+        """The arguments, the options used daily, and the names of the others; with `--help-all` everything."""
+        _format_parameters(ctx, formatter, self.get_params(ctx))
+
+
+class Group(TyperGroup):
+    """A group of commands, with the same help."""
+
+    @classmethod
+    def of(cls, made: Any) -> Group:  # noqa: ANN401 - typer's command type is private
+        """The same group as typer `made` it, with this help for it and for its commands."""
+        return cls(
+            name=made.name,
+            commands={name: Command.of(command) for name, command in made.commands.items()},
+            context_settings={**made.context_settings, **CONTEXT},
+            callback=made.callback,
+            params=_with_eager(made.params, "json_schema"),
+            help=made.help,
+            invoke_without_command=made.invoke_without_command,
+            no_args_is_help=not made.invoke_without_command,
+            rich_markup_mode=None,
+        )
+
+    def format_options(self, ctx: Any, formatter: Any) -> None:  # noqa: ANN401 - typer's own types are private
+        """The options of the group itself, then its commands."""
+        _format_parameters(ctx, formatter, self.get_params(ctx))
+        self.format_commands(ctx, formatter)
+
+    def format_commands(self, ctx: Any, formatter: Any) -> None:  # noqa: ANN401 - typer's own types are private
+        """Each command with what it does, whole."""
+        found = ((name, self.get_command(ctx, name)) for name in self.list_commands(ctx))
+        listed(formatter, "Commands", [(name, _first(command.help or "")) for name, command in found if command])
+
+
+def _first(text: str) -> str:
+    return text.strip().partition("\n")[0]
+
+
+def listed(formatter: Any, title: str, rows: Iterable[tuple[str, str]]) -> None:  # noqa: ANN401 - typer's type is private
+    """Write a section of the help: names with what they are."""
+    if found := list(rows):
+        with formatter.section(title):
+            formatter.write_dl(found, col_max=_WIDEST)
+
+
+def _format_parameters(ctx: Any, formatter: Any, parameters: Iterable[Any]) -> None:  # noqa: ANN401 - private types
+    shown = [(one, one.get_help_record(ctx)) for one in parameters]
+    whole = ctx.meta.get(_ALL, False)
+    arguments = [(_shape(one), record[1]) for one, record in shown if record and one.param_type_name == "argument"]
+    options = [(one, record) for one, record in shown if record and one.param_type_name == "option"]
+    options.sort(key=lambda found: _panel(found[0]) == EVERYWHERE)
+    rare = [(one, record) for one, record in options if _panel(one) == MORE and not whole]
+    listed(formatter, "Arguments", arguments)
+    if whole:
+        for panel in dict.fromkeys(_panel(one) for one, _ in options):
+            listed(formatter, panel, [record for one, record in options if _panel(one) == panel])
+        return
+    listed(
+        formatter, "Options", [record for one, record in options if _panel(one) != MORE and one.name not in _UNNAMED]
+    )
+    names = ", ".join(one.opts[-1] for one, _ in [*rare, *((o, r) for o, r in options if o.name == "json_schema")])
+    if names:
+        with formatter.section(f"{MORE} (--help-all explains them)"):
+            margin = " " * formatter.current_indent
+            formatter.write(
+                fill(
+                    names,
+                    formatter.width,
+                    initial_indent=margin,
+                    subsequent_indent=margin,
+                    break_on_hyphens=False,
+                    break_long_words=False,
+                )
+                + "\n"
+            )
+
+
+def _shape(argument: Any) -> str:  # noqa: ANN401 - typer's argument type is private
+    """An argument as it is typed: in brackets where it can be left out."""
+    name = str(argument.metavar or argument.name.rstrip("_").upper())
+    return name if argument.required or name.startswith("[") else f"[{name}]"
+
+
+def _panel(option: Any) -> str:  # noqa: ANN401 - typer's option type is private
+    if option.name in ("help", "help_all", "json_schema"):
+        return EVERYWHERE
+    return getattr(option, "rich_help_panel", None) or "Options"
+
+
+@cache
+def _eager() -> dict[str, Any]:
+    """The options `--help-all` and `--json-schema`, which print and end the command."""
+
+    def command(
+        *,
+        help_all: Annotated[
+            bool, typer.Option("--help-all", is_eager=True, callback=_show_all, help="Explain every option.")
+        ] = False,
+        json_schema: Annotated[
+            bool,
+            typer.Option(
+                "--json-schema", is_eager=True, callback=_show_schema, help="Print the JSON schema of --json, and end."
+            ),
+        ] = False,
+    ) -> None:
+        del help_all, json_schema
+
+    app = typer.Typer(add_completion=False)
+    app.command()(command)
+    options: list[Any] = list(typer.main.get_command(app).params)
+    for option in options:
+        option.expose_value = False
+    return {option.name: option for option in options}
+
+
+def _with_eager(parameters: list[Any], *names: str) -> list[Any]:
+    """A command's parameters with those options; a schema only where there is `--json`."""
+    has_json = any("--json" in one.opts for one in parameters)
+    return [*parameters, *(_eager()[name] for name in names if name != "json_schema" or has_json)]
+
+
+def _show_all(ctx: typer.Context, wanted: bool) -> None:  # noqa: FBT001 - typer gives a flag like this
+    if wanted and not ctx.resilient_parsing:
+        ctx.meta[_ALL] = True
+        typer.echo(ctx.get_help())
+        raise typer.Exit
+
+
+def _show_schema(ctx: typer.Context, wanted: bool) -> None:  # noqa: FBT001 - typer gives a flag like this
+    if wanted and not ctx.resilient_parsing:
+        from fabula.cli.documents import schema_of  # noqa: PLC0415 - only where it is asked for
+
+        typer.echo(json.dumps(schema_of(ctx.command_path.removeprefix("fabula ")), indent=2))
+        raise typer.Exit

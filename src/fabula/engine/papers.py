@@ -1,0 +1,157 @@
+"""`paper.toml`: what the folder of a system or an evaluator says of itself. Its fields, read and checked."""
+
+from __future__ import annotations
+
+import tomllib
+from dataclasses import dataclass
+from difflib import get_close_matches
+from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
+
+from fabula.base.errors import PluginError, UsageError
+from fabula.base.files import read_text
+from fabula.base.tomltext import parse
+from fabula.models.known import STRENGTHS
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping
+    from pathlib import Path
+
+PAPER: Final = "paper.toml"
+Kind: TypeAlias = Literal["system", "evaluator"]
+_LARGEST: Final = 1_000_000  # bytes of the file
+_NEAR: Final = 0.75  # likeness from which on a field is one with a letter wrong
+
+
+@dataclass(frozen=True, slots=True)
+class Field:
+    """A field of `paper.toml`.
+
+    Attributes:
+        form: "text", "number", "texts" (a list), "yes or no", "table" (of texts), or "deviations".
+        about: what belongs there.
+        needed: whether it has to be there.
+        only: "system" or "evaluator" where it says nothing about the other; else empty.
+        options: where it is one of a few texts.
+    """
+
+    name: str
+    form: str
+    about: str
+    needed: bool = False
+    only: Kind | Literal[""] = ""
+    options: tuple[str, ...] = ()
+
+
+FIELDS: Final = (
+    Field("title", "text", "Title of the paper; of a method of your own, what it is called.", needed=True),
+    Field("authors", "texts", "Its authors, each by name.", needed=True),
+    Field("year", "number", "Year in which it came out.", needed=True),
+    Field("venue", "text", 'Where it came out: a conference, a journal, or "preprint".', needed=True),
+    Field("summary", "text", "What the method does, in one sentence; `fabula systems` shows it.", needed=True),
+    Field("when", "text", "What it is good for, from the view of a writer.", only="system"),
+    Field("asks", "text", 'How many calls it makes, and on what that depends; "nobody" if none.', needed=True),
+    Field(
+        "strength",
+        "text",
+        "From how strong a model on it is worth what it costs.",
+        only="system",
+        options=STRENGTHS,
+    ),
+    Field("worth", "text", "What was measured of that, and on which models.", only="system"),
+    Field("plan", "yes or no", "Whether it can write from an author's plan (`plan.yaml`).", only="system"),
+    Field("personas", "yes or no", "Whether it can write with an author's personas.", only="system"),
+    Field("chat", "yes or no", "Whether one can talk to its characters (`fabula chat`).", only="system"),
+    Field("open_role", "text", "The role that plays the story's own people, who are then cast by name.", only="system"),
+    Field("rate", "yes or no", "Whether a judge needs nothing but the stories (`fabula rate`).", only="evaluator"),
+    Field("narrative", "yes or no", "Whether it reads what a dialogue was made from.", only="evaluator"),
+    Field(
+        "roles",
+        "table",
+        "Every role that may be asked, and what it does. An evaluator that asks no model has an empty table.",
+        needed=True,
+    ),
+    Field(
+        "deviations",
+        "deviations",
+        "Each place (`where`) in which the code is not what the paper says, or in which the paper leaves something "
+        "open, and `what` the code does there.",
+    ),
+)
+"""Every field, in the order in which a file has them."""
+
+
+def read_paper(folder: Path) -> dict[str, Any]:
+    """What the `paper.toml` of a folder that came from elsewhere says.
+
+    Raises:
+        PluginError: there is none, it cannot be read, or a field is missing or wrong.
+    """
+    file = folder / PAPER
+    if not file.is_file():
+        raise PluginError(
+            f"{folder} has no {PAPER}. Give the folder of a system or an evaluator; `fabula new-system NAME` makes one."
+        )
+    try:
+        paper = parse(read_text(file, _LARGEST))
+    except UsageError as error:
+        raise PluginError(str(error)) from error
+    except tomllib.TOMLDecodeError as error:
+        raise PluginError(f"{file} is no valid TOML: {error}. Correct the line.") from error
+    problems = list(problems_of(paper))
+    if problems:
+        raise PluginError(f"{file}: {' '.join(problems)}")
+    return paper
+
+
+def problems_of(paper: Mapping[str, Any], kind: Kind | Literal[""] = "") -> Iterator[str]:
+    """What is wrong with a paper's fields, each in a sentence; with `kind` also a field that says nothing there."""
+    known = {field.name: field for field in FIELDS}
+    for field in FIELDS:
+        if field.name in paper and (wrong := _wrong(field, paper[field.name])):
+            yield f"{field.name} has to be {wrong}."
+        elif field.needed and field.name not in paper:
+            yield f"{field.name} is missing: {field.about}"
+    for name in paper:
+        field_of = known.get(name)
+        if field_of is None and (near := get_close_matches(name, known, 1, _NEAR)):
+            yield f"{name} is no field; did you mean {near[0]}?"
+        elif kind and field_of is not None and field_of.only not in {"", kind}:
+            yield f"{name} says something about {field_of.only}s alone; take it out."
+    role = paper.get("open_role", "")
+    if role and isinstance(paper.get("roles"), dict) and role not in paper["roles"]:
+        yield f"open_role is {role!r}, which is none of the roles."
+
+
+def _wrong(field: Field, value: object) -> str:
+    """What a field should be, where it is something else; empty where it is right."""
+    if field.options:
+        return "" if value in field.options else f"one of {', '.join(field.options)}"
+    right, wanted = _FORMS[field.form]
+    return "" if right(value) else wanted
+
+
+def _is_deviation(value: object) -> bool:
+    return isinstance(value, dict) and set(value) == {"where", "what"} and all(_is_text(one) for one in value.values())
+
+
+def _is_text(value: object) -> bool:
+    return isinstance(value, str) and bool(value.strip())
+
+
+_FORMS: Final[Mapping[str, tuple[Callable[[Any], bool], str]]] = {
+    "text": (_is_text, "a text that says something"),
+    "number": (lambda value: type(value) is int, "a whole number"),
+    "yes or no": (lambda value: isinstance(value, bool), "true or false"),
+    "texts": (
+        lambda value: isinstance(value, list) and all(_is_text(one) for one in value),
+        "a list of texts",
+    ),
+    "table": (
+        lambda value: isinstance(value, dict) and all(_is_text(one) for one in value.values()),
+        "a table with a text for each role",
+    ),
+    "deviations": (
+        lambda value: isinstance(value, list) and all(_is_deviation(one) for one in value),
+        "a list of tables with the texts `where` and `what`",
+    ),
+}

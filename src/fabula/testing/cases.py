@@ -1,0 +1,222 @@
+"""The cases of a method's `script.toml`, and how they are run: without a project, with a model that has the script."""
+
+from __future__ import annotations
+
+import tomllib
+from dataclasses import dataclass, field
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any, Final, get_args
+
+from fabula.app.item_files import item_of
+from fabula.app.writing import leave_trail
+from fabula.base.errors import ModelError, PluginError, UsageError
+from fabula.base.files import read_text
+from fabula.base.tomltext import parse
+from fabula.craft.planning import PROMPTS
+from fabula.engine.methods import Preset
+from fabula.engine.prompts import Prompts
+from fabula.engine.roles import Cast
+from fabula.engine.run import Run, RunContext
+from fabula.engine.trail import Trail, digest_of
+from fabula.models.scripted import ScriptedModel
+from fabula.story import Brief
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from pathlib import Path
+
+    from fabula.engine.journal import Journal
+    from fabula.engine.methods import Method
+    from fabula.evaluators import Evaluator
+    from fabula.measure.items import Item
+    from fabula.measure.report import Report
+    from fabula.models.base import Model, OnText, Reply, Request
+    from fabula.story import Story
+    from fabula.systems import System
+
+SCRIPT: Final = "script.toml"
+_LARGEST: Final = 20_000_000  # bytes of a script
+
+
+class Dying(ScriptedModel):
+    """A scripted model that fails at one call, as a killed process would."""
+
+    def __init__(self, script: Mapping[str, Any], dies_at: int) -> None:
+        super().__init__(script)
+        self.dies_at = dies_at
+
+    async def ask(self, request: Request, on_text: OnText | None = None) -> Reply:
+        """The scripted reply, up to the call at which it fails.
+
+        Raises:
+            ModelError: it fails here.
+        """
+        if len(self.asked) == self.dies_at:
+            raise ModelError("killed here", model=self.name)
+        return await super().ask(request, on_text)
+
+
+@dataclass(frozen=True)
+class Case:
+    """A system with one preset and some settings, and its script."""
+
+    system: System
+    preset: Any
+    config: dict[str, Any]
+    brief: Brief
+    script: dict[str, Any] = field(repr=False)
+    plan: str = field(repr=False, default="")
+    edits: Mapping[str, str] = field(repr=False, default_factory=dict)
+
+    @property
+    def id(self) -> str:
+        """What it is called in messages."""
+        settings = ",".join(f"{k}={v}" for k, v in self.config.items())
+        given = f"{'-planned' if self.plan else ''}{'-edited' if self.edits else ''}"
+        return f"{self.system.name}-{self.preset}-{settings}{given}"
+
+    def given_in(self, journal: Journal) -> None:
+        """Lay the case's plan and edits, if it has any, into `journal` as the author's."""
+        for artefact, text in [*[("plan", self.plan)] * bool(self.plan), *self.edits.items()]:
+            if journal.override(artefact) is None:
+                journal.decide(artefact, "edit", text)
+
+    def model(self) -> ScriptedModel:
+        """A model that has asked nothing yet."""
+        return ScriptedModel(self.script)
+
+
+@dataclass(frozen=True)
+class Measurement:
+    """An evaluator with one preset and some settings, its items, and its script."""
+
+    evaluator: Evaluator
+    preset: Any
+    config: dict[str, Any]
+    items: tuple[Item, ...] = field(repr=False)
+    script: dict[str, Any] = field(repr=False)
+
+    @property
+    def id(self) -> str:
+        """What it is called in messages."""
+        return f"{self.evaluator.name}-{self.preset}-{','.join(f'{k}={v}' for k, v in self.config.items())}"
+
+    def model(self) -> ScriptedModel:
+        """A model that has asked nothing yet."""
+        return ScriptedModel(self.script)
+
+
+def cases_of(system: System) -> list[Case]:
+    """Every case of a system; one that says `planned` has the script's `plan` as its author's, and `edits`.
+
+    Replies of a case stand in for those of its script.
+
+    Raises:
+        PluginError: the script cannot be read, or something is missing in it.
+    """
+    script, found = _script(system, "replies"), list[Case]()
+    for case in script["cases"]:
+        brief = case.get("brief", script.get("brief"))
+        if not isinstance(brief, str):
+            raise PluginError(f"{system.folder / SCRIPT} has no `brief`. Write one at its top, for all cases.")
+        plan = script.get("plan", "") if case.get("planned") else ""
+        replies = script["replies"] | case.get("replies", {})
+        edits = case.get("edits", {})
+        found.append(Case(system, case["preset"], case.get("config", {}), Brief.parse(brief), replies, plan, edits))
+    return found
+
+
+def measurements_of(evaluator: Evaluator) -> list[Measurement]:
+    """Every case of an evaluator. Replies of a case stand in for those of its script.
+
+    Raises:
+        PluginError: the script cannot be read, or something is missing in it.
+    """
+    script = _script(evaluator, "items", *(["replies"] if evaluator.roles else []))
+    try:
+        items = tuple(item_of(item, evaluator.name) for item in script["items"])
+    except UsageError as error:
+        raise PluginError(f"{evaluator.folder / SCRIPT}: {error}") from error
+    return [
+        Measurement(
+            evaluator,
+            case["preset"],
+            case.get("config", {}),
+            items,
+            script.get("replies", {}) | case.get("replies", {}),
+        )
+        for case in script["cases"]
+    ]
+
+
+def _script(method: Method, *needed: str) -> dict[str, Any]:
+    """What a method's script says.
+
+    Raises:
+        PluginError: it cannot be read, or a table is missing in it.
+    """
+    file = method.folder / SCRIPT
+    try:
+        script = parse(read_text(file, _LARGEST))
+    except UsageError as error:
+        raise PluginError(f"{error} Its `brief`, [[cases]] and [replies] are what the rules are tried on.") from error
+    except tomllib.TOMLDecodeError as error:
+        raise PluginError(f"{file} is no valid TOML: {error}. Correct the line.") from error
+    for name in ("cases", *needed):
+        kind, shape = (dict, f"[{name}]") if name == "replies" else (list, f"[[{name}]]")
+        if not (isinstance(found := script.get(name), kind) and found):
+            raise PluginError(f"{file} has no {shape}. `fabula new-system` makes a folder that shows how.")
+    if not all(isinstance(case, dict) and case.get("preset") in get_args(Preset) for case in script["cases"]):
+        raise PluginError(f'{file}: each of the [[cases]] has a preset, "faithful" or "improved".')
+    return script
+
+
+@lru_cache(maxsize=256)
+def prompts_in(folder: Path) -> Prompts:
+    """A method's prompts; compiled once for all cases."""
+    return Prompts(folder, common=PROMPTS)
+
+
+async def run_case(case: Case, model: Model, journal: Journal, **context: Any) -> Story:  # noqa: ANN401 - fields of RunContext
+    """The case's story, with `model` in every role."""
+    prompts = context.pop("prompts", None) or prompts_in(case.system.prompts)
+    case.given_in(journal)
+    ready = RunContext(journal, prompts, Cast.of(model), **context)
+    ready.trail = trail_of(case, model, ready)
+    with ready.recording_failures():
+        story = await case.system.write(case.brief, Run(ready), case.system.config(case.preset, case.config))
+    leave_trail(ready)
+    return story
+
+
+def trail_of(case: Case, model: Model, context: RunContext) -> Trail | None:
+    """The trail of the case's last finished run, as a project's runs follow it."""
+    if context.mode == "frozen":
+        return None
+    inputs = digest_of([case.id, case.brief.write(), context.prompts.digest, model.identity, str(context.aids)])
+    pending = {path: digest_of([text]) for path, text in context.pending.items()}
+    return Trail(inputs, context.journal.decided() | pending, context.journal.trail())
+
+
+async def dry_run_case(case: Case, model: Model, journal: Journal, **context: Any) -> RunContext:  # noqa: ANN401 - as above
+    """The context of a dry run, whose `dry_run` says what would be asked."""
+    case.given_in(journal)
+    ready = RunContext(journal, prompts_in(case.system.prompts), Cast.of(model), mode="dry", **context)
+    ready.trail = trail_of(case, model, ready)
+    await case.system.write(case.brief, Run(ready), case.system.config(case.preset, case.config))
+    return ready
+
+
+async def measure_case(case: Measurement, model: Model, journal: Journal, **context: Any) -> Report:  # noqa: ANN401 - as above
+    """The case's report, with `model` in every role."""
+    prompts = context.pop("prompts", None) or Prompts(case.evaluator.prompts, common=PROMPTS)
+    ready = RunContext(journal, prompts, Cast.of(model), **context)
+    with ready.recording_failures():
+        return await case.evaluator.evaluate(case.items, Run(ready), case.evaluator.config(case.preset, case.config))
+
+
+async def dry_run_measure(case: Measurement, model: Model, journal: Journal) -> RunContext:
+    """The context of an evaluator's dry run, whose `dry_run` says what would be asked."""
+    context = RunContext(journal, Prompts(case.evaluator.prompts), Cast.of(model), mode="dry")
+    await case.evaluator.evaluate(case.items, Run(context), case.evaluator.config(case.preset, case.config))
+    return context

@@ -1,0 +1,82 @@
+"""Help at the terminal, the groups of commands, and the names that commands had before them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from fabula.cli.lazy import ALIASES, COMMANDS, LazyGroup, full_name, load
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from commandline import Cli
+
+SCREEN = 40  # lines of 80 columns
+LIST = 28
+
+
+def every(name: str, command: Any) -> Iterator[tuple[list[str], Any]]:  # noqa: ANN401 - typer's command type is private
+    """A command and, where it is a group with a module of its own, those in it."""
+    yield name.split(), command
+    if not isinstance(command, LazyGroup):
+        for inner, one in getattr(command, "commands", {}).items():
+            yield from every(f"{name} {inner}", one)
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_each_help_fits_one_screen_and_leaves_nothing_unnamed(
+    name: str, cli: Cli, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    for words, command in every(name, load(name)):
+        short, long = cli(*words, "-h"), cli(*words, "--help")
+        assert (short.code, short.out) == (0, long.out)
+        lines = short.out.splitlines()
+        assert len(lines) <= SCREEN, words
+        assert max(map(len, lines)) <= 80, words
+        whole = short.out if not command.callback or hasattr(command, "commands") else cli(*words, "--help-all").out
+        for option in (one for one in command.params if one.param_type_name == "option" and not one.hidden):
+            assert option.opts[-1] in short.out or option.name == "help_all", words
+            assert option.opts[-1] in whole, words
+            assert option.help, (words, option.opts)
+
+
+def test_the_commands_fit_on_a_small_terminal(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    shown = cli("-h").out
+    listed = shown[shown.index("Commands:") :].splitlines()
+    assert len([line for line in listed if line]) <= LIST
+    assert len(shown.splitlines()) <= SCREEN
+    assert all(name in shown for name in COMMANDS if " " not in name)
+
+
+def test_a_group_by_itself_lists_its_commands(cli: Cli) -> None:
+    ran = cli("eval")
+    assert ran.code == 0
+    assert "judge" in ran.out
+    assert cli("data").out.startswith("Usage: fabula data")
+
+
+@pytest.mark.parametrize("old", ALIASES)
+def test_an_old_name_is_found_and_has_the_help_of_its_new_place(old: str, cli: Cli) -> None:
+    new = ALIASES[old]
+    assert cli(old, "-h").out == cli(*new.split(), "-h").out
+    assert full_name([old]) == new
+    assert f"Usage: fabula {new}" in cli(old, "-h").out
+
+
+def test_a_misspelt_command_is_named_with_its_group(cli: Cli) -> None:
+    assert "Did you mean 'judge'?" in cli("jugde").err
+    assert "command of `fabula text` 'retkae'. Did you mean 'retake'?" in cli("text", "retkae").err
+    assert cli("text", "retkae").code == 2
+
+
+@pytest.mark.parametrize(
+    ("typed", "meant"), [("writ", "write"), ("staus", "status"), ("exprot", "export"), ("exp", "")]
+)
+def test_a_name_is_suggested_only_where_it_is_near(typed: str, meant: str, cli: Cli) -> None:
+    said = cli(typed).err
+    assert (f"Did you mean {meant!r}?" in said) == bool(meant)
+    assert "Did you mean" not in cli("frobnicate").err

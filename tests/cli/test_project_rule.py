@@ -1,0 +1,113 @@
+"""One rule for the project of a command: its first argument, `-C`, or the folder one is in."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from fabula.cli.lazy import COMMANDS, LazyGroup, load
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from commandline import Cli
+
+ON_ARTEFACTS = (
+    ("show",),
+    ("edit", "--text", "It was dark."),
+    ("text", "pin"),
+    ("text", "retake"),
+    ("text", "continue"),
+    ("text", "approve"),
+    ("text", "history"),
+    ("text", "rewrite", "--passage", "The storm ... hands.", "--yes", "--json"),
+)
+ON_PROJECTS = (
+    ("show",),
+    ("status",),
+    ("update",),
+    ("undo",),
+    ("export",),
+    ("write", "--dry-run"),
+    ("doctor",),
+    ("trust",),
+)
+AT_HOME = (
+    "write",
+    "update",
+    "show",
+    "status",
+    "world",
+    "edit",
+    "undo",
+    "redo",
+    "export",
+    "check",
+    "chat",
+    "serve",
+    "doctor",
+    "trust",
+    "plan",
+    "learn",
+)
+
+
+def _words(command: tuple[str, ...], *places: str) -> tuple[str, ...]:
+    named = tuple(word for word in command[:2] if not word.startswith("-"))
+    return (*named, *places, *command[len(named) :])
+
+
+@pytest.mark.parametrize("command", ON_ARTEFACTS, ids=" ".join)
+def test_an_artefact_is_named_in_four_ways(
+    command: tuple[str, ...], cli: Cli, project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    codes = {
+        cli(*_words(command, "lamp", "climax")).code,
+        cli(*_words(command, "climax", "-C", "lamp")).code,
+        cli(*_words(command, "lamp", "climax", "-C", str(project))).code,
+    }
+    said = cli(*_words(command, "lamp", "nobody")).err
+    assert "artefact 'nobody'" in said
+    said = cli(*_words(command, "lamp", "climax", "-C", "empty")).err
+    assert "Two projects are named: lamp and -C empty. Give one." in said
+    assert "no fabula project" in cli(*_words(command, "nowhere", "climax")).err
+    assert "Too much is named" in cli(*_words(command, "lamp", "climax", "plot")).err
+    monkeypatch.chdir(project)
+    codes.add(cli(*_words(command, "climax")).code)
+    assert len(codes) == 1 or command[1:2] == ("continue",)  # it waits to be continued already
+
+
+@pytest.mark.parametrize("command", ON_PROJECTS, ids=" ".join)
+def test_a_project_is_named_in_three_ways(
+    command: tuple[str, ...], cli: Cli, project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    codes = [cli(*_words(command, "lamp")).code, cli(*_words(command, "-C", "lamp")).code]
+    monkeypatch.chdir(project)
+    codes.append(cli(*command).code)
+    assert len(set(codes)) == 1, codes
+
+
+def test_an_artefact_that_has_to_be_named_is_asked_for(cli: Cli, project: Path) -> None:
+    ran = cli("text", "unpin", "lamp")
+    assert (ran.code, ran.err) == (
+        2,
+        "fabula: Name an artefact of lamp, after its name; `fabula status lamp` lists them.\n",
+    )
+
+
+def test_commands_that_are_on_no_project_take_no_folder() -> None:
+    for name in COMMANDS:
+        command = load(name)
+        if isinstance(command, LazyGroup) or hasattr(command, "commands"):
+            continue
+        takes = any("-C" in one.opts for one in command.params)
+        assert takes == (
+            name in AT_HOME or (name.startswith("text ") and name != "text card") or name == "eval measure"
+        ), name
+
+
+def test_stories_and_a_project_are_not_named_together(cli: Cli, project: Path) -> None:
+    ran = cli("eval", "measure", "brief.md", "-C", "lamp")
+    assert (ran.code, "brief.md and -C lamp are both given." in ran.err) == (2, True)
+    assert cli("eval", "measure", "-C", "lamp").code == 0

@@ -1,0 +1,134 @@
+"""`fabula undo` takes back what one command decided, and `fabula redo` decides it again."""
+
+from __future__ import annotations
+
+import sqlite3
+from typing import TYPE_CHECKING
+
+from commandline import BY_PARTS
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    import pytest
+
+    from commandline import Cli
+
+
+def text_of(project: Path, file: str) -> str:
+    return (project / file).read_text(encoding="utf-8").strip()
+
+
+def states(cli: Cli) -> dict[str, str]:
+    return {one["path"]: one["state"] for one in cli("status", "lamp", "--json").json["artefacts"]}
+
+
+def test_the_approval_of_nine_texts_is_one(cli: Cli, project: Path) -> None:
+    cli("approve", "-C", "lamp")
+    ran = cli("undo", "lamp")
+    assert ran.out.startswith("Taken back: approve of characters, conflict, plot and 6 more (")
+    assert "`fabula redo lamp` decides it again." in ran.err
+    assert "There is no decision to take back." in cli("undo", "lamp").err
+    assert len(cli("approve", "-C", "lamp", "--json").json["approved"]) == 9
+
+
+def test_a_retake_of_an_edited_text_is_one_and_brings_the_edit_back(cli: Cli, project: Path) -> None:
+    cli("edit", "resolution", "--text", "My own ending.", "-C", "lamp")
+    cli("retake", "resolution", "-C", "lamp")
+    ran = cli("undo", "lamp")
+    assert ran.out.startswith("Taken back: retake of resolution (")
+    assert "`fabula undo lamp` once more takes back: edit of resolution." in ran.err
+    assert text_of(project, "story/05-resolution.md") == "My own ending."
+    assert cli("update", "lamp", "--yes", "--json").json["asked"] == 0
+    assert text_of(project, "story/05-resolution.md") == "My own ending."
+    assert cli("undo", "lamp").out.startswith("Taken back: edit of resolution (")
+    assert "Jonas carried the coal" in text_of(project, "story/05-resolution.md")
+
+
+def test_changed_files_are_taken_back_together_and_apart_from_the_command_that_took_them_over(
+    cli: Cli, project: Path
+) -> None:
+    before = [text_of(project, file) for file in ("plan/characters.md", "story/03-climax.md")]
+    (project / "plan/characters.md").write_text("Mara, ten.\n")
+    (project / "story/03-climax.md").write_text("It was dark.\n")
+    ran = cli("pin", "setting", "-C", "lamp")
+    assert "Taken over from your files: plan/characters.md, story/03-climax.md." in ran.err
+    assert cli("undo", "lamp").out.startswith("Taken back: pin of setting (")
+    assert text_of(project, "plan/characters.md") == "Mara, ten."
+    assert cli("undo", "lamp").out.startswith("Taken back: your changes in plan/characters.md and story/03-climax.md (")
+    assert [text_of(project, file) for file in ("plan/characters.md", "story/03-climax.md")] == before
+    assert cli("redo", "lamp").out == "Decided again: your changes in plan/characters.md and story/03-climax.md.\n"
+    assert text_of(project, "story/03-climax.md") == "It was dark."
+    assert cli("redo", "lamp").out == "Decided again: pin of setting.\n"
+    assert states(cli)["setting"] == "pinned"
+
+
+def test_what_a_write_took_over_is_said_and_taken_back(cli: Cli, project: Path) -> None:
+    (project / "story/03-climax.md").write_text("It was dark.\n")
+    assert "Taken over from your files: story/03-climax.md." in cli("write", "lamp").err
+    assert cli("undo", "lamp").out.startswith("Taken back: your change of story/03-climax.md (")
+
+
+def test_a_changed_pinned_file_is_one(cli: Cli, project: Path) -> None:
+    cli("pin", "setting", "-C", "lamp")
+    (project / "plan/setting.md").write_text("A mill.\n")
+    cli("update", "lamp", "--yes")
+    assert cli("undo", "lamp").out.startswith("Taken back: your change of plan/setting.md (")
+    assert text_of(project, "plan/setting.md") != "A mill."
+    assert states(cli)["setting"] == "pinned"
+
+
+def test_redo_gives_back_what_undo_took_until_something_else_is_decided(cli: Cli, project: Path) -> None:
+    for text in ("One.", "Two."):
+        cli("edit", "characters", "--text", text, "-C", "lamp")
+    cli("undo", "lamp")
+    cli("undo", "lamp")
+    data = cli("redo", "lamp", "--json").json["redone"]
+    assert (data["kind"], data["artefacts"]) == ("edit", ["characters"])
+    assert text_of(project, "plan/characters.md") == "One."
+    cli("undo", "lamp")
+    cli("redo", "lamp")
+    cli("redo", "lamp")
+    assert text_of(project, "plan/characters.md") == "Two."
+    ran = cli("redo", "lamp")
+    assert ran.code == 2
+    assert "`fabula redo` comes after `fabula undo`" in ran.err
+    cli("undo", "lamp")
+    cli("pin", "setting", "-C", "lamp")
+    assert cli("redo", "lamp").code == 2
+
+
+def test_redo_of_a_retake_costs_nothing(cli: Cli, project: Path) -> None:
+    cli("retake", "resolution", "-C", "lamp")
+    assert cli("update", "lamp", "--yes", "--json").json["asked"] == 1
+    cli("undo", "lamp")
+    cli("update", "lamp", "--yes")
+    assert cli("redo", "lamp").out == "Decided again: retake of resolution.\n"
+    assert cli("update", "lamp", "--yes", "--json").json["asked"] == 0
+
+
+def test_what_a_person_approved_and_edited_in_one_run_is_one(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
+    editor = cli.folder / "editor.sh"
+    editor.write_text('#!/bin/sh\necho "By hand." > "$1"\n')
+    editor.chmod(0o755)
+    monkeypatch.setenv("EDITOR", str(editor))
+    monkeypatch.delenv("VISUAL", raising=False)
+    cli.at_terminal()
+    said = "a\ne\na\na\n"
+    script = ("--model", "scripted:script.toml", *BY_PARTS)
+    assert cli("write", "brief.md", *script, "--approve", "plans", "--out", "lamp", stdin=said).code == 0
+    ran = cli("undo", "lamp")
+    assert ran.out.startswith("Taken back: approve of ")
+    assert " and edit of " in ran.out
+    assert "There is no decision to take back." in cli("undo", "lamp").err
+
+
+def test_the_decisions_of_an_older_fabula_are_taken_back_as_they_were(cli: Cli, project: Path) -> None:
+    cli("pin", "--all", "-C", "lamp")
+    cli("unpin", "climax", "-C", "lamp")
+    with sqlite3.connect(project / ".fabula/journal.db") as db:
+        db.execute("DROP TABLE command")
+    db.close()
+    assert cli("undo", "lamp").out.startswith("Taken back: unpin of climax (")
+    assert cli("undo", "lamp").out.startswith("Taken back: pin --all (")
+    assert "There is no decision to take back." in cli("undo", "lamp").err

@@ -1,0 +1,167 @@
+"""The site is built offline, every link of it leads somewhere, and it can be used by everybody who reads it."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from html.parser import HTMLParser
+from importlib import import_module
+from importlib.util import find_spec
+from typing import TYPE_CHECKING, Any, Final
+from urllib.parse import unquote, urlsplit
+
+import pytest
+
+from tree import ROOT
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+_LEADS: Final = {"a": "href", "link": "href", "script": "src", "img": "src", "iframe": "src", "source": "src"}
+_FETCHED: Final = ("link", "script", "img", "iframe", "source")
+_IN_STYLES: Final = re.compile(r"(?:url\(|@import)\s*[\"']?(https?:)?//")
+# Those of the pages that are unlike each other; `FABULA_ALL_PAGES=1` tries all.
+DIFFERENT: Final = (
+    "index.html",
+    "sample.html",
+    "tutorial/first-story.html",
+    "how-to/models.html",
+    "reference/choosing.html",
+    "reference/commands.html",
+    "reference/systems.html",
+    "design/index.html",
+    "repository/examples/mixed_room.py.html",
+    "repository/examples/projects/sufficient-knowledge/story.html",
+    "architecture.html",
+    "repository/SECURITY.html",
+)
+
+
+class Page(HTMLParser):
+    """The ids of a page and where it leads: tag and address."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.ids: set[str] = set()
+        self.leads: list[tuple[str, str]] = []
+        self.feed(text)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        given = dict(attrs)
+        self.ids |= {value for name in ("id", "name") if (value := given.get(name))}
+        if (where := given.get(_LEADS.get(tag, ""))) is not None and given.get("rel") != "canonical":
+            self.leads.append((tag, where))
+
+
+@pytest.fixture(scope="session")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    if find_spec("material") is None:
+        pytest.skip("mkdocs-material is not installed: pip install 'fabula[docs]'")
+    built = tmp_path_factory.mktemp("site")
+    command = [sys.executable, "-m", "mkdocs", "build", "--strict", "--quiet", "--site-dir", str(built)]
+    # A proxy where nobody listens: a build that asked the network would fail.
+    environ = os.environ | {
+        "NO_MKDOCS_2_WARNING": "1",
+        "https_proxy": "http://127.0.0.1:9",
+        "http_proxy": "http://127.0.0.1:9",
+    }
+    done = subprocess.run(command, cwd=ROOT, env=environ, capture_output=True, text=True, check=False)
+    assert not done.returncode, done.stdout + done.stderr
+    return built
+
+
+@pytest.fixture(scope="session")
+def pages(site: Path) -> dict[Path, Page]:
+    return {path: Page(path.read_text(encoding="utf-8")) for path in sorted(site.rglob("*.html"))}
+
+
+def test_every_link_leads_somewhere(site: Path, pages: dict[Path, Page]) -> None:
+    dead = [
+        f"{path.relative_to(site)}: {where}"
+        for path, page in pages.items()
+        for _, where in page.leads
+        if not urlsplit(where).scheme and not _there(site, path, where, pages)
+    ]
+    assert not dead
+    assert len(pages) > 80
+    assert sum(len(page.leads) for page in pages.values()) > 5000
+
+
+def _there(site: Path, origin: Path, where: str, pages: dict[Path, Page]) -> bool:
+    link = urlsplit(where)
+    if link.path.startswith("/"):  # only the page for addresses that are not there has such links
+        target = site / link.path.lstrip("/")
+    else:
+        target = (origin.parent / unquote(link.path)).resolve() if link.path else origin
+    if target.is_dir():
+        target /= "index.html"
+    if not target.is_file():
+        return False
+    return not link.fragment or target.suffix != ".html" or unquote(link.fragment) in pages[target].ids | {"__top"}
+
+
+def test_nothing_is_fetched_from_elsewhere(site: Path, pages: dict[Path, Page]) -> None:
+    fetched = {
+        where for page in pages.values() for tag, where in page.leads if tag in _FETCHED and urlsplit(where).netloc
+    }
+    assert not fetched
+    styles = [path.name for path in site.rglob("*.css") if _IN_STYLES.search(path.read_text(encoding="utf-8"))]
+    assert not styles
+
+
+def test_what_stands_in_the_repository_can_be_read_in_the_site(pages: dict[Path, Page], site: Path) -> None:
+    for name in ("CHANGELOG.html", "CONTRIBUTING.html", "CITATION.cff.html", "examples/own_orchestrator.py.html"):
+        assert site / "repository" / name in pages
+
+
+@pytest.fixture(scope="session")
+def browser() -> Iterator[Any]:
+    if find_spec("playwright") is None or find_spec("axe_playwright_python") is None:
+        pytest.skip("playwright and axe-playwright-python are not installed, which look at pages as a browser does.")
+    from playwright.sync_api import Error, sync_playwright  # noqa: PLC0415 - an optional package
+
+    with sync_playwright() as player:
+        try:
+            browser = player.chromium.launch(executable_path=shutil.which("chromium"), args=["--no-sandbox"])
+        except Error:
+            pytest.skip("There is no Chromium: `playwright install chromium`, or one of the system.")
+        yield browser
+        browser.close()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("width", [1280, 360])
+def test_pages_have_no_barriers(
+    site: Path,
+    browser: Any,  # noqa: ANN401 - of an optional package
+    scheme: str,
+    width: int,
+) -> None:
+    axe = import_module("axe_playwright_python.sync_playwright").Axe()
+    every = sorted(path.relative_to(site).as_posix() for path in site.rglob("*.html"))
+    context = browser.new_context(color_scheme=scheme, viewport={"width": width, "height": 900})
+    page, found = context.new_page(), []
+    for name in every if os.environ.get("FABULA_ALL_PAGES") else DIFFERENT:
+        page.goto((site / name).as_uri())
+        page.wait_for_timeout(100)
+        for violation in axe.run(page).response["violations"]:
+            found += [f"{name}: {violation['id']}: {node['html'][:160]}" for node in violation["nodes"]]
+        if page.evaluate("document.documentElement.scrollWidth > window.innerWidth"):
+            found.append(f"{name}: wider than the window")
+    context.close()
+    assert not found, "\n".join(found)
+
+
+@pytest.mark.slow
+def test_search_works_from_files(site: Path, browser: Any) -> None:  # noqa: ANN401 - of an optional package
+    page = browser.new_page()
+    page.goto((site / "index.html").as_uri())
+    page.keyboard.press("/")
+    page.keyboard.type("flashback")
+    page.wait_for_selector(".md-search-result__link[href*='pictures-of-time']", timeout=10_000, state="attached")
+    page.close()
