@@ -83,7 +83,10 @@ MEANINGS: Final = {
     "ModelTable.tries": "How often a call is tried in all, while the failure may pass.",
     "ModelTable.slots": "Embedded engine: calls at once; each has a share of the context.",
     "ModelTable.threads": "Embedded engine: threads. Without it and `FABULA_THREADS`, the fastest number is measured.",
-    "ModelTable.context": "Embedded engine: tokens of context.",
+    "ModelTable.context": (
+        "Tokens of context. Without it, the embedded engine takes what the file says, at most 8,192; what a server on "
+        "this machine says is written here when a project is made."
+    ),
     "PriceTable.input": "Price of prompt tokens.",
     "PriceTable.output": "Price of reply tokens.",
     "PriceTable.cached": "Price of prompt tokens from a prefix cache; without it, that of `input`.",
