@@ -1,4 +1,4 @@
-"""`fabula inject`."""
+"""`fabula lab inject`."""
 
 from __future__ import annotations
 
