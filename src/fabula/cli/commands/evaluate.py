@@ -10,6 +10,7 @@ import typer
 from fabula.app.evaluating import Task
 from fabula.base.errors import UsageError
 from fabula.base.files import write_atomically
+from fabula.cli import completing
 from fabula.cli.evaluation import Evaluating
 from fabula.cli.methods import say_method
 from fabula.cli.opening import terminal_of
@@ -33,7 +34,12 @@ def evaluate(
     selecting: Selecting,
     name: Annotated[
         str,
-        typer.Argument(metavar="NAME|FOLDER", help="An evaluator, or one of your own: ./FOLDER.", show_default="list"),
+        typer.Argument(
+            metavar="NAME|FOLDER",
+            help="An evaluator, or one of your own: ./FOLDER.",
+            show_default="list them",
+            autocompletion=completing.evaluators,
+        ),
     ] = "",
     stories: Annotated[
         list[str] | None,
