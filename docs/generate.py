@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import json
 import sys
 import types
 from pathlib import Path
@@ -14,6 +15,7 @@ from choosing import choosing
 
 import fabula.project.settings
 from fabula.base import errors
+from fabula.cli.documents import DOCUMENTS, schema_of
 from fabula.cli.help import EXIT_CODES
 from fabula.cli.lazy import COMMANDS, load
 from fabula.engine.methods import settings_of
@@ -30,6 +32,7 @@ if TYPE_CHECKING:
     from fabula.engine.methods import Method
 
 REFERENCE: Final = Path(__file__).parent / "reference"
+SCHEMAS = REFERENCE / "schemas"
 MADE: Final = "<!-- Made by docs/generate.py: `make docs` writes this page anew. -->\n"
 TABLES: Final = {
     "Settings": "The top of the file",
@@ -80,7 +83,10 @@ MEANINGS: Final = {
     "ModelTable.tries": "How often a call is tried in all, while the failure may pass.",
     "ModelTable.slots": "Embedded engine: calls at once; each has a share of the context.",
     "ModelTable.threads": "Embedded engine: threads. Without it and `FABULA_THREADS`, the fastest number is measured.",
-    "ModelTable.context": "Embedded engine: tokens of context.",
+    "ModelTable.context": (
+        "Tokens of context. Without it, the embedded engine takes what the file says, at most 8,192; what a server on "
+        "this machine says is written here when a project is made."
+    ),
     "PriceTable.input": "Price of prompt tokens.",
     "PriceTable.output": "Price of reply tokens.",
     "PriceTable.cached": "Price of prompt tokens from a prefix cache; without it, that of `input`.",
@@ -103,6 +109,15 @@ def main() -> int:
         if path.name not in made:
             path.unlink()
     sys.stdout.write(f"docs/reference: {len(stale)} of {len(made)} pages written anew\n")
+    made = schemas()
+    SCHEMAS.mkdir(exist_ok=True)
+    stale = [name for name, text in made.items() if _read(SCHEMAS / name) != text]
+    for name in stale:
+        (SCHEMAS / name).write_text(made[name], encoding="utf-8")
+    for path in SCHEMAS.glob("*.json"):
+        if path.name not in made:
+            path.unlink()
+    sys.stdout.write(f"docs/reference/schemas: {len(stale)} of {len(made)} schemas written anew\n")
     drawn = pictures.drawn()
     stale = [name for name, text in drawn.items() if _read(pictures.PICTURES / name) != text]
     for name in stale:
@@ -118,6 +133,11 @@ def _read(path: Path) -> str:
 def pages() -> dict[str, str]:
     """Name and text of every page."""
     return {name: page(name) for name in PAGES}
+
+
+def schemas() -> dict[str, str]:
+    """The JSON schema of every command's document, by file name."""
+    return {f"{name.replace(' ', '-')}.json": f"{json.dumps(schema_of(name), indent=2)}\n" for name in DOCUMENTS}
 
 
 def page(name: str) -> str:
@@ -137,7 +157,8 @@ def commands() -> str:
     """Every command with its arguments and options."""
     lead = (
         "`fabula COMMAND -h` shows the options used daily at the terminal, `--help-all` all of them. The names that "
-        "commands had before there were groups (`fabula judge`) still work."
+        "commands had before there were groups (`fabula judge`) still work. `--json` prints one document, whose JSON "
+        "schema `--json-schema` prints; all of them lie in [schemas](schemas)."
     )
     parts = [f"# Commands\n\n{lead}\n"]
     for panel in dict.fromkeys(entry.panel for entry in COMMANDS.values()):
@@ -152,7 +173,11 @@ def commands() -> str:
 
 
 def _command(path: str, command: Any) -> Iterator[str]:  # noqa: ANN401 - typer's command type is private
-    parameters = [p for p in command.params if not getattr(p, "hidden", False) and p.name not in ("help", "help_all")]
+    parameters = [
+        p
+        for p in command.params
+        if not getattr(p, "hidden", False) and p.name not in ("help", "help_all", "json_schema")
+    ]
     arguments = [p for p in parameters if p.param_type_name == "argument"]
     options = [p for p in parameters if p.param_type_name == "option"]
     subcommands = getattr(command, "commands", {})

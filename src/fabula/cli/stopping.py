@@ -63,7 +63,7 @@ class _Stop:
 
     def claim(self) -> bool:
         """Whether nobody has said yet that the command was stopped."""
-        return self._one.acquire(blocking=False)
+        return self.last_words is None or self._one.acquire(blocking=False)
 
     def _wait(self) -> None:
         time.sleep(_PATIENCE)

@@ -71,7 +71,7 @@ def evaluate(
     say_report(terminal, report, items)
     evaluating.show_bill()
     terminal.advise(f"\nEvery number: {near(file)}; as data beside it.")
-    terminal.document({**report.as_data(), "page": str(file), **evaluating.data()})
+    terminal.document({**report.as_data(), "page": str(file), **evaluating.bill.as_data()})
 
 
 def _list(terminal: Terminal) -> None:

@@ -69,7 +69,7 @@ def rate(
     say_report(terminal, report, items)
     evaluating.show_bill()
     terminal.advise(f"\nEvery number: {near(file)}; every answer: ratings.jsonl beside it.")
-    terminal.document({**report.as_data(), "page": str(file), **evaluating.data()})
+    terminal.document({**report.as_data(), "page": str(file), **evaluating.bill.as_data()})
 
 
 def _rating(name: str) -> Evaluator:
