@@ -9,6 +9,7 @@ import typer
 from fabula.app.deciding import OF_TEXTS, check_unpinned, hold, source_of, take_back
 from fabula.app.deciding import retake as retaken
 from fabula.base.errors import UsageError
+from fabula.cli import completing
 from fabula.cli.asked import settings_for
 from fabula.cli.opening import authored, project_and_artefact, project_and_name, project_of, terminal_of
 from fabula.cli.options import Artefact, Choices, Common, Limits, MaybeArtefact, Where, bundled
@@ -87,6 +88,8 @@ def retake(
     """Have an artefact written anew, with another draw; or revised, as a note wishes."""
     terminal = terminal_of(common)
     project, name = project_and_artefact(common, artefact)
+    if anew and note is None:
+        raise UsageError("--anew goes with --note; without a note the text is written anew in any case.")
     done = retaken(project, name, note, anew=anew)
     path, revise = done.path, done.revised
     how = "revised as you wish" if revise else "written anew"
@@ -108,7 +111,10 @@ def continue_(
     artefact: Annotated[
         list[str] | None,
         typer.Argument(
-            metavar="[PROJECT] [ARTEFACT]", help="An artefact, by its path.", show_default="the story's last part"
+            autocompletion=completing.artefacts,
+            metavar="[PROJECT] [ARTEFACT]",
+            help="An artefact, by its path.",
+            show_default="the story's last part",
         ),
     ] = None,
     *,
@@ -168,7 +174,12 @@ def approve(
     common: Common,
     artefact: Annotated[
         list[str] | None,
-        typer.Argument(metavar="[PROJECT] [ARTEFACT]", help="An artefact, by its path.", show_default="all that wait"),
+        typer.Argument(
+            autocompletion=completing.artefacts,
+            metavar="[PROJECT] [ARTEFACT]",
+            help="An artefact, by its path.",
+            show_default="all that wait",
+        ),
     ] = None,
 ) -> None:
     """Approve an artefact, or all that wait."""
