@@ -13,7 +13,7 @@ from fabula.app.conversing import CARD_SYSTEM, PLAYER, card_project, conversing,
 from fabula.app.writing import Options
 from fabula.base.errors import BriefError, UsageError
 from fabula.base.files import read_text
-from fabula.cli.asked import changes_of, check
+from fabula.cli.asked import changes_of, check, say_default
 from fabula.cli.bill import Bill
 from fabula.cli.chat import Chat
 from fabula.cli.help import MORE
@@ -195,6 +195,7 @@ def _project(
         )
         folder = Path(talking.out or slug(card.name))
         changes = changes_of(replace(choices, system=choices.system or CARD_SYSTEM), Settings())
+        say_default(terminal, choices)
         project = card_project(card, folder, talking.as_, changes, worlds)
         return project, _settings(choices, project.settings, terminal)
     project, settings = _project_of_story(choices, talking, common, where, terminal)
@@ -226,6 +227,7 @@ def _project_of_story(
         settings = _settings(choices, Settings(), terminal)
         _check_names(talking, story.text)
         changes = changes_of(replace(choices, system=settings.system), Settings())
+        say_default(terminal, choices)
         title = story.title or file.stem
         project = Project.create(folder, Brief(f"Talk the story {title} through with its characters.", title), changes)
     project.write_given(FILE, plain(story.text))

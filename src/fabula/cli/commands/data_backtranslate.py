@@ -14,7 +14,7 @@ from fabula.app.back_translating import METHOD, Task, back_translate_in, dry_run
 from fabula.app.item_files import read_all
 from fabula.app.writing import Options, check_prices
 from fabula.base.errors import ConfigError
-from fabula.cli.asked import changes_of
+from fabula.cli.asked import changes_of, say_default
 from fabula.cli.bill import Bill, amount, bill_table, calls_table, planned, usage_data
 from fabula.cli.help import MORE
 from fabula.cli.opening import terminal_of
@@ -115,6 +115,7 @@ def backtranslate(
         return
     check_prices(expected, teacher, caps.budget_usd)
     kept = f", {counted(expected.replayed, 'call')} in the journal" if expected.replayed else ""
+    say_default(terminal, performers)
     terminal.advise(f"{counted(len(items), 'story', 'stories')}, {teacher.model}: {amount(expected)}{kept}")
     bill = Bill()
     progress = Progress(terminal, time.monotonic, expected.planned)

@@ -15,7 +15,7 @@ from fabula.app.item_files import MAX_STORY_BYTES
 from fabula.app.writing import Options
 from fabula.base.errors import UnknownNameError, UsageError
 from fabula.base.files import read_text
-from fabula.cli.asked import evaluator_config, performers_of
+from fabula.cli.asked import evaluator_config, performers_of, say_default
 from fabula.cli.bill import Bill, bill_table, say_dry_run, usage_data
 from fabula.cli.help import MORE
 from fabula.cli.opening import terminal_of
@@ -105,6 +105,8 @@ def inject(
     if wanted.no_model and not story:
         raise UsageError("--no-model goes with a story: nobody would write the screenplays.")
     settings = Settings().with_(performers_of(performers, Settings()))
+    if not wanted.no_model:
+        say_default(terminal, performers)
     source = Path(story)
     task = Task(
         _config(performers, settings, wanted),
