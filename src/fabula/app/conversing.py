@@ -17,6 +17,7 @@ from fabula.craft.narratives import narrative_of
 from fabula.craft.revising import reviser
 from fabula.engine.run import Run
 from fabula.project.folder import Project
+from fabula.project.telling import CHAT
 from fabula.story import Brief, Story, plain
 from fabula.systems import find, systems
 
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Mapping
     from pathlib import Path
 
-    from fabula.app.writing import Options
+    from fabula.app.writing import Options, Supplied
     from fabula.craft.conversation import Freedom, Parties, Session, Talk
     from fabula.engine.context import RunContext
     from fabula.engine.events import Kept
@@ -190,7 +191,9 @@ def parties_in(files: SessionFiles) -> Parties | None:
 
 
 @asynccontextmanager
-async def conversing(project: Project, settings: Settings, options: Options) -> AsyncIterator[Conversing]:
+async def conversing(
+    project: Project, settings: Settings, options: Options, supplied: Supplied | None = None
+) -> AsyncIterator[Conversing]:
     """The project, open for conversations; edits found in its files are taken over first.
 
     Raises:
@@ -199,7 +202,7 @@ async def conversing(project: Project, settings: Settings, options: Options) -> 
     prepared = Prepared(settings, options)
     with project.recorded() as journal:
         project.begin(journal)
-        async with prepared.opened(journal) as context:
+        async with prepared.opened(journal, supplied=supplied) as context:
             context.revise = reviser(project.brief.titled)
 
             def on_kept(kept: Kept) -> None:
@@ -211,7 +214,7 @@ async def conversing(project: Project, settings: Settings, options: Options) -> 
             config = prepared.method.config(settings.preset, settings.config)
             if context.mode == "live":
                 journal.start_run(
-                    f"chat with {prepared.method.name}", settings.model_dump(mode="json", exclude_defaults=True)
+                    f"{CHAT}{prepared.method.name}", settings.model_dump(mode="json", exclude_defaults=True)
                 )
             open_ = Conversing(project, prepared, context, narrative, config, Cards.in_(project.folder))
             try:

@@ -18,6 +18,8 @@ from fabula.models.adapters import ROOM
 from fabula.models.base import SAMPLING_FIELDS
 from fabula.models.finding import context_at, only_model
 from fabula.models.providers import OWN_KINDS, served_at, usual_address
+from fabula.project.brought import brought_kinds
+from fabula.project.casting import KINDS as MODEL_KINDS
 from fabula.project.casting import SERVERS, WHOLE_ROOM, Environment, adapters_of, full_name, open_cast
 from fabula.project.default_model import default_model
 from fabula.project.learned import is_learned
@@ -166,7 +168,20 @@ def settings_for(project: Project, choices: Choices, terminal: Terminal, *, forg
         terminal.advise(
             f"From now on, other than in fabula.toml: {' '.join(as_options(added))}. --save writes it there."
         )
+    _say_brought(terminal, settings)
     return settings
+
+
+def _say_brought(terminal: Terminal, settings: Settings) -> None:
+    """Say which of what a project names is the code of packages that are installed here, and not fabula's."""
+    system = system_of(settings)
+    said = [f"the system {system.name} from {system.source}"] if system.source and not system.by_path else []
+    prefixes = sorted({name.partition(":")[0] for name in settings.cast_models if ":" in name} - set(MODEL_KINDS))
+    if prefixes:
+        brought = brought_kinds()
+        said += [f"{name}: from {brought[name].source}" for name in prefixes if name in brought]
+    if said:
+        terminal.advise(f"This project uses code of packages that you have installed: {', '.join(said)}.")
 
 
 def _default_of(project: Project, settings: Settings) -> DefaultModel | None:
@@ -302,7 +317,7 @@ def _sampling(said: Sequence[str], roles: dict[str, dict[str, Any]]) -> dict[str
 
 def _addresses(url: str, casting: Casting, model: str) -> dict[str, Any]:
     given = [spec for spec in (casting.everyone, *casting.roles.values()) if spec] or [full_name(model)]
-    served = [spec for spec in given if spec.partition(":")[0] in SERVERS]
+    served = [spec for spec in given if (kind := spec.partition(":")[0]) in SERVERS or kind in brought_kinds()]
     if not served:
         raise UsageError(
             f"--base-url is for models on a server, not for {given[0]}. Give --model openai-chat:NAME with it."

@@ -10,16 +10,20 @@ from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from pathlib import Path
 from types import ModuleType
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, Protocol, TypeAlias
 
 from fabula.base.errors import ConfigError, FabulaError, ModelError, UnknownNameError
-from fabula.models.base import Capabilities, Model, Reply, Request, Sampling
+from fabula.models.base import Capabilities, Model, Reply, Request, Sampling, Usage
+from fabula.models.budget import estimate_tokens
+from fabula.models.threads import in_thread
+from fabula.story import one_line
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from fabula.models.base import OnText
 
+_AT_ONCE: Final = 8  # calls of a user's own model that does not block
 Answer: TypeAlias = Callable[[Request], Awaitable[str]]
 
 
@@ -106,13 +110,15 @@ class Person:
 class Program:
     """A role played by a Python function from the rendered request to text. A `Model` like any other.
 
-    `version` distinguishes programs of one name; the command line gives a digest of the program's file.
+    `version` distinguishes programs of one name; the command line gives a digest of the program's file. Where
+    `counted`, its tokens are estimated and its price is not known, as of a model; else it takes nothing.
     """
 
     what: str
     function: Callable[[Request], str | Awaitable[str]]
     version: str = ""
     capabilities: Capabilities = field(default_factory=lambda: Capabilities(sampling=frozenset()))
+    counted: bool = False
 
     @property
     def name(self) -> str:
@@ -125,7 +131,7 @@ class Program:
         return f"{self.name}@{self.version}" if self.version else self.name
 
     async def ask(self, request: Request, on_text: OnText | None = None) -> Reply:
-        """What the function returned; costs nothing.
+        """What the function returned.
 
         Raises:
             ModelError: it failed, or returned no text.
@@ -137,10 +143,47 @@ class Program:
             raise
         except Exception as error:
             raise ModelError(_failed(error, self.name, request.role), model=self.identity) from error
-        return _spoken(said, self.identity, request.role, on_text)
+        reply = _spoken(said, self.identity, request.role, on_text)
+        return replace(reply, usage=_estimated(request, reply.text)) if self.counted else reply
 
     async def close(self) -> None:
         """Nothing is held."""
+
+
+class OwnModel(Protocol):
+    """A model of a user's own: any object with this one method, which may also be a coroutine function.
+
+    An attribute `name` is what it is called, else its class is; `identity` tells versions of it apart: what one has
+    said is not replayed for another.
+    """
+
+    def reply(self, prompt: str, /) -> str | Awaitable[str]:
+        """What it answers to a prompt."""
+
+
+def own_model(own: OwnModel) -> Program:
+    """A user's own model as a performer. A `reply` that blocks is called in a thread, one call at a time."""
+    reply = own.reply
+    waits = not inspect.iscoroutinefunction(reply)
+
+    async def answer(request: Request) -> str:
+        said = await in_thread(reply, as_one_text(request)) if waits else reply(as_one_text(request))
+        return await said if inspect.isawaitable(said) else said
+
+    name, version = (one_line(str(getattr(own, field, "") or "")) for field in ("name", "identity"))
+    able = Capabilities(sampling=frozenset(), parallel=1 if waits else _AT_ONCE)
+    return Program(name or type(own).__name__, answer, version, able, counted=True)
+
+
+def as_one_text(request: Request) -> str:
+    """A request as the one text that is all a model takes; what was answered before in it is said to be that."""
+    said = (f"You answered:\n\n{m.content}" if m.role == "assistant" else m.content for m in request.messages)
+    return "\n\n".join(said)
+
+
+def _estimated(request: Request, text: str) -> Usage:
+    prompt, reply = estimate_tokens(as_one_text(request)), estimate_tokens(text)
+    return Usage(prompt=prompt, reply=reply, estimated=prompt + reply)
 
 
 def _failed(error: Exception, who: str, role: str) -> str:

@@ -6,16 +6,19 @@ import asyncio
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
-from typing import TYPE_CHECKING, Generic, TypeVar
+from contextvars import copy_context
+from typing import TYPE_CHECKING, Generic, TypeVar, cast
 
 from fabula.base.errors import ModelUnavailableError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from concurrent.futures import Future
+    from contextvars import Context
 
 E = TypeVar("E")
 R = TypeVar("R")
+A = TypeVar("A")
 
 
 class Session(Generic[E]):
@@ -78,6 +81,35 @@ class Session(Generic[E]):
 
     def _closed(self) -> ModelUnavailableError:
         return ModelUnavailableError(f"{self._name} was closed while it was asked.", model=self._name)
+
+
+async def in_thread(function: Callable[[A], R], argument: A) -> R:
+    """What a function that blocks gives, called in a thread of its own.
+
+    Nobody can stop such a function: when the task is cancelled, it is not waited for, and ends with the process.
+    """
+    loop = asyncio.get_running_loop()
+    done: asyncio.Future[R] = loop.create_future()
+
+    def settle(result: R | None, error: BaseException | None) -> None:
+        if done.done():
+            return
+        if error is None:
+            done.set_result(cast("R", result))
+        else:
+            done.set_exception(error)
+
+    def work(context: Context) -> None:
+        result, error = None, None
+        try:
+            result = context.run(function, argument)
+        except Exception as raised:  # noqa: BLE001 - it is raised where it is waited for
+            error = raised
+        with suppress(RuntimeError):  # the loop has ended: nobody waits
+            loop.call_soon_threadsafe(settle, result, error)
+
+    threading.Thread(target=work, args=[copy_context()], name="fabula reply", daemon=True).start()
+    return await done
 
 
 async def _ended(job: Future[R]) -> None:

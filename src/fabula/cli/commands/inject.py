@@ -10,16 +10,17 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
+from fabula.app.bills import Bill
 from fabula.app.injecting import KINDS, METHOD, Source, Task, dry_run_injection, inject_in
 from fabula.app.item_files import MAX_STORY_BYTES
 from fabula.app.writing import Options
 from fabula.base.errors import UnknownNameError, UsageError
 from fabula.base.files import read_text
 from fabula.cli.asked import evaluator_config, performers_of, say_default
-from fabula.cli.bill import Bill, bill_table, say_dry_run, usage_data
+from fabula.cli.bill import bill_table, say_dry_run
 from fabula.cli.help import MORE
 from fabula.cli.opening import terminal_of
-from fabula.cli.options import Limits, Output, Performers, bundled
+from fabula.cli.options import Limits, Output, Performers, bundled, refuse
 from fabula.cli.people import People
 from fabula.cli.progress import Progress, counted
 from fabula.cli.session import near
@@ -100,10 +101,7 @@ def inject(
     Without a story and with --screenplays, a model writes screenplays with errors (MAGNET, appendix A.3.3).
     """
     terminal = terminal_of(common)
-    if bool(story) == (wanted.screenplays is not None):
-        raise UsageError("Give either a story or --screenplays N.")
-    if wanted.no_model and not story:
-        raise UsageError("--no-model goes with a story: nobody would write the screenplays.")
+    _check_combination(story, performers, limits, wanted)
     settings = Settings().with_(performers_of(performers, Settings()))
     if not wanted.no_model:
         say_default(terminal, performers)
@@ -133,6 +131,18 @@ def inject(
     terminal.document(_document(made, bill))
     if any(not one.script for one in made.screenplays):
         raise typer.Exit(1)
+
+
+def _check_combination(story: str, performers: Performers, limits: Limits, wanted: Wanted) -> None:
+    """Say which options do not go together."""
+    if bool(story) == (wanted.screenplays is not None):
+        raise UsageError("Give either a story or --screenplays N.")
+    if wanted.no_model and not story:
+        raise UsageError("--no-model goes with a story: nobody would write the screenplays.")
+    if not story:
+        refuse("screenplays get errors of every kind", wanted, but=("n", "decoys", "distance", "screenplays"))
+    if wanted.no_model:
+        refuse("--no-model asks nobody", performers, limits, but=("set_", "seed", "preset", "dry_run"))
 
 
 def _config(performers: Performers, settings: Settings, wanted: Wanted) -> Any:  # noqa: ANN401 - as of any method
@@ -234,7 +244,5 @@ def _document(made: Made, bill: Bill) -> dict[str, Any]:
             {"id": one.id, "script": list(one.script), "annotations": list(one.annotations), "wrong": list(one.wrong)}
             for one in made.screenplays
         ],
-        "asked": sum(bill.calls.values()),
-        "replayed": bill.replayed,
-        "bill": {role: usage_data(usage) for role, usage in bill.roles.items()},
+        **bill.as_data(),
     }

@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from fabula.app.bills import dollars, usage_data
 from fabula.base.errors import ModelError
 from fabula.cli.asked import named_model
-from fabula.cli.bill import dollars, usage_data
 from fabula.cli.opening import terminal_of
-from fabula.cli.options import Output, bundled
+from fabula.cli.options import Output, bundled, refuse
 from fabula.cli.progress import duration
 from fabula.cli.stopping import stoppable
 from fabula.cli.terminal import table
@@ -26,6 +26,8 @@ from fabula.models.hub import PREFIX, fetched, pull_from_hub
 from fabula.models.known import KNOWN, find, installed, local_path, models_home
 from fabula.models.prices import cost, price_of
 from fabula.models.providers import CHAT_KINDS, KINDS, OWN_KINDS, keys_set, served_at, usual_address
+from fabula.project.brought import brought_kinds, brought_problems
+from fabula.project.casting import KINDS as PREFIXES
 from fabula.project.casting import SERVERS, Environment, base_sampling, full_name, open_model
 from fabula.project.settings import Settings
 
@@ -61,6 +63,7 @@ models = typer.Typer(help=_HELP, rich_markup_mode="rich", add_completion=False)
 @bundled
 def _list(common: Output, ctx: typer.Context) -> None:
     if ctx.invoked_subcommand is not None:
+        refuse(f"they go behind `fabula models {ctx.invoked_subcommand}`", common)
         return
     terminal = terminal_of(common)
     home = models_home(terminal.environ)
@@ -75,7 +78,12 @@ def _list(common: Output, ctx: typer.Context) -> None:
     terminal.say(_answering(servers))
     terminal.say("\nKinds of models (--model SPEC, --model ROLE=SPEC):")
     keys = keys_set(terminal.environ)
-    terminal.say(table([(f"  {form}", what, _key(form, keys)) for form, what in _KINDS]))
+    brought = [(f"{name}:NAME", f"from {plugin.source}") for name, plugin in brought_kinds().items()]
+    kinds = [*_KINDS, *((form, what) for form, what in brought if form.partition(":")[0] not in PREFIXES)]
+    terminal.say(table([(f"  {form}", what, _key(form, keys)) for form, what in kinds]))
+    problems = brought_problems(PREFIXES)
+    for problem in problems:
+        terminal.message(problem)
     terminal.advise(
         "\n`fabula models pull NAME` fetches one (hf:OWNER/REPO from a hub); `fabula models check SPEC` asks one."
     )
@@ -97,7 +105,8 @@ def _list(common: Output, ctx: typer.Context) -> None:
             ],
             "fetched": [asdict(model) for model in hub],
             "servers": [_server_data(server) for server in servers],
-            "kinds": [{"form": form, "what": what} for form, what in _KINDS],
+            "kinds": [{"form": form, "what": what} for form, what in kinds],
+            "problems": problems,
             "keys": keys,
         }
     )

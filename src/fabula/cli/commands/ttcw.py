@@ -13,7 +13,7 @@ from fabula.base.files import write_atomically
 from fabula.cli.evaluation import Evaluating
 from fabula.cli.help import MORE
 from fabula.cli.opening import terminal_of
-from fabula.cli.options import Judges, Limits, Output, bundled
+from fabula.cli.options import Judges, Limits, Output, bundled, refuse
 from fabula.cli.session import near
 from fabula.cli.stories import Selecting, stories_of
 from fabula.cli.terminal import table
@@ -88,6 +88,7 @@ def ttcw(
     terminal = terminal_of(common)
     _check(stories or [], tests, makings)
     if makings.plot_of or makings.candidate_from:
+        refuse("one story is given, or one plot", selecting)
         _make(terminal, makings, judges, limits)
         return
     judges = replace(judges, set_=[*(judges.set_ or ()), *_settings(tests)])
@@ -102,7 +103,7 @@ def ttcw(
     terminal.advise(f"Every answer: {near(page)}, and ratings.jsonl beside it.")
     if len(items) == 1 and report.how["method"] == "plain" and not tests.method:
         terminal.advise("Next: compare it with a story you think highly of: --reference FILE.")
-    terminal.document({**report.as_data(), "page": str(page), **evaluating.data()})
+    terminal.document({**report.as_data(), "page": str(page), **evaluating.bill.as_data()})
 
 
 def _check(stories: Sequence[str], tests: Tests, makings: Makings) -> None:
@@ -150,7 +151,7 @@ def _make(terminal: Terminal, makings: Makings, judges: Judges, limits: Limits) 
     terminal.say("\n\n".join(texts.values()))
     after = "write from it with --candidate-from" if what == "plot" else "put it to the tests beside its reference"
     terminal.advise(f"Next: send the {what} into a file, and {after}.")
-    terminal.document({what: texts, **evaluating.data()})
+    terminal.document({what: texts, **evaluating.bill.as_data()})
 
 
 def _write_page(judges: Judges, report: Report) -> Path:
