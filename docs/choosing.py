@@ -60,15 +60,16 @@ def choosing() -> str:
 |---|---|---|---|---|---|
 {rows}
 
-**Calls, cost, time** are what dry runs say of the three briefs in `examples/briefs` (600 to 1,350 words), of `snap` and `vanilla` of the
-two long stories in `examples/narratives`, in the preset `improved` and from the smallest to the largest; nobody was asked. Each is the mean
-of a model that gives 85 % of the words asked for and one that gives 115 %. Cost is at {IN_PRICE:g} dollar for a million tokens read and
-{OUT_PRICE:g} for a million written, without a provider's discount for repeated beginnings of prompts, which is large where there are many
-calls. Time is at {READ_PACE:,} tokens read and {WRITE_PACE} written a second, one call after the other. For your brief and your model,
+**Calls, cost, time** are what dry runs say of the three briefs in `examples/briefs` (600 to 1,350 words), and of
+`snap` and `vanilla` of the two long stories in `examples/narratives`, in the preset `improved`, from the smallest to
+the largest; nobody was asked. Each is the mean of a model that gives 85 % of the words asked for and one that gives
+115 %. Cost is at {IN_PRICE:g} dollar for a million tokens read and {OUT_PRICE:g} for a million written, without a
+provider's discount for repeated beginnings of prompts, which is large where there are many calls. Time is at
+{READ_PACE:,} tokens read and {WRITE_PACE} written a second, one call after the other. For your brief and your model,
 `fabula write BRIEF --dry-run` says it.
 
-**Model** is from how strong a one on the system is worth what it costs: *small* is any, also one of a few hundred million parameters;
-*medium* some billions; *large* a strong one.
+**Model** is from how strong a one on the system is worth what it costs: *small* is any, also one of a few hundred
+million parameters; *medium* some billions; *large* a strong one.
 
 {worth}
 

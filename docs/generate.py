@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import inspect
+import json
 import re
 import sys
 import types
@@ -17,8 +18,11 @@ from choosing import choosing
 import fabula
 import fabula.project.settings
 from fabula.base import errors
+from fabula.cli.documents import DOCUMENTS, schema_of
+from fabula.cli.help import EXIT_CODES
 from fabula.cli.lazy import COMMANDS, load
 from fabula.engine.methods import settings_of
+from fabula.engine.papers import FIELDS
 from fabula.engine.roles import OwnModel
 from fabula.evaluators import evaluators
 from fabula.models.known import KNOWN
@@ -32,6 +36,7 @@ if TYPE_CHECKING:
     from fabula.engine.methods import Method
 
 REFERENCE: Final = Path(__file__).parent / "reference"
+SCHEMAS = REFERENCE / "schemas"
 MADE: Final = "<!-- Made by docs/generate.py: `make docs` writes this page anew. -->\n"
 TABLES: Final = {
     "Settings": "The top of the file",
@@ -82,7 +87,10 @@ MEANINGS: Final = {
     "ModelTable.tries": "How often a call is tried in all, while the failure may pass.",
     "ModelTable.slots": "Embedded engine: calls at once; each has a share of the context.",
     "ModelTable.threads": "Embedded engine: threads. Without it and `FABULA_THREADS`, the fastest number is measured.",
-    "ModelTable.context": "Embedded engine: tokens of context.",
+    "ModelTable.context": (
+        "Tokens of context. Without it, the embedded engine takes what the file says, at most 8,192; what a server on "
+        "this machine says is written here when a project is made."
+    ),
     "PriceTable.input": "Price of prompt tokens.",
     "PriceTable.output": "Price of reply tokens.",
     "PriceTable.cached": "Price of prompt tokens from a prefix cache; without it, that of `input`.",
@@ -105,6 +113,15 @@ def main() -> int:
         if path.name not in made:
             path.unlink()
     sys.stdout.write(f"docs/reference: {len(stale)} of {len(made)} pages written anew\n")
+    made = schemas()
+    SCHEMAS.mkdir(exist_ok=True)
+    stale = [name for name, text in made.items() if _read(SCHEMAS / name) != text]
+    for name in stale:
+        (SCHEMAS / name).write_text(made[name], encoding="utf-8")
+    for path in SCHEMAS.glob("*.json"):
+        if path.name not in made:
+            path.unlink()
+    sys.stdout.write(f"docs/reference/schemas: {len(stale)} of {len(made)} schemas written anew\n")
     drawn = pictures.drawn()
     stale = [name for name, text in drawn.items() if _read(pictures.PICTURES / name) != text]
     for name in stale:
@@ -120,6 +137,11 @@ def _read(path: Path) -> str:
 def pages() -> dict[str, str]:
     """Name and text of every page."""
     return {name: page(name) for name in PAGES}
+
+
+def schemas() -> dict[str, str]:
+    """The JSON schema of every command's document, by file name."""
+    return {f"{name.replace(' ', '-')}.json": f"{json.dumps(schema_of(name), indent=2)}\n" for name in DOCUMENTS}
 
 
 def page(name: str) -> str:
@@ -139,7 +161,8 @@ def commands() -> str:
     """Every command with its arguments and options."""
     lead = (
         "`fabula COMMAND -h` shows the options used daily at the terminal, `--help-all` all of them. The names that "
-        "commands had before there were groups (`fabula judge`) still work."
+        "commands had before there were groups (`fabula judge`) still work. `--json` prints one document, whose JSON "
+        "schema `--json-schema` prints; all of them lie in [schemas](schemas)."
     )
     parts = [f"# Commands\n\n{lead}\n"]
     for panel in dict.fromkeys(entry.panel for entry in COMMANDS.values()):
@@ -154,7 +177,11 @@ def commands() -> str:
 
 
 def _command(path: str, command: Any) -> Iterator[str]:  # noqa: ANN401 - typer's command type is private
-    parameters = [p for p in command.params if not getattr(p, "hidden", False) and p.name not in ("help", "help_all")]
+    parameters = [
+        p
+        for p in command.params
+        if not getattr(p, "hidden", False) and p.name not in ("help", "help_all", "json_schema")
+    ]
     arguments = [p for p in parameters if p.param_type_name == "argument"]
     options = [p for p in parameters if p.param_type_name == "option"]
     subcommands = getattr(command, "commands", {})
@@ -256,15 +283,7 @@ def error_tree() -> str:
     told = inspect.getdoc(errors) or ""
     head, _, rest = told.partition("::\n\n")
     tree, _, tail = rest.partition("\n\n")
-    codes = _table(
-        ("exit code", "meaning"),
-        (
-            ("0", "done, or waiting for your approval"),
-            ("1", "failed; everything finished is kept"),
-            ("2", "asked for something impossible: an option, a name, a file"),
-            ("128 + n", "stopped by signal n; 130 is Ctrl-C. Everything finished is kept"),
-        ),
-    )
+    codes = _table(("exit code", "meaning"), EXIT_CODES.items())
     return f"# Errors\n\n{head}:\n\n```text\n{inspect.cleandoc(tree)}\n```\n\n{tail}\n\n{codes}\n"
 
 
@@ -304,6 +323,34 @@ def _method(system: Method) -> Iterator[str]:
     yield _table(("setting", "group", "faithful", "improved", "what it is for"), rows) + "\n"
     deviations = [(d["where"], d["what"]) for d in paper.get("deviations", ())]
     yield _table(("where", "what differs from the paper"), deviations) + "\n"
+
+
+# paper.toml -------------------------------------------------------------------------------------------------------
+
+
+def paper_fields() -> str:
+    """The fields of `paper.toml`."""
+    parts = [
+        "# `paper.toml`\n",
+        "What the folder of a system or an evaluator says of itself. `fabula systems NAME` and `fabula evaluate NAME`",
+        "show it, and [`python -m fabula.testing`](../how-to/own-system.md) checks it. JSON shows other fields, too.\n",
+    ]
+    rows = [
+        (
+            f"`{field.name}`",
+            " or ".join(f"`{one}`" for one in field.options) or field.form,
+            f"{field.only}s" if field.only else "both",
+            "yes" if field.needed else "",
+            field.about,
+        )
+        for field in FIELDS
+    ]
+    parts.append(_table(("field", "kind", "of", "needed", "what belongs there"), rows))
+    parts.append(
+        "\n`deviations` is a list of tables, each with `where` and `what`:\n\n```toml\n[[deviations]]\n"
+        'where = "section 3.2, Algorithm 1"\nwhat = "The paper names no bound; there are at most 12 rounds."\n```'
+    )
+    return "\n".join(parts)
 
 
 # training ---------------------------------------------------------------------------------------------------------
@@ -417,8 +464,8 @@ def python() -> str:
     """Every public name with its signature and what its docstring says."""
     verbs = ("write", "dry_run", "plan", "check", "judge", "rank", "measure", "chat")
     parts = [
-        "# Python\n\nThe public names of `fabula`; [how to use them](../how-to/embed-in-python.md) comes first. Each verb",
-        "has a twin with `_async` at its end, which takes the same and is awaited.\n\n## Verbs\n",
+        "# Python\n\nThe public names of `fabula`; [how to use them](../how-to/embed-in-python.md) comes first.",
+        "Each verb has a twin with `_async` at its end, which takes the same and is awaited.\n\n## Verbs\n",
     ]
     parts += [_explained(name, getattr(fabula, name)) for name in (*verbs, "read")]
     parts.append("## What they give\n")
@@ -495,6 +542,7 @@ PAGES: Final[Mapping[str, Callable[[], str]]] = {
     "errors.md": error_tree,
     "systems.md": all_systems,
     "evaluators.md": all_evaluators,
+    "paper-toml.md": paper_fields,
     "models.md": models,
     "training.md": training,
     "choosing.md": choosing,

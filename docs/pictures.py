@@ -13,6 +13,8 @@ from pathlib import Path
 from textwrap import shorten, wrap
 from typing import TYPE_CHECKING, Final
 
+from record import recorded
+
 from fabula.cli.main import main as fabula
 from fabula.story.plan_file import read_plan
 from fabula.story.timeline import timeline_svg
@@ -28,6 +30,7 @@ SAMPLE: Final = ROOT / "examples" / "projects" / "sufficient-knowledge"
 VERDICTS: Final = ROOT / "benchmarks" / "replies" / "rooms" / "verdicts.jsonl"
 # What a room of the package holds, in a few words. A room that is missing here, or gone, stops the drawing.
 ROOMS: Final = {
+    "testing": "rules that authors of systems, evaluators and providers can try",
     "cli": "one file a command: parses, calls app, prints",
     "server": "chat completions over HTTP",
     "app": "writing, planning, judging, checking, chatting, experiments",
@@ -60,12 +63,9 @@ def drawn() -> dict[str, str]:
 
 
 def _svg(parts: Sequence[str], width: float, height: float, title: str, about: str) -> str:
-    return (
-        f'<svg xmlns="http://www.w3.org/2000/svg" width="{width:g}" height="{height:g}" viewBox="0 0 {width:g} {height:g}"'
-        f' role="img">\n<title>{escape(title)}</title>\n<desc>{escape(about)}</desc>\n<style>{_STYLE}</style>\n'
-        + "\n".join(parts)
-        + "\n</svg>\n"
-    )
+    size = f'width="{width:g}" height="{height:g}" viewBox="0 0 {width:g} {height:g}"'
+    head = f"<title>{escape(title)}</title>\n<desc>{escape(about)}</desc>\n<style>{_STYLE}</style>"
+    return "\n".join([f'<svg xmlns="http://www.w3.org/2000/svg" {size} role="img">', head, *parts, "</svg>", ""])
 
 
 # how it is built --------------------------------------------------------------------------------------------------
@@ -124,8 +124,9 @@ _NAMES, _PART, _LINE, _HEAD = 250, 166, 30, 34
 
 
 def world() -> str:
-    """What the sample's story says is true at the end of each of its parts: a row for what is said of a thing, and a bar
-    for each value, as long as it holds.
+    """What the sample's story says is true at the end of each of its parts.
+
+    A row for what is said of a thing, with a bar for each value, as long as it holds.
     """
     with WorldState() as state:
         read_world(SAMPLE / "world.yaml").add_to(state)
@@ -180,7 +181,7 @@ def ranking() -> str:
 
 
 def _ratings() -> Iterator[str]:
-    """The kept verdicts as ratings; a reader who was shown a pair twice in one order gave two, which `call` tells apart."""
+    """The kept verdicts as ratings; two of one reader on a pair shown twice in one order are told apart by `call`."""
     for number, line in enumerate(VERDICTS.read_text(encoding="utf-8").splitlines(), 1):
         verdict = json.loads(line)
         items = [f"{verdict[side]}/{verdict['brief']}" for side in ("first", "second")]
@@ -195,4 +196,5 @@ DRAWN: Final[Mapping[str, Callable[[], str]]] = {
     "timeline.svg": timeline,
     "world.svg": world,
     "ranking.svg": ranking,
+    "terminal.svg": recorded,
 }

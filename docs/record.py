@@ -1,6 +1,6 @@
-"""Records a terminal session with the sample project as an animated picture: `make docs`, or `python docs/record.py`.
+"""Records a terminal session with the sample project as an animated picture: `make docs`.
 
-Each command runs in a terminal of its own (a pseudo-terminal of 92 columns), and its output is drawn as it was written.
+Each command runs in a terminal of its own (a pseudo-terminal of 96 columns), and its output is drawn as it was written.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ import fcntl
 import io
 import os
 import pty
+import re
 import shlex
 import shutil
 import struct
@@ -28,8 +29,7 @@ if TYPE_CHECKING:
 
     from rich.style import Style
 
-PICTURE: Final = Path(__file__).resolve().parent / "pictures" / "terminal.svg"
-# What is typed, and how many lines of the output are shown at most.
+# What is typed, line by line.
 SESSION: Final = (
     "fabula sample demo",
     "fabula show demo --timeline",
@@ -38,12 +38,15 @@ SESSION: Final = (
     "sed -i 's/from the kettle in his cab/in the lid of his flask/' demo/story/03-climax.md",
     "fabula update demo --dry-run",
 )
-COLUMNS, ROWS = 92, 25
+COLUMNS, ROWS = 96, 25
+_MOVES: Final = re.compile(r"(\n|\r|\x1b\[2K|\x1b\[\d*A)")
+_HIDDEN: Final = re.compile(r"\x1b\[\?25[hl]")  # hides and shows the cursor
 _SECONDS: Final = 5
 _CELL, _LINE, _EDGE, _TOP = 8.0, 18, 16, 44
 _COLOURS: Final = ("#8b93a3", "#ff8a80", "#8fd694", "#f2c46d", "#8cbcff", "#d9a5f0", "#7fd6d6", "#dfe3ea")
 _STYLE: Final = (
-    "text{font:13.2px ui-monospace,SFMono-Regular,Menlo,Consolas,'DejaVu Sans Mono',monospace;fill:#dfe3ea;white-space:pre}"
+    "text{font:13.2px ui-monospace,SFMono-Regular,Menlo,Consolas,'DejaVu Sans Mono',monospace}"
+    "text{fill:#dfe3ea;white-space:pre}"
     ".b{font-weight:700}.d{fill:#a3abbb}.p{fill:#8fd694}.t{fill:#a3abbb;text-anchor:middle}"
     + "".join(f".c{n}{{fill:{colour}}}" for n, colour in enumerate(_COLOURS))
 )
@@ -64,7 +67,8 @@ def recorded() -> str:
     )
     about = "In a terminal: " + "; ".join(SESSION) + "."
     parts = [
-        f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}" viewBox="0 0 {width} {height}" role="img">',
+        f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}" viewBox="0 0 {width} {height}"',
+        ' role="img">',
         f"<title>fabula at a terminal</title><desc>{escape(about)}</desc><style>{_STYLE}{style}</style>",
         f'<rect width="{width}" height="{height}" rx="10" fill="#1a1e26"/>',
         *(f'<circle cx="{22 + 18 * n}" cy="20" r="5.5" fill="#4a5262"/>' for n in range(3)),
@@ -83,22 +87,42 @@ def _screens() -> list[list[Text]]:
     with tempfile.TemporaryDirectory() as folder:
         for command in SESSION:
             typed.append(Text.assemble(("$ ", "green"), (command, "bold")))
-            printed = [line.rstrip() or line for line in _printed(command, Path(folder))]
-            lines = [Text.from_ansi(line) for line in printed]
-            if lines:
+            lines = [part for line in _settled(_printed(command, Path(folder))) for part in _wrapped(line)]
+            if any(lines):
                 screens.append([*typed, *_fitting(lines, ROWS - len(typed))])
                 typed = []
     return screens
 
 
 def _fitting(lines: Sequence[Text], most: int) -> list[Text]:
-    for line in lines:
-        line.truncate(COLUMNS, overflow="ellipsis")
     return list(lines) if len(lines) <= most else [*lines[: most - 1], Text("...", "dim")]
 
 
-def _printed(command: str, folder: Path) -> list[str]:
-    """The lines that a command writes to a terminal; it runs in a clean environment."""
+def _settled(written: str) -> list[str]:
+    """The lines that stand there in the end: a terminal goes back in lines and up, and clears what it shows anew."""
+    lines, row, anew = [""], 0, False
+    for piece in _MOVES.split(written):
+        if piece == "\n":
+            row, anew = row + 1, False
+            lines += [""] * (row + 1 - len(lines))
+        elif piece == "\r":
+            anew = True
+        elif piece == "\x1b[2K":
+            lines[row] = ""
+        elif piece.startswith("\x1b[") and piece.endswith("A"):
+            row -= int(piece[2:-1] or 1)
+        elif piece:
+            lines[row], anew = (piece if anew else lines[row] + piece), False
+    return "\n".join(line.rstrip() for line in lines).strip("\n").split("\n")
+
+
+def _wrapped(line: str) -> list[Text]:
+    text = Text.from_ansi(line)
+    return list(text.divide(range(COLUMNS, len(text), COLUMNS)))
+
+
+def _printed(command: str, folder: Path) -> str:
+    """What a command writes to a terminal; it runs in a clean environment."""
     words = shlex.split(command)
     words = [sys.executable, "-m", *words] if words[0] == "fabula" else [shutil.which(words[0]) or words[0], *words[1:]]
     ours, theirs = pty.openpty()
@@ -111,7 +135,7 @@ def _printed(command: str, folder: Path) -> list[str]:
     os.close(ours)
     if running.returncode:
         raise SystemExit(f"docs/record.py: {command} ended with {running.returncode}: {written.decode()}")
-    return written.decode().replace("\r\n", "\n").rstrip("\n").splitlines()
+    return _HIDDEN.sub("", written.decode().replace("\r\n", "\n"))
 
 
 def _pieces(end: int) -> Iterator[bytes]:
@@ -149,7 +173,3 @@ def _class(style: Style | None) -> str:
     if style.color is not None and style.color.number is not None:
         names.append(f"c{style.color.number % 8}")
     return f' class="{" ".join(names)}"' if names else ""
-
-
-if __name__ == "__main__":
-    PICTURE.write_text(recorded(), encoding="utf-8")

@@ -1,6 +1,6 @@
 """The site's navigation, and its pages that stand elsewhere in the repository: a hook of mkdocs (`make docs`).
 
-The navigation is what docs/index.md lists. A link from a page to a file outside docs/ leads to a page that shows the file.
+The navigation is what docs/index.md lists. A link from a page to a file outside docs/ leads to a page that shows it.
 """
 
 from __future__ import annotations
@@ -111,7 +111,8 @@ def shown(path: str) -> str:
     text = (ROOT / path).read_text(encoding="utf-8")
     if path.endswith(".md"):
         return "\n".join(relinked(path, text))
-    return f"# {PurePosixPath(path).name}\n\n`{path}`\n\n````{_LANGUAGES.get(PurePosixPath(path).suffix, 'text')}\n{text.rstrip()}\n````\n"
+    language = _LANGUAGES.get(PurePosixPath(path).suffix, "text")
+    return f"# {PurePosixPath(path).name}\n\n`{path}`\n\n````{language}\n{text.rstrip()}\n````\n"
 
 
 def on_page_markdown(markdown: str, page: Page, **_: object) -> str:

@@ -71,7 +71,8 @@ def test_a_failing_editor_changes_nothing(cli: Cli, project: Path, monkeypatch: 
     monkeypatch.setenv("EDITOR", "/nowhere/to/be/found")
     assert "cannot be started" in cli("edit", "characters", "-C", "lamp").err
     monkeypatch.delenv("EDITOR")
-    assert "No editor is set. Set EDITOR" in cli("edit", "characters", "-C", "lamp").err
+    monkeypatch.setenv("PATH", str(cli.folder / "empty"))
+    assert "There is no editor here. Set EDITOR" in cli("edit", "characters", "-C", "lamp").err
     assert characters(project) == OLD
 
 

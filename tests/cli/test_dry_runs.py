@@ -73,7 +73,7 @@ def test_nobody_is_asked_and_nothing_changes(command: tuple[str, ...], cli: Cli,
 
 def test_an_experiment_is_estimated_with_the_same_option(cli: Cli, stories: Path) -> None:
     (stories / "grid.toml").write_text(
-        'name = "grid"\nbriefs = ["brief.md"]\nsystems = ["end-to-end"]\nmodels = ["scripted:script.toml"]\nseeds = [1]\n',
+        'name = "grid"\nbriefs = ["brief.md"]\nsystems = ["end-to-end"]\nmodels = ["scripted:script.toml"]\n',
         encoding="utf-8",
     )
     new = cli("lab", "experiment", "grid.toml", "--dry-run", "--json")
@@ -91,7 +91,7 @@ def test_a_dry_run_takes_nothing_that_would_change_something(cli: Cli, stories: 
     ran = cli("write", "lamp", "--plan", "plan.yaml", "--system", "character-simulation", "--dry-run")
     assert (ran.code, "--dry-run changes nothing" in ran.err) == (2, True)
     (stories / "verdicts.jsonl").write_text(json.dumps({}), encoding="utf-8")
-    assert "Leave --dry-run out." in cli("eval", "rank", "--ratings", "verdicts.jsonl", "--dry-run").err
+    assert "--dry-run would do nothing" in cli("eval", "rank", "--ratings", "verdicts.jsonl", "--dry-run").err
 
 
 def test_every_command_that_may_spend_has_a_dry_run() -> None:

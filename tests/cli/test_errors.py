@@ -179,7 +179,10 @@ def test_ctrl_c_outside_a_run(cli: Cli, project: Path, monkeypatch: pytest.Monke
 
     monkeypatch.setattr(Session, "dry_run", stopped)
     ran = cli("update", "lamp")
-    assert (ran.code, ran.err) == (130, "fabula: Stopped.\n")
+    assert (ran.code, ran.err) == (
+        130,
+        "fabula: Stopped. What was finished is kept, and the same command goes on from there.\n",
+    )
 
 
 def test_errors_of_calls_side_by_side_are_told_as_one(cli: Cli, project: Path, monkeypatch: pytest.MonkeyPatch) -> None:

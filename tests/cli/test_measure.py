@@ -149,7 +149,6 @@ def test_settings_reach_the_evaluators_that_have_them(cli: Cli) -> None:
         (("lamp.md", "--csv", "-", "--json"), "both print on stdout"),
         (("set", "--brief", "brief.md"), "--brief brief.md is one brief, but the stories answer 2 prompts."),
         (("empty",), "No story found in empty."),
-        ((), "Name a story to measure"),
         (("absent.md",), "Cannot read absent.md"),
     ],
 )

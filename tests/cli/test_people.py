@@ -104,7 +104,7 @@ def test_at_a_terminal_one_accepts_edits_retakes_and_stops(cli: Cli, monkeypatch
     # conflict: a wrong key, another take, then accepted; characters: edited; setting: stop.
     ran = cli("write", "brief.md", *SCRIPT, "--approve", "plans", stdin="x\nr\na\ne\ns\n")
     assert ran.code == 0
-    assert ran.err.count("[a]ccept, [e]dit, [r]etake or [s]top?") == 5
+    assert ran.err.count("[a]ccept, [e]dit, [t]ype another, [r]etake or [s]top?") == 5
     assert "brief/plan/setting.md waits for your approval." in ran.err
     assert (cli.folder / "brief/plan/characters.md").read_text() == "Mara, by hand.\n"
     kinds = [version["source"] for version in cli("history", "characters", "-C", "brief", "--json").json["versions"]]
@@ -112,6 +112,34 @@ def test_at_a_terminal_one_accepts_edits_retakes_and_stops(cli: Cli, monkeypatch
     data = cli("write", "brief", "--json").json
     assert data["words"] == 69
     assert data["project_bill"]["conflict"]["reply"] == 32  # asked twice, paid twice
+
+
+def test_without_an_editor_another_text_is_typed(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("VISUAL", "EDITOR"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("PATH", str(cli.folder / "empty"))
+    cli.at_terminal()
+    said = "e\nt\n.\nt\nA storm.\nThen a calm.\n.\ns\n"  # nothing typed at first
+    ran = cli("write", "brief.md", *SCRIPT, "--approve", "plans", stdin=said)
+    assert ran.code == 0
+    assert "There is no editor here. Set EDITOR to one, or give the text without it. Or type it: t." in ran.err
+    assert (cli.folder / "brief/plan/conflict.md").read_text() == "A storm.\nThen a calm.\n"
+
+
+@pytest.mark.parametrize(("named", "there", "taken"), [
+    ({"VISUAL": "code -w", "EDITOR": "ed"}, ["nano"], "code -w"),
+    ({"EDITOR": "ed"}, ["nano"], "ed"),
+    ({}, ["vi", "nano"], "nano"),
+    ({}, ["vi"], "vi"),
+    ({}, [], ""),
+])  # fmt: skip
+def test_the_editor_is_the_one_that_is_set_or_there(
+    tmp_path: Path, named: dict[str, str], there: list[str], taken: str
+) -> None:
+    for name in there:
+        (tmp_path / name).write_text("#!/bin/sh\n")
+        (tmp_path / name).chmod(0o755)
+    assert Terminal(environ={**named, "PATH": str(tmp_path)}).editor == taken
 
 
 def test_the_budget_holds_over_retakes(cli: Cli) -> None:
@@ -157,9 +185,10 @@ def test_a_person_plays_a_character(cli: Cli, playhouse: tuple[str, ...]) -> Non
 def test_without_an_editor_what_was_said_is_not_lost(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("VISUAL", raising=False)
     monkeypatch.delenv("EDITOR", raising=False)
+    monkeypatch.setenv("PATH", str(cli.folder / "empty"))
     ran = cli("write", "brief.md", *SCRIPT, "--play", "plot=me", stdin="A storm.\n/edit\nThen a calm.\n.\n")
     assert ran.code == 0, ran.err
-    assert "No editor is set. Set EDITOR to one, or give the text without it." in ran.err
+    assert "There is no editor here. Set EDITOR to one, or give the text without it." in ran.err
     assert (cli.folder / "brief/plan/plot.md").read_text() == "A storm.\nThen a calm.\n"
 
 

@@ -11,6 +11,7 @@ from fabula.cli.terminal import Terminal, safe, table
 from fabula.engine.dry_run import PlannedCall
 from fabula.engine.events import (
     CallFinished,
+    CallLost,
     CallRetried,
     CallStarted,
     Kept,
@@ -53,25 +54,75 @@ def test_who_is_at_work_and_how_fast(progress: Progress, clock: Clock) -> None:
     progress(CallStarted("climax/section", "climax", "model"))
     clock.now += 3
     call = progress.running["climax/section"]
-    assert progress.call_line(call) == "▸ climax  model  reading, 3 s"
+    assert progress.call_line(call) == "▸ climax · model · reading, 3 s"
     progress(TextArrived("climax/section", "The storm broke the window "))
     clock.now += 2
     progress(TextArrived("climax/section", "and the lamp went out."))
     speed = estimate_tokens(call.text) / 2
-    assert progress.call_line(call) == f"▸ climax  model  10 words, {speed:.0f} tokens/s"
+    assert progress.call_line(call) == f"▸ climax · model · 10 words, {speed:.0f} tokens/s"
 
 
 def test_what_remains_is_counted_down(progress: Progress, clock: Clock) -> None:
-    assert progress.rest_line() == "  call 0 of about 2 done · left: climax, ending"
+    assert progress.rest_lines() == ["  0 of about 2 calls done", "  then climax, ending"]
     progress(CallStarted("climax/section", "climax", "model"))
-    assert progress.rest_line() == "  call 0 of about 2 done · left: ending"
+    assert progress.rest_lines() == ["  0 of about 2 calls done", "  then ending"]
     clock.now += 10
     progress(CallFinished("climax/section", "climax", "model", Usage(10, 0, 20, 10.0), replayed=False))
     progress(Kept("climax", "story", "The storm broke.", "made"))
-    assert progress.rest_line() == "  3 words of story · call 1 of about 2 done · about 20 s to go · left: ending"
+    assert progress.rest_lines() == [
+        "  1 of about 2 calls done, about 20 s to go · 30 tokens, price unknown",
+        "  3 words of story · then ending",
+    ]
     progress(Kept("ending", "story", "Peace.", "pinned"))  # its call is not needed
-    assert progress.rest_line() == "  4 words of story · call 1 of about 1 done"
+    assert progress.rest_lines() == ["  1 of about 1 call done · 30 tokens, price unknown", "  4 words of story"]
     assert progress.seconds_left() is None
+
+
+def test_what_it_cost_so_far_counts_what_came_to_nothing(progress: Progress) -> None:
+    progress(CallFinished("climax/section", "climax", "model", Usage(10, 0, 20, 1.0, cost=0.01), replayed=False))
+    progress(CallLost("ending/section", "ending", "model", Usage(50, 0, 20, 1.0, cost=0.02)))
+    assert "100 tokens, $0.0300" in progress.rest_lines()[0]
+
+
+def test_how_long_is_read_and_written_is_told_apart(clock: Clock) -> None:
+    calls = [PlannedCall(f"part/{n}", "writer", "model", 1000, 100, None) for n in range(3)]
+    progress = Progress(Terminal(environ={}), clock, calls)
+    progress(RunStarted("end-to-end"))
+    progress(CallStarted("part/0", "writer", "model"))
+    clock.now += 5
+    progress(TextArrived("part/0", "It was dark. "))
+    assert progress.seconds_left() is None
+    clock.now += 10
+    progress(CallFinished("part/0", "writer", "model", Usage(1000, 0, 100, 15.0), replayed=False))
+    assert progress.seconds_left() == pytest.approx(30)
+    progress(CallStarted("part/1", "writer", "model"))
+    clock.now += 5
+    progress(TextArrived("part/1", "It was dark. " * 12))
+    assert progress.seconds_left() == pytest.approx(15 + 10 * (1 - estimate_tokens("It was dark. " * 12) / 100))
+
+
+def test_calls_beside_each_other_take_their_time_together(clock: Clock) -> None:
+    calls = [PlannedCall(f"part/{n}", "writer", "model", 0, 100, None) for n in range(4)]
+    progress = Progress(Terminal(environ={}), clock, calls)
+    progress(RunStarted("end-to-end"))
+    for n in range(2):
+        progress(CallStarted(f"part/{n}", "writer", "model"))
+    clock.now += 10
+    for n in range(2):
+        progress(CallFinished(f"part/{n}", "writer", "model", Usage(0, 0, 100, 10.0), replayed=False))
+    assert progress.seconds_left() == pytest.approx(10)
+
+
+def test_in_a_pipe_each_text_says_how_far_the_run_is(
+    progress: Progress, clock: Clock, capsys: pytest.CaptureFixture[str]
+) -> None:
+    progress(CallStarted("climax/section", "climax", "model"))
+    clock.now += 10
+    progress(CallFinished("climax/section", "climax", "model", Usage(10, 0, 20, 10.0), replayed=False))
+    progress(Kept("climax", "story", "The storm broke.", "made"))
+    assert capsys.readouterr().err == (
+        "  story/climax                  3 words   10 s, 2 tokens/s · 1 of about 2 calls done, about 20 s to go\n"
+    )
 
 
 def test_lines_say_where_a_text_comes_from(progress: Progress, capsys: pytest.CaptureFixture[str]) -> None:
@@ -88,9 +139,9 @@ def test_lines_say_where_a_text_comes_from(progress: Progress, capsys: pytest.Ca
     progress(Removed("plot", "loop", "and on " * 200))
     progress(RunFinished("agents-room"))
     assert capsys.readouterr().err.splitlines() == [
-        "  story/climax                  3 words   4 s, 5 tokens/s",
-        "  story/ending                  1 words   from the journal",
-        "  plan/plot                     1 words   your text",
+        "  story/climax                  3 words   4 s, 5 tokens/s · 1 of about 2 calls done",
+        "  story/ending                  1 words   from the journal · 1 of about 1 call done",
+        "  plan/plot                     1 words   your text · 1 of about 1 call done",
         "  openai:x failed (busy); try 2 in 2 s",
         "  plot/plot_by_part: unreadable reply (no JSON); asked to correct it",
         "  plot: too short",
@@ -116,7 +167,7 @@ def test_the_picture_has_no_full_line_and_no_control_characters(progress: Progre
     lines = capture.get().splitlines()
     assert max(len(line) for line in lines) < 80
     assert "\x1b" not in capture.get()
-    assert len(lines) == 3
+    assert len(lines) == 9  # the call, the last six lines of its words, what remains
 
 
 def test_a_bill_counts_what_is_asked_and_what_is_replayed() -> None:

@@ -41,6 +41,7 @@ AT_HOME = (
     "world",
     "edit",
     "undo",
+    "redo",
     "export",
     "check",
     "chat",

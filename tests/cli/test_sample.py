@@ -160,3 +160,13 @@ def test_a_renamed_project_is_checked_from_its_record(cli: Cli, sample: Path) ->
     assert not (cli.folder / "evaluation").exists()
     cli("check", "another", "--out", "elsewhere")
     assert "'reader'" in cli("check", "another", "--model", "hand", "--out", "elsewhere").err
+
+
+def test_what_a_chat_goes_on_from_is_in_use(cli: Cli) -> None:
+    cli("sample", "mine")
+    ran = cli("status", "mine")
+    assert "plan/witnesses.yaml" in ran.out
+    assert "not used" not in ran.out
+    file = cli.folder / "mine/plan/witnesses.yaml"
+    file.write_text(file.read_text(encoding="utf-8").replace("It hung over the heater.", "It hangs there."))
+    assert "plan/witnesses.yaml is not used" not in cli("status", "mine").out + cli("update", "mine", "--dry-run").out

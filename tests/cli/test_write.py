@@ -175,7 +175,7 @@ def test_new_makes_a_project(cli: Cli) -> None:
     assert ran.code == 0
     assert (cli.folder / "made/brief.md").read_text() == "# Made\n\nA short story.\n"
     assert "seed = 3" in (cli.folder / "made/fabula.toml").read_text()
-    assert "Next: `fabula estimate made`, then `fabula write made`." in ran.err
+    assert "Next: `fabula write made --dry-run` says what it asks and costs" in ran.err
 
 
 def test_new_takes_a_brief_from_a_file_or_stdin(cli: Cli) -> None:

@@ -15,7 +15,7 @@ from tree import ROOT
 if TYPE_CHECKING:
     from pathlib import Path
 
-PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
+PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", ROOT / "SECURITY.md", *sorted((ROOT / "docs").rglob("*.md"))]
 SMALL = {"first-story.md", "edit-and-update.md"}  # the small model writes there, part by part
 _LINK = re.compile(r"\]\(([^)#\s]+)(?:#[^)]*)?\)")
 each = pytest.mark.parametrize("page", PAGES, ids=lambda path: path.relative_to(ROOT).as_posix())

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import sys
+
 import generate
+import pictures
 import pytest
 
 from fabula.cli.lazy import COMMANDS
@@ -18,6 +21,12 @@ def test_a_page_is_not_stale(name: str) -> None:
 
 def test_there_is_no_page_without_a_source() -> None:
     assert {path.name for path in (ROOT / "docs" / "reference").glob("*.md")} == set(generate.PAGES)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="The terminal is recorded with commands as Linux has them.")
+@pytest.mark.parametrize("name", pictures.DRAWN)
+def test_a_picture_is_not_stale(name: str) -> None:
+    assert (pictures.PICTURES / name).read_text(encoding="utf-8") == pictures.DRAWN[name](), "say `make docs`"
 
 
 def test_every_command_has_its_section() -> None:

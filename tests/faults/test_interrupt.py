@@ -55,7 +55,7 @@ def fabula(*arguments: str) -> list[str]:
 
 
 def interrupted(folder: Path, command: list[str], after: str | float, times: int = 1) -> tuple[int, float, str]:
-    """Exit code, seconds and stderr of a command that gets SIGINT once it has said `after`, or after so many seconds."""
+    """Exit code, seconds and stderr of a command that gets SIGINT once it said `after`, or after so many seconds."""
     process = subprocess.Popen(
         command, cwd=folder, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     )

@@ -20,6 +20,7 @@ from markdown_it import MarkdownIt
 from fabula.cli.main import main
 from fabula.models.base import Capabilities, Request
 from fabula.models.scripted import ScriptedModel
+from fabula.testing.__main__ import main as try_rules
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -151,10 +152,20 @@ class Reader:
             return ""
         if words[0] == "fabula":
             return self._fabula(words[1:])
+        if words[:3] == ["python", "-m", "fabula.testing"]:
+            return self._rules(words[3:])
         assert words[0] in _SAFE, f"{command!r} cannot be run here; mark its block {_NOT_RUN}reason -->"
         done = subprocess.run(["bash", "-c", command], capture_output=True, text=True, check=False)  # noqa: S607 - bash of the path
         assert not done.returncode, f"{command!r} failed: {done.stderr}"
         return done.stdout
+
+    @staticmethod
+    def _rules(words: list[str]) -> str:
+        out = io.StringIO()
+        with contextlib.redirect_stdout(out):
+            code = try_rules(words)
+        assert code == 0, f"python -m fabula.testing {shlex.join(words)} ended with {code}: {out.getvalue()}"
+        return out.getvalue()
 
     @staticmethod
     def _fabula(words: list[str]) -> str:

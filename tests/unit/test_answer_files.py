@@ -14,7 +14,10 @@ from fabula.models.base import Message, Reply, Request, Sampling
 from fabula.models.prompt_text import json_instruction, prompt_text
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
+
+    from fabula.models.answer_files import OnWait
 
 ASKED = Request(
     (Message("system", "You write."), Message("user", "Write about Mara.")),
@@ -25,8 +28,8 @@ ASKED = Request(
 SCHEMA = {"type": "object", "properties": {"ok": {"type": "boolean"}}}
 
 
-def model(folder: Path, **more: object) -> AnswerFiles:
-    return AnswerFiles(folder, settled=0.02, every=0.01, **more)  # type: ignore[arg-type]
+def model(folder: Path, parallel: int = 8, on_wait: OnWait | None = None) -> AnswerFiles:
+    return AnswerFiles(folder, parallel, on_wait, settled=0.02, every=0.01)
 
 
 async def asked(files: AnswerFiles, request: Request = ASKED, *, answer: str | bytes = "Mara waited.") -> Reply:
@@ -132,8 +135,8 @@ def test_names_tell_requests_apart() -> None:
         (lambda place: place.write_bytes(b"\x00\x01" * 50), "holds binary data"),
     ],
 )
-def test_what_is_no_answer_is_said(tmp_path: Path, put: object, said: str) -> None:
-    put(tmp_path / f"{file_name(ASKED)}.answer.md")  # type: ignore[operator]
+def test_what_is_no_answer_is_said(tmp_path: Path, put: Callable[[Path], object], said: str) -> None:
+    put(tmp_path / f"{file_name(ASKED)}.answer.md")
     with pytest.raises(ModelError, match=said):
         asyncio.run(asyncio.wait_for(model(tmp_path).ask(ASKED), 5))
 

@@ -75,6 +75,14 @@ def test_names_are_found_by_their_capitals() -> None:
     assert names_in("Nobody was there. Nobody came.") == ()
 
 
+def test_days_months_and_i_will_are_no_names() -> None:
+    text = (
+        "On Monday the boy Ivan said I'll go in December. On Monday he went, and in December the girl June said I'll "
+        "stay. It was June, and he was Ivan."
+    )
+    assert set(names_in(text)) == {"Ivan", "June"}
+
+
 def test_names_and_aliases_are_found_as_whole_words() -> None:
     aliases = {"Mara Quill": ("Mara Quill", "Mara", "the keeper"), "Tobias": ("Tobias",), "Al": ("Al",)}
     assert mentioned("THE KEEPER alone saw Tobias' boat.", aliases) == ("Mara Quill", "Tobias")

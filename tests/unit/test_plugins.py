@@ -9,12 +9,15 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from fabula.base.errors import PluginError, UnknownNameError
+from fabula.base.errors import ModelError, PluginError, UnknownNameError
 from fabula.engine.folders import digest_of, is_path, package_of
 from fabula.engine.papers import problems_of
 from fabula.evaluators import evaluators
 from fabula.evaluators import find as find_evaluator
-from fabula.project.settings import Settings
+from fabula.models.base import Message, Request
+from fabula.project.brought import brought_problems
+from fabula.project.casting import Environment, open_model
+from fabula.project.settings import ModelTable, Settings
 from fabula.project.trust import TrustError
 from fabula.systems import CATALOGUE, find, system_of, systems
 from outside import PAPER, install, lay
@@ -187,3 +190,69 @@ def test_a_mistyped_field_is_named() -> None:
         said
         == ["chat says something about systems alone; take it out.", "sumary is no field; did you mean summary?"][::-1]
     )
+
+
+TINY = """
+from fabula.models.base import Capabilities, Reply
+
+class Echo:
+    def __init__(self, name, settings):
+        self.last, self.parallel = name, settings.parallel
+
+    def reply(self, prompt):
+        if self.last == "broken":
+            return {}["a"]
+        return f"{self.last}: {prompt.splitlines()[-1]}"
+
+class Whole:
+    name = identity = "whole:one"
+    capabilities = Capabilities(parallel=2)
+
+    async def ask(self, request, on_text=None):
+        return Reply("A lamp.")
+
+    async def close(self):
+        pass
+
+def nothing(name):
+    return object()
+"""
+MODELS = {
+    "tiny": "tiny_models:Echo",
+    "whole": "tiny_models:Whole",
+    "none": "tiny_models:nothing",
+    "gone": "tiny_models:Gone",
+}
+QUESTION = Request((Message("user", "What is it?"),), role="writer", path="story")
+
+
+@pytest.fixture
+def _tiny(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    site = install(tmp_path, monkeypatch, {"fabula.models": {**MODELS, "scripted": "tiny_models:Echo"}})
+    (site / "tiny_models.py").write_text(TINY, encoding="utf-8")
+    monkeypatch.delitem(sys.modules, "tiny_models", raising=False)
+
+
+@pytest.mark.usefixtures("_tiny")
+async def test_a_package_brings_models_under_its_prefix() -> None:
+    model = open_model("tiny:lamp", ModelTable(parallel=3), Environment())
+    assert (model.name, model.identity) == ("tiny:lamp", "tiny:lamp")
+    reply = await model.ask(QUESTION)
+    assert reply.text == "lamp: What is it?"
+    assert reply.usage.reply > 0
+    assert (await open_model("whole:x", ModelTable(), Environment()).ask(QUESTION)).text == "A lamp."
+    assert "brings models under scripted:, which is fabula's own prefix" in brought_problems({"scripted"})[0]
+
+
+@pytest.mark.usefixtures("_tiny")
+async def test_a_broken_model_says_whose_fault_it_is() -> None:
+    with pytest.raises(ModelError, match=r"KeyError: 'a' \(tiny_models.py, line 10\)"):
+        await open_model("tiny:broken", ModelTable(tries=1), Environment()).ask(QUESTION)
+    with pytest.raises(
+        PluginError, match=r"none:x \(from more-papers 1.2\) is no model: it has neither `ask` nor `reply`"
+    ):
+        open_model("none:x", ModelTable(), Environment())
+    with pytest.raises(PluginError, match=r"gone \(from more-papers 1.2\) failed: AttributeError"):
+        open_model("gone:x", ModelTable(), Environment())
+    with pytest.raises(UnknownNameError, match="Did you mean 'tiny:'"):
+        open_model("tinny:x", ModelTable(), Environment())

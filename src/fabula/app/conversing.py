@@ -17,6 +17,7 @@ from fabula.craft.narratives import narrative_of
 from fabula.craft.revising import reviser
 from fabula.engine.run import Run
 from fabula.project.folder import Project
+from fabula.project.telling import CHAT
 from fabula.story import Brief, Story, plain
 from fabula.systems import find, systems
 
@@ -213,7 +214,7 @@ async def conversing(
             config = prepared.method.config(settings.preset, settings.config)
             if context.mode == "live":
                 journal.start_run(
-                    f"chat with {prepared.method.name}", settings.model_dump(mode="json", exclude_defaults=True)
+                    f"{CHAT}{prepared.method.name}", settings.model_dump(mode="json", exclude_defaults=True)
                 )
             open_ = Conversing(project, prepared, context, narrative, config, Cards.in_(project.folder))
             try:

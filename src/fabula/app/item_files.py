@@ -11,15 +11,18 @@ from dataclasses import dataclass, replace
 from functools import partial
 from hashlib import sha256
 from itertools import chain, islice
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from fabula.base.characters import readable
 from fabula.base.errors import UnknownNameError, UsageError
 from fabula.base.files import read_text, text_lines
+from fabula.base.plugins import plain_name
 from fabula.craft.conversation.session import FOLDER as TALKS
 from fabula.craft.narratives import FILE as NARRATIVE
 from fabula.data.corpora import entries, prompt_id
 from fabula.data.sets import SETS
+from fabula.engine.folders import is_path
 from fabula.measure.items import Item
 from fabula.project.settings import Settings
 from fabula.story import Brief, Story, count_words
@@ -27,7 +30,6 @@ from fabula.training.examples import Source
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-    from pathlib import Path
 
     from fabula.data.corpora import Entry
     from fabula.data.sets import DataSet
@@ -312,7 +314,8 @@ def _project(folder: Path) -> Item:
         raise _NoStoryError(f"{folder} has no story yet. Write it with `fabula write {folder}`.{has}")
     brief = Brief.read(folder / "brief.md")
     story = _story(read_text(file, MAX_STORY_BYTES), str(file))
-    system = Settings.read(folder / "fabula.toml").system
+    said = Settings.read(folder / "fabula.toml").system
+    system = plain_name(Path(said).name) if is_path(said) else said
     return Item(_name(folder), story, system, brief.title or "", brief, narrative=_narrative(folder))
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from fabula.project.telling import ORDER, TITLE, is_own, is_taken_back, of_empty, of_renamed
+from fabula.project.telling import ORDER, TITLE, is_own, is_taken_back, of_a_chat, of_empty, of_renamed
 from fabula.story import Story, slug
 
 if TYPE_CHECKING:
@@ -74,7 +74,7 @@ def _of_changes(journal: Journal, changes: Collection[Change], used: Collection[
     new = {change.path: change.file for change in changes if change.path not in (TITLE, ORDER)}
     decided = {path: file for path, file in places.items() if journal.override(path)}
     for path, file in {**decided, **new}.items():
-        if path in used:
+        if path in used or of_a_chat(journal, path):
             continue
         if is_own(journal, path, file) or (path not in places and file.startswith("story/") and file.endswith(".md")):
             if path in new and path not in places:

@@ -13,6 +13,7 @@ from fabula.engine.making import notes_of
 from fabula.engine.methods import values_of
 from fabula.engine.run import DRAFTS
 from fabula.models.known import STRENGTHS, strength_of
+from fabula.project.telling import of_a_chat
 from fabula.story import count_words
 from fabula.systems import system_of, systems
 
@@ -87,7 +88,7 @@ def _states(journal: Journal, path: str, coming: DryRun | None) -> list[str]:
         found.append(f"{len(notes)} {'note' if len(notes) == 1 else 'notes'}: {notes[-1]}")
     if coming is not None and path in coming.stale:
         found.append("retaken, not written yet" if journal.retaken(path) else "stale")
-    elif coming is not None and path not in coming.reached and not coming.guessed:
+    elif coming is not None and path not in coming.reached and not coming.guessed and not of_a_chat(journal, path):
         made = any(version.made for version in journal.versions(path))
         found.append(UNUSED if made or not journal.places().get(path, "").startswith("story/") else "your own")
     return found

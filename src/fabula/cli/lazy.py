@@ -43,8 +43,10 @@ COMMANDS: Final = {
     "redo": Entry("decide", STORY, "Decide again what `undo` took back."),
     "export": Entry("export", STORY, "Make an EPUB, DOCX, Markdown, Fountain, text or JSON file."),
     "check": Entry("check", STORY, "Find continuity errors: both passages, and why they clash."),
+    "evaluate": Entry("evaluate", STORY, "Run any evaluator on stories, also one of your own; or list them."),
     "chat": Entry("chat", STORY, "Talk with the characters of a story, who keep to it."),
     "serve": Entry("serve", STORY, "Serve characters to programs that speak OpenAI's chat dialect."),
+    "mcp": Entry("mcp", SETTING_UP, "Offer projects to programs that speak the Model Context Protocol."),
     "text": Entry("", GROUPS, "Decide about single texts: pin, retake, rewrite, approve, ..."),
     "eval": Entry("", GROUPS, "Measure, judge, rank, rate and review stories."),
     "lab": Entry("", GROUPS, "Run experiments, reproduce tables, inject errors, digress, SNAP."),
@@ -53,6 +55,9 @@ COMMANDS: Final = {
     "learn": Entry("learn", GROUPS, "Learn from your edits and choices what you prefer."),
     "models": Entry("models", SETTING_UP, "List models; fetch one, or check that one answers."),
     "systems": Entry("systems", SETTING_UP, "List the writing systems, or describe one."),
+    "new-system": Entry(
+        "new_system", SETTING_UP, "Make the folder of a system or evaluator of your own.", "new_system"
+    ),
     "doctor": Entry("doctor", SETTING_UP, "Say what this machine has and what is missing."),
     "trust": Entry("trust", SETTING_UP, "Allow a project of somebody else to run its programs and reach its servers."),
     "text pin": Entry("decide", "text", "Keep an artefact's text whatever changes above it."),
@@ -135,6 +140,7 @@ class LazyGroup(Group):
         formatter.write_paragraph()
         names = ", ".join(option.opts[-1] for option in self.get_params(ctx))
         formatter.write_text(f"Options: {names}.")
+        formatter.write_text("Exit codes: 0 done, 1 failed, 2 wrong use, 128 + n stopped by signal n.")
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:  # noqa: ANN401 - typer's own types are private
         """The commands; those that set things up are only named."""

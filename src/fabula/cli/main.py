@@ -12,6 +12,7 @@ import typer
 
 from fabula.base.errors import FabulaError, PausedError, UnknownNameError
 from fabula.base.version import __version__
+from fabula.cli.completing import VARIABLE, whole_words
 from fabula.cli.help import CONTEXT
 from fabula.cli.lazy import LazyGroup
 from fabula.cli.stopping import SENTENCE, StoppedError, claim, done_with, ends_within_a_second
@@ -99,7 +100,8 @@ def _trusted(terminal: Terminal, error: TrustError) -> bool:
 def _command(given: list[str]) -> int:
     """Parse and run; typer's own complaints become ours."""
     try:
-        result = typer.main.get_command(_app()).main(given, prog_name="fabula", standalone_mode=False)
+        with whole_words():
+            result = typer.main.get_command(_app()).main(given, prog_name="fabula", standalone_mode=False)
     except _BadUsage as problem:
         if type(problem).__name__ == "NoArgsIsHelpError":  # a group by itself
             Terminal().say(problem.ctx.get_help())
@@ -144,6 +146,8 @@ def _named(problem: Any) -> FabulaError:  # noqa: ANN401 - typer's error types a
 
 
 def _failed(terminal: Terminal, kind: str, message: str, code: int) -> int:
+    if VARIABLE in os.environ:  # a shell asks what could be typed
+        return code
     terminal.message(f"fabula: {message}")
     with suppress(OutputClosedError):
         terminal.document({"error": {"kind": kind, "message": message, "exit_code": code}})

@@ -9,17 +9,20 @@
 from __future__ import annotations
 
 import inspect
+import os
 from dataclasses import MISSING, dataclass, fields, is_dataclass
 from functools import wraps
-from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias, get_type_hints
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias, get_args, get_type_hints
 
 import typer
 
+from fabula.base.errors import UsageError
+from fabula.cli import completing
 from fabula.cli.help import EVERYWHERE, MORE
 from fabula.models.budget import Budget
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Collection
 
 SETTINGS, _LIMITS = "What and who", "Limits and approval"
 DATA_FOLDER: Any = typer.Option(
@@ -35,11 +38,19 @@ Where: TypeAlias = Annotated[
 ]
 Artefact: TypeAlias = Annotated[
     list[str],
-    typer.Argument(metavar="[PROJECT] ARTEFACT", help="An artefact, by its path (characters) or file name."),
+    typer.Argument(
+        autocompletion=completing.artefacts,
+        metavar="[PROJECT] ARTEFACT",
+        help="An artefact, by its path (characters) or file name.",
+    ),
 ]
 MaybeArtefact: TypeAlias = Annotated[
     list[str] | None,
-    typer.Argument(metavar="[PROJECT] [ARTEFACT]", help="An artefact, by its path or file name."),
+    typer.Argument(
+        autocompletion=completing.artefacts,
+        metavar="[PROJECT] [ARTEFACT]",
+        help="An artefact, by its path or file name.",
+    ),
 ]
 
 
@@ -75,7 +86,10 @@ class Performers:
     preset: Annotated[
         str | None,
         typer.Option(
-            metavar="faithful|improved", help="The paper as it is, or with our checks.", rich_help_panel=SETTINGS
+            metavar="faithful|improved",
+            help="The paper as it is, or with our checks.",
+            rich_help_panel=SETTINGS,
+            autocompletion=completing.presets,
         ),
     ] = None
     aids: Annotated[
@@ -85,7 +99,10 @@ class Performers:
     model: Annotated[
         list[str] | None,
         typer.Option(
-            metavar="[ROLE=]SPEC", help="Model of all roles, or of one. Repeatable.", rich_help_panel=SETTINGS
+            metavar="[ROLE=]SPEC",
+            help="Model of all roles, or of one. Repeatable.",
+            rich_help_panel=SETTINGS,
+            autocompletion=completing.models,
         ),
     ] = None
     adapter: Annotated[
@@ -106,6 +123,7 @@ class Performers:
             metavar="ROLE=me|FILE.py:FUNCTION",
             help="A person or program plays a role. Repeatable.",
             rich_help_panel=SETTINGS,
+            autocompletion=completing.players,
         ),
     ] = None
     set_: Annotated[
@@ -115,6 +133,7 @@ class Performers:
             metavar="FIELD=VALUE",
             help="A setting of the system or evaluator. Repeatable.",
             rich_help_panel=SETTINGS,
+            autocompletion=completing.settings,
         ),
     ] = None
     sampling: Annotated[
@@ -123,6 +142,7 @@ class Performers:
             metavar="[ROLE.]NAME=VALUE",
             help="A sampling value, as temperature=0.7. Repeatable.",
             rich_help_panel=MORE,
+            autocompletion=completing.sampling,
         ),
     ] = None
     seed: Annotated[int | None, typer.Option(help="Seed of all draws.", rich_help_panel=MORE)] = None
@@ -142,6 +162,7 @@ class Choices(Performers):
             metavar="NAME|FOLDER",
             help="Writing system (see `fabula systems`), or your own: ./FOLDER.",
             rich_help_panel=SETTINGS,
+            autocompletion=completing.systems,
         ),
     ] = None
     words: Annotated[
@@ -255,6 +276,37 @@ def bundled(command: Callable[..., None]) -> Callable[..., None]:
     called.__annotations__ = {p.name: p.annotation for p in flat} | {"return": None}
     called.__signature__ = inspect.Signature(flat)  # type: ignore[attr-defined] # read by inspect.signature
     return called
+
+
+def refuse(why: str, *bundles: Any, but: Collection[str] = ()) -> None:  # noqa: ANN401 - dataclasses of options
+    """See that none of the bundles' options is given, `but` some by their fields' names.
+
+    Raises:
+        UsageError: one is; says `why` it would do nothing.
+    """
+    given = [
+        _flag(name, about)
+        for bundle in bundles
+        for name, about in _about(type(bundle)).items()
+        if name not in but
+        and (value := getattr(bundle, name)) != type(bundle).__dataclass_fields__[name].default
+        and value != os.environ.get(str(about.envvar))
+    ]
+    if given:
+        raise UsageError(
+            f"{' and '.join(given)} would do nothing: {why}. Leave {'them' if len(given) > 1 else 'it'} out."
+        )
+
+
+def _about(bundle: type[Any]) -> dict[str, Any]:
+    """What typer is told of each option of a bundle, by the field's name."""
+    return {name: get_args(hint)[1] for name, hint in get_type_hints(bundle, include_extras=True).items()}
+
+
+def _flag(name: str, about: Any) -> str:  # noqa: ANN401 - typer's record of an option
+    """An option as it is typed."""
+    said = [one for one in about.param_decls or () if one.startswith("--")]
+    return said[0].partition("/")[0] if said else f"--{name.rstrip('_').replace('_', '-')}"
 
 
 def _fields_of(bundle: type[Any]) -> list[inspect.Parameter]:

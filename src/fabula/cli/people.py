@@ -8,7 +8,7 @@ import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
-from fabula.base.errors import FabulaError, PausedError
+from fabula.base.errors import FabulaError, PausedError, UsageError
 from fabula.cli.form import asked_as, shown, value_of
 from fabula.engine.roles import HandBackError
 from fabula.story import slug
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from fabula.models.base import Json, Request
 
 _RULE = "-" * 72
+_WHAT_NOW = "[a]ccept, [e]dit, [t]ype another, [r]etake or [s]top? "
 _PASS, _HAND_BACK = "/pass", "/hand-back"
 _END = """\
   .            ends your text
@@ -131,14 +132,25 @@ class People:
         async with self._one:
             with self.terminal.aside():
                 self.terminal.message(f"\n{_RULE}\n{file}\n{_RULE}\n{kept.text}\n{_RULE}")
-                said = await self.terminal.choice("[a]ccept, [e]dit, [r]etake or [s]top? ", "aers")
-                if said == "e":
-                    return (await self.terminal.edited(kept.text)).strip("\n") or kept.text
+                while (said := await self.terminal.choice(_WHAT_NOW, "aetrs")) in {"e", "t"}:
+                    if text := await self._other_text(kept.text, said):
+                        return text
         if said == "r":
             raise AnotherTakeError(kept.path)
         if said == "s":
             raise waits
         return kept.text
+
+    async def _other_text(self, text: str, how: str) -> str:
+        """What the person makes of a text in an editor, or types in its place; empty where that came to nothing."""
+        if how == "t":
+            self.terminal.message(f"Type the whole text as it is to be. On a line of its own\n{_END}")
+            return (await self.terminal.lines())[0].strip("\n")
+        try:
+            return (await self.terminal.edited(text)).strip("\n")
+        except UsageError as problem:  # the run goes on
+            self.terminal.message(f"{problem} Or type it: t.")
+            return ""
 
     def _file(self, kept: Kept) -> Path:
         """The artefact's file, with its number if it has one."""

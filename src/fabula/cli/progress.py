@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import re
+import textwrap
 from abc import ABC, abstractmethod
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import singledispatchmethod
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
+from fabula.app.bills import dollars
+from fabula.cli.stopping import clears_screen
 from fabula.engine.events import (
     AnswersAwaited,
     CallFinished,
+    CallLost,
     CallRetried,
     CallStarted,
     Kept,
@@ -21,7 +26,7 @@ from fabula.engine.events import (
     RunStarted,
     TextArrived,
 )
-from fabula.models.base import Usage
+from fabula.models.base import NOTHING_USED, Usage
 from fabula.models.budget import estimate_tokens
 from fabula.story import count_words, one_line
 
@@ -36,8 +41,13 @@ if TYPE_CHECKING:
     from fabula.engine.events import Event
 
 _MOST_CALLS: Final = 4
-_TAIL: Final = 240
+_MOST_LINES: Final = 6  # of the words of one call
+_AROUND: Final = 4  # lines of the screen that are not for words
+_TAIL: Final = 1_000  # letters of a reply of which the last lines are shown
+_KNOWN: Final = 200  # tokens that count as written as planned, before there are others
+_SOON: Final = 10  # seconds of writing after which its speed says something
 _MINUTE: Final = 60
+_DIGEST: Final = re.compile(r"@[0-9a-f]{8,}$")  # of the weights, in a model's identity
 _SHOWN: Final = 120  # letters of a removed piece; `fabula show --removed` has the whole
 _PATIENT: Final = ("files", "paste", "client")  # models whose speed says nothing
 _RECORDS: Final = frozenset({"drafts/edits", "drafts/refused"})
@@ -84,6 +94,7 @@ class LivePicture(ABC):
             redirect_stderr=False,
         )
         self._live.start()
+        clears_screen(self._stop)
 
     def _stop(self) -> None:
         if self._live is not None:
@@ -127,6 +138,43 @@ class Speaking:
     began: float
     text: str = ""
     first: float | None = None
+    planned: PlannedCall | None = None
+
+    def left(self, usual: float) -> float:
+        """How many tokens are still to come, of what was planned or, where nothing was, of a `usual` reply."""
+        return max(0.0, (self.planned.reply if self.planned else usual) - estimate_tokens(self.text))
+
+
+@dataclass
+class _Pace:
+    """How fast the calls of this run were read and written, and how long replies were beside what was planned."""
+
+    reading: float = 0.0
+    read: int = 0
+    writing: float = 0.0
+    written: int = 0
+    planned: int = 0
+    of_planned: int = 0
+
+    def finished(self, call: Speaking, usage: Usage, now: float) -> None:
+        """Count a call in."""
+        first = now if call.first is None else call.first
+        self.reading, self.read = self.reading + first - call.began, self.read + usage.prompt
+        self.writing, self.written = self.writing + now - first, self.written + usage.reply
+        if call.planned is not None:
+            self.planned, self.of_planned = self.planned + call.planned.reply, self.of_planned + usage.reply
+
+    @property
+    def length(self) -> float:
+        """How long replies were beside what was planned; nearer to that where little is known."""
+        return (self.of_planned + _KNOWN) / (self.planned + _KNOWN)
+
+    def seconds(self, prompt: float, reply: float) -> float:
+        """How long this much is read and written."""
+        whole = self.reading + self.writing
+        if not self.writing:  # replies that come in one piece
+            return reply * self.length * whole / max(self.written, 1)
+        return prompt * self.reading / max(self.read, 1) + reply * self.length * self.writing / max(self.written, 1)
 
 
 @dataclass
@@ -151,7 +199,8 @@ class Progress(LivePicture):
     _done: list[CallFinished] = field(default_factory=list, init=False)
     _rendered: set[tuple[str, str]] = field(default_factory=set, init=False)
     _began: float = field(default=0.0, init=False)
-    _said_tokens: int = field(default=0, init=False)
+    _pace: _Pace = field(default_factory=_Pace, init=False)
+    _paid: Usage = field(default=NOTHING_USED, init=False)
     _live: Live | None = field(default=None, init=False)
 
     def __call__(self, event: Event) -> None:
@@ -167,7 +216,7 @@ class Progress(LivePicture):
     @_hear.register
     def _(self, event: RunStarted) -> None:
         del event
-        self._left, self._done, self.running = list(self.expected), [], {}
+        self._left, self._done, self.running, self._pace = list(self.expected), [], {}, _Pace()
         self._began = self.clock()
         self._start()
 
@@ -178,7 +227,10 @@ class Progress(LivePicture):
 
     @_hear.register
     def _(self, event: CallStarted) -> None:
-        self.running[event.path] = Speaking(event.role, event.performer, self.clock())
+        planned = next((one for one in self._left if one.path == event.path), None)
+        if planned is not None:
+            self._left.remove(planned)
+        self.running[event.path] = Speaking(event.role, event.performer, self.clock(), planned=planned)
 
     @_hear.register
     def _(self, event: TextArrived) -> None:
@@ -189,17 +241,19 @@ class Progress(LivePicture):
 
     @_hear.register
     def _(self, event: CallFinished) -> None:
-        self.running.pop(event.path, None)
+        call = self.running.pop(event.path, None)
         self._done.append(event)
         if event.replayed:
             self.replayed += 1
             return
         self.asked += 1
-        self._said_tokens += event.usage.reply
-        for planned in self._left:
-            if planned.path == event.path:
-                self._left.remove(planned)
-                break
+        self._paid += event.usage
+        if call is not None:
+            self._pace.finished(call, event.usage, self.clock())
+
+    @_hear.register
+    def _(self, event: CallLost) -> None:
+        self._paid += event.usage
 
     @_hear.register
     def _(self, event: CallRetried) -> None:
@@ -239,7 +293,8 @@ class Progress(LivePicture):
         if shown not in self._rendered:  # a run that starts over, after a retake, repeats what stands
             self._rendered.add(shown)
             size = f"{words:>6,} words" if name not in _RECORDS else f"{'a record':>12}"
-            self._show(f"  {name:<24} {size}   {_how(event, calls)}")
+            rest = f" · {self._to_go()}" if self._live is None and self._to_go() else ""
+            self._show(f"  {name:<24} {size}   {_how(event, calls)}{rest}")
 
     # showing --------------------------------------------------------------------------------------------------------
 
@@ -248,15 +303,11 @@ class Progress(LivePicture):
         from rich.text import Text  # noqa: PLC0415 - only where progress is live
 
         lines: list[Text] = []
-        for call in list(self.running.values())[:_MOST_CALLS]:
+        calls = list(self.running.values())[:_MOST_CALLS]
+        for call in calls:
             lines.append(Text(self.terminal.shown(self.call_line(call)), style="bold"))
-            if tail := one_line(call.text[-_TAIL:]):
-                lines.append(Text(f"    …{self.terminal.shown(tail)[-self._room() :]}", style="dim"))
-        for folder, files in self.awaited.items():
-            if files:
-                waits = f"  waiting for {counted(len(files), 'answer')} in {folder}"
-                lines.append(Text(self.terminal.shown(waits), style="yellow"))
-        lines.append(Text(self.terminal.shown(self.rest_line()), style="cyan"))
+            lines += [Text(f"    {line}", style="dim") for line in self._last_lines(call, len(calls))]
+        lines += [Text(self.terminal.shown(line), style="cyan") for line in self.rest_lines()]
         for line in lines:  # a full line would wrap when the terminal echoes ^C after it, and leave traces
             line.truncate(self._room() + 5, overflow="ellipsis")
         return Group(*lines)
@@ -264,39 +315,74 @@ class Progress(LivePicture):
     def _room(self) -> int:
         return max((self._live.console.width if self._live else 80) - 9, 20)
 
+    def _last_lines(self, call: Speaking, calls: int) -> list[str]:
+        """The last lines of what has arrived, as many as there is room for beside other calls."""
+        height = self._live.console.height if self._live else 24
+        most = max(1, min(_MOST_LINES, (height - _AROUND) // (2 * calls) - 1))
+        at = max(0, len(call.text) - _TAIL)
+        at -= at % (_TAIL // 2)  # so that lines break where they broke before
+        tail = self.terminal.shown(one_line(call.text[at:]))
+        return textwrap.wrap(tail, self._room(), break_on_hyphens=False)[-most:]
+
     def call_line(self, call: Speaking) -> str:
         """Who is at work, for how long, how far and how fast."""
-        now = self.clock()
+        now, who = self.clock(), _DIGEST.sub("", call.performer)
         if call.first is None:
             doing = "waiting" if call.performer.partition(":")[0] in _PATIENT else "reading"
-            return f"▸ {call.role}  {call.performer}  {doing}, {duration(now - call.began)}"
+            return f"▸ {call.role} · {who} · {doing}, {duration(now - call.began)}"
         tokens, seconds = estimate_tokens(call.text), now - call.first
         speed = f", {tokens / seconds:.0f} tokens/s" if seconds > 1 else ""
-        return f"▸ {call.role}  {call.performer}  {count_words(call.text):,} words{speed}"
+        return f"▸ {call.role} · {who} · {count_words(call.text):,} words{speed}"
 
-    def rest_line(self) -> str:
-        """What is written, and what remains."""
-        busy = {call.role for call in self.running.values()}
-        left = list(dict.fromkeys(planned.role for planned in self._left if planned.role not in busy))
+    def rest_lines(self) -> list[str]:
+        """How far the run is, with what it took and how long it goes on; and what is written and remains."""
+        done = [self._to_go()] if self._to_go() else []
+        if self._paid.prompt or self._paid.reply:
+            done.append(f"{self._paid.prompt + self._paid.reply:,} tokens, {_price(self._paid.cost)}")
+        left = list(dict.fromkeys(planned.role for planned in self._left))
         parts = [f"{sum(self.words.values()):,} words of story"] if self.words else []
         if self.replayed:
             parts.append(f"{counted(self.replayed, 'call')} from the journal")
-        parts.append(f"call {self.asked} of about {self.asked + len(self._left)} done")
-        if (seconds := self.seconds_left()) is not None:
-            parts.append(f"about {duration(seconds)} to go")
         if left:
-            parts.append("left: " + ", ".join(left))
-        return "  " + " · ".join(parts)
+            parts.append("then " + ", ".join(left))
+        return [f"  {' · '.join(line)}" for line in (done, parts) if line]
+
+    def _to_go(self) -> str:
+        """How many calls are made, of how many, and how long the others take."""
+        coming = len(self._left) + len(self.running)
+        if not self.asked and not coming:
+            return ""
+        parts = [f"{self.asked} of about {counted(self.asked + coming, 'call')} done"]
+        if (seconds := self.seconds_left()) is not None and seconds >= 1:
+            parts.append(f"about {_roughly(seconds)} to go")
+        return ", ".join(parts)
 
     def seconds_left(self) -> float | None:
         """An estimate from this run's own pace; `None` before there is one."""
-        said = self._said_tokens + sum(estimate_tokens(call.text) for call in list(self.running.values()))
-        spent = self.clock() - self._began
-        if not self._left or not said or spent <= 0:
+        now, running = self.clock(), list(self.running.values())
+        if not (self._left or running):
             return None
-        coming = sum(planned.reply for planned in self._left)
-        coming -= sum(estimate_tokens(call.text) for call in list(self.running.values()))
-        return max(coming, 0) * spent / said
+        pace = replace(self._pace)
+        for call in running:  # what a long one says is not waited for
+            if call.first is not None and now - call.first > _SOON and not self.asked:
+                pace.writing, pace.written = pace.writing + now - call.first, pace.written + estimate_tokens(call.text)
+        elapsed = now - self._began
+        if not pace.written or elapsed <= 0:
+            return None
+        beside = max(1.0, (pace.reading + pace.writing) / elapsed)  # calls at once
+        prompt = sum(call.prompt for call in self._left)
+        usual = pace.written / max(self.asked, 1)
+        reply = sum(call.reply for call in self._left) + sum(call.left(usual) for call in running)
+        return pace.seconds(prompt, reply) / beside
+
+
+def _price(cost: float | None) -> str:
+    return dollars(cost) if cost is not None else "price unknown"
+
+
+def _roughly(seconds: float) -> str:
+    """A duration that is an estimate: minutes from two on."""
+    return duration(round(seconds / _MINUTE) * _MINUTE if seconds >= 2 * _MINUTE else seconds)
 
 
 def _how(event: Kept, calls: Sequence[CallFinished]) -> str:
@@ -308,7 +394,7 @@ def _how(event: Kept, calls: Sequence[CallFinished]) -> str:
     usage = sum((call.usage for call in calls if not call.replayed), Usage(cost=0.0))
     waited_for = calls and calls[-1].performer.partition(":")[0] in _PATIENT
     if waited_for or not usage.seconds or not usage.reply:
-        return calls[-1].performer if calls else ""
+        return _DIGEST.sub("", calls[-1].performer) if calls else ""
     return f"{duration(usage.seconds)}, {usage.reply / usage.seconds:.0f} tokens/s"
 
 

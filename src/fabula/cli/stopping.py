@@ -24,6 +24,7 @@ T = TypeVar("T")
 
 SENTENCE: Final = "Stopped. What was finished is kept, and the same command goes on from there."
 _PATIENCE: Final = 0.6  # seconds that a command has to tidy up
+_TIDY: Final = 0.1
 _SIGNALS: Final = (signal.SIGINT, signal.SIGTERM)
 
 
@@ -41,11 +42,13 @@ class _Stop:
     Attributes:
         sentence: says what is kept and how to go on.
         last_words: says the sentence where the command itself did not come to that.
+        clear: takes away what moves on the screen.
     """
 
     def __init__(self) -> None:
         self.sentence = SENTENCE
         self.last_words: Callable[[str, int], object] | None = None
+        self.clear: Callable[[], object] = lambda: None
         self._number = 0
         self._one = threading.Lock()
 
@@ -60,7 +63,7 @@ class _Stop:
 
     def claim(self) -> bool:
         """Whether nobody has said yet that the command was stopped."""
-        return self._one.acquire(blocking=False)
+        return self.last_words is None or self._one.acquire(blocking=False)
 
     def _wait(self) -> None:
         time.sleep(_PATIENCE)
@@ -70,6 +73,9 @@ class _Stop:
         code = 128 + self._number
         with suppress(Exception):  # whatever state the rest is in
             if self.last_words is not None and self.claim():
+                cleared = threading.Thread(target=self.clear, daemon=True)
+                cleared.start()
+                cleared.join(_TIDY)  # it waits where the rest is stuck within it
                 self.last_words(self.sentence, code)
         for stream in (sys.stdout, sys.stderr):
             with suppress(Exception):
@@ -83,6 +89,11 @@ _stop = _Stop()
 def claim() -> bool:
     """Whether nobody has said yet that the command was stopped."""
     return _stop.claim()
+
+
+def clears_screen(clear: Callable[[], object]) -> None:
+    """Have `clear` take away what moves on the screen, where the process is ended in the middle."""
+    _stop.clear = clear
 
 
 def ends_within_a_second(last_words: Callable[[str, int], object]) -> None:

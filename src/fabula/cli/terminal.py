@@ -28,6 +28,7 @@ _KEY_NAME: Final = re.compile(r"(KEY|TOKEN|SECRET|PASSWORD)$")
 _SHORTEST_KEY: Final = 8
 _LARGEST_TEXT: Final = 2_000_000
 _CHUNK: Final = 65_536
+_EDITORS: Final = ("nano", "vi", "notepad")
 _WIDEST: Final = 96
 _NARROWEST: Final = 40  # columns of a screen for which tables are made to fit
 _SHORTEST_COLUMN: Final = 12  # of words
@@ -172,8 +173,12 @@ class Terminal:
             sys.stdout.flush()
 
     def message(self, text: str) -> None:
-        """What goes along with it: to stderr."""
-        _print(self.shown(text), sys.stderr)
+        """What goes along with it: to stderr; on a screen with lines broken between words."""
+        text = self.shown(text)
+        if _is_tty(sys.stderr):
+            width = min(shutil.get_terminal_size().columns, _WIDEST)
+            text = "\n".join(piece for line in text.split("\n") for piece in _broken(line, width))
+        _print(text, sys.stderr)
 
     def advise(self, text: str) -> None:
         """What to try next: to stderr, unless quiet or read by a program."""
@@ -244,17 +249,23 @@ class Terminal:
                 return said.strip()[0].lower()
         return options[-1]
 
+    @property
+    def editor(self) -> str:
+        """The command of the person's editor: `$VISUAL`, `$EDITOR`, else one that is there; empty where none is."""
+        named = self.environ.get("VISUAL") or self.environ.get("EDITOR")
+        return named or next((name for name in _EDITORS if shutil.which(name, path=self.environ.get("PATH"))), "")
+
     async def edited(self, text: str) -> str:
-        """`text` as the person leaves it in `$VISUAL` or `$EDITOR`.
+        """`text` as the person leaves it in an editor.
 
         Raises:
-            UsageError: no editor is set, or it failed.
+            UsageError: there is no editor, or it failed.
         """
         import asyncio  # noqa: PLC0415 - 0.05 s that `fabula --help` does not need
 
-        editor = self.environ.get("VISUAL") or self.environ.get("EDITOR")
+        editor = self.editor
         if not editor:
-            raise UsageError("No editor is set. Set EDITOR to one, or give the text without it.")
+            raise UsageError("There is no editor here. Set EDITOR to one, or give the text without it.")
         with tempfile.TemporaryDirectory(prefix="fabula-") as folder:
             file = Path(folder) / "text.md"
             file.write_text(text, encoding="utf-8", errors="replace")

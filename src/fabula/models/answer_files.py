@@ -42,7 +42,8 @@ _MOST_LISTED: Final = 10_000  # files of a folder that are looked at for the ind
 _LONGEST_PART: Final = 60  # letters of role and place in a name
 _DIGITS: Final = 10
 _OTHER: Final = re.compile(r"[^\w.]+", re.ASCII)
-_NAME: Final = re.compile(rf"([\w.-]+?)--([\w.-]+)--(\d+)-([0-9a-f]{{{_DIGITS}}})", re.ASCII)
+_PART: Final = re.compile(r"[\w.-]+", re.ASCII)
+_NUMBER: Final = re.compile(rf"(\d{{1,9}})-[0-9a-f]{{{_DIGITS}}}", re.ASCII)
 OnWait: TypeAlias = "Callable[[str, tuple[str, ...]], None]"
 
 
@@ -162,11 +163,11 @@ def file_name(request: Request) -> str:
     """The beginning of the names of a request's files: role, place, number, and a digest of all that is asked."""
     body = json.dumps([request.path, request.ordinal, request.body()], ensure_ascii=False, sort_keys=True)
     digest = sha256(body.encode("utf-8", "replace")).hexdigest()[:_DIGITS]
-    return f"{_part(request.role)}--{_part(request.path)}--{request.ordinal + 1}-{digest}"
+    return f"{_plain(request.role)}--{_plain(request.path)}--{request.ordinal + 1}-{digest}"
 
 
-def _part(text: str) -> str:
-    return _OTHER.sub("-", text.replace("/", "."))[:_LONGEST_PART].strip(".-").replace("--", "-") or "prompt"
+def _plain(text: str) -> str:
+    return _OTHER.sub("-", text.replace("/", "."))[:_LONGEST_PART].strip(".-") or "prompt"
 
 
 def unanswered(folder: Path) -> list[Json]:
@@ -178,10 +179,19 @@ def unanswered(folder: Path) -> list[Json]:
     found = []
     for file in sorted(names):
         stem = file.removesuffix(REQUEST)
-        if stem != file and (parts := _NAME.fullmatch(stem)) is not None and f"{stem}{ANSWER}" not in names:
-            role, path, number, _ = parts.groups()
-            found.append({"role": role, "path": path, "number": int(number), **_files(stem)})
+        if stem != file and f"{stem}{ANSWER}" not in names and (told := _told(stem)) is not None:
+            found.append(told | _files(stem))
     return found
+
+
+def _told(stem: str) -> Json | None:
+    """What the name of a prompt's files says; `None` where it is no such name."""
+    role, _, rest = stem.partition("--")
+    path, _, last = rest.partition("--")
+    number = _NUMBER.fullmatch(last)
+    if number is None or not (_PART.fullmatch(role) and _PART.fullmatch(path)):
+        return None
+    return {"role": role, "path": path, "number": int(number[1])}
 
 
 def _files(name: str) -> dict[str, str]:

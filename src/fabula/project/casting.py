@@ -18,11 +18,14 @@ from fabula.models.adapters import Adapted, engine_adapter, read_room
 from fabula.models.answer_files import MOST_AT_ONCE, AnswerFiles
 from fabula.models.base import Sampling
 from fabula.models.by_hand import HAND, ByHand
-from fabula.models.known import KNOWN, cache_home, find_weights, fingerprint, models_home
+from fabula.models.hub import PREFIX
+from fabula.models.known import AGAINST_LOOPS, KNOWN, cache_home, find_weights, fingerprint, is_small, models_home
 from fabula.models.limits import Limited
+from fabula.models.memory import USUAL_CONTEXT, context_of
 from fabula.models.outside import CLIENT, PASTE, OutsideModel
 from fabula.models.providers import KINDS as PROVIDERS
 from fabula.models.scripted import ScriptedModel
+from fabula.project.brought import brought_kinds, brought_model
 from fabula.project.learned import Forgotten, check_learned, digest_of_forgotten
 from fabula.project.settings import ModelTable
 
@@ -93,20 +96,21 @@ class HandedIn:
 
 
 def full_name(spec: str) -> str:
-    """The name with its kind: a bare known name is embedded, `embedded` alone is the default model; `BARE` have none.
+    """The name with its kind: a bare known name and one of the hub are embedded, as `embedded` alone; `BARE` have none.
 
     Raises:
         UnknownNameError: neither a kind nor a known model.
     """
     kind, colon, rest = spec.partition(":")
-    if kind in KNOWN and not colon:
-        return f"embedded:{kind}"
+    if (kind in KNOWN and not colon) or (spec.startswith(PREFIX) and rest):
+        return f"embedded:{spec}"
     if spec == "embedded":
         return f"embedded:{next(iter(KNOWN))}"
     if spec in BARE:
         return spec
-    if kind not in KINDS or not rest:
-        raise UnknownNameError("model", spec, [*KNOWN, *BARE, *(f"{k}:" for k in KINDS if k != PROGRAM)])
+    if not rest or (kind not in KINDS and kind not in brought_kinds()):
+        known = (*(kind for kind in KINDS if kind != PROGRAM), *brought_kinds())
+        raise UnknownNameError("model", spec, [*KNOWN, *BARE, *(f"{kind}:" for kind in known)])
     return spec
 
 
@@ -121,6 +125,7 @@ def open_model(
         UnknownNameError: no such kind or known model.
         ConfigError: a script cannot be read.
         ModelUnavailableError, UsageError: there is no encoder-decoder in a folder, or the packages for it are missing.
+        PluginError: an installed package brings it, and it is broken.
     """
     name = full_name(spec)
     kind, _, rest = name.partition(":")
@@ -128,10 +133,12 @@ def open_model(
         return HandedIn(env.models[name])
     if (model := _without_limits(kind, rest, table, env)) is not None:
         return model
-    if kind == "seq2seq":
-        model = _seq2seq(name, rest)
+    if kind == "embedded":
+        model = _embedded(name, rest, table, env, adapters)
+    elif kind in SERVERS:
+        model = _server(kind, rest, table, env)
     else:
-        model = _embedded(name, rest, table, env, adapters) if kind == "embedded" else _server(kind, rest, table, env)
+        model = _seq2seq(name, rest) if kind == "seq2seq" else brought_model(kind, rest, table)
     return Limited(model, parallel=table.parallel, timeout=table.timeout, tries=table.tries, on_retry=env.on_retry)
 
 
@@ -159,11 +166,12 @@ def _nobody_there(request: Request) -> str:
 def _embedded(name: str, rest: str, table: ModelTable, env: Environment, adapters: Mapping[str, Path]) -> Model:
     from fabula.models.embedded import EmbeddedModel  # noqa: PLC0415 - the engine is loaded on demand
 
+    weights = find_weights(rest, models_home(env.environ))
     return EmbeddedModel(
-        find_weights(rest, models_home(env.environ)),
+        weights,
         name=name,
         slots=table.slots,
-        context=table.context,
+        context=table.context or min(USUAL_CONTEXT, context_of(weights) or USUAL_CONTEXT),
         threads=table.threads or _threads(env.environ),
         cache=cache_home(env.environ),
         adapters=adapters,
@@ -204,6 +212,7 @@ def _server(kind: str, rest: str, table: ModelTable, env: Environment) -> Model:
         key_env=table.key_env or None,
         parallel=table.parallel or 8,
         timeout=table.timeout,
+        context=table.context,
     )
 
 
@@ -216,8 +225,10 @@ def load_servers(kinds: Collection[str]) -> None:
 
 
 def base_sampling(spec: str) -> Sampling:
-    """The values against loops that a known model needs; none for others."""
+    """The values against loops that a known model needs, or a small one of the hub; none for others."""
     kind, _, rest = full_name(spec).partition(":")
+    if kind == "embedded" and rest.startswith(PREFIX) and is_small(rest):
+        return AGAINST_LOOPS
     return KNOWN[rest].sampling if kind == "embedded" and rest in KNOWN else Sampling()
 
 

@@ -23,6 +23,8 @@ TITLE: Final = "the title"
 """The artefact that stands for a title changed in `story.md`; no system has one of this name, as it has a blank."""
 ORDER: Final = "the order of its scenes"
 """The artefact that stands for an order of scenes changed in `story.md`: their labels, one on a line."""
+CHAT: Final = "chat with "
+"""What the record of a conversation's run puts before the name of its system."""
 NUMBER: Final = re.compile(r"^\d+[a-z]?-")
 _MOVED: Final = "{0}, which was {1}, stands in the story where its name says."
 _PART: Final = (
@@ -106,6 +108,12 @@ def is_own(journal: Journal, path: str, file: str) -> bool:
 def is_taken_back(journal: Journal, path: str, file: str) -> bool:
     """Whether a text of the author's own is out of the story, because they took it back; its file may stand there."""
     return journal.override(path) is None and _never_made(journal, path, file)
+
+
+def of_a_chat(journal: Journal, path: str) -> bool:
+    """Whether an artefact was made for a conversation, which goes on from it; the story is not made of it."""
+    chats = {run["id"] for run in journal.runs() if run["system"].startswith(CHAT)}
+    return any(version.run in chats for version in journal.versions(path))
 
 
 def _never_made(journal: Journal, path: str, file: str) -> bool:

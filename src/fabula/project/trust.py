@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 _LARGEST: Final = 2_000_000
 _OUTSIDE: Final = ("adapter", "prompts")  # what needs trust only where it lies outside the project
 _FOLDER: Final = "files:"
-_METHODS: Final = frozenset({"system", "evaluator"})  # fields that may hold the path of a folder with code
+_METHODS: Final = frozenset({"system", "systems", "evaluator", "evaluators"})  # what may name a folder with code
 _SHOWN: Final = 6  # acts that a message names
 
 

@@ -29,6 +29,12 @@ _NAME: Final = re.compile(
 )
 _OPENING: Final = "\"\u201c\u201e\u00ab\u00bb\u300c\u300e`\u2018'\u2019"
 _NOT_NAMES: Final = frozenset({"I", "He", "She", "They", "The", "Then", "And", "But", "It", "You", "We", "A", "An"})
+# April, May, June and August are people's names as well, and stay.
+_TIMES: Final = frozenset({
+    "Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday", "January", "February", "March",
+    "July", "September", "October", "November", "December", "Christmas", "Easter",
+})  # fmt: skip
+_I: Final = re.compile("I['\u2019]")  # "I'll", "I've"
 _FEW: Final = 2
 _LONG: Final = 4  # letters from which on a part of a name is no title
 
@@ -92,7 +98,10 @@ def present_in(names: Iterable[str], text: str) -> tuple[str, ...]:
 
 
 def names_in(text: str) -> tuple[str, ...]:
-    """What looks like a name in a text: there at least twice, capitalised within a sentence; the commonest first."""
+    """What looks like a name in a text: there at least twice, capitalised within a sentence; the commonest first.
+
+    Days, months and feasts are none.
+    """
     counts: Counter[str] = Counter()
     leading: Counter[str] = Counter()
     begins = {start for start, _ in spans(text)}
@@ -105,7 +114,11 @@ def names_in(text: str) -> tuple[str, ...]:
             counts[name] += 1
     for name in counts:
         counts[name] += leading[name]
-    return tuple(name for name, count in counts.most_common() if count >= _FEW and name not in _NOT_NAMES)
+    return tuple(name for name, count in counts.most_common() if count >= _FEW and _may_be_a_name(name))
+
+
+def _may_be_a_name(name: str) -> bool:
+    return name not in _NOT_NAMES and name not in _TIMES and not _I.match(name)
 
 
 def _words(text: str) -> list[str]:

@@ -52,9 +52,12 @@ async def _tried(name: str, terminal: Terminal) -> list[dict[str, str]]:
     terminal.say(f"{name}:")
     found: list[dict[str, str]] = []
     async for outcome in check(name):
+        known = {one["broken"] for one in found}
         found.append({"rule": outcome.rule, "broken": outcome.broken, "advice": outcome.advice})
         terminal.say(f"  {'BROKEN' if outcome.broken else 'holds '}  {outcome.rule}")
-        if outcome.broken:
+        if outcome.broken in known - {""}:
+            terminal.say("          For the same reason.")
+        elif outcome.broken:
             terminal.say(terminal.wrapped(f"          {outcome.broken}"))
             terminal.say(terminal.wrapped(f"          {outcome.advice}"))
     broken = sum(bool(one["broken"]) for one in found)

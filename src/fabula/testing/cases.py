@@ -163,9 +163,9 @@ def _script(method: Method, *needed: str) -> dict[str, Any]:
     except tomllib.TOMLDecodeError as error:
         raise PluginError(f"{file} is no valid TOML: {error}. Correct the line.") from error
     for name in ("cases", *needed):
-        if not script.get(name):
-            shape = f"[{name}]" if name == "replies" else f"[[{name}]]"
-            raise PluginError(f"{file} has no {shape}. Write some; the scripts of fabula's own show how.")
+        kind, shape = (dict, f"[{name}]") if name == "replies" else (list, f"[[{name}]]")
+        if not (isinstance(found := script.get(name), kind) and found):
+            raise PluginError(f"{file} has no {shape}. `fabula new-system` makes a folder that shows how.")
     if not all(isinstance(case, dict) and case.get("preset") in get_args(Preset) for case in script["cases"]):
         raise PluginError(f'{file}: each of the [[cases]] has a preset, "faithful" or "improved".')
     return script

@@ -463,7 +463,7 @@ def _heeding(watch: _Watch) -> Iterator[None]:
         return
 
     def heed(number: int, frame: FrameType | None) -> None:
-        if watch.signal and callable(earlier := before[number]):
+        if watch.signal and callable(earlier := before[signal.Signals(number)]):
             earlier(number, frame)
         if watch.signal:
             raise KeyboardInterrupt

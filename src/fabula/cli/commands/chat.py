@@ -99,7 +99,11 @@ def chat(
     freedom = freedom_of(talking.freedom) if talking.freedom else None
     if choices.words is not None:
         raise UsageError("--words is for writing; a conversation is as long as you make it. Leave it out.")
+    if talking.turns != Talking().turns and not talking.auto:
+        raise UsageError("--turns goes with --auto: a person ends a conversation when they like.")
     card = read_card(Path(where)) if where and is_card(Path(where)) else None
+    if talking.greeting is not None and card is None:
+        raise UsageError("--greeting chooses among the greetings of a character card, and no card is given.")
     if card is not None:
         talking = replace(talking, as_=talking.as_.strip() or PLAYER, with_=talking.with_ or [card.name])
     named = _parties(talking)

@@ -13,7 +13,7 @@ from fabula.app.evaluating import Task
 from fabula.base.errors import UsageError
 from fabula.cli.evaluation import Evaluating
 from fabula.cli.opening import named_or_here, terminal_of
-from fabula.cli.options import Common, Judges, Limits, bundled
+from fabula.cli.options import Common, Judges, Limits, bundled, refuse
 from fabula.cli.progress import counted
 from fabula.cli.session import near
 from fabula.cli.stories import Selecting, say_licences
@@ -91,11 +91,11 @@ def check(
             "A check needs a model that reads. The rules that looked without one found none of 101 errors in stories "
             "that nobody had tuned them to, and are gone. Leave --no-model out, and choose a model with --model."
         )
+    if checks.dismiss:
+        refuse("--dismiss takes the last check as it is, and asks nobody", judges, limits, selecting, but=("out",))
     stories = named_or_here(common, stories)
     command, judges = _command(stories, judges), _of_project(stories, judges)
     folder = Path(judges.out)
-    if checks.dismiss and limits.dry_run:
-        raise UsageError("--dismiss asks nobody, so there is nothing to say of it. Leave --dry-run out.")
     if checks.dismiss:
         report = stored_check(folder)
         dismiss(folder, report, dict(_reason(value) for value in checks.dismiss))

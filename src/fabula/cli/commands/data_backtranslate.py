@@ -175,7 +175,7 @@ def _say_plan(terminal: Terminal, expected: DryRun) -> None:
     terminal.say(calls_table(expected) if expected.planned else "Nothing to ask.")
     if expected.replayed:
         terminal.say(f"In the journal, at no cost: {counted(expected.replayed, 'call')}.")
-    terminal.document(planned(expected))
+    terminal.document({"done": False, **planned(expected)})
 
 
 def _say(terminal: Terminal, task: Task, made: Made, bill: Bill) -> None:

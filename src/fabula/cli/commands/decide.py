@@ -6,32 +6,27 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from fabula.app.deciding import OF_TEXTS, check_unpinned, hold, source_of, take_back
+from fabula.app.deciding import retake as retaken
 from fabula.base.errors import UsageError
+from fabula.cli import completing
 from fabula.cli.asked import settings_for
 from fabula.cli.opening import authored, project_and_artefact, project_and_name, project_of, terminal_of
 from fabula.cli.options import Artefact, Choices, Common, Limits, MaybeArtefact, Where, bundled
 from fabula.cli.progress import counted
 from fabula.cli.session import Session, near
-from fabula.craft.final_reading import REFUSED
 from fabula.craft.wording import LARGEST
-from fabula.engine.events import RECORD, TABLE
-from fabula.engine.making import notes_of
-from fabula.engine.run import DRAFTS
 from fabula.project.folder import STORY
-from fabula.project.telling import is_own
-from fabula.story import plain
 
-_REFUSED = f"{DRAFTS}/{REFUSED}"
 _SEVERAL = {"pin-all": "pin --all", "fit-all": "update --revise"}
 _PART_OF = {"pin": "pin-all", "fit": "fit-all"}
-_OF_TEXTS = {"edit", "rewrite", "unedit", "continue", "pin", "unpin"}
 _SHOWN = 3
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from fabula.cli.terminal import Terminal
-    from fabula.engine.journal import Decision, Done, Journal
+    from fabula.engine.journal import Done, Journal
     from fabula.project.folder import Project
 
 
@@ -58,7 +53,7 @@ def pin(
 def _pin_all(terminal: Terminal, project: Project) -> None:
     """Pin what is not pinned. A project of an older fabula, or one that lost its journal, goes on from here."""
     with project.recorded(keeping=True) as journal:
-        paths = [path for path in authored(journal) if path != STORY and not _is_pinned(journal, path)]
+        paths = [path for path in authored(journal) if path != STORY and source_of(journal, path) != "pinned"]
         if paths or journal.older:
             journal.pin_all(paths)
     terminal.say(f"Pinned: {', '.join(paths)}." if paths else "Everything is pinned already.")
@@ -73,7 +68,7 @@ def unpin(common: Common, artefact: Artefact) -> None:
     project, name = project_and_artefact(common, artefact)
     with project.recorded() as journal:
         path = project.artefact(journal, name)
-        if not _is_pinned(journal, path):
+        if source_of(journal, path) != "pinned":
             raise UsageError(f"{path} is not pinned. `fabula status` shows what is.")
         journal.decide(path, "unpin")
     _done(terminal, project, path, "unpinned", f"{path} can change again.")
@@ -93,21 +88,12 @@ def retake(
     """Have an artefact written anew, with another draw; or revised, as a note wishes."""
     terminal = terminal_of(common)
     project, name = project_and_artefact(common, artefact)
-    wish = plain(note or "").strip()
-    if note is not None and not wish:
-        raise UsageError("The note is empty. Say what you wish of the text, or leave --note out for another draw.")
-    with project.recorded() as journal:
-        path = project.artefact(journal, name)
-        _unpinned(journal, path)
-        _written_by_a_role(journal, path, wish)
-        revise = bool(wish) and not anew
-        with journal.transaction():
-            if not revise and journal.override(path) is not None:
-                journal.decide(path, "unedit")
-            journal.decide(path, "revise" if revise else "retake", wish or None)
-        notes = notes_of(journal, path)
+    if anew and note is None:
+        raise UsageError("--anew goes with --note; without a note the text is written anew in any case.")
+    done = retaken(project, name, note, anew=anew)
+    path, revise = done.path, done.revised
     how = "revised as you wish" if revise else "written anew"
-    before = "; ".join(notes[:-1] if wish else notes)
+    before = "; ".join(done.before)
     kept = f" What you wished before still holds: {before}." if before else ""
     _done(
         terminal,
@@ -119,25 +105,16 @@ def retake(
     terminal.advise(f"Next: `fabula update {near(project.folder)}`. `fabula undo` takes this back.")
 
 
-def _written_by_a_role(journal: Journal, path: str, note: str) -> None:
-    """Raise a `UsageError` if nobody is asked for the artefact, or nobody who could follow a note."""
-    file = journal.places()[path]
-    if path == _REFUSED:
-        raise UsageError(
-            f"{file} is your own list of edits that are not made, so nobody writes it anew. `fabula edits --accept ID` "
-            "takes an edit off it."
-        )
-    if note and file.endswith((f".{RECORD}", f".{TABLE}")):
-        raise UsageError(f"{file} is no text that a role could revise, so a note says nothing to it. Leave --note out.")
-
-
 @bundled
 def continue_(
     common: Common,
     artefact: Annotated[
         list[str] | None,
         typer.Argument(
-            metavar="[PROJECT] [ARTEFACT]", help="An artefact, by its path.", show_default="the story's last part"
+            autocompletion=completing.artefacts,
+            metavar="[PROJECT] [ARTEFACT]",
+            help="An artefact, by its path.",
+            show_default="the story's last part",
         ),
     ] = None,
     *,
@@ -152,7 +129,7 @@ def continue_(
     session.dry_run()  # what stands in the way of any run is reported as that
     with project.recorded() as journal:
         path = project.artefact(journal, name) if name else _last_part(journal)
-        _unpinned(journal, path)
+        check_unpinned(journal, path)
         text = _text(journal, path)
         if journal.override(path) == (text, "continued"):
             raise UsageError(
@@ -197,7 +174,12 @@ def approve(
     common: Common,
     artefact: Annotated[
         list[str] | None,
-        typer.Argument(metavar="[PROJECT] [ARTEFACT]", help="An artefact, by its path.", show_default="all that wait"),
+        typer.Argument(
+            autocompletion=completing.artefacts,
+            metavar="[PROJECT] [ARTEFACT]",
+            help="An artefact, by its path.",
+            show_default="all that wait",
+        ),
     ] = None,
 ) -> None:
     """Approve an artefact, or all that wait."""
@@ -205,7 +187,7 @@ def approve(
     project, name = project_and_name(common, artefact)
     with project.recorded() as journal:
         asked = [project.artefact(journal, name)] if name else list(authored(journal))
-        waiting = [path for path in asked if _source(journal, path) in {"", "continued"}]
+        waiting = [path for path in asked if source_of(journal, path) in {"", "continued"}]
         approved = [path for path in waiting if not journal.approved(path, _text(journal, path))]
         with journal.transaction():
             for path in approved:
@@ -219,18 +201,8 @@ def approve(
 def undo(common: Common, where: Where = "") -> None:
     """Take back what your last command decided; said again, what the one before it did."""
     terminal, project = terminal_of(common), project_of(common, where)
-    with project.recorded() as journal:
-        done = journal.last_done()
-        if done is None:
-            raise UsageError("There is no decision to take back. `fabula history ARTEFACT` lists earlier texts.")
-        with journal.transaction():
-            for decision in reversed(done.decisions):
-                journal.decide(decision.path, "undo", target=decision.id)
-            for decision in reversed(done.decisions):
-                if decision.kind in _OF_TEXTS:
-                    _restore(journal, decision)
-        project.write_newest(journal, [decision.path for decision in done.decisions])
-        before, older, places = journal.last_done(), journal.older, journal.places()
+    taken = take_back(project)
+    done, before, older, places = taken.done, taken.before, taken.older, taken.places
     last = done.decisions[-1]
     terminal.say(f"Taken back: {_named(done, places)} ({last.at}).")
     folder = near(project.folder)
@@ -256,8 +228,8 @@ def redo(common: Common, where: Where = "") -> None:
         with journal.transaction():
             journal.decide_again(undone)
             for decision in undone.decisions:
-                if decision.kind in _OF_TEXTS:
-                    _hold(journal, decision.path)
+                if decision.kind in OF_TEXTS:
+                    hold(journal, decision.path)
         project.write_newest(journal, [decision.path for decision in undone.decisions])
         places = journal.places()
     folder = near(project.folder)
@@ -298,51 +270,11 @@ def _data(done: Done) -> dict[str, object]:
     return {"artefact": last.path, "kind": last.kind, "at": last.at, "artefacts": artefacts, "in_files": done.found}
 
 
-def _restore(journal: Journal, undone: Decision) -> None:
-    """Give the artefact the text that holds without the decision."""
-    if undone.kind != "continue":
-        _hold(journal, undone.path)
-    elif undone.text:  # it was recorded with the text that it was to go on from
-        source = _source(journal, undone.path)
-        journal.keep(undone.path, undone.text, source if source in ("edited", "rewritten") else "made")
-
-
-def _hold(journal: Journal, path: str) -> None:
-    """Give the artefact the text that the decisions which stand about it want."""
-    text, source = journal.override(path) or ("", "made")
-    made = [version.text for version in journal.versions(path) if version.made]
-    if source == "continued":
-        text, source = next((more for more in reversed(made) if more.startswith(text)), text), "made"
-    elif source == "made":
-        text = made[-1] if made else ""
-    if text:
-        journal.keep(path, text, source)
-
-
 def _text(journal: Journal, path: str) -> str:
     text = journal.newest(path)
     if text is None:
         raise UsageError(f"{path} has no text yet. Write it first.")
     return text
-
-
-def _source(journal: Journal, path: str) -> str:
-    """Why a text stands in for the artefact's own; empty if none does."""
-    override = journal.override(path)
-    return "" if override is None else override[1]
-
-
-def _is_pinned(journal: Journal, path: str) -> bool:
-    return _source(journal, path) == "pinned"
-
-
-def _unpinned(journal: Journal, path: str) -> None:
-    """Raise a `UsageError` if the artefact is pinned, or a text of the author's own, which nobody else writes."""
-    if _is_pinned(journal, path):
-        raise UsageError(f"{path} is pinned. Say `fabula unpin {path}` first.")
-    last = journal.trail()
-    if last is not None and path not in last.reached and is_own(journal, path, journal.places()[path]):
-        raise UsageError(f"{path} is a text of your own, which nobody else writes. Change its file, or delete it.")
 
 
 def _done(terminal: Terminal, project: Project, path: str, state: str, sentence: str) -> None:

@@ -15,6 +15,7 @@ from fabula.app.digressing.pages import as_markdown, beside_each_other, trivial
 from fabula.app.evaluating import Task
 from fabula.base.errors import UsageError
 from fabula.base.files import make_folder, write_atomically
+from fabula.cli import completing
 from fabula.cli.digressions import ASKED, Digressing, narratives_of, same_as_before, settings_of
 from fabula.cli.evaluation import Evaluating
 from fabula.cli.help import MORE
@@ -43,7 +44,12 @@ class Straying:
 
     system: Annotated[
         list[str] | None,
-        typer.Option(metavar="NAME", help="System to talk to. Repeatable.", show_default="snap, vanilla"),
+        typer.Option(
+            autocompletion=completing.systems,
+            metavar="NAME",
+            help="System to talk to. Repeatable.",
+            show_default="snap, vanilla",
+        ),
     ] = None
     as_: Annotated[str, typer.Option("--as", metavar="NAME", help="The player's character.")] = ""
     with_: Annotated[list[str] | None, typer.Option("--with", metavar="NAME", help="Who answers. Repeatable.")] = None

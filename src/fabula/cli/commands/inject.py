@@ -20,7 +20,7 @@ from fabula.cli.asked import evaluator_config, performers_of
 from fabula.cli.bill import bill_table, say_dry_run
 from fabula.cli.help import MORE
 from fabula.cli.opening import terminal_of
-from fabula.cli.options import Limits, Output, Performers, bundled
+from fabula.cli.options import Limits, Output, Performers, bundled, refuse
 from fabula.cli.people import People
 from fabula.cli.progress import Progress, counted
 from fabula.cli.session import near
@@ -101,10 +101,7 @@ def inject(
     Without a story and with --screenplays, a model writes screenplays with errors (MAGNET, appendix A.3.3).
     """
     terminal = terminal_of(common)
-    if bool(story) == (wanted.screenplays is not None):
-        raise UsageError("Give either a story or --screenplays N.")
-    if wanted.no_model and not story:
-        raise UsageError("--no-model goes with a story: nobody would write the screenplays.")
+    _check_combination(story, performers, limits, wanted)
     settings = Settings().with_(performers_of(performers, Settings()))
     source = Path(story)
     task = Task(
@@ -132,6 +129,18 @@ def inject(
     terminal.document(_document(made, bill))
     if any(not one.script for one in made.screenplays):
         raise typer.Exit(1)
+
+
+def _check_combination(story: str, performers: Performers, limits: Limits, wanted: Wanted) -> None:
+    """Say which options do not go together."""
+    if bool(story) == (wanted.screenplays is not None):
+        raise UsageError("Give either a story or --screenplays N.")
+    if wanted.no_model and not story:
+        raise UsageError("--no-model goes with a story: nobody would write the screenplays.")
+    if not story:
+        refuse("screenplays get errors of every kind", wanted, but=("n", "decoys", "distance", "screenplays"))
+    if wanted.no_model:
+        refuse("--no-model asks nobody", performers, limits, but=("set_", "seed", "preset", "dry_run"))
 
 
 def _config(performers: Performers, settings: Settings, wanted: Wanted) -> Any:  # noqa: ANN401 - as of any method

@@ -17,7 +17,7 @@ from fabula.app.learning import needs_of, proposed, put_into_use, trainer_for
 from fabula.base.errors import UsageError
 from fabula.base.files import read_text
 from fabula.cli.opening import named_or_here, terminal_of
-from fabula.cli.options import Common, bundled
+from fabula.cli.options import Common, bundled, refuse
 from fabula.cli.progress import counted, duration
 from fabula.cli.session import near
 from fabula.cli.training import TrainingProgress, given_values, interruptible
@@ -87,6 +87,12 @@ def learn(
     terminal = terminal_of(common)
     if sum((instead.dry_run, instead.status, instead.forget)) > 1:
         raise UsageError("--dry-run, --status and --forget each say what to do. Give one of them.")
+    if instead.status or instead.forget:
+        refuse("nothing is learned", learning, but=("author",))
+        if projects or common.folder:
+            raise UsageError("--status and --forget are about an author, not about a project. Name one with --author.")
+    if instead.yes and not instead.forget:
+        raise UsageError("--yes goes with --forget: nothing else is asked before.")
     if instead.status:
         _status(terminal, learning.author)
         return

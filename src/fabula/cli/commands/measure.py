@@ -14,6 +14,7 @@ from fabula.app.measuring import chosen_measures, measure_configs, measured_in, 
 from fabula.app.writing import Options
 from fabula.base.errors import UnknownNameError, UsageError
 from fabula.base.files import write_atomically
+from fabula.cli import completing
 from fabula.cli.opening import named_or_here, terminal_of
 from fabula.cli.options import Common, bundled
 from fabula.cli.stories import Selecting, say_licences, stories_of
@@ -72,9 +73,12 @@ class Measures:
     bertscore: Annotated[bool, typer.Option("--bertscore", help="BERTScore too; needs the extra `bertscore`.")] = False
     csv: Annotated[str, typer.Option("--csv", metavar="FILE|-", help="Every number as a line of CSV.")] = ""
     seed: Annotated[int, typer.Option(help="Of the draw of --limit.")] = 0
-    preset: Annotated[str, typer.Option(metavar="faithful|improved", help="The papers' measures, or ours too.")] = (
-        "improved"
-    )
+    preset: Annotated[
+        str,
+        typer.Option(
+            autocompletion=completing.presets, metavar="faithful|improved", help="The papers' measures, or ours too."
+        ),
+    ] = "improved"
     set_: Annotated[
         list[str] | None,
         typer.Option("--set", metavar="FIELD=VALUE", help="A setting, as tokens=words or rouge.stemmer=true."),
@@ -88,6 +92,8 @@ def measure(common: Common, asked: Measures, selecting: Selecting, stories: Stor
     No model is asked for any of these but BERTScore, and nothing is kept. No number here says how good a story is.
     """
     terminal = terminal_of(common)
+    if asked.seed and selecting.limit is None:
+        raise UsageError("--seed is that of the draw of --limit, and no --limit is given. Leave it out.")
     if asked.csv == "-" and common.json:
         raise UsageError("--csv - and --json both print on stdout. Give one of them, or --csv FILE.")
     items, empty = _items(terminal, common, asked, stories or (), selecting.selection(asked.seed))

@@ -25,7 +25,7 @@ from fabula.base.files import read_text
 from fabula.cli.asked import changes_of, check, say_default, settings_for
 from fabula.cli.bill import bill_table, say_dry_run
 from fabula.cli.opening import place_named, terminal_of
-from fabula.cli.options import Choices, Common, WritingLimits, bundled
+from fabula.cli.options import Choices, Common, WritingLimits, bundled, refuse
 from fabula.cli.progress import counted
 from fabula.cli.session import Session, near
 from fabula.cli.terminal import table
@@ -78,6 +78,7 @@ def plan(
     terminal = terminal_of(common)
     _check_combination(sources, where)
     if not (sources.from_brief or sources.from_story):
+        refuse("a plan is only checked, and nobody is asked", choices, limits)
         file = _file_of(place_named(common, where))
         found = read_plan(file)
         terminal.say(summary(found))

@@ -11,7 +11,7 @@ from fabula.app.ranking import Ranked, ranked_by
 from fabula.base.errors import UsageError
 from fabula.cli.evaluation import Evaluating
 from fabula.cli.opening import terminal_of
-from fabula.cli.options import Judges, Limits, Output, bundled
+from fabula.cli.options import Judges, Limits, Output, bundled, refuse
 from fabula.cli.session import near
 from fabula.cli.stories import Selecting, stories_of
 from fabula.cli.verdict_tables import ranking_tables
@@ -39,10 +39,12 @@ def rank(
     terminal = terminal_of(common)
     if not (stories or ratings):
         raise UsageError("There is nothing to rank. Give stories, or verdicts with --ratings FILE.")
+    if ratings:
+        refuse("--ratings has the verdicts, and nobody is asked", judges, limits, but=("out", "set_", "preset"))
+    if not stories:
+        refuse("no stories are given to draw from", selecting)
     evaluating = Evaluating(terminal, find("pairwise"), judges, limits)
     given = stories_of(terminal, stories, selecting.selection(judges.seed)) if stories else ()
-    if ratings and limits.dry_run:
-        raise UsageError("--ratings asks nobody, so there is nothing to say of it. Leave --dry-run out.")
     if ratings:
         report = ranked_by(Path(ratings), given, evaluating.config.ours)
     else:

@@ -11,30 +11,24 @@ import typer
 from fabula.app.item_files import MAX_STORY_BYTES
 from fabula.base.errors import UsageError
 from fabula.base.files import read_text, write_atomically
+from fabula.cli import completing
 from fabula.cli.evaluation import Evaluating
 from fabula.cli.opening import terminal_of
 from fabula.cli.options import Judges, Limits, Output, bundled
+from fabula.cli.reports import say_report
 from fabula.cli.session import near
 from fabula.cli.stories import Selecting, stories_of
-from fabula.cli.terminal import table
-from fabula.cli.verdict_tables import differences_table
-from fabula.craft.measuring import MEAN
 from fabula.evaluators import evaluators, find
-from fabula.measure.report.page import estimate_cells, page, report_section
-from fabula.stats.estimate import Estimate
+from fabula.measure.report.page import page, report_section
 from fabula.story import Story, slug
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Sequence
 
-    from fabula.cli.terminal import Terminal
     from fabula.evaluators import Evaluator
     from fabula.measure.items import Item
-    from fabula.measure.report import Report, Row
-    from fabula.stats.estimate import Scored
 
 _DEFAULT: Final = "snap-ratings"
-_COLUMNS: Final = 8  # measures that stand beside each other in a terminal
 
 
 @bundled
@@ -50,7 +44,13 @@ def rate(
         ),
     ],
     evaluator: Annotated[
-        str, typer.Option("--evaluator", metavar="NAME", help="Whose questions the judge answers.")
+        str,
+        typer.Option(
+            "--evaluator",
+            autocompletion=completing.evaluators,
+            metavar="NAME",
+            help="Whose questions the judge answers.",
+        ),
     ] = _DEFAULT,
     narrative: Annotated[
         str, typer.Option(metavar="FILE", help="What the dialogues play, for those that bring no narrative.")
@@ -66,7 +66,7 @@ def rate(
     report = evaluating.run(items)
     file = Path(judges.out) / f"{report.evaluator}.html"
     write_atomically(file, page("Ratings", [report_section(report)], lead=str(chosen.paper["summary"])))
-    _say(terminal, report, items)
+    say_report(terminal, report, items)
     evaluating.show_bill()
     terminal.advise(f"\nEvery number: {near(file)}; every answer: ratings.jsonl beside it.")
     terminal.document({**report.as_data(), "page": str(file), **evaluating.bill.as_data()})
@@ -107,60 +107,3 @@ def with_narrative(items: Sequence[Item], file: Path, evaluator: Evaluator) -> t
 
 def _lacks(item: Item) -> bool:
     return not (item.narrative or item.reference or item.brief)
-
-
-# terminal -------------------------------------------------------------------------------------------------------------
-
-
-def _say(terminal: Terminal, report: Report, items: Sequence[Item]) -> None:
-    """Each item; of a lone one what the judge said; systems and differences; baselines; notes."""
-    names = [item.id for item in items]
-    own = [row for row in report.rows if row.of in names and not row.baseline]
-    others = [row for row in report.rows if row.of not in names and not (row.baseline or row.is_difference)]
-    if len(items) == 1:  # it is its own mean
-        others = [row for row in others if not row.what.startswith(MEAN)]
-    terminal.say(_items_table(own, names))
-    if len(items) == 1:
-        _say_reasons(terminal, report)
-    for rows in (others, [row for row in report.rows if row.baseline]):
-        if rows:
-            terminal.say("\n" + _rows_table(rows))
-    if apart := differences_table(report.rows):
-        terminal.say("\n" + apart)
-    for note in report.notes:
-        terminal.say(terminal.wrapped(f"\n{note}"))
-
-
-def _items_table(rows: Sequence[Row], names: Sequence[str]) -> str:
-    """One line an item, where its measures have room beside each other; else one line a number."""
-    measures = list(dict.fromkeys(row.what for row in rows))
-    if not 0 < len(measures) <= _COLUMNS:
-        return _rows_table(rows)
-    known = {(row.of, row.what): row.scored for row in rows}
-    lines = [("", *measures)]
-    lines += [(name, *(_short(known.get((name, what))) for what in measures)) for name in names]
-    return table(lines)
-
-
-def _short(scored: Scored | None) -> str:
-    if not isinstance(scored, Estimate):
-        return "not scored" if scored else ""
-    value, interval, n = estimate_cells(scored)
-    return f"{value} [{interval}] (n {n})" if interval else f"{value} (n {n})"
-
-
-def _rows_table(rows: Iterable[Row]) -> str:
-    cells = [
-        (f"{row.of} (baseline)" if row.baseline else row.of, row.what, *estimate_cells(row.scored)) for row in rows
-    ]
-    return table([("of", "measure", "value", "95 % interval", "n"), *cells], right=(2, 4))
-
-
-def _say_reasons(terminal: Terminal, report: Report) -> None:
-    """Why the judge rated as it did; a reason that stands for several numbers is given once."""
-    shown: dict[str, str] = {}
-    for rating in report.ratings:
-        if rating.reason:
-            shown.setdefault(rating.reason, rating.question + ("" if rating.shown else ", not scored"))
-    for reason, question in shown.items():
-        terminal.say(terminal.wrapped(f"\n{question}: {' '.join(reason.split())}"))

@@ -42,6 +42,8 @@ def reproduce(
     terminal = terminal_of(common)
     if not data:
         raise UsageError("No data folder is given. Name it with --data DIR, or set FABULA_DATA to it.")
+    if fetch and (table or all_):
+        raise UsageError("--fetch fetches a data set and computes nothing. Leave the table and --all out.")
     if fetch:
         _fetch(terminal, Path(data), fetch)
         return

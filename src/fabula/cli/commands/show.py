@@ -14,6 +14,7 @@ import typer
 from fabula.app.bills import usage_data
 from fabula.base.errors import ProjectError, UsageError
 from fabula.base.files import read_text, write_atomically
+from fabula.cli import completing
 from fabula.cli.opening import project_and_artefact, project_and_name, terminal_of
 from fabula.cli.options import Artefact, Common, bundled
 from fabula.cli.session import near
@@ -43,7 +44,12 @@ def show(
     common: Common,
     artefact: Annotated[
         list[str] | None,
-        typer.Argument(metavar="[PROJECT] [ARTEFACT]", help="An artefact, by its path.", show_default="the story"),
+        typer.Argument(
+            autocompletion=completing.artefacts,
+            metavar="[PROJECT] [ARTEFACT]",
+            help="An artefact, by its path.",
+            show_default="the story",
+        ),
     ] = None,
     *,
     prompts: Annotated[bool, typer.Option("--prompts", help="What was asked, and what was answered.")] = False,
@@ -63,6 +69,14 @@ def show(
 ) -> None:
     """Print the story, an artefact, what was asked to make it, what was taken out, or the timeline of a plan."""
     terminal = terminal_of(common)
+    if (
+        chosen := [
+            f"--{name}"
+            for name, wanted in (("prompts", prompts), ("removed", removed), ("timeline", timeline))
+            if wanted
+        ]
+    )[1:]:
+        raise UsageError(f"{' and '.join(chosen)} each print something of their own. Give one of them.")
     if timeline:
         _timeline(terminal, *_plan(common, terminal, artefact or ()), out)
         return

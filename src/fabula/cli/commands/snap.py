@@ -65,6 +65,8 @@ def _fit(
     """Learn the weights of coherence, connectivity and personality from plans that were scored."""
     terminal = terminal_of(common)
     places = [Path(path) for path in dict.fromkeys(paths or [common.folder or "."])]
+    if paths and common.folder and not write:
+        raise UsageError("Beside paths, -C names the project for --write. Give --write, or leave -C out.")
     target = _target(common, places) if write else None
     learned = learn(scored_plans(places), over)
     weights = [round(weight.value, _DIGITS) for weight in learned.weights.values()]

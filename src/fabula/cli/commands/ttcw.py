@@ -13,7 +13,7 @@ from fabula.base.files import write_atomically
 from fabula.cli.evaluation import Evaluating
 from fabula.cli.help import MORE
 from fabula.cli.opening import terminal_of
-from fabula.cli.options import Judges, Limits, Output, bundled
+from fabula.cli.options import Judges, Limits, Output, bundled, refuse
 from fabula.cli.session import near
 from fabula.cli.stories import Selecting, stories_of
 from fabula.cli.terminal import table
@@ -88,6 +88,7 @@ def ttcw(
     terminal = terminal_of(common)
     _check(stories or [], tests, makings)
     if makings.plot_of or makings.candidate_from:
+        refuse("one story is given, or one plot", selecting)
         _make(terminal, makings, judges, limits)
         return
     judges = replace(judges, set_=[*(judges.set_ or ()), *_settings(tests)])

@@ -1,0 +1,52 @@
+"""A new system or evaluator: a folder that works at once and reads as a lesson, for an author to make their own.
+
+The folders `system` and `evaluator` beside this file are what is copied; they keep the rules of `fabula.testing`.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Final, Literal, TypeAlias
+
+from fabula.base.errors import UsageError
+from fabula.base.files import make_folder, write_atomically
+from fabula.base.plugins import is_plain, plain_name
+from fabula.evaluators import CATALOGUE as EVALUATORS
+from fabula.systems import CATALOGUE as SYSTEMS
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+NewMethod: TypeAlias = Literal["system", "evaluator"]
+_SAMPLES: Final = Path(__file__).parent
+_NAME: Final = "example-name"
+_FOLDER: Final = "example_name"
+
+
+def new_method(folder: Path, kind: NewMethod = "system") -> Path:
+    """Make a folder with a new system or evaluator that is called like it; the folder, with underscores for hyphens.
+
+    Raises:
+        UsageError: it is no name, it is one of fabula's own, or there is something of that name.
+        ProjectError: it cannot be written.
+    """
+    name = plain_name(folder.name)
+    home = folder.with_name(name.replace("-", "_"))
+    if not is_plain(name):
+        raise UsageError(
+            f"{folder.name!r} cannot be the name of a {kind}. Take small letters and digits, with hyphens between."
+        )
+    if name in (SYSTEMS if kind == "system" else EVALUATORS).own():
+        raise UsageError(f"{name} is fabula's own name for a {kind}. Choose another one.")
+    if home.exists():
+        raise UsageError(f"{home} is there already. Choose another name, or remove it.")
+    for file in _files(_SAMPLES / kind):
+        text = file.read_text(encoding="utf-8").replace(_NAME, name).replace(_FOLDER, home.name)
+        copy = home / file.relative_to(_SAMPLES / kind)
+        make_folder(copy.parent)
+        write_atomically(copy, text)
+    return home
+
+
+def _files(folder: Path) -> Iterator[Path]:
+    return (path for path in sorted(folder.rglob("*")) if path.is_file() and "__pycache__" not in path.parts)

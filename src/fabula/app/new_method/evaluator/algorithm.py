@@ -1,0 +1,77 @@
+"""The algorithm of example-name: a judge grades each story, and the grades become numbers with intervals.
+
+All that an evaluator may touch is `run`: it asks (`ask`, `ask_for`, `weigh`) and records every call, so that a run that
+is killed goes on where it stopped. A reply without a verdict is no number: it is counted, with the reason.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from fabula.craft.measuring import checked, difference_rows, mean_rows, story_rows, unscored_note
+from fabula.craft.raters import mark_for, performer_of, rating_of
+from fabula.engine.methods import values_of
+from fabula.engine.replies import ReplyProblem, read_choice
+from fabula.engine.run import side_by_side
+from fabula.measure.report import Report
+from fabula.models.base import Sampling
+from fabula.stats.estimate import Estimate, Unscored
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from fabula.engine.run import Run
+    from fabula.measure.items import Item
+    from fabula.measure.ratings import Rating
+    from fabula.stats.estimate import Scored
+
+    from .config import Config
+
+EVALUATOR: Final = "example-name"
+RUBRIC: Final = "example-name-1"  # count it up when the question changes, so that verdicts are not mixed
+MEASURE: Final = "readable"
+GRADES: Final = ("1", "2", "3", "4", "5")
+_SHOWN: Final = 200  # characters of a reply that is no grade
+
+
+async def evaluate(items: Sequence[Item], run: Run, config: Config) -> Report:
+    """A grade from 1 to 5 for each story, means of systems, and which of them are shown to differ; a call a story."""
+    checked(items)
+    ratings = await side_by_side(_graded(item, run, config) for item in items)
+    measured = {MEASURE: [_score(rating) for rating in ratings]}
+    apart, said = difference_rows(items, measured, most=len(GRADES) - 1)
+    rows = (*story_rows(items, measured), *mean_rows(items, measured, (1, len(GRADES))), *apart)
+    how = values_of(config) | {"judged by": performer_of(run, "judge").identity}
+    return Report(EVALUATOR, how, rows, tuple(ratings), notes=(*unscored_note(measured), *said))
+
+
+async def _graded(item: Item, run: Run, config: Config) -> Rating:
+    """The judge's grade of a story (prompt grade.jinja); a rating without an answer where the reply has none."""
+    at = run.scope(item.id)
+    sampling = Sampling(temperature=config.paper.temperature)
+    story = item.story.text
+    fields = {"story": story, "mark": mark_for(story), "guard": config.ours.guard, "grades": GRADES}
+    reply = await at.weigh(GRADES, "judge", "grade", sampling=sampling, **fields)
+    answer, why = None, ""
+    try:
+        answer = float(read_choice(reply.text, GRADES))
+    except ReplyProblem as problem:
+        why = str(problem)
+    return rating_of(
+        [item],
+        performer_of(run, "judge").identity,
+        evaluator=EVALUATOR,
+        rubric=RUBRIC,
+        question=MEASURE,
+        answer=answer,
+        call=f"{at.at}/grade",
+        unscored=why,
+        reason=reply.text.strip()[:_SHOWN] if why else "",
+    )
+
+
+def _score(rating: Rating) -> Scored:
+    """The number of a rating, which never stands without its n and how it was made."""
+    if not isinstance(rating.answer, float):
+        return Unscored(rating.unscored)
+    return Estimate(rating.answer, 1, method="a judge's grade from 1 to 5")

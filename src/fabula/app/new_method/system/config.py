@@ -1,0 +1,44 @@
+"""The settings of example-name: those of its paper, and what improved mode adds."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from fabula.engine.methods import Presets
+
+
+@dataclass(frozen=True, slots=True)
+class Paper:
+    """What the paper sets; `--preset faithful` is these values.
+
+    Attributes:
+        parts: of the story, each of which is one call. Name the section of the paper that says so.
+        temperature: of all calls.
+    """
+
+    parts: int = 3
+    temperature: float = 0.8
+
+
+@dataclass(frozen=True, slots=True)
+class Ours:
+    """What improved mode adds; every difference from the paper is a setting that can be turned off.
+
+    Attributes:
+        length_control: each part has its share of the words that the brief asks for, and no greeting or heading.
+    """
+
+    length_control: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Config(Presets):
+    """All settings. The defaults are the paper; `fabula systems` and `--set` know them by these names."""
+
+    paper: Paper = Paper()
+    ours: Ours = Ours()
+
+    @classmethod
+    def improved(cls) -> Config:
+        """What `fabula write` takes where nothing else is said."""
+        return cls(ours=Ours(length_control=True))

@@ -1,0 +1,66 @@
+"""A system or an evaluator described at the terminal: its paper, roles, settings and deviations."""
+
+from __future__ import annotations
+
+from textwrap import wrap
+from typing import TYPE_CHECKING, Any, Final
+
+from fabula.cli.terminal import table
+from fabula.engine.methods import settings_of
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from fabula.cli.terminal import Terminal
+    from fabula.engine.methods import Method
+
+_WIDTH: Final = 100
+
+
+def say_method(terminal: Terminal, method: Method, more: Sequence[str] = ()) -> None:
+    """Print what a method says of itself, with `more` lines behind those of its paper; as JSON all of it."""
+    paper, settings = method.paper, _settings(method)
+    terminal.say(f"{method.name}: {paper['summary']}\n")
+    terminal.say(f"Paper: {paper['title']}. {', '.join(paper['authors'])}. {paper['venue']} {paper['year']}.")
+    terminal.say(
+        "\n".join([*([f"From:  {method.source}."] if method.source else []), *more, f"Asks:  {paper['asks']}."])
+    )
+    if method.roles:
+        terminal.say("\nRoles (--model ROLE=SPEC, --play ROLE=me):")
+        terminal.say(table([(f"  {role}", str(what)) for role, what in paper["roles"].items()]))
+    if settings:
+        terminal.say("\nSettings (--set FIELD=VALUE):")
+        rows = [("  field", "group", "faithful", "improved")]
+        rows += [(f"  {s['field']}", s["group"], _value(s["faithful"]), _value(s["improved"])) for s in settings]
+        terminal.say(table(rows))
+        terminal.say("\nWhat they are for:")
+        terminal.say(table([(f"  {s['field']}", s["about"]) for s in settings]))
+    if method.roles:
+        terminal.say(
+            "\nHelp for small models (--aids on|off): by itself for models known to be small, not in faithful mode."
+        )
+    if deviations := paper.get("deviations", ()):
+        terminal.say("\nDeviations from the paper:")
+    for deviation in deviations:
+        said = f"{deviation['where']}: {deviation['what']}"
+        terminal.say("\n".join(wrap(said, _WIDTH, initial_indent="  - ", subsequent_indent="    ")))
+    terminal.document({"name": method.name, "from": method.source or "fabula", **paper, "settings": settings})
+
+
+def _settings(method: Method) -> list[dict[str, Any]]:
+    pairs = zip(settings_of(method.config("faithful")), settings_of(method.config("improved")), strict=True)
+    return [
+        {
+            "field": faithful.name,
+            "group": faithful.group,
+            "type": str(faithful.hint),
+            "about": faithful.about,
+            "faithful": faithful.value,
+            "improved": improved.value,
+        }
+        for faithful, improved in pairs
+    ]
+
+
+def _value(value: object) -> str:
+    return '""' if value == "" else str(value).lower() if isinstance(value, bool) else str(value)

@@ -1,0 +1,108 @@
+"""Models that installed packages bring: entry points of the group `fabula.models`, each under a prefix of its own.
+
+The entry point `tiny = "tiny_models:Tiny"` makes `tiny:NAME` a model: `Tiny(NAME, settings)` has to give a `Model`, or
+any object with one method `reply(prompt) -> str`. Whoever installs a package trusts its code.
+"""
+
+from __future__ import annotations
+
+import inspect
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Final
+
+from fabula.base.errors import ModelError, PluginError
+from fabula.base.plugins import faults_of, plugins
+from fabula.engine.roles import own_model
+
+if TYPE_CHECKING:
+    from collections.abc import Collection
+
+    from fabula.base.plugins import Plugin
+    from fabula.models.base import Capabilities, Model, OnText, Reply, Request
+    from fabula.project.settings import ModelTable
+
+_GROUP: Final = "fabula.models"
+
+
+def brought_kinds() -> dict[str, Plugin]:
+    """The prefixes that installed packages bring, with where they come from."""
+    return {plugin.name: plugin for plugin in plugins(_GROUP).found}
+
+
+def brought_problems(own: Collection[str]) -> list[str]:
+    """What is wrong with what packages bring, in sentences; `own` are fabula's prefixes, which go before theirs."""
+    clashes = [
+        f"{plugin.source} brings models under {name}:, which is fabula's own prefix; fabula's are used. Its author "
+        "should choose another one."
+        for name, plugin in brought_kinds().items()
+        if name in own
+    ]
+    return [*plugins(_GROUP).problems.values(), *clashes]
+
+
+def brought_model(kind: str, name: str, table: ModelTable) -> Model:
+    """The model `kind:name` of the package that brings the kind; `table` says how it is reached (`[models.NAME]`).
+
+    Raises:
+        PluginError: it cannot be imported or made, or is no model.
+    """
+    plugin = brought_kinds()[kind]
+    factory, spec = plugin.load(), f"{kind}:{name}"
+    with faults_of(f"{spec} (from {plugin.source})"):
+        made = _made(factory, name, table)
+    if callable(getattr(made, "ask", None)):
+        missing = [part for part in ("name", "identity", "capabilities", "close") if not hasattr(made, part)]
+        if missing:
+            raise PluginError(f"{spec} (from {plugin.source}) has no {', '.join(missing)}, which every Model has.")
+        return Brought(made, made.name, made.identity, plugin.source)
+    if callable(getattr(made, "reply", None)):
+        own = own_model(made)
+        return Brought(own, spec, f"{spec}@{own.version}" if own.version else spec, plugin.source)
+    raise PluginError(
+        f"{spec} (from {plugin.source}) is no model: it has neither `ask` nor `reply`. Its author finds in "
+        "docs/how-to/own-provider.md what is needed."
+    )
+
+
+def _made(factory: Any, name: str, table: ModelTable) -> Any:  # noqa: ANN401 - whatever a package gives
+    """What the factory gives, which takes the name and the settings, the name alone, or nothing."""
+    takes = inspect.signature(factory)
+    for given in ((name, table), (name,)):
+        try:
+            takes.bind(*given)
+        except TypeError:
+            continue
+        return factory(*given)
+    return factory()
+
+
+@dataclass(frozen=True)
+class Brought:
+    """A model of somebody else's: any error that is none of a model's is told as one, with where it comes from."""
+
+    model: Model
+    name: str
+    identity: str
+    source: str
+
+    @property
+    def capabilities(self) -> Capabilities:
+        """What the model can do."""
+        return self.model.capabilities
+
+    async def ask(self, request: Request, on_text: OnText | None = None) -> Reply:
+        """The model's reply.
+
+        Raises:
+            ModelError: it did not answer, or failed.
+        """
+        try:
+            with faults_of(f"{self.name} (from {self.source})"):
+                reply = await self.model.ask(request, on_text)
+        except PluginError as error:
+            raise ModelError(str(error), model=self.name) from error
+        return replace(reply, model=self.identity)
+
+    async def close(self) -> None:
+        """Free what the model holds."""
+        await self.model.close()

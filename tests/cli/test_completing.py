@@ -1,0 +1,82 @@
+"""What a shell completes, asked as bash, zsh and fish ask."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from typing import TYPE_CHECKING
+
+import pytest
+
+from fabula.cli.completing import VARIABLE
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+SHELLS = ("bash", "zsh", "fish")
+
+
+def asked(shell: str, folder: Path, *words: str) -> list[str]:
+    """What the completion protocol of a shell is answered, without the help that stands beside the values."""
+    line = " ".join(words)
+    told = {
+        "bash": {"COMP_WORDS": "\n".join(words), "COMP_CWORD": str(len(words) - 1)},
+        "zsh": {"_TYPER_COMPLETE_ARGS": line},
+        "fish": {"_TYPER_COMPLETE_ARGS": line, "_TYPER_COMPLETE_FISH_ACTION": "get-args"},
+    }[shell]
+    ran = subprocess.run(
+        [sys.executable, "-m", "fabula"],
+        cwd=folder,
+        env={**os.environ, **told, VARIABLE: f"complete_{shell}"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert ran.stderr == ""
+    if shell == "zsh":
+        return [value.replace("\\:", ":") for value in ran.stdout.split('"')[1::4]]  # "value":"help"
+    return [line.split("\t")[0] for line in ran.stdout.splitlines() if line]
+
+
+@pytest.mark.parametrize("shell", SHELLS)
+def test_commands_options_and_values_are_completed(shell: str, here: Path) -> None:
+    assert asked(shell, here, "fabula", "wr") == ["write"]
+    assert asked(shell, here, "fabula", "text", "pi") == ["pin"]
+    assert asked(shell, here, "fabula", "write", "--sys") == ["--system"]
+    assert asked(shell, here, "fabula", "write", "--system", "agents-r") == ["agents-room"]
+    assert asked(shell, here, "fabula", "eval", "judge", "--preset", "f") == ["faithful"]
+    assert asked(shell, here, "fabula", "write", "--model", "smol") == ["smollm2"]
+    assert asked(shell, here, "fabula", "eval", "rate", "--evaluator", "snap") == ["snap-ratings"]
+    assert asked(shell, here, "fabula", "export", "--format", "e") == ["epub"]
+    assert asked(shell, here, "fabula", "write", "--approve", "p") == ["plans"]
+    assert asked(shell, here, "fabula", "write", "--sampling", "temp") == ["temperature="]
+
+
+@pytest.mark.parametrize("shell", SHELLS)
+def test_roles_and_settings_are_those_of_the_method_that_is_meant(shell: str, here: Path, project: Path) -> None:
+    assert asked(shell, here, "fabula", "write", "--system", "agents-room", "--play", "clim") == ["climax=me"]
+    assert asked(shell, here, "fabula", "write", "lamp", "--play", "clim") == ["climax=me"]
+    assert asked(shell, here, "fabula", "write", "--system", "end-to-end", "--play", "clim") == []
+    assert "final_reading=" in asked(shell, here, "fabula", "write", "lamp", "--set", "final_r")
+    assert asked(shell, here, "fabula", "check", "--set", "final_r") == []
+
+
+@pytest.mark.parametrize("shell", SHELLS)
+def test_artefacts_are_those_of_the_project(shell: str, here: Path, project: Path) -> None:
+    assert asked(shell, here, "fabula", "show", "la") == ["lamp"]
+    assert asked(shell, here, "fabula", "show", "lamp", "clim") == ["climax"]
+    assert asked(shell, here, "fabula", "show", "-C", "lamp", "clim") == ["climax"]
+    assert asked(shell, project, "fabula", "text", "pin", "clim") == ["climax"]
+
+
+def test_bash_is_answered_as_if_it_had_not_taken_words_apart(here: Path) -> None:
+    """Bash gives `ROLE=MODEL` and `ollama:NAME` in pieces, and puts in place of the last piece what it is answered."""
+    assert asked("bash", here, "fabula", "write", "--model", "climax", "=", "smol") == ["smollm2"]
+    assert "smollm2" in asked("bash", here, "fabula", "write", "--model", "climax", "=")
+    assert asked("bash", here, "fabula", "write", "--sampling", "climax.temp") == ["climax.temperature="]
+
+
+@pytest.mark.parametrize("words", [("frobnicate", "x"), ("text", "frobnicate", "x"), ("show", "nowhere", "x")])
+def test_a_line_that_is_wrong_is_answered_with_nothing(words: tuple[str, ...], here: Path) -> None:
+    assert asked("bash", here, "fabula", *words) == []

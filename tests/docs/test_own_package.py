@@ -1,0 +1,83 @@
+"""A system, an evaluator and models in a package of their own, as the how-to pages make it, installed by pip."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import tomllib
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from markdown_it import MarkdownIt
+
+from fabula.app.new_method import new_method
+from tree import ROOT
+from wheels import environment_with, ran, wheel_of
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+PAGES = [ROOT / "docs/how-to" / f"own-{kind}.md" for kind in ("system", "evaluator", "provider")]
+STORY = "The lamp was dark when Mara came home. She lit it, for a boat was late.\n"
+
+
+def files_of(page: str) -> dict[str, str]:
+    """The files that a page shows: blocks whose first line is a comment with the file's name."""
+    blocks = [token.content for token in MarkdownIt().parse(page) if token.type == "fence"]
+    named = [block.partition("\n")[0].removeprefix("# ") for block in blocks]
+    return {name: block for name, block in zip(named, blocks, strict=True) if name.endswith((".py", "pyproject.toml"))}
+
+
+def project_of(pages: list[str]) -> str:
+    """One `pyproject.toml` with the entry points of all pages."""
+    points: dict[str, Any] = {}
+    for page in pages:
+        points |= tomllib.loads(files_of(page)["pyproject.toml"])["project"]["entry-points"]
+    tables = [
+        f'[project.entry-points."{group}"]\n' + "".join(f'{name} = "{value}"\n' for name, value in of.items())
+        for group, of in points.items()
+    ]
+    return '[project]\nname = "my-papers"\nversion = "1.0"\n' + "\n".join(tables)
+
+
+@pytest.mark.slow
+def test_a_package_of_their_own_is_listed_run_and_tried(tmp_path: Path) -> None:
+    pages = [page.read_text(encoding="utf-8") for page in PAGES]
+    package = tmp_path / "package"
+    inner = package / "my_papers"
+    inner.mkdir(parents=True)
+    (inner / "__init__.py").write_text("", encoding="utf-8")
+    (inner / "models.py").write_text(files_of(pages[2])["my_papers/models.py"], encoding="utf-8")
+    (package / "pyproject.toml").write_text(project_of(pages), encoding="utf-8")
+    new_method(inner / "lantern")
+    new_method(inner / "clarity", "evaluator")
+    python = environment_with(wheel_of(package, tmp_path), tmp_path / "env")
+    shutil.rmtree(package)
+
+    here = tmp_path / "here"
+    here.mkdir()
+    (here / "brief.md").write_text("Write a story of about 60 words about Mara, who keeps a light.\n", encoding="utf-8")
+    (here / "story.md").write_text(STORY, encoding="utf-8")
+
+    def said(*words: str) -> Any:  # noqa: ANN401 - JSON data
+        done = ran(python, here, *words, "--json")
+        assert done.returncode == 0, done.stderr + done.stdout
+        return json.loads(done.stdout)
+
+    assert _from(said("fabula", "systems")["systems"])["lantern"] == "my-papers 1.0"
+    assert _from(said("fabula", "evaluate")["evaluators"])["clarity"] == "my-papers 1.0"
+    assert {"form": "keeper:NAME", "what": "from my-papers 1.0"} in said("fabula", "models")["kinds"]
+    tried = said("fabula.testing", "lantern", "clarity", "keeper:mara")["tried"]
+    assert {name: len(rules) for name, rules in tried.items()} == {"lantern": 13, "clarity": 11, "keeper:mara": 5}
+    assert not [one for rules in tried.values() for one in rules if one["broken"]]
+    story = said("fabula", "write", "brief.md", "--system", "lantern", "--model", "keeper:mara", "--set", "parts=2")
+    assert story["words"] > 20
+    report = said("fabula", "evaluate", "clarity", "story.md", "brief", "--model", "keeper:mara")
+    assert report["evaluator"] == "clarity"
+    assert "This project uses code of packages that you have installed: the system lantern from my-papers 1.0" in (
+        ran(python, here, "fabula", "update", "brief").stderr
+    )
+
+
+def _from(found: list[dict[str, Any]]) -> dict[str, str]:
+    return {one["name"]: one["from"] for one in found}
