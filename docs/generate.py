@@ -161,7 +161,8 @@ def commands() -> str:
     """Every command with its arguments and options."""
     lead = (
         "`fabula COMMAND -h` shows the options used daily at the terminal, `--help-all` all of them. The names that "
-        "commands had before there were groups (`fabula judge`) still work. `--json` prints one document, whose JSON "
+        "commands had before there were groups (`fabula eval judge`) still work. `--json` prints one "
+        "document, whose JSON "
         "schema `--json-schema` prints; all of them lie in [schemas](schemas)."
     )
     parts = [f"# Commands\n\n{lead}\n"]

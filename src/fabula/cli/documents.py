@@ -919,12 +919,26 @@ class Systems(TypedDict):
     systems: list[dict[str, Any]]
 
 
+@_exact
+class Evaluators(TypedDict):
+    """The evaluators, as their `paper.toml` tells, and why some of others cannot be used."""
+
+    evaluators: list[dict[str, Any]]
+    problems: list[str]
+
+
+@_exact
+class NewMethod(TypedDict):
+    """The folder of a system or evaluator of one's own."""
+
+    folder: str
+    kind: str
+
+
 class System(TypedDict):
-    """One writing system, with its settings."""
+    """One writing system or evaluator, with its settings."""
 
     name: str
-    title: str
-    authors: list[str]
     settings: list[dict[str, Any]]
 
 
@@ -933,19 +947,21 @@ class Models(TypedDict):
 
     folder: str
     known: list[dict[str, Any]]
+    fetched: list[dict[str, Any]]
     servers: list[dict[str, Any]]
     kinds: list[dict[str, Any]]
     keys: dict[str, bool]
 
 
 class ModelChecked(TypedDict):
-    """A model that answered."""
+    """A model that answered, and what it can do, where it is one of a server."""
 
     model: str
     reply: str
     usage: Usage
     sent: dict[str, Any]
     dropped: list[str]
+    able: dict[str, Any] | None
 
 
 class ModelPulled(TypedDict):
@@ -1020,6 +1036,7 @@ DOCUMENTS: Final[dict[str, tuple[Any, ...]]] = {
     "redo": (Redone,),
     "export": (Exported,),
     "check": (Checked, DryRun),
+    "evaluate": (Rated, Evaluators, System, DryRun),
     "chat": (Chat,),
     "serve": (Served,),
     "text pin": (Decided, PinnedAll),
@@ -1058,6 +1075,7 @@ DOCUMENTS: Final[dict[str, tuple[Any, ...]]] = {
     "models pull": (ModelPulled,),
     "models adapters": (Adapters,),
     "systems": (Systems, System),
+    "new-system": (NewMethod,),
     "doctor": (Doctor,),
     "trust": (Trusted, TrustedAll, TrustForgotten),
 }
