@@ -137,6 +137,21 @@ def test_no_file_names_a_folder_of_one_machine() -> None:
     assert not found
 
 
+def test_what_settings_name_is_found_with_trust() -> None:
+    # A file's settings may name a folder with code; `system_of` asks whether that is allowed, `find` does not.
+    found = [
+        f"{module.name}:{node.lineno}: {ast.unparse(node)}"
+        for module in modules()
+        if module.name != "fabula.systems"
+        for node in ast.walk(module.tree)
+        if isinstance(node, ast.Call) and ast.unparse(node.func).rpartition(".")[2] in {"find", "find_system"}
+        for given in node.args
+        if isinstance(given, ast.Attribute) and given.attr == "system" and ast.unparse(given) != "choices.system"
+        if "Settings()" not in ast.unparse(given)
+    ]
+    assert not found
+
+
 def test_the_typed_marker_ships() -> None:
     assert (PACKAGE / "py.typed").is_file()
     assert (ROOT / "LICENSE").read_text(encoding="utf-8").count("Apache License") > 1

@@ -947,19 +947,21 @@ class Models(TypedDict):
 
     folder: str
     known: list[dict[str, Any]]
+    fetched: list[dict[str, Any]]
     servers: list[dict[str, Any]]
     kinds: list[dict[str, Any]]
     keys: dict[str, bool]
 
 
 class ModelChecked(TypedDict):
-    """A model that answered."""
+    """A model that answered, and what it can do, where it is one of a server."""
 
     model: str
     reply: str
     usage: Usage
     sent: dict[str, Any]
     dropped: list[str]
+    able: dict[str, Any] | None
 
 
 class ModelPulled(TypedDict):
