@@ -147,7 +147,7 @@ def test_what_cannot_be_continued_is_told_and_stays_as_it_was(cli: Cli, play: Pa
     assert ran.code == 2
     assert ran.err == (
         "fabula: title is no part of the story, and dramatron cannot continue it. Write on in its file, or say `fabula "
-        "retake title`.\n"
+        "text retake title -C play`.\n"
     )
     assert cli("update", "play", "--json").json["asked"] == 0
     assert cli("undo", "play").code == 2  # no decision is left
@@ -189,7 +189,7 @@ def test_a_part_in_the_middle_goes_on_without_ending_the_story(
 def test_what_is_planned_cannot_be_continued_in_most_systems(cli: Cli, project: Path) -> None:
     ran = cli("continue", "plot", "-C", "lamp")
     said = "plot is no part of the story, and agents-room cannot continue it. Write on in its file, or say "
-    assert (ran.code, ran.err) == (2, f"fabula: {said}`fabula text retake plot`.\n")
+    assert (ran.code, ran.err) == (2, f"fabula: {said}`fabula text retake plot -C lamp`.\n")
 
 
 def test_a_pinned_or_unknown_text_and_one_that_waits_already_are_not_continued(cli: Cli, play: Path) -> None:
