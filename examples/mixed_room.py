@@ -2,50 +2,52 @@
 
     python examples/mixed_room.py
 
-The setting comes from a program, the climax from a person (here: a function that stands in for one), all other parts
-from a model (here: a script). To the other agents it makes no difference.
+The setting comes from a program, the climax from a person (here: one who answers at once), all other parts from a model
+(here: a script). Whoever has a method `reply` may play a role; to the other agents it makes no difference.
 """
 
 from __future__ import annotations
 
-import asyncio
 import tempfile
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import fabula
-
-if TYPE_CHECKING:
-    from fabula.models.base import Request
 
 HERE = Path(__file__).parent
 
 
-def weather_report(request: Request) -> str:
-    """The program: the setting, made from data. Every call has a seed, so the same run has the same weather."""
-    force = 6 + (request.sampling.seed or 0) % 5
-    return f"A lighthouse on a bare cape, one night in November. Wind from the north-west, force {force} at midnight."
+class WeatherReport:
+    """The program: the setting, made from data."""
+
+    def reply(self, prompt: str) -> str:
+        """The same for every prompt."""
+        force = 6 + len(prompt) % 5
+        return (
+            f"A lighthouse on a bare cape, one night in November. Wind from the north-west, force {force} at midnight."
+        )
 
 
-async def at_the_keyboard(request: Request) -> str:
+class AtTheKeyboard:
     """The person, who sees the prompt of the role and gives a text. A real one would use an input box or a chat."""
-    print(f"The person plays {request.role!r} and was shown {len(request.messages[-1].content):,} characters.")
-    return "Mara counted to nine. Then she put the letter into the stove and watched it burn, and lit the lamp."
+
+    async def reply(self, prompt: str) -> str:
+        """What the person writes."""
+        print(f"The person plays the climax and was shown {len(prompt):,} characters.")
+        return "Mara counted to nine. Then she put the letter into the stove and watched it burn, and lit the lamp."
 
 
 def main(folder: Path) -> fabula.Story:
     """The story of the room."""
-    project = fabula.Project.create(
+    return fabula.write(
+        "A keeper's lamp is to be switched off. It ends with hope.",
         folder,
-        fabula.Brief("A keeper's lamp is to be switched off. It ends with hope."),
-        {
-            "model": f"scripted:{HERE / 'scripts' / 'room.toml'}",
-            "config": {"final_reading": False},
-            "roles": {"setting": {"play": f"{__file__}:weather_report"}, "climax": {"play": "me"}},
+        model={
+            "*": f"scripted:{HERE / 'scripts' / 'room.toml'}",
+            "setting": WeatherReport(),
+            "climax": AtTheKeyboard(),
         },
-    )
-    options = fabula.Options(person=at_the_keyboard)
-    return asyncio.run(fabula.write_in(project, project.settings, options)).story
+        config={"draft_first": False, "final_reading": False},
+    ).story
 
 
 if __name__ == "__main__":

@@ -36,7 +36,7 @@ def main(folder: Path) -> fabula.Story:
         folder=folder,
         model=f"scripted:{HERE / 'scripts' / 'room.toml'}",
         config={"orchestrator": f"{__file__}:in_medias_res", "final_reading": False},
-    )
+    ).story
 
 
 if __name__ == "__main__":

@@ -7,7 +7,6 @@ A script stands in for the model here, so the example needs none; put `model="sm
 
 from __future__ import annotations
 
-import asyncio
 import tempfile
 from pathlib import Path
 
@@ -26,13 +25,12 @@ def main(folder: Path) -> list[str]:
     characters = folder / "plan" / "characters.md"
     characters.write_text(characters.read_text(encoding="utf-8") + "* Mara is afraid of the dark.\n", encoding="utf-8")
 
-    project = fabula.Project.open(folder)
-    expected, changes = asyncio.run(fabula.dry_run_in(project, project.settings, fabula.Options()))
-    print(f"Changed: {', '.join(change.file for change in changes)}")
-    print(f"To be asked again: {len(expected.planned)} calls, {expected.replayed} come from the journal.")
+    expected = fabula.dry_run(folder)
+    print(f"Changed: {', '.join(expected.changed)}")
+    print(f"To be asked again: {len(expected.calls)} calls, {expected.replayed} come from the journal.")
 
-    asyncio.run(fabula.write_in(project, project.settings, fabula.Options()))
-    return [call.path for call in expected.planned]
+    fabula.write(folder)
+    return [call.path for call in expected.calls]
 
 
 if __name__ == "__main__":

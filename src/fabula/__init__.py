@@ -1,52 +1,132 @@
 """fabula: rooms of agents that write long stories; edit anything, pay once, replay everything.
 
-The public names are loaded when first used, so that importing the package costs next to nothing.
+    story = fabula.write("Write a story about a lighthouse keeper.", model="ollama:llama3.1")
+
+The verbs are write, plan, check, judge, rank, measure, chat and read; `VERB_async` is the same for who has an event
+loop. The names are loaded when first used, so that importing the package costs next to nothing.
 """
 
 from __future__ import annotations
 
+import sys
 from importlib import import_module
+from types import ModuleType
 from typing import TYPE_CHECKING
 
 from fabula.base.version import __version__
 
 if TYPE_CHECKING:
-    from fabula.app.writing import Options, dry_run, dry_run_in, write, write_in
+    from fabula.app.chatting import Chat
+    from fabula.app.checking import Checked
+    from fabula.app.judging import Judged
+    from fabula.app.measuring import Measured
+    from fabula.app.planning import Planned
+    from fabula.app.ranking import Ranked
+    from fabula.app.sources import read
+    from fabula.app.verbs import (
+        chat,
+        chat_async,
+        check,
+        check_async,
+        dry_run,
+        dry_run_async,
+        judge,
+        judge_async,
+        measure,
+        measure_async,
+        plan,
+        plan_async,
+        rank,
+        rank_async,
+        write,
+        write_async,
+    )
+    from fabula.app.writing import Expected, Options, Written, dry_run_in, write_in
     from fabula.base.errors import FabulaError
+    from fabula.engine import events
     from fabula.project.folder import Project
     from fabula.project.settings import Settings
     from fabula.story import Brief, Scene, Story
 
 __all__ = [
     "Brief",
+    "Chat",
+    "Checked",
+    "Expected",
     "FabulaError",
+    "Judged",
+    "Measured",
     "Options",
+    "Planned",
     "Project",
+    "Ranked",
     "Scene",
     "Settings",
     "Story",
+    "Written",
     "__version__",
+    "chat",
+    "chat_async",
+    "check",
+    "check_async",
     "dry_run",
+    "dry_run_async",
     "dry_run_in",
+    "events",
+    "judge",
+    "judge_async",
+    "measure",
+    "measure_async",
+    "plan",
+    "plan_async",
+    "rank",
+    "rank_async",
+    "read",
     "write",
+    "write_async",
     "write_in",
 ]
+_VERBS = ("write", "dry_run", "plan", "check", "judge", "rank", "measure", "chat")
 _HOMES = {
-    "Brief": "story",
-    "FabulaError": "base.errors",
-    "Project": "project.folder",
-    "Scene": "story",
-    "Settings": "project.settings",
-    "Story": "story",
-    "Options": "app.writing",
-    "dry_run": "app.writing",
-    "dry_run_in": "app.writing",
-    "write": "app.writing",
-    "write_in": "app.writing",
+    "app.chatting": ("Chat",),
+    "app.checking": ("Checked",),
+    "app.judging": ("Judged",),
+    "app.measuring": ("Measured",),
+    "app.planning": ("Planned",),
+    "app.ranking": ("Ranked",),
+    "app.verbs": tuple(name + end for name in _VERBS for end in ("", "_async")),
+    "app.sources": ("read",),
+    "app.writing": ("Expected", "Options", "Written", "dry_run_in", "write_in"),
+    "base.errors": ("FabulaError",),
+    "engine": ("events",),
+    "project.folder": ("Project",),
+    "project.settings": ("Settings",),
+    "story": ("Brief", "Scene", "Story"),
 }
+_HOME = {name: home for home, names in _HOMES.items() for name in names}
 
 
 def __getattr__(name: str) -> object:
-    if name in _HOMES:
-        return getattr(import_module(f"fabula.{_HOMES[name]}"), name)
+    if name in _HOME:
+        home = import_module(f"fabula.{_HOME[name]}")
+        return getattr(home, name) if hasattr(home, name) else import_module(f"fabula.{_HOME[name]}.{name}")
     raise AttributeError(f"module 'fabula' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return __all__
+
+
+class _Package(ModuleType):
+    """The package, of which `measure` is the verb: importing the room of that name sets nothing here."""
+
+    @property
+    def measure(self) -> object:
+        return __getattr__("measure")
+
+    @measure.setter
+    def measure(self, room: ModuleType) -> None:
+        """The import system hands over the room, which `from fabula.measure import ...` finds without it."""
+
+
+sys.modules[__name__].__class__ = _Package

@@ -176,7 +176,7 @@ def test_a_written_story_of_any_system_can_be_talked_to(cli: Cli, project: Path)
         (("chat", "lamp.md", "--freedom", "wild"), "There is no freedom 'wild'."),
         (("chat", "lamp.md", "--session", "A b"), "cannot name a session"),
         (("chat", "empty", "--out", "x"), "--out goes with a story file"),
-        (("chat", "blank.md"), "The story blank.md is empty."),
+        (("chat", "blank.md"), "The story in blank.md is empty."),
     ],
 )
 def test_what_cannot_be_is_told_before_anything_is_made(cli: Cli, arguments: tuple[str, ...], expected: str) -> None:

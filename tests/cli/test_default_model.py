@@ -19,10 +19,15 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from commandline import Cli
-    from fake_provider import FakeProvider
+    from fake_provider import FakeProvider, Recorded
 
 WRITE = ("write", "brief.md", "--system", "end-to-end", "--preset", "faithful")
 OLLAMA = "ollama:llama3.1:8b"
+
+
+def calls(server: FakeProvider) -> list[Recorded]:
+    """What the server was asked to write."""
+    return [request for request in server.requests if request.dialect == "chat"]
 
 
 @pytest.fixture
@@ -38,7 +43,7 @@ def test_the_model_used_last_writes_the_next_story(cli: Cli, ollama: FakeProvide
     assert ran.code == 0
     assert f"The model is {OLLAMA}, which you used last; --model names another." in ran.err
     assert f'model = "{OLLAMA}"' in (cli.folder / "two" / "fabula.toml").read_text()
-    assert len(ollama.requests) == 2
+    assert len(calls(ollama)) == 2
 
 
 def test_a_model_that_failed_was_not_used(cli: Cli) -> None:
@@ -56,7 +61,7 @@ def test_the_environment_goes_before_what_was_used_last(
     assert ran.json["asked"] == 0  # what a project names goes before the environment
     monkeypatch.setenv("FABULA_MODEL", "olama:x")
     assert "Unknown model 'olama:x'. Did you mean 'ollama:'" in cli("new", "three", "--brief", "brief.md").err
-    assert ollama.requests
+    assert calls(ollama)
 
 
 def test_a_project_that_names_no_model_and_was_never_written_gets_the_default(
@@ -66,7 +71,7 @@ def test_a_project_that_names_no_model_and_was_never_written_gets_the_default(
     assert "model" not in (cli.folder / "one" / "fabula.toml").read_text()
     monkeypatch.setenv("FABULA_MODEL", OLLAMA)
     ran = cli("write", "one")
-    assert (ran.code, len(ollama.requests)) == (0, 1)
+    assert (ran.code, len(calls(ollama))) == (0, 1)
     assert f"The model is {OLLAMA}, as FABULA_MODEL says" in ran.err
     monkeypatch.setenv("FABULA_MODEL", "ollama:qwen3:14b")
     assert cli("write", "one", "--json").json["asked"] == 0  # what was begun goes on with its model
@@ -74,7 +79,9 @@ def test_a_project_that_names_no_model_and_was_never_written_gets_the_default(
 
 def test_the_best_embedded_model_that_is_here_is_taken(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("fabula.project.default_model.installed", lambda name, _: name in KNOWN)
-    assert default_model({}) == DefaultModel("embedded:qwen2.5-coder-1.5b", "the best of fabula's own that is here")
+    assert default_model({}) == DefaultModel(
+        "embedded:qwen2.5-coder-1.5b", "the largest that is here and fits into memory"
+    )
 
 
 def test_an_embedded_model_that_is_gone_is_not_taken() -> None:
@@ -109,3 +116,27 @@ def test_without_any_model_two_commands_are_named(cli: Cli) -> None:
     ran = cli(*WRITE, "--out", "one")
     assert ran.code != 0
     assert "`fabula models pull smollm2` fetches a small one; `fabula models` lists what else answers" in ran.err
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ("new", "made", "--brief", "brief.md"),
+        ("plan", "--from-brief", "brief.md", "--out", "made"),
+        ("write", "brief.md", "--out", "made", "--dry-run"),
+        ("inject", "story.txt", "--out", "made.txt"),
+        ("data", "backtranslate", "story.txt", "--system", "agents-room", "--out", "made"),
+        ("judge", "story.txt", "story2.txt", "--out", "made"),
+        ("chat", "story.txt", "--as", "Mara", "--with", "Tobias"),
+    ],
+    ids=lambda command: command[0],
+)
+def test_each_command_that_asks_a_model_says_in_one_line_which_was_chosen(
+    cli: Cli, ollama: FakeProvider, monkeypatch: pytest.MonkeyPatch, command: tuple[str, ...]
+) -> None:
+    monkeypatch.setenv("FABULA_MODEL", OLLAMA)
+    (cli.folder / "story.txt").write_text("Mara climbed the stairs. Tobias held the lamp, and Mara said nothing.")
+    (cli.folder / "story2.txt").write_text("Tobias climbed the stairs. Mara held the lamp, and he said nothing at all.")
+    ran = cli(*command, stdin="Hello.\n")
+    assert ran.err.count(f"The model is {OLLAMA}, as FABULA_MODEL says; --model names another.") == 1, ran.err
+    assert ollama.requests

@@ -10,7 +10,10 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from fabula.models.prices import price_of
 from fabula.models.providers import KINDS, OWN_KINDS
+from fabula.project.casting import Environment, open_model
+from fabula.project.folder import Project
 from fake_provider import Answer, no_such_model, overloaded, refused_key
 from own_servers import OLLAMA, PAGES, serving
 
@@ -19,7 +22,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from commandline import Cli
-    from fake_provider import FakeProvider, Pages, Script
+    from fake_provider import FakeProvider, Pages, Recorded, Script
 
 STORY = "The lamp went out, and Mara climbed the stairs with the matches in her fist. Nobody had asked her to."
 NAMES = {
@@ -91,7 +94,7 @@ def test_what_answers_here_is_listed_with_what_the_servers_say(cli: Cli, servers
     found = listed(cli)
     models = {kind: [(m["name"], m["context"], m["thinks"]) for m in one["models"]] for kind, one in found.items()}
     assert models == {
-        "ollama": [("llama3.1:8b", 4096, False), ("qwen3:14b", 40960, True)],
+        "ollama": [("llama3.1:8b", 4096, False), ("qwen3:14b", 16384, True)],
         "lmstudio": [("qwen2.5-7b-instruct", 8192, None)],
         "llamacpp": [("gemma-3-4b-it", 16384, None)],
         "vllm": [("Qwen/Qwen3-8B", 40960, None)],
@@ -116,6 +119,16 @@ def test_a_server_at_the_place_of_another_says_what_it_is(
     assert f"llamacpp:gemma-3-4b-it --base-url {servers['llamacpp'].openai_url}" in said
 
 
+def test_limits_follow_the_context_that_a_server_says(cli: Cli, servers: dict[str, FakeProvider]) -> None:
+    for kind, context in {"ollama": 4096, "lmstudio": 8192, "llamacpp": 16384, "vllm": 40960}.items():
+        name = f"{kind}:{NAMES[kind]}"
+        assert cli("new", kind, "--brief", "brief.md", "--model", name).code == 0
+        settings = Project.open(cli.folder / kind).settings
+        assert settings.models[name].context == context
+        assert open_model(name, settings.models[name], Environment()).capabilities.context == context
+        assert servers[kind].requests
+
+
 def test_an_older_ollama_gives_no_log_probabilities(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
     with ExitStack() as stack:
         alone(monkeypatch, stack, "ollama", Answer(), {**OLLAMA, "/api/version": {"version": "0.9.6"}})
@@ -137,6 +150,10 @@ def test_where_nothing_answers_the_list_and_the_doctor_say_so(cli: Cli) -> None:
         ({"/v1/models": refused_key()}, "wants a key: set OLLAMA_API_KEY"),
         ({"/v1/models": {"data": []}}, "serves no model; `ollama pull NAME` gets one"),
         ({"/v1/models": Answer(body=b"<html>")}, "is no model server (it answers with 200)"),
+        (
+            {"/v1/models": Answer(status=503, error={"message": "Loading model"})},
+            "is still loading a model, or is overloaded",
+        ),
         ({"/other": {}}, "is no model server (it answers with 404)"),
         ({"/v1/models": {"data": [{"id": "a\x1b[2Jb"}, {"id": 7}, "x"]}}, "serves no model"),
         ({"/v1/models": Answer(status=302, body=b"", headers={"location": "http://192.0.2.1/v1/models"})}, "with 302"),
@@ -192,6 +209,93 @@ def test_ollamas_own_variable_moves_its_address(said: str, address: str, monkeyp
 
     at(monkeypatch, "ollama", "http://127.0.0.1:1/v1")
     assert usual_address("ollama", {"OLLAMA_HOST": said}) == address
+
+
+def _able(request: Recorded) -> Answer:
+    """A server that gives log-probabilities and keeps to a schema."""
+    if "response_format" in request.body:
+        return Answer('{"word": "Ready"}')
+    return Answer("Ready", logprobs=[("Ready", -0.1)] if request.body.get("logprobs") else ())
+
+
+@pytest.mark.parametrize(
+    ("script", "able"),
+    [
+        (_able, {"usage": True, "logprobs": True, "schema": True, "context": 40960}),
+        (Answer("Ready."), {"usage": True, "logprobs": False, "schema": False, "context": 40960}),
+        (Answer("Ready.", usage=False), {"usage": False, "logprobs": False, "schema": False, "context": 40960}),
+    ],
+    ids=["all", "nothing", "not even counts"],
+)
+def test_what_a_server_can_do_is_found_out_when_it_is_checked(
+    cli: Cli, monkeypatch: pytest.MonkeyPatch, script: Script, able: dict[str, Any]
+) -> None:
+    with ExitStack() as stack:
+        server = alone(monkeypatch, stack, "vllm", script, PAGES["vllm"])
+        assert cli("models", "check", "vllm:Qwen/Qwen3-8B", "--json").json["able"] == able
+        assert sum(request.dialect == "chat" for request in server.requests) == 3
+        said = cli("models", "check", "vllm:Qwen/Qwen3-8B").out
+    yes = "yes" if able["schema"] else "no"
+    assert f"keeps to a JSON schema: {yes}, gives log-probabilities: {yes}." in said
+    assert "Context: 40,960 tokens" in said
+
+
+def test_openrouters_list_says_the_context(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENROUTER_API_KEY", KEY)
+    listed_there = {"data": [{"id": HOSTED["openrouter"], "context_length": 131072, "pricing": {"prompt": "0"}}]}
+    with serving(_able, {"/v1/models": listed_there}) as server:
+        ran = cli("models", "check", f"openrouter:{HOSTED['openrouter']}", "--base-url", server.openai_url)
+    assert "Context: 131,072 tokens" in ran.out
+
+
+def test_what_a_checked_model_thinks_is_said(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
+    with ExitStack() as stack:
+        alone(monkeypatch, stack, "ollama", Answer("<think>One word.</think>Ready.", reply_tokens=90), OLLAMA)
+        said = cli("models", "check", "ollama:qwen3:14b").out
+    assert "ollama:qwen3:14b answers: 'Ready.'" in said
+    assert "It thinks before it answers:" in said
+
+
+@pytest.mark.parametrize(
+    ("text", "finish", "words"),
+    [
+        (
+            "<think>\nMara, a lamp, and then",
+            "length",
+            "used up its reply on reasoning, and said nothing. Let it think less",
+        ),
+        ("<think>\nAll in my head.\n</think>\n\n", "stop", "gave only reasoning, and said nothing. Another --seed may"),
+    ],
+    ids=["cut off", "nothing after it"],
+)
+def test_a_reply_that_is_only_reasoning_is_no_story(
+    cli: Cli, monkeypatch: pytest.MonkeyPatch, text: str, finish: str, words: str
+) -> None:
+    monkeypatch.setattr("fabula.models.limits.Limited.tries", 2)
+    monkeypatch.setattr("fabula.models.limits.Limited.first_wait", 0.01)
+    with ExitStack() as stack:
+        server = alone(monkeypatch, stack, "ollama", Answer(text, finish, reply_tokens=90), OLLAMA)
+        ran = cli("models", "check", "ollama:qwen3:14b")
+        asked = [request.body["max_tokens"] for request in server.requests if request.dialect == "chat"]
+    assert ran.code != 0
+    assert words in ran.err
+    assert "head" not in ran.out
+    assert len(asked) == 2
+    assert asked[1] > asked[0] + 10_000  # the second try has room for what it thinks
+
+
+def test_what_a_model_thinks_is_never_in_the_story_and_is_billed(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENROUTER_API_KEY", KEY)
+    name = "openrouter:qwen/qwen3-32b"
+    with serving(Answer(f"<think>\nA lamp, stairs.\n</think>\n\n{STORY}", reply_tokens=1_000_000)) as server:
+        ran = cli(*WRITE, "--model", name, "--base-url", server.openai_url, "--json")
+    assert ran.code == 0, ran.err
+    assert "stairs.\n</think>" not in (cli.folder / "lamp" / "story.md").read_text()
+    assert STORY in (cli.folder / "lamp" / "story.md").read_text()
+    assert 0 < ran.json["total"]["reasoning"] < 1_000_000
+    price = price_of(name, {})
+    assert price is not None
+    assert ran.json["total"]["cost"] >= price.output  # a million tokens, those that it thought among them
 
 
 # --- a story each ---------------------------------------------------------------------------------------------------
@@ -331,7 +435,8 @@ def test_what_a_strangers_file_says_of_these_servers_needs_trust_only_beyond_thi
     assert cli(*WRITE, "--model", "ollama:llama3.1:8b").code == 0
     file = here / "lamp" / "fabula.toml"
     plain = file.read_text()
-    file.write_text(plain + f'\n[models."ollama:llama3.1:8b"]\nbase_url = {json.dumps(servers["ollama"].openai_url)}\n')
+    assert "context = 4096" in plain
+    file.write_text(plain.replace("context = 4096", f"base_url = {json.dumps(servers['ollama'].openai_url)}"))
     assert cli("write", "lamp").code == 0
-    file.write_text(plain + '\n[models."ollama:llama3.1:8b"]\nbase_url = "http://gpu.example:11434/v1"\n')
+    file.write_text(plain.replace("context = 4096", 'base_url = "http://gpu.example:11434/v1"'))
     assert "and you have not allowed it" in cli("write", "lamp").err

@@ -181,3 +181,20 @@ def test_the_rules_say_how_they_are_tried(capsys: pytest.CaptureFixture[str]) ->
     assert tried([]) == 2
     assert tried(["no-such-thing"]) == 2
     assert "Unknown system or evaluator 'no-such-thing'" in capsys.readouterr().err
+
+
+def test_completing_runs_no_folder(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = lay(cli.folder / "theirs" / "my_paper")
+    ran = cli.folder / "ran"
+    (folder / "__init__.py").write_text(f"open({str(ran)!r}, 'w').close()\n", encoding="utf-8")
+    (cli.folder / "theirs" / "brief.md").write_text("A lamp.\n", encoding="utf-8")
+    (cli.folder / "theirs" / "fabula.toml").write_text('system = "./my_paper"\n', encoding="utf-8")
+    for words in (
+        "write theirs --set ",
+        "write --system ./theirs/my_paper --set ",
+        "evaluate ./theirs/my_paper --set ",
+    ):
+        monkeypatch.setenv("_FABULA_COMPLETE", "complete_zsh")
+        monkeypatch.setenv("_TYPER_COMPLETE_ARGS", f"fabula {words}")
+        cli()
+        assert not ran.exists(), words

@@ -4,7 +4,8 @@ from dataclasses import dataclass
 
 import pytest
 
-from fabula.cli.bill import Bill, bill_table, dollars
+from fabula.app.bills import Bill, dollars
+from fabula.cli.bill import bill_table
 from fabula.cli.progress import Progress, counted, duration
 from fabula.cli.terminal import Terminal, safe, table
 from fabula.engine.dry_run import PlannedCall

@@ -19,9 +19,32 @@ BRIEFS = sorted((EXAMPLES / "briefs").glob("*.md"))
 
 
 @pytest.mark.parametrize("path", sorted(EXAMPLES.glob("*.py")), ids=lambda path: path.stem)
-def test_it_runs_as_a_command(path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_it_runs_as_a_command(
+    path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("FABULA_MODEL", f"scripted:{EXAMPLES / 'scripts' / 'twenty_lines.toml'}")
     runpy.run_path(str(path), run_name="__main__")
     assert "Mara" in capsys.readouterr().out or path.stem == "write_from_python"
+
+
+def test_twenty_lines_write_judge_check_and_talk(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    script = EXAMPLES / "twenty_lines.py"
+    assert len(script.read_text(encoding="utf-8").splitlines()) <= 20
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("FABULA_MODEL", f"scripted:{EXAMPLES / 'scripts' / 'twenty_lines.toml'}")
+    runpy.run_path(str(script), run_name="__main__")
+    shown = capsys.readouterr().out
+    assert "On Monday Tobias brought Mara a letter" in shown
+    assert "[story: story]" in shown
+    assert shown.splitlines()[-3:] == [
+        f"136 and 148 words, by scripted:{EXAMPLES / 'scripts' / 'twenty_lines.toml'}. The better one: agents-room",
+        '"in her grey coat" against "buttoned her blue coat"',
+        "Mara: (folds the letter twice) That I am to sleep at nine, and the lamp too.",
+    ]
+    assert (tmp_path / "agents-room" / "chat" / "tobias-mara.jsonl").is_file()
 
 
 def test_a_changed_character_sheet_costs_its_dependants_only(tmp_path: Path) -> None:

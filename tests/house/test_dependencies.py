@@ -144,7 +144,7 @@ def imported() -> dict[str, str]:
         for node in ast.walk(module.tree):
             names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
             if isinstance(node, ast.ImportFrom):
-                names = [node.module or ""]
+                names = [] if node.level else [node.module or ""]  # a neighbour is no third party
             found |= {name.partition(".")[0]: module.name for name in names}
     return {name: user for name, user in found.items() if name not in {"fabula", "", *sys.stdlib_module_names}}
 

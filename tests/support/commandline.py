@@ -6,13 +6,18 @@ import io
 import json
 import sys
 from dataclasses import dataclass
+from itertools import takewhile
 from typing import TYPE_CHECKING, Any
 
+from pydantic import ValidationError
+
+from fabula.cli.documents import DOCUMENTS, document_of
+from fabula.cli.lazy import ALIASES, full_name
 from fabula.cli.main import main
 from fabula.cli.terminal import Terminal
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
     from pathlib import Path
 
     import pytest
@@ -121,6 +126,31 @@ class Ran:
         return json.loads(self.out)
 
 
+def check_document(arguments: Sequence[str], out: str) -> None:
+    """See that a document of `--json` is as its published schema wants it.
+
+    Raises:
+        AssertionError: it is not, or is none.
+    """
+    options = arguments[: arguments.index("--")] if "--" in arguments else arguments
+    command = command_of(arguments)
+    if "--json" not in options or not out or not command or "--json-schema" in options:
+        return
+    try:
+        document_of(command).validate_json(out, strict=True)
+    except ValidationError as error:
+        raise AssertionError(f"`fabula {' '.join(arguments)}` is not as the schema of {command!r}: {error}") from error
+
+
+def command_of(arguments: Sequence[str]) -> str:
+    """The whole name of the command of a command line, that of its group's own included; empty for an unknown one."""
+    words = list(takewhile(lambda word: not word.startswith("-"), arguments))
+    name = full_name(words)
+    used = 1 if words and (words[0] in ALIASES or " " not in name) else 2
+    inner = f"{name} {words[used]}" if len(words) > used else name
+    return inner if inner in DOCUMENTS else name
+
+
 @dataclass
 class Cli:
     """Runs commands in this process, in `folder`."""
@@ -134,6 +164,7 @@ class Cli:
         self.capture.readouterr()
         code = main(list(arguments))
         ran = self.capture.readouterr()
+        check_document(arguments, ran.out)
         return Ran(code, ran.out, ran.err)
 
     def at_terminal(self) -> None:

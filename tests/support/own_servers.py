@@ -32,6 +32,7 @@ def _shown(asked: Json) -> Answer | Json:
         },
         "qwen3:14b": {
             "capabilities": ["completion", "tools", "thinking"],
+            "parameters": 'stop                           "<|im_end|>"\nnum_ctx                        16384',
             "model_info": {"general.architecture": "qwen3", "qwen3.context_length": 40960},
         },
         "nomic-embed-text:latest": {"capabilities": ["embedding"], "model_info": {"nomic-bert.context_length": 2048}},

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Mapping
     from pathlib import Path
 
-    from fabula.app.writing import Options
+    from fabula.app.writing import Options, Supplied
     from fabula.craft.conversation import Freedom, Parties, Session, Talk
     from fabula.engine.context import RunContext
     from fabula.engine.events import Kept
@@ -191,7 +191,9 @@ def parties_in(files: SessionFiles) -> Parties | None:
 
 
 @asynccontextmanager
-async def conversing(project: Project, settings: Settings, options: Options) -> AsyncIterator[Conversing]:
+async def conversing(
+    project: Project, settings: Settings, options: Options, supplied: Supplied | None = None
+) -> AsyncIterator[Conversing]:
     """The project, open for conversations; edits found in its files are taken over first.
 
     Raises:
@@ -200,7 +202,7 @@ async def conversing(project: Project, settings: Settings, options: Options) -> 
     prepared = Prepared(settings, options)
     with project.recorded() as journal:
         project.begin(journal)
-        async with prepared.opened(journal) as context:
+        async with prepared.opened(journal, supplied=supplied) as context:
             context.revise = reviser(project.brief.titled)
 
             def on_kept(kept: Kept) -> None:

@@ -5,24 +5,26 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
-from fabula.app.writing import Prepared, in_the_project, recorded_run
+from fabula.app.writing import Prepared, in_the_project, recorded_run, settings_as_last_time
 from fabula.base.errors import UsageError
 from fabula.base.files import make_folder, write_atomically
 from fabula.craft.planning import PlanOptions, given_plan, plan_for, plan_from_story, synthesised_plan
 from fabula.engine.run import Run
+from fabula.measure.report.page import figure, html_table, joined
 from fabula.project.folder import Change, Project
 from fabula.story import Brief, plain
 from fabula.story.plan_file import write_plan
+from fabula.story.timeline import timeline_svg
 from fabula.systems import system_of
 
 if TYPE_CHECKING:
     from pathlib import Path
     from typing import Any
 
+    from fabula.app.bills import Bill
     from fabula.app.writing import Options
     from fabula.engine.context import RunContext
     from fabula.engine.dry_run import DryRun
-    from fabula.models.budget import Budget
     from fabula.project.settings import Settings
     from fabula.story.plan import Plan
 
@@ -32,12 +34,86 @@ _SOURCE: Final = ".fabula/source.md"  # the story that a project's plan is read 
 _NO_BRIEF: Final = Brief("Tell the story of plan/plan.yaml.")  # stands in until there is a plan
 
 
+SYSTEM: Final = "character-simulation"  # what a plan is made for, where no system that writes from one is named
+
+
 @dataclass(frozen=True)
 class Planned:
-    """A plan, and the budget that knows what this run used by role."""
+    """A plan that was made, and what it took.
+
+    Attributes:
+        plan: its characters and scenes.
+        project: where it stands, to be edited and written from.
+        model: that plays every role which is not cast otherwise.
+        why: that model, where nobody named one; else empty.
+        bill: what the run took.
+    """
 
     plan: Plan
-    budget: Budget
+    project: Project
+    model: str
+    why: str
+    bill: Bill
+
+    @property
+    def file(self) -> Path:
+        """The plan's file."""
+        return self.project.folder / PLAN_FILE
+
+    def to_dict(self) -> dict[str, Any]:
+        """As `fabula plan --json` prints it."""
+        where = {"project": str(self.project.folder), "file": str(self.file)}
+        return {**where, **plan_data(self.plan), **self.bill.as_data()}
+
+    def __str__(self) -> str:
+        return plain(write_plan(self.plan))
+
+    def _repr_svg_(self) -> str:
+        return timeline_svg(self.plan, self.plan.assumed_chronology())
+
+    def _repr_html_(self) -> str:
+        head = ("scene", "place", "time", "characters", "events")
+        rows = [(s.name, s.place, s.time, ", ".join(s.present), str(len(s.outline))) for s in self.plan.scenes]
+        return joined(html_table(head, rows, right=(4,)), figure(self._repr_svg_()))
+
+
+def plan_data(plan: Plan) -> dict[str, Any]:
+    """A plan as JSON data, in brief: its characters, its scenes, and the order in which they happen."""
+    order = plan.chronology()
+    return {
+        "title": plan.title,
+        "characters": [person.name for person in plan.characters],
+        "scenes": [
+            {"name": s.name, "element": s.element, "importance": s.importance, "place": s.place, "time": s.time,
+             "characters": list(s.present), "events": len(s.outline)}
+            for s in plan.scenes
+        ],
+        "order": None if order is None else list(order),
+        "anachronies": None if order is None else plan.anachronies(order),
+    }  # fmt: skip
+
+
+def planning_system(project: Project | None, named: str | None) -> str:
+    """The system that a plan is made for: the one named, else the project's if it writes from plans, else `SYSTEM`."""
+    if named is not None:
+        return named
+    last = settings_as_last_time(project) if project is not None else None
+    return last.system if last is not None and system_of(last).takes_plan else SYSTEM
+
+
+def project_for_brief(folder: Path, brief: Brief, settings: dict[str, Any]) -> Project:
+    """The project in which a plan is made for `brief`: a new one, or the one that is there for it.
+
+    Raises:
+        UsageError: the folder is the project of another brief.
+        ProjectError: the folder cannot be written.
+    """
+    if not (folder / "brief.md").exists():
+        return Project.create(folder, brief, settings)
+    project = Project.open(folder)
+    if project.brief != brief or story_of(project) is not None:
+        raise UsageError(f"{folder} is the project of another brief. Choose another folder with --out DIR.")
+    return project
 
 
 def project_for_story(folder: Path, story: str, brief: Brief | None, settings: dict[str, Any]) -> Project:
@@ -70,7 +146,7 @@ def story_of(project: Project) -> str | None:
     return source.read_text(encoding="utf-8") if source.exists() else None
 
 
-async def plan_in(project: Project, settings: Settings, options: Options) -> Planned:
+async def plan_in(project: Project, settings: Settings, options: Options) -> Plan:
     """The project's plan: the author's if there is one, else made, from the story the project began with or its brief.
 
     A plan made from a brief is the artefact that a system makes, by the same calls, so `write` replays it. One that is
@@ -92,7 +168,7 @@ async def plan_in(project: Project, settings: Settings, options: Options) -> Pla
                     project.take_over(journal, [Change(PLAN, PLAN_FILE, plain(write_plan(plan)))])
                     if project.brief == _NO_BRIEF:
                         write_atomically(project.brief_file, Brief(plan.as_brief(), plan.title).write())
-    return Planned(plan, context.budget)
+    return plan
 
 
 async def dry_run_plan_in(project: Project, settings: Settings, options: Options) -> DryRun:

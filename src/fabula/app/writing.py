@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 import shlex
 import time
 from collections import Counter
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager, contextmanager, nullcontext, suppress
 from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from fabula.app.bills import budget_data, dollars, planned, usage_data
 from fabula.app.remarks import remarks_on
-from fabula.base.errors import FabulaError, JournalError, PausedError, PlanError, ReplyError, UsageError
+from fabula.app.standing import shortfalls
+from fabula.base.errors import FabulaError, JournalError, PausedError, PlanError, ReplyError
 from fabula.craft.continuing import continuer
 from fabula.craft.length import asked_range
 from fabula.craft.planning import PROMPTS
@@ -28,26 +28,28 @@ from fabula.engine.prompts import Prompts
 from fabula.engine.replies import fault_of
 from fabula.engine.run import Run, RunContext
 from fabula.engine.trail import Trail, digest_of
+from fabula.measure.report.page import html_table, joined, paragraph, story_html
 from fabula.models.base import NOTHING_USED
 from fabula.models.budget import Budget
 from fabula.models.prices import priced
 from fabula.project.casting import Environment, open_cast
 from fabula.project.folder import BRIEF, Project
 from fabula.project.settings import Settings, carried_over
-from fabula.story import Brief, Story
 from fabula.systems import find, system_of
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterator, Mapping, Sequence
+    from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
 
+    from fabula.app.bills import Bill
     from fabula.engine.announced import Announced
-    from fabula.engine.dry_run import Temper
+    from fabula.engine.dry_run import PlannedCall, Temper
     from fabula.engine.events import Event, Kept, Listener
     from fabula.engine.methods import Method
     from fabula.engine.roles import Answer, Cast
     from fabula.engine.run import Mode
     from fabula.models.base import Model, Usage
     from fabula.project.folder import Change
+    from fabula.story import Brief, Scene, Story
 
 T = TypeVar("T")
 
@@ -68,6 +70,7 @@ class Options:
         announced: what was announced of this run, and who is asked before it asks for more; nothing by default.
         person: answers for roles played by a person.
         environ: variables that hold keys and folders.
+        models: handed in by a program, by the names that settings have for them.
         frozen: replay only; a call that is not recorded is an error.
         fit: paths of artefacts whose old texts are revised to fit what has changed, instead of being written anew.
     """
@@ -80,6 +83,7 @@ class Options:
     announced: Announced | None = None
     person: Answer | None = None
     environ: Mapping[str, str] = field(default_factory=dict)
+    models: Mapping[str, Model] = field(default_factory=dict)
     frozen: bool = False
     fit: Sequence[str] = ()
 
@@ -91,10 +95,10 @@ class Options:
 
 @dataclass(frozen=True)
 class Supplied:
-    """A cast and a budget that outlive a run; whoever opened them closes them."""
+    """A cast that outlives a run, and a budget if that does too; whoever opened them closes them."""
 
     cast: Cast
-    budget: Budget
+    budget: Budget | None = None
 
 
 @dataclass(frozen=True)
@@ -127,10 +131,10 @@ class Prepared:
         Raises:
             JournalVersionError: an older fabula recorded what the journal holds.
         """
-        cast = supplied.cast if supplied else self._cast()
+        cast = supplied.cast if supplied else self.cast()
         try:
             context = self._context(journal, "dry" if dry else "frozen" if self.options.frozen else "live", cast)
-            if supplied:
+            if supplied and supplied.budget is not None:
                 context.budget = supplied.budget
             yield context
         finally:
@@ -167,14 +171,21 @@ class Prepared:
         given = {name for group, value in tables for name in (value if isinstance(value, dict) else (group,))}
         return tuple(setting.name for setting in settings_of(whole) if setting.value and setting.name in given)
 
-    def _cast(self) -> Cast:
+    def cast(self) -> Cast:
+        """Who plays the method's roles, newly opened.
+
+        Raises:
+            FabulaError: a model, a role or an adapter is not known or cannot be had.
+        """
+
         def retried(model: str, attempt: int, wait: float, reason: str) -> None:
             self.options.emit(CallRetried(model, attempt, wait, reason))
 
         def waits(folder: str, files: tuple[str, ...]) -> None:
             self.options.emit(AnswersAwaited(folder, files))
 
-        environment = Environment(self.options.environ, time.monotonic, retried, self.options.person, waits)
+        options = self.options
+        environment = Environment(options.environ, time.monotonic, retried, options.person, waits, options.models)
         return open_cast(self.settings, self.method.roles, environment, self.method.open_role)
 
     def trail(self, brief: Brief, context: RunContext) -> Trail | None:
@@ -533,59 +544,128 @@ async def rehearsed(context: RunContext, write: Callable[[RunContext], Awaitable
     return most
 
 
-def write(
-    brief: str | Path,
-    *,
-    folder: str | Path,
-    environ: Mapping[str, str] | None = None,
-    **settings: Any,  # noqa: ANN401 - fields of `Settings`
-) -> Story:
-    """Write a story in a project folder and wait for it: the one synchronous entry, for notebooks and scripts.
+# what a caller gets ---------------------------------------------------------------------------------------------------
 
-    Where an event loop runs already, as in a notebook, the story is written in a thread beside it.
 
-    Args:
-        brief: what to write: a text, or the path of a file that holds it.
-        folder: of the project; made where it does not exist, gone on with where it does.
-        environ: variables that hold keys; empty by default.
-        **settings: fields of `fabula.toml`, for instance `model="openai-chat:llama"`, `config={"variant": "plan"}`;
-            what the last run in the folder was given stays in force where nothing else is said.
+@dataclass(frozen=True)
+class Written:
+    """A story that was written, and what it took.
 
-    Raises:
-        FabulaError: any of its kinds.
+    Attributes:
+        story: as it stands in the project.
+        project: where it stands, with its plan, its journal and all that can be edited.
+        model: that plays every role which is not cast otherwise.
+        why: that model, where nobody named one: for instance "which you used last"; else empty.
+        not_as_asked: what was asked and not got, in sentences.
+        bill: what the run took, by role and by model.
+        paid_in_all: what all runs of the project have taken.
     """
-    where = Path(folder)
-    settings = Settings.of(settings, "write").at(Path.cwd()).model_dump(exclude_unset=True)
-    asked = Brief.read(brief) if isinstance(brief, Path) else Brief.parse(brief)
-    if (where / "brief.md").exists():
-        project = Project.open(where)
-        if project.brief.text != asked.text:
-            raise UsageError(f"The project {where} has another brief. Change its brief.md, or name another folder.")
-    else:
-        project = Project.create(where, asked, settings)
-    options = Options(environ=environ or {})
-    return _waited_for(write_in(project, settings_as_last_time(project).with_(settings), options)).story
+
+    story: Story
+    project: Project
+    model: str
+    why: str
+    not_as_asked: tuple[str, ...]
+    bill: Bill
+    paid_in_all: Usage
+    _data: Mapping[str, Any] = field(repr=False)
+
+    @classmethod
+    def in_(cls, project: Project, settings: Settings, story: Story, bill: Bill, why: str = "") -> Written:
+        """What stands in a project after a run that took what `bill` says."""
+        with project.journal as journal:
+            places, spent, in_all = journal.places(), journal.spent(), paid_in(journal, settings)
+            missed = shortfalls(journal, project.brief, settings, story.words)
+        data = {
+            "project": str(project.folder),
+            "story": str(project.story_file),
+            "title": story.title,
+            "words": story.words,
+            "scenes": [{"label": scene.label, "words": scene.words} for scene in story.scenes],
+            "files": places,
+            "not_as_asked": missed,
+            **bill.as_data(),
+            "total": usage_data(bill.total),
+            "paid": {who: usage_data(usage) for who, usage in bill.paid.items()},
+            "budget": budget_data(in_all, settings.budget),
+            "project_bill": {role: usage_data(usage) for role, usage in spent.items()},
+        }
+        return cls(story, project, settings.model, why, tuple(missed), bill, in_all, data)
+
+    @property
+    def title(self) -> str:
+        """The story's title; empty where it has none."""
+        return self.story.title
+
+    @property
+    def scenes(self) -> tuple[Scene, ...]:
+        """Its scenes, in the order of telling."""
+        return self.story.scenes
+
+    @property
+    def text(self) -> str:
+        """What a reader reads."""
+        return self.story.text
+
+    @property
+    def words(self) -> int:
+        """Number of words."""
+        return self.story.words
+
+    def to_dict(self) -> dict[str, Any]:
+        """As `fabula write --json` prints it."""
+        return dict(self._data)
+
+    def __str__(self) -> str:
+        return self.text
+
+    def _repr_html_(self) -> str:
+        return joined(*story_html(self.story), paragraph(f"{self.words:,} words, {self.model}", faint=True))
 
 
-def _waited_for(work: Coroutine[Any, Any, T]) -> T:
-    """What `work` gives. An interrupt stops it, also where it runs in a thread of its own."""
-    try:
-        asyncio.get_running_loop()
-    except RuntimeError:
-        return asyncio.run(work)
-    stop: list[Callable[[], object]] = []
+@dataclass(frozen=True)
+class Expected:
+    """What a run would ask and cost.
 
-    async def stoppable() -> T:
-        loop, task = asyncio.get_running_loop(), asyncio.ensure_future(work)
-        stop.append(lambda: loop.call_soon_threadsafe(task.cancel))
-        return await task
+    Attributes:
+        dry: what a dry run found.
+        changes: in the project's files that the run would take over.
+    """
 
-    with ThreadPoolExecutor(1, "fabula") as thread:
-        done = thread.submit(asyncio.run, stoppable())
-        try:
-            return done.result()
-        except KeyboardInterrupt:
-            with suppress(RuntimeError):  # the loop has ended meanwhile
-                for end in stop:
-                    end()
-            raise
+    dry: DryRun
+    changes: tuple[Change, ...] = ()
+
+    @property
+    def calls(self) -> list[PlannedCall]:
+        """The calls to be made, with the estimated tokens of each."""
+        return list(self.dry.planned)
+
+    @property
+    def changed(self) -> list[str]:
+        """The files that the author changed."""
+        return [change.file for change in self.changes]
+
+    @property
+    def replayed(self) -> int:
+        """How many calls come from the journal, at no cost."""
+        return self.dry.replayed
+
+    @property
+    def tokens(self) -> int:
+        """Prompt and reply tokens of all calls, estimated."""
+        return self.dry.tokens
+
+    @property
+    def cost(self) -> float | None:
+        """US dollars, estimated; `None` where a price is not known."""
+        return self.dry.cost
+
+    def to_dict(self) -> dict[str, Any]:
+        """The calls, one by one, and their sums."""
+        return planned(self.dry, self.changes)
+
+    def _repr_html_(self) -> str:
+        rows = [(c.path, c.role, c.performer, f"{c.prompt:,}", f"{c.reply:,}") for c in self.dry.planned]
+        cost = "an unknown cost" if self.cost is None else dollars(self.cost)
+        said = f"{len(rows):,} calls, about {self.tokens:,} tokens, {cost}; {self.replayed:,} from the journal."
+        return joined(html_table(("call", "role", "by", "prompt", "reply"), rows, right=(3, 4)), paragraph(said))

@@ -10,19 +10,20 @@ from typing import TYPE_CHECKING, Any, Final
 
 from fabula.app.standing import check_words
 from fabula.app.writing import settings_as_last_time
+from fabula.base.addresses import is_loopback
 from fabula.base.errors import ConfigError, UnknownNameError, UsageError
 from fabula.engine.methods import FORMER_NAMES, values_of
 from fabula.engine.roles import role_key
 from fabula.models.adapters import ROOM
 from fabula.models.base import SAMPLING_FIELDS
-from fabula.models.finding import only_model
-from fabula.models.providers import OWN_KINDS
+from fabula.models.finding import context_at, only_model
+from fabula.models.providers import OWN_KINDS, served_at, usual_address
 from fabula.project.brought import brought_kinds
 from fabula.project.casting import KINDS as MODEL_KINDS
 from fabula.project.casting import SERVERS, WHOLE_ROOM, Environment, adapters_of, full_name, open_cast
 from fabula.project.default_model import default_model
 from fabula.project.learned import is_learned
-from fabula.project.settings import RoleTable, Settings, difference, whole_adapter
+from fabula.project.settings import ModelTable, RoleTable, Settings, difference, whole_adapter
 from fabula.systems import find, system_of
 
 if TYPE_CHECKING:
@@ -38,6 +39,7 @@ if TYPE_CHECKING:
 # A model's name starts with a kind and a colon, or is a known name; so `NAME=` without a colon before it is a role.
 _ROLE: Final = re.compile(r"([A-Za-z][A-Za-z0-9_-]*)=(.*)", re.DOTALL)
 _SHOWN: Final = 4  # roles with an adapter that a line names
+_LEAST_CONTEXT: Final = 256  # that the settings take
 _FILES: Final = ("scripted", "replay", "embedded", "seq2seq")
 
 
@@ -136,6 +138,7 @@ def performers_of(choices: Performers, base: Settings, changes: dict[str, Any] |
         changes["adapters"] = dict(adapter_of(value) for value in choices.adapter)
     if choices.base_url is not None:
         changes["models"] = _addresses(choices.base_url, casting, changes.get("model", base.model))
+    _find_contexts(changes, base, casting)
     return Settings.of(changes, "the command line").model_dump(exclude_unset=True)
 
 
@@ -320,6 +323,25 @@ def _addresses(url: str, casting: Casting, model: str) -> dict[str, Any]:
             f"--base-url is for models on a server, not for {given[0]}. Give --model openai-chat:NAME with it."
         )
     return {spec: {"base_url": url} for spec in served}
+
+
+def _find_contexts(changes: dict[str, Any], base: Settings, casting: Casting) -> None:
+    """Have the limits of a model that is named now follow the context that its server says.
+
+    Only servers of one's own are asked, at loopback or at the address that was typed.
+    """
+    for spec in {changes.get("model", ""), *casting.roles.values()}:
+        kind, _, model_id = spec.partition(":")
+        known = base.models.get(spec, ModelTable())
+        if kind not in OWN_KINDS or known.context is not None:
+            continue
+        tables = changes.get("models", {})
+        typed = tables.get(spec, {}).get("base_url", "")
+        address = typed or known.base_url or usual_address(kind, os.environ)
+        if (typed or is_loopback(address)) and (
+            found := context_at(kind, served_at(kind, address), model_id, os.environ)
+        ):
+            changes["models"] = tables | {spec: tables.get(spec, {}) | {"context": max(found, _LEAST_CONTEXT)}}
 
 
 def _config(choices: Choices, settings: Settings) -> dict[str, Any]:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
+from fabula.app.chatting import as_markdown, session_data, write_transcript
 from fabula.app.writing import first_error
 from fabula.base.errors import FabulaError, UnknownNameError, UsageError
 from fabula.base.files import PRIVATE, write_atomically
-from fabula.cli.bill import usage_data
 from fabula.cli.progress import counted
 from fabula.cli.session import near
 from fabula.engine.events import CallStarted
@@ -17,7 +17,7 @@ from fabula.engine.events import CallStarted
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
-    from fabula.cli.bill import Bill
+    from fabula.app.bills import Bill
     from fabula.cli.terminal import Terminal
     from fabula.craft.conversation import Session, Turn, Where
     from fabula.engine.events import Event
@@ -68,8 +68,7 @@ class Chat:
                 await self._with_person()
         finally:
             self._end_line()
-            if self.session.turns and self.session.files is not None:
-                write_atomically(self.session.files.transcript, self._markdown(), mode=PRIVATE)
+            write_transcript(self.session)
         self._farewell()
 
     async def _alone(self, most: int) -> None:
@@ -220,7 +219,7 @@ class Chat:
         if self.session.files is None:
             return
         target = _free(rest) if rest else self.session.files.transcript
-        write_atomically(target, self._markdown(), mode=PRIVATE)
+        write_atomically(target, as_markdown(self.session), mode=PRIVATE)
         self.terminal.message(f"Saved as {near(target)}.")
 
     async def _help(self, _: str) -> None:
@@ -281,41 +280,7 @@ class Chat:
             f"{counted(len(self.session.turns), 'turn')}, {where.share:.0%} of the story, {counted(asked, 'call')}, "
             f"{self.bill.tokens:,} tokens. Go on with `fabula chat {folder} --session {self.session.name}`."
         )
-        self.terminal.document(self.data())
-
-    def data(self) -> dict[str, Any]:
-        """The session as plain data."""
-        where, files = self.session.where, self.session.files
-        return {
-            "project": str(self.project.folder),
-            "session": self.session.name,
-            "log": str(files.log) if files else "",
-            "player": self.session.parties.player,
-            "others": list(self.session.parties.others),
-            "cell": where.cell,
-            "cells": where.cells,
-            "step": where.step,
-            "steps": where.steps,
-            "present": list(where.present),
-            "over": where.over,
-            "turns": [
-                {
-                    "number": turn.number,
-                    "cell": turn.cell,
-                    "step": turn.step,
-                    "said": turn.said,
-                    "who": turn.line.name if turn.line else "",
-                    "answer": turn.line.text if turn.line else "",
-                    "ends_cell": turn.ends_cell,
-                }
-                for turn in self.session.turns
-            ],
-            "bill": {role: usage_data(usage) for role, usage in self.bill.roles.items()},
-        }
-
-    def _markdown(self) -> str:
-        parties = self.session.parties
-        return f"# {parties.player} and {', '.join(parties.others)}\n\n{self.session.transcript}\n"
+        self.terminal.document(session_data(self.project, self.session, self.bill))
 
 
 async def _single(move: Callable[[], Awaitable[Turn | None]]) -> Turn | None:

@@ -17,7 +17,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 import typer
 
-from fabula.base.errors import FabulaError
+from fabula.base.errors import FabulaError, UsageError
+from fabula.engine.folders import is_path
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -90,9 +91,10 @@ def models(ctx: typer.Context, incomplete: str) -> Iterator[str]:
     """Models that are here, and the kinds there are; of one role behind `ROLE=`."""
     from fabula.models.known import KNOWN  # noqa: PLC0415 - only where a shell asks
     from fabula.models.providers import KINDS  # noqa: PLC0415 - only where a shell asks
+    from fabula.project.brought import brought_kinds  # noqa: PLC0415 - only where a shell asks
 
     role, equals, _ = incomplete.rpartition("=")
-    for name in (*KNOWN, *(f"{kind}:" for kind in ("embedded", *KINDS, "scripted"))):
+    for name in (*KNOWN, *(f"{kind}:" for kind in ("embedded", *KINDS, "scripted", *brought_kinds()))):
         yield f"{role}{equals}{name}"
     if not equals:
         yield from (f"{one}=" for one in _method(ctx).roles)
@@ -144,18 +146,30 @@ def _method(ctx: typer.Context) -> Any:  # noqa: ANN401 - a system or an evaluat
     from fabula import evaluators as measuring  # noqa: PLC0415 - only where a shell asks
     from fabula.project.folder import Project  # noqa: PLC0415 - only where a shell asks
     from fabula.project.settings import Settings  # noqa: PLC0415 - only where a shell asks
-    from fabula.systems import find  # noqa: PLC0415 - only where a shell asks
+    from fabula.systems import find, system_of  # noqa: PLC0415 - only where a shell asks
 
-    name = {"judge": "pairwise", "rank": "pairwise", "check": "atlas"}.get(str(ctx.info_name), str(ctx.info_name))
+    name = {"evaluate": str(ctx.params.get("name"))}.get(str(ctx.info_name), str(ctx.info_name))
+    name = {"judge": "pairwise", "rank": "pairwise", "check": "atlas"}.get(name, name)
     if name in measuring.evaluators():
         return measuring.find(name)
     said = ctx.params.get("system")
     if said:
-        return find(said[0] if isinstance(said, list | tuple) else said)
+        return find(_no_path(said[0] if isinstance(said, list | tuple) else said))
     folder = Path(ctx.params.get("folder") or ctx.params.get("where") or ".")
     with suppress(FabulaError):
-        return find(Project.open(folder).settings.system)
+        return system_of(Project.open(folder).settings)
     return find(Settings().system)
+
+
+def _no_path(name: str) -> str:
+    """A system's name, where it is one: the code in a folder is run by commands, and not by the key that completes.
+
+    Raises:
+        UsageError: it is a path.
+    """
+    if is_path(name):
+        raise UsageError(f"{name} is a folder, whose settings are not completed.")
+    return name
 
 
 @contextmanager

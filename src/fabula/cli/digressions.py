@@ -34,8 +34,8 @@ from fabula.systems import find
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from fabula.app.bills import Bill
     from fabula.app.digressing import Conversation
-    from fabula.cli.bill import Bill
     from fabula.cli.options import Limits
     from fabula.cli.terminal import Terminal
     from fabula.craft.conversation import Session

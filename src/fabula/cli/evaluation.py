@@ -10,11 +10,12 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
+from fabula.app.bills import Bill
 from fabula.app.evaluating import Task, dry_run_evaluation, evaluate_in
 from fabula.app.writing import Options, check_prices
 from fabula.base.errors import ConfigError
 from fabula.cli.asked import evaluator_config, performers_of, say_default
-from fabula.cli.bill import Bill, bill_table, say_dry_run, usage_data
+from fabula.cli.bill import bill_table, say_dry_run
 from fabula.cli.people import People
 from fabula.cli.progress import Progress, counted
 from fabula.cli.session import near
@@ -123,14 +124,6 @@ class Evaluating:
                 self.terminal.say(self.bill.paid_lines)
         if self.bill.replayed:
             self.terminal.say(f"From the journal, at no cost: {counted(self.bill.replayed, 'call')}.")
-
-    def data(self) -> dict[str, Any]:
-        """The bill for JSON."""
-        return {
-            "asked": sum(self.bill.calls.values()),
-            "replayed": self.bill.replayed,
-            "bill": {role: usage_data(usage) for role, usage in self.bill.roles.items()},
-        }
 
 
 async def _nobody(request: Request) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from functools import cache
 from textwrap import fill
 from typing import TYPE_CHECKING, Annotated, Any, Final
@@ -16,6 +17,7 @@ MORE: Final = "Used less often"
 """The panel of options that the short help only names."""
 EVERYWHERE: Final = "In every command"
 _ALL: Final = "fabula.help_all"
+_UNNAMED: Final = ("help_all", "json_schema")
 _WIDEST: Final = 26  # column of names and options
 EXIT_CODES: Final = {
     "0": "done, or waiting for your approval; also where whoever read the output has closed the pipe",
@@ -37,7 +39,7 @@ class Command(TyperCommand):
             made.name,
             context_settings={**made.context_settings, **CONTEXT},
             callback=made.callback,
-            params=[*made.params, _help_all()],
+            params=_with_eager(made.params, "json_schema", "help_all"),
             help=made.help,
             hidden=made.hidden,
             rich_markup_mode=None,
@@ -63,7 +65,7 @@ class Group(TyperGroup):
             commands={name: Command.of(command) for name, command in made.commands.items()},
             context_settings={**made.context_settings, **CONTEXT},
             callback=made.callback,
-            params=made.params,
+            params=_with_eager(made.params, "json_schema"),
             help=made.help,
             invoke_without_command=made.invoke_without_command,
             no_args_is_help=not made.invoke_without_command,
@@ -104,10 +106,12 @@ def _format_parameters(ctx: Any, formatter: Any, parameters: Iterable[Any]) -> N
         for panel in dict.fromkeys(_panel(one) for one, _ in options):
             listed(formatter, panel, [record for one, record in options if _panel(one) == panel])
         return
-    listed(formatter, "Options", [record for one, record in options if _panel(one) != MORE and one.name != "help_all"])
-    if rare:
+    listed(
+        formatter, "Options", [record for one, record in options if _panel(one) != MORE and one.name not in _UNNAMED]
+    )
+    names = ", ".join(one.opts[-1] for one, _ in [*rare, *((o, r) for o, r in options if o.name == "json_schema")])
+    if names:
         with formatter.section(f"{MORE} (--help-all explains them)"):
-            names = ", ".join(one.opts[-1] for one, _ in rare)
             margin = " " * formatter.current_indent
             formatter.write(
                 fill(
@@ -129,32 +133,53 @@ def _shape(argument: Any) -> str:  # noqa: ANN401 - typer's argument type is pri
 
 
 def _panel(option: Any) -> str:  # noqa: ANN401 - typer's option type is private
-    if option.name in ("help", "help_all"):
+    if option.name in ("help", "help_all", "json_schema"):
         return EVERYWHERE
     return getattr(option, "rich_help_panel", None) or "Options"
 
 
 @cache
-def _help_all() -> Any:  # noqa: ANN401 - typer's option type is private
-    """The option `--help-all`."""
+def _eager() -> dict[str, Any]:
+    """The options `--help-all` and `--json-schema`, which print and end the command."""
 
     def command(
         *,
         help_all: Annotated[
             bool, typer.Option("--help-all", is_eager=True, callback=_show_all, help="Explain every option.")
         ] = False,
+        json_schema: Annotated[
+            bool,
+            typer.Option(
+                "--json-schema", is_eager=True, callback=_show_schema, help="Print the JSON schema of --json, and end."
+            ),
+        ] = False,
     ) -> None:
-        del help_all
+        del help_all, json_schema
 
     app = typer.Typer(add_completion=False)
     app.command()(command)
-    option: Any = typer.main.get_command(app).params[0]
-    option.expose_value = False
-    return option
+    options: list[Any] = list(typer.main.get_command(app).params)
+    for option in options:
+        option.expose_value = False
+    return {option.name: option for option in options}
+
+
+def _with_eager(parameters: list[Any], *names: str) -> list[Any]:
+    """A command's parameters with those options; a schema only where there is `--json`."""
+    has_json = any("--json" in one.opts for one in parameters)
+    return [*parameters, *(_eager()[name] for name in names if name != "json_schema" or has_json)]
 
 
 def _show_all(ctx: typer.Context, wanted: bool) -> None:  # noqa: FBT001 - typer gives a flag like this
     if wanted and not ctx.resilient_parsing:
         ctx.meta[_ALL] = True
         typer.echo(ctx.get_help())
+        raise typer.Exit
+
+
+def _show_schema(ctx: typer.Context, wanted: bool) -> None:  # noqa: FBT001 - typer gives a flag like this
+    if wanted and not ctx.resilient_parsing:
+        from fabula.cli.documents import schema_of  # noqa: PLC0415 - only where it is asked for
+
+        typer.echo(json.dumps(schema_of(ctx.command_path.removeprefix("fabula ")), indent=2))
         raise typer.Exit

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from functools import singledispatchmethod
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
-from fabula.cli.bill import dollars
+from fabula.app.bills import dollars
 from fabula.cli.stopping import clears_screen
 from fabula.engine.events import (
     AnswersAwaited,

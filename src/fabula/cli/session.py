@@ -9,11 +9,11 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
-from fabula.app.standing import shortfalls
-from fabula.app.writing import Options, check_prices, dry_run_in, paid_in, write_in
+from fabula.app.bills import Bill, dollars
+from fabula.app.writing import Options, Written, check_prices, dry_run_in, write_in
 from fabula.base.addresses import is_near
 from fabula.base.errors import FabulaError
-from fabula.cli.bill import Bill, amount, bill_table, budget_data, dollars, project_line, usage_data
+from fabula.cli.bill import amount, bill_table, project_line
 from fabula.cli.people import AnotherTakeError, People
 from fabula.cli.progress import Progress, counted, duration
 from fabula.cli.stopping import stoppable
@@ -173,9 +173,7 @@ class Session:
         terminal, folder = self.terminal, near(self.project.folder)
         file = near(self.project.story_file)
         asked = sum(self.bill.calls.values())
-        with self.project.journal as journal:
-            places, spent, in_all = journal.places(), journal.spent(), paid_in(journal, self.settings)
-            missed = shortfalls(journal, self.project.brief, self.settings, story.words)
+        written = Written.in_(self.project, self.settings, story, self.bill)
         terminal.say(f"{file}: {story.words:,} words")
         if asked:
             terminal.say("\n" + bill_table(self.bill.roles))
@@ -183,11 +181,11 @@ class Session:
                 terminal.say(self.bill.paid_lines)
         if self.bill.replayed:
             terminal.say(f"From the journal, at no cost: {counted(self.bill.replayed, 'call')}.")
-        if said := project_line(in_all, self.settings.budget):
+        if said := project_line(written.paid_in_all, self.settings.budget):
             terminal.say(said)
-        if missed:
-            terminal.say("Not as asked:\n" + "\n".join(f"  {sentence}" for sentence in missed))
-        plans = [name for name in places.values() if name.startswith("plan/")]
+        if written.not_as_asked:
+            terminal.say("Not as asked:\n" + "\n".join(f"  {sentence}" for sentence in written.not_as_asked))
+        plans = [name for name in written.to_dict()["files"].values() if name.startswith("plan/")]
         example = next((name for name in plans if "character" in name), plans[0] if plans else "")
         if example:
             terminal.advise(f"Next: edit {folder}/{example}, then `fabula update {folder}`.")
@@ -195,21 +193,4 @@ class Session:
             terminal.advise(
                 f"Next: edit {file}, then `fabula update {folder}`; or `fabula export {folder} --format epub`."
             )
-        terminal.document(
-            {
-                "project": str(self.project.folder),
-                "story": str(self.project.story_file),
-                "title": story.title,
-                "words": story.words,
-                "scenes": [{"label": scene.label, "words": scene.words} for scene in story.scenes],
-                "files": places,
-                "not_as_asked": missed,
-                "asked": asked,
-                "replayed": self.bill.replayed,
-                "bill": {role: usage_data(usage) for role, usage in self.bill.roles.items()},
-                "total": usage_data(self.bill.total),
-                "paid": {who: usage_data(usage) for who, usage in self.bill.paid.items()},
-                "budget": budget_data(in_all, self.settings.budget),
-                "project_bill": {role: usage_data(usage) for role, usage in spent.items()},
-            }
-        )
+        terminal.document(written.to_dict())

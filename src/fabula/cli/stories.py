@@ -44,7 +44,7 @@ def stories_of(terminal: Terminal, paths: Sequence[str], selection: Selection | 
     Raises:
         UsageError: as `item_files.read_items`.
     """
-    items = read_items([Path(path) for path in paths], selection or Selection(_sets(terminal)))
+    items = read_items([Path(path) for path in paths], selection or sets_of(terminal))
     say_licences(terminal, items)
     return items
 
@@ -55,7 +55,7 @@ def folder_of(terminal: Terminal, name: str) -> Path:
     Raises:
         UsageError: a split of a set is named, where all of them are needed.
     """
-    named = named_set(Path(name), _sets(terminal))
+    named = named_set(Path(name), sets_of(terminal).data)
     if named is None:
         return Path(name)
     if named.split:
@@ -63,10 +63,10 @@ def folder_of(terminal: Terminal, name: str) -> Path:
     return named.folder
 
 
-def _sets(terminal: Terminal) -> Path | None:
-    """Where the data sets lie."""
+def sets_of(terminal: Terminal) -> Selection:
+    """All stories; data sets lie where FABULA_DATA says."""
     data = terminal.environ.get("FABULA_DATA")
-    return Path(data) if data else None
+    return Selection(Path(data) if data else None)
 
 
 def say_licences(terminal: Terminal, items: Iterable[Item]) -> None:

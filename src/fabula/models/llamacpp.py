@@ -27,6 +27,7 @@ from fabula.models.base import Reply, Usage
 from fabula.models.budget import estimate_tokens
 from fabula.models.child import Child, ChildEndedError
 from fabula.models.gguf import read_metadata
+from fabula.models.memory import free_memory, needed_memory, parts_of
 from fabula.models.reasoning import Apart, apart, room_for_reasoning
 from fabula.models.tuning import Pace
 
@@ -134,6 +135,7 @@ class Engine:
         self._end()
         for path in (self._settings.path, *self._settings.adapters):
             check_gguf(path, self._model)
+        check_memory(self._settings, self._model)
         self._process = _Process(self._settings, setting or self._tuner.choose(), self._model)
         return self._process
 
@@ -332,6 +334,23 @@ def check_gguf(path: Path, model: str) -> None:
         raise ModelUnavailableError(
             f"{path} is not a GGUF file (it begins with {magic!r}). Give the path of a .gguf file, or fetch a small "
             "model with `fabula models pull smollm2`.",
+            model=model,
+        )
+
+
+def check_memory(settings: EngineSettings, model: str) -> None:
+    """Refuse a model that does not fit into the memory that is free, before it is loaded and the machine stands still.
+
+    Raises:
+        ModelUnavailableError: with what to do.
+    """
+    size = sum(path.stat().st_size for path in parts_of(settings.path))
+    needed, free = needed_memory(settings.path, settings.context, slots_of(settings), size), free_memory()
+    if needed is not None and free is not None and needed > free:
+        raise ModelUnavailableError(
+            f"{model} needs about {needed / 1e9:,.1f} GB of memory with a context of {settings.context:,} tokens, and "
+            f"{free / 1e9:,.1f} GB are free. Close what else takes memory, take a smaller model or quantisation, or a "
+            f'shorter context (`context = 2048` below [models."{model}"] in fabula.toml).',
             model=model,
         )
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import time
 from contextvars import ContextVar
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
@@ -29,7 +29,7 @@ _NOBODY: Final = {
     CLIENT: "No client is connected whose model could answer: `client` is for `fabula mcp`, used by a client that "
     "offers sampling. Name another model (`fabula models` lists them).",
 }
-ANSWERS: ContextVar[Mapping[str, Callable[[Request], Awaitable[str]]]] = ContextVar(
+ANSWERS: ContextVar[Mapping[str, Callable[[Request], Awaitable[str | Reply]]]] = ContextVar(
     "fabula_answers", default=MappingProxyType({})
 )
 """Who answers for each of these models."""
@@ -66,13 +66,14 @@ class OutsideModel:
         answer = ANSWERS.get().get(self.name)
         if answer is None:
             raise ModelUnavailableError(_NOBODY[self.name], model=self.name)
-        began, text = self.clock(), await answer(request)
+        began, said = self.clock(), await answer(request)
+        given = said if isinstance(said, Reply) else Reply(said)
         if on_text is not None:
-            on_text(text)
-        prompt, reply = prompt_tokens(request), estimate_tokens(text)
+            on_text(given.text)
+        prompt, reply = prompt_tokens(request), estimate_tokens(given.text)
         cost = 0.0 if self.name == PASTE else None
         usage = Usage(prompt, 0, reply, self.clock() - began, cost=cost, estimated=prompt + reply)
-        return Reply(text, usage, model=self.name, dropped=tuple(request.sampling.set_values()))
+        return replace(given, usage=usage, model=self.name, dropped=tuple(request.sampling.set_values()))
 
     async def close(self) -> None:
         """Nothing is held."""

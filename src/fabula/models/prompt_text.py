@@ -26,8 +26,13 @@ def prompt_text(request: Request) -> str:
             parts.append(_HEADINGS[message.role])
             answered = True
         parts.append(message.content.strip())
+    return "\n\n".join(part for part in (*parts, form_wanted(request)) if part)
+
+
+def form_wanted(request: Request) -> str:
+    """What form the reply is to have; empty for free text."""
     if request.schema is not None:
-        parts.append(json_instruction(request.schema))
+        return json_instruction(request.schema)
     if request.choices:
-        parts.append(f"Answer with one of these, and with nothing else: {' | '.join(request.choices)}")
-    return "\n\n".join(part for part in parts if part)
+        return f"Answer with one of these, and with nothing else: {' | '.join(request.choices)}"
+    return ""

@@ -201,6 +201,12 @@ def usual_address(kind: str, environ: Mapping[str, str]) -> str:
     return known.address
 
 
+def served_at(kind: str, address: str) -> str:
+    """The address without a slash at its end; as the program of a server of one's own shows it, with its version."""
+    address = address.strip().rstrip("/")
+    return f"{address}/v1" if KINDS[kind].own and address.count("/") == _ROOT else address
+
+
 def _ollama_host(said: str) -> str:
     """The address that `OLLAMA_HOST` names ("0.0.0.0", "gpu:11434", "http://gpu"); empty where it is none."""
     try:
@@ -269,6 +275,7 @@ class ProviderModel:
         key: sent to that address and shown to nobody.
         key_names: the variables that may hold the key, for messages.
         clock: seconds, for `Usage.seconds` and `Usage.first`.
+        context: tokens of prompt and reply together, where that is known.
         version: of the interface, as Azure wants it at addresses that do not end in /v1.
     """
 
@@ -281,6 +288,7 @@ class ProviderModel:
     timeout: float = DEFAULT_TIMEOUT
     clock: Callable[[], float] = time.monotonic
     version: str = ""
+    context: int | None = None
     _thinks: bool = field(default=False, init=False)
     _open: _Open | None = field(default=None, init=False)
 
@@ -312,6 +320,7 @@ class ProviderModel:
             choices=schema,
             logprobs=kind.logprobs,
             sampling=SAMPLING_FIELDS if self.kind == "openai-chat" and self.compatible else kind.sampling,
+            context=self.context,
             parallel=self.parallel,
             small=is_small(self.model_id),
             thinks=self._thinks,
@@ -414,7 +423,8 @@ class ProviderModel:
             advice = "Let it think less (--sampling reasoning=low, or none), or allow more (max_tokens)."
             failure = ModelError(f"{self.name} {happened}. {advice}", model=self.name)
         else:
-            failure = OverloadedError(f"{self.name} {happened}.", model=self.name)
+            advice = "" if cut else " Another --seed may help, or less of it (--sampling reasoning=low, or none)."
+            failure = OverloadedError(f"{self.name} {happened}.{advice}", model=self.name)
         failure.tokens = tokens
         return failure
 
@@ -469,6 +479,7 @@ def provider_model(
     key_env: str | None = None,
     parallel: int = 8,
     timeout: float = DEFAULT_TIMEOUT,
+    context: int | None = None,
 ) -> ProviderModel:
     """A hosted model or a server's, ready to be asked; nothing is imported or opened before the first call.
 
@@ -485,6 +496,7 @@ def provider_model(
         key_env: the one variable to look into instead of the kind's own.
         parallel: calls at once.
         timeout: seconds without a byte from the server after which a call fails.
+        context: tokens of prompt and reply together, where that is known.
 
     Raises:
         UnknownNameError: no such kind.
@@ -494,9 +506,7 @@ def provider_model(
         raise UnknownNameError("kind of model", kind, KINDS)
     if not model_id.strip():
         raise UsageError(f"{kind}: needs the name of a model after the colon, as in {kind}:NAME.")
-    address = (base_url or usual_address(kind, environ or {})).strip().rstrip("/")
-    if KINDS[kind].own and address.count("/") == _ROOT:  # an address as its program shows it: http://127.0.0.1:11434
-        address += "/v1"
+    address = served_at(kind, base_url or usual_address(kind, environ or {}))
     if (address and not _usable(address)) or may_hold_key(address):
         raise UsageError(
             f"{_shown(address)!r} is no address for {kind}. Give one like http://localhost:8000/v1, without a user and "
@@ -512,7 +522,9 @@ def provider_model(
     if keyless and not key_env:
         key = key or PLACEHOLDER_KEY
     version = "" if kind != "azure" or address.endswith("/v1") else (environ or {}).get(_AZURE_VERSION, "").strip()
-    return ProviderModel(kind, model_id.strip(), address, key, names, parallel, timeout, version=version)
+    return ProviderModel(
+        kind, model_id.strip(), address, key, names, parallel, timeout, version=version, context=context
+    )
 
 
 def former_identity(identity: str) -> str:

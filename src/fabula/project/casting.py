@@ -5,20 +5,23 @@ from __future__ import annotations
 import time
 from dataclasses import dataclass, field
 from difflib import get_close_matches
+from functools import partial
 from hashlib import sha256
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
-from fabula.base.errors import ConfigError, UnknownNameError
+from fabula.base.errors import ConfigError, ModelUnavailableError, UnknownNameError
 from fabula.engine.replay import ReplayModel
 from fabula.engine.roles import Assignment, Cast, Person, Program, load_function, role_key
 from fabula.models.adapters import Adapted, engine_adapter, read_room
 from fabula.models.answer_files import MOST_AT_ONCE, AnswerFiles
 from fabula.models.base import Sampling
 from fabula.models.by_hand import HAND, ByHand
-from fabula.models.known import KNOWN, cache_home, find_weights, fingerprint, models_home
+from fabula.models.hub import PREFIX
+from fabula.models.known import AGAINST_LOOPS, KNOWN, cache_home, find_weights, fingerprint, is_small, models_home
 from fabula.models.limits import Limited
+from fabula.models.memory import USUAL_CONTEXT, context_of
 from fabula.models.outside import CLIENT, PASTE, OutsideModel
 from fabula.models.providers import KINDS as PROVIDERS
 from fabula.models.scripted import ScriptedModel
@@ -31,7 +34,7 @@ if TYPE_CHECKING:
 
     from fabula.engine.roles import Answer
     from fabula.models.answer_files import OnWait
-    from fabula.models.base import Model
+    from fabula.models.base import Capabilities, Model, OnText, Reply, Request
     from fabula.project.settings import RoleTable, Settings
 
 SERVERS: Final = tuple(PROVIDERS)
@@ -39,9 +42,11 @@ _MISTYPED: Final = 0.85  # likeness from which on a name is a role with a letter
 _MOST_THREADS: Final = 512  # that the engine takes
 WHOLE_ROOM: Final = "room"
 """In `[adapters]`, what stands for all roles that a room has an adapter for."""
+PROGRAM: Final = "program"
+"""The kind of a model that a Python program hands in."""
 BARE: Final = (HAND, PASTE, CLIENT)
 """Models whose name is one word."""
-KINDS: Final = ("embedded", *SERVERS, "seq2seq", "scripted", "replay", "files")
+KINDS: Final = ("embedded", *SERVERS, "seq2seq", "scripted", "replay", "files", PROGRAM)
 
 
 @dataclass(frozen=True)
@@ -49,7 +54,8 @@ class Environment:
     """What opening a model may touch: the environment's variables, the clock, and who hears of retries.
 
     `person` answers for roles that are cast with `play = "me"`; `None` where nobody can be asked. `on_wait` hears for
-    which files a model waits.
+    which files a model waits. `models` are handed in by a program, by the names that settings have for them; whoever
+    opened them closes them.
     """
 
     environ: Mapping[str, str] = field(default_factory=dict)
@@ -57,23 +63,54 @@ class Environment:
     on_retry: Callable[[str, int, float, str], None] | None = None
     person: Answer | None = None
     on_wait: OnWait | None = None
+    models: Mapping[str, Model] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class HandedIn:
+    """A model that a program has handed in: as that, but closed by whoever opened it."""
+
+    model: Model
+
+    @property
+    def name(self) -> str:
+        """The model's name."""
+        return self.model.name
+
+    @property
+    def identity(self) -> str:
+        """The model's identity."""
+        return self.model.identity
+
+    @property
+    def capabilities(self) -> Capabilities:
+        """What the model can do."""
+        return self.model.capabilities
+
+    async def ask(self, request: Request, on_text: OnText | None = None) -> Reply:
+        """The model's reply."""
+        return await self.model.ask(request, on_text)
+
+    async def close(self) -> None:
+        """Nothing is closed."""
 
 
 def full_name(spec: str) -> str:
-    """The name with its kind: a bare known name is embedded, `embedded` alone is the default model; `BARE` have none.
+    """The name with its kind: a bare known name and one of the hub are embedded, as `embedded` alone; `BARE` have none.
 
     Raises:
         UnknownNameError: neither a kind nor a known model.
     """
     kind, colon, rest = spec.partition(":")
-    if kind in KNOWN and not colon:
-        return f"embedded:{kind}"
+    if (kind in KNOWN and not colon) or (spec.startswith(PREFIX) and rest):
+        return f"embedded:{spec}"
     if spec == "embedded":
         return f"embedded:{next(iter(KNOWN))}"
     if spec in BARE:
         return spec
     if not rest or (kind not in KINDS and kind not in brought_kinds()):
-        raise UnknownNameError("model", spec, [*KNOWN, *BARE, *(f"{k}:" for k in (*KINDS, *brought_kinds()))])
+        known = (*(kind for kind in KINDS if kind != PROGRAM), *brought_kinds())
+        raise UnknownNameError("model", spec, [*KNOWN, *BARE, *(f"{kind}:" for kind in known)])
     return spec
 
 
@@ -92,16 +129,10 @@ def open_model(
     """
     name = full_name(spec)
     kind, _, rest = name.partition(":")
-    if kind == HAND:
-        return ByHand()
-    if kind in BARE:
-        return OutsideModel(kind)
-    if kind == "scripted":
-        return ScriptedModel.read(Path(rest))
-    if kind == "replay":
-        return ReplayModel(Path(rest))
-    if kind == "files":
-        return AnswerFiles(Path(rest).expanduser(), table.parallel or MOST_AT_ONCE, env.on_wait)
+    if name in env.models:
+        return HandedIn(env.models[name])
+    if (model := _without_limits(kind, rest, table, env)) is not None:
+        return model
     if kind == "embedded":
         model = _embedded(name, rest, table, env, adapters)
     elif kind in SERVERS:
@@ -111,14 +142,36 @@ def open_model(
     return Limited(model, parallel=table.parallel, timeout=table.timeout, tries=table.tries, on_retry=env.on_retry)
 
 
+def _without_limits(kind: str, rest: str, table: ModelTable, env: Environment) -> Model | None:
+    """A model that is no engine and no server, and needs no limits; `None` for any other kind."""
+    what, _, version = rest.partition("@")
+    opened: dict[str, Callable[[], Model]] = {
+        PROGRAM: lambda: Program(what, _nobody_there, version),
+        HAND: ByHand,
+        "scripted": lambda: ScriptedModel.read(Path(rest)),
+        "replay": lambda: ReplayModel(Path(rest)),
+        "files": lambda: AnswerFiles(Path(rest).expanduser(), table.parallel or MOST_AT_ONCE, env.on_wait),
+    }
+    opened |= {bare: partial(OutsideModel, bare) for bare in BARE if bare != HAND}
+    return opened[kind]() if kind in opened else None
+
+
+def _nobody_there(request: Request) -> str:
+    raise ModelUnavailableError(
+        f"The model that plays {request.role!r} is one of a Python program, and was not handed in: hand it to "
+        "`fabula.write(..., model=...)` there, or name another model (`--model`)."
+    )
+
+
 def _embedded(name: str, rest: str, table: ModelTable, env: Environment, adapters: Mapping[str, Path]) -> Model:
     from fabula.models.embedded import EmbeddedModel  # noqa: PLC0415 - the engine is loaded on demand
 
+    weights = find_weights(rest, models_home(env.environ))
     return EmbeddedModel(
-        find_weights(rest, models_home(env.environ)),
+        weights,
         name=name,
         slots=table.slots,
-        context=table.context,
+        context=table.context or min(USUAL_CONTEXT, context_of(weights) or USUAL_CONTEXT),
         threads=table.threads or _threads(env.environ),
         cache=cache_home(env.environ),
         adapters=adapters,
@@ -159,6 +212,7 @@ def _server(kind: str, rest: str, table: ModelTable, env: Environment) -> Model:
         key_env=table.key_env or None,
         parallel=table.parallel or 8,
         timeout=table.timeout,
+        context=table.context,
     )
 
 
@@ -171,8 +225,10 @@ def load_servers(kinds: Collection[str]) -> None:
 
 
 def base_sampling(spec: str) -> Sampling:
-    """The values against loops that a known model needs; none for others."""
+    """The values against loops that a known model needs, or a small one of the hub; none for others."""
     kind, _, rest = full_name(spec).partition(":")
+    if kind == "embedded" and rest.startswith(PREFIX) and is_small(rest):
+        return AGAINST_LOOPS
     return KNOWN[rest].sampling if kind == "embedded" and rest in KNOWN else Sampling()
 
 

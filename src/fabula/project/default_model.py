@@ -11,7 +11,9 @@ from typing import TYPE_CHECKING, Any, Final
 from fabula.base.addresses import is_loopback
 from fabula.base.errors import FabulaError
 from fabula.base.files import make_folder, read_text, write_atomically
+from fabula.models.hub import fetched
 from fabula.models.known import KNOWN, installed, models_home
+from fabula.models.memory import free_memory
 from fabula.models.providers import may_hold_key
 from fabula.project.casting import SERVERS, full_name
 from fabula.project.settings import ModelTable, Settings
@@ -22,6 +24,7 @@ if TYPE_CHECKING:
 
 VARIABLE: Final = "FABULA_MODEL"
 _LARGEST: Final = 10_000
+_OF_MEMORY: Final = 0.7  # of the free memory that a model's file may have
 _KEPT: Final = ("embedded", *SERVERS)
 
 
@@ -62,9 +65,11 @@ def default_model(environ: Mapping[str, str]) -> DefaultModel | None:
     home = models_home(environ)
     if (last := _last()) is not None and not _gone(last.name, home):
         return last
-    here = [known for known in KNOWN.values() if installed(known.name, home)]
-    best = max(here, key=lambda known: known.size, default=None)
-    return None if best is None else DefaultModel(f"embedded:{best.name}", "the best of fabula's own that is here")
+    here = [(known.size, known.name) for known in KNOWN.values() if installed(known.name, home)]
+    here += [(model.size, model.name) for model in fetched(home)]
+    free = free_memory()
+    fits = [one for one in here if free is None or one[0] < free * _OF_MEMORY] or here
+    return DefaultModel(f"embedded:{max(fits)[1]}", "the largest that is here and fits into memory") if fits else None
 
 
 def remember_model(settings: Settings) -> None:
@@ -101,4 +106,8 @@ def _last() -> DefaultModel | None:
 def _gone(name: str, home: Path) -> bool:
     """Whether an embedded model is not here any more."""
     kind, _, rest = name.partition(":")
-    return kind == "embedded" and not (installed(rest, home) if rest in KNOWN else Path(rest).is_file())
+    if kind != "embedded":
+        return False
+    if rest in KNOWN:
+        return not installed(rest, home)
+    return rest not in {model.name for model in fetched(home)} and not Path(rest).is_file()

@@ -71,7 +71,7 @@ class ModelTable(_Table):
     tries: int = Field(default=5, gt=0)
     slots: int = Field(default=1, gt=0)
     threads: int | None = Field(default=None, gt=0, le=512)
-    context: int = Field(default=8192, ge=256)
+    context: int | None = Field(default=None, ge=256)
 
     @field_validator("base_url")
     @classmethod

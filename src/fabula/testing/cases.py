@@ -165,7 +165,7 @@ def _script(method: Method, *needed: str) -> dict[str, Any]:
     for name in ("cases", *needed):
         kind, shape = (dict, f"[{name}]") if name == "replies" else (list, f"[[{name}]]")
         if not (isinstance(found := script.get(name), kind) and found):
-            raise PluginError(f"{file} has no {shape}. Write some; the scripts of fabula's own show how.")
+            raise PluginError(f"{file} has no {shape}. `fabula new-system` makes a folder that shows how.")
     if not all(isinstance(case, dict) and case.get("preset") in get_args(Preset) for case in script["cases"]):
         raise PluginError(f'{file}: each of the [[cases]] has a preset, "faithful" or "improved".')
     return script

@@ -410,7 +410,7 @@ _DRY_ADVICE: Final = "Take no turn by what time it is or what lies on the disk; 
 FOLDER_RULES: Final[tuple[Rule[Any], ...]] = (
     Rule("the folder is whole", "`fabula new-system` shows what belongs there.", folder_is_whole),
     Rule("paper.toml says what it is", "docs/reference/paper-toml.md has all fields.", paper_is_told),
-    Rule("script.toml has cases to try it on", "The scripts of fabula's own methods show how.", script_is_there),
+    Rule("script.toml has cases to try it on", "`fabula new-system` makes a folder that shows how.", script_is_there),
     Rule(
         "every setting says what it is for", "List it under `Attributes:` in its class's docstring.", settings_are_told
     ),

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias, get_args
 from rapidfuzz.distance import LCSseq
 
 from fabula.base.characters import readable
-from fabula.base.errors import UnknownNameError
+from fabula.base.errors import PluginError, UnknownNameError
 from fabula.stats.estimate import Estimate
 from fabula.stats.intervals import mean_of, share_among
 from fabula.story import count_words, one_line
@@ -53,7 +53,7 @@ def agents_of(runs: Sequence[Mapping[str, Any]]) -> Callable[[str], str]:
     """The agent that a role of a project is: of those that bear a character's name, the system's open role."""
     try:
         system = find(str(runs[-1]["system"])) if runs else None
-    except UnknownNameError:
+    except (PluginError, UnknownNameError):  # a system of somebody else, or one that is gone
         system = None
     if system is None or not system.open_role:
         return lambda role: role

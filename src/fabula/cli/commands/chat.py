@@ -9,12 +9,13 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from fabula.app.conversing import CARD_SYSTEM, PLAYER, card_project, conversing, is_card, parties_in, settings_for
+from fabula.app.bills import Bill
+from fabula.app.chatting import project_for_talk, session_for
+from fabula.app.conversing import CARD_SYSTEM, PLAYER, card_project, conversing, is_card, settings_for
+from fabula.app.sources import read_story
 from fabula.app.writing import Options
-from fabula.base.errors import BriefError, UsageError
-from fabula.base.files import read_text
-from fabula.cli.asked import changes_of, check
-from fabula.cli.bill import Bill
+from fabula.base.errors import UsageError
+from fabula.cli.asked import changes_of, check, say_default
 from fabula.cli.chat import Chat
 from fabula.cli.help import MORE
 from fabula.cli.opening import project_of, terminal_of
@@ -25,11 +26,11 @@ from fabula.cli.stopping import stoppable
 from fabula.craft.conversation import Parties, SessionFiles
 from fabula.craft.conversation.cards import read_worlds, write_cards
 from fabula.craft.conversation.lines import freedom_of
-from fabula.craft.conversation.session import sessions_in, system_of_log
-from fabula.craft.narratives import FILE, check_people
-from fabula.project.folder import MAX_FILE, Project
+from fabula.craft.conversation.session import system_of_log
+from fabula.craft.narratives import check_people
+from fabula.project.folder import Project
 from fabula.project.settings import Settings
-from fabula.story import Brief, Story, count_words, plain, slug
+from fabula.story import slug
 from fabula.story.cards import read_card
 
 if TYPE_CHECKING:
@@ -107,7 +108,7 @@ def chat(
         talking = replace(talking, as_=talking.as_.strip() or PLAYER, with_=talking.with_ or [card.name])
     named = _parties(talking)
     project, settings = _project(choices, talking, common, where, terminal, card)
-    name, parties = _session(project, talking, named)
+    name, parties = session_for(project, talking.session, named, new=talking.new)
     settings = _of_log(project, name, choices, settings, terminal)
     again = f"`fabula chat {near(project.folder)} --session {name}`"
     asyncio.run(stoppable(_talk(terminal, project, settings, talking, caps, (name, parties, freedom)), again))
@@ -152,33 +153,6 @@ def _parties(talking: Talking) -> Parties | None:
     return parties
 
 
-def _session(project: Project, talking: Talking, given: Parties | None) -> tuple[str, Parties | None]:
-    """The name of the conversation, and who talks in it: in a new one those of the last one, where nobody is named."""
-    known = sessions_in(project.folder)
-    if talking.session and talking.new and talking.session in known:
-        raise UsageError(f"There is a session {talking.session!r} already. Leave --new out, or name another.")
-    if talking.session in known or (known and not (given or talking.session or talking.new)):
-        return talking.session or known[0], given
-    parties = given or (_parties_of(project, known[0]) if known else None)
-    if talking.session:
-        return talking.session, parties
-    same = [name for name in known if not talking.new and _parties_of(project, name) == parties]
-    return same[0] if same else _free_name(slug("-".join(parties.names) if parties else "talk"), known), parties
-
-
-def _free_name(wanted: str, known: list[str]) -> str:
-    """`wanted`, with a number where there is a session of that name."""
-    number, free = 1, wanted
-    while free in known:
-        number += 1
-        free = f"{wanted[:50].rstrip('-')}-{number}"
-    return free
-
-
-def _parties_of(project: Project, name: str) -> Parties | None:
-    return parties_in(SessionFiles.in_(project.folder, name))
-
-
 def _of_log(project: Project, name: str, choices: Choices, settings: Settings, terminal: Terminal) -> Settings:
     """The settings, for the system that a conversation was begun with, where no other is named."""
     made = system_of_log(SessionFiles.in_(project.folder, name).read())
@@ -199,6 +173,7 @@ def _project(
         )
         folder = Path(talking.out or slug(card.name))
         changes = changes_of(replace(choices, system=choices.system or CARD_SYSTEM), Settings())
+        say_default(terminal, choices)
         project = card_project(card, folder, talking.as_, changes, worlds)
         return project, _settings(choices, project.settings, terminal)
     project, settings = _project_of_story(choices, talking, common, where, terminal)
@@ -218,22 +193,15 @@ def _project_of_story(
             raise UsageError("--out goes with a story file; a project folder is talked in where it is.")
         project = project_of(common, where)
         return project, _settings(choices, project.settings, terminal)
-    story = Story.parse(read_text(file, MAX_FILE))
-    if not count_words(story.text):
-        raise BriefError(f"The story {file} is empty. Give a text in which somebody does something.")
+    story = read_story(file)
     folder = Path(talking.out or file.stem)
-    if (folder / "brief.md").exists():
-        project = Project.open(folder)
-        settings = _settings(choices, project.settings, terminal)
-        _check_names(talking, story.text)
-    else:
-        settings = _settings(choices, Settings(), terminal)
-        _check_names(talking, story.text)
-        changes = changes_of(replace(choices, system=settings.system), Settings())
-        title = story.title or file.stem
-        project = Project.create(folder, Brief(f"Talk the story {title} through with its characters.", title), changes)
-    project.write_given(FILE, plain(story.text))
-    return project, settings
+    there = Project.open(folder).settings if (folder / "brief.md").exists() else None
+    settings = _settings(choices, there or Settings(), terminal)
+    _check_names(talking, story.text)
+    changes = {} if there else changes_of(replace(choices, system=settings.system), Settings())
+    if there is None:
+        say_default(terminal, choices)
+    return project_for_talk(folder, story, file.stem, changes), settings
 
 
 def _check_names(talking: Talking, narrative: str) -> None:

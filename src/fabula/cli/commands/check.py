@@ -2,43 +2,36 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
+from fabula.app.checking import OUT, Checked, dismiss, project_alone, stored_check, stories_to_check
 from fabula.app.evaluating import Task
-from fabula.app.item_files import MAX_STORY_BYTES, TABLES, named_set
-from fabula.base.errors import UnknownNameError, UsageError
-from fabula.base.files import read_text, write_atomically
+from fabula.base.errors import UsageError
 from fabula.cli.evaluation import Evaluating
 from fabula.cli.opening import named_or_here, terminal_of
 from fabula.cli.options import Common, Judges, Limits, bundled, refuse
 from fabula.cli.progress import counted
 from fabula.cli.session import near
-from fabula.cli.stories import Selecting, stories_of
+from fabula.cli.stories import Selecting, say_licences
 from fabula.cli.terminal import table
-from fabula.continuity import split
 from fabula.evaluators import find
-from fabula.evaluators.atlas.dismissed import FILE, read_dismissed, write_dismissed
-from fabula.evaluators.atlas.page import all_findings, as_markdown, as_page, dismissed_in, headline, shown_value
-from fabula.measure.items import Item
+from fabula.evaluators.atlas.dismissed import FILE
+from fabula.evaluators.atlas.page import all_findings, dismissed_in, headline, shown_value
 from fabula.project.folder import Project
-from fabula.story import Scene, Story, count_words, slug
+from fabula.story import count_words
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from fabula.app.item_files import Selection
+    from fabula.app.bills import Bill
     from fabula.cli.terminal import Terminal
+    from fabula.measure.items import Item
 
 _CHECKING: Final = "Checking"
-_MOST_BYTES: Final = 200_000_000
-_DEFAULT_OUT: Final = "evaluation"
-_ALONE: Final = "story"  # what a project's story is called in its own report, wherever the folder is copied or moved
-_DATA: Final = (".json", ".yaml", ".yml")
 _WIDE: Final = 140
 _INDENT: Final = " " * 12
 
@@ -104,19 +97,17 @@ def check(
     command, judges = _command(stories, judges), _of_project(stories, judges)
     folder = Path(judges.out)
     if checks.dismiss:
-        report, bill = _stored(folder), dict[str, Any]()
-        _dismiss(folder, report, checks.dismiss)
+        report = stored_check(folder)
+        dismiss(folder, report, dict(_reason(value) for value in checks.dismiss))
+        found = Checked.in_(folder, report, command)
     else:
-        report, bill = _checked(
-            terminal, _items(terminal, stories, selecting.selection(judges.seed)), judges, limits, checks
-        )
-    dismissed = read_dismissed(folder)
-    pages = _write(folder, report, dismissed, command)
-    left = _say(terminal, report, dismissed)
-    terminal.advise(f"Both passages of each: {near(pages)}. One that is none: --dismiss ID=REASON.")
-    terminal.document({**report, "page": str(pages), "dismissed": dismissed, "left": left, **bill})
-    missing = [story["id"] for story in report["details"]["stories"] if story.get("partial") or not story["scored"]]
-    if missing or (checks.strict and left):
+        selection = selecting.selection(judges.seed)
+        items = stories_to_check([Path(story) for story in stories], selection)
+        found = Checked.in_(folder, *_checked(terminal, items, judges, limits, checks, command))
+    _say(terminal, found)
+    terminal.advise(f"Both passages of each: {near(found.page)}. One that is none: --dismiss ID=REASON.")
+    terminal.document(found.to_dict())
+    if not found.complete or (checks.strict and found.findings):
         raise typer.Exit(1)
 
 
@@ -125,132 +116,48 @@ def _of_project(stories: Sequence[str], judges: Judges) -> Judges:
 
     What was said on the command line goes before both. A model whose address the project names has to be named here.
     """
-    if not _is_alone(stories):
+    alone = project_alone([Path(story) for story in stories])
+    if alone is None:
         return judges
-    project = Project.open(Path(stories[0]))
+    project = Project.open(alone)
     settings, said = project.settings, judges.model or []
     named = settings.model in settings.models or any("=" not in model for model in said)
-    out = str(project.folder / _DEFAULT_OUT) if judges.out == _DEFAULT_OUT else judges.out
+    out = str(project.folder / OUT) if judges.out == OUT else judges.out
     return replace(judges, out=out, model=said if named else [settings.model, *said])
 
 
-def _is_alone(stories: Sequence[str]) -> bool:
-    """Whether what is checked is one project and nothing else."""
-    return len(stories) == 1 and (Path(stories[0]) / "brief.md").is_file()
-
-
 def _checked(
-    terminal: Terminal, items: Sequence[Item], judges: Judges, limits: Limits, checks: Checks
-) -> tuple[dict[str, Any], dict[str, Any]]:
-    """The report of a new check, as data, and its bill."""
+    terminal: Terminal, items: Sequence[Item], judges: Judges, limits: Limits, checks: Checks, command: Sequence[str]
+) -> tuple[dict[str, Any], Sequence[str], Bill]:
+    """The report of a new check, as data, with the command that makes it again and its bill."""
+    say_licences(terminal, items)
     said = [*(judges.set_ or ()), *([f"gold={checks.gold}"] if checks.gold else [])]
     evaluator = find("atlas")
     evaluating = Evaluating(terminal, evaluator, replace(judges, set_=said), limits)
-    task = Task(evaluator, items, evaluating.config, Path(judges.out))
-    report = evaluating.finish(task)
+    report = evaluating.finish(Task(evaluator, items, evaluating.config, Path(judges.out)))
     evaluating.show_bill()
-    return report.as_data(), evaluating.data()
+    return report.as_data(), command, evaluating.bill
 
 
-def _items(terminal: Terminal, stories: Sequence[str], selection: Selection) -> tuple[Item, ...]:
-    """The stories; a single file is taken as it is, so that scenes, headings and places in it stay its own.
-
-    Raises:
-        UsageError: one cannot be read, or has no words.
-    """
-    several = [
-        story
-        for story in stories
-        if Path(story).is_dir() or story.endswith(TABLES) or named_set(Path(story), selection.data)
-    ]
-    found = stories_of(terminal, several, selection) if several else ()
-    if _is_alone(stories) and len(found) == 1:
-        found = (replace(found[0], id=_ALONE),)
-    return (*found, *(_whole(Path(story)) for story in stories if story not in several))
-
-
-def _whole(path: Path) -> Item:
-    whole = read_text(path, MAX_STORY_BYTES)
-    if not count_words(whole):
-        raise UsageError(f"The story in {path} is empty. Give one with text in it.")
-    if path.suffix.casefold() in _DATA:
-        _check_data(path, whole)
-    return Item(path.resolve().stem, Story("", (Scene("story", whole),)))
-
-
-def _check_data(path: Path, whole: str) -> None:
-    """Stop where a file of data is no story, instead of reading its marks as prose.
-
-    Raises:
-        UsageError: it is YAML, or JSON that is broken or holds no scenes.
-    """
-    if path.suffix.casefold() != ".json":
-        raise UsageError(
-            f"{path} is YAML, which is not read as a story. Give text, Markdown, Fountain or JSON of scenes."
-        )
-    try:
-        json.loads(whole.lstrip("\ufeff"))
-    except (ValueError, RecursionError) as error:
-        raise UsageError(
-            f"{path} is no valid JSON ({error}). Correct it; or give the text in a file named .txt to have it read as "
-            "prose."
-        ) from error
-    split(whole, "json")
-
-
-def _stored(folder: Path) -> dict[str, Any]:
-    """The report of the last check in `folder`."""
-    file = folder / "atlas.json"
-    if not file.is_file():
-        raise UsageError(f"Nothing was checked in {near(folder)} yet. Say `fabula check STORY` first.")
-    try:
-        report: Any = json.loads(read_text(file, _MOST_BYTES))
-        for story in report["details"]["stories"]:
-            all_findings(story)
-    except (ValueError, KeyError, TypeError, RecursionError) as error:
-        raise UsageError(f"{near(file)} is no report of a check. Say `fabula check STORY` to make it anew.") from error
-    return dict(report)
-
-
-def _dismiss(folder: Path, report: Mapping[str, Any], said: Sequence[str]) -> None:
-    """Keep the reasons of findings that are dismissed."""
-    sentences = {
-        one["key"]: one["hallucination"] for story in report["details"]["stories"] for one in all_findings(story)
-    }
-    reasons = read_dismissed(folder)
-    for value in said:
-        key, equals, reason = (part.strip() for part in value.partition("="))
-        if not equals or not key or not count_words(reason):
-            raise UsageError(f"--dismiss {value!r} is not of the form ID=REASON. Say why it is no error.")
-        if key not in sentences:
-            raise UnknownNameError("finding", key, sentences)
-        reasons[key] = reason
-    write_dismissed(folder, reasons, sentences)
+def _reason(value: str) -> tuple[str, str]:
+    """The key and the reason that `--dismiss` gives."""
+    key, equals, reason = (part.strip() for part in value.partition("="))
+    if not equals or not key or not count_words(reason):
+        raise UsageError(f"--dismiss {value!r} is not of the form ID=REASON. Say why it is no error.")
+    return key, reason
 
 
 def _command(stories: Sequence[str], judges: Judges) -> list[str]:
-    out = ["--out", judges.out] if judges.out != _DEFAULT_OUT else []
+    out = ["--out", judges.out] if judges.out != OUT else []
     return ["fabula", "check", *stories, *out]
 
 
-def _write(folder: Path, report: Mapping[str, Any], dismissed: Mapping[str, str], command: Sequence[str]) -> Path:
-    """The page, and for each story its findings in the paper's format and as Markdown."""
-    file = folder / "atlas.html"
-    write_atomically(file, as_page(report, dismissed, command))
-    for story in report["details"]["stories"]:
-        shown = json.dumps(all_findings(story), indent=2, ensure_ascii=False)
-        write_atomically(folder / f"findings-{slug(story['id'])}.json", shown + "\n")
-        write_atomically(folder / f"findings-{slug(story['id'])}.md", as_markdown(story, dismissed))
-    return file
-
-
-def _say(terminal: Terminal, report: Mapping[str, Any], dismissed: Mapping[str, str]) -> int:
-    """Print what is left, what was dismissed and the numbers; how many findings are left."""
-    stories, left = report["details"]["stories"], 0
-    for story in stories:
-        open_ = [one for one in all_findings(story) if one["key"] not in dismissed]
+def _say(terminal: Terminal, found: Checked) -> None:
+    """Print what is left, what was dismissed, and the numbers."""
+    report = found.report
+    for story in found.stories:
+        open_ = found.left_in(story)
         gone = len(all_findings(story)) - len(open_)
-        left += len(open_)
         shown = f", {gone} dismissed (see {FILE})" if gone else ""
         part = ", partial (see below)" if story.get("partial") else ""
         terminal.say(f"{story['id']}: {counted(len(open_), 'finding')}{shown}{part}")
@@ -258,12 +165,11 @@ def _say(terminal: Terminal, report: Mapping[str, Any], dismissed: Mapping[str, 
             for line in _told(one):
                 terminal.say(line)
         terminal.say("")
-    numbers = dismissed_in(report, dismissed)
+    numbers = dismissed_in(report, found.dismissed)
     rows = [("of", "measure", "value"), *((r["of"], _what(r), _value(r, numbers)) for r in report["rows"])]
     terminal.say(table(rows))
     for note in report["notes"]:
         terminal.say(f"\n{note}")
-    return left
 
 
 def _told(one: Mapping[str, Any]) -> tuple[str, ...]:

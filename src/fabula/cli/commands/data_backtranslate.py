@@ -11,11 +11,12 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 import typer
 
 from fabula.app.back_translating import METHOD, Task, back_translate_in, dry_run_back_translation
+from fabula.app.bills import Bill, planned
 from fabula.app.item_files import read_all
 from fabula.app.writing import Options, check_prices
 from fabula.base.errors import ConfigError
-from fabula.cli.asked import changes_of
-from fabula.cli.bill import Bill, amount, bill_table, calls_table, planned, usage_data
+from fabula.cli.asked import changes_of, say_default
+from fabula.cli.bill import amount, bill_table, calls_table
 from fabula.cli.help import MORE
 from fabula.cli.opening import terminal_of
 from fabula.cli.options import Caps, Choices, Output, Performers, bundled
@@ -115,6 +116,7 @@ def backtranslate(
         return
     check_prices(expected, teacher, caps.budget_usd)
     kept = f", {counted(expected.replayed, 'call')} in the journal" if expected.replayed else ""
+    say_default(terminal, performers)
     terminal.advise(f"{counted(len(items), 'story', 'stories')}, {teacher.model}: {amount(expected)}{kept}")
     bill = Bill()
     progress = Progress(terminal, time.monotonic, expected.planned)
@@ -174,7 +176,7 @@ def _say_plan(terminal: Terminal, expected: DryRun) -> None:
     terminal.say(calls_table(expected) if expected.planned else "Nothing to ask.")
     if expected.replayed:
         terminal.say(f"In the journal, at no cost: {counted(expected.replayed, 'call')}.")
-    terminal.document(planned(expected))
+    terminal.document({"done": False, **planned(expected)})
 
 
 def _say(terminal: Terminal, task: Task, made: Made, bill: Bill) -> None:
@@ -204,8 +206,6 @@ def _say(terminal: Terminal, task: Task, made: Made, bill: Bill) -> None:
             "data": str(task.folder),
             "card": asdict(made.card),
             "left_out": list(made.left_out),
-            "asked": sum(bill.calls.values()),
-            "replayed": bill.replayed,
-            "bill": {role: usage_data(usage) for role, usage in bill.roles.items()},
+            **bill.as_data(),
         }
     )

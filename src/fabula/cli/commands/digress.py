@@ -1,4 +1,4 @@
-"""`fabula digress`."""
+"""`fabula lab digress`."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
+from fabula.app.bills import dollars
 from fabula.app.digressing import KINDS, Conversation, Schedule, kinds_of
 from fabula.app.digressing.pages import as_markdown, beside_each_other, trivial
 from fabula.app.evaluating import Task
 from fabula.base.errors import UsageError
 from fabula.base.files import make_folder, write_atomically
 from fabula.cli import completing
-from fabula.cli.bill import dollars
 from fabula.cli.digressions import ASKED, Digressing, narratives_of, same_as_before, settings_of
 from fabula.cli.evaluation import Evaluating
 from fabula.cli.help import MORE
@@ -114,7 +114,7 @@ def digress(
     report = _measured(evaluating, items, folder)
     _show(terminal, report, tuple(settings), folder)
     evaluating.show_bill()
-    terminal.document({"folder": str(folder), **report.as_data(), **evaluating.data()})
+    terminal.document({"folder": str(folder), **report.as_data(), **evaluating.bill.as_data()})
 
 
 def _wanted(straying: Straying, schedule: Schedule, stories: Sequence[str]) -> list[Conversation]:

@@ -10,10 +10,11 @@ import typer
 from fabula.app.evaluating import Task
 from fabula.base.errors import UsageError
 from fabula.base.files import write_atomically
+from fabula.cli import completing
 from fabula.cli.evaluation import Evaluating
 from fabula.cli.methods import say_method
 from fabula.cli.opening import terminal_of
-from fabula.cli.options import Judges, Limits, Output, bundled
+from fabula.cli.options import Judges, Limits, Output, bundled, refuse
 from fabula.cli.reports import say_report
 from fabula.cli.session import near
 from fabula.cli.stories import Selecting, stories_of
@@ -33,7 +34,12 @@ def evaluate(
     selecting: Selecting,
     name: Annotated[
         str,
-        typer.Argument(metavar="NAME|FOLDER", help="An evaluator, or one of your own: ./FOLDER.", show_default="list"),
+        typer.Argument(
+            autocompletion=completing.evaluators,
+            metavar="NAME|FOLDER",
+            help="An evaluator, or one of your own: ./FOLDER.",
+            show_default="list",
+        ),
     ] = "",
     stories: Annotated[
         list[str] | None,
@@ -46,6 +52,8 @@ def evaluate(
 ) -> None:
     """Run any evaluator on stories; without a story describe it, without a name list them all."""
     terminal = terminal_of(common)
+    if not stories:
+        refuse("no story is evaluated", judges, limits, selecting)
     if not name:
         _list(terminal)
         return
@@ -65,7 +73,7 @@ def evaluate(
     say_report(terminal, report, items)
     evaluating.show_bill()
     terminal.advise(f"\nEvery number: {near(file)}; as data beside it.")
-    terminal.document({**report.as_data(), "page": str(file), **evaluating.data()})
+    terminal.document({**report.as_data(), "page": str(file), **evaluating.bill.as_data()})
 
 
 def _list(terminal: Terminal) -> None:

@@ -1,4 +1,4 @@
-"""`fabula experiment`."""
+"""`fabula lab experiment`."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Final
 
 import typer
 
+from fabula.app.bills import Bill, dollars
 from fabula.app.experiment.dry import forecast
 from fabula.app.experiment.grid import read_experiment
 from fabula.app.experiment.pages import as_page
@@ -20,7 +21,6 @@ from fabula.app.experiment.tables import as_csv, as_data, failures
 from fabula.app.experiment.working import How, run_experiment
 from fabula.base.errors import BudgetError
 from fabula.base.files import write_atomically
-from fabula.cli.bill import Bill, dollars, usage_data
 from fabula.cli.opening import terminal_of
 from fabula.cli.options import Output, bundled
 from fabula.cli.people import People
@@ -97,7 +97,7 @@ def experiment(
         watch.begin(asyncio.run(forecast(found, how)), found)
     terminal.aside = watch.aside
     with watch.alive():
-        results = asyncio.run(stoppable(run_experiment(found, how), f"`fabula experiment {file}`"))
+        results = asyncio.run(stoppable(run_experiment(found, how), f"`fabula lab experiment {file}`"))
     written = _write(results)
     _show(terminal, results, watch, written)
     if results.stopped:
@@ -133,7 +133,7 @@ def _show_forecast(terminal: Terminal, found: Experiment, expected: Forecast, fi
         terminal.say(f"Over already: {counted(expected.done, 'run')} of {len(found.trials)}.")
     terminal.advise(
         "An estimate: stories that are not written yet count with the length their brief asks for. Nothing was asked. "
-        f"Next: `fabula experiment {file}`."
+        f"Next: `fabula lab experiment {file}`."
     )
     terminal.document(
         {
@@ -186,9 +186,7 @@ def _show(terminal: Terminal, results: Results, watch: Watch, written: dict[str,
         as_data(results)
         | {
             "files": {kind: str(file) for kind, file in written.items()},
-            "asked": sum(watch.bill.calls.values()),
-            "replayed": watch.bill.replayed,
-            "bill": {role: usage_data(usage) for role, usage in watch.bill.roles.items()},
+            **watch.bill.as_data(),
         }
     )
 

@@ -1,4 +1,4 @@
-"""`fabula inject`."""
+"""`fabula lab inject`."""
 
 from __future__ import annotations
 
@@ -10,13 +10,14 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
+from fabula.app.bills import Bill
 from fabula.app.injecting import KINDS, METHOD, Source, Task, dry_run_injection, inject_in
 from fabula.app.item_files import MAX_STORY_BYTES
 from fabula.app.writing import Options
 from fabula.base.errors import UnknownNameError, UsageError
 from fabula.base.files import read_text
-from fabula.cli.asked import evaluator_config, performers_of
-from fabula.cli.bill import Bill, bill_table, say_dry_run, usage_data
+from fabula.cli.asked import evaluator_config, performers_of, say_default
+from fabula.cli.bill import bill_table, say_dry_run
 from fabula.cli.help import MORE
 from fabula.cli.opening import terminal_of
 from fabula.cli.options import Limits, Output, Performers, bundled, refuse
@@ -102,6 +103,8 @@ def inject(
     terminal = terminal_of(common)
     _check_combination(story, performers, limits, wanted)
     settings = Settings().with_(performers_of(performers, Settings()))
+    if not wanted.no_model:
+        say_default(terminal, performers)
     source = Path(story)
     task = Task(
         _config(performers, settings, wanted),
@@ -241,7 +244,5 @@ def _document(made: Made, bill: Bill) -> dict[str, Any]:
             {"id": one.id, "script": list(one.script), "annotations": list(one.annotations), "wrong": list(one.wrong)}
             for one in made.screenplays
         ],
-        "asked": sum(bill.calls.values()),
-        "replayed": bill.replayed,
-        "bill": {role: usage_data(usage) for role, usage in bill.roles.items()},
+        **bill.as_data(),
     }

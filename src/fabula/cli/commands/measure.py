@@ -1,16 +1,16 @@
-"""`fabula measure`."""
+"""`fabula eval measure`."""
 
 from __future__ import annotations
 
 import asyncio
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Final
+from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
-from fabula.app.evaluating import Task, evaluate_in
-from fabula.app.item_files import read_all, sources_of
+from fabula.app.item_files import read_all
+from fabula.app.measuring import chosen_measures, measure_configs, measured_in, with_brief, with_references
 from fabula.app.writing import Options
 from fabula.base.errors import UnknownNameError, UsageError
 from fabula.base.files import write_atomically
@@ -21,23 +21,19 @@ from fabula.cli.stories import Selecting, say_licences, stories_of
 from fabula.cli.terminal import table
 from fabula.cli.verdict_tables import differences_table
 from fabula.craft.measuring import MEAN, by_system
-from fabula.engine.methods import settings_of
-from fabula.evaluators import find
-from fabula.measure.report import Report, Row, csv_of
-from fabula.project.settings import Settings
-from fabula.stats.estimate import Estimate, Unscored, figures
+from fabula.stats.estimate import Estimate, figures
 from fabula.story import Brief
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Sequence
 
     from fabula.app.item_files import Selection
     from fabula.cli.terminal import Terminal
     from fabula.engine.methods import Preset
     from fabula.measure.items import Item
+    from fabula.measure.report import Report, Row
 
 
-_NAMES: Final = ("surface", "rouge", "bertscore")
 _SHOWN: Final = 40  # stories in the table
 _WIDE: Final = 30  # of a story's id there
 _WHOLE: Final = 1000  # from here on figures behind the point say nothing
@@ -102,32 +98,17 @@ def measure(common: Common, asked: Measures, selecting: Selecting, stories: Stor
         raise UsageError("--csv - and --json both print on stdout. Give one of them, or --csv FILE.")
     items, empty = _items(terminal, common, asked, stories or (), selecting.selection(asked.seed))
     say_licences(terminal, items)
-    chosen = ["surface"]
-    if any(item.reference for item in items):
-        chosen.append("rouge")
-    if asked.bertscore:
-        if "rouge" not in chosen:
-            raise UsageError("BERTScore compares with a reference. Give one with --reference PATH.")
-        chosen.append("bertscore")
-    configs = _configs(asked, chosen)
-    reports = [_report(name, items, config, terminal) for name, config in configs.items()]
+    configs = measure_configs(_preset(asked), dict(_settings(asked)), chosen_measures(items, bertscore=asked.bertscore))
+    found = asyncio.run(measured_in(items, configs, Options(environ=terminal.environ), empty))
     if asked.csv:
-        _write_csv(asked.csv, reports, empty, terminal)
+        _write_csv(asked.csv, found.csv, terminal)
     if asked.csv != "-":
-        _show(terminal, items, reports)
+        _show(terminal, found.items, found.reports)
     for problem in empty[:_SHOWN]:
         terminal.message(f"Left out: {problem}")
     if empty:
         terminal.message(f"{len(empty)} of {len(empty) + len(items)} stories have no text and are left out.")
-    found = {report.evaluator: report.as_data() for report in reports}
-    terminal.document(
-        {
-            "stories": len(items),
-            "data": [asdict(source) for source in sources_of(items)],
-            "left_out": list(empty),
-            "reports": found,
-        }
-    )
+    terminal.document(found.to_dict())
 
 
 # what is measured ---------------------------------------------------------------------------------------------------
@@ -143,82 +124,32 @@ def _items(
         )
     items, empty = read_all([Path(story) for story in named_or_here(common, stories)], selection)
     if asked.brief:
-        prompts = {item.prompt for item in items}
-        if len(prompts) > 1:
-            raise UsageError(
-                f"--brief {asked.brief} is one brief, but the stories answer {len(prompts)} prompts. Give their "
-                "briefs in the field `brief` of a .jsonl file."
-            )
-        brief = Brief.read(Path(asked.brief))
-        items = tuple(replace(item, brief=brief) for item in items)
-    return (_with_references(terminal, items, asked.reference) if asked.reference else items), empty
+        items = with_brief(items, Brief.read(Path(asked.brief)), f"--brief {asked.brief}")
+    if asked.reference:
+        items = with_references(items, stories_of(terminal, [asked.reference]), asked.reference)
+    return items, empty
 
 
-def _with_references(terminal: Terminal, items: Sequence[Item], path: str) -> tuple[Item, ...]:
-    """The items with the reference story in `path`, or with the one there of their prompt."""
-    references = stories_of(terminal, [path])
-    if len(references) == 1:
-        return tuple(replace(item, reference=references[0].story) for item in items)
-    known = {item.prompt or item.id: item.story for item in references}
-    if len(known) < len(references):
-        raise UsageError(f"{path} holds two references for one prompt. Leave one of them.")
-    found = tuple(replace(item, reference=known.get(item.prompt or item.id, item.reference)) for item in items)
-    if not any(item.reference for item in found):
-        raise UsageError(
-            f"None of the {len(known)} references in {path} is for a prompt of the stories. Name the files after the "
-            f"prompts: {', '.join(sorted({item.prompt or item.id for item in items})[:3])} ..."
-        )
-    return found
-
-
-def _configs(asked: Measures, chosen: Sequence[str]) -> dict[str, Any]:
-    """The `Config` of every evaluator that runs; a setting without a name before it is for all that have it."""
+def _preset(asked: Measures) -> Preset:
     preset: Preset = "faithful" if asked.preset == "faithful" else "improved"
     if asked.preset != preset:
         raise UnknownNameError("preset", asked.preset, ("faithful", "improved"))
-    known = {name: {setting.name for setting in settings_of(find(name).config(preset))} for name in _NAMES}
-    said: dict[str, dict[str, str]] = {name: {} for name in _NAMES}
+    return preset
+
+
+def _settings(asked: Measures) -> Iterator[tuple[str, str]]:
+    """The settings that `--set` gives."""
     for value in asked.set_ or ():
         name, equals, text = (part.strip() for part in value.partition("="))
         if not (name and equals and text):
             raise UsageError(f"--set {value!r} is not of the form FIELD=VALUE.")
-        for owner, setting in _owners(name.replace("-", "_"), known, chosen):
-            said[owner][setting] = text
-    return {name: find(name).config(preset, said[name]) for name in chosen}
-
-
-def _owners(name: str, known: Mapping[str, set[str]], chosen: Sequence[str]) -> list[tuple[str, str]]:
-    """Which evaluators a setting is for."""
-    owner, dot, setting = name.rpartition(".")
-    if dot and owner not in known:
-        raise UnknownNameError("evaluator of `fabula measure`", owner, known)
-    owners = [owner] if dot else [evaluator for evaluator, settings in known.items() if setting in settings]
-    if not owners or setting not in known[owners[0]]:
-        options = known[owner] if dot else set[str]().union(*known.values())
-        raise UnknownNameError(
-            f"setting of {owner}" if dot else "setting of `fabula measure`", setting, sorted(options)
-        )
-    running = [evaluator for evaluator in owners if evaluator in chosen]
-    if not running:
-        raise UsageError(
-            f"--set {name} is for {' and '.join(owners)}, which is not run here. Give --reference PATH"
-            + (" and --bertscore." if "bertscore" in owners else ".")
-        )
-    return [(evaluator, setting) for evaluator in running]
-
-
-def _report(name: str, items: Sequence[Item], config: Any, terminal: Terminal) -> Report:  # noqa: ANN401 - each evaluator has its own
-    task = Task(find(name), items, config)
-    return asyncio.run(evaluate_in(task, Settings(), Options(environ=terminal.environ))).report
+        yield name, text
 
 
 # where the numbers go -----------------------------------------------------------------------------------------------
 
 
-def _write_csv(where: str, reports: Sequence[Report], empty: Sequence[str], terminal: Terminal) -> None:
-    """Every number a line, and every story that has none."""
-    left_out = tuple(Row("", "story", Unscored(problem)) for problem in empty)
-    text = csv_of([*reports, *([Report("", rows=left_out)] if left_out else [])])
+def _write_csv(where: str, text: str, terminal: Terminal) -> None:
     if where == "-":
         terminal.say(text.rstrip("\n"))
         return

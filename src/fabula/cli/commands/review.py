@@ -1,4 +1,4 @@
-"""`fabula review`."""
+"""`fabula eval review`."""
 
 from __future__ import annotations
 
@@ -98,7 +98,7 @@ def review(
     if beside.sheet:
         _write_sheet(terminal, Path(beside.sheet), found["editorial"])
     terminal.advise(f"\nEvery comment and reason: {near(file)}; ratings.jsonl lies beside it.")
-    shown = {name: {**report.as_data(), **asked[name].data()} for name, report in found.items()}
+    shown = {name: {**report.as_data(), **asked[name].bill.as_data()} for name, report in found.items()}
     terminal.document({**shown, "page": str(file)} | ({"agreement": agreement.as_data()} if agreement else {}))
 
 

@@ -1,4 +1,4 @@
-"""`fabula show` and `fabula history`."""
+"""`fabula show` and `fabula text history`."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
+from fabula.app.bills import usage_data
 from fabula.base.errors import ProjectError, UsageError
 from fabula.base.files import read_text, write_atomically
 from fabula.cli import completing
-from fabula.cli.bill import usage_data
 from fabula.cli.opening import project_and_artefact, project_and_name, terminal_of
 from fabula.cli.options import Artefact, Common, bundled
 from fabula.cli.session import near

@@ -1,4 +1,4 @@
-"""`fabula ttcw`."""
+"""`fabula eval ttcw`."""
 
 from __future__ import annotations
 
@@ -103,7 +103,7 @@ def ttcw(
     terminal.advise(f"Every answer: {near(page)}, and ratings.jsonl beside it.")
     if len(items) == 1 and report.how["method"] == "plain" and not tests.method:
         terminal.advise("Next: compare it with a story you think highly of: --reference FILE.")
-    terminal.document({**report.as_data(), "page": str(page), **evaluating.data()})
+    terminal.document({**report.as_data(), "page": str(page), **evaluating.bill.as_data()})
 
 
 def _check(stories: Sequence[str], tests: Tests, makings: Makings) -> None:
@@ -151,7 +151,7 @@ def _make(terminal: Terminal, makings: Makings, judges: Judges, limits: Limits) 
     terminal.say("\n\n".join(texts.values()))
     after = "write from it with --candidate-from" if what == "plot" else "put it to the tests beside its reference"
     terminal.advise(f"Next: send the {what} into a file, and {after}.")
-    terminal.document({what: texts, **evaluating.data()})
+    terminal.document({what: texts, **evaluating.bill.as_data()})
 
 
 def _write_page(judges: Judges, report: Report) -> Path:

@@ -7,11 +7,12 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from fabula.app.bills import planned
 from fabula.app.standing import not_obeyed
 from fabula.app.writing import fitting
 from fabula.base.errors import UsageError
 from fabula.cli.asked import check, settings_for
-from fabula.cli.bill import calls_table, changes_list, planned
+from fabula.cli.bill import calls_table, changes_list
 from fabula.cli.opening import project_of, terminal_of
 from fabula.cli.options import Choices, Common, Memory, Where, WritingLimits, bundled
 from fabula.cli.progress import counted
@@ -87,7 +88,8 @@ def _chosen(project: Project, old: list[str], only: Sequence[str]) -> list[str]:
                 override = journal.override(path)
                 why = f"it is {override[1]}, so it stays as it is" if override else "it would not be written anew"
                 raise UsageError(
-                    f"{path} cannot be revised to fit: {why}. `fabula retake {path} --note TEXT` revises it your way."
+                    f"{path} cannot be revised to fit: {why}. `fabula text retake {path} --note TEXT` revises it your "
+                    f"way."
                 )
     return [path for path in old if not named or path in named]
 

@@ -10,11 +10,12 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from fabula.app.bills import planned
 from fabula.app.standing import not_obeyed, too_weak
 from fabula.base.errors import UnknownNameError, UsageError
 from fabula.base.files import read_text
 from fabula.cli.asked import changes_of, check, performing, say_default, settings_for
-from fabula.cli.bill import amount, calls_table, planned
+from fabula.cli.bill import amount, calls_table
 from fabula.cli.help import MORE
 from fabula.cli.opening import STDIN, place_named, project_of, read_stdin, terminal_of
 from fabula.cli.options import Choices, Common, Memory, WritingLimits, bundled
@@ -287,7 +288,8 @@ def _lay_one(project: Project, name: str, text: str, given: str, terminal: Termi
         project.write_given(name, text)
     if plain(before):
         terminal.advise(
-            f"{near(file)} now is {given}; `fabula history {file.stem} -C {near(project.folder)}` has what stood there."
+            f"{near(file)} now is {given}; `fabula text history {file.stem} -C {near(project.folder)}` has what "
+            f"stood there."
         )
 
 

@@ -138,6 +138,9 @@ class Turn:
     ends_cell: bool = False
     ends_story: bool = False
 
+    def __str__(self) -> str:
+        return self.line.text if self.line is not None else ""
+
 
 @dataclass(frozen=True, slots=True)
 class Where:

@@ -41,6 +41,14 @@ def as_page(report: Mapping[str, Any], dismissed: Mapping[str, str], command: Se
     return page("Continuity", [*sections, _numbers(report, dismissed)], lead=_lead(stories, dismissed))
 
 
+def findings_html(report: Mapping[str, Any], dismissed: Mapping[str, str]) -> Html:
+    """The findings and numbers of the page alone, to stand in another one."""
+    stories = report["details"]["stories"]
+    sections = [part for story in stories for part in _sections(story, dismissed, (), alone=len(stories) == 1)]
+    shown = [part for section in sections for part in (Html(f"<h3>{text(section.heading)}</h3>"), section.body)]
+    return joined(paragraph(_lead(stories, dismissed), faint=True), *shown)
+
+
 def _lead(stories: Sequence[Mapping[str, Any]], dismissed: Mapping[str, str]) -> str:
     found = [one for story in stories for one in all_findings(story)]
     gone = sum(one["key"] in dismissed for one in found)

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
     from fabula.measure.report import Report, Row
     from fabula.stats.estimate import Scored
+    from fabula.story import Story
 
 _LEAST_P: Final = 0.001
 # No script runs and nothing is fetched, whatever a later change lets through.
@@ -86,6 +87,15 @@ def paragraph(said: str, *, faint: bool = False) -> Html:
 def quotation(said: str) -> Html:
     """A text of somebody else, with its line ends, in a block of its own."""
     return Html(f"<blockquote>{text(said)}</blockquote>")
+
+
+def story_html(story: Story) -> list[Html]:
+    """A story as a reader reads it: its title, its paragraphs, and a rule where it has breaks."""
+    parts = [Html(f"<h2>{text(story.title)}</h2>")] if story.title else []
+    for number, scene in enumerate(story.scenes):
+        parts += [Html("<hr>")] if number and story.breaks else []
+        parts += [paragraph(block) for block in scene.text.split("\n\n") if block.strip()]
+    return parts
 
 
 def bullets(entries: Iterable[str]) -> Html:

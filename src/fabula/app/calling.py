@@ -1,0 +1,229 @@
+"""What the verbs of the Python API have in common: who performs, whose environment, who hears, and how one waits."""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+import os
+from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from dataclasses import dataclass, field
+from functools import wraps
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, Literal, ParamSpec, TypeAlias, TypedDict, TypeVar, cast
+
+from fabula.app.bills import Bill
+from fabula.app.item_files import Selection
+from fabula.app.writing import Options
+from fabula.base.errors import UnknownNameError, UsageError
+from fabula.engine.events import Noted
+from fabula.engine.roles import own_model, role_key
+from fabula.models.budget import Budget
+from fabula.project.casting import PROGRAM, full_name
+from fabula.project.default_model import default_model
+from fabula.project.settings import Settings
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Coroutine
+
+    from fabula.engine.events import Event
+    from fabula.engine.roles import OwnModel
+    from fabula.models.base import Model
+    from fabula.project.default_model import DefaultModel
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+Performer: TypeAlias = "str | Model | OwnModel"
+"""A model: its name, an open one, or one of the caller's own."""
+Performers: TypeAlias = "Performer | Mapping[str, Performer]"
+"""One for all roles, or one for each role that is named; "*" stands for all others."""
+OnEvent: TypeAlias = "Callable[[Event], object]"
+EVERYBODY: Final = "*"
+
+
+class MethodSettings(TypedDict, total=False):
+    """How an evaluator works, under the names of `fabula.toml`; `config` has its own settings."""
+
+    preset: Literal["faithful", "improved"]
+    seed: int
+    aids: Literal["auto", "on", "off"]
+    prompts: str | Path
+    config: Mapping[str, Any]
+    sampling: Mapping[str, Any]
+    roles: Mapping[str, Mapping[str, Any]]
+    adapters: Mapping[str, str]
+    models: Mapping[str, Mapping[str, Any]]
+    prices: Mapping[str, Mapping[str, float]]
+
+
+class SystemSettings(MethodSettings, total=False):
+    """How a writing system works, under the names of `fabula.toml`."""
+
+    system: str
+    budget: Mapping[str, float]
+    author: Mapping[str, str]
+
+
+@dataclass(frozen=True)
+class Caller:
+    """Who calls a verb, and with what.
+
+    Attributes:
+        changes: settings that the caller names, as tables.
+        models: handed in, by the names that the settings have for them.
+        environ: variables that hold keys, folders and the default model.
+        on_event: hears every event.
+        bill: what the verb takes.
+    """
+
+    changes: dict[str, Any]
+    models: Mapping[str, Model]
+    environ: Mapping[str, str]
+    on_event: OnEvent | None = None
+    bill: Bill = field(default_factory=Bill)
+
+    @classmethod
+    def of(
+        cls,
+        model: Performers | None,
+        on_event: OnEvent | None,
+        environ: Mapping[str, str] | None,
+        settings: Mapping[str, Any],
+    ) -> Caller:
+        """The caller of a verb that takes `settings`.
+
+        Raises:
+            UsageError: a model is none.
+            UnknownNameError: a setting or a model is not known.
+            ConfigError: a setting is wrong.
+        """
+        cast, models = _cast_of(model)
+        for name in settings:
+            if name not in Settings.model_fields:
+                raise UnknownNameError("setting", name, Settings.model_fields)
+        roles = {name: {**table, **cast["roles"].pop(name, {})} for name, table in settings.get("roles", {}).items()}
+        changes: dict[str, Any] = {**settings, **cast, "roles": {**roles, **cast["roles"]}}
+        if "prompts" in changes:
+            changes["prompts"] = str(changes["prompts"])
+        known = Settings.of(changes, "the call").at(Path.cwd()).model_dump(exclude_unset=True)
+        return cls(known, models, os.environ if environ is None else environ, on_event)
+
+    @property
+    def selection(self) -> Selection:
+        """All stories; data sets lie where FABULA_DATA says."""
+        data = self.environ.get("FABULA_DATA")
+        return Selection(Path(data) if data else None)
+
+    def options(self, budget_tokens: int | None = None, budget_usd: float | None = None) -> Options:
+        """How a run is to be done."""
+        return Options(
+            whole=Budget(budget_tokens, budget_usd),
+            listeners=(self.bill,) if self.on_event is None else (self.bill, self._tell),
+            environ=self.environ,
+            models=self.models,
+        )
+
+    def _tell(self, event: Event) -> None:
+        if self.on_event is not None:
+            self.on_event(event)
+
+    def default_model(self) -> DefaultModel | None:
+        """The model where the caller names none; `None` where the caller does, or there is none."""
+        return None if "model" in self.changes else default_model(self.environ)
+
+    def said(self, chosen: DefaultModel | None) -> str:
+        """Why a model was chosen, which the listener is told too; empty where none was."""
+        if chosen is None:
+            return ""
+        self._tell(Noted("", f"The model is {chosen.name}, {chosen.why}."))
+        return chosen.why
+
+    def finished(self, settings: Settings) -> Bill:
+        """What the verb took; the model of its settings is remembered as the one used last."""
+        self.bill.remember(settings)
+        return self.bill
+
+
+def _cast_of(model: Performers | None) -> tuple[dict[str, Any], dict[str, Model]]:
+    """The tables that cast the models which a caller names or hands in, and those that are handed in."""
+    models: dict[str, Model] = {}
+    changes: dict[str, Any] = {"roles": {}}
+    named = {} if model is None else model if isinstance(model, Mapping) else {EVERYBODY: model}
+    for role, performer in named.items():
+        name = _named(performer, models)
+        if role == EVERYBODY:
+            changes["model"] = name
+        else:
+            changes["roles"][role_key(role)] = {"model": name, "play": ""}
+    return changes, models
+
+
+def _named(performer: Performer, models: dict[str, Model]) -> str:
+    """The name of a model in settings; one that is handed in is put among `models`."""
+    if isinstance(performer, str):
+        return full_name(performer)
+    if inspect.isclass(performer):
+        raise UsageError(f"{performer.__name__} is a class. Hand in an object of it: model={performer.__name__}().")
+    opened: Model
+    if hasattr(performer, "ask") and hasattr(performer, "capabilities"):
+        opened = cast("Model", performer)
+    elif callable(getattr(performer, "reply", None)):
+        opened = own_model(performer)
+    else:
+        raise UsageError(
+            f'{type(performer).__name__!r} is no model. Give a name as "ollama:llama3.1", or an object with a method '
+            "reply(prompt) that gives a text."
+        )
+    try:
+        name = full_name(opened.name)
+    except UnknownNameError:
+        name = f"{PROGRAM}:{opened.identity}"
+    else:
+        name = opened.identity if name.startswith(f"{PROGRAM}:") else name
+    if models.setdefault(name, opened) is not opened:
+        raise UsageError(f"Two models are called {name!r}. Give one of them another attribute `name`.")
+    return name
+
+
+# waiting --------------------------------------------------------------------------------------------------------------
+
+
+def waiting(verb: Callable[P, Coroutine[Any, Any, T]]) -> Callable[P, T]:
+    """The verb that waits for what the asynchronous one of the same name with `_async` gives.
+
+    Where an event loop runs already, as in a notebook, the work is done in a thread beside it.
+    """
+
+    @wraps(verb)
+    def waited(*args: P.args, **kwargs: P.kwargs) -> T:
+        return waited_for(verb(*args, **kwargs))
+
+    waited.__name__ = verb.__name__.removesuffix("_async")
+    waited.__qualname__ = waited.__name__
+    return waited
+
+
+def waited_for(work: Coroutine[Any, Any, T], run: Callable[[Coroutine[Any, Any, T]], T] = asyncio.run) -> T:
+    """What `work` gives when `run` runs it. An interrupt stops it, also where it runs in a thread of its own."""
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return run(work)
+    stop: list[Callable[[], object]] = []
+
+    async def stoppable() -> T:
+        loop, task = asyncio.get_running_loop(), asyncio.ensure_future(work)
+        stop.append(lambda: loop.call_soon_threadsafe(task.cancel))
+        return await task
+
+    with ThreadPoolExecutor(1, "fabula") as thread:
+        done = thread.submit(run, stoppable())
+        try:
+            return done.result()
+        except KeyboardInterrupt:
+            with suppress(RuntimeError):  # the loop has ended meanwhile
+                for end in stop:
+                    end()
+            raise

@@ -1,0 +1,184 @@
+"""Where stories contradict themselves: what is checked, its page, and the findings that a person has dismissed."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from fabula.app.item_files import MAX_STORY_BYTES, TABLES, named_set, read_items
+from fabula.app.sources import items_of, path_of
+from fabula.base.errors import UnknownNameError, UsageError
+from fabula.base.files import read_text, write_atomically
+from fabula.continuity import split
+from fabula.evaluators.atlas.dismissed import read_dismissed, write_dismissed
+from fabula.evaluators.atlas.page import all_findings, as_markdown, as_page, findings_html
+from fabula.measure.items import Item
+from fabula.story import Scene, Story, count_words, slug
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from fabula.app.bills import Bill
+    from fabula.app.item_files import Selection
+    from fabula.app.sources import StorySource
+
+OUT: Final = "evaluation"
+_MOST_BYTES: Final = 200_000_000
+_ALONE: Final = "story"  # what a project's story is called in its own report, wherever the folder is copied or moved
+_DATA: Final = (".json", ".yaml", ".yml")
+
+
+def project_alone(stories: Sequence[Path]) -> Path | None:
+    """The folder, where what is checked is one project and nothing else: its report stands in it."""
+    return stories[0] if len(stories) == 1 and (stories[0] / "brief.md").is_file() else None
+
+
+def stories_to_check(sources: Sequence[StorySource], selection: Selection) -> tuple[Item, ...]:
+    """The stories; a single file is taken as it is, so that scenes, headings and places in it stay its own.
+
+    Raises:
+        UsageError: one cannot be read, or has no words.
+    """
+    paths = [path for path in map(_as_path, sources) if path is not None]
+    if len(paths) < len(sources):
+        return items_of(sources, selection)
+    several = [path for path in paths if path.is_dir() or path.name.endswith(TABLES) or named_set(path, selection.data)]
+    found = read_items(several, selection) if several else ()
+    if project_alone(paths) is not None and len(found) == 1:
+        found = (replace(found[0], id=_ALONE),)
+    return (*found, *(_whole(path) for path in paths if path not in several))
+
+
+def _as_path(source: StorySource) -> Path | None:
+    return path_of(source) if isinstance(source, str | Path) else None
+
+
+def _whole(path: Path) -> Item:
+    whole = read_text(path, MAX_STORY_BYTES)
+    if not count_words(whole):
+        raise UsageError(f"The story in {path} is empty. Give one with text in it.")
+    if path.suffix.casefold() in _DATA:
+        _check_data(path, whole)
+    return Item(path.resolve().stem, Story("", (Scene("story", whole),)))
+
+
+def _check_data(path: Path, whole: str) -> None:
+    """Stop where a file of data is no story, instead of reading its marks as prose.
+
+    Raises:
+        UsageError: it is YAML, or JSON that is broken or holds no scenes.
+    """
+    if path.suffix.casefold() != ".json":
+        raise UsageError(
+            f"{path} is YAML, which is not read as a story. Give text, Markdown, Fountain or JSON of scenes."
+        )
+    try:
+        json.loads(whole.lstrip("\ufeff"))
+    except (ValueError, RecursionError) as error:
+        raise UsageError(
+            f"{path} is no valid JSON ({error}). Correct it; or give the text in a file named .txt to have it read as "
+            "prose."
+        ) from error
+    split(whole, "json")
+
+
+@dataclass(frozen=True)
+class Checked:
+    """What a check found, as it stands in its folder.
+
+    Attributes:
+        report: as plain data; every finding quotes both passages.
+        page: the report as an HTML file.
+        dismissed: the reasons of findings that a person has dismissed, by their keys.
+        bill: what was asked; `None` where a report was only read again.
+    """
+
+    report: Mapping[str, Any]
+    page: Path
+    dismissed: Mapping[str, str]
+    bill: Bill | None = None
+
+    @classmethod
+    def in_(cls, folder: Path, report: Mapping[str, Any], command: Sequence[str], bill: Bill | None = None) -> Checked:
+        """A report with its page, and each story's findings in the paper's format and as Markdown, in `folder`.
+
+        Args:
+            folder: of the report.
+            report: as plain data.
+            command: that checks these stories again, for the page.
+            bill: what was asked.
+        """
+        dismissed = read_dismissed(folder)
+        page = folder / "atlas.html"
+        write_atomically(page, as_page(report, dismissed, command))
+        for story in report["details"]["stories"]:
+            shown = json.dumps(all_findings(story), indent=2, ensure_ascii=False)
+            write_atomically(folder / f"findings-{slug(story['id'])}.json", shown + "\n")
+            write_atomically(folder / f"findings-{slug(story['id'])}.md", as_markdown(story, dismissed))
+        return cls(report, page, dismissed, bill)
+
+    @property
+    def stories(self) -> list[Mapping[str, Any]]:
+        """What is said of each story."""
+        return list(self.report["details"]["stories"])
+
+    @property
+    def findings(self) -> list[Mapping[str, Any]]:
+        """The contradictions that nobody has dismissed, of all stories in the order of their texts."""
+        return [one for story in self.stories for one in self.left_in(story)]
+
+    @property
+    def complete(self) -> bool:
+        """Whether every story was read to its end, and what was said of it could be read."""
+        return all(story["scored"] and not story.get("partial") for story in self.stories)
+
+    def left_in(self, story: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+        """The findings in a story that nobody has dismissed."""
+        return [one for one in all_findings(story) if one["key"] not in self.dismissed]
+
+    def to_dict(self) -> dict[str, Any]:
+        """As `fabula check --json` prints it."""
+        asked = self.bill.as_data() if self.bill is not None else {}
+        shown = {"page": str(self.page), "dismissed": dict(self.dismissed), "left": len(self.findings)}
+        return {**self.report, **shown, **asked}
+
+    def _repr_html_(self) -> str:
+        return findings_html(self.report, self.dismissed)
+
+
+def stored_check(folder: Path) -> dict[str, Any]:
+    """The report of the last check in `folder`, as plain data.
+
+    Raises:
+        UsageError: nothing was checked there, or it is no report.
+    """
+    file = folder / "atlas.json"
+    if not file.is_file():
+        raise UsageError(f"Nothing was checked in {folder} yet. Say `fabula check STORY` first.")
+    try:
+        report: Any = json.loads(read_text(file, _MOST_BYTES))
+        for story in report["details"]["stories"]:
+            all_findings(story)
+    except (ValueError, KeyError, TypeError, RecursionError) as error:
+        raise UsageError(f"{file} is no report of a check. Say `fabula check STORY` to make it anew.") from error
+    return dict(report)
+
+
+def dismiss(folder: Path, report: Mapping[str, Any], reasons: Mapping[str, str]) -> None:
+    """Keep why findings are none, by their keys.
+
+    Raises:
+        UsageError: there is no reason.
+        UnknownNameError: there is no such finding.
+    """
+    sentences = {
+        one["key"]: one["hallucination"] for story in report["details"]["stories"] for one in all_findings(story)
+    }
+    for key, reason in reasons.items():
+        if not count_words(reason):
+            raise UsageError(f"There is no reason for {key!r}. Say why it is no error.")
+        if key not in sentences:
+            raise UnknownNameError("finding", key, sentences)
+    write_dismissed(folder, {**read_dismissed(folder), **reasons}, sentences)

@@ -1,0 +1,88 @@
+"""Systems or stories in order of how often a judge prefers them: the report, its page and its pictures."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from fabula.base.files import make_folder, write_atomically
+from fabula.evaluators.pairwise.page import page_of, questions_of, rows_on, strengths_picture
+from fabula.evaluators.pairwise.report import ranked
+from fabula.measure.ratings import read_ratings
+from fabula.measure.report import csv_of
+from fabula.measure.report.page import bullets, estimate_cells, figure, html_table, joined
+from fabula.stats.estimate import Estimate
+from fabula.story import slug
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+    from fabula.app.bills import Bill
+    from fabula.measure.items import Item
+    from fabula.measure.report import Report
+
+
+def ranked_by(file: Path, items: Sequence[Item], ours: Any) -> Report:  # noqa: ANN401 - the evaluator's own settings
+    """The ranking by verdicts that are there; stories only give their texts, for length and the like.
+
+    Raises:
+        UsageError: the file cannot be read, or a line is no rating.
+    """
+    texts = {item.id: item.story.text for item in items}
+    return ranked(read_ratings(file), texts, ours, {"from": file.name})
+
+
+@dataclass(frozen=True)
+class Ranked:
+    """Systems or stories in order.
+
+    Attributes:
+        report: with every number and verdict.
+        files: the page, the numbers and a picture for each question; the page first.
+        bill: what was asked.
+    """
+
+    report: Report
+    files: tuple[Path, ...]
+    bill: Bill
+
+    @classmethod
+    def in_(cls, folder: Path, name: str, report: Report, bill: Bill) -> Ranked:
+        """The ranking, with its page, numbers and pictures written into `folder`."""
+        make_folder(folder)
+        shown = {f"{name}.html": page_of(report), f"{name}.csv": csv_of([report])}
+        for question in questions_of(report):
+            shown[f"{name}-{slug(question)}.svg"] = strengths_picture(report, question)
+        for file, content in shown.items():
+            write_atomically(folder / file, content)
+        return cls(report, tuple(folder / file for file in shown), bill)
+
+    @property
+    def strengths(self) -> dict[str, dict[str, float]]:
+        """How strong each system or story is, the strongest first, by question; log strengths, centred at 0."""
+        return {
+            question: {
+                row.of: row.scored.value
+                for row in rows_on(self.report, question, what="strength")
+                if isinstance(row.scored, Estimate)
+            }
+            for question in questions_of(self.report)
+        }
+
+    def to_dict(self) -> dict[str, Any]:
+        """As `fabula eval rank --json` prints it."""
+        files = [str(file) for file in self.files]
+        return {"report": self.report.as_data(), "files": files, **self.bill.as_data()}
+
+    def _repr_svg_(self) -> str:
+        return strengths_picture(self.report, questions_of(self.report)[0])
+
+    def _repr_html_(self) -> str:
+        rows = [
+            (question, row.of, *estimate_cells(row.scored))
+            for question in questions_of(self.report)
+            for row in rows_on(self.report, question, what="strength")
+        ]
+        table = html_table(("question", "system", "strength", "95 % interval", "prompts"), rows, right=(2, 4))
+        return joined(figure(self._repr_svg_()), table, bullets(self.report.notes))

@@ -1,0 +1,40 @@
+"""`fabula mcp`."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from fabula.base.errors import UsageError
+from fabula.base.extras import require
+from fabula.cli.opening import terminal_of
+from fabula.cli.options import Output, bundled
+from fabula.models.outside import CLIENT
+from fabula.project.casting import full_name
+
+
+@bundled
+def mcp(
+    common: Output,
+    folder: Annotated[str, typer.Argument(metavar="[DIR]", help="Folder that holds the projects.")] = ".",
+    model: Annotated[
+        str, typer.Option("--model", "-m", help="Plays the roles of projects that name no model; `client`: yours.")
+    ] = CLIENT,
+) -> None:
+    """Offer the projects in a folder to a program that speaks the Model Context Protocol, over stdin and stdout."""
+    terminal = terminal_of(common)
+    require("mcp", "mcp", "fabula mcp")
+    root = Path(folder).resolve()
+    if not root.is_dir():
+        raise UsageError(f"{folder} is no folder. Make it, or name the one that holds your projects.")
+    from fabula.server.mcp_server import server  # noqa: PLC0415 - a second of imports
+    from fabula.server.mcp_tools import Projects  # noqa: PLC0415 - as above
+
+    if terminal.interactive:
+        terminal.advise(
+            f"Serving {root} to a client at stdin and stdout; the client starts this, not you. Ctrl-C ends."
+        )
+    asyncio.run(server(Projects(root, terminal.environ, full_name(model)), terminal.shown).run_stdio_async())

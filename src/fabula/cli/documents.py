@@ -1,0 +1,1098 @@
+"""What each command prints with `--json`: one typed document, from which its JSON schema is made.
+
+`fabula COMMAND --json-schema` prints the schema, `docs/reference/schemas/` has all, and the tests hold every document
+to its own. A field is left out where it says nothing only if it is `NotRequired` here; an unknown number is null.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final, NotRequired
+
+from pydantic import ConfigDict, TypeAdapter, with_config
+from typing_extensions import TypedDict
+
+_exact = with_config(ConfigDict(extra="forbid"))
+
+# what several documents hold ------------------------------------------------------------------------------------------
+
+
+@_exact
+class Usage(TypedDict):
+    """Tokens, seconds and US dollars; an unknown cost is null."""
+
+    prompt: int
+    cached: int
+    reply: int
+    reasoning: int
+    seconds: float
+    cost: float | None
+    estimated: int
+
+
+@_exact
+class Budget(TypedDict):
+    """A project's caps (null: none) and what is spent of them."""
+
+    tokens: int | None
+    usd: float | None
+    spent_tokens: int
+    spent_usd: float | None
+    estimated_tokens: int
+
+
+@_exact
+class Number(TypedDict):
+    """A number with its n, interval and method, or why there is none."""
+
+    value: float | None
+    n: int
+    low: NotRequired[float | None]
+    high: NotRequired[float | None]
+    level: NotRequired[float]
+    method: NotRequired[str]
+    unscored: NotRequired[str]
+    p: NotRequired[float | None]
+
+
+@_exact
+class Row(Number):
+    """A row of a report: what of whom; a baseline says so."""
+
+    of: str
+    what: str
+    baseline: NotRequired[bool]
+
+
+@_exact
+class Report(TypedDict):
+    """What an evaluator found."""
+
+    format: int
+    evaluator: str
+    how: dict[str, Any]
+    rows: list[Row]
+    ratings: int
+    unscored: int
+    notes: list[str]
+    details: dict[str, Any]
+
+
+@_exact
+class Billed(TypedDict):
+    """What was asked for it."""
+
+    asked: int
+    replayed: int
+    bill: dict[str, Usage]
+
+
+@_exact
+class BilledReport(Report, Billed):
+    """A report, and what was asked for it."""
+
+
+@_exact
+class Licence(TypedDict):
+    """A data set that stories are from."""
+
+    name: str
+    title: str
+    licence: str
+    stories: NotRequired[int]
+    note: NotRequired[str]
+    source: NotRequired[str]
+
+
+# errors, pauses, dry runs ---------------------------------------------------------------------------------------------
+
+
+@_exact
+class Failure(TypedDict):
+    """What happened, why, and what to do."""
+
+    kind: str
+    message: str
+    exit_code: int
+
+
+@_exact
+class Failed(TypedDict):
+    """A command that failed."""
+
+    error: Failure
+
+
+@_exact
+class Pause(TypedDict):
+    """The artefact that waits for a person."""
+
+    artefact: str
+    message: str
+
+
+@_exact
+class Paused(TypedDict):
+    """A command that waits for a person."""
+
+    paused: Pause
+
+
+@_exact
+class ChangedFile(TypedDict):
+    """A file that its author has changed."""
+
+    artefact: str
+    file: str
+
+
+@_exact
+class PlannedCall(TypedDict):
+    """A call that would be made; tokens are estimates."""
+
+    path: str
+    role: str
+    by: str
+    prompt: int
+    reply: int
+    cost: float | None
+
+
+@_exact
+class DryRun(TypedDict):
+    """What would be asked."""
+
+    done: bool
+    changed: list[ChangedFile]
+    calls: list[PlannedCall]
+    tokens: int
+    least_calls: int
+    cost: float | None
+    replayed: int
+    of_files: list[str]
+    seconds: float | None
+
+
+# a project ------------------------------------------------------------------------------------------------------------
+
+
+@_exact
+class SceneWords(TypedDict):
+    """A part of the story and its length."""
+
+    label: str
+    words: int
+
+
+@_exact
+class Written(Billed):
+    """A story that was written or updated."""
+
+    project: str
+    story: str
+    title: str
+    words: int
+    scenes: list[SceneWords]
+    files: dict[str, str]
+    not_as_asked: list[str]
+    total: Usage
+    paid: dict[str, Usage]
+    budget: Budget
+    project_bill: dict[str, Usage]
+
+
+@_exact
+class New(TypedDict):
+    """A project that was made."""
+
+    project: str
+    title: str
+    settings: dict[str, Any]
+
+
+@_exact
+class ToTry(TypedDict):
+    """A command to try."""
+
+    command: str
+    shows: str
+
+
+Sample = TypedDict("Sample", {"project": str, "title": str, "words": int, "try": list[ToTry]})
+Sample.__pydantic_config__ = ConfigDict(extra="forbid")  # type: ignore[attr-defined] # pydantic reads it there
+
+
+@_exact
+class PlannedScene(TypedDict):
+    """A scene of a plan."""
+
+    name: str
+    element: str
+    importance: int
+    place: str
+    time: str
+    characters: list[str]
+    events: int
+
+
+@_exact
+class CheckedPlan(TypedDict):
+    """A plan that is valid; `order` is null where the order of time is open."""
+
+    file: str
+    title: str
+    characters: list[str]
+    scenes: list[PlannedScene]
+    order: list[str] | None
+    anachronies: int | None
+
+
+@_exact
+class MadePlan(CheckedPlan, Billed):
+    """A plan that was made."""
+
+    project: str
+
+
+@_exact
+class Text(TypedDict):
+    """A text of a project, and what holds of it."""
+
+    path: str
+    file: str
+    words: int
+    words_asked: list[int] | None
+    versions: int
+    state: str
+
+
+@_exact
+class LastRun(TypedDict):
+    """How the last run ended."""
+
+    at: str
+    ended: str | None
+    error: str
+
+
+@_exact
+class Status(TypedDict):
+    """Where a project stands; `to_ask` is null where a `problem` stands in the way."""
+
+    project: str
+    title: str
+    settings: dict[str, Any]
+    as_last_time: list[str]
+    words: int
+    words_asked: list[int] | None
+    artefacts: list[Text]
+    changed: list[str]
+    not_as_asked: list[str]
+    of_files: list[str]
+    waits: str
+    to_ask: int | None
+    problem: str
+    runs: int
+    last_run: LastRun | None
+    spent: dict[str, Usage]
+    total: Usage
+    budget: Budget
+
+
+@_exact
+class SceneText(SceneWords):
+    """A part of the story."""
+
+    text: str
+
+
+@_exact
+class StoryShown(TypedDict):
+    """The story."""
+
+    title: str
+    words: int
+    scenes: list[SceneText]
+
+
+@_exact
+class ArtefactShown(TypedDict):
+    """An artefact."""
+
+    artefact: str
+    file: str
+    text: str
+    words: int
+
+
+@_exact
+class Message(TypedDict):
+    """A message of a prompt."""
+
+    role: str
+    content: str
+
+
+@_exact
+class Call(TypedDict):
+    """A call that was made."""
+
+    path: str
+    role: str
+    performer: str
+    at: str
+    messages: list[Message]
+    reply: str
+    finish: str
+    sampling: dict[str, Any]
+    usage: Usage
+
+
+@_exact
+class CallsShown(TypedDict):
+    """What was asked to make an artefact, or the story."""
+
+    artefact: str
+    calls: list[Call]
+
+
+@_exact
+class Removal(TypedDict):
+    """What a rule took out of a reply."""
+
+    path: str
+    artefact: str
+    rule: str
+    why: str
+    text: str
+    words: int
+    at: str
+
+
+@_exact
+class RemovedShown(TypedDict):
+    """What rules took out."""
+
+    artefact: str
+    removed: list[Removal]
+
+
+class TimelineShown(TypedDict):
+    """A plan's order of telling over its order of time."""
+
+    title: str
+    scenes: list[str]
+    order: list[str]
+    units: list[dict[str, Any]]
+    present: list[dict[str, Any]]
+    order_from: str
+    file: str | None
+
+
+@_exact
+class Version(TypedDict):
+    """A version of an artefact."""
+
+    number: int
+    source: str
+    at: str
+    words: int
+    text: str
+
+
+@_exact
+class History(TypedDict):
+    """The versions of an artefact, and the notes that hold."""
+
+    artefact: str
+    notes: list[str]
+    versions: list[Version]
+
+
+@_exact
+class Edited(TypedDict):
+    """An artefact after an edit."""
+
+    artefact: str
+    file: str
+    changed: bool
+    words: int
+
+
+@_exact
+class Rewritten(Edited):
+    """An artefact after a passage was written anew; `proposed` is the text that was offered."""
+
+    proposed: str | None
+
+
+@_exact
+class Decided(TypedDict):
+    """A decision about an artefact."""
+
+    project: str
+    artefact: str
+    state: str
+
+
+@_exact
+class PinnedAll(TypedDict):
+    """What was pinned."""
+
+    project: str
+    pinned: list[str]
+
+
+@_exact
+class Approved(TypedDict):
+    """What was approved."""
+
+    approved: list[str]
+
+
+@_exact
+class Decision(TypedDict):
+    """A command of the author's that is undone or done again."""
+
+    artefact: str
+    kind: str
+    at: str
+    artefacts: list[str]
+    in_files: bool
+
+
+@_exact
+class Undone(TypedDict):
+    """What was taken back."""
+
+    undone: Decision
+
+
+@_exact
+class Redone(TypedDict):
+    """What was done again."""
+
+    redone: Decision
+
+
+@_exact
+class FinalEdit(TypedDict):
+    """An edit of the final reading."""
+
+    id: str
+    part: str
+    old: str
+    new: str
+    why: str
+    refused: bool
+    own: bool
+
+
+@_exact
+class Edits(TypedDict):
+    """What the final reading changed; `unknown` are refusals that name no edit."""
+
+    edits: list[FinalEdit]
+    unknown: list[str]
+
+
+@_exact
+class Exported(TypedDict):
+    """A file of the story."""
+
+    file: str
+    format: str
+    words: int
+    bytes: int
+
+
+# world and conversations ----------------------------------------------------------------------------------------------
+
+Fact = dict[str, Any]
+"""As `story/world/file.py` writes it; fields that say nothing are left out."""
+
+
+@_exact
+class Conflict(TypedDict):
+    """Two facts that cannot both hold."""
+
+    earlier: Fact
+    later: Fact
+    canon: bool
+    also_in: list[int]
+
+
+@_exact
+class World(TypedDict):
+    """What stands at a moment."""
+
+    at: str | None
+    facts: list[Fact]
+    conflicts: list[Conflict]
+
+
+@_exact
+class Known(TypedDict):
+    """What somebody takes for true."""
+
+    who: str
+    at: str | None
+    facts: list[Fact]
+
+
+WorldChanged = TypedDict(
+    "WorldChanged",
+    {"from": str, "to": str, "opened": list[Fact], "closed": list[Fact], "changed": list[dict[str, Fact]]},
+)
+WorldChanged.__pydantic_config__ = ConfigDict(extra="forbid")  # type: ignore[attr-defined] # pydantic reads it there
+
+
+@_exact
+class WorldExported(TypedDict):
+    """The world in another form, in a file or as text."""
+
+    format: str
+    facts: int
+    file: str | None
+    text: str | None
+
+
+@_exact
+class WorldImported(TypedDict):
+    """Facts that were taken from a file."""
+
+    file: str
+    added: int
+    withdrawn: int
+    kept: int
+    conflicts: int
+
+
+class Chat(TypedDict):
+    """A conversation."""
+
+    project: str
+    session: str
+    log: str
+    player: str
+    others: list[str]
+    cell: int
+    cells: int
+    step: int
+    steps: int
+    present: list[str]
+    over: bool
+    turns: list[dict[str, Any]]
+    bill: dict[str, Usage]
+
+
+@_exact
+class Served(TypedDict):
+    """Where a server listens; a token that was made for it is shown once."""
+
+    address: str
+    models: list[str]
+    token: NotRequired[str]
+
+
+# evaluators -----------------------------------------------------------------------------------------------------------
+
+
+@_exact
+class Checked(Report):
+    """Findings of a check; `left` are those that were not dismissed."""
+
+    page: str
+    dismissed: dict[str, str]
+    left: int
+    asked: NotRequired[int]
+    replayed: NotRequired[int]
+    bill: NotRequired[dict[str, Usage]]
+
+
+@_exact
+class Verdict(TypedDict):
+    """The better of two stories, "same", or null."""
+
+    question: str
+    better: str | None
+
+
+@_exact
+class Judged(Billed):
+    """Two stories compared."""
+
+    report: Report
+    verdicts: list[Verdict]
+
+
+@_exact
+class Ranked(Billed):
+    """Stories or systems ranked."""
+
+    report: Report
+    files: list[str]
+
+
+@_exact
+class Rated(BilledReport):
+    """Stories or dialogues rated by themselves."""
+
+    page: str
+
+
+@_exact
+class Plot(Billed):
+    """The plots of references."""
+
+    plot: dict[str, str]
+
+
+@_exact
+class Candidate(Billed):
+    """Stories written from plots."""
+
+    candidate: dict[str, str]
+
+
+@_exact
+class Reviewed(TypedDict):
+    """What an editor and a rubric said."""
+
+    editorial: NotRequired[BilledReport]
+    rubric: NotRequired[BilledReport]
+    page: str
+    agreement: NotRequired[Report]
+
+
+@_exact
+class Measured(TypedDict):
+    """What was counted, by evaluator."""
+
+    stories: int
+    data: list[Licence]
+    left_out: list[str]
+    reports: dict[str, Report]
+
+
+@_exact
+class Question(TypedDict):
+    """How far judge and people agree on a question."""
+
+    sentence: str
+    beats_baselines: bool | None
+    notes: list[str]
+
+
+@_exact
+class Agreement(Report):
+    """A judge beside people."""
+
+    questions: dict[str, Question]
+
+
+# the lab --------------------------------------------------------------------------------------------------------------
+
+
+class Experiment(TypedDict):
+    """An experiment, done or expected; see its report.json."""
+
+    experiment: str
+    contenders: list[dict[str, Any]]
+
+
+class Reproduced(TypedDict):
+    """Published tables beside the recomputed ones."""
+
+    matching: int
+    differing: int
+    unavailable: int
+    absent: list[str]
+    tables: list[dict[str, Any]]
+
+
+@_exact
+class Fetched(TypedDict):
+    """A data set that was fetched."""
+
+    set: str
+    licence: str
+    source: str
+    files: list[Any] | dict[str, Any]
+
+
+class Injected(Billed):
+    """Errors that were put into a story, or screenplays with errors."""
+
+    files: list[str]
+    story: dict[str, Any] | None
+    missing: int
+    screenplays: list[dict[str, Any]]
+
+
+@_exact
+class Digressed(BilledReport):
+    """Digressions, and who led back."""
+
+    folder: str
+
+
+@_exact
+class DigressionsExpected(TypedDict):
+    """A dry run of digressions."""
+
+    digressions: int
+    runs: list[dict[str, Any]]
+
+
+class Fitted(TypedDict):
+    """Weights of SNAP's filter."""
+
+    sources: list[str]
+    over: str
+    plans: int
+    weights: dict[str, Any]
+
+
+@_exact
+class Form(TypedDict):
+    """A form for people."""
+
+    form: str
+
+
+@_exact
+class Answers(TypedDict):
+    """Filled-in forms, read as ratings."""
+
+    ratings: str
+    forms: int
+    means: list[list[str]]
+
+
+# training -------------------------------------------------------------------------------------------------------------
+
+
+@_exact
+class DataSet(TypedDict):
+    """A data set that fabula knows."""
+
+    name: str
+    title: str
+    holds: str
+    splits: list[str]
+    licence: str
+    source: str
+    note: str
+    fetched: bool
+    folder: str
+    here: bool
+    bytes: int | None
+    used_by: list[str]
+
+
+@_exact
+class DataSets(TypedDict):
+    """The data sets."""
+
+    folder: str
+    sets: list[DataSet]
+
+
+class Chosen(TypedDict):
+    """Prompts that cover a set."""
+
+    prompts: int
+    clusters: list[dict[str, Any]]
+    chosen: list[dict[str, Any]]
+    files: list[str]
+
+
+class BackTranslated(Billed):
+    """Training data from stories."""
+
+    data: str
+    card: dict[str, Any]
+    left_out: list[dict[str, Any]] | dict[str, Any]
+
+
+class Preferences(TypedDict):
+    """Pairs of a preferred text and another."""
+
+    out: str
+    pairs: int
+    kinds: dict[str, int]
+    train: int
+    development: int
+
+
+class TrainingPlanned(TypedDict):
+    """A dry run of a training."""
+
+    preset: str
+    base: str
+    settings: dict[str, Any]
+
+
+class Trained(TypedDict):
+    """A training that ended."""
+
+    folder: str
+    ended: str
+    step: int | None
+    taken: int | None
+
+
+class TrainedAgents(TypedDict):
+    """The adapters of a room."""
+
+    out: str
+    adapters: list[dict[str, Any]]
+
+
+class Swept(TypedDict):
+    """A setting tried with several values."""
+
+    setting: str
+    values: list[dict[str, Any]]
+
+
+class Learned(TypedDict):
+    """What was learned from an author, or would be."""
+
+    author: str
+    base: str
+    pairs: int
+
+
+@_exact
+class LearnedAll(TypedDict):
+    """What was learned, of each author."""
+
+    learned: list[dict[str, Any]]
+
+
+@_exact
+class Forgotten(TypedDict):
+    """What was removed."""
+
+    forgotten: list[str]
+
+
+# setting up -----------------------------------------------------------------------------------------------------------
+
+
+class Cards(TypedDict):
+    """Character cards."""
+
+    cards: list[dict[str, Any]]
+
+
+@_exact
+class CardText(TypedDict):
+    """A card in another form."""
+
+    text: str
+    left_out: list[str]
+
+
+@_exact
+class CardFile(TypedDict):
+    """A card in a file."""
+
+    file: str
+    names: list[str]
+    left_out: list[str]
+
+
+@_exact
+class Lorebook(TypedDict):
+    """Entries of a lorebook that a message calls."""
+
+    shown: list[dict[str, Any]]
+    left_out: int
+    tokens: int
+
+
+class Systems(TypedDict):
+    """The writing systems, as their `paper.toml` tells."""
+
+    systems: list[dict[str, Any]]
+
+
+@_exact
+class Evaluators(TypedDict):
+    """The evaluators, as their `paper.toml` tells, and why some of others cannot be used."""
+
+    evaluators: list[dict[str, Any]]
+    problems: list[str]
+
+
+@_exact
+class NewMethod(TypedDict):
+    """The folder of a system or evaluator of one's own."""
+
+    folder: str
+    kind: str
+
+
+class System(TypedDict):
+    """One writing system or evaluator, with its settings."""
+
+    name: str
+    settings: list[dict[str, Any]]
+
+
+class Models(TypedDict):
+    """Models that are known, and servers that answer here."""
+
+    folder: str
+    known: list[dict[str, Any]]
+    fetched: list[dict[str, Any]]
+    servers: list[dict[str, Any]]
+    kinds: list[dict[str, Any]]
+    keys: dict[str, bool]
+
+
+class ModelChecked(TypedDict):
+    """A model that answered, and what it can do, where it is one of a server."""
+
+    model: str
+    reply: str
+    usage: Usage
+    sent: dict[str, Any]
+    dropped: list[str]
+    able: dict[str, Any] | None
+
+
+class ModelPulled(TypedDict):
+    """A model that was fetched."""
+
+    model: str
+    file: str
+    size: int
+    sha256: str
+
+
+class Adapters(TypedDict):
+    """Adapters, and how a server is started with them."""
+
+    adapters: dict[str, Any]
+    serve: str
+
+
+@_exact
+class Checkpoint(TypedDict):
+    """One thing that was looked at."""
+
+    name: str
+    state: str
+    about: str
+
+
+@_exact
+class Doctor(TypedDict):
+    """What this machine has."""
+
+    version: str
+    healthy: bool
+    checks: list[Checkpoint]
+    keys: dict[str, bool]
+
+
+@_exact
+class Trusted(TypedDict):
+    """What a settings file may do."""
+
+    file: str
+    trusted: list[str]
+
+
+@_exact
+class TrustedAll(TypedDict):
+    """What each settings file may do."""
+
+    trusted: dict[str, list[str]]
+
+
+@_exact
+class TrustForgotten(TypedDict):
+    """A settings file that is not trusted any more."""
+
+    file: str
+    forgotten: bool
+
+
+DOCUMENTS: Final[dict[str, tuple[Any, ...]]] = {
+    "sample": (Sample,),
+    "new": (New,),
+    "plan": (MadePlan, CheckedPlan, DryRun),
+    "write": (Written, DryRun),
+    "update": (Written, DryRun),
+    "show": (StoryShown, ArtefactShown, CallsShown, RemovedShown, TimelineShown),
+    "status": (Status,),
+    "world": (World, Known, WorldChanged, WorldExported, WorldImported),
+    "edit": (Edited,),
+    "undo": (Undone,),
+    "redo": (Redone,),
+    "export": (Exported,),
+    "check": (Checked, DryRun),
+    "evaluate": (Rated, Evaluators, System, DryRun),
+    "chat": (Chat,),
+    "serve": (Served,),
+    "text pin": (Decided, PinnedAll),
+    "text unpin": (Decided,),
+    "text retake": (Decided,),
+    "text rewrite": (Rewritten, DryRun),
+    "text continue": (Decided,),
+    "text approve": (Approved,),
+    "text history": (History,),
+    "text edits": (Edits,),
+    "text card": (Cards, CardText, CardFile, Lorebook),
+    "eval measure": (Measured,),
+    "eval judge": (Judged, DryRun),
+    "eval rank": (Ranked, DryRun),
+    "eval ttcw": (Rated, Plot, Candidate, DryRun),
+    "eval review": (Reviewed, DryRun),
+    "eval rate": (Rated, DryRun),
+    "eval meta": (Agreement,),
+    "lab experiment": (Experiment,),
+    "lab reproduce": (Reproduced, Fetched),
+    "lab inject": (Injected, DryRun),
+    "lab digress": (Digressed, DigressionsExpected),
+    "lab snap fit": (Fitted,),
+    "lab snap form": (Form,),
+    "lab snap answers": (Answers,),
+    "data list": (DataSets,),
+    "data choose": (Chosen,),
+    "data backtranslate": (BackTranslated, DryRun),
+    "data preferences": (Preferences,),
+    "train sft": (TrainedAgents, TrainingPlanned, Swept),
+    "train dpo": (Trained, TrainingPlanned),
+    "train summariser": (Trained, TrainingPlanned),
+    "learn": (LearnedAll, Learned, Forgotten),
+    "models": (Models,),
+    "models check": (ModelChecked,),
+    "models pull": (ModelPulled,),
+    "models adapters": (Adapters,),
+    "systems": (Systems, System),
+    "new-system": (NewMethod,),
+    "doctor": (Doctor,),
+    "trust": (Trusted, TrustedAll, TrustForgotten),
+}
+"""What each command prints: one of these, or that it `Failed` or is `Paused`."""
+
+
+def document_of(command: str) -> TypeAdapter[Any]:
+    """What reads a command's document, and gives its schema; a command that is not listed has any object."""
+    kinds = DOCUMENTS.get(command, (dict[str, Any],))
+    union: Any = Failed | Paused
+    for kind in reversed(kinds):
+        union = kind | union
+    return TypeAdapter(union)
+
+
+def schema_of(command: str) -> dict[str, Any]:
+    """The JSON schema of what `fabula COMMAND --json` prints."""
+    made = document_of(command).json_schema()
+    head = {"$schema": "https://json-schema.org/draft/2020-12/schema", "title": f"fabula {command} --json"}
+    return {**head, **made}

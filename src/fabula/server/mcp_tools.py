@@ -1,0 +1,277 @@
+"""What a client of the Model Context Protocol can do with the projects below one folder, as plain functions.
+
+No name leads out of the folder, programs and addresses of a project need the trust that the command line asks for, and
+every change is recorded and can be taken back.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from fabula.app.deciding import retake, take_back
+from fabula.app.evaluating import Task, evaluate_in
+from fabula.app.exporting import exported
+from fabula.app.item_files import Selection, read_items
+from fabula.app.standing import shortfalls, texts
+from fabula.app.writing import Options, check_edit, dry_run_in, settings_as_last_time, write_in
+from fabula.base.errors import ProjectError, UnknownNameError, UsageError
+from fabula.base.files import inside, read_text, write_atomically
+from fabula.engine.events import CallFinished
+from fabula.evaluators import find as find_evaluator
+from fabula.evaluators.atlas.page import all_findings, as_markdown
+from fabula.models.outside import CLIENT
+from fabula.project.folder import MAX_FILE, Project
+from fabula.project.settings import Settings
+from fabula.story import Brief, Story, count_words, plain
+from fabula.systems import find as find_system
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from fabula.engine.dry_run import DryRun
+    from fabula.engine.events import Event, Listener
+
+BRIEF: Final = "brief.md"
+_MOST: Final = 500  # projects that are listed
+_FINDINGS: Final = Path("evaluation") / "findings-story.md"
+_MOST_CALLS: Final = 50  # that a dry run names
+
+
+@dataclass(frozen=True)
+class Projects:
+    """The projects below a folder.
+
+    Attributes:
+        root: the folder; projects lie in it side by side.
+        environ: variables that hold keys and folders.
+        model: plays the roles of projects that name no model.
+    """
+
+    root: Path
+    environ: Mapping[str, str]
+    model: str = CLIENT
+
+    # looking --------------------------------------------------------------------------------------------------------
+
+    def listed(self) -> list[dict[str, Any]]:
+        """The projects: name, title, system, and the words of each story."""
+        found = []
+        for folder in sorted(self.root.iterdir())[:_MOST]:
+            if (folder / BRIEF).is_file() and folder.resolve().is_relative_to(self.root.resolve()):
+                project = Project.open(folder)
+                of = {"title": project.brief.title, "system": project.settings.system, "words": _words(project)}
+                found.append({"project": folder.name} | of)
+        return found
+
+    def project(self, name: str) -> Project:
+        """The project of that name.
+
+        Raises:
+            UsageError: the name leads out of the folder.
+            UnknownNameError: there is none.
+        """
+        folder = inside(self.root, name)
+        if not (folder / BRIEF).is_file():
+            raise UnknownNameError("project", name, [one["project"] for one in self.listed()])
+        return Project.open(folder)
+
+    async def status(self, name: str) -> dict[str, Any]:
+        """Where a project stands: its texts, what changed, and what a run would ask now."""
+        project = self.project(name)
+        settings = self._settings(project)
+        coming, changes = await dry_run_in(project, settings, Options(environ=self.environ))
+        words = _words(project)
+        with project.journal as journal:
+            rows = texts(journal, changes, coming)
+            missed = shortfalls(journal, project.brief, settings, words)
+        return {
+            "project": name,
+            "system": settings.system,
+            "model": settings.model,
+            "words": words,
+            "texts": [
+                {"text": one.path, "file": one.file, "words": one.words, "state": ", ".join(one.states)} for one in rows
+            ],
+            "changed": [change.file for change in changes],
+            "not_as_asked": missed,
+            **_to_ask(coming),
+        }
+
+    def text(self, name: str, text: str = "") -> dict[str, Any]:
+        """A text of a project; the whole story where none is named."""
+        project = self.project(name)
+        if not text:
+            if not project.story_file.exists():
+                raise ProjectError(f"{name} has no story yet. The tool `write` writes it.")
+            return {"project": name, "text": read_text(project.story_file, MAX_FILE)}
+        with project.journal as journal:
+            path = project.artefact(journal, text)
+            return {"project": name, "name": path, "text": journal.newest(path) or ""}
+
+    def plan(self, name: str) -> str:
+        """The plan of a project, all its texts after each other."""
+        project = self.project(name)
+        with project.journal as journal:
+            parts = [(path, file) for path, file in journal.places().items() if file.startswith("plan/")]
+            return "\n\n".join(f"# {path}\n\n{journal.newest(path) or ''}" for path, _ in parts)
+
+    def world(self, name: str) -> str:
+        """What is true in the story, as runs have recorded it: the files of the folder `world`."""
+        folder = self.project(name).folder / "world"
+        files = [inside(folder, file.name) for file in sorted(folder.glob("*")) if file.is_file()]
+        return "\n\n".join(f"# {file.name}\n\n{read_text(file, MAX_FILE)}" for file in files)
+
+    def findings(self, name: str) -> str:
+        """Where the story contradicts itself, as the last check found."""
+        file = self.project(name).folder / _FINDINGS
+        if not file.is_file():
+            raise ProjectError(f"{name} was not checked yet. The tool `check` does it.")
+        return read_text(file, MAX_FILE)
+
+    # asking ---------------------------------------------------------------------------------------------------------
+
+    def new(self, name: str, brief: str, system: str, words: str) -> dict[str, Any]:
+        """Make a project for a brief."""
+        folder = inside(self.root, name)
+        if folder.parent != self.root:
+            raise UsageError(f"{name!r} is no name for a project. Give one without a slash.")
+        settings: dict[str, Any] = {"model": self.model}
+        if system:
+            settings["system"] = find_system(system).name
+        if words:
+            settings["config"] = {"words": words}
+        Project.create(folder, Brief.parse(brief), settings)
+        return {"project": name, "files": [BRIEF, "fabula.toml"], "next": "The tool `write` writes the story."}
+
+    async def write(self, name: str, listener: Listener, *, own_model: bool) -> dict[str, Any]:
+        """Write the story, or go on where it stopped; edits of files are taken over first."""
+        project, bill = self.project(name), _Bill()
+        settings = self._settings(project, own_model=own_model)
+        options = Options(environ=self.environ, listeners=(listener, bill))
+        story = (await write_in(project, settings, options)).story
+        with project.journal as journal:
+            missed = shortfalls(journal, project.brief, settings, story.words)
+        return {
+            "done": True,
+            "project": name,
+            "title": story.title,
+            "words": story.words,
+            "story": str(project.story_file.relative_to(self.root)),
+            "not_as_asked": missed,
+            **bill.data(),
+        }
+
+    async def coming(self, name: str, *, own_model: bool) -> DryRun:
+        """What a run would ask now."""
+        project = self.project(name)
+        settings = self._settings(project, own_model=own_model)
+        return (await dry_run_in(project, settings, Options(environ=self.environ)))[0]
+
+    async def update(self, name: str, listener: Listener, *, dry_run: bool, own_model: bool) -> dict[str, Any]:
+        """Take edits over: what it asks and costs; then, where that is wanted, do it."""
+        if not dry_run:
+            return await self.write(name, listener, own_model=own_model)
+        project = self.project(name)
+        settings = self._settings(project, own_model=own_model)
+        coming, changes = await dry_run_in(project, settings, Options(environ=self.environ))
+        return {"done": False, "changed": [change.file for change in changes], **_to_ask(coming)}
+
+    async def check(self, name: str, listener: Listener, *, own_model: bool) -> dict[str, Any]:
+        """Find where the story contradicts itself."""
+        project, bill = self.project(name), _Bill()
+        said = self._settings(project, own_model=own_model)
+        tables = {model: table for model, table in said.as_tables.get("models", {}).items() if model == said.model}
+        settings = Settings.of({"model": said.model, "models": tables}, "the project").said_by(project.settings_file)
+        evaluator = find_evaluator("atlas")
+        (item,) = read_items([project.folder], Selection(None))
+        task = Task(
+            evaluator,
+            [replace(item, id="story")],
+            evaluator.config(settings.preset, {}),
+            project.folder / "evaluation",
+        )
+        options = Options(environ=self.environ, listeners=(listener, bill))
+        report = (await evaluate_in(task, settings, options)).report.as_data()
+        (story,) = report["details"]["stories"]
+        write_atomically(project.folder / _FINDINGS, as_markdown(story, {}))
+        return {"done": True, "project": name, "findings": [_plain(one) for one in all_findings(story)], **bill.data()}
+
+    # deciding -------------------------------------------------------------------------------------------------------
+
+    async def edit(self, name: str, text: str, new: str) -> dict[str, Any]:
+        """Give a text a new wording."""
+        project, wanted = self.project(name), plain(new)
+        with project.recorded() as journal:
+            path = project.artefact(journal, text)
+            changed = wanted != plain(journal.newest(path) or "")
+            if changed:
+                await check_edit(project, journal, Options(environ=self.environ), path, wanted)
+                project.edit(journal, path, new)
+            after = journal.newest(path) or ""
+        return {"project": name, "name": path, "changed": changed, "words": count_words(after)} | _next(changed=changed)
+
+    def retake(self, name: str, text: str, note: str) -> dict[str, Any]:
+        """Have a text written again, or revised as a note wishes."""
+        done = retake(self.project(name), text, note or None)
+        return {"project": name, "name": done.path, "revised": done.revised} | _next(changed=True)
+
+    def undo(self, name: str) -> dict[str, Any]:
+        """Take back what was decided last."""
+        done = take_back(self.project(name)).done
+        taken = [{"name": one.path, "kind": one.kind} for one in done.decisions]
+        return {"project": name, "taken_back": taken} | _next(changed=True)
+
+    def export(self, name: str, format_: str) -> dict[str, Any]:
+        """Put the story into a file for readers, in the project."""
+        project = self.project(name)
+        made = exported(project, format_ or "md", "the tool `write`")
+        file = inside(project.folder, made.file)
+        write_atomically(file, made.content)
+        return {"project": name, "file": str(file.relative_to(self.root)), "words": made.words}
+
+    def _settings(self, project: Project, *, own_model: bool = False) -> Settings:
+        """What is in force for a project; the client's own model where it wants that, or the project names none."""
+        settings = settings_as_last_time(project)
+        if own_model:
+            return settings.with_({"model": CLIENT, "roles": {role: {"model": ""} for role in settings.roles}})
+        return settings if "model" in settings.model_fields_set else settings.with_({"model": self.model})
+
+
+class _Bill:
+    """Hears what a run takes."""
+
+    def __init__(self) -> None:
+        self.asked = self.replayed = self.tokens = 0
+
+    def __call__(self, event: Event) -> None:
+        if isinstance(event, CallFinished):
+            self.replayed += event.replayed
+            self.asked += not event.replayed
+            self.tokens += 0 if event.replayed else event.usage.prompt + event.usage.reply
+
+    def data(self) -> dict[str, Any]:
+        """The calls that were made and replayed, and the tokens of the former."""
+        return {"asked": self.asked, "from_the_journal": self.replayed, "tokens": self.tokens}
+
+
+def _words(project: Project) -> int:
+    file = project.story_file
+    return Story.parse(read_text(file, MAX_FILE)).words if file.exists() else 0
+
+
+def _to_ask(coming: DryRun) -> dict[str, Any]:
+    calls = [{"role": call.role, "path": call.path} for call in coming.planned[:_MOST_CALLS]]
+    return {"to_ask": len(coming.planned), "tokens": coming.tokens, "cost_usd": coming.cost, "calls": calls}
+
+
+def _next(*, changed: bool) -> dict[str, str]:
+    return {"next": "The tool `update` says what hangs on it, and writes that again."} if changed else {}
+
+
+def _plain(finding: Mapping[str, Any]) -> dict[str, Any]:
+    """A finding as JSON data."""
+    data: dict[str, Any] = json.loads(json.dumps(finding, default=str))
+    return data

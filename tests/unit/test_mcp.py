@@ -1,0 +1,293 @@
+"""Projects over the Model Context Protocol, with the SDK's own client: in memory, in both of its dialects."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import sys
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from mcp import Client, MCPError, StdioServerParameters
+from mcp_types import CreateMessageResult, ErrorData, TextContent
+
+from commandline import BRIEF, REPLIES
+from fabula.cli.terminal import Terminal
+from fabula.project.folder import Project
+from fabula.server.mcp_server import server
+from fabula.server.mcp_tools import Projects
+from fabula.story import Brief
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Coroutine
+    from pathlib import Path
+
+MARKS = {
+    "central conflict of the story": "conflict",
+    "Describe each of the characters": "character",
+    "Describe the setting": "setting",
+}
+EVENTS = {
+    "finds the lamp dark": "exposition",
+    "She climbs": "rising_action",
+    "The storm comes": "climax",
+    "She lights it": "falling_action",
+    "Jonas forgives her": "resolution",
+}
+SETTINGS = {"model": "client", "config": {"length_control": False, "draft_first": False, "final_reading": False}}
+
+
+class Sampler:
+    """A client's model: answers from the script of a room, and counts."""
+
+    def __init__(self) -> None:
+        self.asked: list[str] = []
+        self.fails = False
+
+    async def __call__(self, context: Any, params: Any) -> CreateMessageResult | ErrorData:  # noqa: ANN401 - the SDK's
+        del context
+        text = params.messages[-1].content.text
+        self.asked.append(text)
+        if self.fails:
+            return ErrorData(code=-1, message="The user declined.")
+        return CreateMessageResult(
+            role="assistant",
+            content=TextContent(type="text", text=reply_to(text)),
+            model="theirs",
+            stop_reason="endTurn",
+        )
+
+
+def reply_to(text: str) -> str:
+    for mark, role in MARKS.items():
+        if mark in text:
+            return REPLIES[role]
+    if "JSON schema" in text:
+        return '{"findings": []}' if "contradict" in text else REPLIES["plot:plot_by_part"]
+    return next(REPLIES[role] for event, role in EVENTS.items() if event in text[-200:])
+
+
+def projects(folder: Path, model: str = "client") -> Projects:
+    return Projects(folder, {"OPENAI_API_KEY": "sk-very-secret-indeed"}, model)
+
+
+def said(result: Any) -> Any:  # noqa: ANN401 - JSON data
+    assert not result.is_error, result.content[0].text
+    return json.loads(result.content[0].text)
+
+
+def run(work: Callable[[], Coroutine[Any, Any, None]]) -> None:
+    asyncio.run(asyncio.wait_for(work(), 60))
+
+
+@pytest.fixture
+def lamp(tmp_path: Path) -> Path:
+    """A folder with one project, whose model is the client's."""
+    Project.create(tmp_path / "lamp", Brief.parse(BRIEF), SETTINGS)
+    return tmp_path
+
+
+@pytest.mark.parametrize("mode", ["legacy", "auto"])
+def test_a_client_writes_edits_updates_and_checks_with_its_own_model(lamp: Path, mode: str) -> None:
+    sampler, heard = Sampler(), list[tuple[float, float | None, str | None]]()
+
+    async def hear(progress: float, total: float | None, message: str | None) -> None:
+        heard.append((progress, total, message))
+
+    async def work() -> None:
+        async with Client(server(projects(lamp), str), sampling_callback=sampler, mode=mode) as client:
+            written = said(await client.call_tool("write", {"project": "lamp"}, progress_callback=hear))
+            assert (written["done"], written["words"]) == (True, 69)
+            assert len(sampler.asked) == 9
+            assert len({*sampler.asked}) == 9, "no prompt is asked twice"
+            standing = said(await client.call_tool("status", {"project": "lamp"}))
+            assert standing["to_ask"] == 0
+            names = [one["text"] for one in standing["texts"]]
+            assert "conflict" in names
+            text = said(await client.call_tool("read", {"project": "lamp", "text": "climax"}))["text"]
+            assert text == REPLIES["climax"]
+            new = "Mara must put the lamp out."
+            edited = said(await client.call_tool("edit", {"project": "lamp", "text": "conflict", "new_text": new}))
+            assert edited["changed"]
+            coming = said(await client.call_tool("update", {"project": "lamp"}))
+            assert (coming["done"], coming["to_ask"]) == (False, 8)
+            updated = said(await client.call_tool("update", {"project": "lamp", "dry_run": False}))
+            assert (updated["done"], len(sampler.asked)) == (True, 17)
+            assert new in (lamp / "lamp/plan/conflict.md").read_text()
+            assert said(await client.call_tool("undo", {"project": "lamp"}))["taken_back"]
+            assert said(await client.call_tool("update", {"project": "lamp"}))["to_ask"] == 0
+            retaken = said(await client.call_tool("retake", {"project": "lamp", "text": "climax"}))
+            assert retaken["name"] == "climax"
+            assert said(await client.call_tool("status", {"project": "lamp"}))["to_ask"] > 0
+            said(await client.call_tool("undo", {"project": "lamp"}))
+            file = said(await client.call_tool("export", {"project": "lamp", "format": "txt"}))["file"]
+            assert (lamp / file).read_text()
+            found = said(await client.call_tool("check", {"project": "lamp"}))
+            assert found["done"]
+            assert found["findings"] == []
+            story = await client.read_resource("fabula://lamp/story")
+            assert REPLIES["climax"] in story.contents[0].text  # type: ignore[union-attr] # it is text
+            for name in ("plan", "world", "findings"):
+                await client.read_resource(f"fabula://lamp/{name}")
+
+    run(work)
+    assert heard
+    assert [done for done, _, _ in heard] == sorted({done for done, _, _ in heard})
+    assert any("conflict" in (message or "") for _, _, message in heard)
+
+
+def failed(result: Any) -> str:  # noqa: ANN401 - the SDK's
+    assert result.is_error, result.content[0].text
+    return str(result.content[0].text)
+
+
+@pytest.mark.parametrize("mode", ["legacy", "auto"])
+def test_a_client_that_declines_goes_on_later_with_the_same_story(lamp: Path, mode: str) -> None:
+    sampler = Sampler()
+
+    async def work() -> None:
+        async with Client(server(projects(lamp), str), sampling_callback=sampler, mode=mode) as client:
+            sampler.fails = True
+            if mode == "legacy":
+                why = failed(await client.call_tool("write", {"project": "lamp"}))
+                assert "The client's model did not answer: The user declined." in why
+            else:
+                with pytest.raises(MCPError, match="The user declined"):
+                    await client.call_tool("write", {"project": "lamp"})
+            sampler.fails = False
+            assert said(await client.call_tool("write", {"project": "lamp"}))["words"] == 69
+            assert len(sampler.asked) == 10
+
+    run(work)
+
+
+def test_a_long_story_takes_several_calls_of_a_client_that_counts_rounds(
+    lamp: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("fabula.server.mcp_server._ROUNDS", 4)
+    sampler = Sampler()
+
+    async def work() -> None:
+        async with Client(
+            server(projects(lamp), str), sampling_callback=sampler, mode="auto", input_required_max_rounds=4
+        ) as client:
+            results = [said(await client.call_tool("write", {"project": "lamp"})) for _ in range(3)]
+            assert [one["done"] for one in results] == [False, False, True]
+            assert results[0]["next"] == "4 prompts were answered and are kept. Call this tool again to go on."
+            assert len(sampler.asked) == len({*sampler.asked}) == 9
+
+    run(work)
+
+
+@pytest.mark.parametrize("mode", ["legacy", "auto"])
+def test_a_client_without_a_model_is_told_what_to_do(lamp: Path, mode: str) -> None:
+    async def work() -> None:
+        async with Client(server(projects(lamp), str), mode=mode) as client:
+            assert "No client is connected whose model could answer" in failed(
+                await client.call_tool("write", {"project": "lamp"})
+            )
+
+    run(work)
+
+
+def test_a_write_is_cancelled_and_gone_on_with(lamp: Path) -> None:
+    asked: list[str] = []
+    reached = asyncio.Event()
+
+    async def slow(context: Any, params: Any) -> CreateMessageResult:  # noqa: ANN401 - the SDK's
+        del context
+        asked.append(params.messages[-1].content.text)
+        if len(asked) == 3:
+            reached.set()
+            await asyncio.sleep(60)
+        return CreateMessageResult(
+            role="assistant", content=TextContent(type="text", text=reply_to(asked[-1])), model="m"
+        )
+
+    async def work() -> None:
+        async with Client(server(projects(lamp), str), sampling_callback=slow, mode="legacy") as client:
+            task = asyncio.create_task(client.call_tool("write", {"project": "lamp"}))
+            await reached.wait()
+            task.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await task
+            done = said(await client.call_tool("write", {"project": "lamp"}))
+            assert (done["asked"], done["from_the_journal"]) == (7, 2)
+
+    run(work)
+
+
+@pytest.mark.parametrize("name", ["../lamp", "/etc", "lamp/../..", "lamp/plan", "", "gone", "link", "a\x1bb"])
+def test_no_name_leads_out_of_the_folder(lamp: Path, name: str) -> None:
+    (lamp / "root").mkdir()
+    (lamp / "lamp").rename(lamp / "root" / "lamp")
+    Project.create(lamp / "secret", Brief.parse(BRIEF), {})
+    (lamp / "root" / "link").symlink_to(lamp / "secret")
+
+    async def work() -> None:
+        async with Client(server(projects(lamp / "root"), str), mode="auto") as client:
+            for tool in ("status", "read", "write", "update", "check", "undo", "export"):
+                assert failed(await client.call_tool(tool, {"project": name}))
+            assert failed(await client.call_tool("edit", {"project": name, "text": "x", "new_text": "y"}))
+            assert [
+                one["project"]
+                for one in json.loads(
+                    (await client.call_tool("list_projects", {})).content[0].text  # type: ignore[union-attr] # it is text
+                )
+            ] == ["lamp"]
+            if name not in {"gone", "lamp/plan"}:
+                assert failed(await client.call_tool("new_project", {"name": name, "brief": "A lamp."}))
+
+    run(work)
+    assert sorted(path.name for path in lamp.iterdir()) == ["root", "secret"]
+
+
+def test_a_new_project_is_written_by_the_clients_model(tmp_path: Path) -> None:
+    async def work() -> None:
+        async with Client(server(projects(tmp_path), str), mode="auto") as client:
+            made = {"name": "tale", "brief": BRIEF, "system": "end-to-end", "words": "60"}
+            assert said(await client.call_tool("new_project", made))["project"] == "tale"
+            standing = said(await client.call_tool("status", {"project": "tale"}))
+            assert (standing["system"], standing["model"], standing["to_ask"] > 0) == ("end-to-end", "client", True)
+            assert "Did you mean" in failed(
+                await client.call_tool("new_project", {"name": "other", "brief": "x", "system": "end-to-ned"})
+            )
+            assert "has no story yet" in failed(await client.call_tool("read", {"project": "tale"}))
+
+    run(work)
+
+
+def test_programs_of_others_are_not_run_and_keys_not_shown(lamp: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_STATE_HOME", str(lamp / "state"))
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-very-secret-indeed")
+    (lamp / "lamp/evil.py").write_text("from pathlib import Path\nPath(__file__).with_name('ran').touch()\n")
+    (lamp / "lamp/fabula.toml").write_text('[roles.plot]\nplay = "evil.py:speak"\n')
+
+    async def work() -> None:
+        async with Client(server(projects(lamp), Terminal().shown), mode="auto") as client:
+            for tool in ("write", "status", "update"):
+                assert "you have not allowed it" in failed(await client.call_tool(tool, {"project": "lamp"}))
+            (lamp / "lamp/story.md").write_text("# The Lamp\n\nThe key is sk-very-secret-indeed.\n")
+            story = said(await client.call_tool("read", {"project": "lamp"}))["text"]
+            assert "The key is [key]." in story
+
+    run(work)
+    assert not (lamp / "lamp/ran").exists()
+
+
+def test_a_client_starts_the_command_and_talks_over_its_pipes(lamp: Path) -> None:
+    sampler = Sampler()
+    environ = {name: os.environ[name] for name in ("PATH", "PYTHONPATH", "HOME") if name in os.environ}
+    command = StdioServerParameters(
+        command=sys.executable, args=["-m", "fabula", "mcp", str(lamp)], env=environ | {"XDG_STATE_HOME": str(lamp)}
+    )
+
+    async def work() -> None:
+        async with Client(command, sampling_callback=sampler) as client:
+            tools = {tool.name for tool in (await client.list_tools()).tools}
+            assert tools >= {"list_projects", "write", "edit", "update", "check", "undo", "export"}
+            assert said(await client.call_tool("write", {"project": "lamp"}))["words"] == 69
+
+    run(work)
+    assert len(sampler.asked) == 9
