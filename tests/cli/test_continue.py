@@ -147,7 +147,7 @@ def test_what_cannot_be_continued_is_told_and_stays_as_it_was(cli: Cli, play: Pa
     assert ran.code == 2
     assert ran.err == (
         "fabula: title is no part of the story, and dramatron cannot continue it. Write on in its file, or say `fabula "
-        "retake title -C play`.\n"
+        "text retake title -C play`.\n"
     )
     assert cli("update", "play", "--json").json["asked"] == 0
     assert cli("undo", "play").code == 2  # no decision is left
