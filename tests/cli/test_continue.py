@@ -195,12 +195,13 @@ def test_what_is_planned_cannot_be_continued_in_most_systems(cli: Cli, project: 
 def test_a_pinned_or_unknown_text_and_one_that_waits_already_are_not_continued(cli: Cli, play: Path) -> None:
     cli("pin", "scene-1", "-C", "play")
     ran = cli("continue", "scene-1", "-C", "play")
-    assert (ran.code, ran.err) == (2, "fabula: scene-1 is pinned. Say `fabula text unpin scene-1` first.\n")
+    assert (ran.code, ran.err) == (2, "fabula: scene-1 is pinned. Say `fabula text unpin scene-1 -C play` first.\n")
     cli("unpin", "scene-1", "-C", "play")
     assert cli("continue", "scene-1", "-C", "play").code == 0
     again = cli("continue", "scene-1", "-C", "play")
     assert again.code == 2
-    assert "scene-1 waits to be continued already. `fabula update` does it, `fabula undo` forgets it." in again.err
+    said = "scene-1 waits to be continued already. `fabula update -C play` does it, `fabula undo -C play` forgets it."
+    assert said in again.err
     assert "Unknown artefact 'scene1'" in cli("continue", "scene1", "-C", "play").err
 
 
