@@ -914,13 +914,30 @@ class Lorebook(TypedDict):
 
 
 class Systems(TypedDict):
-    """The writing systems, as their `paper.toml` tells."""
+    """The writing systems, as their `paper.toml` tells; `problems` are those of packages that bring some."""
 
     systems: list[dict[str, Any]]
+    problems: list[str]
+
+
+@_exact
+class Evaluators(TypedDict):
+    """The evaluators, as their `paper.toml` tells; `problems` are those of packages that bring some."""
+
+    evaluators: list[dict[str, Any]]
+    problems: list[str]
+
+
+@_exact
+class NewMethod(TypedDict):
+    """The folder of a new system or evaluator."""
+
+    folder: str
+    kind: str
 
 
 class System(TypedDict):
-    """One writing system, with its settings."""
+    """One system or evaluator, with its settings."""
 
     name: str
     title: str
@@ -935,6 +952,7 @@ class Models(TypedDict):
     known: list[dict[str, Any]]
     servers: list[dict[str, Any]]
     kinds: list[dict[str, Any]]
+    problems: list[str]
     keys: dict[str, bool]
 
 
@@ -1020,6 +1038,7 @@ DOCUMENTS: Final[dict[str, tuple[Any, ...]]] = {
     "redo": (Redone,),
     "export": (Exported,),
     "check": (Checked, DryRun),
+    "evaluate": (Evaluators, System, Rated, DryRun),
     "chat": (Chat,),
     "serve": (Served,),
     "text pin": (Decided, PinnedAll),
@@ -1058,6 +1077,7 @@ DOCUMENTS: Final[dict[str, tuple[Any, ...]]] = {
     "models pull": (ModelPulled,),
     "models adapters": (Adapters,),
     "systems": (Systems, System),
+    "new-system": (NewMethod,),
     "doctor": (Doctor,),
     "trust": (Trusted, TrustedAll, TrustForgotten),
 }
