@@ -1,4 +1,4 @@
-"""What `fabula estimate` announces, beside what writing then takes: every system, four lengths, two kinds of writer.
+"""What `fabula write --dry-run` announces, beside what writing takes: every system, four lengths, two kinds of writer.
 
 The models are made up, but write as capable ones do: whole sentences, readable forms, sensible choices. A *terse* one
 gives 85 % of the words that it is asked for and stops; a *generous* one gives 115 %. Each has two profiles: a small

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import dataclasses
 import inspect
 import json
+import re
 import sys
 import types
 from pathlib import Path
@@ -13,6 +15,7 @@ import pictures
 import yaml
 from choosing import choosing
 
+import fabula
 import fabula.project.settings
 from fabula.base import errors
 from fabula.cli.documents import DOCUMENTS, schema_of
@@ -20,6 +23,7 @@ from fabula.cli.help import EXIT_CODES
 from fabula.cli.lazy import COMMANDS, load
 from fabula.engine.methods import settings_of
 from fabula.engine.papers import FIELDS
+from fabula.engine.roles import OwnModel
 from fabula.evaluators import evaluators
 from fabula.models.known import KNOWN
 from fabula.models.providers import KINDS as PROVIDERS
@@ -157,7 +161,8 @@ def commands() -> str:
     """Every command with its arguments and options."""
     lead = (
         "`fabula COMMAND -h` shows the options used daily at the terminal, `--help-all` all of them. The names that "
-        "commands had before there were groups (`fabula judge`) still work. `--json` prints one document, whose JSON "
+        "commands had before there were groups (`fabula eval judge`) still work. `--json` prints one "
+        "document, whose JSON "
         "schema `--json-schema` prints; all of them lie in [schemas](schemas)."
     )
     parts = [f"# Commands\n\n{lead}\n"]
@@ -453,6 +458,85 @@ def _of_paper(method: Method, paper: Mapping[str, Any]) -> bool:
     return title.startswith(str(paper["title"])) or ("baseline of" in title and short in title)
 
 
+# the Python API ---------------------------------------------------------------------------------------------------
+
+
+def python() -> str:
+    """Every public name with its signature and what its docstring says."""
+    verbs = ("write", "dry_run", "plan", "check", "judge", "rank", "measure", "chat")
+    parts = [
+        "# Python\n\nThe public names of `fabula`; [how to use them](../how-to/embed-in-python.md) comes first.",
+        "Each verb has a twin with `_async` at its end, which takes the same and is awaited.\n\n## Verbs\n",
+    ]
+    parts += [_explained(name, getattr(fabula, name)) for name in (*verbs, "read")]
+    parts.append("## What they give\n")
+    given = ("Written", "Expected", "Planned", "Checked", "Judged", "Ranked", "Measured", "Chat")
+    parts += [_class(name, getattr(fabula, name)) for name in given]
+    parts.append("## What they take\n")
+    parts += [_class(name, getattr(fabula, name)) for name in ("Brief", "Story", "Scene", "Project")]
+    parts += [_class("OwnModel", OwnModel)]
+    parts.append("## Events\n\nWhat `on_event` is called with, from `fabula.events`.\n")
+    events = [(f"`{kind.__name__}`", _first_line(kind), _fields(kind)) for kind in get_args(fabula.events.Event)]
+    parts.append(_table(("event", "what it says", "fields"), events) + "\n")
+    return "\n".join(parts)
+
+
+def _explained(name: str, function: Callable[..., Any]) -> str:
+    """A function: its signature, and its docstring with arguments and errors as lists."""
+    about = inspect.getdoc(function) or ""
+    head, *sections = re.split(r"^(Args|Raises):\n", about, flags=re.MULTILINE)
+    text = [f"### {name}\n\n```text\n{_signature(name, function)}\n```\n\n{head.strip()}\n"]
+    for title, body in zip(sections[::2], sections[1::2], strict=True):
+        entries = re.findall(r"^    (\S[^:]*): (.*(?:\n        .*)*)", body, flags=re.MULTILINE)
+        lines = [f"- `{what}`: {' '.join(said.split())}" for what, said in entries]
+        text.append(("Raises:\n\n" if title == "Raises" else "") + "\n".join(lines) + "\n")
+    return "\n".join(text)
+
+
+def _signature(name: str, function: Callable[..., Any]) -> str:
+    """A signature, one parameter on a line, with annotations as they stand in the code."""
+    signature = inspect.signature(function)
+    parameters = list(signature.parameters.values())
+    stars = {inspect.Parameter.VAR_POSITIONAL.name: "*", inspect.Parameter.VAR_KEYWORD.name: "**"}
+    lines = []
+    for one, before in zip(parameters, [None, *parameters], strict=False):
+        kind = one.kind.name
+        if kind == "KEYWORD_ONLY" and (before is None or before.kind.name not in ("KEYWORD_ONLY", "VAR_POSITIONAL")):
+            lines.append("*")
+        default = "" if one.default is inspect.Parameter.empty else f" = {one.default!r}"
+        lines.append(f"{stars.get(kind, '')}{one.name}: {one.annotation}{default}")
+    inner = "".join(f"    {line},\n" for line in lines)
+    return f"{name}(\n{inner}) -> {signature.return_annotation}"
+
+
+def _class(name: str, kind: type) -> str:
+    """A class: what it is, its fields, its properties and its methods."""
+    about = inspect.getdoc(kind) or ""
+    head, _, listed = about.partition("Attributes:\n")
+    rows = [
+        (f"`.{field}`", " ".join(said.split()))
+        for field, said in re.findall(r"^    (\w+): (.*(?:\n        .*)*)", listed, flags=re.MULTILINE)
+    ]
+    for member, value in vars(kind).items():
+        if member.startswith("_") or member.endswith("_") or any(row[0] == f"`.{member}`" for row in rows):
+            continue
+        inner = value.__func__ if isinstance(value, classmethod) else value
+        if isinstance(inner, property):
+            rows.append((f"`.{member}`", _first_line(inner)))
+        elif inspect.isfunction(inner):
+            names = [one for one in inspect.signature(inner).parameters if one not in ("self", "cls")]
+            rows.append((f"`.{member}({', '.join(names)})`", _first_line(inner)))
+    return f"### {name}\n\n{head.strip()}\n\n{_table(('', 'what it is'), rows)}\n"
+
+
+def _first_line(thing: object) -> str:
+    return (inspect.getdoc(thing) or "").partition("\n\n")[0].replace("\n", " ")
+
+
+def _fields(kind: type) -> str:
+    return ", ".join(f"`{field.name}`" for field in dataclasses.fields(kind))
+
+
 PAGES: Final[Mapping[str, Callable[[], str]]] = {
     "commands.md": commands,
     "settings.md": settings,
@@ -464,6 +548,7 @@ PAGES: Final[Mapping[str, Callable[[], str]]] = {
     "training.md": training,
     "choosing.md": choosing,
     "papers.md": papers,
+    "python.md": python,
 }
 
 if __name__ == "__main__":

@@ -16,4 +16,4 @@ alone, room = (fabula.write(brief, name, system=name, on_event=heard) for name i
 print(f"{alone.words} and {room.words} words, by {room.model}. The better one: {fabula.judge(alone, room).better}")
 for finding in fabula.check(room).findings:
     print(f'"{finding["quote_x"]}" against "{finding["quote_y"]}"')
-print("Mara:", fabula.chat(room, "Mara", player="Tobias", system="vanilla").say("What does the letter say?"))
+print("Mara:", fabula.chat(room, "Mara", system="vanilla").say("What does the letter say?"))

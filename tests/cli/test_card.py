@@ -1,4 +1,4 @@
-"""`fabula card`: show a card, make personas of it, and cards of personas; nothing is overwritten or rendered."""
+"""`fabula text card`: show a card, make personas of it, and cards of personas; nothing is overwritten or rendered."""
 
 from __future__ import annotations
 

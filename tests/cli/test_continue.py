@@ -189,13 +189,13 @@ def test_a_part_in_the_middle_goes_on_without_ending_the_story(
 def test_what_is_planned_cannot_be_continued_in_most_systems(cli: Cli, project: Path) -> None:
     ran = cli("continue", "plot", "-C", "lamp")
     said = "plot is no part of the story, and agents-room cannot continue it. Write on in its file, or say "
-    assert (ran.code, ran.err) == (2, f"fabula: {said}`fabula retake plot`.\n")
+    assert (ran.code, ran.err) == (2, f"fabula: {said}`fabula text retake plot`.\n")
 
 
 def test_a_pinned_or_unknown_text_and_one_that_waits_already_are_not_continued(cli: Cli, play: Path) -> None:
     cli("pin", "scene-1", "-C", "play")
     ran = cli("continue", "scene-1", "-C", "play")
-    assert (ran.code, ran.err) == (2, "fabula: scene-1 is pinned. Say `fabula unpin scene-1` first.\n")
+    assert (ran.code, ran.err) == (2, "fabula: scene-1 is pinned. Say `fabula text unpin scene-1` first.\n")
     cli("unpin", "scene-1", "-C", "play")
     assert cli("continue", "scene-1", "-C", "play").code == 0
     again = cli("continue", "scene-1", "-C", "play")

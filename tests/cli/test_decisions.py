@@ -123,7 +123,7 @@ def test_a_retake_of_an_edited_text_drops_the_edit(cli: Cli, project: Path) -> N
 def test_a_pinned_text_is_not_taken_again(cli: Cli, project: Path) -> None:
     cli("pin", "resolution", "-C", "lamp")
     ran = cli("retake", "resolution", "-C", "lamp")
-    assert (ran.code, ran.err) == (2, "fabula: resolution is pinned. Say `fabula unpin resolution` first.\n")
+    assert (ran.code, ran.err) == (2, "fabula: resolution is pinned. Say `fabula text unpin resolution` first.\n")
 
 
 def test_undo_of_an_edit_restores_the_file_and_costs_nothing(cli: Cli, project: Path) -> None:

@@ -116,3 +116,27 @@ def test_without_any_model_two_commands_are_named(cli: Cli) -> None:
     ran = cli(*WRITE, "--out", "one")
     assert ran.code != 0
     assert "`fabula models pull smollm2` fetches a small one; `fabula models` lists what else answers" in ran.err
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ("new", "made", "--brief", "brief.md"),
+        ("plan", "--from-brief", "brief.md", "--out", "made"),
+        ("write", "brief.md", "--out", "made", "--dry-run"),
+        ("inject", "story.txt", "--out", "made.txt"),
+        ("data", "backtranslate", "story.txt", "--system", "agents-room", "--out", "made"),
+        ("judge", "story.txt", "story2.txt", "--out", "made"),
+        ("chat", "story.txt", "--as", "Mara", "--with", "Tobias"),
+    ],
+    ids=lambda command: command[0],
+)
+def test_each_command_that_asks_a_model_says_in_one_line_which_was_chosen(
+    cli: Cli, ollama: FakeProvider, monkeypatch: pytest.MonkeyPatch, command: tuple[str, ...]
+) -> None:
+    monkeypatch.setenv("FABULA_MODEL", OLLAMA)
+    (cli.folder / "story.txt").write_text("Mara climbed the stairs. Tobias held the lamp, and Mara said nothing.")
+    (cli.folder / "story2.txt").write_text("Tobias climbed the stairs. Mara held the lamp, and he said nothing at all.")
+    ran = cli(*command, stdin="Hello.\n")
+    assert ran.err.count(f"The model is {OLLAMA}, as FABULA_MODEL says; --model names another.") == 1, ran.err
+    assert ollama.requests

@@ -1,4 +1,4 @@
-"""`fabula edits`: what the final reading changed, taken back and made again, without asking anybody."""
+"""`fabula text edits`: what the final reading changed, taken back and made again, without asking anybody."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def test_an_edit_is_listed_refused_and_made_again(cli: Cli, read: Path) -> None:
     (edit,) = cli("edits", "lamp", "--json").json["edits"]
     assert (edit["part"], edit["new"], edit["refused"]) == ("exposition", "The lantern", False)
     assert "The lantern" in story(read)
-    assert "`fabula edits --refuse ID` takes one back." in cli("edits", "lamp").err
+    assert "`fabula text edits --refuse ID` takes one back." in cli("edits", "lamp").err
 
     ran = cli("edits", "lamp", "--refuse", edit["id"])
     assert f"{edit['id']}  exposition  (refused)" in ran.out

@@ -1,4 +1,4 @@
-"""`fabula experiment`: the dry estimate, the run with its tables and reports, what failed, and the end of the money."""
+"""`fabula lab experiment`: the dry estimate, the run with its tables and reports, what failed, and no more money."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def test_the_estimate_asks_nobody_and_says_what_comes(cli: Cli, exp: Path) -> No
     assert rows["agents-room-faithful-script"][:2] == ["2", "18"]
     assert rows["end-to-end-faithful-script"][:2] == ["2", "2"]
     assert rows["surface"][:2] == ["4", "0"]
-    assert "Nothing was asked. Next: `fabula experiment exp.toml`." in ran.err
+    assert "Nothing was asked. Next: `fabula lab experiment exp.toml`." in ran.err
     assert not (exp.parent / "exp").exists()
     data = cli("experiment", "exp.toml", "--estimate", "--json").json
     assert [line["calls"] for line in data["contenders"]] == [18, 2]

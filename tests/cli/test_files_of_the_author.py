@@ -182,7 +182,8 @@ def test_a_deleted_file_gets_its_text_back_and_that_is_said(cli: Cli, project: P
         path = name.partition("/")[2].removeprefix("03-").removesuffix(".md")
         said_everywhere(
             cli,
-            f"{name} is gone, which says nothing: it gets its text back. Say `fabula retake {path}` for another one; "
+            f"{name} is gone, which says nothing: it gets its text back. Say `fabula text retake {path}` for "
+            f"another one; "
             "what the story is to do without has to leave its plan or brief.",
         )
         assert (project / name).read_text() == before

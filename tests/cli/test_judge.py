@@ -1,4 +1,4 @@
-"""`fabula judge`: two stories, both orders, and what is printed of it."""
+"""`fabula eval judge`: two stories, both orders, and what is printed of it."""
 
 from __future__ import annotations
 

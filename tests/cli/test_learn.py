@@ -86,7 +86,7 @@ def test_too_few_choices_are_counted_and_the_way_to_more_is_told(cli: Cli, edite
     ran = cli("learn", *edited(1), *base(cli))
     assert ran.code == 2
     assert "5 pairs of texts say what you prefer, and it takes 12 or more" in ran.err
-    assert "fabula retake" in ran.err
+    assert "fabula text retake" in ran.err
     assert not learned_home({}).exists()
 
 

@@ -1,4 +1,4 @@
-"""`fabula measure`: its tables, files and errors."""
+"""`fabula eval measure`: its tables, files and errors."""
 
 from __future__ import annotations
 
@@ -129,11 +129,14 @@ def test_settings_reach_the_evaluators_that_have_them(cli: Cli) -> None:
 @pytest.mark.parametrize(
     ("words", "expected"),
     [
-        (("lamp.md", "--set", "token=words"), "Unknown setting of `fabula measure` 'token'. Did you mean 'tokens'?"),
+        (
+            ("lamp.md", "--set", "token=words"),
+            "Unknown setting of `fabula eval measure` 'token'. Did you mean 'tokens'?",
+        ),
         (("lamp.md", "--set", "rouge.stemer=1"), "Unknown setting of rouge 'stemer'. Did you mean 'stemmer'?"),
         (
             ("lamp.md", "--set", "rogue.stemmer=1"),
-            "Unknown evaluator of `fabula measure` 'rogue'. Did you mean 'rouge'?",
+            "Unknown evaluator of `fabula eval measure` 'rogue'. Did you mean 'rouge'?",
         ),
         (
             ("lamp.md", "--set", "stemmer=1"),

@@ -1,4 +1,4 @@
-"""`fabula meta`: a judge beside people and trivial baselines, and files that cannot be compared."""
+"""`fabula eval meta`: a judge beside people and trivial baselines, and files that cannot be compared."""
 
 from __future__ import annotations
 

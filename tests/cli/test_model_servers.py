@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from fabula.models.prices import price_of
 from fabula.models.providers import KINDS, OWN_KINDS
 from fabula.project.casting import Environment, open_model
 from fabula.project.folder import Project
@@ -253,6 +254,48 @@ def test_what_a_checked_model_thinks_is_said(cli: Cli, monkeypatch: pytest.Monke
         said = cli("models", "check", "ollama:qwen3:14b").out
     assert "ollama:qwen3:14b answers: 'Ready.'" in said
     assert "It thinks before it answers:" in said
+
+
+@pytest.mark.parametrize(
+    ("text", "finish", "words"),
+    [
+        (
+            "<think>\nMara, a lamp, and then",
+            "length",
+            "used up its reply on reasoning, and said nothing. Let it think less",
+        ),
+        ("<think>\nAll in my head.\n</think>\n\n", "stop", "gave only reasoning, and said nothing. Another --seed may"),
+    ],
+    ids=["cut off", "nothing after it"],
+)
+def test_a_reply_that_is_only_reasoning_is_no_story(
+    cli: Cli, monkeypatch: pytest.MonkeyPatch, text: str, finish: str, words: str
+) -> None:
+    monkeypatch.setattr("fabula.models.limits.Limited.tries", 2)
+    monkeypatch.setattr("fabula.models.limits.Limited.first_wait", 0.01)
+    with ExitStack() as stack:
+        server = alone(monkeypatch, stack, "ollama", Answer(text, finish, reply_tokens=90), OLLAMA)
+        ran = cli("models", "check", "ollama:qwen3:14b")
+        asked = [request.body["max_tokens"] for request in server.requests if request.dialect == "chat"]
+    assert ran.code != 0
+    assert words in ran.err
+    assert "head" not in ran.out
+    assert len(asked) == 2
+    assert asked[1] > asked[0] + 10_000  # the second try has room for what it thinks
+
+
+def test_what_a_model_thinks_is_never_in_the_story_and_is_billed(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENROUTER_API_KEY", KEY)
+    name = "openrouter:qwen/qwen3-32b"
+    with serving(Answer(f"<think>\nA lamp, stairs.\n</think>\n\n{STORY}", reply_tokens=1_000_000)) as server:
+        ran = cli(*WRITE, "--model", name, "--base-url", server.openai_url, "--json")
+    assert ran.code == 0, ran.err
+    assert "stairs.\n</think>" not in (cli.folder / "lamp" / "story.md").read_text()
+    assert STORY in (cli.folder / "lamp" / "story.md").read_text()
+    assert 0 < ran.json["total"]["reasoning"] < 1_000_000
+    price = price_of(name, {})
+    assert price is not None
+    assert ran.json["total"]["cost"] >= price.output  # a million tokens, those that it thought among them
 
 
 # --- a story each ---------------------------------------------------------------------------------------------------

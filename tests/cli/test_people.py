@@ -62,7 +62,8 @@ def test_without_a_terminal_the_run_stops_at_the_first_text(cli: Cli) -> None:
     ran = cli("write", "brief.md", *SCRIPT, "--approve", "plans")
     assert ran.code == 0
     assert ran.err.endswith(
-        "fabula: brief/plan/conflict.md waits for your approval. Edit the file, or say `fabula approve -C brief`; then "
+        "fabula: brief/plan/conflict.md waits for your approval. Edit the file, or say `fabula text approve "
+        "-C brief`; then "
         "give the same command again.\n"
     )
 

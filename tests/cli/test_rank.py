@@ -1,4 +1,4 @@
-"""`fabula rank`: systems of stories, ratings that are there, and the files it writes."""
+"""`fabula eval rank`: systems of stories, ratings that are there, and the files it writes."""
 
 from __future__ import annotations
 

@@ -163,7 +163,10 @@ def test_an_evaluator_that_says_it_rates_is_run_without_being_known(
             "Every dialogue brings its narrative, so ferry.md would",
         ),
         (("better.md", "--narrative", "ferry.md", "--evaluator", "rubric"), "rubric reads no narrative. Leave --narr"),
-        (("better.md", "--evaluator", "ttcw"), "ttcw is not run by `fabula rate`, which runs linearity, rubric, snap"),
+        (
+            ("better.md", "--evaluator", "ttcw"),
+            "ttcw is not run by `fabula eval rate`, which runs linearity, rubric, snap",
+        ),
         (("better.md", "--evaluator", "snap-rating"), "Unknown evaluator 'snap-rating'. Did you mean 'snap-ratings'?"),
         (("better.md", "--set", "sample=2"), "Unknown setting of snap-ratings 'sample'. Did you mean 'samples'?"),
         (("better.md", "--model", "reader=smollm2"), "Unknown role 'reader'"),

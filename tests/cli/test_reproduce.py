@@ -1,4 +1,4 @@
-"""`fabula reproduce` on a small data folder made here, so that it also runs where the ground truth is absent."""
+"""`fabula lab reproduce` on a small data folder made here, so that it also runs where the ground truth is absent."""
 
 from __future__ import annotations
 

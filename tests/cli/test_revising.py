@@ -42,7 +42,7 @@ def prompt_at(project: Path, path: str) -> list[tuple[str, str]]:
 def test_a_retake_with_a_note_revises_the_old_text(cli: Cli, project: Path, write_script: Callable[..., None]) -> None:
     write_script(**{NOTE: DARKER})
     ran = cli("retake", "climax", "--note", "darker", "-C", "lamp")
-    assert ran.out == "climax will be revised as you wish; its old text stays in `fabula history climax`.\n"
+    assert ran.out == "climax will be revised as you wish; its old text stays in `fabula text history climax`.\n"
     announced = paths_of(cli)
     assert announced[0] == "climax/note/1/revise_to_note"
     data = cli("update", "lamp", "--yes", "--json").json
@@ -144,7 +144,7 @@ def test_a_note_to_a_plan_changes_what_follows(cli: Cli, project: Path, write_sc
 @pytest.mark.parametrize(
     ("before", "arguments", "message"),
     [
-        (("pin", "climax"), ("climax", "--note", "darker"), "climax is pinned. Say `fabula unpin climax` first."),
+        (("pin", "climax"), ("climax", "--note", "darker"), "climax is pinned. Say `fabula text unpin climax` first."),
         ((), ("climax", "--note", "  "), "The note is empty."),
         ((), ("nothing", "--note", "darker"), "Unknown artefact 'nothing'."),
     ],

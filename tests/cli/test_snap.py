@@ -1,4 +1,4 @@
-"""`fabula snap fit`: weights learned from tables and projects, edited scores, and input that cannot be used."""
+"""`fabula lab snap fit`: weights learned from tables and projects, edited scores, and input that cannot be used."""
 
 from __future__ import annotations
 

@@ -40,7 +40,7 @@ def test_twenty_lines_write_judge_check_and_talk(
     assert "On Monday Tobias brought Mara a letter" in shown
     assert "[story: story]" in shown
     assert shown.splitlines()[-3:] == [
-        f"136 and 147 words, by scripted:{EXAMPLES / 'scripts' / 'twenty_lines.toml'}. The better one: agents-room",
+        f"136 and 148 words, by scripted:{EXAMPLES / 'scripts' / 'twenty_lines.toml'}. The better one: agents-room",
         '"in her grey coat" against "buttoned her blue coat"',
         "Mara: (folds the letter twice) That I am to sleep at nine, and the lamp too.",
     ]

@@ -75,3 +75,12 @@ def test_every_extra_is_on_the_page_that_says_what_to_install() -> None:
     of_all = page.partition("| `all` |")[0]
     named = re.findall(r"\[([a-z,]+)\]", str(extras["all"]))
     assert not [name for name in ",".join(named).split(",") if name and f"`{name}`" not in of_all]
+
+
+def test_readme_shows_the_twenty_lines_and_few_links() -> None:
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    code = (ROOT / "examples" / "twenty_lines.py").read_text(encoding="utf-8")
+    assert f"```python\n{code}```" in text
+    assert len(code.splitlines()) <= 20
+    assert len(text.splitlines()) <= 75
+    assert len(re.findall(r"\]\(", text)) <= 16

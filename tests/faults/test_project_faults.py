@@ -118,7 +118,8 @@ async def test_without_its_journal_texts_stay_and_nothing_is_asked_or_taken_for_
     gone(journal_file(home))
     message = (
         r"The journal of .*tale is gone, with the calls that plan/characters.md, plan/conflict.md, plan/plot.md and 6 "
-        r"more came from: going on would ask and pay for them again\. Keep the texts .*`fabula pin --all`, put back"
+        r"more came from: going on would ask and pay for them again\. Keep the texts .*`fabula text pin "
+        r"--all`, put back"
     )
     for work in (write_in, dry_run_in):
         with pytest.raises(JournalError, match=message) as caught:

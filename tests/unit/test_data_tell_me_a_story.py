@@ -93,7 +93,7 @@ def test_a_wrong_line_is_named(tmp_path: Path, rows: list[dict[str, Any]], expec
 
 
 def test_what_is_absent_is_named_with_what_fetches_it(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match="fabula reproduce --fetch tell-me-a-story"):
+    with pytest.raises(UsageError, match="fabula lab reproduce --fetch tell-me-a-story"):
         stories(tmp_path, "test")
     with pytest.raises(UnknownNameError, match="'valid'"):
         stories(tmp_path, "valid")  # type: ignore[arg-type] # what a caller may do

@@ -222,7 +222,7 @@ def test_a_folder_of_ones_own_that_is_called_like_a_set_is_read_as_it_is(tmp_pat
         ("tell-me-a-stroy:test", "Unknown data set 'tell-me-a-stroy'. Did you mean 'tell-me-a-story'?"),
         ("tell-me-a-story:tset", "Unknown split of tell-me-a-story 'tset'. Did you mean 'test'?"),
         ("wikiplots:test", "wikiplots has no splits. Say wikiplots alone."),
-        ("snap", "snap has numbers and no stories; `fabula reproduce` uses it. Stories have tell-me-a-story,"),
+        ("snap", "snap has numbers and no stories; `fabula lab reproduce` uses it. Stories have tell-me-a-story,"),
         ("hanna", "hanna is not in .*hanna. Put its files there .github.com/dig-team/hanna-benchmark-asg.; --data DIR"),
         ("tell-me-a-story", "There is no tell-me-a-story-train_encrypted.jsonl"),
     ],

@@ -175,7 +175,7 @@ def test_too_little_says_how_much_there_is_and_how_to_get_more(
 ) -> None:
     with pytest.raises(UsageError, match=said) as problem:
         learn(replace(proposal(), pairs=pairs), place, Fake(), "2026-11-12", quiet)
-    assert "fabula retake" in str(problem.value)
+    assert "fabula text retake" in str(problem.value)
     assert not place.folder.exists()
 
 

@@ -623,7 +623,9 @@ def test_an_edit_is_recorded_and_in_the_file(home: Project, journal: Journal) ->
 
 def test_an_edit_to_nothing_is_refused(home: Project, journal: Journal) -> None:
     written(home, journal)
-    with pytest.raises(UsageError, match=r"The new text of 'climax' is empty\. Give some text, or use `fabula retake`"):
+    with pytest.raises(
+        UsageError, match=r"The new text of 'climax' is empty\. Give some text, or use `fabula text retake`"
+    ):
         home.edit(journal, "climax", " \n")
 
 

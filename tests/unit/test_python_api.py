@@ -372,6 +372,15 @@ def test_a_chat_holds_no_project_between_two_lines() -> None:
     assert len(chat.turns) == 2
 
 
+def test_a_stranger_talks_with_the_only_person_of_a_story() -> None:
+    alone = "Mara kept the lamp. Every night she climbed the stairs, and nobody asked Mara why. So Mara lit it."
+    chat = fabula.chat(alone, "Mara", folder="talk", model=Own("[Mara: Who are you?]"), **TALK)
+    assert str(chat.say("Good evening.")) == "Who are you?"
+    assert chat.player == "Visitor"
+    assert Path("talk/cards/visitor.json").is_file()
+    assert fabula.chat("talk", "Mara", model=Own()).name == chat.name
+
+
 def test_a_wrong_name_is_found_before_anything_is_made() -> None:
     with pytest.raises(UnknownNameError, match=r"Unknown character 'Maria'. Did you mean 'Mara'"):
         fabula.chat(

@@ -152,7 +152,7 @@ async def test_who_takes_a_line_out_leaves_its_plan_aside(room: Room) -> None:
 async def test_a_table_of_other_plans_is_refused(room: Room, old: str, new: str) -> None:
     await room.best()
     room.journal.decide(f"{AT}/scores", "edit", room.table.replace(old, new))
-    message = r"plan/cell-1-plan-scores\.csv is no table of the 3 plans .* `fabula retake cell-1/plan/scores`"
+    message = r"plan/cell-1-plan-scores\.csv is no table of the 3 plans .* `fabula text retake cell-1/plan/scores`"
     with pytest.raises(UsageError, match=message):
         await room.best()
     with pytest.raises(UsageError, match=message):

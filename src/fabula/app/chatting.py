@@ -17,12 +17,14 @@ from fabula.app.writing import Prepared, Supplied, first_error
 from fabula.base.errors import BriefError, UsageError
 from fabula.base.files import PRIVATE, read_text, write_atomically
 from fabula.craft.conversation import Parties, SessionFiles
-from fabula.craft.conversation.cards import Cards
+from fabula.craft.conversation.cards import Cards, write_cards
 from fabula.craft.conversation.session import sessions_in
 from fabula.craft.narratives import FILE, parties_of
 from fabula.measure.report.page import Html, joined, text
 from fabula.project.folder import MAX_FILE, Project
 from fabula.story import Brief, Story, count_words, plain, slug
+from fabula.story.cards import Card
+from fabula.story.people import among, names_in
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Coroutine
@@ -39,6 +41,8 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
+STRANGER: Final = "Visitor"
+"""Who talks with the only person of a story."""
 _SLUG: Final = 50  # letters of a session's name before its number
 
 
@@ -75,6 +79,8 @@ def narrative_in(project: Project) -> str:
 def parties_for(project: Project, character: str, player: str) -> Parties | None:
     """Who talks, where a character is named; the player is whom the story names most beside it, where none is named.
 
+    Where the story names nobody else, the player is a stranger to it, who gets a card in the project.
+
     Raises:
         UnknownNameError: one of them is not in the story.
         UsageError: only the player is named, or there is nobody for the player to be.
@@ -84,7 +90,17 @@ def parties_for(project: Project, character: str, player: str) -> Parties | None
             raise UsageError(f"You are {player}. Say with whom you talk, too: character=NAME.")
         return None
     narrative, cards = narrative_in(project), Cards.in_(project.folder)
+    if not player and all(among(name, (character,)) for name in names_in(narrative)):
+        player = STRANGER
+        if cards.of(player) is None:
+            write_cards(project.folder, [_stranger(character)], {})
+            cards = Cards.in_(project.folder)
     return parties_of(narrative, player, (character,), cards.names(player))
+
+
+def _stranger(character: str) -> Card:
+    about = f"Somebody who is not in the story, has come by, and talks with {character}."
+    return Card({"spec": "chara_card_v2", "spec_version": "2.0", "data": {"name": STRANGER, "description": about}})
 
 
 def session_for(

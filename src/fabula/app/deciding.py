@@ -68,7 +68,7 @@ def check_unpinned(journal: Journal, path: str) -> None:
         UsageError: it is pinned, or a text of the author's own.
     """
     if source_of(journal, path) == "pinned":
-        raise UsageError(f"{path} is pinned. Say `fabula unpin {path}` first.")
+        raise UsageError(f"{path} is pinned. Say `fabula text unpin {path}` first.")
     last = journal.trail()
     if last is not None and path not in last.reached and is_own(journal, path, journal.places()[path]):
         raise UsageError(f"{path} is a text of your own, which nobody else writes. Change its file, or delete it.")
@@ -79,7 +79,8 @@ def _check_written_by_a_role(journal: Journal, path: str, note: str) -> None:
     file = journal.places()[path]
     if path == _REFUSED:
         raise UsageError(
-            f"{file} is your own list of edits that are not made, so nobody writes it anew. `fabula edits --accept ID` "
+            f"{file} is your own list of edits that are not made, so nobody writes it anew. `fabula text edits "
+            f"--accept ID` "
             "takes an edit off it."
         )
     if note and file.endswith((f".{RECORD}", f".{TABLE}")):
@@ -112,7 +113,7 @@ def take_back(project: Project) -> TakenBack:
     with project.recorded() as journal:
         done = journal.last_done()
         if done is None:
-            raise UsageError("There is no decision to take back. `fabula history ARTEFACT` lists earlier texts.")
+            raise UsageError("There is no decision to take back. `fabula text history ARTEFACT` lists earlier texts.")
         with journal.transaction():
             for decision in reversed(done.decisions):
                 journal.decide(decision.path, "undo", target=decision.id)

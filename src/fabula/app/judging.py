@@ -36,7 +36,9 @@ def two_stories(one: StorySource, other: StorySource, selection: Selection) -> t
     """
     for source in (one, other):
         if (count := len(items_of([source], selection))) > 1:
-            raise UsageError(f"{source} holds {count} stories. Judge two stories, or rank many with `fabula rank`.")
+            raise UsageError(
+                f"{source} holds {count} stories. Judge two stories, or rank many with `fabula eval rank`."
+            )
     if one is other or (isinstance(one, str | Path) and isinstance(other, str | Path) and _same(one, other)):
         raise UsageError(f"Both stories are {one}. Give two stories.")
     first, second = items_of([one, other], selection)

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 HOW: Final = (
     "Pairs come of what you do with a text after it was written: change its file or say `fabula edit`, ask for another "
-    "take with `fabula retake` (or `--note`), or take one back with `fabula undo`; then say `fabula update`."
+    "take with `fabula text retake` (or `--note`), or take one back with `fabula undo`; then say `fabula update`."
 )
 OWN: Final = "your own texts; ask yourself before you share what is trained on them"
 
@@ -77,7 +77,7 @@ async def gather(
     Args:
         places: projects, files of ratings, and folders that hold `ratings.jsonl`.
         lessons: what no pair is to teach by itself.
-        stories: what the ratings are of, as `fabula measure` takes them.
+        stories: what the ratings are of, as `fabula eval measure` takes them.
         rated: which ratings count.
         told: is given the name of each place.
 

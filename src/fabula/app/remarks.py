@@ -19,7 +19,8 @@ _UNREAD: Final = "{0} is not read: only files .md, .yaml and .csv are, and none 
 _OWN_GONE: Final = "{0}, a text of your own, is gone, and leaves the story with it."
 _TAKEN_BACK: Final = "{0} is not in the story, since you took it back. Change it to have it in again, or delete it."
 _GONE: Final = (
-    "{0} is gone, which says nothing: it gets its text back. Say `fabula retake {1}` for another one; what the story "
+    "{0} is gone, which says nothing: it gets its text back. Say `fabula text retake {1}` for another "
+    "one; what the story "
     "is to do without has to leave its plan or brief."
 )
 

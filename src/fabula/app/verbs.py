@@ -402,7 +402,7 @@ async def chat_async(
     Args:
         story: a project, a story's file or text, a character card, or what `write` and `read` gave.
         character: who answers; without one, those of the last conversation.
-        player: who you are; by default whom the story names most beside the character.
+        player: who you are; by default whom the story names most beside the character, else a stranger to it.
         session: the name of the conversation; by default the one of these two, or a new one.
         new: begin a new conversation.
         freedom: how far you may lead away from the story: "rails", "guided" or "loose".

@@ -914,7 +914,7 @@ class Lorebook(TypedDict):
 
 
 class Systems(TypedDict):
-    """The writing systems, as their `paper.toml` tells; `problems` are those of packages that bring some."""
+    """The writing systems, as their `paper.toml` tells, and why some of others cannot be used."""
 
     systems: list[dict[str, Any]]
     problems: list[str]
@@ -922,7 +922,7 @@ class Systems(TypedDict):
 
 @_exact
 class Evaluators(TypedDict):
-    """The evaluators, as their `paper.toml` tells; `problems` are those of packages that bring some."""
+    """The evaluators, as their `paper.toml` tells, and why some of others cannot be used."""
 
     evaluators: list[dict[str, Any]]
     problems: list[str]
@@ -930,18 +930,16 @@ class Evaluators(TypedDict):
 
 @_exact
 class NewMethod(TypedDict):
-    """The folder of a new system or evaluator."""
+    """The folder of a system or evaluator of one's own."""
 
     folder: str
     kind: str
 
 
 class System(TypedDict):
-    """One system or evaluator, with its settings."""
+    """One writing system or evaluator, with its settings."""
 
     name: str
-    title: str
-    authors: list[str]
     settings: list[dict[str, Any]]
 
 
@@ -950,6 +948,7 @@ class Models(TypedDict):
 
     folder: str
     known: list[dict[str, Any]]
+    fetched: list[dict[str, Any]]
     servers: list[dict[str, Any]]
     kinds: list[dict[str, Any]]
     problems: list[str]
@@ -957,13 +956,14 @@ class Models(TypedDict):
 
 
 class ModelChecked(TypedDict):
-    """A model that answered."""
+    """A model that answered, and what it can do, where it is one of a server."""
 
     model: str
     reply: str
     usage: Usage
     sent: dict[str, Any]
     dropped: list[str]
+    able: dict[str, Any] | None
 
 
 class ModelPulled(TypedDict):
@@ -1038,7 +1038,7 @@ DOCUMENTS: Final[dict[str, tuple[Any, ...]]] = {
     "redo": (Redone,),
     "export": (Exported,),
     "check": (Checked, DryRun),
-    "evaluate": (Evaluators, System, Rated, DryRun),
+    "evaluate": (Rated, Evaluators, System, DryRun),
     "chat": (Chat,),
     "serve": (Served,),
     "text pin": (Decided, PinnedAll),

@@ -17,6 +17,7 @@ from fabula.cli.help import CONTEXT
 from fabula.cli.lazy import LazyGroup
 from fabula.cli.stopping import SENTENCE, StoppedError, claim, done_with, ends_within_a_second
 from fabula.cli.terminal import OutputClosedError, Terminal, show_cursor, to_nobody
+from fabula.cli.typed import NAMED, as_typed_here
 from fabula.project.trust import Trust, TrustError
 
 if TYPE_CHECKING:
@@ -59,6 +60,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         with suppress(AttributeError, ValueError):  # a stand-in without an encoding
             stream.reconfigure(errors="replace")  # type: ignore[union-attr] # AttributeError is what we wait for
     stdout = sys.stdout
+    NAMED.set("")
     try:
         return _command(given or ["--help"])
     except (OutputClosedError, SystemExit):  # typer ends like this where nobody reads its help
@@ -73,7 +75,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return error.exit_code
     except FabulaError as error:
         again = isinstance(error, TrustError) and _trusted(terminal, error)  # it is found before anything is done
-        return main(arguments) if again else _failed(terminal, type(error).__name__, str(error), error.exit_code)
+        sentence = as_typed_here(str(error))
+        return main(arguments) if again else _failed(terminal, type(error).__name__, sentence, error.exit_code)
     except Exception as error:  # noqa: BLE001 - the one broad except: no user should have to read a traceback
         return _surprised(terminal, error)
 

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Final
 from fabula.base.errors import UsageError
 from fabula.base.files import read_text
 from fabula.cli.terminal import Terminal
+from fabula.cli.typed import NAMED
 from fabula.engine.events import RECORD
 from fabula.models.outside import ANSWERS, PASTE
 from fabula.project.folder import Project
@@ -66,7 +67,9 @@ def project_of(common: Common, where: str = "") -> Project:
         UsageError: both are given and differ.
         ProjectError: there is no project.
     """
-    project = Project.open(Path(place_named(common, where) or "."))
+    place = place_named(common, where)
+    NAMED.set(place)
+    project = Project.open(Path(place or "."))
     project.tell = Terminal(json=common.json, quiet=common.quiet).message
     return project
 

@@ -28,7 +28,7 @@ SETTINGS, _LIMITS = "What and who", "Limits and approval"
 DATA_FOLDER: Any = typer.Option(
     "--data",
     metavar="DIR",
-    help="Folder of the data sets, as `fabula reproduce --fetch` fills it.",
+    help="Folder of the data sets, as `fabula lab reproduce --fetch` fills it.",
     show_default="FABULA_DATA",
     envvar="FABULA_DATA",
     rich_help_panel=SETTINGS,

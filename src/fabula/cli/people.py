@@ -123,7 +123,8 @@ class People:
             return kept.text
         file = self._file(kept)
         waits = PausedError(
-            f"{file} waits for your approval. Edit the file, or say `fabula approve -C {self.folder}`; then give the "
+            f"{file} waits for your approval. Edit the file, or say `fabula text approve -C {self.folder}`; then "
+            f"give the "
             "same command again.",
             path=kept.path,
         )

@@ -3,7 +3,7 @@
 Parts that are written one after the other are never seen together by who writes them: a blanket is lost on a Tuesday
 and found on a Wednesday, a refrain fails once, a girl is called by a name that stands in the plan alone. So an editor
 reads the whole against brief, plan and itself. It does not write anything anew: it gives edits, each of which the
-author can refuse (`fabula edits`).
+author can refuse (`fabula text edits`).
 
 A part that is to be revised is made with `Run.draft`, so that who writes the next part sees it as it was written;
 `final_reading` makes of the drafts the texts that stand in the story. Kept are
@@ -320,7 +320,8 @@ def _put(text: str, start: int, end: int, new: str) -> str:
 # files ----------------------------------------------------------------------------------------------------------------
 
 _HEAD: Final = (
-    "# What was changed when the whole story was read. `fabula edits` lists it, and `fabula edits --refuse ID` takes\n"
+    "# What was changed when the whole story was read. `fabula text edits` lists it, and `fabula text "
+    "edits --refuse ID` takes\n"
     "# one back. You may also change or take out entries here.\n"
 )
 _REFUSED_HEAD: Final = "# The edits of edits.yaml that are not to be made, by their ids.\n"

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
 from fabula.craft.length import revise_to_length, write_to_length
+from fabula.craft.telling import untold, without_copies
 from fabula.engine.replies import clean_prose
 from fabula.engine.roles import is_person
 from fabula.models.base import Sampling
@@ -21,6 +22,8 @@ if TYPE_CHECKING:
     from fabula.models.base import Reply
 
 TRIES: Final = 4
+AIDED_TRIES: Final = 2
+"""Of a small model: draws of a piece whose events are known, and continuations in vain. More bring no more."""
 _LITTLE: Final = 40  # words that a reply may always lose; where most was commentary, echo or loop, it is drawn again
 _TOKENS_PER_WORD: Final = 1.6  # prose has about 1.3; the rest lets a sentence end
 _SPARE_TOKENS: Final = 48  # added at each new draw: a piece of a few words may have come out empty
@@ -28,6 +31,7 @@ _LEAD_WORDS: Final = 40
 _LEAST_WORDS: Final = 2
 _FEW_WORDS: Final = 10
 _CIRCLES: Final = "Most of it repeated itself, or what it was told."
+_NOT_TOLD: Final = "It left out what happens."
 _NOTHING_NEW: Final = "It brought nothing new."
 
 
@@ -38,7 +42,9 @@ class Prose:
     `usual` is how many words such a piece has where none are asked for. `previous` is the text that the piece follows:
     its end leads small models that can continue a text into the new piece. `quoted` names the prompt's fields whose
     texts the piece is made of: what it takes from them is no echo. `extend` and `shorten` are the prompts that ask for
-    more of a piece that is too short, and for less of one that is too long.
+    more of a piece that is too short, and for less of one that is too long. For small models: the `events` that the
+    piece tells, of which a new draw and a continuation are given those that are missing (fields `missed` and `own`),
+    and the `earlier` texts of the story, of which it copies nothing.
     """
 
     last: bool
@@ -49,6 +55,8 @@ class Prose:
     quoted: tuple[str, ...] = ()
     extend: str = "extend"
     shorten: str = "shorten"
+    events: Sequence[str] = ()
+    earlier: Sequence[str] = ()
 
 
 async def write_prose(
@@ -87,7 +95,8 @@ async def write_prose(
         return await writer.first(None)
     run.asks_words(want.low, want.high)
     if writer.aids:
-        fitted = await write_to_length(writer.first, writer.extend, want, keep_end=prose.last)
+        tries = AIDED_TRIES
+        fitted = await write_to_length(writer.first, writer.extend, want, tries=tries, keep_end=prose.last)
     else:
         fitted = await revise_to_length(writer.first, writer.extend, writer.shorten, want)
     for rule, text in fitted.removed:
@@ -115,11 +124,15 @@ class _Writer:
     async def first(self, words: int | None) -> str:
         """The piece's first version; drawn again where it was commentary, echo or loop for the most part."""
         best, raw, fault = "", "", ""
+        missed: list[str] = []
         tries = self.run.tries(self.prompt)
         for attempt in range(TRIES):
+            if best and attempt >= AIDED_TRIES and self.prose.events:
+                break
             run = tries.again(attempt, fault)
             lead = "" if attempt else self._lead(self.prose.previous)  # what led into an echo would lead there again
             fields = {**self.fields, "words": self.prose.want if words else None, "lead": lead}
+            fields |= {"missed": missed} if missed else {}
             expect = words or self.prose.usual
             sampling = self._sampling(words or self.prose.usual, attempt)
             reply = await run.reply(self.role, self.prompt, sampling=sampling, expect=expect, **fields)
@@ -127,10 +140,12 @@ class _Writer:
             text = self._cleaned(run, reply, lead, self.prompt, fields)
             fault = self._fault(run, text, fields) if not is_person(reply.model) else ""
             if not fault:
-                best = max(best, text, key=count_words)
-                if not self.aids or count_words(raw) <= count_words(text) + max(count_words(text), _LITTLE):
+                best = max(best, text, key=self._worth)
+                missed = untold(self.prose.events, text)
+                circles = count_words(raw) > count_words(text) + max(count_words(text), _LITTLE)
+                if not self.aids or not (circles or 2 * len(missed) > len(self.prose.events)):
                     return text
-                fault = _CIRCLES
+                fault = _CIRCLES if circles else _NOT_TOLD
             elif text:
                 run.removed("reply", text)
         if best:
@@ -140,6 +155,10 @@ class _Writer:
             f"way. {fault}"
         )
         raise self.run.no_use(self.prompt, problem, self.role, raw)
+
+    def _worth(self, text: str) -> tuple[int, int]:
+        """What speaks for one of several draws: the events that it tells, then its words."""
+        return -len(untold(self.prose.events, text)), count_words(text)
 
     def _fault(self, run: Run, text: str, fields: Mapping[str, Any]) -> str:
         """Why a reply is no prose of this piece; empty if it is."""
@@ -157,9 +176,12 @@ class _Writer:
         self.asked.append(so_far)
         run, lead = self.run.scope("extend", attempt).again(failed, _NOTHING_NEW), self._lead(so_far)
         fields = {**self.fields, "words": missing, "so_far": so_far, "lead": lead}
+        if self.prose.events:
+            left = untold(self.prose.events, so_far)
+            fields |= {"own": "\n".join(f"- {event}" for event in left)}
         prompt = self.prose.extend
         reply = await run.reply(self.role, prompt, sampling=self._sampling(missing), expect=missing, **fields)
-        return self._cleaned(run, reply, lead, prompt, fields)
+        return self._cleaned(run, reply, lead, prompt, fields, so_far)
 
     async def shorten(self, text: str, attempt: int) -> str:
         """All of `text` in fewer words."""
@@ -193,16 +215,24 @@ class _Writer:
     def _sampling(self, words: int, attempt: int = 0) -> Sampling:
         short = int(words * _TOKENS_PER_WORD) + _SPARE_TOKENS * (attempt + 1)
         limits = [limit for limit in (self.run.reply_tokens(self.role, short), self.max_tokens) if limit]
-        return Sampling(temperature=self.temperature, max_tokens=min(limits, default=None))
+        most, back = min(limits, default=None), self.run.looks_back(self.role)
+        return Sampling(temperature=self.temperature, max_tokens=most, dry_penalty_last_n=back)
 
-    def _cleaned(self, run: Run, reply: Reply, lead: str, prompt: str, fields: Mapping[str, Any]) -> str:
-        """The prose of the reply to a prompt, without its lead."""
+    def _cleaned(
+        self, run: Run, reply: Reply, lead: str, prompt: str, fields: Mapping[str, Any], so_far: str = ""
+    ) -> str:
+        """The prose of the reply to a prompt, without its lead; with aids without what it copies of the story."""
         prose = self.prose
 
         def echo() -> Sequence[str]:
             return (*self.before, self._echo(run, prompt, fields))
 
-        return clean_reply(run, self.role, reply, labels=prose.labels, last=prose.last, echo=echo, lead=lead)
+        text = clean_reply(run, self.role, reply, labels=prose.labels, last=prose.last, echo=echo, lead=lead)
+        if not self.aids:
+            return text
+        new = run.worked_out("copies", lambda: without_copies(text, (*prose.earlier, so_far)))
+        run.left_out("repeat", text, new)
+        return new
 
 
 async def shorten(

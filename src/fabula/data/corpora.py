@@ -50,13 +50,15 @@ def entries(data: DataSet, split: str, folder: Path) -> Iterator[Entry]:
     """
     if data.holds == "numbers":
         known = ", ".join(name for name, one in SETS.items() if one.holds != "numbers")
-        raise UsageError(f"{data.name} has numbers and no stories; `fabula reproduce` uses it. Stories have {known}.")
+        raise UsageError(
+            f"{data.name} has numbers and no stories; `fabula lab reproduce` uses it. Stories have {known}."
+        )
     if split and split not in data.splits:
         if not data.splits:
             raise UsageError(f"{data.name} has no splits. Say {data.name} alone.")
         raise UnknownNameError(f"split of {data.name}", split, data.splits)
     if not data.is_in(folder):
-        fetch = f" or fetch it with `fabula reproduce --fetch {data.name}`" if data.files else ""
+        fetch = f" or fetch it with `fabula lab reproduce --fetch {data.name}`" if data.files else ""
         raise UsageError(
             f"{data.name} is not in {folder}. Put its files there ({data.source}){fetch}; --data DIR, or FABULA_DATA, "
             "names the folder of all sets."

@@ -44,7 +44,7 @@ class DataSet:
         files: what can be fetched; empty for a set that fabula reads but does not fetch.
         note: what a user should know besides.
         splits: its parts, where it is published in several.
-        holds: what its texts are; "numbers" for a set that `fabula reproduce` alone reads.
+        holds: what its texts are; "numbers" for a set that `fabula lab reproduce` alone reads.
         marks: names, or patterns of names, of files that show that a folder holds it.
     """
 

@@ -48,7 +48,8 @@ def _text(folder: Path, split: Split) -> tuple[str, str]:
         return read_bounded(plain, _MAX_BYTES), str(plain)
     if not (folder / f"{stem}_encrypted.jsonl").is_file():
         raise UsageError(
-            f"There is no {stem}_encrypted.jsonl in {folder}. Fetch it with `fabula reproduce --fetch tell-me-a-story`."
+            f"There is no {stem}_encrypted.jsonl in {folder}. Fetch it with `fabula lab reproduce --fetch "
+            f"tell-me-a-story`."
         )
     data = content(folder, f"{stem}_encrypted.jsonl", _MAX_BYTES)
     return _decrypted(data, folder), str(folder / f"{stem}_encrypted.jsonl")

@@ -10,6 +10,9 @@ an instruction with a greeting. What helps it binds a capable one. So everything
 | echoes of the prompt, loops and repeated sentences taken out of prose | `craft.prose` |
 | replies of few tokens | `Run.reply_tokens` |
 | little of the story in a prompt | `Run.prompt_tokens` |
+| no words repeated from far up in the prompt (DRY over all of it) | `Run.looks_back` |
+| each part its own events, as a list; those that a draw left out are asked for again | `craft.prose`, `Prose.events` |
+| sentences copied from earlier parts taken out; few draws | `craft.telling`, `craft.prose` |
 | short texts and lists in typed replies (`short(...)` in their types) | `replies.schema_of` |
 
 `--aids on` and `--aids off` overrule what is known of the model. The preset `faithful` is what the paper says, so it
@@ -26,6 +29,8 @@ if TYPE_CHECKING:
 
 USUAL_WINDOW: Final = 16_384
 """Tokens of a context window where the model does not say."""
+WHOLE_PROMPT: Final = 8000
+"""Tokens over which a small model is kept from repeating itself in prose; the embedded engine refuses -1."""
 PROMPT_SHARE: Final = 0.4
 """Share of its window that a prompt gives to one kind of text, unless a system says otherwise."""
 

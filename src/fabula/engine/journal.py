@@ -330,7 +330,8 @@ class Journal:
         if self.older:
             raise JournalVersionError(
                 f"An older fabula wrote {self._path}: its recorded calls do not answer today's prompts, so that going "
-                "on would ask and pay for everything again. Keep a story's texts with `fabula pin --all` and unpin "
+                "on would ask and pay for everything again. Keep a story's texts with `fabula text pin --all` and "
+                "unpin "
                 "what is to be written anew; begin anything else in a new folder."
             )
 
@@ -442,7 +443,7 @@ class Journal:
     def _damaged(self, what: str) -> JournalDamagedError:
         return JournalDamagedError(
             f"The journal {self._path or 'in memory'} is damaged ({what}). Move it away: your texts in plan/ and "
-            "story/ stay, and `fabula pin --all` keeps them as they are. Or put back a copy of it."
+            "story/ stay, and `fabula text pin --all` keeps them as they are. Or put back a copy of it."
         )
 
     @contextmanager

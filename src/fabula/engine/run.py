@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 from fabula.base.errors import JournalMissError, ModelError, RefusalError, ReplyError, UsageError
 from fabula.engine import replies
-from fabula.engine.aids import PROMPT_SHARE, USUAL_WINDOW, gets_aids
+from fabula.engine.aids import PROMPT_SHARE, USUAL_WINDOW, WHOLE_PROMPT, gets_aids
 from fabula.engine.context import Mode, RunContext
 from fabula.engine.dry_run import PlannedCall, placeholder, sketched, usual
 from fabula.engine.events import CallFinished, CallLost, CallStarted, Kept, Noted, Removed, Repaired, TextArrived
@@ -212,6 +212,14 @@ class Run:
     def reply_tokens(self, role: str, short: int) -> int | None:
         """A reply's `max_tokens`: `short` for a role with aids, else `None`, the model's own limit."""
         return short if self.aids(role) else None
+
+    def looks_back(self, role: str) -> int | None:
+        """Over how many tokens of its prompt a role with aids is kept from repeating itself in prose.
+
+        `None` for all others, and for models without such a penalty (DRY).
+        """
+        base = self._assignment(role).base
+        return WHOLE_PROMPT if base.dry_multiplier and self.aids(role) else None
 
     def prompt_tokens(self, role: str, short: int, share: float = PROMPT_SHARE) -> int:
         """How many tokens of a prompt may go to one kind of text: a share of the window, with aids `short` at most."""

@@ -29,7 +29,7 @@ class Evaluator(Method):
 
     @property
     def rates(self) -> bool:
-        """Whether a judge needs nothing but the items, so that `fabula rate` can run it (`rate` in `paper.toml`)."""
+        """Whether a judge needs nothing but the items, so that `fabula eval rate` runs it (`rate` in `paper.toml`)."""
         return bool(self.paper.get("rate", False))
 
     @property

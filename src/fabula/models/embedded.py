@@ -80,8 +80,8 @@ class EmbeddedModel:
             return f"{self.name}@{digest(self.path)}"
         except OSError as error:
             raise ModelUnavailableError(
-                f"No model file at {self.path} ({error.strerror}). Give the path of a GGUF file, or fetch a known "
-                "model (`fabula models pull smollm2`).",
+                f"No model file at {self.path} ({error.strerror}). `fabula models pull smollm2` fetches a small one; "
+                "`fabula models` lists what else answers on this machine, for --model.",
                 model=self.path.name,
             ) from error
 

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, Final
 
 from fabula.base.errors import FabulaError, ModelUnavailableError, UnknownNameError, UsageError
-from fabula.base.extras import extra
+from fabula.base.extras import require
 from fabula.base.files import make_folder, read_text, write_atomically
 from fabula.base.locks import lock
 from fabula.models.gguf import read_metadata
@@ -171,13 +171,15 @@ class _Hub:
 
     def __init__(self, repository: str, environ: Mapping[str, str], *, bar: bool) -> None:
         self.repository = repository
-        self._library = extra("huggingface_hub", "hub", "Fetching a model from a hub")
-        self._files = extra("huggingface_hub.file_download", "hub", "Fetching a model from a hub")
-        self._errors = extra("huggingface_hub.errors", "hub", "Fetching a model from a hub")
+        require("huggingface_hub", "hub", "Fetching a model from a hub")
+        import huggingface_hub  # noqa: PLC0415 - comes with an extra
+        from huggingface_hub import errors, file_download, utils  # noqa: PLC0415 - the same
+
+        library: tuple[Any, Any, Any, Any] = (huggingface_hub, file_download, errors, utils)
+        self._library, self._files, self._errors, self._utilities = library
         self.endpoint = environ.get("HF_ENDPOINT", "").strip().rstrip("/") or "https://huggingface.co"
         self._token = environ.get("HF_TOKEN", "").strip() or None  # without one, the library's own
         self.cache = _cache(environ)
-        self._utilities = extra("huggingface_hub.utils", "hub", "Fetching a model from a hub")
         (self._utilities.enable_progress_bars if bar else self._utilities.disable_progress_bars)()
 
     def about(self) -> Any:  # noqa: ANN401 - the library's type

@@ -134,5 +134,5 @@ def _free_on_windows() -> int | None:
 
     status = Status()
     status.length = ctypes.sizeof(status)
-    asked = ctypes.windll.kernel32.GlobalMemoryStatusEx(ctypes.byref(status))  # type: ignore[attr-defined,unused-ignore]
+    asked = ctypes.windll.kernel32.GlobalMemoryStatusEx(ctypes.byref(status))  # type: ignore[attr-defined,unused-ignore] # mypy looks from POSIX
     return int(status.free) if asked else None

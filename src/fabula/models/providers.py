@@ -423,7 +423,8 @@ class ProviderModel:
             advice = "Let it think less (--sampling reasoning=low, or none), or allow more (max_tokens)."
             failure = ModelError(f"{self.name} {happened}. {advice}", model=self.name)
         else:
-            failure = OverloadedError(f"{self.name} {happened}.", model=self.name)
+            advice = "" if cut else " Another --seed may help, or less of it (--sampling reasoning=low, or none)."
+            failure = OverloadedError(f"{self.name} {happened}.{advice}", model=self.name)
         failure.tokens = tokens
         return failure
 

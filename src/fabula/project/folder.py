@@ -368,7 +368,7 @@ class Project:
             if lost and not keeping:
                 self.tell(
                     f"The journal has lost the calls that {_some(lost)} came from: what a run needs of them is asked "
-                    "again. The texts that stand are kept: see `fabula history ARTEFACT`."
+                    "again. The texts that stand are kept: see `fabula text history ARTEFACT`."
                 )
             if changes := self.changes(journal):
                 with journal.found_in_files():
@@ -393,7 +393,8 @@ class Project:
         if lost:
             raise JournalError(
                 f"The journal of {self.folder} is gone, with the calls that {_some(lost)} came from: going on would "
-                "ask and pay for them again. Keep the texts as they are with `fabula pin --all`, put back a copy of "
+                "ask and pay for them again. Keep the texts as they are with `fabula text pin --all`, put back a "
+                "copy of "
                 ".fabula/journal.db, or move the texts away to have them written anew."
             )
 
@@ -598,7 +599,7 @@ class Project:
         """
         text = plain(text)
         if not text:
-            raise UsageError(f"The new text of {path!r} is empty. Give some text, or use `fabula retake`.")
+            raise UsageError(f"The new text of {path!r} is empty. Give some text, or use `fabula text retake`.")
         self.take_over(journal, [Change(path, journal.places()[path], text)], kind)
 
     def write_newest(self, journal: Journal, paths: Iterable[str]) -> None:

@@ -1,4 +1,4 @@
-"""Test stories with known errors: `fabula inject`.
+"""Test stories with known errors: `fabula lab inject`.
 
 editing      a model changes a few words of a story so that they contradict it; code checks each change
 screenplays  MAGNET, appendix A.3.3: a model writes screenplays with errors and their annotations

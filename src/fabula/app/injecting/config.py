@@ -1,4 +1,4 @@
-"""Settings of `fabula inject`: what the paper asks of its synthetic screenplays, and what is ours."""
+"""Settings of `fabula lab inject`: what the paper asks of its synthetic screenplays, and what is ours."""
 
 from __future__ import annotations
 

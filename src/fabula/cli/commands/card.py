@@ -1,4 +1,4 @@
-"""`fabula card`."""
+"""`fabula text card`."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ def card(
     for number, one in enumerate(cards):
         terminal.say(("\n" if number else "") + _rendered(one))
     if len(cards) == 1:
-        terminal.advise(f"Next: `fabula card {(files or ['FILE'])[0]} --to personas --out personas.yaml`.")
+        terminal.advise(f"Next: `fabula text card {(files or ['FILE'])[0]} --to personas --out personas.yaml`.")
     terminal.document({"cards": [_data(one) for one in cards]})
 
 

@@ -15,7 +15,7 @@ from fabula.app.conversing import CARD_SYSTEM, PLAYER, card_project, conversing,
 from fabula.app.sources import read_story
 from fabula.app.writing import Options
 from fabula.base.errors import UsageError
-from fabula.cli.asked import changes_of, check
+from fabula.cli.asked import changes_of, check, say_default
 from fabula.cli.chat import Chat
 from fabula.cli.help import MORE
 from fabula.cli.opening import project_of, terminal_of
@@ -173,6 +173,7 @@ def _project(
         )
         folder = Path(talking.out or slug(card.name))
         changes = changes_of(replace(choices, system=choices.system or CARD_SYSTEM), Settings())
+        say_default(terminal, choices)
         project = card_project(card, folder, talking.as_, changes, worlds)
         return project, _settings(choices, project.settings, terminal)
     project, settings = _project_of_story(choices, talking, common, where, terminal)
@@ -198,6 +199,8 @@ def _project_of_story(
     settings = _settings(choices, there or Settings(), terminal)
     _check_names(talking, story.text)
     changes = {} if there else changes_of(replace(choices, system=settings.system), Settings())
+    if there is None:
+        say_default(terminal, choices)
     return project_for_talk(folder, story, file.stem, changes), settings
 
 

@@ -15,7 +15,7 @@ from fabula.app.bills import Bill, planned
 from fabula.app.item_files import read_all
 from fabula.app.writing import Options, check_prices
 from fabula.base.errors import ConfigError
-from fabula.cli.asked import changes_of
+from fabula.cli.asked import changes_of, say_default
 from fabula.cli.bill import amount, bill_table, calls_table
 from fabula.cli.help import MORE
 from fabula.cli.opening import terminal_of
@@ -116,6 +116,7 @@ def backtranslate(
         return
     check_prices(expected, teacher, caps.budget_usd)
     kept = f", {counted(expected.replayed, 'call')} in the journal" if expected.replayed else ""
+    say_default(terminal, performers)
     terminal.advise(f"{counted(len(items), 'story', 'stories')}, {teacher.model}: {amount(expected)}{kept}")
     bill = Bill()
     progress = Progress(terminal, time.monotonic, expected.planned)

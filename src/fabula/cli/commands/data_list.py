@@ -33,7 +33,7 @@ def list_sets(common: Output, data: Annotated[str, DATA_FOLDER] = "") -> None:
     rows += [_row(one, folder) for one in SETS.values()]
     terminal.say(table(rows))
     terminal.advise(
-        "\nA set is named as tell-me-a-story, or tell-me-a-story:test for a split. `fabula reproduce --fetch SET` "
+        "\nA set is named as tell-me-a-story, or tell-me-a-story:test for a split. `fabula lab reproduce --fetch SET` "
         "fetches those that can be fetched; others go into DIR/SET by hand."
         + ("" if folder else " Where the sets are, --data DIR or FABULA_DATA says.")
     )

@@ -1,4 +1,4 @@
-"""`fabula pin`, `unpin`, `retake`, `continue`, `approve`, `undo`, `redo`: decisions about artefacts, all recorded."""
+"""`fabula text pin`, `unpin`, `retake`, `continue`, `approve`, `undo`, `redo`: decisions about artefacts, recorded."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def pin(
     with project.recorded() as journal:
         path = project.artefact(journal, name)
         journal.decide(path, "pin", _text(journal, path))
-    _done(terminal, project, path, "pinned", f"{path} is pinned: it stays as it is until `fabula unpin {path}`.")
+    _done(terminal, project, path, "pinned", f"{path} is pinned: it stays as it is until `fabula text unpin {path}`.")
 
 
 def _pin_all(terminal: Terminal, project: Project) -> None:
@@ -57,7 +57,7 @@ def _pin_all(terminal: Terminal, project: Project) -> None:
         if paths or journal.older:
             journal.pin_all(paths)
     terminal.say(f"Pinned: {', '.join(paths)}." if paths else "Everything is pinned already.")
-    terminal.advise(f"Next: `fabula unpin ARTEFACT`, then `fabula update {near(project.folder)}`.")
+    terminal.advise(f"Next: `fabula text unpin ARTEFACT`, then `fabula update {near(project.folder)}`.")
     terminal.document({"project": str(project.folder), "pinned": paths})
 
 
@@ -100,7 +100,7 @@ def retake(
         project,
         path,
         "revise" if revise else "retake",
-        f"{path} will be {how}; its old text stays in `fabula history {path}`.{kept}",
+        f"{path} will be {how}; its old text stays in `fabula text history {path}`.{kept}",
     )
     terminal.advise(f"Next: `fabula update {near(project.folder)}`. `fabula undo` takes this back.")
 
@@ -165,7 +165,7 @@ def _calls_to_continue(session: Session, path: str) -> str:
             journal.decide(path, "undo", target=journal.decisions()[-1].id)
         raise UsageError(
             f"{path} is no part of the story, and {session.settings.system} cannot continue it. Write on in its file, "
-            f"or say `fabula retake {path}`."
+            f"or say `fabula text retake {path}`."
         ) from error
 
 
@@ -207,7 +207,9 @@ def undo(common: Common, where: Where = "") -> None:
     terminal.say(f"Taken back: {_named(done, places)} ({last.at}).")
     folder = near(project.folder)
     if older:
-        terminal.advise("Next: `fabula pin --all` again; an older fabula wrote this story, and nothing else keeps it.")
+        terminal.advise(
+            "Next: `fabula text pin --all` again; an older fabula wrote this story, and nothing else keeps it."
+        )
     else:
         terminal.advise(f"Next: `fabula update {folder}`; what was written before comes from the journal.")
     further = f"; `fabula undo {folder}` once more takes back: {_named(before, places)}" if before else ""

@@ -1,4 +1,4 @@
-"""`fabula digress`."""
+"""`fabula lab digress`."""
 
 from __future__ import annotations
 

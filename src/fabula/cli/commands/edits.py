@@ -1,4 +1,4 @@
-"""`fabula edits`: what the final reading of a story changed, and which of it the author refuses."""
+"""`fabula text edits`: what the final reading of a story changed, and which of it the author refuses."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def edits(
         changed = counted(len(refused ^ before), "edit")
         terminal.advise(f"{changed} changed. Next: `fabula update {near(project.folder)}`; it asks nobody for this.")
     elif found:
-        terminal.advise("`fabula edits --refuse ID` takes one back.")
+        terminal.advise("`fabula text edits --refuse ID` takes one back.")
     terminal.document(
         {
             "edits": [

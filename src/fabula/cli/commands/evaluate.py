@@ -14,7 +14,7 @@ from fabula.cli import completing
 from fabula.cli.evaluation import Evaluating
 from fabula.cli.methods import say_method
 from fabula.cli.opening import terminal_of
-from fabula.cli.options import Judges, Limits, Output, bundled
+from fabula.cli.options import Judges, Limits, Output, bundled, refuse
 from fabula.cli.reports import say_report
 from fabula.cli.session import near
 from fabula.cli.stories import Selecting, stories_of
@@ -35,10 +35,10 @@ def evaluate(
     name: Annotated[
         str,
         typer.Argument(
+            autocompletion=completing.evaluators,
             metavar="NAME|FOLDER",
             help="An evaluator, or one of your own: ./FOLDER.",
-            show_default="list them",
-            autocompletion=completing.evaluators,
+            show_default="list",
         ),
     ] = "",
     stories: Annotated[
@@ -52,6 +52,8 @@ def evaluate(
 ) -> None:
     """Run any evaluator on stories; without a story describe it, without a name list them all."""
     terminal = terminal_of(common)
+    if not stories:
+        refuse("no story is evaluated", judges, limits, selecting)
     if not name:
         _list(terminal)
         return

@@ -1,4 +1,4 @@
-"""`fabula experiment`."""
+"""`fabula lab experiment`."""
 
 from __future__ import annotations
 
@@ -97,7 +97,7 @@ def experiment(
         watch.begin(asyncio.run(forecast(found, how)), found)
     terminal.aside = watch.aside
     with watch.alive():
-        results = asyncio.run(stoppable(run_experiment(found, how), f"`fabula experiment {file}`"))
+        results = asyncio.run(stoppable(run_experiment(found, how), f"`fabula lab experiment {file}`"))
     written = _write(results)
     _show(terminal, results, watch, written)
     if results.stopped:
@@ -133,7 +133,7 @@ def _show_forecast(terminal: Terminal, found: Experiment, expected: Forecast, fi
         terminal.say(f"Over already: {counted(expected.done, 'run')} of {len(found.trials)}.")
     terminal.advise(
         "An estimate: stories that are not written yet count with the length their brief asks for. Nothing was asked. "
-        f"Next: `fabula experiment {file}`."
+        f"Next: `fabula lab experiment {file}`."
     )
     terminal.document(
         {

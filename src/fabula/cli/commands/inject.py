@@ -1,4 +1,4 @@
-"""`fabula inject`."""
+"""`fabula lab inject`."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from fabula.app.item_files import MAX_STORY_BYTES
 from fabula.app.writing import Options
 from fabula.base.errors import UnknownNameError, UsageError
 from fabula.base.files import read_text
-from fabula.cli.asked import evaluator_config, performers_of
+from fabula.cli.asked import evaluator_config, performers_of, say_default
 from fabula.cli.bill import bill_table, say_dry_run
 from fabula.cli.help import MORE
 from fabula.cli.opening import terminal_of
@@ -103,6 +103,8 @@ def inject(
     terminal = terminal_of(common)
     _check_combination(story, performers, limits, wanted)
     settings = Settings().with_(performers_of(performers, Settings()))
+    if not wanted.no_model:
+        say_default(terminal, performers)
     source = Path(story)
     task = Task(
         _config(performers, settings, wanted),

@@ -1,4 +1,4 @@
-"""`fabula judge`."""
+"""`fabula eval judge`."""
 
 from __future__ import annotations
 
@@ -39,5 +39,5 @@ def judge(
             terminal.say(f"\nNote: {note}")
     evaluating.show_bill()
     kept = near(Path(judges.out))
-    terminal.advise(f"One pair says little. The verdicts are in {kept}; rank more stories with `fabula rank DIR`.")
+    terminal.advise(f"One pair says little. The verdicts are in {kept}; rank more stories with `fabula eval rank DIR`.")
     terminal.document(judged.to_dict())

@@ -1,4 +1,4 @@
-"""`fabula measure`."""
+"""`fabula eval measure`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`fabula meta`."""
+"""`fabula eval meta`."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class Comparing:
     rater: Annotated[str, typer.Option(metavar="NAME", help="One rater of VERDICTS only.")] = ""
     evaluator: Annotated[str, typer.Option(metavar="NAME", help="One evaluator of VERDICTS only.")] = ""
     margin: Annotated[
-        float, typer.Option(min=0, max=0.999, help="By which a weighed choice needs to lead, as of `fabula rank`.")
+        float, typer.Option(min=0, max=0.999, help="By which a weighed choice needs to lead, as of `fabula eval rank`.")
     ] = MARGIN
     html: Annotated[str, typer.Option(metavar="FILE", help="Write the whole comparison as a page.")] = ""
     csv: Annotated[str, typer.Option("--csv", metavar="FILE", help="Every number as a line of CSV.")] = ""
@@ -128,7 +128,8 @@ def _report(found: dict[str, Meta], judge: Side, people: Side, comparing: Compar
         )
     if PASSED in found:
         notes.append(
-            f"{PASSED}: of each story, by the judge as `fabula ttcw` counts them, and on each test by the majority of "
+            f"{PASSED}: of each story, by the judge as `fabula eval ttcw` counts them, and on each test by the "
+            f"majority of "
             "people."
         )
     if ALL in found:

@@ -1,4 +1,4 @@
-"""`fabula rank`."""
+"""`fabula eval rank`."""
 
 from __future__ import annotations
 

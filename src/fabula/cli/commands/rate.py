@@ -1,4 +1,4 @@
-"""`fabula rate`."""
+"""`fabula eval rate`."""
 
 from __future__ import annotations
 
@@ -82,7 +82,9 @@ def _rating(name: str) -> Evaluator:
     chosen = find(name)
     if not chosen.rates:
         known = ", ".join(name for name, one in evaluators().items() if one.rates)
-        raise UsageError(f"{chosen.name} is not run by `fabula rate`, which runs {known}. See `fabula --help` for it.")
+        raise UsageError(
+            f"{chosen.name} is not run by `fabula eval rate`, which runs {known}. See `fabula --help` for it."
+        )
     return chosen
 
 

@@ -1,4 +1,4 @@
-"""`fabula reproduce`."""
+"""`fabula lab reproduce`."""
 
 from __future__ import annotations
 
@@ -98,7 +98,7 @@ def _conclude(terminal: Terminal, outcomes: Sequence[Outcome]) -> None:
         parts.append(f"{len(absent)} of {len(outcomes)} tables are not available: {', '.join(absent)}")
     terminal.say("; ".join(parts) + ".")
     if len(outcomes) > 1:
-        terminal.advise("`fabula reproduce TABLE` prints every row of one table, --all of all.")
+        terminal.advise("`fabula lab reproduce TABLE` prints every row of one table, --all of all.")
 
 
 def _data(outcomes: Sequence[Outcome]) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""`fabula review`."""
+"""`fabula eval review`."""
 
 from __future__ import annotations
 

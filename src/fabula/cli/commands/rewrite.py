@@ -1,4 +1,4 @@
-"""`fabula rewrite`: one passage of a text is written anew, and the rest stays, byte for byte."""
+"""`fabula text rewrite`: one passage of a text is written anew, and the rest stays, byte for byte."""
 
 from __future__ import annotations
 
@@ -51,9 +51,9 @@ def rewrite(
         path = project.artefact(journal, name)
         text, file = journal.newest(path) or "", journal.places()[path]
         if (override := journal.override(path)) is not None and override[1] == "pinned":
-            raise UsageError(f"{path} is pinned. Say `fabula unpin {path}` first.")
+            raise UsageError(f"{path} is pinned. Say `fabula text unpin {path}` first.")
     if not file.endswith(".md"):
-        raise UsageError(f"{file} is no prose. Edit it by hand, or say `fabula retake {path} --note ...`.")
+        raise UsageError(f"{file} is no prose. Edit it by hand, or say `fabula text retake {path} --note ...`.")
     span = _lines_of(text, lines) if lines else _passage(text, passage, file)
     session = Session(terminal, project, settings, limits)
     if limits.dry_run:
@@ -83,7 +83,7 @@ def _report(terminal: Terminal, project: Project, path: str, file: str, text: st
 def _accepted(session: Session, path: str, text: str, span: tuple[int, int], note: str, *, yes: bool) -> str | None:
     """The text with the new passage, if the person takes it; another draw of it as often as they want one."""
     terminal, take = session.terminal, 0
-    again = f"`fabula rewrite {path} ...`"
+    again = f"`fabula text rewrite {path} ...`"
     while True:
         new = session.finish(
             lambda options, take=take: rewrite_in(  # type: ignore[misc] # a default that binds the number

@@ -14,7 +14,7 @@ import typer
 from fabula.app.conversing import CARD_SYSTEM, PLAYER, card_project, is_card, settings_for
 from fabula.app.writing import Options
 from fabula.base.errors import UsageError
-from fabula.cli.asked import changes_of, check
+from fabula.cli.asked import changes_of, check, say_default
 from fabula.cli.help import MORE
 from fabula.cli.opening import named_or_here, project_of, terminal_of
 from fabula.cli.options import Caps, Choices, Common, bundled
@@ -96,6 +96,8 @@ def serve(
         raise UsageError("--words is for writing; a conversation is as long as clients make it. Leave it out.")
     folders = named_or_here(common, projects)
     opened = [_project(common, choices, folder, listen.as_.strip()) for folder in folders]
+    if any(is_card(Path(folder)) for folder in folders):  # which are made into projects with the default model
+        say_default(terminal, choices)
     offered = [(project, _settings(choices, project, terminal)) for project in opened]
     tokens, made = _tokens(terminal, listen.token_env)
     offer = Offer(

@@ -1,4 +1,4 @@
-"""`fabula show` and `fabula history`."""
+"""`fabula show` and `fabula text history`."""
 
 from __future__ import annotations
 

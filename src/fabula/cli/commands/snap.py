@@ -1,4 +1,4 @@
-"""`fabula snap`: `fit`, and the survey: `form`, `answers`."""
+"""`fabula lab snap`: `fit`, and the survey: `form`, `answers`."""
 
 from __future__ import annotations
 
@@ -100,7 +100,7 @@ def _form(
     write_atomically(target, survey_form(text, player, partner))
     terminal.say(f"{near(target)} is the form. Give each person a copy.")
     terminal.advise(
-        f"Next: `fabula snap answers {near(target)} --a SYSTEM --b SYSTEM --prompt NAME` reads filled-in ones."
+        f"Next: `fabula lab snap answers {near(target)} --a SYSTEM --b SYSTEM --prompt NAME` reads filled-in ones."
     )
     terminal.document({"form": str(target)})
 
@@ -115,7 +115,7 @@ def _answers(
     prompt: Annotated[str, typer.Option(metavar="NAME", help="The story that was played.")],
     out: Annotated[str, typer.Option(metavar="FILE", help="Ratings; those in it already stay.")] = "people.jsonl",
 ) -> None:
-    """Read filled-in surveys as ratings, for `fabula meta`; means of each system with their intervals."""
+    """Read filled-in surveys as ratings, for `fabula eval meta`; means of each system with their intervals."""
     terminal = terminal_of(common)
     if a.strip() == b.strip():
         raise UsageError(f"A and B are both {a!r}. Say which system each of them was.")
@@ -133,7 +133,7 @@ def _answers(
     rows = list(means_of([one for one in ratings if one.prompt == prompt]))
     terminal.say(table([("system", "question", "mean", "95 % interval", "n"), *rows], right=(2, 4)))
     terminal.say(f"\n{counted(len(forms), 'form')} read; {near(target)} holds {counted(len(ratings), 'rating')}.")
-    terminal.advise("Next: `fabula meta` puts them beside a judge's.")
+    terminal.advise("Next: `fabula eval meta` puts them beside a judge's.")
     terminal.document({"ratings": str(target), "forms": len(forms), "means": [list(row) for row in rows]})
 
 

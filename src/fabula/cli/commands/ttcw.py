@@ -1,4 +1,4 @@
-"""`fabula ttcw`."""
+"""`fabula eval ttcw`."""
 
 from __future__ import annotations
 

@@ -88,7 +88,8 @@ def _chosen(project: Project, old: list[str], only: Sequence[str]) -> list[str]:
                 override = journal.override(path)
                 why = f"it is {override[1]}, so it stays as it is" if override else "it would not be written anew"
                 raise UsageError(
-                    f"{path} cannot be revised to fit: {why}. `fabula retake {path} --note TEXT` revises it your way."
+                    f"{path} cannot be revised to fit: {why}. `fabula text retake {path} --note TEXT` revises it your "
+                    f"way."
                 )
     return [path for path in old if not named or path in named]
 

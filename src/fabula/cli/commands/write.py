@@ -288,7 +288,8 @@ def _lay_one(project: Project, name: str, text: str, given: str, terminal: Termi
         project.write_given(name, text)
     if plain(before):
         terminal.advise(
-            f"{near(file)} now is {given}; `fabula history {file.stem} -C {near(project.folder)}` has what stood there."
+            f"{near(file)} now is {given}; `fabula text history {file.stem} -C {near(project.folder)}` has what "
+            f"stood there."
         )
 
 

@@ -37,7 +37,7 @@ _EMPTY_WORDS: Final = frozenset(
 class Known:
     """A known error; quotations are empty where the file has none.
 
-    `place` is where it stands in the story's file, for labels of `fabula inject`, which know no scenes.
+    `place` is where it stands in the story's file, for labels of `fabula lab inject`, which know no scenes.
     """
 
     finding: Finding
@@ -64,8 +64,9 @@ def read_gold(path: str, stories: Mapping[str, str]) -> dict[str, Gold | None]:
 
     The file holds a JSON array or JSON lines of objects with `hallucination` (the paper's sentence) or `x`, `y`, `fact`
     and `event` (or `scene_x`, `scene_y`); where known `quote_x` and `quote_y`; those whose `verdict` says that they
-    are none are left out; `story` names the story, where there are several. Labels of `fabula inject` are known errors
-    too; its negatives are none. A story with planted errors (`text`, `errors`, `decoys`) or an array of such stories
+    are none are left out; `story` names the story, where there are several. Labels of `fabula lab inject` are known
+    errors     too; its negatives are none. A story with planted errors (`text`, `errors`, `decoys`) or an array of
+    such stories
     says what is planted where; of each only what stands in the story that is checked counts.
 
     Args:
@@ -142,10 +143,10 @@ def _known(entry: dict[str, Any], where: str) -> Known:
 
 
 def _label(entry: dict[str, Any], place: dict[str, Any], where: str) -> Known:
-    """A label of `fabula inject`."""
+    """A label of `fabula lab inject`."""
     start, end, fact = place.get("start"), place.get("end"), entry.get("fact")
     if not (isinstance(start, int) and isinstance(end, int) and isinstance(fact, dict)):
-        raise UsageError(f"{where}: no whole label of `fabula inject`. Correct the entry or remove it.")
+        raise UsageError(f"{where}: no whole label of `fabula lab inject`. Correct the entry or remove it.")
     quotes = str(fact.get("quote", "")), str(place.get("quote", ""))
     return Known(Finding(0, 0, *quotes), *quotes, (start, end))
 

@@ -59,7 +59,7 @@ async def evaluate(items: Sequence[Item], run: Run, config: Config) -> Report:
     if not found:
         raise UsageError(
             f"In none of the {len(items)} dialogues is a digression marked. Let a simulated player leave the story "
-            f"with `fabula digress`, or mark turns yourself: `Jonas {MARK}: words`."
+            f"with `fabula lab digress`, or mark turns yourself: `Jonas {MARK}: words`."
         )
     answered = [one for one in found if one.turns]
 

@@ -258,7 +258,7 @@ async def test_a_verdict_that_cannot_be_read_leaves_the_digression_out() -> None
 
 
 async def test_what_cannot_be_measured_is_said() -> None:
-    with pytest.raises(UsageError, match=r"In none of the 1 dialogues is a digression marked.*fabula digress"):
+    with pytest.raises(UsageError, match=r"In none of the 1 dialogues is a digression marked.*fabula lab digress"):
         await measured([item(BACK)])
     with pytest.raises(UsageError, match="The dialogue d comes without its narrative"):
         await measured([item(OFF, BACK, narrative="")])

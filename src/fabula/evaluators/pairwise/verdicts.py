@@ -1,7 +1,7 @@
 """From side-by-side ratings, whoever gave them, to choices that can be counted: corrected for the order of showing.
 
-This is the one definition of a verdict: `fabula rank`, `fabula judge` and `fabula meta` all count what `pair_choices`
-makes of the ratings.
+This is the one definition of a verdict: `fabula eval rank`, `fabula eval judge` and `fabula eval meta` all count what
+`pair_choices` makes of the ratings.
 """
 
 from __future__ import annotations

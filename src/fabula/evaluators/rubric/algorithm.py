@@ -150,5 +150,5 @@ def _check_stories(items: Sequence[Item]) -> None:
             named = f"The prompt {prompt!r} has" if prompt else "There are"
             raise UsageError(
                 f"{named} {count} stories, and a judge can be shown {len(LABELS)} at once. Give fewer, or compare them "
-                "in pairs with `fabula rank`."
+                "in pairs with `fabula eval rank`."
             )

@@ -130,7 +130,7 @@ def _data(text: str, where: str) -> Mapping[str, Any]:
         raise UsageError(f"{where}, line {refused[0][0]}: {refused[0][1]}")
     data = _plain(node)
     if not isinstance(data, dict):
-        raise UsageError(f"{where} is no form. Fill in one that `fabula snap form` makes.")
+        raise UsageError(f"{where} is no form. Fill in one that `fabula lab snap form` makes.")
     return data
 
 

@@ -11,7 +11,7 @@ there are, one call, one test's outcome, one story's score.
 Where the rest of the paper is: section 3.1 in `making/`; the labels of section 3.2 are read in
 `engine/replies/labels.py`; section 3.3 and appendix A.1 are `prompts/compare.jinja`; section 4.1 is `data/ttcw.py`;
 section 4.2 is `prompts/question.jinja`; section 4.3 (Figures 1 to 3, baselines of Table 1) is `app/reproduce/ttcw.py`
-with `stats/correlation.py`; appendix A.2 is `tests.toml`; Table 2, by dimension, is made by `fabula meta`
+with `stats/correlation.py`; appendix A.2 is `tests.toml`; Table 2, by dimension, is made by `fabula eval meta`
 (`app/verdict_files.py`), and its printed numbers are of judges whose replies are not public.
 """
 

@@ -18,7 +18,16 @@ from fabula.engine.run import DRAFTS
 from fabula.models.base import Sampling
 from fabula.story import Story, count_words
 from fabula.story.scratchpad import Scratchpad
-from fabula.systems.agents_room.plot import Checked, Plot, later_of, most_events, plot_of, read_outline
+from fabula.systems.agents_room.plot import (
+    Checked,
+    Plot,
+    events_of,
+    later_of,
+    most_events,
+    plot_of,
+    read_events,
+    read_outline,
+)
 
 if TYPE_CHECKING:
     from fabula.engine.run import Draft, Run
@@ -421,7 +430,9 @@ NOTE_LABELS: Final = (
     *("Creative Writing Task", "Content Plan"),
 )
 _NOTE_TRIES: Final = 3
-SHORT_NOTE: Final = 320  # tokens of a note by a small model
+SHORT_NOTE: Final = 160  # tokens of a note by a small model
+_LIST: Final = 480  # tokens of its list of events
+_RECENT: Final = 90  # words of the story that it is shown
 
 
 def called(
@@ -438,6 +449,8 @@ def called(
             return await _write(agent, s, writers, whole, run, config)
         if agent == _PLOT and config.ours.plot_by_part and not (run.aids(_PLOT.role) or run.by_person(_PLOT.role)):
             return await _plot_by_part(s, writers, whole, run, config)
+        if agent == _PLOT and config.ours.plot_by_part and run.aids(_PLOT.role):
+            return await _plot_of_events(s, writers, whole, run, config)
         return await _plan(agent, s, writers, whole, run, config)
 
     return make
@@ -501,6 +514,25 @@ async def _plot_by_part(
     for difference in checked.differences:
         run.note(f"The plot and the brief: {difference}")
     return plot.corrected(checked.parts).text()
+
+
+async def _plot_of_events(
+    s: Scratchpad, writers: tuple[Agent, ...], whole: WordRange | None, run: Run, config: Config
+) -> str:
+    """Ours, for small models: a list of events, of which each part gets its own; the best of a few draws."""
+    fields = {**_planning_fields(s, writers, whole, run, _PLOT.role, config), "side": "", "questions": ()}
+    sampling = Sampling(max_tokens=run.reply_tokens(_PLOT.role, _LIST))
+    best, fault, tries = read_events(""), "", run.tries(_PLOT.prompt)
+    for attempt in range(_NOTE_TRIES):
+        here = tries.again(attempt, fault)
+        reply = await here.reply(_PLOT.role, _PLOT.prompt, sampling=sampling, expect=_PLOT.words, **fields)
+        events = read_events(reply.text)
+        best = max(best, events, key=lambda one: sum(map(len, one.parts.values())))
+        if best.enough or run.unless_made_up(lambda: False, instead=True):
+            break
+        fault = "It was no list of different events."
+    made_up = run.unless_made_up(str, instead=reply.text)
+    return best.text() or made_up or await _plan(_PLOT, s, writers, whole, run.scope("note"), config)
 
 
 _SHORT_STORY: Final = 1500  # words; to a shorter draft each reviewer names two changes, not three
@@ -579,7 +611,8 @@ async def _write(
     first, limit = config.paper.instruction_first, config.paper.max_tokens or None
     left = [a for a in writers if a != agent and not s.has(a.label)]
     informed = agent.prompt == REWRITER.prompt or _informed(run, agent.role, config)
-    outline = read_outline(_text_of(s, _PLOT.label)) if informed and config.ours.plot_by_part else None
+    aids = run.aids(agent.role)
+    outline = read_outline(_text_of(s, _PLOT.label)) if (informed or aids) and config.ours.plot_by_part else None
     fields: dict[str, Any] = {
         "scratchpad": s,
         "section": agent.label,
@@ -588,6 +621,10 @@ async def _write(
         "instruction_first": first,
         "informed": informed,
         "ranked": all(s.has(one.label) for one in REVIEWS),
+        "recent": " ".join(" ".join(entry.text for entry in s.of_kind("writing")).split()[-_RECENT:]),
+        "missed": [],
+        "known": _known(s),
+        "section_events": False,
         **_version(s, config),
         **_place(agent, s, writers, left, outline),
     }
@@ -596,16 +633,28 @@ async def _write(
         return await run.ask(
             agent.role, agent.prompt, sampling=sampling, expect=agent.words, words=None, lead="", **fields
         )
-    previous = next((entry.text for entry in reversed(s.of_kind("writing"))), "")
+    told = [entry.text for entry in s.of_kind("writing")]
     prose = Prose(
         not left,
-        _words(agent, s, left, whole, outline, config, cut=run.aids(agent.role)),
+        _words(agent, s, left, whole, outline, config, cut=aids),
         NOTE_LABELS,
         agent.words,
-        previous,
+        told[-1] if told else "",
+        quoted=("own",) if aids else (),
+        events=events_of(fields["own"]) if aids else (),
+        earlier=told if aids else (),
     )
-    before = [entry.text for entry in s.entries]
+    fields["section_events"] = bool(prose.events)
+    before = [entry.text for entry in s.entries if not (prose.events and entry.label == _PLOT.label)]
     return await write_prose(run, agent.role, agent.prompt, prose, limit, before=before, fields=fields)
+
+
+def _known(s: Scratchpad) -> str:
+    """What a small model is shown of people and place in place of the task, of which it would tell all in each part."""
+    notes = [
+        text for agent in PLANNING if agent.name in {"characters", "setting"} and (text := _text_of(s, agent.label))
+    ]
+    return "\n\n".join(notes) or s.entries[0].text
 
 
 def _place(

@@ -60,7 +60,7 @@ class Ours:
             agent divides the parts into chapters, and each part's writer writes its own one after the other, with
             an account of those that are out of sight. One call for the plan, and two for each chapter.
         final_reading: the finalizer reads the whole once at the end, against the brief, the plan and itself, and gives
-            small edits, each of which can be refused (`fabula edits`); one call more.
+            small edits, each of which can be refused (`fabula text edits`); one call more.
     """
 
     clean_replies: bool = False

@@ -24,7 +24,7 @@ from fabula.models.scripted import ScriptedModel
 from fabula.story import Brief
 from fabula.systems import find
 from fabula.systems.agents_room.algorithm import FINALIZER, PLANNING, WRITING, agents_of, drafts_first
-from fabula.systems.agents_room.plot import Plot, read_outline
+from fabula.systems.agents_room.plot import Plot, read_events, read_outline
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -60,6 +60,27 @@ def said(request: Request) -> str:
     if request.path.endswith("plot_by_part"):
         return json.dumps({"told": "third person", "demands": [], "parts": [planned(part) for part in PARTS]})
     return f"Here the {request.role.replace('_', ' ')} agent tells what it knows of Mara and her lamp."
+
+
+EVENTS = {
+    "Exposition": ["Mara carries the oil upstairs.", "Tobias knocks with bread."],
+    "Rising Action": ["Wind breaks the window.", "Mara ties ropes around chairs."],
+    "Climax": ["Lightning strikes the tower.", "Tobias holds the flame."],
+    "Falling Action": ["Fishermen shout from below.", "Everybody drinks soup."],
+    "Resolution": ["Morning brings a letter.", "Mara finally laughs aloud."],
+}
+LISTED = "\n\n".join("\n".join([f"## {label}", *(f"- {one}" for one in told)]) for label, told in EVENTS.items())
+
+
+def tells(request: Request) -> str:
+    """A plot as a list of events, and of each part a text of its own that tells them."""
+    if request.role == "plot":
+        return LISTED
+    label = request.role.replace("_", " ").title()
+    if label not in EVENTS:
+        return said(request)
+    words = ["north", "stairs", "window", "harbour", "candle"][PARTS.index(label)]
+    return " ".join([f"Here the {words} of {request.role} is what Mara knows.", *EVENTS[label]])
 
 
 BY_PARTS: dict[str, Any] = {"draft_first": False, "revisions": 0, "final_reading": False}
@@ -150,16 +171,16 @@ async def test_each_agent_is_asked_for_at_most_the_papers_tokens() -> None:
 @pytest.mark.parametrize("aids", ["on", "off"])
 @pytest.mark.parametrize("variant", ["plan", "write"])
 async def test_only_small_models_are_told_to_write_sentences_and_paragraphs(aids: Aids, variant: str) -> None:
-    _, asked = await room(preset="improved", aids=aids, variant=variant, words="~500")
+    _, asked = await room(tells, preset="improved", aids=aids, variant=variant, words="~500")
     prompts = [prompt(request) for request in asked if re.search(r"Write about \d+ words", prompt(request))]
     told = ["in full sentences" in shown for shown in prompts]
     assert set(told) == {aids == "on"}
 
 
-@pytest.mark.parametrize(("aids", "plans"), [("on", 320), ("off", None)])
-async def test_in_improved_mode_only_a_small_model_has_short_notes(aids: Aids, plans: int | None) -> None:
-    _, asked = await room(preset="improved", aids=aids)
-    assert [request.sampling.max_tokens for request in asked[:4]] == [plans] * 4
+@pytest.mark.parametrize(("aids", "plans"), [("on", [160, 160, 160, 480]), ("off", [None] * 4)])
+async def test_in_improved_mode_only_a_small_model_has_short_notes(aids: Aids, plans: list[int | None]) -> None:
+    _, asked = await room(tells, preset="improved", aids=aids)
+    assert [request.sampling.max_tokens for request in asked[:4]] == plans
     assert all((request.sampling.max_tokens is None) == (aids == "off") for request in asked[4:])
 
 
@@ -459,20 +480,69 @@ async def test_of_a_capable_models_replies_nothing_but_chatter_is_lost_and_no_he
 
 
 async def test_a_small_model_is_reminded_and_led() -> None:
-    model = ScriptedModel(said, capabilities=Capabilities(continues=True))
-    _, asked = await room(cast=Cast.of(model), preset="improved", aids="on")
+    model = ScriptedModel(tells, capabilities=Capabilities(continues=True))
+    story, asked = await room(cast=Cast.of(model), preset="improved", aids="on")
     assert not asked
-    for request in model.asked:
+    for request in model.asked[:4]:
         assert "Stay with the people, the place and the events" in prompt(request)
     opened = [request.messages[-1].content for request in model.asked if request.messages[-1].role == "assistant"]
-    assert opened[:5] == [
-        "The protagonist of the story is",
-        "* **",
-        "The story takes place",
-        "* At the beginning,",
-        "That day",
+    assert opened[:4] == ["The protagonist of the story is", "* **", "The story takes place", "## Exposition\n-"]
+    assert opened[4] == story.scenes[0].text  # the end of the part before; the first part has no forced opening
+    assert len(model.asked) == len(ORDER)
+
+
+async def test_a_small_models_part_is_given_its_own_events_and_little_else() -> None:
+    model = ScriptedModel(tells)
+    story, _ = await room(cast=Cast.of(model), preset="improved", aids="on")
+    for request in model.asked[4:]:
+        label = request.role.replace("_", " ").title()
+        assert all((one in prompt(request)) == (label == other) for other in EVENTS for one in EVENTS[other][:1]) or (
+            PARTS.index(label) and EVENTS[PARTS[PARTS.index(label) - 1]][0] in prompt(request)  # as told just before
+        )
+        assert BRIEF.text not in prompt(request)
+    assert [all(one in scene.text for one in EVENTS[scene.label]) for scene in story.scenes] == [True] * 5
+
+
+async def test_a_draw_of_a_small_model_that_leaves_events_out_is_asked_in_another_way() -> None:
+    def lazy(request: Request) -> str:
+        short = request.role == "climax" and "again" not in request.path
+        return "Mara sat still and thought of what she once had been told of." if short else tells(request)
+
+    model = ScriptedModel(lazy)
+    story, _ = await room(cast=Cast.of(model), preset="improved", aids="on")
+    first, second = [request for request in model.asked if request.role == "climax"]
+    assert "Leave none of them out." in prompt(second)
+    assert "Leave none of them out." not in prompt(first)
+    assert (second.sampling.temperature or 0) > (first.sampling.temperature or 0)
+    assert EVENTS["Climax"][1] in story.scenes[2].text
+
+
+async def test_a_small_model_that_lists_too_little_is_asked_for_its_plot_again() -> None:
+    def poor(request: Request) -> str:
+        first = request.role == "plot" and "again" not in request.path
+        return "## Exposition\n- The mood of the story is sad.\n- Mara sits down." if first else tells(request)
+
+    model = ScriptedModel(poor)
+    await room(cast=Cast.of(model), preset="improved", aids="on")
+    assert sum(request.role == "plot" for request in model.asked) == 2
+
+
+async def test_what_a_small_model_copies_from_an_earlier_part_is_taken_out() -> None:
+    def copies(request: Request) -> str:
+        text = tells(request)
+        return f"{text} {EVENTS['Exposition'][0]}" if request.role == "resolution" else text
+
+    model = ScriptedModel(copies)
+    story, _ = await room(cast=Cast.of(model), preset="improved", aids="on")
+    assert story.manuscript().count(EVENTS["Exposition"][0]) == 1
+
+
+def test_events_without_headings_are_shared_by_the_parts_in_order() -> None:
+    lines = [
+        f"{n}. Mara carries thing{chr(97 + n)}{chr(98 + n)} up number{chr(99 + n)}{chr(98 + n)}." for n in range(10)
     ]
-    assert opened[5] == f"That day{said(model.asked[4])}"  # the end of the part before
+    assert [len(events) for events in read_events("\n".join(lines)).parts.values()] == [2] * 5
+    assert read_events("Nothing of use.").text() == ""
 
 
 async def test_without_a_number_of_words_no_length_is_asked_for() -> None:
@@ -813,7 +883,7 @@ async def test_a_draft_first_is_read_by_each_planning_agent_and_written_anew() -
 
 
 async def test_a_small_model_is_given_no_draft_to_repeat() -> None:
-    _, asked = await room(preset="improved", aids="on", draft_first=True)
+    _, asked = await room(tells, preset="improved", aids="on", draft_first=True)
     assert [request.role for request in asked] == ORDER
 
 

@@ -31,7 +31,7 @@ class Ours:
         chapters: a story of more than 5,000 words has chapters, and a shorter one whose brief asks for them: one call
             for the plan, and two for each chapter. Not in the paper.
         final_reading: the writer reads the story once more at the end, against the brief and itself, and gives small
-            edits, each of which can be refused (`fabula edits`); one call more. Not in the paper.
+            edits, each of which can be refused (`fabula text edits`); one call more. Not in the paper.
     """
 
     clean_replies: bool = False

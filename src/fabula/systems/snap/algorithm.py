@@ -814,7 +814,7 @@ async def best_plan(
             raise UsageError(
                 f"{file} is no table of the {len(plans)} plans that there are: each line has a plan's number and its "
                 "steps as they were written, at least one and none twice. Correct the file, or have the plans scored "
-                f"anew: `fabula retake {place}`."
+                f"anew: `fabula text retake {place}`."
             )
 
         return run.unless_made_up(refuse, plans[0])
@@ -844,7 +844,7 @@ def _are_of(rows: Sequence[Row], plans: Sequence[tuple[Step, ...]]) -> bool:
 async def _scored(run: Run, plans: Sequence[tuple[Step, ...]], segment: str, persona: str, config: Config) -> str:
     """C1, C2 and C3 of each plan, as a table: coherence, connectivity (Table 6), personality (Table 7)."""
     near = await coherences(plans, segment, run, config.paper)
-    # New scores may be drawn for the same plans (`fabula retake`): such takes are added to those of the plans.
+    # New scores may be drawn for the same plans (`fabula text retake`): such takes are added to those of the plans.
     judging = replace(run, take=run.take + run.within(SCORES).take)
     story = shown(segment, run, "judge")
     judged = await side_by_side(

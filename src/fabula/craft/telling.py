@@ -1,0 +1,51 @@
+"""Whether a text tells events, and what it copies from what stands before it: by its words, as a rule can see it."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Final
+
+from fabula.craft.ngrams import ngrams
+from fabula.craft.stems import stem
+from fabula.story.sentences import spans
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+_COPIED: Final = 8
+"""Words in a row that a sentence shares with an earlier one only if it is copied."""
+_TOLD: Final = 0.5  # share of an event's words that a text which tells it has
+_LEAST_LETTERS: Final = 4  # of words that say what happens; shorter ones are names at best
+
+
+def content_words(text: str) -> frozenset[str]:
+    """The stems of the words that say what happens: those of four letters and more, and names."""
+    found = re.findall(r"[^\W\d_]+", text)
+    return frozenset(stem(word.lower()) for word in found if len(word) >= _LEAST_LETTERS or word[0].isupper())
+
+
+def untold(events: Sequence[str], text: str) -> list[str]:
+    """The events of which a text has fewer than half of the words. A text may tell an event in other words."""
+    has = content_words(text)
+    return [event for event in events if len((words := content_words(event)) & has) < _TOLD * len(words)]
+
+
+def without_copies(text: str, earlier: Sequence[str]) -> str:
+    """A text without the sentences that share eight words in a row with earlier texts, or with itself further up."""
+    seen = {gram for other in earlier for gram in ngrams(_words(other), _COPIED)}
+    whole = {_words(other[start:end]) for other in earlier for start, end in spans(other)}
+    kept: list[str] = []
+    at = 0
+    for start, end in spans(text):
+        words = _words(text[start:end])
+        grams = set(ngrams(words, _COPIED))
+        if not (grams & seen or (words in whole and len(words) >= _LEAST_LETTERS)):
+            kept.append(text[at:end] if kept else text[start:end])
+        seen |= grams
+        whole.add(words)
+        at = end
+    return "".join(kept).strip()
+
+
+def _words(text: str) -> tuple[str, ...]:
+    return tuple(re.findall(r"\w+", text.lower()))
