@@ -526,7 +526,7 @@ def _class(name: str, kind: type) -> str:
         elif inspect.isfunction(inner):
             names = [one for one in inspect.signature(inner).parameters if one not in ("self", "cls")]
             rows.append((f"`.{member}({', '.join(names)})`", _first_line(inner)))
-    return f"### {name}\n\n{head.strip()}\n\n{_table(('', 'what it is'), rows)}\n"
+    return f"### {name}\n\n{head.strip()}\n\n{_table(('field', 'what it is'), rows)}\n"
 
 
 def _first_line(thing: object) -> str:

@@ -77,18 +77,22 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
 
 
 def outside(origin: str) -> set[str]:
-    """The files outside docs/ to which a Markdown page leads."""
+    """The files outside docs/, and the folders, to which a Markdown page leads."""
     text = (ROOT / origin).read_text(encoding="utf-8")
     found = {resolved(origin, link["target"]) for line in prose(text) for link in _LINK.finditer(line)}
-    return {target for target in found if target and not target.startswith("docs/")}
+    return {target for target in found if target and not _is_page(target)}
+
+
+def _is_page(path: str) -> bool:
+    return path.startswith("docs/") and (ROOT / path).is_file()
 
 
 def resolved(origin: str, target: str) -> str:
-    """The file of the repository that a relative link means; empty for other links and for what is not there."""
+    """The file or folder of the repository that a relative link means; empty for other links and what is not there."""
     if not target or "://" in target or target.startswith(("mailto:", "/")):
         return ""
     path = os.path.normpath(PurePosixPath(origin).parent / target)
-    return PurePosixPath(path).as_posix() if (ROOT / path).is_file() else ""
+    return PurePosixPath(path).as_posix() if (ROOT / path).exists() else ""
 
 
 def link_to(origin: str, target: str) -> str:
@@ -101,13 +105,19 @@ def address(origin: str, target: str) -> str:
     path = resolved(origin, target)
     if path == "README.md":
         return "index.md"
-    if path.startswith("docs/"):
+    if _is_page(path):
         return path.removeprefix("docs/")
     return f"{ELSEWHERE}/{path}" if path.endswith((".md", *AS_THEY_ARE)) else f"{ELSEWHERE}/{path}.md"
 
 
 def shown(path: str) -> str:
-    """The Markdown of a page that shows a file."""
+    """The Markdown of a page that shows a file, or lists a folder."""
+    if (ROOT / path).is_dir():
+        files = sorted(file.name for file in (ROOT / path).iterdir() if file.is_file())
+        up = "../" * len(PurePosixPath(path).parts)
+        there = f"{up}{path.removeprefix('docs/')}"
+        entries = [f"- [{name}]({there}/{name})" if _is_page(f"{path}/{name}") else f"- {name}" for name in files]
+        return "\n".join([f"# {PurePosixPath(path).name}", "", f"`{path}`", "", *entries, ""])
     text = (ROOT / path).read_text(encoding="utf-8")
     if path.endswith(".md"):
         return "\n".join(relinked(path, text))
@@ -127,7 +137,7 @@ def relinked(origin: str, text: str) -> Iterator[str]:
 
     def changed(link: re.Match[str]) -> str:
         path = resolved(origin, link["target"])
-        if not path or (path.startswith("docs/") and origin.startswith("docs/")):
+        if not path or (_is_page(path) and origin.startswith("docs/")):
             return link[0]
         there = PurePosixPath(os.path.relpath(address(origin, link["target"]), here)).as_posix()
         return f"{link['before']}{there}{link['anchor'] or ''}{link['after']}"

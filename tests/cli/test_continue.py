@@ -147,7 +147,7 @@ def test_what_cannot_be_continued_is_told_and_stays_as_it_was(cli: Cli, play: Pa
     assert ran.code == 2
     assert ran.err == (
         "fabula: title is no part of the story, and dramatron cannot continue it. Write on in its file, or say `fabula "
-        "retake title`.\n"
+        "text retake title -C play`.\n"
     )
     assert cli("update", "play", "--json").json["asked"] == 0
     assert cli("undo", "play").code == 2  # no decision is left
@@ -189,18 +189,19 @@ def test_a_part_in_the_middle_goes_on_without_ending_the_story(
 def test_what_is_planned_cannot_be_continued_in_most_systems(cli: Cli, project: Path) -> None:
     ran = cli("continue", "plot", "-C", "lamp")
     said = "plot is no part of the story, and agents-room cannot continue it. Write on in its file, or say "
-    assert (ran.code, ran.err) == (2, f"fabula: {said}`fabula text retake plot`.\n")
+    assert (ran.code, ran.err) == (2, f"fabula: {said}`fabula text retake plot -C lamp`.\n")
 
 
 def test_a_pinned_or_unknown_text_and_one_that_waits_already_are_not_continued(cli: Cli, play: Path) -> None:
     cli("pin", "scene-1", "-C", "play")
     ran = cli("continue", "scene-1", "-C", "play")
-    assert (ran.code, ran.err) == (2, "fabula: scene-1 is pinned. Say `fabula text unpin scene-1` first.\n")
+    assert (ran.code, ran.err) == (2, "fabula: scene-1 is pinned. Say `fabula text unpin scene-1 -C play` first.\n")
     cli("unpin", "scene-1", "-C", "play")
     assert cli("continue", "scene-1", "-C", "play").code == 0
     again = cli("continue", "scene-1", "-C", "play")
     assert again.code == 2
-    assert "scene-1 waits to be continued already. `fabula update` does it, `fabula undo` forgets it." in again.err
+    said = "scene-1 waits to be continued already. `fabula update -C play` does it, `fabula undo -C play` forgets it."
+    assert said in again.err
     assert "Unknown artefact 'scene1'" in cli("continue", "scene1", "-C", "play").err
 
 

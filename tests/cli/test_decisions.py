@@ -123,7 +123,10 @@ def test_a_retake_of_an_edited_text_drops_the_edit(cli: Cli, project: Path) -> N
 def test_a_pinned_text_is_not_taken_again(cli: Cli, project: Path) -> None:
     cli("pin", "resolution", "-C", "lamp")
     ran = cli("retake", "resolution", "-C", "lamp")
-    assert (ran.code, ran.err) == (2, "fabula: resolution is pinned. Say `fabula text unpin resolution` first.\n")
+    assert (ran.code, ran.err) == (
+        2,
+        "fabula: resolution is pinned. Say `fabula text unpin resolution -C lamp` first.\n",
+    )
 
 
 def test_undo_of_an_edit_restores_the_file_and_costs_nothing(cli: Cli, project: Path) -> None:
@@ -207,7 +210,7 @@ def test_all_texts_can_be_pinned_at_once(cli: Cli, project: Path) -> None:
 def test_pin_wants_one_artefact_or_all(cli: Cli, project: Path, said: list[str]) -> None:
     ran = cli("pin", *said, "-C", str(project))
     assert ran.code == 2
-    assert "Name an artefact, or say `fabula text pin --all`" in ran.err
+    assert "Name an artefact, or say `fabula text pin --all -C lamp`" in ran.err
 
 
 def test_a_story_of_an_older_fabula_says_how_to_go_on(cli: Cli) -> None:

@@ -144,7 +144,7 @@ def test_a_note_to_a_plan_changes_what_follows(cli: Cli, project: Path, write_sc
 @pytest.mark.parametrize(
     ("before", "arguments", "message"),
     [
-        (("pin", "climax"), ("climax", "--note", "darker"), "climax is pinned. Say `fabula text unpin climax` first."),
+        (("pin", "climax"), ("climax", "--note", "darker"), "Say `fabula text unpin climax -C lamp` first."),
         ((), ("climax", "--note", "  "), "The note is empty."),
         ((), ("nothing", "--note", "darker"), "Unknown artefact 'nothing'."),
     ],

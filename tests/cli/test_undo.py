@@ -92,7 +92,7 @@ def test_redo_gives_back_what_undo_took_until_something_else_is_decided(cli: Cli
     assert text_of(project, "plan/characters.md") == "Two."
     ran = cli("redo", "lamp")
     assert ran.code == 2
-    assert "`fabula redo` comes after `fabula undo`" in ran.err
+    assert "`fabula redo -C lamp` comes after `fabula undo -C lamp`" in ran.err
     cli("undo", "lamp")
     cli("pin", "setting", "-C", "lamp")
     assert cli("redo", "lamp").code == 2

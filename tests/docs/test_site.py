@@ -165,3 +165,8 @@ def test_search_works_from_files(site: Path, browser: Any) -> None:  # noqa: ANN
     page.keyboard.type("flashback")
     page.wait_for_selector(".md-search-result__link[href*='pictures-of-time']", timeout=10_000, state="attached")
     page.close()
+
+
+def test_every_column_of_a_table_has_a_name(site: Path) -> None:
+    nameless = [path.name for path in site.rglob("*.html") if "<th></th>" in path.read_text(encoding="utf-8")]
+    assert not nameless, "a table's first line names each column"

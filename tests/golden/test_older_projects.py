@@ -35,7 +35,7 @@ def test_everything_that_was_recorded_can_be_read(project: Project) -> None:
 
 
 async def test_going_on_would_pay_again_and_is_refused_in_one_sentence(project: Project) -> None:
-    with pytest.raises(JournalVersionError, match=r"An older fabula wrote .*`fabula pin --all`"):
+    with pytest.raises(JournalVersionError, match=r"An older fabula wrote .*`fabula text pin --all`"):
         await write_in(project, project.settings, Options())
     with pytest.raises(JournalVersionError):
         await dry_run_in(project, project.settings, Options())

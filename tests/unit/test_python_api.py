@@ -228,6 +228,16 @@ def test_an_unknown_setting_is_named_before_anything_is_made() -> None:
     assert not Path("lamp").exists()
 
 
+def test_what_is_wrong_is_said_before_anything_is_made() -> None:
+    with pytest.raises(UsageError, match="'many' is no number of words"):
+        fabula.write(BRIEF, "lamp", words="many", model=Own(), **ALONE)
+    with pytest.raises(UnknownNameError, match="Unknown role 'critic'"):
+        fabula.write(BRIEF, "lamp", model={"*": Own(), "critic": "smollm2"}, **ALONE)
+    assert not Path("lamp").exists()
+    with pytest.raises(UsageError, match="No story is given"):
+        fabula.check(model=Own())
+
+
 def test_what_write_gives_is_what_the_command_prints(cli: Cli, here: Path) -> None:
     (here / "script.toml").write_text(f"[replies]\nwriter = {json.dumps(STORY)}\n", encoding="utf-8")
     fabula.write(BRIEF, "lamp", model="scripted:script.toml", **ALONE)

@@ -42,7 +42,7 @@ def stories_to_check(sources: Sequence[StorySource], selection: Selection) -> tu
         UsageError: one cannot be read, or has no words.
     """
     paths = [path for path in map(_as_path, sources) if path is not None]
-    if len(paths) < len(sources):
+    if len(paths) < len(sources) or not sources:
         return items_of(sources, selection)
     several = [path for path in paths if path.is_dir() or path.name.endswith(TABLES) or named_set(path, selection.data)]
     found = read_items(several, selection) if several else ()

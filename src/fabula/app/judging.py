@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from fabula.app.sources import items_of
+from fabula.app.sources import items_of, path_of
 from fabula.base.errors import UsageError
 from fabula.evaluators.pairwise.verdicts import choices_in, pair_choices
 from fabula.measure.ratings import SAME
@@ -40,7 +40,7 @@ def two_stories(one: StorySource, other: StorySource, selection: Selection) -> t
                 f"{source} holds {count} stories. Judge two stories, or rank many with `fabula eval rank`."
             )
     if one is other or (isinstance(one, str | Path) and isinstance(other, str | Path) and _same(one, other)):
-        raise UsageError(f"Both stories are {one}. Give two stories.")
+        raise UsageError(f"Both stories are {path_of(one) or 'the same text'}. Give two stories.")
     first, second = items_of([one, other], selection)
     prompt = first.prompt if first.prompt == second.prompt else ""
     systems = (first.system, second.system) if first.system != second.system else ("", "")

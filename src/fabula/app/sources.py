@@ -172,6 +172,8 @@ def items_of(sources: Sequence[StorySource], selection: Selection) -> tuple[Item
     Raises:
         UsageError: one cannot be read, is empty, or two have one name.
     """
+    if not sources:
+        raise UsageError("No story is given. Give a text, the path of a file, a Story or a project.")
     places = [_place(source, selection) for source in sources]
     known = [place for place in places if place is not None]
     if len(known) == len(places):

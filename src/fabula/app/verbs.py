@@ -26,7 +26,8 @@ from fabula.app.measuring import (
 from fabula.app.planning import Planned, plan_in, planning_system, project_for_story
 from fabula.app.ranking import Ranked
 from fabula.app.sources import brief_of, folder_for, items_of, path_of, project_in, story_of
-from fabula.app.writing import Expected, Written, dry_run_in, settings_as_last_time, write_in
+from fabula.app.standing import check_words
+from fabula.app.writing import Expected, Prepared, Written, dry_run_in, settings_as_last_time, write_in
 from fabula.app.writing import dry_run as dry_run_of
 from fabula.base.errors import UsageError
 from fabula.craft.conversation import SessionFiles
@@ -144,7 +145,13 @@ def _begun(what: BriefSource, folder: str | Path | None, caller: Caller) -> tupl
     where = folder_for(brief, what) if folder is None else Path(folder)
     if not (where / "brief.md").exists():
         chosen = caller.default_model()
-        project = Project.create(where, brief, {**caller.changes, **(chosen.changes if chosen else {})})
+        changes = {**caller.changes, **(chosen.changes if chosen else {})}
+        wanted = Settings().with_(changes, "the call")
+        check_words(wanted)
+        Prepared(
+            wanted, caller.options()
+        ).cast()  # what is wrong is said before anything is made; nothing is opened yet
+        project = Project.create(where, brief, changes)
         return project, settings_as_last_time(project).with_(caller.changes, "the call"), caller.said(chosen)
     project = Project.open(where)
     if project.brief.text != brief.text:

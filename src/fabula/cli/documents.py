@@ -914,9 +914,10 @@ class Lorebook(TypedDict):
 
 
 class Systems(TypedDict):
-    """The writing systems, as their `paper.toml` tells."""
+    """The writing systems, as their `paper.toml` tells, and why some of others cannot be used."""
 
     systems: list[dict[str, Any]]
+    problems: list[str]
 
 
 @_exact
@@ -950,6 +951,7 @@ class Models(TypedDict):
     fetched: list[dict[str, Any]]
     servers: list[dict[str, Any]]
     kinds: list[dict[str, Any]]
+    problems: list[str]
     keys: dict[str, bool]
 
 

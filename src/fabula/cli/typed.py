@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import shlex
 from contextvars import ContextVar
@@ -24,12 +25,14 @@ def as_typed_here(sentence: str) -> str:
     folder = NAMED.get()
     if not folder or Path(folder).resolve() == Path.cwd():
         return sentence
+    inside = Path(folder).resolve().is_relative_to(Path.cwd())
+    shown = os.path.relpath(folder) if inside else folder
 
     def named(found: re.Match[str]) -> str:
         words = found[1].split()
         there = any(Path(word).resolve() == Path(folder).resolve() for word in words[1:])
         if there or "-C" in words or full_name(words) not in _OF_PROJECTS:
             return found[0]
-        return f"`fabula {found[1]} -C {shlex.quote(folder)}`"
+        return f"`fabula {found[1]} -C {shlex.quote(shown)}`"
 
     return _COMMAND.sub(named, sentence)

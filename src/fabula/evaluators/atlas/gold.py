@@ -65,7 +65,7 @@ def read_gold(path: str, stories: Mapping[str, str]) -> dict[str, Gold | None]:
     The file holds a JSON array or JSON lines of objects with `hallucination` (the paper's sentence) or `x`, `y`, `fact`
     and `event` (or `scene_x`, `scene_y`); where known `quote_x` and `quote_y`; those whose `verdict` says that they
     are none are left out; `story` names the story, where there are several. Labels of `fabula lab inject` are known
-    errors     too; its negatives are none. A story with planted errors (`text`, `errors`, `decoys`) or an array of
+    errors too; its negatives are none. A story with planted errors (`text`, `errors`, `decoys`) or an array of
     such stories
     says what is planted where; of each only what stands in the story that is checked counts.
 
