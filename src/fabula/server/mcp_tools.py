@@ -17,9 +17,10 @@ from fabula.app.exporting import exported
 from fabula.app.item_files import Selection, read_items
 from fabula.app.standing import shortfalls, texts
 from fabula.app.writing import Options, check_edit, dry_run_in, settings_as_last_time, write_in
-from fabula.base.errors import ProjectError, UnknownNameError, UsageError
+from fabula.base.errors import FabulaError, ProjectError, UnknownNameError, UsageError
 from fabula.base.files import inside, read_text, write_atomically
 from fabula.engine.events import CallFinished
+from fabula.engine.folders import is_path
 from fabula.evaluators import find as find_evaluator
 from fabula.evaluators.atlas.page import all_findings, as_markdown
 from fabula.models.outside import CLIENT
@@ -57,13 +58,11 @@ class Projects:
     # looking --------------------------------------------------------------------------------------------------------
 
     def listed(self) -> list[dict[str, Any]]:
-        """The projects: name, title, system, and the words of each story."""
+        """The projects: name, title, system, and the words of each story; or why one cannot be read."""
         found = []
         for folder in sorted(self.root.iterdir())[:_MOST]:
             if (folder / BRIEF).is_file() and folder.resolve().is_relative_to(self.root.resolve()):
-                project = Project.open(folder)
-                of = {"title": project.brief.title, "system": project.settings.system, "words": _words(project)}
-                found.append({"project": folder.name} | of)
+                found.append({"project": folder.name} | _about(folder))
         return found
 
     def project(self, name: str) -> Project:
@@ -151,6 +150,8 @@ class Projects:
         if folder.parent != self.root:
             raise UsageError(f"{name!r} is no name for a project. Give one without a slash.")
         settings: dict[str, Any] = {"model": self.model}
+        if is_path(system):
+            raise UsageError(f"{system!r} is a folder with code, and a client may not name one. Name a system.")
         if system:
             settings["system"] = find_system(system).name
         if words:
@@ -267,6 +268,15 @@ class _Bill:
     def data(self) -> dict[str, Any]:
         """The calls that were made and replayed, and the tokens of the former."""
         return {"asked": self.asked, "from_the_journal": self.replayed, "tokens": self.tokens}
+
+
+def _about(folder: Path) -> dict[str, Any]:
+    """A project in a list; one that cannot be read says why, and keeps nobody from the others."""
+    try:
+        project = Project.open(folder)
+        return {"title": project.brief.title, "system": project.settings.system, "words": _words(project)}
+    except FabulaError as error:
+        return {"problem": str(error)}
 
 
 def _words(project: Project) -> int:
