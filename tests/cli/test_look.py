@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from commandline import BY_PARTS, REPLIES
+from fabula.models.best_here import Chosen
 from fabula.models.known import KNOWN
 
 if TYPE_CHECKING:
@@ -205,3 +206,12 @@ def test_doctor_finds_a_damaged_journal(cli: Cli, project: Path) -> None:
 
 def test_version(cli: Cli) -> None:
     assert cli("--version").out.startswith("fabula 0.")
+
+
+def test_the_best_model_for_this_machine_is_fetched_and_named(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
+    chosen = Chosen(KNOWN["smollm2"], "smollm2 writes: there is no room for another.")
+    monkeypatch.setattr("fabula.models.best_here.pull_best", lambda *_args, **_named: chosen)
+    assert "smollm2 writes: there is no room for another." in cli("models", "pull", "best").out
+    ran = cli("models", "pull", "best", "--json")
+    assert ran.json["model"] == "smollm2"
+    assert "there is no room" in ran.err

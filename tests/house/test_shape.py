@@ -49,8 +49,8 @@ def test_the_command_line_alone_catches_everything_and_once() -> None:
     found = [place for module in modules() for place in broad(module)]
     # A user's program that plays a role may raise anything; the error says where in it. Providers' client libraries
     # raise anything too, where a server sends what they do not expect; and so may what other packages bring. What is
-    # raised in a thread goes to who waits for it.
-    expected = ["base.plugins", "cli.main", "engine.roles", "models.providers", "models.threads"]
+    # raised in a thread goes to who waits for it. A command that is stopped says so in whatever state the rest is.
+    expected = ["base.plugins", "cli.main", *["cli.stopping"] * 2, "engine.roles", "models.providers", "models.threads"]
     assert [place.partition(":")[0].removeprefix("fabula.") for place in found] == expected, found
 
 
@@ -67,7 +67,7 @@ def test_what_clears_up_and_raises_again_is_not_broad() -> None:
 
 
 def test_nothing_below_the_command_line_prints_or_reads_the_terminal() -> None:
-    assert not [p for m in modules() if not m.name.startswith(_CLI) for p in printing(m)]
+    assert not [p for m in modules() if not m.name.startswith((_CLI, "fabula.__main__")) for p in printing(m)]
 
 
 def test_no_file_imports_itself_by_a_detour_also_not_for_annotations() -> None:

@@ -17,6 +17,11 @@ def test_sentences_copied_from_an_earlier_text_are_taken_out() -> None:
     assert without_copies(text, [earlier]) == "Tobias ran. He held on.\n\nThe lamp went out."
 
 
+def test_sentences_that_begin_alike_stand_once() -> None:
+    text = "Mara looks up at the sky, and waits. Tobias runs. Mara looks up at the sky, with tears."
+    assert without_copies(text, []) == "Mara looks up at the sky, and waits. Tobias runs."
+
+
 def test_a_sentence_stands_once_and_short_ones_may_come_again() -> None:
     line = "She turned the brass wheel until her hands were sore and bleeding."
     assert without_copies(f"{line} No. {line} No.", []) == f"{line} No. No."

@@ -23,6 +23,11 @@ _REFUSED: Final = f"{DRAFTS}/{REFUSED}"
 OF_TEXTS: Final = frozenset({"edit", "rewrite", "unedit", "continue", "pin", "unpin"})
 
 
+def authored(journal: Journal) -> dict[str, str]:
+    """The files of the artefacts that a person may want to read, by path; records of a run are none of them."""
+    return {path: file for path, file in journal.places().items() if not file.endswith(f".{RECORD}")}
+
+
 @dataclass(frozen=True, slots=True)
 class Retake:
     """A text that will be written again.

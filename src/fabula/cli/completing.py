@@ -129,7 +129,7 @@ def sampling(ctx: typer.Context, incomplete: str) -> Iterator[str]:
 @_quiet
 def artefacts(ctx: typer.Context, incomplete: str) -> Iterator[str]:
     """The artefacts of the project that is meant, and where none is, the projects here."""
-    from fabula.cli.opening import authored  # noqa: PLC0415 - only where a shell asks
+    from fabula.app.deciding import authored  # noqa: PLC0415 - only where a shell asks
     from fabula.project.folder import Project  # noqa: PLC0415 - only where a shell asks
 
     del incomplete

@@ -14,7 +14,6 @@ from fabula.base.errors import UsageError
 from fabula.base.files import read_text
 from fabula.cli.terminal import Terminal
 from fabula.cli.typed import NAMED
-from fabula.engine.events import RECORD
 from fabula.models.outside import ANSWERS, PASTE
 from fabula.project.folder import Project
 
@@ -23,7 +22,6 @@ if TYPE_CHECKING:
 
     from fabula.cli.options import Common, Output
     from fabula.cli.pasting import Pasting
-    from fabula.engine.journal import Journal
     from fabula.engine.roles import Answer
 
 
@@ -139,8 +137,3 @@ def read_given(where: str, most: int) -> str:
 
 def _is_project(where: str) -> bool:
     return (Path(where) / "brief.md").is_file()
-
-
-def authored(journal: Journal) -> dict[str, str]:
-    """The files of the artefacts that a person may want to read, by path; records of a run are none of them."""
-    return {path: file for path, file in journal.places().items() if not file.endswith(f".{RECORD}")}

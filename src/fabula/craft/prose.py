@@ -28,6 +28,7 @@ _LITTLE: Final = 40  # words that a reply may always lose; where most was commen
 _TOKENS_PER_WORD: Final = 1.6  # prose has about 1.3; the rest lets a sentence end
 _SPARE_TOKENS: Final = 48  # added at each new draw: a piece of a few words may have come out empty
 _LEAD_WORDS: Final = 40
+_PHRASE: Final = 8  # tokens of its prompt that a small model may use again: an event's words, which 5 would garble
 _LEAST_WORDS: Final = 2
 _FEW_WORDS: Final = 10
 _CIRCLES: Final = "Most of it repeated itself, or what it was told."
@@ -216,7 +217,10 @@ class _Writer:
         short = int(words * _TOKENS_PER_WORD) + _SPARE_TOKENS * (attempt + 1)
         limits = [limit for limit in (self.run.reply_tokens(self.role, short), self.max_tokens) if limit]
         most, back = min(limits, default=None), self.run.looks_back(self.role)
-        return Sampling(temperature=self.temperature, max_tokens=most, dry_penalty_last_n=back)
+        phrase = _PHRASE if back else None
+        return Sampling(
+            temperature=self.temperature, max_tokens=most, dry_penalty_last_n=back, dry_allowed_length=phrase
+        )
 
     def _cleaned(
         self, run: Run, reply: Reply, lead: str, prompt: str, fields: Mapping[str, Any], so_far: str = ""

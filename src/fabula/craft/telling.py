@@ -14,6 +14,8 @@ if TYPE_CHECKING:
 
 _COPIED: Final = 8
 """Words in a row that a sentence shares with an earlier one only if it is copied."""
+_BEGINNING: Final = 5
+"""Words with which no two sentences begin that are not going in circles."""
 _TOLD: Final = 0.5  # share of an event's words that a text which tells it has
 _LEAST_LETTERS: Final = 4  # of words that say what happens; shorter ones are names at best
 
@@ -31,18 +33,23 @@ def untold(events: Sequence[str], text: str) -> list[str]:
 
 
 def without_copies(text: str, earlier: Sequence[str]) -> str:
-    """A text without the sentences that share eight words in a row with earlier texts, or with itself further up."""
+    """A text without the sentences that share eight words in a row with earlier texts, or with itself further up.
+
+    Nor with those that begin with the same five words as one before them: so texts of small models go in circles.
+    """
     seen = {gram for other in earlier for gram in ngrams(_words(other), _COPIED)}
     whole = {_words(other[start:end]) for other in earlier for start, end in spans(other)}
+    begun = {words[:_BEGINNING] for words in whole if len(words) >= _BEGINNING}
     kept: list[str] = []
     at = 0
     for start, end in spans(text):
         words = _words(text[start:end])
         grams = set(ngrams(words, _COPIED))
-        if not (grams & seen or (words in whole and len(words) >= _LEAST_LETTERS)):
+        if not (grams & seen or words[:_BEGINNING] in begun or (words in whole and len(words) >= _LEAST_LETTERS)):
             kept.append(text[at:end] if kept else text[start:end])
         seen |= grams
         whole.add(words)
+        begun |= {words[:_BEGINNING]} if len(words) >= _BEGINNING else set()
         at = end
     return "".join(kept).strip()
 

@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from fabula.app.deciding import OF_TEXTS, check_unpinned, hold, source_of, take_back
+from fabula.app.deciding import OF_TEXTS, authored, check_unpinned, hold, source_of, take_back
 from fabula.app.deciding import retake as retaken
 from fabula.base.errors import UsageError
 from fabula.cli import completing
 from fabula.cli.asked import settings_for
-from fabula.cli.opening import authored, project_and_artefact, project_and_name, project_of, terminal_of
+from fabula.cli.opening import project_and_artefact, project_and_name, project_of, terminal_of
 from fabula.cli.options import Artefact, Choices, Common, Limits, MaybeArtefact, Where, bundled
 from fabula.cli.progress import counted
 from fabula.cli.session import Session, near
