@@ -262,6 +262,41 @@ def test_no_name_leads_out_of_the_folder(lamp: Path, name: str) -> None:
     assert sorted(path.name for path in lamp.iterdir()) == ["root", "secret"]
 
 
+def test_a_link_shows_nobody_elses_files_and_one_bad_project_hides_no_other(lamp: Path) -> None:
+    (lamp / "secret").mkdir()
+    (lamp / "secret/findings-story.md").write_text("My diary.")
+    (lamp / "lamp/evaluation").symlink_to(lamp / "secret")
+    Project.create(lamp / "tale", Brief.parse(BRIEF), SETTINGS)
+    Project.create(lamp / "torn", Brief.parse(BRIEF), SETTINGS)
+    (lamp / "torn/fabula.toml").write_text("[[[")
+
+    async def work() -> None:
+        async with Client(server(projects(lamp), str), mode="auto") as client:
+            with pytest.raises(MCPError, match="is a link that leaves"):
+                await client.read_resource("fabula://lamp/findings")
+            assert "is a link that leaves" in failed(await client.call_tool("check", {"project": "lamp"}))
+            found = said(await client.call_tool("list_projects", {}))
+            assert [one["project"] for one in found] == ["lamp", "tale", "torn"]
+            assert ["problem" in one for one in found] == [True, False, True]
+
+    run(work)
+    assert [file.name for file in (lamp / "secret").iterdir()] == ["findings-story.md"]
+
+
+def test_a_client_names_no_folder_with_code(tmp_path: Path) -> None:
+    (tmp_path / "paper").mkdir()
+    (tmp_path / "paper/paper.toml").write_text('title = "My diary')
+
+    async def work() -> None:
+        async with Client(server(projects(tmp_path), str), mode="auto") as client:
+            for system in (str(tmp_path / "paper"), "./paper", "~"):
+                made = {"name": "tale", "brief": BRIEF, "system": system}
+                assert "a client may not name one" in failed(await client.call_tool("new_project", made))
+
+    run(work)
+    assert not (tmp_path / "tale").exists()
+
+
 def test_a_new_project_is_written_by_the_clients_model(tmp_path: Path) -> None:
     async def work() -> None:
         async with Client(server(projects(tmp_path), str), mode="auto") as client:

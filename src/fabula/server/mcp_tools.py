@@ -19,8 +19,9 @@ from fabula.app.exporting import exported
 from fabula.app.item_files import Selection, read_items
 from fabula.app.standing import shortfalls, texts
 from fabula.app.writing import Options, check_edit, dry_run_in, settings_as_last_time, write_in
-from fabula.base.errors import ProjectError, UnknownNameError, UsageError
+from fabula.base.errors import FabulaError, ProjectError, UnknownNameError, UsageError
 from fabula.base.files import inside, read_text, write_atomically
+from fabula.engine.folders import is_path
 from fabula.evaluators import find as find_evaluator
 from fabula.models.outside import CLIENT
 from fabula.project.folder import MAX_FILE, Project
@@ -57,13 +58,11 @@ class Projects:
     # looking --------------------------------------------------------------------------------------------------------
 
     def listed(self) -> list[dict[str, Any]]:
-        """The projects: name, title, system, and the words of each story."""
+        """The projects: name, title, system, and the words of each story; or why one cannot be read."""
         found = []
         for folder in sorted(self.root.iterdir())[:_MOST]:
             if (folder / BRIEF).is_file() and folder.resolve().is_relative_to(self.root.resolve()):
-                project = Project.open(folder)
-                of = {"title": project.brief.title, "system": project.settings.system, "words": _words(project)}
-                found.append({"project": folder.name} | of)
+                found.append({"project": folder.name} | _about(folder))
         return found
 
     def project(self, name: str) -> Project:
@@ -101,7 +100,11 @@ class Projects:
         }
 
     def text(self, name: str, text: str = "") -> dict[str, Any]:
-        """A text of a project; the whole story where none is named."""
+        """A text of a project; the whole story where none is named.
+
+        Raises:
+            ProjectError: there is no story yet.
+        """
         project = self.project(name)
         if not text:
             if not project.story_file.exists():
@@ -125,7 +128,11 @@ class Projects:
         return "\n\n".join(f"# {file.name}\n\n{read_text(file, MAX_FILE)}" for file in files)
 
     def findings(self, name: str) -> str:
-        """Where the story contradicts itself, as the last check found."""
+        """Where the story contradicts itself, as the last check found.
+
+        Raises:
+            ProjectError: it was not checked yet.
+        """
         file = self.project(name).folder / _FINDINGS
         if not file.is_file():
             raise ProjectError(f"{name} was not checked yet. The tool `check` does it.")
@@ -134,11 +141,17 @@ class Projects:
     # asking ---------------------------------------------------------------------------------------------------------
 
     def new(self, name: str, brief: str, system: str, words: str) -> dict[str, Any]:
-        """Make a project for a brief."""
+        """Make a project for a brief.
+
+        Raises:
+            UsageError: the name is none for a project.
+        """
         folder = inside(self.root, name)
         if folder.parent != self.root:
             raise UsageError(f"{name!r} is no name for a project. Give one without a slash.")
         settings: dict[str, Any] = {"model": self.model}
+        if is_path(system):
+            raise UsageError(f"{system!r} is a folder with code, and a client may not name one. Name a system.")
         if system:
             settings["system"] = find_system(system).name
         if words:
@@ -244,6 +257,15 @@ def _took(bill: Bill) -> dict[str, Any]:
     """The calls that were made and replayed, and the tokens of the former."""
     made = bill.as_data()
     return {"asked": made["asked"], "from_the_journal": made["replayed"], "tokens": bill.tokens}
+
+
+def _about(folder: Path) -> dict[str, Any]:
+    """A project in a list; one that cannot be read says why, and keeps nobody from the others."""
+    try:
+        project = Project.open(folder)
+        return {"title": project.brief.title, "system": project.settings.system, "words": _words(project)}
+    except FabulaError as error:
+        return {"problem": str(error)}
 
 
 def _words(project: Project) -> int:
