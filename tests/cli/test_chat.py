@@ -51,6 +51,13 @@ def talk(cli: Cli, *more: str, stdin: str = "") -> Ran:
     return cli("chat", "lamp.md", "--as", "Tobias", "--with", "Mara", *OPTIONS, *more, stdin=stdin)
 
 
+def test_the_project_of_a_story_file_is_named_with_the_option_too(cli: Cli) -> None:
+    assert talk(cli, "-C", "elsewhere", stdin="What now?\n").code == 0
+    assert (cli.folder / "elsewhere" / "chat").is_dir()
+    assert not (cli.folder / "lamp").exists()
+    assert "Two projects are named: --out there and -C elsewhere" in talk(cli, "-C", "elsewhere", "--out", "there").err
+
+
 def test_a_conversation_is_led_shown_and_kept(cli: Cli) -> None:
     ran = talk(cli, stdin="What now?\n/where\n/plan\n/quit\nNot heard.\n")
     assert ran.code == 0, ran.err

@@ -47,6 +47,7 @@ def test_commands_options_and_values_are_completed(shell: str, here: Path) -> No
     assert asked(shell, here, "fabula", "write", "--system", "agents-r") == ["agents-room"]
     assert asked(shell, here, "fabula", "eval", "judge", "--preset", "f") == ["faithful"]
     assert asked(shell, here, "fabula", "write", "--model", "smol") == ["smollm2"]
+    assert asked(shell, here, "fabula", "write", "--model", "past") == ["paste"]
     assert asked(shell, here, "fabula", "eval", "rate", "--evaluator", "snap") == ["snap-ratings"]
     assert asked(shell, here, "fabula", "export", "--format", "e") == ["epub"]
     assert asked(shell, here, "fabula", "write", "--approve", "p") == ["plans"]
@@ -70,10 +71,16 @@ def test_artefacts_are_those_of_the_project(shell: str, here: Path, project: Pat
     assert asked(shell, project, "fabula", "text", "pin", "clim") == ["climax"]
 
 
+def test_projects_are_offered_where_one_is_in_none(tmp_path: Path) -> None:
+    (tmp_path / "lamp").mkdir()
+    (tmp_path / "lamp" / "brief.md").write_text("A girl lights a lamp.", encoding="utf-8")
+    assert asked("bash", tmp_path, "fabula", "show", "la") == ["lamp"]
+
+
 def test_bash_is_answered_as_if_it_had_not_taken_words_apart(here: Path) -> None:
     """Bash gives `ROLE=MODEL` and `ollama:NAME` in pieces, and puts in place of the last piece what it is answered."""
     assert asked("bash", here, "fabula", "write", "--model", "climax", "=", "smol") == ["smollm2"]
-    assert "smollm2" in asked("bash", here, "fabula", "write", "--model", "climax", "=")
+    assert {"smollm2", "files:", "hand"} <= {*asked("bash", here, "fabula", "write", "--model", "climax", "=")}
     assert asked("bash", here, "fabula", "write", "--sampling", "climax.temp") == ["climax.temperature="]
 
 

@@ -12,7 +12,7 @@ from threading import Thread
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from fabula.app.calling import waited_for
-from fabula.app.conversing import conversing, parties_in
+from fabula.app.conversing import conversing, parties_in, written_or_asked
 from fabula.app.writing import Prepared, Supplied, first_error
 from fabula.base.errors import BriefError, UsageError
 from fabula.base.files import PRIVATE, read_text, write_atomically
@@ -69,11 +69,7 @@ def narrative_in(project: Project) -> str:
     """What is talked through in a project: its narrative, else its story, else its brief."""
     if (file := project.folder / FILE).is_file():
         return read_text(file, MAX_FILE)
-    if project.story_file.is_file():
-        story = Story.parse(read_text(project.story_file, MAX_FILE))
-        if story.words:
-            return story.text
-    return project.brief.text
+    return written_or_asked(project)
 
 
 def parties_for(project: Project, character: str, player: str) -> Parties | None:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from fabula.app.writing import Prepared
 from fabula.base.errors import UsageError
+from fabula.base.files import read_text
 from fabula.craft.conversation import SessionFiles, open_session
 from fabula.craft.conversation.cards import Cards, write_cards
 from fabula.craft.conversation.session import parties_of_log
@@ -16,7 +17,7 @@ from fabula.craft.narratives import FILE as NARRATIVE_FILE
 from fabula.craft.narratives import narrative_of
 from fabula.craft.revising import reviser
 from fabula.engine.run import Run
-from fabula.project.folder import Project
+from fabula.project.folder import MAX_FILE, Project
 from fabula.project.telling import CHAT
 from fabula.story import Brief, Story, plain
 from fabula.systems import find, systems
@@ -228,10 +229,13 @@ async def conversing(
 async def _narrative(project: Project, run: Run) -> str:
     """What is talked through: the author's narrative, else the written story, else the brief."""
     given = await narrative_of(run, Brief("-"))
-    if given != "-":
-        return given
+    return given if given != "-" else written_or_asked(project)
+
+
+def written_or_asked(project: Project) -> str:
+    """The written story of a project, else its brief."""
     if project.story_file.is_file():
-        story = Story.parse(project.story_file.read_text(encoding="utf-8-sig"))
+        story = Story.parse(read_text(project.story_file, MAX_FILE))
         if story.words:
             return story.text
     return project.brief.text

@@ -13,7 +13,7 @@ import sys
 from contextlib import contextmanager, redirect_stdout, suppress
 from dataclasses import fields
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 import typer
 
@@ -23,7 +23,7 @@ from fabula.engine.folders import is_path
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
-    Found = list[str | tuple[str, str]]
+    Found: TypeAlias = list[str | tuple[str, str]]
 
 VARIABLE: Final = "_FABULA_COMPLETE"
 _LINE: Final = 60
@@ -31,14 +31,15 @@ _BREAKS: Final = re.compile(r"[=:]+")  # at which bash takes words apart
 
 
 def _quiet(offered: Callable[[Any, str], Iterable[str | tuple[str, str]]]) -> Callable[[typer.Context, str], Found]:
-    """The values that begin with what is typed; none where they cannot be had."""
+    """The values that begin with what is typed; those that cannot be had are left out."""
 
     def complete(ctx: typer.Context, incomplete: str) -> Found:
-        try:
-            found = list(offered(ctx, incomplete))
-        except (FabulaError, OSError, ValueError):
-            return []
-        return [one for one in found if (one if isinstance(one, str) else one[0]).startswith(incomplete)]
+        found: Found = []
+        with suppress(FabulaError, OSError, ValueError):
+            for one in offered(ctx, incomplete):
+                if (one if isinstance(one, str) else one[0]).startswith(incomplete):
+                    found.append(one)  # what came before an error stays
+        return found
 
     complete.__doc__ = offered.__doc__  # not `wraps`: typer reads the parameters of what is wrapped
     complete.__annotations__ = {"ctx": typer.Context, "incomplete": str, "return": list}
@@ -89,12 +90,10 @@ def formats(ctx: typer.Context, incomplete: str) -> Iterator[str]:
 @_quiet
 def models(ctx: typer.Context, incomplete: str) -> Iterator[str]:
     """Models that are here, and the kinds there are; of one role behind `ROLE=`."""
-    from fabula.models.known import KNOWN  # noqa: PLC0415 - only where a shell asks
-    from fabula.models.providers import KINDS  # noqa: PLC0415 - only where a shell asks
-    from fabula.project.brought import brought_kinds  # noqa: PLC0415 - only where a shell asks
+    from fabula.project.casting import names  # noqa: PLC0415 - only where a shell asks
 
     role, equals, _ = incomplete.rpartition("=")
-    for name in (*KNOWN, *(f"{kind}:" for kind in ("embedded", *KINDS, "scripted", *brought_kinds()))):
+    for name in names():
         yield f"{role}{equals}{name}"
     if not equals:
         yield from (f"{one}=" for one in _method(ctx).roles)

@@ -44,14 +44,16 @@ Artefact: TypeAlias = Annotated[
         help="An artefact, by its path (characters) or file name.",
     ),
 ]
-MaybeArtefact: TypeAlias = Annotated[
-    list[str] | None,
-    typer.Argument(
+
+
+def maybe_artefact(default: str = "") -> Any:  # noqa: ANN401 - typer's record of an argument
+    """The argument `[PROJECT] [ARTEFACT]`; its help says that `default` is meant where no artefact is named."""
+    return typer.Argument(
         autocompletion=completing.artefacts,
         metavar="[PROJECT] [ARTEFACT]",
         help="An artefact, by its path or file name.",
-    ),
-]
+        show_default=default or False,
+    )
 
 
 @dataclass(frozen=True, slots=True)

@@ -109,9 +109,14 @@ def full_name(spec: str) -> str:
     if spec in BARE:
         return spec
     if not rest or (kind not in KINDS and kind not in brought_kinds()):
-        known = (*(kind for kind in KINDS if kind != PROGRAM), *brought_kinds())
-        raise UnknownNameError("model", spec, [*KNOWN, *BARE, *(f"{kind}:" for kind in known)])
+        raise UnknownNameError("model", spec, names())
     return spec
+
+
+def names() -> list[str]:
+    """The models with names of their own, and the prefixes of all others."""
+    kinds = (*(kind for kind in KINDS if kind != PROGRAM), *brought_kinds())
+    return [*KNOWN, *BARE, *(f"{kind}:" for kind in kinds)]
 
 
 def open_model(

@@ -76,7 +76,7 @@ class Case:
         return f"{self.system.name}-{self.preset}-{settings}{given}"
 
     def given_in(self, journal: Journal) -> None:
-        """Lay the case's plan and edits, if it has any, into `journal` as the author's."""
+        """Put the case's plan and edits, if it has any, into `journal` as the author's."""
         for artefact, text in [*[("plan", self.plan)] * bool(self.plan), *self.edits.items()]:
             if journal.override(artefact) is None:
                 journal.decide(artefact, "edit", text)

@@ -44,6 +44,7 @@ if TYPE_CHECKING:
     from fabula.testing.cases import Case
 
 _T = TypeVar("_T")
+_CaseT = TypeVar("_CaseT", "Case", Measurement)
 _FILES: Final = ("__init__.py", PAPER, "README.md", "config.py", "algorithm.py", SCRIPT)
 _FEWEST: Final = 20  # words that make a story
 
@@ -207,19 +208,24 @@ async def draws_by_the_seed(case: Case) -> None:
 
 async def goes_on_after_a_kill(case: Case) -> None:
     """Killed at every call and resumed, it writes the same story, and no call is repeated."""
+    await _goes_on(case, run_case, "story")
+
+
+async def _goes_on(case: _CaseT, run: Callable[[_CaseT, ScriptedModel, Journal], Awaitable[object]], made: str) -> None:
+    """Killed at every call and resumed, `run` makes the same of a case, and no call is repeated."""
     model = case.model()
     with Journal() as journal:
-        whole = await run_case(case, model, journal)
+        whole = await run(case, model, journal)
     total = len(model.asked)
     for dies_at in range(total):
         dying, resumed = Dying(case.script, dies_at), case.model()
         with Journal() as journal:
-            await _killed(run_case(case, dying, journal), f"{case.id}: call {dies_at + 1}")
-            story = await run_case(case, resumed, journal)
-        made = len(dying.asked) + len(resumed.asked)
-        expect(story == whole, f"{case.id}: killed at call {dies_at + 1} of {total}, it goes on to another story.")
+            await _killed(run(case, dying, journal), f"{case.id}: call {dies_at + 1}")
+            again = await run(case, resumed, journal)
+        calls = len(dying.asked) + len(resumed.asked)
+        expect(again == whole, f"{case.id}: killed at call {dies_at + 1} of {total}, it goes on to another {made}.")
         expect(
-            made == total, f"{case.id}: killed at call {dies_at + 1}, it made {made} calls in all instead of {total}."
+            calls == total, f"{case.id}: killed at call {dies_at + 1}, it made {calls} calls in all instead of {total}."
         )
 
 
@@ -349,20 +355,7 @@ async def replays_its_report(case: Measurement) -> None:
 
 async def goes_on_measuring_after_a_kill(case: Measurement) -> None:
     """Killed at every call and resumed, it gives the same report, and no call is repeated."""
-    model = case.model()
-    with Journal() as journal:
-        whole = await measure_case(case, model, journal)
-    total = len(model.asked)
-    for dies_at in range(total):
-        dying, going_on = Dying(case.script, dies_at), case.model()
-        with Journal() as journal:
-            await _killed(measure_case(case, dying, journal), f"{case.id}: call {dies_at + 1}")
-            report = await measure_case(case, going_on, journal)
-        made = len(dying.asked) + len(going_on.asked)
-        expect(report == whole, f"{case.id}: killed at call {dies_at + 1} of {total}, it goes on to another report.")
-        expect(
-            made == total, f"{case.id}: killed at call {dies_at + 1}, it made {made} calls in all instead of {total}."
-        )
+    await _goes_on(case, measure_case, "report")
 
 
 async def counts_what_is_no_verdict(case: Measurement) -> None:

@@ -18,7 +18,7 @@ from fabula.base.errors import UsageError
 from fabula.cli.asked import changes_of, check, say_default
 from fabula.cli.chat import Chat
 from fabula.cli.help import MORE
-from fabula.cli.opening import project_of, terminal_of
+from fabula.cli.opening import place_named, project_of, terminal_of
 from fabula.cli.options import Caps, Choices, Common, bundled
 from fabula.cli.people import People
 from fabula.cli.session import near
@@ -172,7 +172,7 @@ def _project(
             Settings().with_(changes_of(replace(choices, system=choices.system or CARD_SYSTEM), Settings())),
             terminal.environ,
         )
-        folder = Path(talking.out or slug(card.name))
+        folder = Path(place_named(common, talking.out, "--out") or slug(card.name))
         changes = changes_of(replace(choices, system=choices.system or CARD_SYSTEM), Settings())
         say_default(terminal, choices)
         project = card_project(card, folder, talking.as_, changes, worlds)
@@ -195,7 +195,7 @@ def _project_of_story(
         project = project_of(common, where)
         return project, _settings(choices, project.settings, terminal)
     story = read_story(file)
-    folder = Path(talking.out or file.stem)
+    folder = Path(place_named(common, talking.out, "--out") or file.stem)
     there = Project.open(folder).settings if (folder / "brief.md").exists() else None
     settings = _settings(choices, there or Settings(), terminal)
     _check_names(talking, story.text)

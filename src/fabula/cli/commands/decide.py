@@ -9,10 +9,9 @@ import typer
 from fabula.app.deciding import OF_TEXTS, authored, check_unpinned, hold, source_of, take_back
 from fabula.app.deciding import retake as retaken
 from fabula.base.errors import UsageError
-from fabula.cli import completing
 from fabula.cli.asked import settings_for
 from fabula.cli.opening import project_and_artefact, project_and_name, project_of, terminal_of
-from fabula.cli.options import Artefact, Choices, Common, Limits, MaybeArtefact, Where, bundled
+from fabula.cli.options import Artefact, Choices, Common, Limits, Where, bundled, maybe_artefact
 from fabula.cli.progress import counted
 from fabula.cli.session import Session, near
 from fabula.craft.wording import LARGEST
@@ -33,7 +32,7 @@ if TYPE_CHECKING:
 @bundled
 def pin(
     common: Common,
-    artefact: MaybeArtefact = None,
+    artefact: Annotated[list[str] | None, maybe_artefact()] = None,
     all_: Annotated[bool, typer.Option("--all", help="Every text there is.")] = False,  # noqa: FBT002 - a flag of the command line
 ) -> None:
     """Keep an artefact's text, or all texts, whatever changes above them."""
@@ -108,15 +107,7 @@ def retake(
 @bundled
 def continue_(
     common: Common,
-    artefact: Annotated[
-        list[str] | None,
-        typer.Argument(
-            autocompletion=completing.artefacts,
-            metavar="[PROJECT] [ARTEFACT]",
-            help="An artefact, by its path.",
-            show_default="the story's last part",
-        ),
-    ] = None,
+    artefact: Annotated[list[str] | None, maybe_artefact("the story's last part")] = None,
     *,
     words: Annotated[
         int | None, typer.Option(min=1, max=LARGEST, help="About how many words more; default: a third of the part.")
@@ -172,15 +163,7 @@ def _calls_to_continue(session: Session, path: str) -> str:
 @bundled
 def approve(
     common: Common,
-    artefact: Annotated[
-        list[str] | None,
-        typer.Argument(
-            autocompletion=completing.artefacts,
-            metavar="[PROJECT] [ARTEFACT]",
-            help="An artefact, by its path.",
-            show_default="all that wait",
-        ),
-    ] = None,
+    artefact: Annotated[list[str] | None, maybe_artefact("all that wait")] = None,
 ) -> None:
     """Approve an artefact, or all that wait."""
     terminal = terminal_of(common)

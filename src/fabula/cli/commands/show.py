@@ -14,9 +14,8 @@ import typer
 from fabula.app.bills import usage_data
 from fabula.base.errors import ProjectError, UsageError
 from fabula.base.files import read_text, write_atomically
-from fabula.cli import completing
 from fabula.cli.opening import project_and_artefact, project_and_name, terminal_of
-from fabula.cli.options import Artefact, Common, bundled
+from fabula.cli.options import Artefact, Common, bundled, maybe_artefact
 from fabula.cli.session import near
 from fabula.cli.terminal import table
 from fabula.engine.making import notes_of
@@ -42,15 +41,7 @@ _UNKNOWN: Final = "order of time not known for all scenes"
 @bundled
 def show(
     common: Common,
-    artefact: Annotated[
-        list[str] | None,
-        typer.Argument(
-            autocompletion=completing.artefacts,
-            metavar="[PROJECT] [ARTEFACT]",
-            help="An artefact, by its path.",
-            show_default="the story",
-        ),
-    ] = None,
+    artefact: Annotated[list[str] | None, maybe_artefact("the story")] = None,
     *,
     prompts: Annotated[bool, typer.Option("--prompts", help="What was asked, and what was answered.")] = False,
     removed: Annotated[
@@ -69,13 +60,8 @@ def show(
 ) -> None:
     """Print the story, an artefact, what was asked to make it, what was taken out, or the timeline of a plan."""
     terminal = terminal_of(common)
-    if (
-        chosen := [
-            f"--{name}"
-            for name, wanted in (("prompts", prompts), ("removed", removed), ("timeline", timeline))
-            if wanted
-        ]
-    )[1:]:
+    wanted = {"--prompts": prompts, "--removed": removed, "--timeline": timeline}
+    if len(chosen := [option for option, given in wanted.items() if given]) > 1:
         raise UsageError(f"{' and '.join(chosen)} each print something of their own. Give one of them.")
     if timeline:
         _timeline(terminal, *_plan(common, terminal, artefact or ()), out)

@@ -12,7 +12,7 @@ import typer
 from fabula.base.errors import UsageError
 from fabula.base.files import read_text, write_atomically
 from fabula.cli.opening import read_given, terminal_of
-from fabula.cli.options import Common, bundled
+from fabula.cli.options import Common, Output, bundled
 from fabula.cli.progress import counted
 from fabula.cli.session import near
 from fabula.cli.terminal import table
@@ -84,7 +84,7 @@ def _fit(
 @snap.command("form")
 @bundled
 def _form(
-    common: Common,
+    common: Output,
     story: Annotated[
         str, typer.Argument(metavar="STORY", help="The story that is played (a text file; - reads stdin).")
     ],
@@ -110,7 +110,7 @@ def _form(
 @snap.command("answers")
 @bundled
 def _answers(
-    common: Common,
+    common: Output,
     forms: Annotated[list[str], typer.Argument(metavar="FORM...", help="Filled-in forms.")],
     a: Annotated[str, typer.Option("--a", metavar="SYSTEM", help="Who A was in these forms.")],
     b: Annotated[str, typer.Option("--b", metavar="SYSTEM", help="Who B was.")],

@@ -94,7 +94,7 @@ def write(
         _dry_run(new, common, sources, where, asked)
         return
     project, settings = _project(new, common, where, asked)
-    _lay(project, new, sources)
+    _put_given(project, new, sources)
     if sources.save:
         project.save_settings(difference(settings.as_tables, project.settings.as_tables))
     session = Session(terminal, project, settings, limits)
@@ -158,7 +158,7 @@ def _dry_run(new: _New, common: Common, sources: Sources, where: str, asked: _As
     if asked is not None and not (asked.folder / "brief.md").exists():
         with TemporaryDirectory(prefix="fabula-") as spare:
             project, settings = new.project(asked.brief, Path(spare) / (asked.folder.name or "project"))
-            _lay(project, new, sources)
+            _put_given(project, new, sources)
             _forecast(Session(new.terminal, project, settings, WritingLimits()))
             Trust().forget(project.settings_file)
         return
@@ -272,15 +272,15 @@ class _New:
                 raise UnknownNameError("character", role, [*people, *system.roles])
 
 
-def _lay(project: Project, new: _New, sources: Sources) -> None:
+def _put_given(project: Project, new: _New, sources: Sources) -> None:
     """Put the plan and the personas that are given into the project as its author's."""
     if sources.plan:
-        _lay_one(project, _PLAN, read_text(Path(sources.plan), MAX_FILE), sources.plan, new.terminal)
+        _put_file(project, _PLAN, read_text(Path(sources.plan), MAX_FILE), sources.plan, new.terminal)
     if new.personas:
-        _lay_one(project, _PERSONAS, new.personas, sources.personas, new.terminal)
+        _put_file(project, _PERSONAS, new.personas, sources.personas, new.terminal)
 
 
-def _lay_one(project: Project, name: str, text: str, given: str, terminal: Terminal) -> None:
+def _put_file(project: Project, name: str, text: str, given: str, terminal: Terminal) -> None:
     """Put the text of a file into the project; what stood there is recorded before."""
     file = project.folder / name
     before = read_text(file, MAX_FILE) if file.exists() else ""
