@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from fabula.app.item_files import Selection, named_set, notices, read_items
+from fabula.app.item_files import Selection, named_set, notices, read_all
 from fabula.base.errors import UsageError
 from fabula.cli.options import DATA_FOLDER, SETTINGS
+from fabula.cli.progress import counted
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -37,14 +38,16 @@ class Selecting:
 
 
 def stories_of(terminal: Terminal, paths: Sequence[str], selection: Selection | None = None) -> tuple[Item, ...]:
-    """The stories in files, folders and data sets; says under which licence the sets are published.
+    """The stories in files, folders and data sets; says which runs have none, and under which licence sets are published.
 
     Without a `selection` they are all of them, and sets lie where FABULA_DATA says.
 
     Raises:
         UsageError: as `item_files.read_items`.
     """
-    items = read_items([Path(path) for path in paths], selection or sets_of(terminal))
+    items, left_out = read_all([Path(path) for path in paths], selection or sets_of(terminal), lenient=False)
+    if left_out:
+        terminal.message(f"Left out: {counted(len(left_out), 'run')} of an experiment without a story.")
     say_licences(terminal, items)
     return items
 
