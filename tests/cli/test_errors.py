@@ -88,6 +88,11 @@ def test_errors_as_json(cli: Cli) -> None:
     assert cli("write", "nowhere.md", "--json").json["error"]["kind"] == "UsageError"
 
 
+def test_errors_as_json_have_names_that_stand_in_the_tree(cli: Cli, here: Path) -> None:
+    (here / "one.md").write_text("# A title, and no story\n", encoding="utf-8")
+    assert cli("eval", "judge", "one.md", "one.md", "--json").json["error"]["kind"] == "UsageError"
+
+
 @pytest.mark.parametrize(
     ("content", "message"),
     [

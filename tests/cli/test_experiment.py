@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from commandline import Cli
 
 STORY = "The lamp was dark. Mara lit it. The boats came home one after the other, and she slept."
+ENDING = "Plot: A\nCreativity: A\nDevelopment: A\nLanguage Use: A\nOverall: A\n"
 EXPERIMENT = """\
 name = "Two rooms"
 briefs = ["brief.md", "second.md"]
@@ -91,6 +92,28 @@ def test_a_failed_run_ends_with_1_and_is_tried_again_when_asked(cli: Cli, exp: P
     assert again.code == 1
     assert "nothing to ask" in again.err
     assert "2 runs of 4 to do" in cli("experiment", "exp.toml", "--retry").err
+
+
+def test_the_stories_of_an_experiment_are_ranked_without_its_failed_runs(cli: Cli, exp: Path) -> None:
+    with (exp.parent / "script.toml").open("a", encoding="utf-8") as script:
+        script.write(f"judge = {json.dumps(ENDING)}\n")
+    cli("lab", "experiment", "exp.toml")
+    lost = exp.parent / "exp/runs/second/agents-room-faithful-script-1/story.md"
+    lost.unlink()
+    ran = cli("eval", "rank", "exp", "--model", "scripted:script.toml", "--preset", "faithful", "--json")
+    assert ran.code == 0
+    assert "Left out: 1 run of an experiment without a story." in ran.err
+    assert '"agents-room-faithful-script"' in ran.out
+    assert '"end-to-end-faithful-script"' in ran.out
+
+
+def test_verdicts_on_the_whole_story_stand_first(cli: Cli, exp: Path) -> None:
+    with (exp.parent / "script.toml").open("a", encoding="utf-8") as script:
+        script.write(f"judge = {json.dumps(ENDING)}\n")
+    judge = '[[evaluators]]\nevaluator = "pairwise"\nmodel = "scripted:script.toml"\npreset = "faithful"\n'
+    exp.write_text(EXPERIMENT + judge, encoding="utf-8")
+    shown = cli("lab", "experiment", "exp.toml").out.partition("\npairwise\n")[2]
+    assert shown.index("strength/overall") < shown.index("strength/plot")
 
 
 def test_the_end_of_the_budget_is_told_after_the_reports(cli: Cli, exp: Path) -> None:

@@ -56,6 +56,7 @@ def test_a_group_by_itself_lists_its_commands(cli: Cli) -> None:
     ran = cli("eval")
     assert ran.code == 0
     assert "judge" in ran.out
+    assert "Options: -h." in ran.out
     assert cli("data").out.startswith("Usage: fabula data")
 
 

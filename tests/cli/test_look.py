@@ -137,7 +137,7 @@ def test_systems_are_listed_and_told(cli: Cli) -> None:
     ran = cli("systems")
     assert "agents-room" in ran.out
     assert "end-to-end" in ran.out
-    assert "small: below 4 B parameters" in ran.out
+    assert "small: any, medium: from some 4 B parameters on, large: from 40 B on." in ran.out
     second = cli("systems", "agents-room")
     for part in (
         "Paper: Agents' Room",

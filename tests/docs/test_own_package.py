@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 import tomllib
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import pytest
 from markdown_it import MarkdownIt
@@ -38,6 +38,17 @@ def project_of(pages: list[str]) -> str:
         for group, of in points.items()
     ]
     return '[project]\nname = "my-papers"\nversion = "1.0"\n' + "\n".join(tables)
+
+
+@pytest.mark.parametrize("kind", ["system", "evaluator"])
+def test_the_package_takes_along_what_is_no_python(tmp_path: Path, kind: Literal["system", "evaluator"]) -> None:
+    project = tomllib.loads(files_of(PAGES[0].read_text(encoding="utf-8"))["pyproject.toml"])
+    taken = project["tool"]["setuptools"]["package-data"]["*"]
+    folder = tmp_path / "mine"
+    new_method(folder, kind)
+    files = {path for path in folder.rglob("*") if path.is_file()}
+    assert files == {path for pattern in [*taken, "*.py"] for path in folder.glob(pattern)}
+    assert f'"*" = {json.dumps(taken)}' in (folder / "README.md").read_text(encoding="utf-8")
 
 
 @pytest.mark.slow

@@ -114,9 +114,10 @@ def read_items(paths: Sequence[Path], selection: Selection = EVERYTHING) -> tupl
     asked with the story: `prompt` and `completion` or `story`, `inputs` and `targets`), and a .csv file one a row. A
     folder is a project (its story, brief and system), or holds one folder for each system with its stories in files
     that are named after their prompts, or holds stories or projects, or is an experiment's, with its runs: systems and
-    prompts are then those of the experiment, and runs without a story are left out. The conversation `PROJECT/chat/NAME.md` comes with
-    the narrative of its project: `PROJECT/NAME`. Files of one name in several folders are called by folder and name.
-    A data set is named as `tell-me-a-story` or, one split of it, `tell-me-a-story:train`.
+    prompts are then those of the experiment, and runs without a story are left out. The conversation
+    `PROJECT/chat/NAME.md` comes with the narrative of its project: `PROJECT/NAME`. Files of one name in several folders
+    are called by folder and name. A data set is named as `tell-me-a-story` or, one split of it,
+    `tell-me-a-story:train`.
 
     Raises:
         UsageError: nothing is there, a story is empty, a line is no item, or two items have one id.
@@ -153,6 +154,12 @@ def read_all(
         where = ", ".join(map(str, paths)) or "nothing"
         raise UsageError(f"No story found in {where}. Give .md, .txt, .jsonl or .csv files, or a data set.")
     return items, tuple(problems)
+
+
+def runs_without_story(paths: Iterable[Path]) -> tuple[Path, ...]:
+    """The runs of experiments in folders that `read_items` leaves out."""
+    found = (place.path for path in paths if path.is_dir() for place in _folder(path))
+    return tuple(path for path in found if _is_run(path) and not (path / "story.md").is_file())
 
 
 # data sets -----------------------------------------------------------------------------------------------------------

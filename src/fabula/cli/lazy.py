@@ -138,7 +138,7 @@ class LazyGroup(Group):
         """The commands first; options are few."""
         self.format_commands(ctx, formatter)
         formatter.write_paragraph()
-        names = ", ".join(option.opts[-1] for option in self.get_params(ctx))
+        names = ", ".join(min(option.opts, key=len) for option in self.get_params(ctx))
         formatter.write_text(f"Options: {names}.")
         formatter.write_text("Exit codes: 0 done, 1 failed, 2 wrong use, 128 + n stopped by signal n.")
 

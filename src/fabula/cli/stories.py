@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from fabula.app.item_files import MAX_STORY_BYTES, Selection, named_set, notices
+from fabula.app.item_files import MAX_STORY_BYTES, Selection, named_set, notices, runs_without_story
 from fabula.app.sources import items_of
 from fabula.base.errors import UsageError
 from fabula.cli.opening import STDIN, read_stdin
 from fabula.cli.options import DATA_FOLDER, SETTINGS
+from fabula.cli.progress import counted
 from fabula.story import Story
 
 if TYPE_CHECKING:
@@ -40,7 +41,9 @@ class Selecting:
 
 
 def stories_of(terminal: Terminal, paths: Sequence[str], selection: Selection | None = None) -> tuple[Item, ...]:
-    """The stories in files, folders, data sets and on standard input; says under which licence sets are published.
+    """The stories in files, folders, data sets and on standard input.
+
+    Says under which licence sets are published, and of how many runs of an experiment there is no story.
 
     Without a `selection` they are all of them, and sets lie where FABULA_DATA says.
 
@@ -48,6 +51,8 @@ def stories_of(terminal: Terminal, paths: Sequence[str], selection: Selection | 
         UsageError: as `sources.items_of` and `named_stories`.
     """
     items = items_of(named_stories(paths), selection or sets_of(terminal))
+    if lost := len(runs_without_story(map(Path, paths))):
+        terminal.message(f"Left out: {counted(lost, 'run')} of an experiment without a story.")
     say_licences(terminal, items)
     return items
 

@@ -44,6 +44,7 @@ if TYPE_CHECKING:
 
 _ROWS = 12  # of an evaluator, in the terminal; the report has all
 _MOST: Final = 6
+_WHOLE: Final = "/overall"  # what is said of stories as a whole stands first
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,7 +172,7 @@ def _show(terminal: Terminal, results: Results, watch: Watch, written: dict[str,
         rows.append((contender.label, f"{done} of {len(runs)}", *shown))
     terminal.say("Means over finished stories, with 95 % intervals by brief:\n\n" + table(rows))
     for label, report in results.reports.items():
-        measured = results.measured(report)
+        measured = sorted(results.measured(report), key=lambda row: not row.what.endswith(_WHOLE))
         lines = [(row.of, row.what, str(row.scored)) for row in measured[:_ROWS]]
         more = f"\n… {len(measured) - _ROWS} more in {near(written['html'])}" if len(measured) > _ROWS else ""
         terminal.say(f"\n{label}\n" + table(lines) + more)

@@ -35,7 +35,8 @@ def systems(
     rows = [(one.name, one.strength, str(one.paper.get("summary", ""))) for one in found.values()]
     terminal.say(table([("system", "model", "what it does"), *rows]))
     terminal.say(
-        "\nmodel: from how strong a model on it is worth its cost; small: below 4 B parameters, medium: below 40 B.\n"
+        "\nmodel: from how strong a model on it is worth its cost; small: any, medium: from some 4 B parameters on, "
+        "large: from 40 B on.\n"
     )
     for system in (system for system in found.values() if system.source):
         terminal.say(f"{system.name} comes from {system.source}.")
