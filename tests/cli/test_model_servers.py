@@ -389,7 +389,7 @@ def test_a_story_written_by_its_address_is_not_asked_again_by_its_name(
 
 def test_ollamas_names_without_a_tag_get_their_context(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
     """Ollama cuts a long prompt without a word, so limits have to follow its context under short names too."""
-    pages = PAGES["ollama"] | {"/v1/models": {"data": [{"id": "mistral:latest", "owned_by": "library"}]}}
+    pages = {**PAGES["ollama"], "/v1/models": {"data": [{"id": "mistral:latest", "owned_by": "library"}]}}
     with ExitStack() as stack:
         alone(monkeypatch, stack, "ollama", Answer(STORY), pages)
         assert cli(*WRITE, "--model", "ollama:mistral").code == 0
