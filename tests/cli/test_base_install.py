@@ -56,6 +56,10 @@ def test_commands_that_ask_nobody_work_without_any_extra(sample: Path, command: 
             "check story.md --model openai:gpt-5 --out found",
             "The model openai:gpt-5 needs the package pydantic_ai, which is not installed",
         ),
+        (
+            "check story.md --model embedded:none.gguf --out found",
+            "No model file at none.gguf (No such file or directory)",
+        ),
     ],
 )
 def test_what_is_missing_is_said_with_the_line_that_installs_it(sample: Path, command: str, message: str) -> None:
@@ -63,3 +67,12 @@ def test_what_is_missing_is_said_with_the_line_that_installs_it(sample: Path, co
     assert ran.returncode != 0
     assert f"fabula: {message}. " in ran.stderr
     assert "pip install 'fabula[" in ran.stderr
+
+
+def test_a_model_that_is_not_fetched_yet_is_said_together_with_the_engine_it_needs(sample: Path) -> None:
+    said = base(sample, "check", "story.md", "--model", "embedded:none.gguf", "--out", "found").stderr
+    engine, weights = (
+        "`pip install 'fabula[engine]'` brings the engine",
+        "`fabula models pull smollm2` fetches a small one",
+    )
+    assert f"{engine} that it needs, and {weights}" in said

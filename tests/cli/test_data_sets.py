@@ -31,6 +31,8 @@ def test_sets_are_listed_with_licence_and_place(cli: Cli, here: Path, monkeypatc
     assert sets["dialogsum"]["used_by"] == ["measure", "rate", "train summariser"]
     assert sets["wikiplots"]["bytes"] == len("Lamp\nClock\nIt burns.\nIt dies.\n<EOS>\nIt ticks.\n<EOS>\n")
     assert (sets["hanna"]["here"], sets["hanna"]["bytes"]) == (False, None)
+    nowhere = cli("data", "list", "--json")  # is held against its schema
+    assert json.loads(nowhere.out)["folder"] is None
     shown = cli("data", "list")
     assert "not known" in shown.out
     assert "Where the sets are, --data DIR or FABULA_DATA says." in shown.err

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import socket
+import tomllib
 from contextlib import ExitStack
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -384,6 +385,16 @@ def test_a_story_written_by_its_address_is_not_asked_again_by_its_name(
     assert cli(*WRITE, "--model", "openai-chat:Qwen/Qwen3-8B", "--base-url", address).code == 0
     ran = cli("write", "lamp", "--model", "vllm:Qwen/Qwen3-8B", "--json")
     assert (ran.json["asked"], ran.json["replayed"]) == (0, 1)
+
+
+def test_ollamas_names_without_a_tag_get_their_context(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ollama cuts a long prompt without a word, so limits have to follow its context under short names too."""
+    pages = {**PAGES["ollama"], "/v1/models": {"data": [{"id": "mistral:latest", "owned_by": "library"}]}}
+    with ExitStack() as stack:
+        alone(monkeypatch, stack, "ollama", Answer(STORY), pages)
+        assert cli(*WRITE, "--model", "ollama:mistral").code == 0
+    settings = tomllib.loads((cli.folder / "lamp" / "fabula.toml").read_text(encoding="utf-8"))
+    assert settings["models"]["ollama:mistral"]["context"] == 4096
 
 
 def test_an_address_without_its_version_is_completed(cli: Cli, servers: dict[str, FakeProvider]) -> None:

@@ -227,3 +227,11 @@ def test_another_story_needs_another_folder(cli: Cli, files: Path) -> None:
     ran = cli("plan", "--from-brief", "brief.md", "--out", "story")
     assert ran.code == 2
     assert "story is the project of another brief." in ran.err
+
+
+def test_a_brief_that_is_given_as_a_plan_says_how_one_is_made(cli: Cli) -> None:
+    for options in ((), ("--dry-run",), ("--model", "smollm2")):
+        ran = cli("plan", "brief.md", *options)
+        assert ran.code == 2
+        assert "brief.md is no plan, which is a YAML file." in ran.err
+        assert "`fabula plan --from-brief brief.md`" in ran.err

@@ -111,3 +111,12 @@ def test_stories_and_a_project_are_not_named_together(cli: Cli, project: Path) -
     ran = cli("eval", "measure", "brief.md", "-C", "lamp")
     assert (ran.code, "brief.md and -C lamp are both given." in ran.err) == (2, True)
     assert cli("eval", "measure", "-C", "lamp").code == 0
+
+
+def test_a_name_that_is_no_folder_is_named_where_there_is_no_project(
+    cli: Cli, here: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(here / "empty")
+    ran = cli("show", "lmap")
+    assert ran.code == 1
+    assert "fabula: lmap is no project folder, and there is no project here to hold a text of that name." in ran.err

@@ -35,6 +35,7 @@ def _shown(asked: Json) -> Answer | Json:
             "parameters": 'stop                           "<|im_end|>"\nnum_ctx                        16384',
             "model_info": {"general.architecture": "qwen3", "qwen3.context_length": 40960},
         },
+        "mistral:latest": {"capabilities": ["completion"], "model_info": {"llama.context_length": 32768}},
         "nomic-embed-text:latest": {"capabilities": ["embedding"], "model_info": {"nomic-bert.context_length": 2048}},
     }
     return models.get(asked["model"], Answer(status=404, error={"message": "model not found"}))

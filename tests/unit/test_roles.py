@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import TYPE_CHECKING
 
 import pytest
 
 from fabula.base.errors import ConfigError, ModelError, UnknownNameError
-from fabula.engine.roles import Assignment, Cast, Person, Program, load_function
+from fabula.engine.roles import Assignment, Cast, Person, Program, load_function, own_model
 from fabula.models.base import Message, Request
 from fabula.models.scripted import ScriptedModel
 
@@ -19,6 +20,16 @@ REQUEST = Request((Message("user", "Who are you?"),), role="character", path="ch
 
 async def answering(request: Request) -> str:
     return f"Asked: {request.messages[-1].content}"
+
+
+async def test_a_model_of_ones_own_takes_the_time_it_takes() -> None:
+    class Slow:
+        async def reply(self, prompt: str) -> str:
+            await asyncio.sleep(0.05)
+            return f"Asked: {prompt}"
+
+    reply = await own_model(Slow()).ask(REQUEST)
+    assert reply.usage.seconds >= 0.05
 
 
 async def test_a_person_answers_the_request_and_costs_nothing() -> None:

@@ -784,8 +784,8 @@ class DataSet(TypedDict):
     source: str
     note: str
     fetched: bool
-    folder: str
-    here: bool
+    folder: str | None
+    here: bool | None
     bytes: int | None
     used_by: list[str]
 
@@ -794,7 +794,7 @@ class DataSet(TypedDict):
 class DataSets(TypedDict):
     """The data sets."""
 
-    folder: str
+    folder: str | None
     sets: list[DataSet]
 
 

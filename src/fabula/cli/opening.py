@@ -10,7 +10,7 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from fabula.base.errors import UsageError
+from fabula.base.errors import ProjectError, UsageError
 from fabula.base.files import read_text
 from fabula.cli.terminal import Terminal
 from fabula.cli.typed import NAMED
@@ -81,6 +81,11 @@ def project_and_name(common: Common, names: Sequence[str] | None) -> tuple[Proje
     """
     said = list(names or ())
     where = said.pop(0) if said and (len(said) > 1 or (not common.folder and _is_project(said[0]))) else ""
+    if said and not common.folder and not _is_project("."):
+        raise ProjectError(
+            f"{said[0]} is no project folder, and there is no project here to hold a text of that name. Name the "
+            "project's folder, as an argument or with -C."
+        )
     if len(said) > 1:
         raise UsageError(f"Too much is named: {', '.join([where, *said])}. Give a project and one artefact of it.")
     return project_of(common, where), said[0] if said else ""

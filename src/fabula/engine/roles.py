@@ -9,6 +9,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from pathlib import Path
+from time import monotonic
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, Final, Protocol, TypeAlias
 
@@ -136,6 +137,7 @@ class Program:
         Raises:
             ModelError: it failed, or returned no text.
         """
+        begun = monotonic()
         try:
             text = self.function(request)
             said = await text if inspect.isawaitable(text) else text
@@ -144,7 +146,9 @@ class Program:
         except Exception as error:
             raise ModelError(_failed(error, self.name, request.role), model=self.identity) from error
         reply = _spoken(said, self.identity, request.role, on_text)
-        return replace(reply, usage=_estimated(request, reply.text)) if self.counted else reply
+        if not self.counted:
+            return reply
+        return replace(reply, usage=replace(_estimated(request, reply.text), seconds=monotonic() - begun))
 
     async def close(self) -> None:
         """Nothing is held."""

@@ -20,10 +20,10 @@ from dataclasses import KW_ONLY, dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from fabula.base.errors import ModelError, ModelUnavailableError
+from fabula.base.errors import ModelError
 from fabula.models.base import Capabilities, Reply, Request, Sampling
 from fabula.models.known import digest, find_weights, is_small_file
-from fabula.models.llamacpp import Engine, EngineSettings, ReplyReader, body_of, raised, sent_values
+from fabula.models.llamacpp import Engine, EngineSettings, ReplyReader, body_of, no_file, raised, sent_values
 from fabula.models.threads import Session
 from fabula.models.tuning import Tuner
 
@@ -79,11 +79,7 @@ class EmbeddedModel:
         try:
             return f"{self.name}@{digest(self.path)}"
         except OSError as error:
-            raise ModelUnavailableError(
-                f"No model file at {self.path} ({error.strerror}). `fabula models pull smollm2` fetches a small one; "
-                "`fabula models` lists what else answers on this machine, for --model.",
-                model=self.path.name,
-            ) from error
+            raise no_file(self.path, error, self.path.name) from error
 
     @property
     def capabilities(self) -> Capabilities:

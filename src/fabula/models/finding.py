@@ -95,6 +95,11 @@ class Server:
         elsewhere = f" --base-url {self.address}" if self.address != KINDS[self.kind].address else ""
         return f"{quote(f'{self.kind}:{model.name}')}{elsewhere}"
 
+    def context_of(self, name: str) -> int | None:
+        """Tokens of context that it says it gives a model; `None` where it does not say."""
+        names = {name, f"{name}:latest"} if self.kind == "ollama" else {name}  # Ollama's users leave that tag out
+        return next((model.context for model in self.models if model.name in names), None)
+
 
 async def look(environ: Mapping[str, str]) -> list[Server]:
     """Every kind of server that people start on their own machine, asked now."""
@@ -320,4 +325,4 @@ def context_at(kind: str, base_url: str, model_id: str, environ: Mapping[str, st
     Who calls this has made sure that the address may be asked.
     """
     server = asyncio.run(ask_server(kind, base_url.rstrip("/") or usual_address(kind, environ), environ))
-    return next((model.context for model in server.models if model.name == model_id), None)
+    return server.context_of(model_id)

@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import threading
 from dataclasses import asdict, dataclass, replace
+from importlib.util import find_spec
 from itertools import count
 from queue import Empty, SimpleQueue
 from time import monotonic
@@ -315,6 +316,17 @@ def _not_started(said: Json, settings: EngineSettings, model: str) -> ModelUnava
     )
 
 
+def no_file(path: Path, error: OSError, model: str) -> ModelUnavailableError:
+    """What is said where a GGUF file is not there: how one is had, and the engine too where that is missing."""
+    engine = "" if find_spec("xllamacpp") else "`pip install 'fabula[engine]'` brings the engine that it needs, and "
+    return ModelUnavailableError(
+        f"No model file at {path} ({error.strerror}). {engine}`fabula models pull smollm2` fetches a small one; "
+        "`fabula models` lists what else answers on this machine, for --model, which takes the path of any GGUF file, "
+        "too.",
+        model=model,
+    )
+
+
 def check_gguf(path: Path, model: str) -> None:
     """Refuse a file that is not there or does not begin as a GGUF does, before the engine sees it.
 
@@ -325,11 +337,7 @@ def check_gguf(path: Path, model: str) -> None:
         with path.open("rb") as file:
             magic = file.read(len(_MAGIC))
     except OSError as error:
-        raise ModelUnavailableError(
-            f"No model file at {path} ({error.strerror}). `fabula models pull smollm2` fetches a small one; `fabula "
-            "models` lists what else answers on this machine, for --model, which takes the path of any GGUF file, too.",
-            model=model,
-        ) from error
+        raise no_file(path, error, model) from error
     if magic != _MAGIC:
         raise ModelUnavailableError(
             f"{path} is not a GGUF file (it begins with {magic!r}). Give the path of a .gguf file, or fetch a small "

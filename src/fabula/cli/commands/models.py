@@ -207,8 +207,7 @@ async def _ask(name: str, base_url: str, terminal: Terminal) -> tuple[Reply, dic
         await model.close()
     address = served_at(kind, base_url or usual_address(kind, terminal.environ))
     server = await ask_server(kind, address, terminal.environ) if kind in CHAT_KINDS and address else None
-    windows = {one.name: one.context for one in server.models} if server else {}
-    return reply, able | {"context": windows.get(model_id)}
+    return reply, able | {"context": server.context_of(model_id) if server else None}
 
 
 async def _does(model: Model, request: Request, shows: Callable[[Reply], bool]) -> bool:

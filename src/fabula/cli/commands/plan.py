@@ -73,15 +73,20 @@ def plan(
     limits: WritingLimits,
     sources: Sources,
     where: Annotated[
-        str, typer.Argument(metavar="[FILE]", help="A plan to check, or a project folder.", show_default="this folder")
+        str,
+        typer.Argument(
+            metavar="[FILE]",
+            help="A plan to check, or a project folder.",
+            show_default="this folder",
+        ),
     ] = "",
 ) -> None:
     """Make a plan from a brief or a story, or check one."""
     terminal = terminal_of(common)
     _check_combination(sources, where)
     if not (sources.from_brief or sources.from_story):
-        refuse("a plan is only checked, and nobody is asked", choices, limits)
         file = _file_of(place_named(common, where))
+        refuse("a plan is only checked, and nobody is asked", choices, limits)
         found = read_plan(file)
         terminal.say(summary(found))
         terminal.advise(f"The plan is valid. Next: `fabula write --plan {near(file)}`.")
@@ -134,6 +139,11 @@ def _file_of(where: str) -> Path:
         UsageError: there is none.
     """
     path = Path(where or ".")
+    if path.suffix in {".md", ".txt"} and path.is_file():
+        raise UsageError(
+            f"{path} is no plan, which is a YAML file. To make one, say `fabula plan --from-brief {path}` where it is "
+            f"a brief, or `fabula plan --from-story {path}` where it is a story."
+        )
     if not path.is_dir():
         return path
     if (file := path / PLAN_FILE).is_file():
