@@ -149,13 +149,19 @@ def at_terminal(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[AtT
 def test_a_paste_of_100_kb_with_long_lines_comes_through_a_terminal(at_terminal: AtTerminal, tmp_path: Path) -> None:
     long = ("Mara climbs. " * 900 + "\n\n") * 9  # longer lines than a terminal has by itself
     assert len(long) > 100_000
-    at_terminal.until("goes on with this prompt")
     at_terminal.until("\x1b[?2004h")
     at_terminal.type(f"\x1b[200~{long.strip()}\x1b[201~")
     at_terminal.until("16,200 words")
     at_terminal.type("\r")
     at_terminal.until("The role character")
     assert (tmp_path / "brief/plan/conflict.md").read_text().strip() == long.replace(" \n", "\n").strip()
+
+
+def test_a_prompt_has_its_own_lines_on_a_narrow_terminal(at_terminal: AtTerminal) -> None:
+    at_terminal.until("goes on with this prompt")
+    prompt = at_terminal.said.partition("prompt: from here")[2].partition("prompt: to here")[0]
+    assert max(map(len, prompt.splitlines())) > 160
+    assert max(map(len, at_terminal.said.partition("prompt: to here")[2].splitlines())) < 120
 
 
 def test_ctrl_c_leaves_the_terminal_as_it_was(at_terminal: AtTerminal) -> None:

@@ -172,10 +172,10 @@ class Terminal:
             sys.stdout.write(self.shown(text))
             sys.stdout.flush()
 
-    def message(self, text: str) -> None:
-        """What goes along with it: to stderr; on a screen with lines broken between words."""
+    def message(self, text: str, *, to_copy: bool = False) -> None:
+        """What goes along with it: to stderr; on a screen with lines broken between words, but for a text `to_copy`."""
         text = self.shown(text)
-        if _is_tty(sys.stderr):
+        if _is_tty(sys.stderr) and not to_copy:
             width = min(shutil.get_terminal_size().columns, _WIDEST)
             text = "\n".join(piece for line in text.split("\n") for piece in _broken(line, width))
         _print(text, sys.stderr)
