@@ -17,12 +17,12 @@ from fabula.project.sample import copy_sample
 from fabula.story import Story
 
 _TO_TRY: Final = (
-    ("show -C {}", "the story"),
-    ("show --timeline -C {}", "its plan, as it is told and as it happened"),
+    ("show {}", "the story"),
+    ("show {} --timeline", "its plan, as it is told and as it happened"),
     ("world {} --who Ivan", "what somebody knows, and what has changed without their knowing"),
     ("check {}", "a slip was left in, and is found"),
-    ("edits -C {}", "what the editor changed, and which change the author refused"),
-    ("edit climax -C {}", "change a sentence ..."),
+    ("text edits {}", "what the editor changed, and which change the author refused"),
+    ("edit {} climax", "change a sentence ..."),
     ("update {} --dry-run", "... and see what would be written again; `undo {}` takes it back"),
     ("export {} --format epub", "a book"),
 )
