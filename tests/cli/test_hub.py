@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -14,7 +15,6 @@ from fake_hub import Hub, serving_hub
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from pathlib import Path
 
     from commandline import Cli
 
@@ -99,6 +99,32 @@ def test_a_wrong_checksum_keeps_nothing(cli: Cli, hub: Hub, tmp_path: Path) -> N
     assert "Nothing was kept; pull it again." in ran.err
     assert not list((tmp_path / "hf").rglob("*.part"))
     assert not fetched(tmp_path / "models")
+
+
+@pytest.mark.parametrize("etag", ["another", "../../../../../above.gguf", "/{outside}"])
+def test_what_a_hub_says_beside_a_file_moves_nothing(cli: Cli, hub: Hub, tmp_path: Path, etag: str) -> None:
+    hub.etags["tale-Q4_K_M.gguf"] = etag.replace("/{outside}", str(tmp_path / "outside.gguf"))
+    ran = cli("models", "pull", NAME)
+    assert ran.code == 0, ran.err
+    (model,) = fetched(tmp_path / "models")
+    assert Path(model.file).name == "tale-Q4_K_M.gguf"
+    assert Path(model.file).resolve().name == model.sha256 == hub.sha256("tale-Q4_K_M.gguf")
+    blobs = [path for path in tmp_path.rglob("*") if path.is_file() and path.read_bytes()[:4] == b"GGUF"]
+    assert {path.resolve() for path in blobs} == {Path(model.file).resolve()}
+
+
+def test_a_token_goes_to_no_other_host(
+    cli: Cli, hub: Hub, weights: bytes, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    hub.token = "hf_0123456789"
+    monkeypatch.setenv("HF_TOKEN", hub.token)
+    with serving_hub(Hub(files={"tale-Q4_K_M.gguf": weights})) as other:
+        hub.elsewhere = other.address.replace("127.0.0.1", "localhost")
+        ran = cli("models", "pull", NAME)
+        assert ran.code == 0, ran.err
+        assert other.asked
+        assert other.tokens == {""}
+    assert fetched(tmp_path / "models")
 
 
 def test_a_quantisation_that_is_not_there_names_those_that_are(cli: Cli, hub: Hub) -> None:

@@ -119,6 +119,29 @@ def test_a_server_at_the_place_of_another_says_what_it_is(
     assert f"llamacpp:gemma-3-4b-it --base-url {servers['llamacpp'].openai_url}" in said
 
 
+@pytest.mark.parametrize("owner", [["a"], {"a": 1}, None, "llamacpp", "library", "vllm", "organization_owner"])
+def test_names_that_are_none_are_passed_over(cli: Cli, monkeypatch: pytest.MonkeyPatch, owner: object) -> None:
+    names = [["a"], {"b": 1}, 3, None, "", "red\x1b[31m", "right\u202eleft", "x" * 300]
+    rows: list[Json] = [{"id": name, "owned_by": owner, "type": ["llm"], "meta": {}} for name in [*names, "tale-1"]]
+    listing: Json = {"data": rows, "models": [{"name": ["a"]}]}
+    pages = {path: listing for path in ("/v1/models", "/api/v0/models", "/api/ps", "/props", "/version")}
+    with ExitStack() as stack:
+        alone(monkeypatch, stack, "lmstudio", Answer(STORY), pages)
+        servers = cli("models", "--json").json["servers"]
+    found = [model["name"] for server in servers for model in server["models"]]
+    assert found == ["tale-1"]
+
+
+def test_a_name_is_shown_so_that_a_shell_takes_it_as_one_word(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
+    pages = {"/v1/models": {"data": [{"id": "tale; touch ran"}, {"id": "$(touch ran)"}]}}
+    with ExitStack() as stack:
+        alone(monkeypatch, stack, "vllm", Answer(STORY), pages)
+        said, many = cli("models").out, cli("write", "brief.md", "--out", "lamp", "--model", "vllm:").err
+    for shown in (said, many):
+        assert "'vllm:tale; touch ran'" in shown
+        assert "'vllm:$(touch ran)'" in shown
+
+
 def test_limits_follow_the_context_that_a_server_says(cli: Cli, servers: dict[str, FakeProvider]) -> None:
     for kind, context in {"ollama": 4096, "lmstudio": 8192, "llamacpp": 16384, "vllm": 40960}.items():
         name = f"{kind}:{NAMES[kind]}"

@@ -510,6 +510,21 @@ async def check_no_reply(script: Script, kind: str, name: str, *, stream: bool) 
         assert "It said: backend broke" in str(error)
 
 
+@pytest.mark.parametrize("stream", [False, True])
+async def test_a_reply_without_end_is_broken_off(stream: bool, monkeypatch: pytest.MonkeyPatch) -> None:  # noqa: FBT001 -- parametrised
+    monkeypatch.setattr("fabula.models.provider_library.LARGEST", 2_000_000)
+
+    def script(request: Recorded) -> Answer:
+        if not request.stream:
+            return plain(gzip.compress(b" " * 50_000_000), content_encoding="gzip")
+        events = [text for text, _ in STREAMS[request.dialect](request, Answer())]
+        return plain("".join([events[0], events[1] * 100_000]).encode(), "text/event-stream")
+
+    error = await failing(script, "openai-chat", stream=stream)
+    assert type(error) is ModelError
+    assert "sent more than 2 MB as one reply." in str(error)
+
+
 @pytest.mark.parametrize("event", [": waiting\n\n", "data: {}\n\n", "event: ping\ndata: {}\n\n"])
 async def test_what_keeps_a_stream_alive_is_no_error(event: str) -> None:
     def script(request: Recorded) -> Answer:

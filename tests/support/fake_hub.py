@@ -30,6 +30,8 @@ class Hub:
         cut: the connection breaks off after that many bytes of a file, and the hub is down from then on.
         down: whether it answers everything with 500.
         said: checksums that the record has instead of the right ones, by name.
+        etags: what is said with a file instead of its checksum, by name.
+        elsewhere: the address of another host, to which requests for files are sent on.
         asked: method, path and range of each request.
         tokens: that came.
     """
@@ -42,6 +44,8 @@ class Hub:
     cut: int = 0
     down: bool = False
     said: dict[str, str] = field(default_factory=dict)
+    etags: dict[str, str] = field(default_factory=dict)
+    elsewhere: str = ""
     asked: list[tuple[str, str, str]] = field(default_factory=list)
     tokens: set[str] = field(default_factory=set)
     address: str = ""
@@ -101,6 +105,8 @@ class _Handler(BaseHTTPRequestHandler):
             self._refuse(403 if hub.gated else 401, "GatedRepo" if hub.gated else "RepoNotFound")
         elif path.startswith("/api/"):
             self._whole(200, json.dumps(hub.record()).encode(), {"content-type": "application/json"})
+        elif hub.elsewhere:
+            self._whole(302, b"", {"location": f"{hub.elsewhere}{path}"})
         else:
             self._file(path.partition(f"/resolve/{COMMIT}/")[2])
 
@@ -118,11 +124,12 @@ class _Handler(BaseHTTPRequestHandler):
     def _file(self, name: str) -> None:
         hub, data = self.hub, self.hub.files[name]
         begin = int(self.headers.get("range", "bytes=0-").removeprefix("bytes=").partition("-")[0])
+        etag = hub.etags.get(name) or hub.sha256(name)
         headers = {
             "x-repo-commit": COMMIT,
-            "x-linked-etag": f'"{hub.sha256(name)}"',
+            "x-linked-etag": f'"{etag}"',
             "x-linked-size": str(len(data)),
-            "etag": f'"{hub.sha256(name)}"',
+            "etag": f'"{etag}"',
             "content-length": str(len(data) - begin),
         }
         if begin:

@@ -13,11 +13,13 @@ from mcp import Client, MCPError, StdioServerParameters
 from mcp_types import CreateMessageResult, ErrorData, TextContent
 
 from commandline import BRIEF, REPLIES
+from fabula.app.checking import OUT, dismiss, stored_check
 from fabula.cli.terminal import Terminal
 from fabula.project.folder import Project
 from fabula.server.mcp_server import server
 from fabula.server.mcp_tools import Projects
 from fabula.story import Brief
+from tree import ROOT
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine
@@ -126,6 +128,7 @@ def test_a_client_writes_edits_updates_and_checks_with_its_own_model(lamp: Path,
             found = said(await client.call_tool("check", {"project": "lamp"}))
             assert found["done"]
             assert found["findings"] == []
+            assert (lamp / "lamp/evaluation/atlas.html").is_file(), "the page that `fabula check` makes"
             story = await client.read_resource("fabula://lamp/story")
             assert REPLIES["climax"] in story.contents[0].text  # type: ignore[union-attr] # it is text
             for name in ("plan", "world", "findings"):
@@ -135,6 +138,22 @@ def test_a_client_writes_edits_updates_and_checks_with_its_own_model(lamp: Path,
     assert heard
     assert [done for done, _, _ in heard] == sorted({done for done, _, _ in heard})
     assert any("conflict" in (message or "") for _, _, message in heard)
+
+
+def test_a_finding_that_the_author_dismissed_is_not_found_again(tmp_path: Path) -> None:
+    script = ROOT / "src/fabula/evaluators/atlas/script.toml"
+    story = next(text for text in script.read_text(encoding="utf-8").split('"""') if "Mara Voss climbed" in text)
+    project = Project.create(tmp_path / "lamp", Brief.parse(BRIEF), {"model": f"scripted:{script}"})
+    (project.folder / "story.md").write_text(story, encoding="utf-8")
+
+    async def check() -> list[dict[str, Any]]:
+        made = await projects(tmp_path).check("lamp", lambda _: None, own_model=False)
+        return list(made["findings"])
+
+    first, *rest = asyncio.run(check())
+    dismiss(project.folder / OUT, stored_check(project.folder / OUT), {first["key"]: "He has two of them."})
+    assert [one["key"] for one in asyncio.run(check())] == [one["key"] for one in rest]
+    assert "He has two of them." in (project.folder / OUT / "findings-story.md").read_text(encoding="utf-8")
 
 
 def failed(result: Any) -> str:  # noqa: ANN401 - the SDK's
@@ -241,6 +260,41 @@ def test_no_name_leads_out_of_the_folder(lamp: Path, name: str) -> None:
 
     run(work)
     assert sorted(path.name for path in lamp.iterdir()) == ["root", "secret"]
+
+
+def test_a_link_shows_nobody_elses_files_and_one_bad_project_hides_no_other(lamp: Path) -> None:
+    (lamp / "secret").mkdir()
+    (lamp / "secret/findings-story.md").write_text("My diary.")
+    (lamp / "lamp/evaluation").symlink_to(lamp / "secret")
+    Project.create(lamp / "tale", Brief.parse(BRIEF), SETTINGS)
+    Project.create(lamp / "torn", Brief.parse(BRIEF), SETTINGS)
+    (lamp / "torn/fabula.toml").write_text("[[[")
+
+    async def work() -> None:
+        async with Client(server(projects(lamp), str), mode="auto") as client:
+            with pytest.raises(MCPError, match="is a link that leaves"):
+                await client.read_resource("fabula://lamp/findings")
+            assert "is a link that leaves" in failed(await client.call_tool("check", {"project": "lamp"}))
+            found = said(await client.call_tool("list_projects", {}))
+            assert [one["project"] for one in found] == ["lamp", "tale", "torn"]
+            assert ["problem" in one for one in found] == [True, False, True]
+
+    run(work)
+    assert [file.name for file in (lamp / "secret").iterdir()] == ["findings-story.md"]
+
+
+def test_a_client_names_no_folder_with_code(tmp_path: Path) -> None:
+    (tmp_path / "paper").mkdir()
+    (tmp_path / "paper/paper.toml").write_text('title = "My diary')
+
+    async def work() -> None:
+        async with Client(server(projects(tmp_path), str), mode="auto") as client:
+            for system in (str(tmp_path / "paper"), "./paper", "~"):
+                made = {"name": "tale", "brief": BRIEF, "system": system}
+                assert "a client may not name one" in failed(await client.call_tool("new_project", made))
+
+    run(work)
+    assert not (tmp_path / "tale").exists()
 
 
 def test_a_new_project_is_written_by_the_clients_model(tmp_path: Path) -> None:

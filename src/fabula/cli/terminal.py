@@ -172,13 +172,17 @@ class Terminal:
             sys.stdout.write(self.shown(text))
             sys.stdout.flush()
 
-    def message(self, text: str, *, to_copy: bool = False) -> None:
-        """What goes along with it: to stderr; on a screen with lines broken between words, but for a text `to_copy`."""
+    def message(self, text: str) -> None:
+        """What goes along with it: to stderr; on a screen with lines broken between words."""
         text = self.shown(text)
-        if _is_tty(sys.stderr) and not to_copy:
+        if _is_tty(sys.stderr):
             width = min(shutil.get_terminal_size().columns, _WIDEST)
             text = "\n".join(piece for line in text.split("\n") for piece in _broken(line, width))
         _print(text, sys.stderr)
+
+    def to_copy(self, text: str) -> None:
+        """A text that a person copies from the screen: to stderr, with its lines as they are."""
+        _print(self.shown(text), sys.stderr)
 
     def advise(self, text: str) -> None:
         """What to try next: to stderr, unless quiet or read by a program."""

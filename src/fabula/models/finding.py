@@ -11,6 +11,7 @@ import json
 import re
 from dataclasses import dataclass, replace
 from importlib.util import find_spec
+from shlex import quote
 from typing import TYPE_CHECKING, Any, Final
 
 from fabula.base.addresses import is_loopback
@@ -90,9 +91,9 @@ class Server:
         return f"{KINDS[self.kind].title} {self.version}".rstrip()
 
     def spec(self, model: Served) -> str:
-        """What to give as `--model`, with the address where it is not the usual one."""
+        """What to type as `--model`, with the address where it is not the usual one; a shell takes it as one word."""
         elsewhere = f" --base-url {self.address}" if self.address != KINDS[self.kind].address else ""
-        return f"{self.kind}:{model.name}{elsewhere}"
+        return f"{quote(f'{self.kind}:{model.name}')}{elsewhere}"
 
 
 async def look(environ: Mapping[str, str]) -> list[Server]:
@@ -167,12 +168,12 @@ async def _asked(kind: str, address: str, asking: _Asking) -> Server:
     known = KINDS[kind]
     if status in _REFUSED:
         return Server(kind, address, problem=f"{known.title} at {address} wants a key: set {known.keys[0]}")
-    rows = _tables(value.get("data")) if isinstance(value, dict) else []
+    rows = _models(value.get("data")) if isinstance(value, dict) else []
     if status == _LOADING:
         return Server(kind, address, problem=f"{known.title} at {address} is still loading a model, or is overloaded")
     if status != _OK or not isinstance(value, dict) or not isinstance(value.get("data"), list):
         return Server(kind, address, problem=f"what listens at {address} is no model server (it answers with {status})")
-    kind = next((_OWNERS[owner] for row in rows if (owner := row.get("owned_by")) in _OWNERS), kind)
+    kind = next((_OWNERS[owner] for row in rows if (owner := _word(row.get("owned_by"))) in _OWNERS), kind)
     server = await _DETAILS.get(kind, _hosted)(Server(kind, address), rows, asking)
     if server.models:
         return server
@@ -223,7 +224,7 @@ def _as_ollama_loads(parameters: object, trained: int | None) -> int:
 
 async def _lmstudio(server: Server, rows: list[Json], asking: _Asking) -> Server:
     root = server.address.removesuffix("/v1")
-    told = {row.get("id"): row for row in _tables((await asking.table(f"{root}/api/v0/models")).get("data"))}
+    told = {row.get("id"): row for row in _models((await asking.table(f"{root}/api/v0/models")).get("data"))}
 
     def context(row: Json) -> int | None:
         return _count(row.get("loaded_context_length")) or _count(row.get("max_context_length"))
@@ -231,7 +232,7 @@ async def _lmstudio(server: Server, rows: list[Json], asking: _Asking) -> Server
     models = tuple(
         Served(name, context(told.get(name, {})))
         for name in _names(rows)
-        if told.get(name, {}).get("type") not in _NO_TEXT
+        if _word(told.get(name, {}).get("type")) not in _NO_TEXT
     )
     return replace(server, models=models, usage=True, schema=True)
 
@@ -271,9 +272,13 @@ def _tables(value: object) -> list[Json]:
     return [row for row in value if isinstance(row, dict)] if isinstance(value, list) else []
 
 
+def _models(value: object) -> list[Json]:
+    """What is said of each model; one whose name can be none is passed over."""
+    return [row for row in _tables(value) if _word(row.get("id"))]
+
+
 def _names(rows: list[Json], most: int = _MOST) -> list[str]:
-    """The names of models; what can be no name is passed over."""
-    return [name for row in rows[:most] if (name := _word(row.get("id")))]
+    return [row["id"] for row in rows[:most]]
 
 
 def _word(value: object) -> str:
@@ -303,7 +308,7 @@ def only_model(kind: str, base_url: str, environ: Mapping[str, str]) -> str:
     if server.problem:
         raise ModelUnavailableError(f"{kind}: has no model: {server.problem}.", model=f"{kind}:")
     if len(server.models) > 1:
-        names = ", ".join(f"{kind}:{model.name}" for model in server.models[:_SHOWN])
+        names = ", ".join(quote(f"{kind}:{model.name}") for model in server.models[:_SHOWN])
         more = " and more" if len(server.models) > _SHOWN else ""
         raise UsageError(f"{server.title} serves {len(server.models)} models. Say which: {names}{more}.")
     return server.models[0].name

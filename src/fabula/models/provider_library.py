@@ -7,6 +7,7 @@ Nothing of the library leaves this module but what `providers` hands back to it.
 
 from __future__ import annotations
 
+import errno
 import json
 import logging
 import re
@@ -17,7 +18,7 @@ from contextvars import ContextVar
 from dataclasses import dataclass
 from hashlib import sha256
 from math import isfinite
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, Final, cast
 from urllib.parse import urlsplit
 
 import httpx2
@@ -99,6 +100,8 @@ _NOT_FOR_ANTHROPIC = frozenset({"temperature", "top_p", "top_k"})
 warnings.filterwarnings("ignore", module=r"pydantic_ai\.|pydantic\.main|google\.genai")
 LIBRARY_ERRORS = (theirs.AgentRunError, theirs.UserError)
 _LONGEST = 300
+LARGEST: Final = 64_000_000
+"""Bytes of a reply as it comes: many times what a stream of the longest one takes."""
 # llama.cpp's own type; the library knows the words of the others
 _CONTEXT_TYPES = frozenset({"exceed_context_size_error"})
 # What servers say of a prompt that is too long, of too little memory, of a model that they are loading, and of a key,
@@ -138,7 +141,7 @@ class Wire:
 
     def __init__(self) -> None:
         self.bodies: list[bytes] = []
-        self.answered = self.rejected = False
+        self.answered = self.rejected = self.too_long = False
         self._reading: list[AsyncGenerator[bytes, None]] = []
         self._came = bytearray()
         self._streamed = False
@@ -154,6 +157,10 @@ class Wire:
             async with aclosing(read(chunk_size)) as pieces:
                 async for piece in pieces:
                     self._came += piece
+                    if len(self._came) > LARGEST:
+                        self.too_long = True
+                        self._came.clear()
+                        raise OSError(errno.EFBIG, "the reply does not end")
                     yield piece
 
         def reading(chunk_size: int | None = None) -> AsyncGenerator[bytes, None]:
@@ -770,7 +777,9 @@ def ours(error: Exception, wording: Wording, wire: Wire) -> ModelError:
     It is to be raised outside the `except` block: the library's error, and the key it may hold, must not travel along.
     """
     problem = wire.problem
-    if isinstance(error, LIBRARY_ERRORS) and (wire.rejected or not problem or type(error) not in _UNEXPECTED):
+    if wire.too_long:
+        kind, happened, said = ModelError, f"at {{address}} sent more than {LARGEST // 10**6} MB as one reply.", ""
+    elif isinstance(error, LIBRARY_ERRORS) and (wire.rejected or not problem or type(error) not in _UNEXPECTED):
         kind, happened = _kind(error)
         happened += _advice(error, wording)
         said = _said(error)

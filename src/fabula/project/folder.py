@@ -49,7 +49,7 @@ if TYPE_CHECKING:
 MAX_FILE: Final = 2_000_000
 FOLDERS: Final = ("plan", "role-play", "drafts", "story")
 SUFFIXES: Final = (".md", ".yaml", ".csv")
-_OTHERS: Final = (".fabula", "chat", "reports", "cards", "world")  # folders that are read or written, too
+_OTHERS: Final = (".fabula", "chat", "reports", "cards", "evaluation", "world")  # folders that are read or written, too
 _MADE_AT_ONCE: Final = ("plan", "story")  # the others are made with their first file
 STORY: Final = "story.md"
 BRIEF: Final = "brief_digest"

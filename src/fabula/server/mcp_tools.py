@@ -11,17 +11,18 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+from fabula.app.bills import Bill
+from fabula.app.checking import OUT, Checked
 from fabula.app.deciding import retake, take_back
 from fabula.app.evaluating import Task, evaluate_in
 from fabula.app.exporting import exported
 from fabula.app.item_files import Selection, read_items
 from fabula.app.standing import shortfalls, texts
 from fabula.app.writing import Options, check_edit, dry_run_in, settings_as_last_time, write_in
-from fabula.base.errors import ProjectError, UnknownNameError, UsageError
+from fabula.base.errors import FabulaError, ProjectError, UnknownNameError, UsageError
 from fabula.base.files import inside, read_text, write_atomically
-from fabula.engine.events import CallFinished
+from fabula.engine.folders import is_path
 from fabula.evaluators import find as find_evaluator
-from fabula.evaluators.atlas.page import all_findings, as_markdown
 from fabula.models.outside import CLIENT
 from fabula.project.folder import MAX_FILE, Project
 from fabula.project.settings import Settings
@@ -32,11 +33,11 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from fabula.engine.dry_run import DryRun
-    from fabula.engine.events import Event, Listener
+    from fabula.engine.events import Listener
 
 BRIEF: Final = "brief.md"
 _MOST: Final = 500  # projects that are listed
-_FINDINGS: Final = Path("evaluation") / "findings-story.md"
+_FINDINGS: Final = Path(OUT) / "findings-story.md"
 _MOST_CALLS: Final = 50  # that a dry run names
 
 
@@ -57,13 +58,11 @@ class Projects:
     # looking --------------------------------------------------------------------------------------------------------
 
     def listed(self) -> list[dict[str, Any]]:
-        """The projects: name, title, system, and the words of each story."""
+        """The projects: name, title, system, and the words of each story; or why one cannot be read."""
         found = []
         for folder in sorted(self.root.iterdir())[:_MOST]:
             if (folder / BRIEF).is_file() and folder.resolve().is_relative_to(self.root.resolve()):
-                project = Project.open(folder)
-                of = {"title": project.brief.title, "system": project.settings.system, "words": _words(project)}
-                found.append({"project": folder.name} | of)
+                found.append({"project": folder.name} | _about(folder))
         return found
 
     def project(self, name: str) -> Project:
@@ -101,7 +100,11 @@ class Projects:
         }
 
     def text(self, name: str, text: str = "") -> dict[str, Any]:
-        """A text of a project; the whole story where none is named."""
+        """A text of a project; the whole story where none is named.
+
+        Raises:
+            ProjectError: there is no story yet.
+        """
         project = self.project(name)
         if not text:
             if not project.story_file.exists():
@@ -125,7 +128,11 @@ class Projects:
         return "\n\n".join(f"# {file.name}\n\n{read_text(file, MAX_FILE)}" for file in files)
 
     def findings(self, name: str) -> str:
-        """Where the story contradicts itself, as the last check found."""
+        """Where the story contradicts itself, as the last check found.
+
+        Raises:
+            ProjectError: it was not checked yet.
+        """
         file = self.project(name).folder / _FINDINGS
         if not file.is_file():
             raise ProjectError(f"{name} was not checked yet. The tool `check` does it.")
@@ -134,11 +141,17 @@ class Projects:
     # asking ---------------------------------------------------------------------------------------------------------
 
     def new(self, name: str, brief: str, system: str, words: str) -> dict[str, Any]:
-        """Make a project for a brief."""
+        """Make a project for a brief.
+
+        Raises:
+            UsageError: the name is none for a project.
+        """
         folder = inside(self.root, name)
         if folder.parent != self.root:
             raise UsageError(f"{name!r} is no name for a project. Give one without a slash.")
         settings: dict[str, Any] = {"model": self.model}
+        if is_path(system):
+            raise UsageError(f"{system!r} is a folder with code, and a client may not name one. Name a system.")
         if system:
             settings["system"] = find_system(system).name
         if words:
@@ -148,7 +161,7 @@ class Projects:
 
     async def write(self, name: str, listener: Listener, *, own_model: bool) -> dict[str, Any]:
         """Write the story, or go on where it stopped; edits of files are taken over first."""
-        project, bill = self.project(name), _Bill()
+        project, bill = self.project(name), Bill()
         settings = self._settings(project, own_model=own_model)
         options = Options(environ=self.environ, listeners=(listener, bill))
         story = (await write_in(project, settings, options)).story
@@ -161,7 +174,7 @@ class Projects:
             "words": story.words,
             "story": str(project.story_file.relative_to(self.root)),
             "not_as_asked": missed,
-            **bill.data(),
+            **_took(bill),
         }
 
     async def coming(self, name: str, *, own_model: bool) -> DryRun:
@@ -181,7 +194,7 @@ class Projects:
 
     async def check(self, name: str, listener: Listener, *, own_model: bool) -> dict[str, Any]:
         """Find where the story contradicts itself."""
-        project, bill = self.project(name), _Bill()
+        project, bill = self.project(name), Bill()
         said = self._settings(project, own_model=own_model)
         tables = {model: table for model, table in said.as_tables.get("models", {}).items() if model == said.model}
         settings = Settings.of({"model": said.model, "models": tables}, "the project").said_by(project.settings_file)
@@ -191,13 +204,13 @@ class Projects:
             evaluator,
             [replace(item, id="story")],
             evaluator.config(settings.preset, {}),
-            project.folder / "evaluation",
+            project.folder / OUT,
         )
         options = Options(environ=self.environ, listeners=(listener, bill))
-        report = (await evaluate_in(task, settings, options)).report.as_data()
-        (story,) = report["details"]["stories"]
-        write_atomically(project.folder / _FINDINGS, as_markdown(story, {}))
-        return {"done": True, "project": name, "findings": [_plain(one) for one in all_findings(story)], **bill.data()}
+        report = (await evaluate_in(task, settings, options)).report
+        found = Checked.in_(project.folder / OUT, report.as_data(), ["fabula", "check", str(project.folder)], bill)
+        left = [_plain(one) for one in found.findings]
+        return {"done": True, "project": name, "findings": left, **_took(bill)}
 
     # deciding -------------------------------------------------------------------------------------------------------
 
@@ -240,21 +253,19 @@ class Projects:
         return settings if "model" in settings.model_fields_set else settings.with_({"model": self.model})
 
 
-class _Bill:
-    """Hears what a run takes."""
+def _took(bill: Bill) -> dict[str, Any]:
+    """The calls that were made and replayed, and the tokens of the former."""
+    made = bill.as_data()
+    return {"asked": made["asked"], "from_the_journal": made["replayed"], "tokens": bill.tokens}
 
-    def __init__(self) -> None:
-        self.asked = self.replayed = self.tokens = 0
 
-    def __call__(self, event: Event) -> None:
-        if isinstance(event, CallFinished):
-            self.replayed += event.replayed
-            self.asked += not event.replayed
-            self.tokens += 0 if event.replayed else event.usage.prompt + event.usage.reply
-
-    def data(self) -> dict[str, Any]:
-        """The calls that were made and replayed, and the tokens of the former."""
-        return {"asked": self.asked, "from_the_journal": self.replayed, "tokens": self.tokens}
+def _about(folder: Path) -> dict[str, Any]:
+    """A project in a list; one that cannot be read says why, and keeps nobody from the others."""
+    try:
+        project = Project.open(folder)
+        return {"title": project.brief.title, "system": project.settings.system, "words": _words(project)}
+    except FabulaError as error:
+        return {"problem": str(error)}
 
 
 def _words(project: Project) -> int:
