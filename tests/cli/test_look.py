@@ -133,6 +133,13 @@ def test_export_and_show_without_a_story(cli: Cli) -> None:
     assert "There is no story yet." in cli("show", "-C", "made").err
 
 
+def test_show_says_where_the_parts_of_a_story_are_that_is_not_whole(cli: Cli, project: Path) -> None:
+    (project / "story.md").unlink()
+    assert cli("show", "lamp").err == (
+        "fabula: The story is not whole yet; its parts so far are in lamp/story. Go on with `fabula write -C lamp`.\n"
+    )
+
+
 def test_systems_are_listed_and_told(cli: Cli) -> None:
     ran = cli("systems")
     assert "agents-room" in ran.out

@@ -42,6 +42,7 @@ def test_it_is_copied_and_says_what_to_try(cli: Cli) -> None:
     ran = cli("sample", "mine")
     assert ran.out.startswith('mine is ready: "Sufficient Knowledge", 3,234 words.')
     assert "fabula update mine --dry-run" in ran.out
+    assert "fabula text edits mine " in ran.out
     assert not (cli.folder / "mine.part").exists()
     assert stat.S_IMODE((cli.folder / "mine" / ".fabula").stat().st_mode) == 0o700
 
@@ -82,11 +83,11 @@ def test_a_folder_that_cannot_be_made_and_an_installation_without_it(cli: Cli, m
     [
         (["show", "-C", "mine"], "The beginning has been read."),
         (["show", "drafts/climax", "--prompts", "-C", "mine"], "role climax, by hand"),
-        (["show", "--timeline", "-C", "mine"], "By subtraction"),
+        (["show", "mine", "--timeline"], "By subtraction"),
         (["show", "--timeline", "-C", "mine", "--out", "time.svg"], "By subtraction"),
         (["status", "mine"], "Everything is up to date."),
         (["history", "falling-action", "-C", "mine"], "534"),
-        (["edits", "-C", "mine"], "(refused)"),
+        (["text", "edits", "mine"], "(refused)"),
         (["world", "mine"], "1 conflict:"),
         (["world", "mine", "--who", "Joanne"], "Joanne Starling takes 11 facts for true"),
         (["world", "mine", "--diff", "Climax", "Resolution"], "was 14720 kg (explained)"),

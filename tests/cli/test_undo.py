@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from commandline import BY_PARTS
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
 
     import pytest
@@ -132,3 +133,28 @@ def test_the_decisions_of_an_older_fabula_are_taken_back_as_they_were(cli: Cli, 
     assert cli("undo", "lamp").out.startswith("Taken back: unpin of climax (")
     assert cli("undo", "lamp").out.startswith("Taken back: pin --all (")
     assert "There is no decision to take back." in cli("undo", "lamp").err
+
+
+def test_what_undo_brings_back_is_told_until_it_is_there(
+    cli: Cli, project: Path, write_script: Callable[..., None]
+) -> None:
+    before = text_of(project, "story/03-climax.md")
+    (project / "plan/characters.md").write_text("Mara, ten.\n")
+    write_script(climax="The lamp fell, and Mara caught it with her left hand.")
+    cli("update", "lamp", "--yes")
+    assert text_of(project, "story/03-climax.md") != before
+    assert "Everything is up to date." in cli("status", "lamp").out
+    write_script()
+    cli("undo", "lamp")
+    told = cli("status", "lamp").out
+    assert "Next: `fabula update lamp` brings earlier texts back from the journal; nothing has to be asked." in told
+    assert {path: state for path, state in states(cli).items() if state} == {"climax": "an earlier text comes back"}
+    planned = cli("update", "lamp", "--dry-run").out
+    assert planned == "Nothing has to be asked again.\nEarlier texts come back from the journal: story/03-climax.md.\n"
+    cli("update", "lamp", "--yes")
+    assert text_of(project, "story/03-climax.md") == before
+    assert "Everything is up to date." in cli("status", "lamp").out
+
+
+def test_a_retake_names_the_project_in_what_takes_it_back(cli: Cli, project: Path) -> None:
+    assert "`fabula undo lamp` takes this back." in cli("text", "retake", "lamp", "climax").err

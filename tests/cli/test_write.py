@@ -231,6 +231,7 @@ def test_a_model_that_is_too_weak_for_the_system_is_said_once(cli: Cli, monkeypa
         return model
 
     monkeypatch.setattr(ScriptedModel, "read", small)
+    assert "agents-room wants a medium model" in cli("write", "brief.md", *SCRIPT, "--dry-run").err
     said = cli("write", "brief.md", *SCRIPT, "--out", "a").err
     assert said.count("agents-room wants a medium model or a stronger one, and embedded:smollm2 is a small one.") == 1
     assert "578 to 1,501 s against 98 s" in said

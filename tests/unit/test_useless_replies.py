@@ -98,14 +98,14 @@ async def written(folder: Path, replies: list[str], aids: Aids = "off") -> tuple
 
 
 async def test_what_is_none_is_drawn_again_and_told_why(tmp_path: Path) -> None:
-    text, asked, removed = await written(tmp_path, ["Write the part, in two sentences.", "2) paragraphem", STORY])
+    text, asked, removed = await written(tmp_path, ["Write the part, in two sentences.", "paragraphem", STORY])
     assert text == STORY
-    assert removed == ["Write the part, in two sentences.", "2) paragraphem"]
+    assert removed == ["Write the part, in two sentences.", "paragraphem"]
     first, second, third = asked
     assert "could not be used" not in first.messages[-1].content
     assert second.messages[-1].content.startswith(first.messages[-1].content)
     assert "It repeated what it was told." in second.messages[-1].content
-    assert "It had 2 words." in third.messages[-1].content
+    assert "It had 1 word." in third.messages[-1].content
     assert [request.sampling.temperature for request in asked] == [None, 0.85, 1.0]
 
 

@@ -27,7 +27,7 @@ from fabula.story.cards import Card
 from fabula.story.people import among, names_in
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Coroutine
+    from collections.abc import Awaitable, Callable, Coroutine, Sequence
     from contextlib import AbstractAsyncContextManager
     from pathlib import Path
     from typing import Self
@@ -72,8 +72,8 @@ def narrative_in(project: Project) -> str:
     return written_or_asked(project)
 
 
-def parties_for(project: Project, character: str, player: str) -> Parties | None:
-    """Who talks, where a character is named; the player is whom the story names most beside it, where none is named.
+def parties_for(project: Project, others: Sequence[str], player: str) -> Parties | None:
+    """Who talks, where those who answer are named; the player is whom the story names most beside them by default.
 
     Where the story names nobody else, the player is a stranger to it, who gets a card in the project.
 
@@ -81,21 +81,21 @@ def parties_for(project: Project, character: str, player: str) -> Parties | None
         UnknownNameError: one of them is not in the story.
         UsageError: only the player is named, or there is nobody for the player to be.
     """
-    if not character:
+    if not others:
         if player:
             raise UsageError(f"You are {player}. Say with whom you talk, too: character=NAME.")
         return None
     narrative, cards = narrative_in(project), Cards.in_(project.folder)
-    if not player and all(among(name, (character,)) for name in names_in(narrative)):
+    if not player and all(among(name, others) for name in names_in(narrative)):
         player = STRANGER
         if cards.of(player) is None:
-            write_cards(project.folder, [_stranger(character)], {})
+            write_cards(project.folder, [_stranger(" and ".join(others))], {})
             cards = Cards.in_(project.folder)
-    return parties_of(narrative, player, (character,), cards.names(player))
+    return parties_of(narrative, player, others, cards.names(player))
 
 
-def _stranger(character: str) -> Card:
-    about = f"Somebody who is not in the story, has come by, and talks with {character}."
+def _stranger(others: str) -> Card:
+    about = f"Somebody who is not in the story, has come by, and talks with {others}."
     return Card({"spec": "chara_card_v2", "spec_version": "2.0", "data": {"name": STRANGER, "description": about}})
 
 

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 
 TOO_SHORT, TOO_LONG = "too short", "too long"
 UNUSED = "not used any more"
+COMES_BACK = "an earlier text comes back"
 CHANGED = "changed by you, not taken over yet"
 
 
@@ -88,6 +89,8 @@ def _states(journal: Journal, path: str, coming: DryRun | None) -> list[str]:
         found.append(f"{len(notes)} {'note' if len(notes) == 1 else 'notes'}: {notes[-1]}")
     if coming is not None and path in coming.stale:
         found.append("retaken, not written yet" if journal.retaken(path) else "stale")
+    elif coming is not None and path in coming.restored:
+        found.append(COMES_BACK)
     elif coming is not None and path not in coming.reached and not coming.guessed and not of_a_chat(journal, path):
         made = any(version.made for version in journal.versions(path))
         found.append(UNUSED if made or not journal.places().get(path, "").startswith("story/") else "your own")

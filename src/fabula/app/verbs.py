@@ -436,7 +436,7 @@ async def chat_async(
         project, in_force, why = _project_of_card(card, player, folder, caller)
     else:
         project, in_force, why = _talked_in(story, (character, player), folder, caller)
-    parties = parties_for(project, character, player)
+    parties = parties_for(project, (character,) if character else (), player)
     name, parties = session_for(project, session, parties, new=new)
     made = system_of_log(SessionFiles.in_(project.folder, name).read())
     if made not in ("", in_force.system) and "system" not in settings:

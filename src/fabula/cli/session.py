@@ -20,7 +20,7 @@ from fabula.cli.stopping import stoppable
 from fabula.engine.announced import Announced
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Coroutine, Sequence
+    from collections.abc import Callable, Coroutine, Iterable, Sequence
 
     from fabula.app.writing import Outcome
     from fabula.cli.options import Limits
@@ -72,9 +72,19 @@ class Session:
     def written_again(self, expected: DryRun) -> str:
         """Which texts that stand the run would write again, as a sentence; empty if none."""
         with self.project.journal as journal:
-            places, known = journal.places(), set(journal.paths())
-        files = [places.get(path, path) for path in dict.fromkeys(expected.stale) if path in known.difference(self.fit)]
-        return f"To be written again: {', '.join(sorted(files))}." if files else ""
+            known = set(journal.paths())
+        files = self._files(path for path in expected.stale if path in known.difference(self.fit))
+        return f"To be written again: {', '.join(files)}." if files else ""
+
+    def restored(self, expected: DryRun) -> str:
+        """Which texts the run would have again as the journal makes them, as a sentence; empty if none."""
+        files = self._files(expected.restored)
+        return f"Earlier texts come back from the journal: {', '.join(files)}." if files else ""
+
+    def _files(self, paths: Iterable[str]) -> list[str]:
+        with self.project.journal as journal:
+            places = journal.places()
+        return sorted({places.get(path, path) for path in paths})
 
     def run(self, expected: DryRun | None = None, announced: Callable[[], Announced] | None = None) -> Story:
         """The story, written; before more is asked than was `announced`, the person is.

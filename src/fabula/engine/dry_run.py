@@ -63,6 +63,7 @@ class DryRun:
         reached: paths of all artefacts that are of use to a run, or would be if they were there.
         guessed: whether a typed reply was made up, so that what it would name is not known.
         stale: paths of the artefacts that would be made, or made again.
+        differing: paths of the artefacts that are not stale and would get another text than they have.
         shortfalls: what the author asks for and will not get, in sentences.
         of_files: what the author should know of the files, in sentences.
         temper: of the texts that stand for replies of models of which nothing is recorded. Some models give 85 % of the
@@ -77,6 +78,7 @@ class DryRun:
     reached: set[str] = field(default_factory=set)
     guessed: bool = False
     stale: list[str] = field(default_factory=list)
+    differing: list[str] = field(default_factory=list)
     shortfalls: list[str] = field(default_factory=list)
     of_files: list[str] = field(default_factory=list)
     temper: Temper = "even"
@@ -106,6 +108,11 @@ class DryRun:
     @property
     def _walks(self) -> list[DryRun]:
         return [self, *([self.other] if self.other else [])]
+
+    @property
+    def restored(self) -> list[str]:
+        """Paths of the artefacts that recorded replies alone give another text, as after `undo`."""
+        return [] if self.planned else self.differing
 
     @property
     def tempered(self) -> bool:

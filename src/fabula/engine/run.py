@@ -374,6 +374,8 @@ class Run:
         if context.mode == "dry":
             if stale:
                 context.dry_run.stale.append(path)
+            elif source == "made" and not _alike(text, context.journal.newest(path), suffix):
+                context.dry_run.differing.append(path)
             context.told[path] = folder, marked(text) if stale else text
             return unmarked(text), stale
         text = await self._kept(Kept(path, folder, text, source, suffix, settled))
@@ -1063,3 +1065,11 @@ async def _revised(place: Run, revision: Revision) -> str:
         raise UsageError(f"Nothing here revises texts. Take the note on {place.at!r} back with `fabula undo`.")
     with made(place.at, Wanted()):
         return await place.context.revise(place, revision)
+
+
+def _alike(text: str, before: str | None, suffix: str) -> bool:
+    """Whether a text that was there before says the same; the comments that fabula puts into YAML say nothing."""
+    if before is None or text == before:
+        return True
+    lines = ([line for line in one.splitlines() if not line.startswith("#")] for one in (text, before))
+    return suffix == "yaml" and next(lines) == next(lines)

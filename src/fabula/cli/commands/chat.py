@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from fabula.app.bills import Bill
-from fabula.app.chatting import project_for_talk, session_for
+from fabula.app.chatting import parties_for, project_for_talk, session_for
 from fabula.app.conversing import CARD_SYSTEM, PLAYER, card_project, conversing, is_card, settings_for
 from fabula.app.sources import read_story
 from fabula.app.writing import Options
@@ -43,7 +43,10 @@ if TYPE_CHECKING:
 class Talking:
     """Who talks, and which conversation it is."""
 
-    as_: Annotated[str, typer.Option("--as", metavar="NAME", help="The character that you play.")] = ""
+    as_: Annotated[
+        str,
+        typer.Option("--as", metavar="NAME", help="The character that you play; default: whom the story names most."),
+    ] = ""
     with_: Annotated[
         list[str] | None,
         typer.Option("--with", metavar="NAME", help="Who answers you. Repeatable: several in one scene."),
@@ -107,8 +110,9 @@ def chat(
         raise UsageError("--greeting chooses among the greetings of a character card, and no card is given.")
     if card is not None:
         talking = replace(talking, as_=talking.as_.strip() or PLAYER, with_=talking.with_ or [card.name])
-    named = _parties(talking)
+    player, others = _who_talks(talking)
     project, settings = _project(choices, talking, common, where, terminal, card)
+    named = Parties(player, others) if player else parties_for(project, others, "")
     name, parties = session_for(project, talking.session, named, new=talking.new)
     settings = _of_log(project, name, choices, settings, terminal)
     again = f"`fabula chat {near(project.folder)} --session {name}`"
@@ -143,15 +147,15 @@ async def _talk(
         await chat_.run(talking.turns if talking.auto else 0)
 
 
-def _parties(talking: Talking) -> Parties | None:
-    """Who talks, where the options say it."""
+def _who_talks(talking: Talking) -> tuple[str, tuple[str, ...]]:
+    """The player and those who answer, as far as the options say it."""
+    player = talking.as_.strip()
     others = tuple(name.strip() for name in talking.with_ or () if name.strip())
-    parties = Parties(talking.as_.strip(), others) if talking.as_.strip() and others else None
-    if parties is None and (talking.as_.strip() or others):
-        raise UsageError("Say both who you are (--as NAME) and who answers you (--with NAME), or neither.")
+    if player and not others:
+        raise UsageError(f"You are {player}. Say who answers you, too: `--with NAME`.")
     if talking.session:
         SessionFiles.in_(Path(), talking.session)
-    return parties
+    return player, others
 
 
 def _of_log(project: Project, name: str, choices: Choices, settings: Settings, terminal: Terminal) -> Settings:

@@ -101,7 +101,8 @@ def retake(
         "revise" if revise else "retake",
         f"{path} will be {how}; its old text stays in `fabula text history {path}`.{kept}",
     )
-    terminal.advise(f"Next: `fabula update {near(project.folder)}`. `fabula undo` takes this back.")
+    folder = near(project.folder)
+    terminal.advise(f"Next: `fabula update {folder}`. `fabula undo {folder}` takes this back.")
 
 
 @bundled

@@ -87,11 +87,21 @@ def show(
             )
             return
     if not project.story_file.exists():
-        raise ProjectError("There is no story yet. Write it with `fabula write`, or see `fabula status`.")
+        raise ProjectError(_no_story(project))
     story = Story.parse(read_text(project.story_file, MAX_FILE))
     terminal.say((f"{story.title}\n\n" if story.title else "") + story.text)
     scenes = [{"label": scene.label, "text": scene.text, "words": scene.words} for scene in story.scenes]
     terminal.document({"title": story.title, "words": story.words, "scenes": scenes})
+
+
+def _no_story(project: Project) -> str:
+    """Why the story cannot be shown, and what helps."""
+    with project.journal as journal:
+        begun = any(place.startswith("story/") for place in journal.places().values())
+    if begun:
+        parts = near(project.folder / "story")
+        return f"The story is not whole yet; its parts so far are in {parts}. Go on with `fabula write`."
+    return "There is no story yet. Write it with `fabula write`, or see `fabula status`."
 
 
 def _removed(terminal: Terminal, path: str, removals: Sequence[Removal]) -> None:

@@ -145,4 +145,6 @@ def _next(folder: str, coming: DryRun | None, problem: str, changes: list[Change
         return f"Next: `fabula {command} {folder}` ({what}){stale}."
     if changes:
         return f"Next: `fabula update {folder}` takes your changes over; nothing has to be asked."
+    if coming.restored:
+        return f"Next: `fabula update {folder}` brings earlier texts back from the journal; nothing has to be asked."
     return f"Everything is up to date. Next: edit a text, or `fabula export {folder} --format epub`."

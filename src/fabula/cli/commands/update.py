@@ -101,6 +101,8 @@ def _show_plan(session: Session, expected: DryRun, changes: list[Change]) -> Non
         terminal.advise(sentence)
     if texts := session.written_again(expected):
         terminal.say(texts)
+    if texts := session.restored(expected):
+        terminal.say(texts)
     if session.fit:
         terminal.say(f"Revised to fit, and left as it is where it fits already: {', '.join(session.fit)}.")
 

@@ -181,7 +181,8 @@ def _forecast(session: Session) -> None:
         terminal.say(f"In the journal, at no cost: {counted(found.replayed, 'call')}.")
     if seconds:
         terminal.say(f"About {duration(seconds)} of model time, at this project's pace so far.")
-    for sentence in (*found.of_files, *not_obeyed(found, project.brief, session.settings)):
+    settings = session.settings
+    for sentence in (*found.of_files, *not_obeyed(found, project.brief, settings), *too_weak(found, settings)):
         terminal.advise(sentence)
     if found.planned:
         terminal.advise(

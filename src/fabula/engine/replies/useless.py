@@ -49,7 +49,7 @@ def fault_of(
     if _is_heading(text):
         return "It held a heading and no text."
     if (count := count_words(text)) < least:
-        return f"It had {count} words."
+        return f"It had {count} {'word' if count == 1 else 'words'}."
     again = len(words) >= _LONG and any(all(covered(words, [one])) for one in before)
     return "It repeated what it was told." if again or _copies(words, prompt, instructions) else ""
 
