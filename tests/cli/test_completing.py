@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import sys
 from typing import TYPE_CHECKING
@@ -68,6 +69,15 @@ def test_artefacts_are_those_of_the_project(shell: str, here: Path, project: Pat
     assert asked(shell, here, "fabula", "show", "lamp", "clim") == ["climax"]
     assert asked(shell, here, "fabula", "show", "-C", "lamp", "clim") == ["climax"]
     assert asked(shell, project, "fabula", "text", "pin", "clim") == ["climax"]
+
+
+@pytest.mark.parametrize("shell", SHELLS)
+def test_what_a_shell_would_run_is_not_offered(shell: str, here: Path, project: Path) -> None:
+    for name in ("lamp$(touch ran)", "lamp`touch ran`", "lamp; touch ran", "lamp\nlamp-2", "lampe-été"):
+        shutil.copytree(project, here / name)
+    found = asked(shell, here, "fabula", "show", "lamp")
+    assert "lamp" in found
+    assert {*found} <= {"lamp", "lampe-été"}
 
 
 def test_bash_is_answered_as_if_it_had_not_taken_words_apart(here: Path) -> None:

@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 
 VARIABLE: Final = "_FABULA_COMPLETE"
 _LINE: Final = 60
+_PLAIN: Final = re.compile(r"[\w@%+=:,./-]+")
+"""What a shell takes as it stands. It would run the rest: a folder of somebody else's may be called `$(...)`."""
 _BREAKS: Final = re.compile(r"[=:]+")  # at which bash takes words apart
 
 
@@ -38,7 +40,8 @@ def _quiet(offered: Callable[[Any, str], Iterable[str | tuple[str, str]]]) -> Ca
             found = list(offered(ctx, incomplete))
         except (FabulaError, OSError, ValueError):
             return []
-        return [one for one in found if (one if isinstance(one, str) else one[0]).startswith(incomplete)]
+        named = [(one if isinstance(one, str) else one[0], one) for one in found]
+        return [one for name, one in named if name.startswith(incomplete) and _PLAIN.fullmatch(name)]
 
     complete.__doc__ = offered.__doc__  # not `wraps`: typer reads the parameters of what is wrapped
     complete.__annotations__ = {"ctx": typer.Context, "incomplete": str, "return": list}
