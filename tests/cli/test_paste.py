@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import pty
+import re
 import select
 import signal
 import sys
@@ -111,9 +112,10 @@ class AtTerminal:
             os.environ["TERM"] = "dumb"
             os.execv(sys.executable, [sys.executable, "-m", "fabula", *arguments])  # noqa: S606 - in the child, at a terminal
         self.said = ""
+        self._read = 0  # letters of it that a test has waited for
 
-    def until(self, text: str, seconds: float = 60) -> None:
-        end, start = time.monotonic() + seconds, len(self.said)
+    def until(self, text: str, seconds: float = 120) -> None:
+        end, start = time.monotonic() + seconds, self._read
         while text not in self.said[start:]:
             assert time.monotonic() < end, f"{text!r} does not come: {self.said[-2000:]}"
             if select.select([self.handle], [], [], 0.2)[0]:
@@ -121,6 +123,7 @@ class AtTerminal:
                     self.said += os.read(self.handle, 65536).decode(errors="replace")
                 except OSError:  # the command has ended
                     assert text in self.said[start:], self.said[-2000:]
+        self._read = self.said.index(text, start) + len(text)
 
     def type(self, text: str) -> None:
         data = text.encode()
@@ -149,7 +152,9 @@ def at_terminal(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[AtT
 def test_a_paste_of_100_kb_with_long_lines_comes_through_a_terminal(at_terminal: AtTerminal, tmp_path: Path) -> None:
     long = ("Mara climbs. " * 900 + "\n\n") * 9  # longer lines than a terminal has by itself
     assert len(long) > 100_000
-    at_terminal.until("goes on with this prompt")
+    at_terminal.until("What do those at the centre of the story want most?")
+    # No line of the prompt is broken.
+    assert re.search(r"\r\nDescribe the central conflict[^\r\n]+these questions:\r\n", at_terminal.said)
     at_terminal.until("\x1b[?2004h")
     at_terminal.type(f"\x1b[200~{long.strip()}\x1b[201~")
     at_terminal.until("16,200 words")

@@ -324,3 +324,41 @@ def test_a_project_with_conversations_alone_names_their_files(tmp_path: Path) ->
     put(folder / "chat" / "evening.md")
     with pytest.raises(UsageError, match=r"no story yet.*It has conversations; give their files: .*chat/evening\.md\."):
         read_items([folder])
+
+
+def run_of(folder: Path, story: str = TEXT) -> Path:
+    """The project of a run of an experiment, whose brief has no title."""
+    Project.create(folder, Brief(f"Write about the {folder.parent.name}."), {"system": "end-to-end"})
+    put(folder / "run.json", "{}")
+    if story:
+        put(folder / "story.md", story)
+    return folder
+
+
+def test_projects_of_other_briefs_without_titles_answer_other_prompts(tmp_path: Path) -> None:
+    Project.create(tmp_path / "a", Brief("Write about a lamp."), {})
+    Project.create(tmp_path / "b", Brief("Write about a clock."), {})
+    Project.create(tmp_path / "c", Brief("Write about a lamp."), {})
+    lamp, clock, again = read_items([put(tmp_path / name / "story.md").parent for name in "abc"])
+    assert lamp.prompt == again.prompt == prompt_id("Write about a lamp.") != clock.prompt
+
+
+def test_runs_of_an_experiment_keep_its_systems_and_prompts(tmp_path: Path) -> None:
+    put(tmp_path / "experiment.toml", "")
+    runs = [
+        run_of(tmp_path / "runs" / prompt / f"{label}-1") for prompt in ("clock", "lamp") for label in ("big", "small")
+    ]
+    expected = [
+        ("clock/big-1", "big", "clock"), ("clock/small-1", "small", "clock"),
+        ("lamp/big-1", "big", "lamp"), ("lamp/small-1", "small", "lamp"),
+    ]  # fmt: skip
+    for paths in ([tmp_path], [tmp_path / "runs"], runs):
+        assert [(item.id, item.system, item.prompt) for item in read_items(paths)] == expected
+
+
+def test_runs_without_a_story_are_left_out(tmp_path: Path) -> None:
+    done, failed = run_of(tmp_path / "lamp" / "big-1"), run_of(tmp_path / "lamp" / "small-1", "")
+    assert [item.id for item in read_items([done, failed])] == ["lamp/big-1"]
+    assert [item.id for item in read_items([tmp_path])] == ["lamp/big-1"]
+    with pytest.raises(UsageError, match=r"small-1 has no story yet\. Write it with"):
+        read_items([failed])

@@ -40,12 +40,18 @@ MOST: Final = 20_000
 """Stories that are read at once where no limit is given."""
 STORY_SUFFIXES: Final = (".md", ".txt")
 TABLES: Final = (".jsonl", ".jsonl.gz", ".csv", ".csv.gz")
+RUN_RECORD: Final = "run.json"
+"""In the project of a run of an experiment: how it ended."""
 _BRIEF: Final = ".brief"  # between the name of a story and the suffix, in the file of what was asked
 _SET: Final = re.compile(r"([a-z][a-z-]*)(?::([a-z]*))?")
 
 
 class _NoStoryError(UsageError):
     """One of the stories has no text."""
+
+
+class _NoRunError(_NoStoryError):
+    """A run of an experiment has no story: it failed, or is not done yet."""
 
 
 @dataclass(frozen=True)
@@ -107,7 +113,8 @@ def read_items(paths: Sequence[Path], selection: Selection = EVERYTHING) -> tupl
     line (`id`, `text`, and, where known, `system`, `prompt`, `brief`, `reference`, `narrative`, `title`; or what was
     asked with the story: `prompt` and `completion` or `story`, `inputs` and `targets`), and a .csv file one a row. A
     folder is a project (its story, brief and system), or holds one folder for each system with its stories in files
-    that are named after their prompts, or holds stories or projects. The conversation `PROJECT/chat/NAME.md` comes with
+    that are named after their prompts, or holds stories or projects, or is an experiment's, with its runs: systems and
+    prompts are then those of the experiment, and runs without a story are left out. The conversation `PROJECT/chat/NAME.md` comes with
     the narrative of its project: `PROJECT/NAME`. Files of one name in several folders are called by folder and name.
     A data set is named as `tell-me-a-story` or, one split of it, `tell-me-a-story:train`.
 
@@ -124,7 +131,7 @@ def read_all(
 
     Raises:
         UsageError: no story has a text, a line is no item, or two items have one id; if not `lenient`, any story that
-            is empty.
+            is empty, but for the runs of an experiment.
     """
     found: list[tuple[Path, Item]] = []
     problems = []
@@ -133,7 +140,7 @@ def read_all(
         try:
             found.append((place.path, place.read()))
         except _NoStoryError as problem:
-            if not lenient:
+            if not lenient and not isinstance(problem, _NoRunError):
                 raise
             problems.append(str(problem))
     items = _told_apart(found)
@@ -278,6 +285,8 @@ def _folder(folder: Path) -> Iterator[_Place]:
     if (folder / "brief.md").is_file():
         yield _Place(folder, partial(_project, folder))
         return
+    if (folder / "experiment.toml").is_file() and (folder / "runs").is_dir():
+        folder /= "runs"
     inner = [path for path in sorted(folder.iterdir()) if path.name[0] not in "._"]
     for path in inner:
         if path.is_dir():
@@ -303,6 +312,8 @@ def _asked(path: Path) -> bool:
 
 def _project_of(system: str, folder: Path) -> Item:
     made = _project(folder)
+    if _is_run(folder):
+        return made
     return Item(f"{system}/{folder.name}", made.story, system, folder.name, made.brief)
 
 
@@ -311,12 +322,22 @@ def _project(folder: Path) -> Item:
     if not file.is_file():
         talks = ", ".join(map(str, sorted((folder / TALKS).glob("*.md"))))
         has = f" It has conversations; give their files: {talks}." if talks else ""
-        raise _NoStoryError(f"{folder} has no story yet. Write it with `fabula write {folder}`.{has}")
+        kind = _NoRunError if _is_run(folder) else _NoStoryError
+        raise kind(f"{folder} has no story yet. Write it with `fabula write {folder}`.{has}")
     brief = Brief.read(folder / "brief.md")
     story = _story(read_text(file, MAX_STORY_BYTES), str(file))
     said = Settings.read(folder / "fabula.toml").system
-    system = plain_name(Path(said).name) if is_path(said) else said
-    return Item(_name(folder), story, system, brief.title or "", brief, narrative=_narrative(folder))
+    name, system = _name(folder), plain_name(Path(said).name) if is_path(said) else said
+    asked = brief.title or prompt_id(brief.text)
+    if _is_run(folder):  # PROMPT/CONTENDER-SEED
+        asked, system = folder.resolve().parent.name, folder.resolve().name.rpartition("-")[0]
+        name = f"{asked}/{folder.resolve().name}"
+    return Item(name, story, system, asked, brief, narrative=_narrative(folder))
+
+
+def _is_run(folder: Path) -> bool:
+    """Whether a project is a run of an experiment."""
+    return (folder / RUN_RECORD).is_file()
 
 
 def _conversation(file: Path) -> Item:

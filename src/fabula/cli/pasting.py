@@ -138,7 +138,7 @@ class Pasting:
     async def _show(self, request: Request, prompt: str) -> None:
         message, size = self.terminal.message, f"about {estimate_tokens(prompt):,} tokens"
         message(f"\nThe role {request.role} ({request.path}) is played by your chat window. Copy this prompt, {size}:")
-        message(f"{_FROM}\n{prompt}\n{_TO}")
+        self.terminal.to_copy(f"{_FROM}\n{prompt}\n{_TO}")
         if self._copies:
             with suppress(UsageError):
                 await self._copy(prompt)

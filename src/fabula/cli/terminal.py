@@ -180,6 +180,10 @@ class Terminal:
             text = "\n".join(piece for line in text.split("\n") for piece in _broken(line, width))
         _print(text, sys.stderr)
 
+    def to_copy(self, text: str) -> None:
+        """A text that a person copies from the screen: to stderr, with its lines as they are."""
+        _print(self.shown(text), sys.stderr)
+
     def advise(self, text: str) -> None:
         """What to try next: to stderr, unless quiet or read by a program."""
         if not (self.quiet or self.json):

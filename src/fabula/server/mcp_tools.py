@@ -100,7 +100,11 @@ class Projects:
         }
 
     def text(self, name: str, text: str = "") -> dict[str, Any]:
-        """A text of a project; the whole story where none is named."""
+        """A text of a project; the whole story where none is named.
+
+        Raises:
+            ProjectError: there is no story yet.
+        """
         project = self.project(name)
         if not text:
             if not project.story_file.exists():
@@ -124,7 +128,11 @@ class Projects:
         return "\n\n".join(f"# {file.name}\n\n{read_text(file, MAX_FILE)}" for file in files)
 
     def findings(self, name: str) -> str:
-        """Where the story contradicts itself, as the last check found."""
+        """Where the story contradicts itself, as the last check found.
+
+        Raises:
+            ProjectError: it was not checked yet.
+        """
         file = self.project(name).folder / _FINDINGS
         if not file.is_file():
             raise ProjectError(f"{name} was not checked yet. The tool `check` does it.")
@@ -133,7 +141,11 @@ class Projects:
     # asking ---------------------------------------------------------------------------------------------------------
 
     def new(self, name: str, brief: str, system: str, words: str) -> dict[str, Any]:
-        """Make a project for a brief."""
+        """Make a project for a brief.
+
+        Raises:
+            UsageError: the name is none for a project.
+        """
         folder = inside(self.root, name)
         if folder.parent != self.root:
             raise UsageError(f"{name!r} is no name for a project. Give one without a slash.")

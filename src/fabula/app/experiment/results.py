@@ -7,7 +7,7 @@ import math
 from dataclasses import asdict, dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
 
-from fabula.app.item_files import MAX_STORY_BYTES
+from fabula.app.item_files import MAX_STORY_BYTES, RUN_RECORD
 from fabula.base.files import read_text, write_atomically
 from fabula.engine.journal import Journal
 from fabula.measure.items import Item
@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     from fabula.models.budget import Budget
     from fabula.stats.estimate import Scored
 
-RECORD: Final = "run.json"
 FORMAT: Final = 1
 _JOURNAL: Final = ".fabula/journal.db"
 _MAX_RECORD: Final = 1_000_000
@@ -172,7 +171,7 @@ def _mean_of(rows: Sequence[Row], briefs: Sequence[str]) -> Scored:
 
 def outcome_of(folder: Path) -> Outcome:
     """How the run in a project folder ended; a record that cannot be read counts as none: the journal has it all."""
-    file = folder / RECORD
+    file = folder / RUN_RECORD
     if not file.exists():
         return Outcome("unfinished")
     try:
@@ -193,7 +192,7 @@ def record_outcome(folder: Path, outcome: Outcome) -> None:
     """
     folder.mkdir(parents=True, exist_ok=True)
     shown = json.dumps({"format": FORMAT, **asdict(outcome)}, indent=2, ensure_ascii=False)
-    write_atomically(folder / RECORD, shown + "\n")
+    write_atomically(folder / RUN_RECORD, shown + "\n")
 
 
 # reading --------------------------------------------------------------------------------------------------------------

@@ -56,7 +56,9 @@ async def evaluate(items: Sequence[Item], run: Run, config: Config) -> Report:
     questions = questions_in(config.paper.questions)
     pairs = pairs_of(items)
     judge = performer_of(run, ROLE).capabilities
-    wanted = config.ours.verdicts == "logprobs" or (config.ours.verdicts == "auto" and judge.logprobs)
+    # A person who stands in for a model says a verdict once, in the ending, and has no probabilities.
+    able = judge.logprobs and not judge.stands_in
+    wanted = config.ours.verdicts == "logprobs" or (config.ours.verdicts == "auto" and able)
 
     # Ours: whether verdicts can be weighed shows in the first ones; a server may give less than its kind can.
     trial = Showing(run, config, questions, *pairs[0], 1)

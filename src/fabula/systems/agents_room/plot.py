@@ -6,15 +6,14 @@ label; where the text has no such headings, there are no sections, and every wri
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Final, Literal, TypeAlias
 
 from pydantic import BaseModel, Field, model_validator
 
 from fabula.craft.telling import content_words
+from fabula.engine.replies import read_listed
 from fabula.story import one_line
-from fabula.story.sentences import spans
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -183,10 +182,6 @@ def most_events(words: int) -> int:
 
 _PART_EVENTS: Final = 3
 _LEAST_EVENTS: Final = 2  # of each part; with fewer, a plot is asked for again
-_LEAST_WORDS: Final = 4
-_ABOUT: Final = re.compile(
-    r"(?i)\b(?:story|mood|reader|scene|atmosphere)\b"
-)  # what is no event but speaks of the telling
 _ALIKE: Final = 0.6  # share of two events' words that both have
 
 
@@ -219,11 +214,9 @@ def read_events(text: str) -> Events:
     Where it has not kept to the headings of the parts, its events are shared by them in their order.
     """
     found: dict[str, list[str]] = {label: [] for label in LABELS}
-    label, told = "", list[str]()
-    for line in text.splitlines():
-        if heading := _part_named(line):
-            label = heading
-        elif (event := _event(line)) and not any(_alike(event, other) for other in told):
+    told = list[str]()
+    for label, event in read_listed(text, LABELS):
+        if not any(_alike(event, other) for other in told):
             told.append(event)
             if label and len(found[label]) < _PART_EVENTS:
                 found[label].append(event)
@@ -238,21 +231,6 @@ def events_of(section: str) -> list[str]:
     """The events that a part's section of a plot lists before what it sets up and pays off."""
     before = section.partition(f"\n{_SETS_UP}:")[0].partition(f"\n{_PAYS_OFF}:")[0]
     return [line[2:].strip() for line in before.splitlines() if line.startswith("- ")]
-
-
-def _part_named(line: str) -> str:
-    """The part that a line of few words names as its heading, with whatever marks around it."""
-    said = re.sub(r"^[#*\s\d.):-]{1,12}", "", line).lower()
-    return next((label for label in LABELS if said.startswith(label.lower()) and len(said) < 2 * len(label)), "")
-
-
-def _event(line: str) -> str:
-    """The event of a line in a list, as one sentence; empty where there is none."""
-    item = re.match(r"\s{0,8}(?:[-*\u2022]|\d{1,2}[.):])\s{1,4}(.{1,400})", line)
-    said = one_line(item[1]).replace("**", "").strip() if item else ""
-    first = said[: spans(said)[0][1]] if said else ""
-    whole = len(first.split()) >= _LEAST_WORDS and first.endswith((".", "!", "?", "\u201d", '"'))
-    return first if whole and not _ABOUT.search(first) else ""
 
 
 def _alike(a: str, b: str) -> bool:
