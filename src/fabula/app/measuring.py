@@ -52,7 +52,9 @@ def with_references(items: Sequence[Item], references: Sequence[Item], where: st
     known = {item.prompt or item.id: item.story for item in references}
     if len(known) < len(references):
         raise UsageError(f"{where} holds two references for one prompt. Leave one of them.")
-    found = tuple(replace(item, reference=known.get(item.prompt) or known.get(item.id, item.reference)) for item in items)
+    found = tuple(
+        replace(item, reference=known.get(item.prompt) or known.get(item.id, item.reference)) for item in items
+    )
     if not any(item.reference for item in found):
         raise UsageError(
             f"None of the {len(known)} references in {where} is for a prompt of the stories. Name the files after the "

@@ -325,9 +325,7 @@ async def test_where_the_server_gives_no_probabilities_verdicts_are_written_and_
 async def test_a_person_who_stands_in_for_a_model_is_not_asked_for_probabilities() -> None:
     """A person reads two stories and says all verdicts at once, instead of being shown them again for each question."""
     standing_in = replace(WEIGHING, stands_in=True)
-    report, asked = await judged(
-        items(("a", "b"), 1), lambda _: ending("A"), standing_in, preset="improved", samples=1
-    )
+    report, asked = await judged(items(("a", "b"), 1), lambda _: ending("A"), standing_in, preset="improved", samples=1)
     assert [request.path.rpartition("/")[2] for request in asked] == ["compare"] * 2
     assert report.how["verdicts"] == "written, read from the ending"
 
