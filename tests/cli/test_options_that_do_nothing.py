@@ -42,6 +42,9 @@ NOTHING = (
     (("learn", "lamp", "--yes"), "--yes goes with --forget"),
     (("trust", "lamp", "--list"), "--list lists all that is trusted"),
     (("models", "--json", "pull", "x"), "--json would do nothing: they go behind `fabula models pull`."),
+    (("evaluate", "surface", "a.md", "--model", "smollm2"), "--model would do nothing: surface asks no model."),
+    (("data", "preferences", "lamp", "--out", "x", "--margin", "0.5"), "--margin would do nothing: no ratings"),
+    (("models", "check", "embedded:smollm2", "--base-url", "http://127.0.0.1:9"), "--base-url is for models on a"),
     (("text", "card", "--out", "x"), "Give a character card"),
 )  # fmt: skip
 
@@ -58,6 +61,17 @@ def test_it_is_refused(command: tuple[str, ...], said: str, cli: Cli, project: P
 def test_only_commands_that_write_wait_for_approval() -> None:
     waiting = {name for name in COMMANDS for one in load(name).params if "--approve" in one.opts}
     assert waiting == {"write", "update", "plan"}
+
+
+def test_every_folder_or_file_that_is_written_is_named_alike() -> None:
+    for name in COMMANDS:
+        command = load(name)
+        for one in [
+            *command.params,
+            *(one for inner in getattr(command, "commands", {}).values() for one in inner.params),
+        ]:
+            if "--out" in one.opts:
+                assert one.opts == ["--out", "-o"], name
 
 
 def test_every_command_can_be_read_by_a_program() -> None:

@@ -13,11 +13,13 @@ from mcp import Client, MCPError, StdioServerParameters
 from mcp_types import CreateMessageResult, ErrorData, TextContent
 
 from commandline import BRIEF, REPLIES
+from fabula.app.checking import OUT, dismiss, stored_check
 from fabula.cli.terminal import Terminal
 from fabula.project.folder import Project
 from fabula.server.mcp_server import server
 from fabula.server.mcp_tools import Projects
 from fabula.story import Brief
+from tree import ROOT
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine
@@ -126,6 +128,7 @@ def test_a_client_writes_edits_updates_and_checks_with_its_own_model(lamp: Path,
             found = said(await client.call_tool("check", {"project": "lamp"}))
             assert found["done"]
             assert found["findings"] == []
+            assert (lamp / "lamp/evaluation/atlas.html").is_file(), "the page that `fabula check` makes"
             story = await client.read_resource("fabula://lamp/story")
             assert REPLIES["climax"] in story.contents[0].text  # type: ignore[union-attr] # it is text
             for name in ("plan", "world", "findings"):
@@ -135,6 +138,22 @@ def test_a_client_writes_edits_updates_and_checks_with_its_own_model(lamp: Path,
     assert heard
     assert [done for done, _, _ in heard] == sorted({done for done, _, _ in heard})
     assert any("conflict" in (message or "") for _, _, message in heard)
+
+
+def test_a_finding_that_the_author_dismissed_is_not_found_again(tmp_path: Path) -> None:
+    script = ROOT / "src/fabula/evaluators/atlas/script.toml"
+    story = next(text for text in script.read_text(encoding="utf-8").split('"""') if "Mara Voss climbed" in text)
+    project = Project.create(tmp_path / "lamp", Brief.parse(BRIEF), {"model": f"scripted:{script}"})
+    (project.folder / "story.md").write_text(story, encoding="utf-8")
+
+    async def check() -> list[dict[str, Any]]:
+        made = await projects(tmp_path).check("lamp", lambda _: None, own_model=False)
+        return list(made["findings"])
+
+    first, *rest = asyncio.run(check())
+    dismiss(project.folder / OUT, stored_check(project.folder / OUT), {first["key"]: "He has two of them."})
+    assert [one["key"] for one in asyncio.run(check())] == [one["key"] for one in rest]
+    assert "He has two of them." in (project.folder / OUT / "findings-story.md").read_text(encoding="utf-8")
 
 
 def failed(result: Any) -> str:  # noqa: ANN401 - the SDK's
@@ -271,7 +290,7 @@ def test_what_would_leave_a_project_that_cannot_be_opened_is_refused(lamp: Path)
                 ({"name": ".git", "brief": "A lamp."}, "is no name for a project"),
                 ({"name": "a" * 300, "brief": "A lamp."}, "is no name for a project"),
                 ({"name": "tale", "brief": "A lamp. " * 100_000}, "larger than 200 kB"),
-                ({"name": "tale", "brief": "A lamp.", "words": "9" * 5_000}, "is no range of words"),
+                ({"name": "tale", "brief": "A lamp.", "words": "9" * 5_000}, "is no number of words"),
             ):
                 assert why in failed(await client.call_tool("new_project", made))
             said(await client.call_tool("write", {"project": "lamp"}))

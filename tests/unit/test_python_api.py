@@ -12,13 +12,14 @@ import threading
 import time
 from importlib import import_module
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 import fabula
 from commandline import PLAN, Cli
 from fabula.app.calling import SystemSettings  # noqa: TC001 - mypy takes it as a value's type
-from fabula.base.errors import ModelError, ModelUnavailableError, UnknownNameError, UsageError
+from fabula.base.errors import ConfigError, ModelError, ModelUnavailableError, UnknownNameError, UsageError
 from fabula.models.scripted import ScriptedModel
 from tree import ROOT
 
@@ -226,6 +227,15 @@ def test_an_unknown_setting_is_named_before_anything_is_made() -> None:
     with pytest.raises(UnknownNameError, match=r"Unknown setting 'sytem'. Did you mean 'system'"):
         fabula.write(BRIEF, "lamp", sytem="snap")  # type: ignore[call-arg] # two letters too few
     assert not Path("lamp").exists()
+
+
+@pytest.mark.parametrize("settings", [{"config": 3}, {"roles": 3}, {"roles": {"writer": 3}}], ids=str)
+def test_a_setting_that_has_to_be_a_table_is_said(settings: dict[str, Any]) -> None:
+    with pytest.raises(ConfigError, match=r"(config|roles|writer)=3 is no mapping. Give names with their values"):
+        fabula.write(BRIEF, "lamp", model=Own(), **settings)
+    assert not Path("lamp").exists()
+    with pytest.raises(ConfigError, match="config=3 is no mapping"):
+        fabula.measure(STORY, config=3)  # type: ignore[arg-type] # a wrong one
 
 
 def test_what_is_wrong_is_said_before_anything_is_made() -> None:

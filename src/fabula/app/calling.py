@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal, ParamSpec, TypeAlias, Typ
 from fabula.app.bills import Bill
 from fabula.app.item_files import Selection
 from fabula.app.writing import Options
-from fabula.base.errors import UnknownNameError, UsageError
+from fabula.base.errors import ConfigError, UnknownNameError, UsageError
 from fabula.engine.events import Noted
 from fabula.engine.roles import own_model, role_key
 from fabula.models.budget import Budget
@@ -103,7 +103,8 @@ class Caller:
         for name in settings:
             if name not in Settings.model_fields:
                 raise UnknownNameError("setting", name, Settings.model_fields)
-        roles = {name: {**table, **cast["roles"].pop(name, {})} for name, table in settings.get("roles", {}).items()}
+        tables = table_in(settings, "roles")
+        roles = {name: {**table_in(tables, name), **cast["roles"].pop(name, {})} for name in tables}
         changes: dict[str, Any] = {**settings, **cast, "roles": {**roles, **cast["roles"]}}
         if "prompts" in changes:
             changes["prompts"] = str(changes["prompts"])
@@ -144,6 +145,18 @@ class Caller:
         """What the verb took; the model of its settings is remembered as the one used last."""
         self.bill.remember(settings)
         return self.bill
+
+
+def table_in(settings: Mapping[str, Any], name: str) -> Mapping[str, Any]:
+    """The table of that name among settings; an empty one where there is none.
+
+    Raises:
+        ConfigError: what has the name is no table.
+    """
+    found = settings.get(name, {})
+    if not isinstance(found, Mapping):
+        raise ConfigError(f"{name}={found!r} is no mapping. Give names with their values, as {name}={{...}}.")
+    return found
 
 
 def _cast_of(model: Performers | None) -> tuple[dict[str, Any], dict[str, Model]]:

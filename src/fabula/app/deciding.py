@@ -84,9 +84,8 @@ def _check_written_by_a_role(journal: Journal, path: str, note: str) -> None:
     file = journal.places()[path]
     if path == _REFUSED:
         raise UsageError(
-            f"{file} is your own list of edits that are not made, so nobody writes it anew. `fabula text edits "
-            f"--accept ID` "
-            "takes an edit off it."
+            f"{file} is your own list of edits that are not made, so nobody writes it anew. "
+            "`fabula text edits --accept ID` takes an edit off it."
         )
     if note and file.endswith((f".{RECORD}", f".{TABLE}")):
         raise UsageError(f"{file} is no text that a role could revise, so a note says nothing to it. Leave --note out.")

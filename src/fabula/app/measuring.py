@@ -41,20 +41,30 @@ def with_brief(items: Sequence[Item], brief: Brief, where: str) -> tuple[Item, .
     return tuple(replace(item, brief=brief) for item in items)
 
 
-def with_references(items: Sequence[Item], references: Sequence[Item], where: str) -> tuple[Item, ...]:
-    """The items with the only reference, or with the one of their prompt; the references stand at `where`.
+def with_references(
+    items: Sequence[Item], references: Sequence[Item], where: str, *, each: bool = False
+) -> tuple[Item, ...]:
+    """The items with the only reference, or with the one that is called as their prompt or as they are.
+
+    Args:
+        items: stories.
+        references: other stories.
+        where: the references stand.
+        each: story has to have one; else it is enough that one has.
 
     Raises:
-        UsageError: two references are for one prompt, or none is for a prompt of the stories.
+        UsageError: two references are for one prompt, or a story has none that has to.
     """
     if len(references) == 1:
         return tuple(replace(item, reference=references[0].story) for item in items)
     known = {item.prompt or item.id: item.story for item in references}
     if len(known) < len(references):
         raise UsageError(f"{where} holds two references for one prompt. Leave one of them.")
-    found = tuple(
-        replace(item, reference=known.get(item.prompt) or known.get(item.id, item.reference)) for item in items
-    )
+    named = [known.get(item.prompt) or known.get(item.id) for item in items]
+    found = tuple(replace(item, reference=one or item.reference) for item, one in zip(items, named, strict=True))
+    if each and (bare := next((item for item in found if not item.reference), None)):
+        name = bare.prompt or bare.id
+        raise UsageError(f"No reference is named {name!r}, as the story {bare.id} would need. Add it, or name one.")
     if not any(item.reference for item in found):
         raise UsageError(
             f"None of the {len(known)} references in {where} is for a prompt of the stories. Name the files after the "

@@ -88,7 +88,7 @@ async def gather(
     items: tuple[Item, ...] = ()
     for name, place in _named(places).items():
         told(name)
-        if (ratings := _ratings_at(place)) is None:
+        if (ratings := ratings_at(place)) is None:
             project = Project.open(place)
             mine, judged = history_pairs(project, name), candidate_pairs(project, name)
             found[name] = Found((*mine.pairs, *judged.pairs), (*mine.left_out, *judged.left_out))
@@ -106,7 +106,7 @@ async def gather(
     return Gathered(tuple(left), tuple(out), taught_by(pairs), taught_by(left), sources, empty)
 
 
-def _ratings_at(place: Path) -> Path | None:
+def ratings_at(place: Path) -> Path | None:
     """The file of ratings that a place is, or holds; `None` for a project."""
     if place.is_file():
         return place

@@ -24,13 +24,6 @@ if TYPE_CHECKING:
 
     from fabula.app.item_files import Selection
 
-    class HasStory(Protocol):
-        """What holds a story, as what `write` gives."""
-
-        @property
-        def story(self) -> Story:
-            """The story."""
-
     class HasProject(Protocol):
         """What stands in a project, as what `write` and `plan` give."""
 

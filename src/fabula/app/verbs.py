@@ -9,7 +9,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Unpack
 
-from fabula.app.calling import Caller, waiting
+from fabula.app.calling import Caller, table_in, waiting
 from fabula.app.chatting import Chat, parties_for, project_for_talk, session_for
 from fabula.app.checking import OUT, Checked, stories_to_check
 from fabula.app.conversing import PLAYER, card_project, is_card, settings_for
@@ -126,7 +126,7 @@ async def dry_run_async(
 
 
 def _with_words(settings: SystemSettings, words: int | str | None) -> dict[str, Any]:
-    config = dict(settings.get("config", {})) | ({} if words is None else {"words": str(words)})
+    config = dict(table_in(settings, "config")) | ({} if words is None else {"words": str(words)})
     return {**settings, **({"config": config} if config else {})}
 
 
@@ -353,7 +353,11 @@ async def measure_async(
         items = with_brief(items, brief_of(brief), "`brief`")
     if reference is not None:
         items = with_references(items, items_of([reference], caller.selection), "`reference`")
-    configs = measure_configs(preset, config or {}, chosen_measures(items, bertscore=bertscore))
+    configs = measure_configs(
+        preset,
+        table_in({} if config is None else {"config": config}, "config"),
+        chosen_measures(items, bertscore=bertscore),
+    )
     return await measured_in(items, configs, caller.options())
 
 

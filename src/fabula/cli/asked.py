@@ -317,12 +317,27 @@ def _sampling(said: Sequence[str], roles: dict[str, dict[str, Any]]) -> dict[str
 
 def _addresses(url: str, casting: Casting, model: str) -> dict[str, Any]:
     given = [spec for spec in (casting.everyone, *casting.roles.values()) if spec] or [full_name(model)]
-    served = [spec for spec in given if (kind := spec.partition(":")[0]) in SERVERS or kind in brought_kinds()]
+    served = [spec for spec in given if _is_served(spec)]
     if not served:
-        raise UsageError(
-            f"--base-url is for models on a server, not for {given[0]}. Give --model openai-chat:NAME with it."
-        )
+        check_served(given[0])
     return {spec: {"base_url": url} for spec in served}
+
+
+def check_served(spec: str) -> None:
+    """See that `--base-url` is given with a model that has an address.
+
+    Raises:
+        UsageError: the model is on no server.
+    """
+    if not _is_served(spec):
+        raise UsageError(
+            f"--base-url is for models on a server, not for {spec}. Give --model openai-chat:NAME with it."
+        )
+
+
+def _is_served(spec: str) -> bool:
+    kind = spec.partition(":")[0]
+    return kind in SERVERS or kind in brought_kinds()
 
 
 def _find_contexts(changes: dict[str, Any], base: Settings, casting: Casting) -> None:

@@ -16,6 +16,7 @@ from fabula.app.writing import Options, check_prices
 from fabula.base.errors import ConfigError
 from fabula.cli.asked import evaluator_config, performers_of, say_default
 from fabula.cli.bill import bill_table, say_dry_run
+from fabula.cli.options import refuse
 from fabula.cli.people import People
 from fabula.cli.progress import Progress, counted
 from fabula.cli.session import near
@@ -50,6 +51,9 @@ class Evaluating:
     bill: Bill = field(default_factory=Bill)
 
     def __post_init__(self) -> None:
+        if not self.evaluator.roles:
+            kept = ("out", "set_", "preset", "seed", "dry_run")
+            refuse(f"{self.evaluator.name} asks no model", self.judges, self.limits, but=kept)
         self.budget = self.limits.budget
         self.settings = Settings().with_(performers_of(self.judges, Settings()))
         self.settings = self.settings.with_costs_of(Path(self.judges.out) / "fabula.toml")

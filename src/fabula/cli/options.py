@@ -191,6 +191,8 @@ class Judges(Performers):
     out: Annotated[
         str,
         typer.Option(
+            "--out",
+            "-o",
             metavar="DIR",
             help="Folder for calls, verdicts and report.",
             show_default="evaluation",

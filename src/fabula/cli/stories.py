@@ -8,9 +8,12 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from fabula.app.item_files import Selection, named_set, notices, read_items
+from fabula.app.item_files import MAX_STORY_BYTES, Selection, named_set, notices
+from fabula.app.sources import items_of
 from fabula.base.errors import UsageError
+from fabula.cli.opening import STDIN, read_stdin
 from fabula.cli.options import DATA_FOLDER, SETTINGS
+from fabula.story import Story
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -37,16 +40,34 @@ class Selecting:
 
 
 def stories_of(terminal: Terminal, paths: Sequence[str], selection: Selection | None = None) -> tuple[Item, ...]:
-    """The stories in files, folders and data sets; says under which licence the sets are published.
+    """The stories in files, folders, data sets and on standard input; says under which licence sets are published.
 
     Without a `selection` they are all of them, and sets lie where FABULA_DATA says.
 
     Raises:
-        UsageError: as `item_files.read_items`.
+        UsageError: as `sources.items_of` and `named_stories`.
     """
-    items = read_items([Path(path) for path in paths], selection or sets_of(terminal))
+    items = items_of(named_stories(paths), selection or sets_of(terminal))
     say_licences(terminal, items)
     return items
+
+
+def named_stories(paths: Sequence[str]) -> list[Path | Story]:
+    """What the command line names: paths of files, folders and data sets, and for `-` the story on standard input.
+
+    Raises:
+        UsageError: `-` stands there twice, or there is no story on standard input.
+    """
+    if paths.count(STDIN) > 1:
+        raise UsageError("Standard input is named twice, and there is one story on it. Give the other as a file.")
+    return [_on_stdin() if path == STDIN else Path(path) for path in paths]
+
+
+def _on_stdin() -> Story:
+    story = Story.parse(read_stdin(MAX_STORY_BYTES))
+    if not story.words:
+        raise UsageError("There is no story on standard input. Give a text with words in it.")
+    return story
 
 
 def folder_of(terminal: Terminal, name: str) -> Path:

@@ -44,7 +44,7 @@ class Training:
     """What every kind of training takes."""
 
     data: Annotated[str, typer.Argument(metavar="DATA", help="Folder of training data.")]
-    out: Annotated[str, typer.Option(metavar="DIR", help="Folder for what is trained.")]
+    out: Annotated[str, typer.Option("--out", "-o", metavar="DIR", help="Folder for what is trained.")]
     base: Annotated[
         str, typer.Option(metavar="MODEL", help="A known model, embedded:FILE.gguf, a folder, or hf:OWNER/NAME.")
     ] = "smollm2"
@@ -61,6 +61,12 @@ class Training:
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Say every setting, steps and memory, and train nothing.")
     ] = False
+
+
+def say_fresh(terminal: Terminal, out: Path, *, fresh: bool) -> None:
+    """Say in a dry run what `--fresh` would do."""
+    if fresh:
+        terminal.advise(f"With --fresh, what an earlier training left in {near(out)} would be removed first.")
 
 
 def given_values(said: Sequence[str]) -> dict[str, str]:

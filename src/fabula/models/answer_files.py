@@ -179,12 +179,12 @@ def unanswered(folder: Path) -> list[Json]:
     found = []
     for file in sorted(names):
         stem = file.removesuffix(REQUEST)
-        if stem != file and f"{stem}{ANSWER}" not in names and (told := _told(stem)) is not None:
-            found.append(told | _files(stem))
+        if stem != file and f"{stem}{ANSWER}" not in names and (named := _named(stem)) is not None:
+            found.append(named | _files(stem))
     return found
 
 
-def _told(stem: str) -> Json | None:
+def _named(stem: str) -> Json | None:
     """What the name of a prompt's files says; `None` where it is no such name."""
     role, _, rest = stem.partition("--")
     path, _, last = rest.partition("--")

@@ -11,6 +11,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+from fabula.app.bills import Bill
+from fabula.app.checking import OUT, Checked
 from fabula.app.deciding import retake, take_back
 from fabula.app.evaluating import Task, evaluate_in
 from fabula.app.exporting import exported
@@ -20,10 +22,8 @@ from fabula.app.writing import Options, check_edit, dry_run_in, settings_as_last
 from fabula.base.errors import FabulaError, ProjectError, UnknownNameError, UsageError
 from fabula.base.files import inside, read_text, write_atomically
 from fabula.craft.length import parse_range
-from fabula.engine.events import CallFinished
 from fabula.engine.folders import is_path
 from fabula.evaluators import find as find_evaluator
-from fabula.evaluators.atlas.page import all_findings, as_markdown
 from fabula.models.outside import CLIENT
 from fabula.project.folder import MAX_FILE, Project
 from fabula.project.settings import Settings
@@ -34,12 +34,12 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from fabula.engine.dry_run import DryRun
-    from fabula.engine.events import Event, Listener
+    from fabula.engine.events import Listener
 
 BRIEF: Final = "brief.md"
 _MOST: Final = 500  # projects that are listed
 _LONGEST_NAME: Final = 80  # characters
-_FINDINGS: Final = Path("evaluation") / "findings-story.md"
+_FINDINGS: Final = Path(OUT) / "findings-story.md"
 _MOST_CALLS: Final = 50  # that a dry run names
 
 
@@ -168,7 +168,7 @@ class Projects:
 
     async def write(self, name: str, listener: Listener, *, own_model: bool) -> dict[str, Any]:
         """Write the story, or go on where it stopped; edits of files are taken over first."""
-        project, bill = self.project(name), _Bill()
+        project, bill = self.project(name), Bill()
         settings = self._settings(project, own_model=own_model)
         options = Options(environ=self.environ, listeners=(listener, bill))
         story = (await write_in(project, settings, options)).story
@@ -181,7 +181,7 @@ class Projects:
             "words": story.words,
             "story": str(project.story_file.relative_to(self.root)),
             "not_as_asked": missed,
-            **bill.data(),
+            **_took(bill),
         }
 
     async def coming(self, name: str, *, own_model: bool) -> DryRun:
@@ -201,7 +201,7 @@ class Projects:
 
     async def check(self, name: str, listener: Listener, *, own_model: bool) -> dict[str, Any]:
         """Find where the story contradicts itself."""
-        project, bill = self.project(name), _Bill()
+        project, bill = self.project(name), Bill()
         said = self._settings(project, own_model=own_model)
         tables = {model: table for model, table in said.as_tables.get("models", {}).items() if model == said.model}
         settings = Settings.of({"model": said.model, "models": tables}, "the project").said_by(project.settings_file)
@@ -211,13 +211,13 @@ class Projects:
             evaluator,
             [replace(item, id="story")],
             evaluator.config(settings.preset, {}),
-            project.folder / "evaluation",
+            project.folder / OUT,
         )
         options = Options(environ=self.environ, listeners=(listener, bill))
-        report = (await evaluate_in(task, settings, options)).report.as_data()
-        (story,) = report["details"]["stories"]
-        write_atomically(project.folder / _FINDINGS, as_markdown(story, {}))
-        return {"done": True, "project": name, "findings": [_plain(one) for one in all_findings(story)], **bill.data()}
+        report = (await evaluate_in(task, settings, options)).report
+        found = Checked.in_(project.folder / OUT, report.as_data(), ["fabula", "check", str(project.folder)], bill)
+        left = [_plain(one) for one in found.findings]
+        return {"done": True, "project": name, "findings": left, **_took(bill)}
 
     # deciding -------------------------------------------------------------------------------------------------------
 
@@ -260,21 +260,10 @@ class Projects:
         return settings if "model" in settings.model_fields_set else settings.with_({"model": self.model})
 
 
-class _Bill:
-    """Hears what a run takes."""
-
-    def __init__(self) -> None:
-        self.asked = self.replayed = self.tokens = 0
-
-    def __call__(self, event: Event) -> None:
-        if isinstance(event, CallFinished):
-            self.replayed += event.replayed
-            self.asked += not event.replayed
-            self.tokens += 0 if event.replayed else event.usage.prompt + event.usage.reply
-
-    def data(self) -> dict[str, Any]:
-        """The calls that were made and replayed, and the tokens of the former."""
-        return {"asked": self.asked, "from_the_journal": self.replayed, "tokens": self.tokens}
+def _took(bill: Bill) -> dict[str, Any]:
+    """The calls that were made and replayed, and the tokens of the former."""
+    made = bill.as_data()
+    return {"asked": made["asked"], "from_the_journal": made["replayed"], "tokens": bill.tokens}
 
 
 def _about(folder: Path) -> dict[str, Any]:

@@ -77,7 +77,8 @@ class Talking:
         ),
     ] = None
     out: Annotated[
-        str, typer.Option(metavar="DIR", help="Project folder for a story file; default: its name, here.")
+        str,
+        typer.Option("--out", "-o", metavar="DIR", help="Project folder for a story file; default: its name, here."),
     ] = ""
 
 

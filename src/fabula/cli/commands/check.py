@@ -16,7 +16,7 @@ from fabula.cli.opening import named_or_here, terminal_of
 from fabula.cli.options import Common, Judges, Limits, bundled, refuse
 from fabula.cli.progress import counted
 from fabula.cli.session import near
-from fabula.cli.stories import Selecting, say_licences
+from fabula.cli.stories import Selecting, named_stories, say_licences
 from fabula.cli.terminal import table
 from fabula.evaluators import find
 from fabula.evaluators.atlas.dismissed import FILE
@@ -79,7 +79,7 @@ def check(
         list[str] | None,
         typer.Argument(
             metavar="[STORY]...",
-            help="Text, Markdown, Fountain, JSON of scenes, a project or folder.",
+            help="Text, Markdown, Fountain, JSON of scenes, a project or folder; - reads stdin.",
             show_default="the project here",
         ),
     ] = None,
@@ -102,7 +102,7 @@ def check(
         found = Checked.in_(folder, report, command)
     else:
         selection = selecting.selection(judges.seed)
-        items = stories_to_check([Path(story) for story in stories], selection)
+        items = stories_to_check(named_stories(stories), selection)
         found = Checked.in_(folder, *_checked(terminal, items, judges, limits, checks, command))
     _say(terminal, found)
     terminal.advise(f"Both passages of each: {near(found.page)}. One that is none: --dismiss ID=REASON.")

@@ -84,7 +84,7 @@ def backtranslate(
     caps: Caps,
     wanted: Wanted,
     selecting: Selecting,
-    out: Annotated[str, typer.Option(metavar="DIR", help="Folder for the training data and all calls.")],
+    out: Annotated[str, typer.Option("--out", "-o", metavar="DIR", help="Folder for the training data and all calls.")],
     stories: Annotated[
         list[str],
         typer.Argument(metavar="STORY...", help="Story files (.md, .txt, .jsonl, .csv), projects, folders, data sets."),

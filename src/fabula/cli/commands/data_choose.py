@@ -37,7 +37,12 @@ class Choosing:
     ] = "auto"
     out: Annotated[
         str,
-        typer.Option(metavar="FILE|DIR", help="The chosen prompts: FILE.jsonl, or a folder of .md; with a picture."),
+        typer.Option(
+            "--out",
+            "-o",
+            metavar="FILE|DIR",
+            help="The chosen prompts: FILE.jsonl, or a folder of .md; with a picture.",
+        ),
     ] = ""
     embed: Annotated[
         Literal["minilm", "tf-idf"] | None,

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
 
 import typer
 
-from fabula.app.preferences import HOW, check_folder, gather, write_pairs
+from fabula.app.preferences import HOW, check_folder, gather, ratings_at, write_pairs
 from fabula.app.rated_pairs import Wanted
 from fabula.base.errors import UnknownNameError, UsageError
 from fabula.cli.opening import terminal_of
-from fabula.cli.options import Output, bundled
+from fabula.cli.options import Output, bundled, refuse
 from fabula.cli.progress import counted
 from fabula.cli.session import near
 from fabula.cli.terminal import table
@@ -66,7 +66,7 @@ def preferences(
     common: Output,
     rated: Rated,
     sources: Annotated[list[str], typer.Argument(metavar="SOURCE...", help="Projects, and ratings.jsonl files.")],
-    out: Annotated[str, typer.Option(metavar="DIR", help="Folder for the pairs.")],
+    out: Annotated[str, typer.Option("--out", "-o", metavar="DIR", help="Folder for the pairs.")],
     *,
     leave_out: Annotated[
         str, typer.Option(metavar="length,position,near", help="Leave out pairs that teach only this.")
@@ -82,6 +82,8 @@ def preferences(
     wanted = Wanted(rated.question, rated.margin, rated.preset)
     stories = [Path(story) for story in rated.stories or ()]
     places = [Path(source) for source in sources]
+    if not any(ratings_at(place) for place in places):
+        refuse("no ratings are among the sources", rated)
     gathered = asyncio.run(
         gather(places, lessons, stories, wanted, lambda name: terminal.advise(f"Reading {name} ..."))
     )

@@ -73,9 +73,9 @@ class Straying:
         str, typer.Option(metavar="SPEC", help="Model that says whether a turn is back; default: shared words alone.")
     ] = ""
     estimate: Annotated[bool, typer.Option("--estimate", hidden=True, help="As --dry-run.")] = False
-    out: Annotated[str, typer.Option(metavar="DIR", help="Folder for everything.", show_default="digressions")] = (
-        "digressions"
-    )
+    out: Annotated[
+        str, typer.Option("--out", "-o", metavar="DIR", help="Folder for everything.", show_default="digressions")
+    ] = "digressions"
 
 
 @bundled

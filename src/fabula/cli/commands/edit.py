@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-import sys
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from fabula.app.writing import Options, check_edit
 from fabula.base.errors import UnknownNameError, UsageError
-from fabula.base.files import read_text
-from fabula.cli.opening import project_and_artefact, terminal_of
+from fabula.cli.opening import project_and_artefact, read_given, terminal_of
 from fabula.cli.options import Artefact, Common, bundled
 from fabula.cli.session import near
 from fabula.project.folder import MAX_FILE
@@ -61,10 +58,8 @@ def edit(
 def _new_text(terminal: Terminal, text: str | None, file: str | None, before: str) -> str:
     if text is not None:
         return text
-    if file == "-":
-        return sys.stdin.read(MAX_FILE)
     if file is not None:
-        return read_text(Path(file), MAX_FILE)
+        return read_given(file, MAX_FILE)
     if not terminal.interactive:
         raise UsageError("There is no new text. Give --text, --file, --to or --revert.")
     return asyncio.run(terminal.edited(before + "\n"))

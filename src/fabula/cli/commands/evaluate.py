@@ -45,7 +45,7 @@ def evaluate(
         list[str] | None,
         typer.Argument(
             metavar="STORY...",
-            help="Story files (.md, .txt), sets (.jsonl, .csv), projects, data sets.",
+            help="Story files (.md, .txt), sets (.jsonl, .csv), projects, data sets; - reads stdin.",
             show_default="describe the evaluator",
         ),
     ] = None,

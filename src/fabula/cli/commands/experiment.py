@@ -51,7 +51,10 @@ class Running:
     """How the experiment is done."""
 
     out: Annotated[
-        str, typer.Option(metavar="DIR", help="Folder of the experiment; default: as the file says, else its name.")
+        str,
+        typer.Option(
+            "--out", "-o", metavar="DIR", help="Folder of the experiment; default: as the file says, else its name."
+        ),
     ] = ""
     workers: Annotated[
         int | None, typer.Option(min=1, max=256, metavar="N", help="Runs side by side; default: as the file says.")

@@ -15,11 +15,10 @@ from fabula.app.injecting import KINDS, METHOD, Source, Task, dry_run_injection,
 from fabula.app.item_files import MAX_STORY_BYTES
 from fabula.app.writing import Options
 from fabula.base.errors import UnknownNameError, UsageError
-from fabula.base.files import read_text
 from fabula.cli.asked import evaluator_config, performers_of, say_default
 from fabula.cli.bill import bill_table, say_dry_run
 from fabula.cli.help import MORE
-from fabula.cli.opening import terminal_of
+from fabula.cli.opening import STDIN, read_given, terminal_of
 from fabula.cli.options import Limits, Output, Performers, bundled, refuse
 from fabula.cli.people import People
 from fabula.cli.progress import Progress, counted
@@ -88,11 +87,15 @@ def inject(
     performers: Performers,
     limits: Limits,
     wanted: Wanted,
-    out: Annotated[str, typer.Option(metavar="DIR", help="Folder for the texts, the errors and all calls.")],
+    out: Annotated[
+        str, typer.Option("--out", "-o", metavar="DIR", help="Folder for the texts, the errors and all calls.")
+    ],
     story: Annotated[
         str,
         typer.Argument(
-            metavar="[STORY]", help="A story: text, Markdown, Fountain, JSON of scenes.", show_default=False
+            metavar="[STORY]",
+            help="A story: text, Markdown, Fountain, JSON of scenes; - reads stdin.",
+            show_default=False,
         ),
     ] = "",
 ) -> None:
@@ -168,13 +171,12 @@ def _kinds(said: str) -> tuple[str, ...]:
 
 def _source(path: Path, kinds: tuple[str, ...]) -> Source:
     """The story as plain text; the scenes of a JSON file are put together."""
-    file = path / "story.md" if path.is_dir() else path
-    text = read_text(file, MAX_STORY_BYTES)
+    text = read_given(str(path / "story.md" if path.is_dir() else path), MAX_STORY_BYTES)
     found = split(text)
     if found.form == "json":
         text = "\n\n".join(scene.text for scene in found.scenes) + "\n"
-    name = slug(path.resolve().stem)
-    return Source(name, path.resolve().stem, "fountain" if found.form == "fountain" else "prose", text, kinds)
+    title = "story" if str(path) == STDIN else path.resolve().stem
+    return Source(slug(title), title, "fountain" if found.form == "fountain" else "prose", text, kinds)
 
 
 def _suffix(path: Path) -> str:

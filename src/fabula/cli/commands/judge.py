@@ -12,7 +12,7 @@ from fabula.cli.evaluation import Evaluating
 from fabula.cli.opening import terminal_of
 from fabula.cli.options import Judges, Limits, Output, bundled
 from fabula.cli.session import near
-from fabula.cli.stories import say_licences, sets_of
+from fabula.cli.stories import named_stories, say_licences, sets_of
 from fabula.cli.terminal import table
 from fabula.evaluators import find
 
@@ -22,13 +22,16 @@ def judge(
     common: Output,
     judges: Judges,
     limits: Limits,
-    one: Annotated[str, typer.Argument(metavar="A", help="A story: its file or project.", show_default=False)],
+    one: Annotated[
+        str, typer.Argument(metavar="A", help="A story: its file or project; - reads stdin.", show_default=False)
+    ],
     other: Annotated[str, typer.Argument(metavar="B", help="Another one.", show_default=False)],
 ) -> None:
     """Have a judge compare two stories, side by side, in both orders."""
     terminal = terminal_of(common)
     evaluating = Evaluating(terminal, find("pairwise"), judges, limits)
-    stories = two_stories(Path(one), Path(other), sets_of(terminal))
+    first, second = named_stories((one, other))
+    stories = two_stories(first, second, sets_of(terminal))
     say_licences(terminal, stories)
     judged = Judged(*stories, evaluating.run(stories), evaluating.bill)
     terminal.say(table(judged.table))

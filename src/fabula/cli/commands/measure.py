@@ -11,13 +11,14 @@ import typer
 
 from fabula.app.item_files import read_all
 from fabula.app.measuring import chosen_measures, measure_configs, measured_in, with_brief, with_references
+from fabula.app.sources import items_of
 from fabula.app.writing import Options
 from fabula.base.errors import UnknownNameError, UsageError
 from fabula.base.files import write_atomically
 from fabula.cli import completing
 from fabula.cli.opening import named_or_here, terminal_of
 from fabula.cli.options import Common, bundled
-from fabula.cli.stories import Selecting, say_licences, stories_of
+from fabula.cli.stories import Selecting, named_stories, say_licences, stories_of
 from fabula.cli.terminal import table
 from fabula.cli.verdict_tables import differences_table
 from fabula.craft.measuring import MEAN, by_system
@@ -55,7 +56,7 @@ Stories = Annotated[
     list[str] | None,
     typer.Argument(
         metavar="[STORY]...",
-        help="Story files (.md, .txt), .jsonl or .csv files, projects, folders of these, data sets.",
+        help="Story files (.md, .txt), .jsonl or .csv files, projects, folders of these, data sets; - reads stdin.",
         show_default="the project here",
     ),
 ]
@@ -122,7 +123,9 @@ def _items(
         raise UsageError(
             "Name a story to measure: a .md, .txt, .jsonl or .csv file, a project, a data set, or a folder."
         )
-    items, empty = read_all([Path(story) for story in named_or_here(common, stories)], selection)
+    sources = named_stories(named_or_here(common, stories))
+    files = [source for source in sources if isinstance(source, Path)]
+    items, empty = read_all(files, selection) if len(files) == len(sources) else (items_of(sources, selection), ())
     if asked.brief:
         items = with_brief(items, Brief.read(Path(asked.brief)), f"--brief {asked.brief}")
     if asked.reference:

@@ -129,8 +129,7 @@ def _report(found: dict[str, Meta], judge: Side, people: Side, comparing: Compar
     if PASSED in found:
         notes.append(
             f"{PASSED}: of each story, by the judge as `fabula eval ttcw` counts them, and on each test by the "
-            f"majority of "
-            "people."
+            "majority of people."
         )
     if ALL in found:
         notes.append(f"{ALL}: each story's mean over the questions, or its share of all comparisons.")

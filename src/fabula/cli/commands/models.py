@@ -13,7 +13,7 @@ import typer
 
 from fabula.app.bills import dollars, usage_data
 from fabula.base.errors import ModelError
-from fabula.cli.asked import named_model
+from fabula.cli.asked import check_served, named_model
 from fabula.cli.opening import terminal_of
 from fabula.cli.options import Output, bundled, refuse
 from fabula.cli.progress import duration
@@ -162,6 +162,8 @@ def _check(
     """Send one tiny request, and say what came back; of a model on a server also what it can do, with two more."""
     terminal = terminal_of(common)
     name = full_name(named_model(spec, base_url))
+    if base_url:
+        check_served(name)
     reply, able = asyncio.run(stoppable(_ask(name, base_url, terminal), f"`fabula models check {spec}`"))
     price = price_of(name, {})
     paid = reply.usage.cost if price is None else cost(price, reply.usage)

@@ -58,7 +58,9 @@ class Sources:
     brief: Annotated[str, typer.Option(metavar="FILE", help="With --from-story: the brief that the story answers.")] = (
         ""
     )
-    out: Annotated[str, typer.Option(metavar="DIR", help="Project folder; default: the file's name, here.")] = ""
+    out: Annotated[
+        str, typer.Option("--out", "-o", metavar="DIR", help="Project folder; default: the file's name, here.")
+    ] = ""
     scenes: Annotated[
         int | None, typer.Option(min=0, max=200, metavar="N", help="Scenes of the plan; 0: the planner decides.")
     ] = None

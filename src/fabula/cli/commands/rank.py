@@ -28,7 +28,9 @@ def rank(
     stories: Annotated[
         list[str] | None,
         typer.Argument(
-            metavar="[DIR|FILE]...", help="Stories: DIR/SYSTEM/PROMPT.md, files, projects.", show_default=False
+            metavar="[DIR|FILE]...",
+            help="Stories: DIR/SYSTEM/PROMPT.md, files, projects; - reads stdin.",
+            show_default=False,
         ),
     ] = None,
     ratings: Annotated[

@@ -10,10 +10,10 @@ import typer
 
 from fabula.app.item_files import MAX_STORY_BYTES
 from fabula.base.errors import UsageError
-from fabula.base.files import read_text, write_atomically
+from fabula.base.files import write_atomically
 from fabula.cli import completing
 from fabula.cli.evaluation import Evaluating
-from fabula.cli.opening import terminal_of
+from fabula.cli.opening import STDIN, read_given, terminal_of
 from fabula.cli.options import Judges, Limits, Output, bundled
 from fabula.cli.reports import say_report
 from fabula.cli.session import near
@@ -40,7 +40,8 @@ def rate(
     dialogues: Annotated[
         list[str],
         typer.Argument(
-            metavar="DIALOGUE...", help="Text files, conversations (PROJECT/chat/NAME.md), sets (.jsonl), projects."
+            metavar="DIALOGUE...",
+            help="Text files, conversations (PROJECT/chat/NAME.md), sets (.jsonl), projects; - reads stdin.",
         ),
     ],
     evaluator: Annotated[
@@ -53,7 +54,8 @@ def rate(
         ),
     ] = _DEFAULT,
     narrative: Annotated[
-        str, typer.Option(metavar="FILE", help="What the dialogues play, for those that bring no narrative.")
+        str,
+        typer.Option(metavar="FILE", help="What the dialogues play, for those that bring no narrative; - reads stdin."),
     ] = "",
 ) -> None:
     """Have a judge rate dialogues or stories by themselves: how well each plays its narrative, from 1 to 5."""
@@ -62,7 +64,7 @@ def rate(
     evaluating = Evaluating(terminal, chosen, judges, limits)
     items = stories_of(terminal, dialogues, selecting.selection(judges.seed))
     if narrative:
-        items = with_narrative(items, Path(narrative), chosen)
+        items = with_narrative(items, narrative, chosen)
     report = evaluating.run(items)
     file = Path(judges.out) / f"{report.evaluator}.html"
     write_atomically(file, page("Ratings", [report_section(report)], lead=str(chosen.paper["summary"])))
@@ -88,20 +90,20 @@ def _rating(name: str) -> Evaluator:
     return chosen
 
 
-def with_narrative(items: Sequence[Item], file: Path, evaluator: Evaluator) -> tuple[Item, ...]:
-    """The items, with the narrative in `file` for those that bring none; these count as played from one prompt.
+def with_narrative(items: Sequence[Item], where: str, evaluator: Evaluator) -> tuple[Item, ...]:
+    """The items, with the narrative `where` is named for those that bring none; these count as played from one prompt.
 
     Raises:
         UsageError: the file cannot be read or is empty, every item has a narrative, or nobody would read it.
     """
     if not evaluator.reads_narrative:
         raise UsageError(f"{evaluator.name} reads no narrative. Leave --narrative out.")
-    text = Story.parse(read_text(file, MAX_STORY_BYTES)).text
+    text = Story.parse(read_given(where, MAX_STORY_BYTES)).text
     if not text.strip():
-        raise UsageError(f"The narrative in {file} is empty. Give the text that the dialogues play.")
+        raise UsageError(f"The narrative in {where} is empty. Give the text that the dialogues play.")
     if not any(_lacks(item) for item in items):
-        raise UsageError(f"Every dialogue brings its narrative, so {file} would not be read. Leave --narrative out.")
-    prompt = slug(file.stem)
+        raise UsageError(f"Every dialogue brings its narrative, so {where} would not be read. Leave --narrative out.")
+    prompt = "narrative" if where == STDIN else slug(Path(where).stem)
     return tuple(
         replace(item, narrative=text, prompt=item.prompt or prompt) if _lacks(item) else item for item in items
     )

@@ -67,7 +67,9 @@ def review(
     limits: Limits,
     selecting: Selecting,
     beside: Beside,
-    stories: Annotated[list[str], typer.Argument(metavar="STORY...", help="Story files, folders or sets (.jsonl).")],
+    stories: Annotated[
+        list[str], typer.Argument(metavar="STORY...", help="Story files, folders or sets (.jsonl); - reads stdin.")
+    ],
     with_: Annotated[
         Literal["editorial", "rubric", "both"] | None,
         typer.Option(

@@ -11,7 +11,7 @@ import typer
 
 from fabula.base.errors import UsageError
 from fabula.base.files import read_text, write_atomically
-from fabula.cli.opening import terminal_of
+from fabula.cli.opening import read_given, terminal_of
 from fabula.cli.options import Common, bundled
 from fabula.cli.progress import counted
 from fabula.cli.session import near
@@ -85,14 +85,16 @@ def _fit(
 @bundled
 def _form(
     common: Common,
-    story: Annotated[str, typer.Argument(metavar="STORY", help="The story that is played (a text file).")],
+    story: Annotated[
+        str, typer.Argument(metavar="STORY", help="The story that is played (a text file; - reads stdin).")
+    ],
     player: Annotated[str, typer.Option("--as", metavar="NAME", help="The character that people play.")],
     partner: Annotated[str, typer.Option("--with", metavar="NAME", help="The character they talk with.")],
-    out: Annotated[str, typer.Option(metavar="FILE", help="The form.")] = "survey.yaml",
+    out: Annotated[str, typer.Option("--out", "-o", metavar="FILE", help="The form.")] = "survey.yaml",
 ) -> None:
     """Write the paper's survey as a form for people who have talked with two characters, A and B."""
     terminal = terminal_of(common)
-    text = Story.parse(read_text(Path(story), MAX_FILE)).text
+    text = Story.parse(read_given(story, MAX_FILE)).text
     check_people((player, partner), text)
     target = Path(out)
     if target.exists():
@@ -113,7 +115,9 @@ def _answers(
     a: Annotated[str, typer.Option("--a", metavar="SYSTEM", help="Who A was in these forms.")],
     b: Annotated[str, typer.Option("--b", metavar="SYSTEM", help="Who B was.")],
     prompt: Annotated[str, typer.Option(metavar="NAME", help="The story that was played.")],
-    out: Annotated[str, typer.Option(metavar="FILE", help="Ratings; those in it already stay.")] = "people.jsonl",
+    out: Annotated[
+        str, typer.Option("--out", "-o", metavar="FILE", help="Ratings; those in it already stay.")
+    ] = "people.jsonl",
 ) -> None:
     """Read filled-in surveys as ratings, for `fabula eval meta`; means of each system with their intervals."""
     terminal = terminal_of(common)

@@ -30,6 +30,7 @@ from fabula.cli.training import (
     machine_line,
     outcome_data,
     plan_data,
+    say_fresh,
     settings_table,
     steps_line,
     stop_if_interrupted,
@@ -89,6 +90,7 @@ def _sft(
     prepared = prepare(asked, os.environ, listener)
     licences(terminal, prepared.data.sources, prepared.base)
     if training.dry_run:
+        say_fresh(terminal, asked.out, fresh=training.fresh)
         terminal.say(_announced(prepared))
         terminal.document(_plan_data(prepared))
         return
@@ -152,6 +154,7 @@ def _sweep(terminal: Terminal, progress: TrainingProgress, asked: ExamplesAsked,
     first = prepared[values[0]]
     licences(terminal, first.data.sources, first.base)
     if dry_run:
+        say_fresh(terminal, asked.out, fresh=asked.fresh)
         terminal.say(settings_table(first.config))
         for value, one in prepared.items():
             terminal.say(f"\n{name.strip()} = {value}\n{_works(one)}")

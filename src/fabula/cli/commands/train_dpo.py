@@ -22,6 +22,7 @@ from fabula.cli.training import (
     licences,
     outcome_data,
     plan_data,
+    say_fresh,
     stop_if_interrupted,
     work_data,
 )
@@ -49,6 +50,7 @@ def dpo(common: Output, training: Training) -> None:
     work = prepare_pairs(asked, os.environ, progress.listener)
     licences(terminal, work.data.sources, work.base)
     if training.dry_run:
+        say_fresh(terminal, asked.out, fresh=training.fresh)
         terminal.say(announced(work))
         terminal.document(plan_data(work, agents=list(work.agents), **work_data(work, asked.out)))
         return

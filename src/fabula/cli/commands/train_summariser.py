@@ -24,6 +24,7 @@ from fabula.cli.training import (
     licences,
     outcome_data,
     plan_data,
+    say_fresh,
     stop_if_interrupted,
     work_data,
 )
@@ -38,7 +39,7 @@ def summariser(
     common: Output,
     data: Annotated[str, typer.Argument(metavar="DATA", help="dialogsum, or a folder of dialogues with summaries.")],
     base: Annotated[str, typer.Option(metavar="MODEL", help="Folder of an encoder-decoder, or hf:OWNER/NAME.")],
-    out: Annotated[str, typer.Option(metavar="DIR", help="Folder for the tuned model.")],
+    out: Annotated[str, typer.Option("--out", "-o", metavar="DIR", help="Folder for the tuned model.")],
     preset: Annotated[Literal["faithful", "improved"], typer.Option(help="The authors' values, or ours.")] = "improved",
     set_: Annotated[list[str] | None, typer.Option("--set", metavar="FIELD=VALUE", help="A setting. Repeatable.")] = (
         None
@@ -55,6 +56,7 @@ def summariser(
     work = prepare_summaries(asked, os.environ, progress.listener)
     licences(terminal, work.data.sources, work.base)
     if dry_run:
+        say_fresh(terminal, asked.out, fresh=fresh)
         terminal.say(announced(work))
         terminal.document(plan_data(work, **work_data(work, asked.out)))
         return

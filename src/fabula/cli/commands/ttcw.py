@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
+from fabula.app.measuring import with_references
 from fabula.base.errors import UsageError
 from fabula.base.files import write_atomically
 from fabula.cli.evaluation import Evaluating
@@ -27,7 +28,6 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from fabula.cli.terminal import Terminal
-    from fabula.measure.items import Item
     from fabula.measure.report import Report
     from fabula.stats.estimate import Scored
 
@@ -81,7 +81,8 @@ def ttcw(
     tests: Tests,
     makings: Makings,
     stories: Annotated[
-        list[str] | None, typer.Argument(metavar="[STORY]...", help="Story files, folders or sets (.jsonl).")
+        list[str] | None,
+        typer.Argument(metavar="[STORY]...", help="Story files, folders or sets (.jsonl); - reads stdin."),
     ] = None,
 ) -> None:
     """Put a story to the 14 tests of creative writing, alone or beside a reference."""
@@ -95,7 +96,7 @@ def ttcw(
     evaluating = Evaluating(terminal, find("ttcw"), judges, limits)
     items = stories_of(terminal, stories or (), selecting.selection(judges.seed))
     if tests.reference:
-        items = with_references(items, stories_of(terminal, [tests.reference]))
+        items = with_references(items, stories_of(terminal, [tests.reference]), tests.reference, each=True)
     report = evaluating.run(items)
     page = _write_page(judges, report)
     _say(terminal, report)
@@ -120,25 +121,6 @@ def _settings(tests: Tests) -> list[str]:
     """The options that stand for fields of the evaluator's `Config`."""
     given = {"method": tests.method, "tests": tests.tests}
     return [f"{name}={value}" for name, value in given.items() if value]
-
-
-def with_references(items: Sequence[Item], references: Sequence[Item]) -> tuple[Item, ...]:
-    """The stories, each with its reference: the only one, or that whose id is the story's prompt or its own id.
-
-    Raises:
-        UsageError: a story has none of several.
-    """
-    if len(references) == 1:
-        return tuple(replace(item, reference=references[0].story) for item in items)
-    known = {reference.prompt or reference.id: reference.story for reference in references}
-    found = []
-    for item in items:
-        story = known.get(item.prompt) or known.get(item.id) or item.reference
-        if story is None:
-            name = item.prompt or item.id
-            raise UsageError(f"No reference is named {name!r}, as the story {item.id} would need. Add it, or name one.")
-        found.append(replace(item, reference=story))
-    return tuple(found)
 
 
 def _make(terminal: Terminal, makings: Makings, judges: Judges, limits: Limits) -> None:

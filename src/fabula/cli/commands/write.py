@@ -44,7 +44,9 @@ _PLAN, _PERSONAS = "plan/plan.yaml", "plan/personas.yaml"
 class Sources:
     """What the story is written from, and where it goes."""
 
-    out: Annotated[str, typer.Option(metavar="DIR", help="Project folder for a brief; default: its name, here.")] = ""
+    out: Annotated[
+        str, typer.Option("--out", "-o", metavar="DIR", help="Project folder for a brief; default: its name, here.")
+    ] = ""
     plan: Annotated[str, typer.Option(metavar="FILE", help="Write from this plan; see `fabula plan`.")] = ""
     personas: Annotated[
         str,
