@@ -103,6 +103,8 @@ async def in_thread(function: Callable[[A], R], argument: A) -> R:
         result, error = None, None
         try:
             result = context.run(function, argument)
+        except (StopIteration, SystemExit) as raised:  # which no future can hold
+            error = RuntimeError(f"{type(raised).__name__} {raised}".strip()).with_traceback(raised.__traceback__)
         except Exception as raised:  # noqa: BLE001 - it is raised where it is waited for
             error = raised
         with suppress(RuntimeError):  # the loop has ended: nobody waits
