@@ -314,7 +314,7 @@ def test_a_server_is_not_asked_for_what_was_learned(cli: Cli, learned: Path, *, 
         assert cli("learn", "--forget", "--yes").code == 0
     refused = cli("update", "new", "--model", "openai-chat:other", "--base-url", "http://127.0.0.1:9/v1", "--dry-run")
     assert refused.code == 2
-    assert "and not for openai-chat:other. Say `fabula write --no-learned` with that model" in refused.err
+    assert "and not for openai-chat:other. Say `fabula write --no-learned -C new` with that model" in refused.err
     said = cli("status", "new").out
     assert f"as last time: (what fabula learned from you: {learned.name})" in said.replace("\n", " ")
     assert str(learned) not in said

@@ -35,7 +35,7 @@ def commands() -> Iterator[str]:
 
 
 def test_every_command_has_a_schema_and_no_schema_is_left_over() -> None:
-    assert sorted(commands()) == sorted(DOCUMENTS)
+    assert sorted({*commands()} - {"mcp"}) == sorted(DOCUMENTS)  # `mcp` talks to its client on stdout
     assert {path.name for path in SCHEMAS.glob("*.json")} == set(generate.schemas())
 
 

@@ -118,7 +118,7 @@ def test_what_stands_in_the_repository_can_be_read_in_the_site(pages: dict[Path,
         assert site / "repository" / name in pages
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture  # for each test anew: as long as one is open, its event loop keeps others from running
 def browser() -> Iterator[Any]:
     if find_spec("playwright") is None or find_spec("axe_playwright_python") is None:
         pytest.skip("playwright and axe-playwright-python are not installed, which look at pages as a browser does.")

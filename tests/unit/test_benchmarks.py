@@ -30,6 +30,7 @@ from benchmarks import __main__ as commands
 from benchmarks import (
     atlas,
     engine,
+    first_story,
     growth,
     measures,
     overhead,
@@ -46,6 +47,8 @@ from benchmarks.recall_cases import ACTORS
 from benchmarks.table import Row, Table, told
 from benchmarks.theatre import plan_of
 
+from fabula.cli.main import main as cli_main
+
 NAMES = {
     "announced",
     "atlas",
@@ -53,6 +56,7 @@ NAMES = {
     "chat",
     "engine",
     "estimates",
+    "first_story",
     "growth",
     "long",
     "measures",
@@ -387,3 +391,11 @@ def test_a_benchmark_that_cannot_run_says_why(
     monkeypatch.setenv("FABULA_MODELS", str(tmp_path))
     assert commands.main(["engine"]) == 1
     assert "fabula models pull smollm2" in capsys.readouterr().err
+
+
+def test_first_story_reads_what_rules_can_say_of_a_project(tmp_path: Path) -> None:
+    assert cli_main(["sample", str(tmp_path / "demo"), "--quiet"]) == 0
+    looked = first_story.looked_at(tmp_path / "demo")
+    assert (looked.words, looked.twice, looked.names) == (3233, looked.twice, 1.0)
+    (line,) = first_story.table([looked]).notes
+    assert line.startswith("demo: ")

@@ -235,6 +235,8 @@ class _Writer:
         if not self.aids:
             return text
         new = run.worked_out("copies", lambda: without_copies(text, (*prose.earlier, so_far)))
+        if not (new or so_far):
+            return text  # a part that copies all it says is still what its writer gave
         run.left_out("repeat", text, new)
         return new
 
