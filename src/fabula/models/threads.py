@@ -100,7 +100,8 @@ async def in_thread(function: Callable[[A], R], argument: A) -> R:
             done.set_exception(error)
 
     def work(context: Context) -> None:
-        result, error = None, None
+        result: R | None = None
+        error: Exception | None = None
         try:
             result = context.run(function, argument)
         except (StopIteration, SystemExit) as raised:  # which no future can hold
