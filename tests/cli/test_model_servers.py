@@ -123,9 +123,11 @@ def test_a_server_at_the_place_of_another_says_what_it_is(
 @pytest.mark.parametrize("owner", [["a"], {"a": 1}, None, "llamacpp", "library", "vllm", "organization_owner"])
 def test_names_that_are_none_are_passed_over(cli: Cli, monkeypatch: pytest.MonkeyPatch, owner: object) -> None:
     names = [["a"], {"b": 1}, 3, None, "", "red\x1b[31m", "right\u202eleft", "x" * 300]
-    rows: list[Json] = [{"id": name, "owned_by": owner, "type": ["llm"], "meta": {}} for name in [*names, "tale-1"]]
-    listing: Json = {"data": rows, "models": [{"name": ["a"]}]}
-    pages = {path: listing for path in ("/v1/models", "/api/v0/models", "/api/ps", "/props", "/version")}
+    rows: list[dict[str, Any]] = [
+        {"id": name, "owned_by": owner, "type": ["llm"], "meta": {}} for name in [*names, "tale-1"]
+    ]
+    listing: dict[str, Any] = {"data": rows, "models": [{"name": ["a"]}]}
+    pages = dict.fromkeys(("/v1/models", "/api/v0/models", "/api/ps", "/props", "/version"), listing)
     with ExitStack() as stack:
         alone(monkeypatch, stack, "lmstudio", Answer(STORY), pages)
         servers = cli("models", "--json").json["servers"]

@@ -163,6 +163,18 @@ def test_a_paste_of_100_kb_with_long_lines_comes_through_a_terminal(at_terminal:
     assert (tmp_path / "brief/plan/conflict.md").read_text().strip() == long.replace(" \n", "\n").strip()
 
 
+def test_what_a_chat_window_says_is_no_command(at_terminal: AtTerminal, tmp_path: Path) -> None:
+    at_terminal.until("\x1b[?2004h")
+    at_terminal.type("\x1b[200~/save mine.txt\x1b[201~\r")
+    at_terminal.until("Is it the whole reply?")
+    at_terminal.type("n\r")
+    at_terminal.until("\x1b[?2004h")
+    at_terminal.type("/save \x1b[200~mine.txt\x1b[201~\r")  # the command is typed, the name of the file pasted
+    at_terminal.until("The prompt is in mine.txt.")
+    assert at_terminal.said.count("The prompt is in") == 1
+    assert (tmp_path / "mine.txt").is_file()
+
+
 def test_ctrl_c_leaves_the_terminal_as_it_was(at_terminal: AtTerminal) -> None:
     before = termios.tcgetattr(at_terminal.handle)[3]
     at_terminal.until("\x1b[?2004h")

@@ -43,7 +43,7 @@ def test_it_is_copied_and_says_what_to_try(cli: Cli) -> None:
     assert ran.out.startswith('mine is ready: "Sufficient Knowledge", 3,234 words.')
     assert "fabula update mine --dry-run" in ran.out
     assert "fabula text edits mine " in ran.out
-    assert not (cli.folder / "mine.part").exists()
+    assert not (cli.folder / "mine.fabula-part").exists()
     assert stat.S_IMODE((cli.folder / "mine" / ".fabula").stat().st_mode) == 0o700
 
 
@@ -62,12 +62,20 @@ def test_nothing_is_replaced(cli: Cli) -> None:
     assert [file.name for file in (cli.folder / "mine").iterdir()] == ["note.txt"]
 
 
+def test_a_folder_of_ones_own_beside_it_stays_and_the_one_that_one_is_in_is_none(cli: Cli) -> None:
+    (cli.folder / "mine.part").mkdir()
+    (cli.folder / "mine.part" / "notes.md").write_text("Mine.")
+    assert cli("sample", "mine").code == 0
+    assert (cli.folder / "mine.part" / "notes.md").read_text() == "Mine."
+    assert cli("sample", ".").err == "fabula: . is a folder that somebody is in. Name a new one for the sample.\n"
+
+
 def test_an_empty_folder_is_filled_and_what_a_killed_copy_left_goes(cli: Cli) -> None:
     (cli.folder / "mine").mkdir()
-    (cli.folder / "mine.part").mkdir()
+    (cli.folder / "mine.fabula-part").mkdir()
     assert cli("sample", "mine").code == 0
     assert (cli.folder / "mine" / "story.md").is_file()
-    assert not (cli.folder / "mine.part").exists()
+    assert not (cli.folder / "mine.fabula-part").exists()
 
 
 def test_a_folder_that_cannot_be_made_and_an_installation_without_it(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from fabula.base.errors import ModelError
+from fabula.models import answer_files
 from fabula.models.answer_files import AnswerFiles, file_name, unanswered
 from fabula.models.base import Message, Reply, Request, Sampling
 from fabula.models.prompt_text import json_instruction, prompt_text
@@ -138,6 +139,20 @@ def test_names_tell_requests_apart() -> None:
 def test_what_is_no_answer_is_said(tmp_path: Path, put: Callable[[Path], object], said: str) -> None:
     put(tmp_path / f"{file_name(ASKED)}.answer.md")
     with pytest.raises(ModelError, match=said):
+        asyncio.run(asyncio.wait_for(model(tmp_path).ask(ASKED), 5))
+
+
+def test_an_answer_that_becomes_a_link_just_now_is_not_followed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "diary").write_text("Mine.")
+    place = tmp_path / f"{file_name(ASKED)}.answer.md"
+    place.write_text("An answer.")
+    seen = answer_files._state(place)
+    place.unlink()
+    place.symlink_to(tmp_path / "diary")
+    monkeypatch.setattr(answer_files, "_state", lambda _: seen)
+    with pytest.raises(ModelError, match="This answer cannot be used"):
         asyncio.run(asyncio.wait_for(model(tmp_path).ask(ASKED), 5))
 
 

@@ -17,7 +17,7 @@ from fabula.app.item_files import item_of
 from fabula.base.characters import binary_place, readable
 from fabula.base.errors import UsageError
 from fabula.base.files import read_text
-from fabula.cli.terminal import safe
+from fabula.cli.terminal import Terminal, safe
 from fabula.engine.replies import ReplyProblem, read_json
 from fabula.story.cards.texts import cleaned
 
@@ -99,3 +99,12 @@ def test_binary_data_is_named_with_line_and_character(tmp_path: Path) -> None:
 def test_a_story_of_a_set_is_cleaned_where_it_is_read() -> None:
     item = item_of({"id": "a", "text": f"The lamp is lit. {HOSTILE}", "narrative": HOSTILE}, "set.jsonl")
     assert not UNSEEN.search(item.story.text + item.narrative)
+
+
+def test_a_json_document_holds_every_text_and_nothing_that_a_terminal_obeys(capsys: pytest.CaptureFixture[str]) -> None:
+    Terminal(json=True).document({"hostile": HOSTILE, "other": "\u6f22"})
+    said = capsys.readouterr().out
+    assert not UNSEEN.search(said)
+    assert json.loads(said) == {"hostile": HOSTILE, "other": "\u6f22"}
+    Terminal(json=True).document({"text": "\u6f22"})
+    assert "\u6f22" in capsys.readouterr().out

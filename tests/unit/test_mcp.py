@@ -283,6 +283,25 @@ def test_a_link_shows_nobody_elses_files_and_one_bad_project_hides_no_other(lamp
     assert [file.name for file in (lamp / "secret").iterdir()] == ["findings-story.md"]
 
 
+def test_what_would_leave_a_project_that_cannot_be_opened_is_refused(lamp: Path) -> None:
+    async def work() -> None:
+        async with Client(server(projects(lamp), str), sampling_callback=Sampler(), mode="auto") as client:
+            for made, why in (
+                ({"name": ".git", "brief": "A lamp."}, "is no name for a project"),
+                ({"name": "a" * 300, "brief": "A lamp."}, "is no name for a project"),
+                ({"name": "tale", "brief": "A lamp. " * 100_000}, "larger than 200 kB"),
+                ({"name": "tale", "brief": "A lamp.", "words": "9" * 5_000}, "is no number of words"),
+            ):
+                assert why in failed(await client.call_tool("new_project", made))
+            said(await client.call_tool("write", {"project": "lamp"}))
+            huge = {"project": "lamp", "text": "climax", "new_text": "word " * 500_000}
+            assert "is larger than 2,000,000 bytes. Give a shorter one." in failed(await client.call_tool("edit", huge))
+            assert said(await client.call_tool("status", {"project": "lamp"}))["to_ask"] == 0
+
+    run(work)
+    assert [file.name for file in lamp.iterdir()] == ["lamp"]
+
+
 def test_a_client_names_no_folder_with_code(tmp_path: Path) -> None:
     (tmp_path / "paper").mkdir()
     (tmp_path / "paper/paper.toml").write_text('title = "My diary')

@@ -176,6 +176,9 @@ def test_the_fault_in_an_algorithm_is_not_fabulas(tmp_path: Path) -> None:
     system = find(str(folder))
     with pytest.raises(PluginError, match=r"my-paper \(from .*\) failed: KeyError: 'a' \(algorithm.py, line 2\)"):
         system.write(None, None, None).send(None)  # type: ignore[arg-type] # it fails before it looks at them
+    (folder / "algorithm.py").write_text("import sys\nsys.exit(0)\n", encoding="utf-8")
+    with pytest.raises(PluginError, match=r"failed: SystemExit: 0 \(algorithm.py, line 2\)"):
+        find(str(folder)).algorithm  # noqa: B018 - looking imports it
 
 
 def test_our_own_papers_have_no_problems() -> None:

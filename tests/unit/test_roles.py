@@ -53,6 +53,24 @@ async def test_a_program_that_fails_is_named_with_its_line() -> None:
         await Program("roles.py:crash", crash).ask(REQUEST)
 
 
+@pytest.mark.parametrize("error", [SystemExit(0), StopIteration(), RuntimeError("a\x1b[2Jb\nc" + "x" * 9_000)])
+@pytest.mark.parametrize("threaded", [False, True])
+async def test_however_a_program_ends_the_run_says_so_in_one_line(error: BaseException, threaded: bool) -> None:  # noqa: FBT001 -- parametrised
+    class Own:
+        def reply(self, _: str) -> str:
+            raise error
+
+    def crash(_: Request) -> str:
+        raise error
+
+    program = own_model(Own()) if threaded else Program("roles.py:crash", crash)
+    with pytest.raises(ModelError, match=rf"failed: .*{type(error).__name__}.*\(test_roles.py, line \d+\)") as failure:
+        await asyncio.wait_for(program.ask(REQUEST), 10)
+    said = str(failure.value)
+    assert len(said) < 600
+    assert said.isprintable()
+
+
 async def test_a_program_may_be_a_plain_or_an_async_function() -> None:
     for function in (answering, lambda request: f"Asked: {request.messages[-1].content}"):
         program = Program("roles.py:answer", function)

@@ -252,8 +252,14 @@ def sync_folder(folder: Path) -> None:
             os.close(handle)
 
 
-def read_bytes(path: Path, limit: int) -> bytes:
+def _no_link(path: str, flags: int) -> int:
+    return os.open(path, flags | _NO_LINK | _NO_WAIT)
+
+
+def read_bytes(path: Path, limit: int, *, links: bool = True) -> bytes:
     """The content of a file of at most `limit` bytes; a pipe is read only where a device's name is given.
+
+    Without `links`, a name that is one is not followed, also where it has become one just now.
 
     Raises:
         UsageError: the file cannot be read, is none, or is larger than `limit`.
@@ -261,7 +267,7 @@ def read_bytes(path: Path, limit: int) -> bytes:
     try:
         if path.exists() and not path.is_file() and not path.is_dir() and path.parts[:2] not in _DEVICES:
             raise UsageError(f"{path} is no file: reading it might never end. Remove it, or put a file there.")
-        with path.open("rb") as file:
+        with open(path, "rb", opener=None if links else _no_link) as file:
             data = file.read(limit + 1)
     except OSError as error:
         raise UsageError(f"Cannot read {path}: {error.strerror}. Give a text file that can be read.") from error
@@ -270,13 +276,13 @@ def read_bytes(path: Path, limit: int) -> bytes:
     return data
 
 
-def read_text(path: Path, limit: int) -> str:
-    """The text of a UTF-8 file of at most `limit` bytes, as `readable` leaves it.
+def read_text(path: Path, limit: int, *, links: bool = True) -> str:
+    """The text of a UTF-8 file of at most `limit` bytes, as `readable` leaves it; `links` as in `read_bytes`.
 
     Raises:
         UsageError: the file cannot be read, is larger than `limit`, or is not UTF-8 text.
     """
-    data = read_bytes(path, limit)
+    data = read_bytes(path, limit, links=links)
     try:
         text = data.decode("utf-8-sig")
     except UnicodeDecodeError as error:

@@ -105,11 +105,11 @@ def faults_of(what: str) -> Iterator[None]:
     """
     try:
         yield
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         if _is_ours(error):
             raise
         raise PluginError(
-            f"{what} failed: {_said(error)}. That is a fault in it and not in fabula: tell its author, or correct it."
+            f"{what} failed: {in_one_line(error)}. That is a fault in it and not in fabula: tell its author, or correct it."
         ) from error
 
 
@@ -120,8 +120,8 @@ def _is_ours(error: BaseException) -> bool:
     return any(kind.__module__.partition(".")[0] == "fabula" for kind in type(error).__mro__)
 
 
-def _said(error: BaseException) -> str:
-    """An error in one line, with the file and line where it arose."""
+def in_one_line(error: BaseException) -> str:
+    """An error of somebody else's code in one line, with the file and line where it arose."""
     while isinstance(error, BaseExceptionGroup):
         error = error.exceptions[0]
     if isinstance(error, ModuleNotFoundError) and error.name:

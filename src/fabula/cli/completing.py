@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 
 VARIABLE: Final = "_FABULA_COMPLETE"
 _LINE: Final = 60
+_PLAIN: Final = re.compile(r"[\w@%+=:,./-]+")
+"""What a shell takes as it stands. It would run the rest: a folder of somebody else's may be called `$(...)`."""
 _BREAKS: Final = re.compile(r"[=:]+")  # at which bash takes words apart
 
 
@@ -37,7 +39,8 @@ def _quiet(offered: Callable[[Any, str], Iterable[str | tuple[str, str]]]) -> Ca
         found: Found = []
         with suppress(FabulaError, OSError, ValueError):
             for one in offered(ctx, incomplete):
-                if (one if isinstance(one, str) else one[0]).startswith(incomplete):
+                name = one if isinstance(one, str) else one[0]
+                if name.startswith(incomplete) and _PLAIN.fullmatch(name):
                     found.append(one)  # what came before an error stays
         return found
 

@@ -98,11 +98,11 @@ class Pasting:
         self.terminal.message(_SHORT_HELP if self._helped else _HELP)
         self._helped = True
         while True:
-            said, ended = await self._said()
+            said, ended, pasted = await self._said()
             command, _, rest = said.strip().partition(" ")
             name = command.removeprefix("/").lower()
             listed = any(said.strip().lower() == choice.lower() for choice in request.choices)
-            if "\n" in said.strip() or listed or not _is_command(said.strip()):
+            if pasted or "\n" in said.strip() or listed or not _is_command(said.strip()):
                 if (text := await self._taken(request, said)) is not None:
                     return text
                 if ended:
@@ -162,11 +162,11 @@ class Pasting:
         self.terminal.message(f"Taken: {counted(words, 'word')}.")
         return text
 
-    async def _said(self) -> tuple[str, bool]:
-        """What was pasted or typed, and whether the input ended."""
+    async def _said(self) -> tuple[str, bool, bool]:
+        """What was pasted or typed, whether the input ended, and whether it begins with a paste."""
         handle = _handle(self.terminal)
         if handle is None:
-            return await self._lines()
+            return *await self._lines(), False
         typed = Typed()
         decode = codecs.getincrementaldecoder("utf-8")("replace").decode
         with _each_key(handle):
@@ -175,7 +175,7 @@ class Pasting:
                 data = os.read(handle, _CHUNK)
                 sys.stderr.write(typed.feed(decode(data)) if data else typed.end())
                 sys.stderr.flush()
-        return typed.text, typed.ended
+        return typed.text, typed.ended, typed.pasted
 
     async def _lines(self) -> tuple[str, bool]:
         """The same from a pipe: lines up to one that is a single full stop, or one that is a command."""
@@ -193,14 +193,16 @@ class Typed:
     """What comes from a terminal key by key, and in pastes that it marks as such.
 
     Enter after a paste ends the text, and so does a line that is a single full stop, or a first line that is a command.
+    What is pasted is never one: a chat window may say anything, `/save FILE` too.
 
     Attributes:
         done: the text is whole.
         ended: because the input has.
+        pasted: it begins with a paste.
     """
 
     def __init__(self) -> None:
-        self.done = self.ended = False
+        self.done = self.ended = self.pasted = False
         self._lines: list[str] = []
         self._line: list[str] = []
         self._held = ""
@@ -242,6 +244,7 @@ class Typed:
         return "\n"
 
     def _paste(self, text: str) -> str:
+        self.pasted = self.pasted or not self.text.strip()
         text = text.replace("\r\n", "\n").replace("\r", "\n")
         *whole, last = text.split("\n")
         for line in whole:

@@ -190,9 +190,11 @@ class Terminal:
             self.message(text)
 
     def document(self, data: Mapping[str, Any]) -> None:
-        """The JSON document, where it was asked for."""
+        """The JSON document, where it was asked for; what a terminal would obey stands in it escaped."""
         if self.json:
             text = json.dumps(data, indent=2, ensure_ascii=False, default=str)
+            if readable(text) != text:
+                text = json.dumps(data, indent=2, default=str)
             for name, value in self.environ.items():
                 if len(value) >= _SHORTEST_KEY and _KEY_NAME.search(name):
                     text = text.replace(value, "[key]")

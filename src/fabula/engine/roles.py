@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import inspect
 import sys
-import traceback
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
@@ -14,6 +13,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any, Final, Protocol, TypeAlias
 
 from fabula.base.errors import ConfigError, FabulaError, ModelError, UnknownNameError
+from fabula.base.plugins import in_one_line
 from fabula.models.base import Capabilities, Model, Reply, Request, Sampling, Usage
 from fabula.models.budget import estimate_tokens
 from fabula.models.threads import in_thread
@@ -143,7 +143,7 @@ class Program:
             said = await text if inspect.isawaitable(text) else text
         except FabulaError:
             raise
-        except Exception as error:
+        except (Exception, SystemExit) as error:
             raise ModelError(_failed(error, self.name, request.role), model=self.identity) from error
         reply = _spoken(said, self.identity, request.role, on_text)
         if not self.counted:
@@ -190,13 +190,11 @@ def _estimated(request: Request, text: str) -> Usage:
     return Usage(prompt=prompt, reply=reply, estimated=prompt + reply)
 
 
-def _failed(error: Exception, who: str, role: str) -> str:
+def _failed(error: BaseException, who: str, role: str) -> str:
     """What is said of a program that raised an error: which, and in which line of it."""
-    last = traceback.extract_tb(error.__traceback__)[-1]
-    where = f"{Path(last.filename).name}, line {last.lineno}"
     return (
-        f"{who}, which plays the role {role!r}, failed: {type(error).__name__}: {error} ({where}). Correct it, or cast "
-        "the role anew; finished calls are kept."
+        f"{who}, which plays the role {role!r}, failed: {in_one_line(error)}. Correct it, or cast the role anew; "
+        "finished calls are kept."
     )
 
 

@@ -242,6 +242,6 @@ def _state(file: Path) -> tuple[int, int, int] | None:
 
 def _text(file: Path) -> str:
     try:
-        return read_text(file, LARGEST)
+        return read_text(file, LARGEST, links=False)
     except FabulaError as error:
         raise ModelError(f"This answer cannot be used. {error}", model=KIND) from error

@@ -100,9 +100,12 @@ async def in_thread(function: Callable[[A], R], argument: A) -> R:
             done.set_exception(error)
 
     def work(context: Context) -> None:
-        result, error = None, None
+        result: R | None = None
+        error: Exception | None = None
         try:
             result = context.run(function, argument)
+        except (StopIteration, SystemExit) as raised:  # which no future can hold
+            error = RuntimeError(f"{type(raised).__name__} {raised}".strip()).with_traceback(raised.__traceback__)
         except Exception as raised:  # noqa: BLE001 - it is raised where it is waited for
             error = raised
         with suppress(RuntimeError):  # the loop has ended: nobody waits

@@ -595,11 +595,13 @@ class Project:
         """Record a new text for an artefact and write its file; in a "rewrite" one passage of it is new.
 
         Raises:
-            UsageError: the text is empty.
+            UsageError: the text is empty, or longer than a file that is read.
         """
         text = plain(text)
         if not text:
             raise UsageError(f"The new text of {path!r} is empty. Give some text, or use `fabula text retake`.")
+        if len(text.encode("utf-8", "replace")) >= MAX_FILE:
+            raise UsageError(f"The new text of {path!r} is larger than {MAX_FILE:,} bytes. Give a shorter one.")
         self.take_over(journal, [Change(path, journal.places()[path], text)], kind)
 
     def write_newest(self, journal: Journal, paths: Iterable[str]) -> None:

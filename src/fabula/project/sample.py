@@ -13,7 +13,7 @@ from fabula.project.folder import Project
 _NAME: Final = "sufficient-knowledge"
 _PACKAGE: Final = Path(__file__).parents[1]
 _PLACES: Final = (_PACKAGE / "samples", _PACKAGE.parents[1] / "examples" / "projects")  # installed, and in a clone
-_PARTIAL: Final = ".part"
+_PARTIAL: Final = ".fabula-part"
 _PRIVATE: Final = ".fabula"
 
 
@@ -27,6 +27,8 @@ def copy_sample(folder: Path) -> Project:
     source = next((place / _NAME for place in _PLACES if (place / _NAME).is_dir()), None)
     if source is None:
         raise ProjectError("This installation of fabula came without its sample project. Install fabula again.")
+    if not folder.name:
+        raise ProjectError(f"{folder} is a folder that somebody is in. Name a new one for the sample.")
     partial = folder.with_name(folder.name + _PARTIAL)
     try:
         if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):

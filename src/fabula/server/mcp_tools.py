@@ -21,6 +21,7 @@ from fabula.app.standing import shortfalls, texts
 from fabula.app.writing import Options, check_edit, dry_run_in, settings_as_last_time, write_in
 from fabula.base.errors import FabulaError, ProjectError, UnknownNameError, UsageError
 from fabula.base.files import inside, read_text, write_atomically
+from fabula.craft.length import parse_range
 from fabula.engine.folders import is_path
 from fabula.evaluators import find as find_evaluator
 from fabula.models.outside import CLIENT
@@ -37,6 +38,7 @@ if TYPE_CHECKING:
 
 BRIEF: Final = "brief.md"
 _MOST: Final = 500  # projects that are listed
+_LONGEST_NAME: Final = 80  # characters
 _FINDINGS: Final = Path(OUT) / "findings-story.md"
 _MOST_CALLS: Final = 50  # that a dry run names
 
@@ -59,11 +61,12 @@ class Projects:
 
     def listed(self) -> list[dict[str, Any]]:
         """The projects: name, title, system, and the words of each story; or why one cannot be read."""
-        found = []
-        for folder in sorted(self.root.iterdir())[:_MOST]:
-            if (folder / BRIEF).is_file() and folder.resolve().is_relative_to(self.root.resolve()):
-                found.append({"project": folder.name} | _about(folder))
-        return found
+        root = self.root.resolve()
+        return [
+            {"project": folder.name} | _about(folder)
+            for folder in sorted(self.root.iterdir())[:_MOST]
+            if (folder / BRIEF).is_file() and folder.resolve().is_relative_to(root)
+        ]
 
     def project(self, name: str) -> Project:
         """The project of that name.
@@ -147,14 +150,18 @@ class Projects:
             UsageError: the name is none for a project.
         """
         folder = inside(self.root, name)
-        if folder.parent != self.root:
-            raise UsageError(f"{name!r} is no name for a project. Give one without a slash.")
+        if folder.parent != self.root or name.startswith(".") or len(name) > _LONGEST_NAME:
+            raise UsageError(
+                f"{name[:_LONGEST_NAME]!r} is no name for a project. Give a short one without a slash or a dot before "
+                "it."
+            )
         settings: dict[str, Any] = {"model": self.model}
         if is_path(system):
             raise UsageError(f"{system!r} is a folder with code, and a client may not name one. Name a system.")
         if system:
             settings["system"] = find_system(system).name
         if words:
+            parse_range(words)
             settings["config"] = {"words": words}
         Project.create(folder, Brief.parse(brief), settings)
         return {"project": name, "files": [BRIEF, "fabula.toml"], "next": "The tool `write` writes the story."}

@@ -103,7 +103,7 @@ class Brief:
         except OSError as error:
             raise BriefError(f"Cannot read the brief {path}: {error.strerror}. Give a text file.") from error
         if len(data) > MAX_BRIEF_BYTES:
-            raise BriefError(f"The brief {path} is larger than {MAX_BRIEF_BYTES // 1000} kB. Give a shorter one.")
+            raise _too_large(str(path))
         try:
             text = data.decode("utf-8-sig")
         except UnicodeDecodeError as error:
@@ -115,8 +115,10 @@ class Brief:
         """The brief in `text`.
 
         Raises:
-            BriefError: nothing is asked, or the text holds NULs as a binary file does.
+            BriefError: nothing is asked, or too much, or the text holds NULs as a binary file does.
         """
+        if len(text.encode("utf-8", "replace")) > MAX_BRIEF_BYTES:
+            raise _too_large(name)
         if place := binary_place(text):
             raise BriefError(f"The brief {name} holds binary data ({place}). Give a plain text or Markdown file.")
         text = plain(readable(text))
@@ -214,6 +216,10 @@ class Story:
             title = one_line(head[2:])
         text = plain(text)
         return cls(title, tuple(_scenes(text)), any(mark[0].startswith(_BREAK) for mark in _MARK.finditer(text + "\n")))
+
+
+def _too_large(name: str) -> BriefError:
+    return BriefError(f"The brief {name} is larger than {MAX_BRIEF_BYTES // 1000} kB. Give a shorter one.")
 
 
 def _heading(title: str) -> str:
