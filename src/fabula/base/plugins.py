@@ -109,7 +109,8 @@ def faults_of(what: str) -> Iterator[None]:
         if _is_ours(error):
             raise
         raise PluginError(
-            f"{what} failed: {in_one_line(error)}. That is a fault in it and not in fabula: tell its author, or correct it."
+            f"{what} failed: {in_one_line(error)}. That is a fault in it and not in fabula: tell its author, or "
+            "correct it."
         ) from error
 
 
