@@ -120,3 +120,8 @@ def test_a_name_that_is_no_folder_is_named_where_there_is_no_project(
     ran = cli("show", "lmap")
     assert ran.code == 1
     assert "fabula: lmap is no project folder, and there is no project here to hold a text of that name." in ran.err
+
+
+def test_a_text_is_named_after_its_project_from_outside(cli: Cli, project: Path) -> None:
+    assert cli("show", "lamp", "climax").code == 0
+    assert cli("text", "history", "lamp", "climax").code == 0

@@ -81,7 +81,7 @@ def project_and_name(common: Common, names: Sequence[str] | None) -> tuple[Proje
     """
     said = list(names or ())
     where = said.pop(0) if said and (len(said) > 1 or (not common.folder and _is_project(said[0]))) else ""
-    if said and not common.folder and not _is_project("."):
+    if said and not where and not common.folder and not _is_project("."):
         raise ProjectError(
             f"{said[0]} is no project folder, and there is no project here to hold a text of that name. Name the "
             "project's folder, as an argument or with -C."
