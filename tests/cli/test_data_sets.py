@@ -28,7 +28,7 @@ def test_sets_are_listed_with_licence_and_place(cli: Cli, here: Path, monkeypatc
         "tell-me-a-story", "wikiplots", "writing-prompts", "dialogsum",
     }  # fmt: skip
     assert sets["dialogsum"]["licence"] == "CC BY-NC-SA 4.0"
-    assert sets["dialogsum"]["used_by"] == ["measure", "rate", "train summariser"]
+    assert sets["dialogsum"]["used_by"] == ["eval measure", "eval rate", "train summariser"]
     assert sets["wikiplots"]["bytes"] == len("Lamp\nClock\nIt burns.\nIt dies.\n<EOS>\nIt ticks.\n<EOS>\n")
     assert (sets["hanna"]["here"], sets["hanna"]["bytes"]) == (False, None)
     nowhere = cli("data", "list", "--json")  # is held against its schema

@@ -15,12 +15,12 @@ if TYPE_CHECKING:
 
     from fabula.data.sets import DataSet, Holds
 
-_STORIES: Final = ("measure", "rate", "review", "check", "ttcw", "rank", "data backtranslate")
+_STORIES: Final = ("eval measure", "eval rate", "eval review", "check", "eval ttcw", "eval rank", "data backtranslate")
 _USES: Final[Mapping[Holds, tuple[str, ...]]] = {
-    "stories and prompts": (*_STORIES, "data choose", "experiment"),
+    "stories and prompts": (*_STORIES, "data choose", "lab experiment"),
     "stories": _STORIES,
-    "dialogues": ("measure", "rate", "train summariser"),
-    "numbers": ("reproduce",),
+    "dialogues": ("eval measure", "eval rate", "train summariser"),
+    "numbers": ("lab reproduce",),
 }
 
 
@@ -48,7 +48,7 @@ def _row(one: DataSet, folder: Path | None) -> tuple[str, ...]:
     fetched = "no, can be fetched" if one.files else "no"
     here = f"{size / 1_000_000:,.1f} MB" if size is not None else fetched if folder else "not known"
     uses = _USES[one.holds]
-    shown = "stories: " + ", ".join(("measure ...", *uses[len(_STORIES) - 1 :])) if len(uses) >= len(_STORIES) else None
+    shown = "stories: " + ", ".join(("eval measure ...", *uses[len(_STORIES) - 1 :])) if len(uses) >= len(_STORIES) else None
     return one.name, one.title + splits, one.licence, here, shown or ", ".join(uses)
 
 
