@@ -48,8 +48,10 @@ def _row(one: DataSet, folder: Path | None) -> tuple[str, ...]:
     fetched = "no, can be fetched" if one.files else "no"
     here = f"{size / 1_000_000:,.1f} MB" if size is not None else fetched if folder else "not known"
     uses = _USES[one.holds]
-    shown = "stories: " + ", ".join(("eval measure ...", *uses[len(_STORIES) - 1 :])) if len(uses) >= len(_STORIES) else None
-    return one.name, one.title + splits, one.licence, here, shown or ", ".join(uses)
+    shown = ", ".join(uses)
+    if len(uses) >= len(_STORIES):
+        shown = "stories: " + ", ".join(("eval measure ...", *uses[len(_STORIES) - 1 :]))
+    return one.name, one.title + splits, one.licence, here, shown
 
 
 def _size(one: DataSet, folder: Path | None) -> int | None:
