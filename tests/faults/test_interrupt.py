@@ -128,8 +128,11 @@ def test_at_prompts_in_dry_runs_and_while_it_serves(folder: Path, command: tuple
 def test_at_any_moment_of_a_start(folder: Path) -> None:
     for tenths in range(1, 9):
         code, seconds, said = interrupted(folder, fabula("status", "sample"), tenths / 10)
-        assert code in {0, 130}, said
         assert seconds < _MOST
+        if code == -signal.SIGINT:  # Python had not come to fabula yet, which takes longer on a busy machine
+            assert "src/fabula/cli" not in said
+            continue
+        assert code in {0, 130}, said
         assert "Traceback" not in said
 
 

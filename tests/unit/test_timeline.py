@@ -378,7 +378,7 @@ def test_what_cannot_be_drawn_is_said(here: Path, capsys: pytest.CaptureFixture[
     for arguments, message in {
         ("--out", "x.svg"): "--out goes with --timeline. To write the story into a file use `fabula export`.",
         ("--timeline", "nowhere.yaml"): "nowhere.yaml",
-        ("--timeline", "plot"): "is no fabula project",
+        ("--timeline", "plot"): "plot is no project folder",
     }.items():
         assert main(["show", *arguments]) != 0
         assert message in capsys.readouterr().err

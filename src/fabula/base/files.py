@@ -267,7 +267,7 @@ def read_bytes(path: Path, limit: int, *, links: bool = True) -> bytes:
     try:
         if path.exists() and not path.is_file() and not path.is_dir() and path.parts[:2] not in _DEVICES:
             raise UsageError(f"{path} is no file: reading it might never end. Remove it, or put a file there.")
-        with open(path, "rb", opener=None if links else _no_link) as file:
+        with path.open("rb") if links else open(path, "rb", opener=_no_link) as file:
             data = file.read(limit + 1)
     except OSError as error:
         raise UsageError(f"Cannot read {path}: {error.strerror}. Give a text file that can be read.") from error
