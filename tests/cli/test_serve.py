@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from commandline import Cli
-    from fabula.server.projects import Catalogue
+    from fabula.server.chat.projects import Catalogue
     from fabula.server.running import Offer
 
 STORY = (

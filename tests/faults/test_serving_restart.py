@@ -15,7 +15,7 @@ import httpx
 import serving
 from fabula.craft.conversation import SessionFiles
 from fabula.craft.conversation.session import sessions_in
-from fabula.server.histories import standing
+from fabula.server.chat.histories import standing
 from serving import MODEL, TOKEN
 
 if TYPE_CHECKING:

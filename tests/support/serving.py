@@ -16,11 +16,11 @@ from fabula.app.writing import Options
 from fabula.base.errors import ModelError
 from fabula.models.base import Capabilities, Reply, Request, Usage
 from fabula.project.folder import Project
-from fabula.server.app import Dependencies, application
+from fabula.server.chat.app import Dependencies, application
+from fabula.server.chat.projects import Catalogue, served
+from fabula.server.chat.turns import measure
 from fabula.server.gate import Bounds, Tokens
-from fabula.server.projects import Catalogue, served
 from fabula.server.running import Offer, address_of, listening, serve
-from fabula.server.turns import measure
 from fabula.story import Brief
 from witnesses import marks_of
 
@@ -29,8 +29,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from fabula.models.base import OnText
+    from fabula.server.chat.projects import Served
     from fabula.server.gate import App
-    from fabula.server.projects import Served
 
 TOKEN = "a-token-that-only-tests-know"  # noqa: S105 - of tests alone
 STORY = (

@@ -376,7 +376,7 @@ async def test_what_is_not_expected_tells_nothing_and_is_logged(
     assert "inner" not in fault(await server.say("One."), 500)["message"]
     assert re.search("RuntimeError: inner life", caplog.text)
     assert TOKEN not in caplog.text
-    monkeypatch.setattr("fabula.server.app.model_body", None)
+    monkeypatch.setattr("fabula.server.chat.app.model_body", None)
     fault(await server.client.get("/v1/models"), 500)
     server.engine.fails = None
     assert (await server.say("One.")).status_code == 200

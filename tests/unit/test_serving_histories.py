@@ -10,9 +10,9 @@ import pytest
 
 from fabula.base.errors import ModelUnavailableError
 from fabula.craft.conversation import Parties, Turn
-from fabula.server.histories import PREFIX, SILENCE, Branches, Exchange, Group, exchange_of
-from fabula.server.projects import OVER
-from fabula.server.wire import ChatMessage, requested_turn
+from fabula.server.chat.histories import PREFIX, SILENCE, Branches, Exchange, Group, exchange_of
+from fabula.server.chat.projects import OVER
+from fabula.server.chat.wire import ChatMessage, requested_turn
 from serving import CONFIG, MODEL, Engine, Here, SnapEngine, here
 
 if TYPE_CHECKING:
@@ -286,7 +286,7 @@ async def test_another_player_can_be_played(server: Here) -> None:
 
 
 async def test_sessions_that_are_not_used_leave_the_memory(server: Here, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("fabula.server.projects._OPEN", 2)
+    monkeypatch.setattr("fabula.server.chat.projects._OPEN", 2)
     for name in ("a", "b", "c", "d"):
         await server.answer("One.", headers={"X-Fabula-Session": name})
     assert sorted(server.served.conversing._sessions) == ["c", "d"]

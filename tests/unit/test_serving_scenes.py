@@ -9,9 +9,9 @@ import pytest
 from fabula.base.errors import ModelUnavailableError
 from fabula.craft.conversation import Parties, SessionFiles, Turn
 from fabula.craft.conversation.lines import Line
-from fabula.server.histories import SILENCE, Exchange, Group
-from fabula.server.scenes import Scene, SceneError, spoken, unnamed
-from fabula.server.wire import RequestedTurn
+from fabula.server.chat.histories import SILENCE, Exchange, Group
+from fabula.server.chat.scenes import Scene, SceneError, spoken, unnamed
+from fabula.server.chat.wire import RequestedTurn
 from serving import BOTH, CONFIG, MODEL, Here, SnapEngine, here
 
 if TYPE_CHECKING:

@@ -1,6 +1,10 @@
-"""Characters over HTTP: a server that any program which talks to OpenAI's chat completions can talk to.
+"""What fabula offers over a network: characters to chat programs, projects to programs and browsers, studies to raters.
 
-The modules, from the wire inwards: `running` holds the socket, `gate` lets requests in, `app` knows the addresses,
-`wire` the shapes, `faults` the errors; `projects` knows who can be talked to, `scenes` who is there and who speaks,
-`histories` finds the session that a conversation without a name is, and `turns` makes the next turn.
+`running` holds the socket, `connections` bounds what holds it, `gate` lets requests in, `faults` are the errors.
+
+- `chat`: characters, for any program that talks to OpenAI's chat completions;
+- `api`: projects, as `/api/v1`;
+- `studio`: pages for a browser over the same;
+- `study`: pages for people who rate stories;
+- `mcp_server`, `mcp_tools`: projects for clients of the Model Context Protocol.
 """

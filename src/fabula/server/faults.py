@@ -24,10 +24,10 @@ from fabula.base.errors import (
     UnknownNameError,
     UsageError,
 )
-from fabula.server.clients import NoTurnError
-from fabula.server.projects import PLAYER, TooLongError
-from fabula.server.scenes import SceneError
-from fabula.server.wire import UnableError
+from fabula.server.chat.clients import NoTurnError
+from fabula.server.chat.projects import PLAYER, TooLongError
+from fabula.server.chat.scenes import SceneError
+from fabula.server.chat.wire import UnableError
 
 INVALID: Final = "invalid_request_error"
 SERVER: Final = "server_error"

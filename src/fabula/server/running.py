@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, Final
 from fabula.app.conversing import conversing
 from fabula.base.errors import UsageError
 from fabula.project.casting import load_servers
+from fabula.server.chat.projects import Catalogue, served
+from fabula.server.chat.turns import measure
 from fabula.server.gate import Bounds, Tokens
-from fabula.server.projects import Catalogue, served
-from fabula.server.turns import measure
 from fabula.story import slug
 
 if TYPE_CHECKING:
@@ -104,7 +104,7 @@ async def serve(offer: Offer, opened: socket.socket, ready: Callable[[Catalogue]
     Raises:
         FabulaError: a project cannot be opened.
     """
-    from fabula.server.app import Dependencies, application  # noqa: PLC0415 - a second of imports
+    from fabula.server.chat.app import Dependencies, application  # noqa: PLC0415 - a second of imports
 
     tokens = Tokens.of(offer.tokens)
     async with AsyncExitStack() as stack:

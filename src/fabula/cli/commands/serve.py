@@ -29,7 +29,7 @@ from fabula.story.cards import read_card
 if TYPE_CHECKING:
     from fabula.cli.terminal import Terminal
     from fabula.project.folder import Project
-    from fabula.server.projects import Catalogue
+    from fabula.server.chat.projects import Catalogue
 
 PORT: Final = 8730
 _NEEDED: Final = ("fastapi", "uvicorn")

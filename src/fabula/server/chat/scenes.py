@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 from fabula.base.errors import UnknownNameError, UsageError
 from fabula.craft.conversation.lines import freedom_of
-from fabula.server.histories import exchange_of, same
+from fabula.server.chat.histories import exchange_of, same
 from fabula.story import slug
 from fabula.story.people import among
 
@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from fabula.craft.conversation import Parties, Session, Turn
-    from fabula.server.turns import OnPiece
-    from fabula.server.wire import RequestedTurn
+    from fabula.server.chat.turns import OnPiece
+    from fabula.server.chat.wire import RequestedTurn
 
 AND: Final = "+"  # between the characters of a model
 MOST: Final = 12  # characters of a scene

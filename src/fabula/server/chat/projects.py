@@ -13,11 +13,11 @@ from fabula.base.errors import UnknownNameError, UsageError
 from fabula.craft.conversation import Parties
 from fabula.craft.conversation.session import LONGEST
 from fabula.engine.run import Run
-from fabula.server.clients import NoTurnError, check_no_command
-from fabula.server.histories import PREFIX, Branches, Group, exchange_of, prepare, same
-from fabula.server.scenes import AND, MOST, Scene, hyphened, joined, naming, ordered, spoken, unnamed
-from fabula.server.turns import Outcome
-from fabula.server.wire import LONGEST_ID, LONGEST_MODEL
+from fabula.server.chat.clients import NoTurnError, check_no_command
+from fabula.server.chat.histories import PREFIX, Branches, Group, exchange_of, prepare, same
+from fabula.server.chat.scenes import AND, MOST, Scene, hyphened, joined, naming, ordered, spoken, unnamed
+from fabula.server.chat.turns import Outcome
+from fabula.server.chat.wire import LONGEST_ID, LONGEST_MODEL
 from fabula.story import slug
 from fabula.story.people import among, names_in, present_in, same_person
 from fabula.story.personas import parse_personas
@@ -27,9 +27,9 @@ if TYPE_CHECKING:
 
     from fabula.app.conversing import Conversing
     from fabula.craft.conversation import Session, Talk, Turn
-    from fabula.server.histories import Exchange
-    from fabula.server.turns import OnPiece
-    from fabula.server.wire import RequestedTurn
+    from fabula.server.chat.histories import Exchange
+    from fabula.server.chat.turns import OnPiece
+    from fabula.server.chat.wire import RequestedTurn
 
 MODEL: Final = "fabula/"
 PLAYER: Final = "player"

@@ -17,20 +17,20 @@ from starlette.exceptions import HTTPException
 from fabula.base.errors import FabulaError
 from fabula.base.version import __version__
 from fabula.models.base import NOTHING_USED
-from fabula.server.clients import chore_in
+from fabula.server.chat.clients import chore_in
+from fabula.server.chat.projects import OVER, TurnRequest
+from fabula.server.chat.turns import PendingTurn
+from fabula.server.chat.wire import ChatRequest, Envelope, FaultBody, model_body, requested_turn
 from fabula.server.faults import SURPRISE, Problem, of_status, problem_of
 from fabula.server.gate import Bounds, Gate, Rates, Tokens
-from fabula.server.projects import OVER, TurnRequest
-from fabula.server.turns import PendingTurn
-from fabula.server.wire import ChatRequest, Envelope, FaultBody, model_body, requested_turn
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable
 
     from fastapi.telemetry import TelemetryConfig
 
+    from fabula.server.chat.projects import Catalogue
     from fabula.server.gate import App
-    from fabula.server.projects import Catalogue
 
 _LOG: Final = logging.getLogger("fabula.server")
 _FAULTS: Final[dict[int | str, dict[str, Any]]] = {

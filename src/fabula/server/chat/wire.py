@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
 from pydantic import BaseModel, ConfigDict, FailFast, Field, StrictBool
 
 from fabula.base.errors import UsageError
-from fabula.server.histories import Exchange
+from fabula.server.chat.histories import Exchange
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -25,7 +25,7 @@ from fabula.base.errors import UsageError
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from fabula.server.wire import ChatMessage
+    from fabula.server.chat.wire import ChatMessage
 
 _READ: Final = 4000  # letters of a message, from each end, in which it says what it wants
 _FORM: Final = re.compile(r"\s{0,20}#{1,4} Task:", re.IGNORECASE)
