@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, Literal
 
 from fabula.app.writing import Prepared, in_the_project, recorded_run, settings_as_last_time
 from fabula.base.errors import UsageError
@@ -12,12 +12,13 @@ from fabula.craft.planning import PlanOptions, given_plan, plan_for, plan_from_s
 from fabula.engine.run import Run
 from fabula.measure.report.page import figure, html_table, joined
 from fabula.project.folder import Change, Project
-from fabula.story import Brief, plain
+from fabula.story import Brief, one_line, plain
 from fabula.story.plan_file import write_plan
 from fabula.story.timeline import timeline_svg
 from fabula.systems import system_of
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from pathlib import Path
     from typing import Any
 
@@ -91,6 +92,37 @@ def plan_data(plan: Plan) -> dict[str, Any]:
         "order": None if order is None else list(order),
         "anachronies": None if order is None else plan.anachronies(order),
     }  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class TimeOrder:
+    """In which order a plan's scenes happen.
+
+    Attributes:
+        names: of all scenes, as they happen.
+        source: the project's own list, the plan's times, or the order of telling where these settle nothing.
+        wrong: why the project's own list is left aside; empty where it is not.
+    """
+
+    names: Sequence[str]
+    source: Literal["project", "plan", "assumed"]
+    wrong: str = ""
+
+
+def order_of_time(plan: Plan, text: str = "") -> TimeOrder:
+    """In which order a plan's scenes happen; `text` is the project's own list (`plan/order.md`), or empty."""
+    lines = (line.strip() for line in text.splitlines())
+    said = [one_line(line[2:]) for line in lines if line.startswith("- ")]
+    names = {one_line(name): name for name in plan.names}
+    order, wrong = [names.get(name, name) for name in said], ""
+    if order:
+        wrong = plan.accepts(order)
+        if not wrong:
+            return TimeOrder(order, "project")
+    known = plan.chronology()
+    return (
+        TimeOrder(known, "plan", wrong) if known is not None else TimeOrder(plan.assumed_chronology(), "assumed", wrong)
+    )
 
 
 def planning_system(project: Project | None, named: str | None) -> str:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 import typer
 
 from fabula.app.bills import usage_data
+from fabula.app.planning import order_of_time
 from fabula.base.errors import ProjectError, UsageError
 from fabula.base.files import read_text, write_atomically
 from fabula.cli.opening import project_and_artefact, project_and_name, terminal_of
@@ -21,7 +22,7 @@ from fabula.cli.terminal import table
 from fabula.engine.making import notes_of
 from fabula.engine.replies.rules import RULES
 from fabula.project.folder import MAX_FILE
-from fabula.story import Story, count_words, one_line
+from fabula.story import Story, count_words
 from fabula.story.plan_file import parse_plan, read_plan
 from fabula.story.timeline import timeline_data, timeline_svg, timeline_text
 
@@ -164,7 +165,7 @@ def _call_data(call: Call) -> dict[str, Any]:
 # the timeline -------------------------------------------------------------------------------------------------------
 
 
-def _timeline(terminal: Terminal, plan: Plan, said: Sequence[str], out: str) -> None:
+def _timeline(terminal: Terminal, plan: Plan, said: str, out: str) -> None:
     """Print a plan's timeline; draw it where `out` says. `said` is the order of time of a project, maybe empty."""
     order, source = _order(terminal, plan, said)
     note = _UNKNOWN if source == "assumed" else ""
@@ -182,26 +183,23 @@ def _timeline(terminal: Terminal, plan: Plan, said: Sequence[str], out: str) -> 
     terminal.document({**timeline_data(plan, order), "order_from": source, "file": out or None})
 
 
-def _order(terminal: Terminal, plan: Plan, said: Sequence[str]) -> tuple[Sequence[str], str]:
+def _order(terminal: Terminal, plan: Plan, said: str) -> tuple[Sequence[str], str]:
     """The plan's order of time, and where it is from: "project", "plan" or "assumed"."""
-    if said:
-        names = {one_line(name): name for name in plan.names}
-        order = [names.get(name, name) for name in said]
-        wrong = plan.accepts(order)
-        if not wrong:
-            return order, "project"
-        terminal.message(f"Note: the project's order of time is not the plan's any more and is left aside. {wrong}")
-    known = plan.chronology()
-    return (plan.assumed_chronology(), "assumed") if known is None else (known, "plan")
+    order = order_of_time(plan, said)
+    if order.wrong:
+        terminal.message(
+            f"Note: the project's order of time is not the plan's any more and is left aside. {order.wrong}"
+        )
+    return order.names, order.source
 
 
-def _plan(common: Common, terminal: Terminal, names: Sequence[str]) -> tuple[Plan, Sequence[str]]:
-    """The plan in the file that is named, else the project's; with the project's order of time, maybe empty."""
+def _plan(common: Common, terminal: Terminal, names: Sequence[str]) -> tuple[Plan, str]:
+    """The plan in the file that is named, else the project's; with the project's own order of time, maybe empty."""
     file = names[0] if len(names) == 1 else ""
     if file.endswith((".yaml", ".yml")) and (Path(file).is_file() or file != _PLAN_FILE):
         if common.folder:
             raise UsageError(f"{file} and -C {common.folder} are both given. Give one.")
-        return read_plan(Path(file)), ()
+        return read_plan(Path(file)), ""
     project, named = project_and_name(common, names)
     if named not in ("", "plan", _PLAN_FILE):
         raise UsageError(f"--timeline shows a plan, and {named!r} is none. Name a file that ends in .yaml, or nothing.")
@@ -211,8 +209,7 @@ def _plan(common: Common, terminal: Terminal, names: Sequence[str]) -> tuple[Pla
             terminal.advise(f"{_PLAN_FILE} was changed since: `fabula update {near(project.folder)}` takes it over.")
     if text is None:
         text = _laid(project)
-    lines = (line.strip() for line in order.splitlines())
-    return parse_plan(text, _PLAN_FILE), [one_line(line[2:]) for line in lines if line.startswith("- ")]
+    return parse_plan(text, _PLAN_FILE), order
 
 
 def _laid(project: Project) -> str:
