@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from fabula.app.findings import dismiss_finding, findings_of, mended, take_back_dismissal
+from fabula.app.findings import count_again, dismiss_finding, findings_of, mended
 from fabula.base.errors import UnknownNameError, UsageError
 from fabula.evaluators.atlas.dismissed import read_dismissed
 from fabula.project.sample import copy_sample
@@ -83,10 +83,10 @@ def test_a_dismissal_is_what_the_command_line_writes_and_can_be_taken_back(sampl
     found = findings_of(sample)
     assert (found.left, found.findings[0].dismissed) == ((), "He had a second kettle.")
     assert "second kettle" in (sample.folder / "evaluation" / "atlas.html").read_text(encoding="utf-8")
-    take_back_dismissal(sample.folder, KEY)
+    count_again(sample.folder, KEY)
     assert len(findings_of(sample).left) == 1
     with pytest.raises(UnknownNameError):
-        take_back_dismissal(sample.folder, KEY)
+        count_again(sample.folder, KEY)
     with pytest.raises(UsageError, match="no reason"):
         dismiss_finding(sample.folder, KEY, " - ")
 

@@ -9,11 +9,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
-from fabula.app.checking import OUT, Checked, dismiss, stored_check
-from fabula.app.worlds import Quoted, StoryPart, sentence_at, story_parts
+from fabula.app.checking import OUT, Checked, dismiss, stored_check, take_dismissal_back
+from fabula.app.facts_shown import Quoted, StoryPart, sentence_at, story_parts
 from fabula.base.errors import UnknownNameError, UsageError
 from fabula.continuity import scenes_of, split
-from fabula.evaluators.atlas.dismissed import read_dismissed, write_dismissed
+from fabula.evaluators.atlas.dismissed import read_dismissed
 from fabula.evaluators.atlas.page import all_findings, headline
 from fabula.story import one_line, plain
 from fabula.story.story import Scene, Story
@@ -252,16 +252,13 @@ def dismiss_finding(folder: Path, key: str, reason: str) -> None:
     _write_page(folder, report)
 
 
-def take_back_dismissal(folder: Path, key: str) -> None:
+def count_again(folder: Path, key: str) -> None:
     """Count a finding that was dismissed again; `folder` is the project's.
 
     Raises:
         UnknownNameError: it was not dismissed.
     """
-    reasons = read_dismissed(folder / OUT)
-    if key not in reasons:
-        raise UnknownNameError("dismissed finding", key, reasons)
-    write_dismissed(folder / OUT, {known: reason for known, reason in reasons.items() if known != key}, {})
+    take_dismissal_back(folder / OUT, key)
     _write_page(folder, stored_check(folder / OUT))
 
 

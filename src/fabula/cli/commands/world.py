@@ -9,15 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from fabula.app.worlds import (
-    FILE,
-    modality_shown,
-    moment_of,
-    opened_world,
-    person_of,
-    value_shown,
-    witnesses_shown,
-)
+from fabula.app.world import WORLD_FILE, moment_of, person_of, world_of
 from fabula.base.errors import UsageError
 from fabula.base.files import write_atomically
 from fabula.cli.opening import place_named, terminal_of
@@ -108,14 +100,14 @@ def _opened(place: Path) -> Iterator[WorldState]:
             state = stack.enter_context(WorldState())
             read_world(place).add_to(state)
         else:
-            state = stack.enter_context(opened_world(Project.open(place).folder))
+            state = stack.enter_context(world_of(Project.open(place)))
         yield state
 
 
 def _import(terminal: Terminal, place: Path, file: Path) -> None:
     """Take the facts of a file into a project's world; those that it no longer holds are withdrawn."""
     project, found = Project.open(place), read_world(file)
-    with project.lock(), WorldState(project.folder / FILE) as state:
+    with project.lock(), WorldState(project.folder / WORLD_FILE) as state:
         found.add_names_to(state)
         added, gone, kept = state.replace_origin(one_line(file.name), found.facts)
         conflicts = state.conflicts()
@@ -163,7 +155,7 @@ def _show(terminal: Terminal, state: WorldState, views: Views) -> None:
     facts = state.snapshot(at)
     conflicts = [one for one in state.conflicts() if one.later.told <= at]
     head = ("about", "what", "value", "scene", "known to")
-    terminal.say(_rows(head, [(*_words(fact), _short(witnesses_shown(fact))) for fact in facts]) or "Nothing is known.")
+    terminal.say(_rows(head, [(*_words(fact), _witnesses(fact)) for fact in facts]) or "Nothing is known.")
     terminal.say(
         f"\n{counted(len(facts), 'fact')} stand{'s' * (len(facts) == 1)}{f' at scene {views.at}' * bool(views.at)}."
     )
@@ -234,12 +226,24 @@ def _rows(head: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> str:
 
 
 def _words(fact: Fact) -> tuple[str, str, str, str]:
-    said = modality_shown(fact)
-    return _short(fact.subject), _short(fact.slot), _value(fact) + f" ({said})" * bool(said), str(fact.told.scene)
+    kind = (
+        ""
+        if fact.modality in ("asserted", "author")
+        else f" ({fact.modality}{f' by {fact.source}' * bool(fact.source)})"
+    )
+    return _short(fact.subject), _short(fact.slot), _value(fact) + kind, str(fact.told.scene)
 
 
 def _value(fact: Fact) -> str:
-    return _short(value_shown(fact))
+    items = fact.value if isinstance(fact.value, tuple) else (fact.value,)
+    shown = ", ".join("nothing" if item is None else str(item) for item in items)
+    return _short(shown if fact.polarity else f"not {'anything' if fact.value is None else shown}")
+
+
+def _witnesses(fact: Fact) -> str:
+    if fact.witnesses is None:
+        return "all" if fact.public else fact.source
+    return _short(", ".join(fact.witnesses)) or "nobody"
 
 
 def _reason(fact: Fact) -> str:

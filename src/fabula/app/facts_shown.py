@@ -1,113 +1,29 @@
-"""What a project's story says about its world: opened, asked by scene and character, and shown beside its sentences."""
+"""A project's world as pages show it: facts in rows, by scene and character, each beside the sentence that says so."""
 
 from __future__ import annotations
 
-from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
-from fabula.base.errors import ProjectError, UnknownNameError
+from fabula.app.world import WORLD_FILE, person_of, world_of
 from fabula.base.files import read_text
 from fabula.craft.quoting import located
-from fabula.project.folder import MAX_FILE, Project
+from fabula.project.folder import MAX_FILE
 from fabula.story import Story, one_line, plain, slug
 from fabula.story.sentences import spans
 from fabula.story.world import NOW, Moment, WorldState
-from fabula.story.world.file import parse_world, read_world, write_world
-from fabula.story.world.meaning import name_key
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Sequence
+    from pathlib import Path
 
+    from fabula.project.folder import Project
     from fabula.story.world import Entity, Fact
-
-FILE: Final = Path(".fabula") / "world.db"
-FOLDER: Final = "world"  # of what runs write
-_LONGEST_NUMBER: Final = 8  # digits; no story has ten million scenes
-
-
-# opening ------------------------------------------------------------------------------------------------------------
 
 
 def has_world(folder: Path) -> bool:
     """Whether anything has been recorded of a project's world."""
-    return (folder / FILE).is_file() or any((folder / FOLDER).glob("*.json"))
-
-
-def world_stamp(folder: Path) -> tuple[object, ...]:
-    """What changes when the world that `opened_world` gives may be another."""
-    file = folder / FILE
-    files = [file, file.with_name(f"{file.name}-wal"), folder / "story.md", *sorted((folder / FOLDER).glob("*.json"))]
-    stats = [(str(one), one.stat()) for one in files if one.is_file()]
-    return tuple((name, stat.st_mtime_ns, stat.st_size) for name, stat in stats)
-
-
-@contextmanager
-def opened_world(folder: Path) -> Iterator[WorldState]:
-    """A project's world: what a run recorded, chapter by chapter, and what its author set down, in one.
-
-    Raises:
-        ProjectError: there is none yet, or it cannot be read.
-    """
-    file, chapters = folder / FILE, _chapters(folder)
-    if not (file.is_file() or chapters):
-        raise ProjectError(
-            f"{folder} has no world yet. A system that keeps one makes it, or take facts from a file of yours: "
-            "`fabula world --import FILE`."
-        )
-    with ExitStack() as stack:
-        own = stack.enter_context(WorldState(file)) if file.is_file() else None
-        if own is not None and not chapters:
-            yield own
-            return
-        state = stack.enter_context(WorldState())
-        if own is not None:
-            parse_world(write_world(own), str(file), is_json=True).add_to(state)
-        for chapter in chapters:
-            read_world(chapter).add_to(state)
-        yield state
-
-
-def _chapters(folder: Path) -> list[Path]:
-    """The files of a run's world, those of the story's chapters alone: an earlier story may have been longer."""
-    files = sorted((folder / FOLDER).glob("*.json"), key=lambda file: (len(file.stem), file.stem))
-    story = Project.open(folder).story_file
-    return files[: len(Story.parse(read_text(story, MAX_FILE)).scenes)] if story.is_file() else files
-
-
-# asking -------------------------------------------------------------------------------------------------------------
-
-
-def moment_of(state: WorldState, scene: str) -> Moment:
-    """The end of a scene, named by its number or title; the end of the story where none is named.
-
-    Raises:
-        UnknownNameError: there is none.
-    """
-    if not scene:
-        return NOW
-    titles = {name_key(row.title): row.no for row in state.scenes() if row.title}
-    if name_key(scene) in titles:
-        return Moment.end(titles[name_key(scene)])
-    if not (scene.isascii() and scene.isdigit() and len(scene) < _LONGEST_NUMBER):
-        raise UnknownNameError("scene", scene, [row.title for row in state.scenes() if row.title])
-    return Moment.end(int(scene))
-
-
-def person_of(state: WorldState, who: str) -> str:
-    """A name as the world spells it: of somebody whom facts are about, or who is named as a witness or source.
-
-    Raises:
-        UnknownNameError: nobody is called so.
-    """
-    names = {entity.name for entity in state.entities()}
-    for fact in state.facts():
-        names.update(fact.witnesses or (), filter(None, (fact.source,)))
-    owner = state.index.owner(who)
-    if owner not in {state.index.owner(name) for name in names}:
-        raise UnknownNameError("name", who, names)
-    return state.index.called(owner)
+    return (folder / WORLD_FILE).is_file() or any((folder / "world").glob("*.json"))
 
 
 def people_of(state: WorldState) -> tuple[str, ...]:
@@ -193,17 +109,17 @@ class ProjectWorld:
     there: bool = True
 
     @classmethod
-    def of(cls, folder: Path) -> ProjectWorld:
+    def of(cls, project: Project) -> ProjectWorld:
         """What is recorded in a project; an empty world where nothing is.
 
         Raises:
             ProjectError: it cannot be read.
         """
-        if not has_world(folder):
+        if not has_world(project.folder):
             return cls(WorldState(), {}, there=False)
-        with opened_world(folder) as state:
+        with world_of(project) as state:
             titles = {row.no: row.title for row in state.scenes()}
-        for number, part in enumerate(story_parts(Project.open(folder)), 1):
+        for number, part in enumerate(story_parts(project), 1):
             titles[number] = titles.get(number) or part.label
         return cls(state, titles)
 

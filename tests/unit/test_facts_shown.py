@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from fabula.app.worlds import ProjectWorld, sentence_of, story_parts, world_stamp
+from fabula.app.facts_shown import ProjectWorld, sentence_of, story_parts
 from fabula.base.errors import UnknownNameError
 from fabula.project.sample import copy_sample
 from fabula.story.world import Entity, Fact, Moment, WorldState
@@ -23,7 +23,7 @@ def sample(tmp_path: Path) -> Project:
 
 
 def test_the_world_of_the_sample_is_asked_by_scene_person_and_words(sample: Project) -> None:
-    world = ProjectWorld.of(sample.folder)
+    world = ProjectWorld.of(sample)
     assert world.there
     assert world.titles[3] == "Climax"
     assert world.people[:2] == ("Wendy Clabburn", "Ivan Utting")
@@ -37,7 +37,7 @@ def test_the_world_of_the_sample_is_asked_by_scene_person_and_words(sample: Proj
 
 
 def test_the_sentence_of_a_fact_is_found_in_its_scene_as_it_is_now(sample: Project) -> None:
-    parts, world = story_parts(sample), ProjectWorld.of(sample.folder)
+    parts, world = story_parts(sample), ProjectWorld.of(sample)
     assert [part.name for part in parts] == ["exposition", "rising-action", "climax", "falling-action", "resolution"]
     fact = next(fact for fact in world.state.facts() if fact.slot == "certificate")
     found = sentence_of(fact, parts)
@@ -53,10 +53,8 @@ def test_the_sentence_of_a_fact_is_found_in_its_scene_as_it_is_now(sample: Proje
 
 
 def test_a_project_without_facts_has_an_empty_world(sample: Project) -> None:
-    before = world_stamp(sample.folder)
     (sample.folder / ".fabula" / "world.db").unlink()
-    assert world_stamp(sample.folder) != before
-    world = ProjectWorld.of(sample.folder)
+    world = ProjectWorld.of(sample)
     assert (world.there, world.facts(), world.people) == (False, (), ())
 
 
