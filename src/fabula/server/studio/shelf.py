@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import threading
 from dataclasses import dataclass, field
+from shutil import rmtree
 from typing import TYPE_CHECKING, Any, Final
 
 from fabula.app.workspace import Workspace
-from fabula.base.errors import GoneError, UnknownNameError, UsageError
+from fabula.base.errors import FabulaError, GoneError, UnknownNameError, UsageError
 from fabula.project.folder import Project
 from fabula.project.sample import copy_sample
 from fabula.story import slug
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
     from pathlib import Path
 
     from fabula.story import Brief
@@ -112,9 +113,23 @@ class Shelf:
         Raises:
             FabulaError: it cannot be made so, or there.
         """
+        return self.make(title, lambda folder: Project.create(folder, brief, settings))
+
+    def make(self, called: str, maker: Callable[[Path], object]) -> str:
+        """Have a project made in a new folder at home, called after `called`; gives its name.
+
+        Raises:
+            FabulaError: it cannot be made so, or there.
+        """
         with self._one:
-            project = Project.create(self._free(slug(title) or "story"), brief, settings)
-            return self._add(project.folder)
+            folder = self._free(slug(called) or "story")
+            try:
+                maker(folder)
+            except FabulaError:
+                if not _is_project(folder):
+                    rmtree(folder, ignore_errors=True)
+                raise
+            return self._add(folder)
 
     def add_sample(self) -> str:
         """Copy the sample project; gives its name.
@@ -122,12 +137,11 @@ class Shelf:
         Raises:
             ProjectError: it cannot be copied there.
         """
-        with self._one:
-            return self._add(copy_sample(self._free(_SAMPLE)).folder)
+        return self.make(_SAMPLE, copy_sample)
 
     def _add(self, folder: Path) -> str:
         wanted = slug(folder.name) or "project"
-        name = next(one for one in _numbered(wanted) if one not in self._folders)
+        name = next(one for one in _numbered(wanted) if self._folders.get(one, folder) == folder)
         self._folders[name] = folder
         return name
 
