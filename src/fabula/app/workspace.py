@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import os
 import threading
+from collections.abc import Mapping  # noqa: TC003 - pydantic reads it, for `/api/v1`
 from dataclasses import dataclass, replace
 from hashlib import sha256
 from pathlib import Path, PurePosixPath
@@ -25,6 +26,7 @@ from fabula.app.planning import PLAN, order_of_time, plan_of
 from fabula.app.standing import CHANGED, shortfalls, texts, waiting, words_asked
 from fabula.app.world import moment_of, person_of, world_of
 from fabula.app.writing import Expected, Options, dry_run_in, fitting, paid_in, settings_as_last_time
+from fabula.base.characters import binary_place, readable
 from fabula.base.errors import (
     ConflictError,
     FabulaError,
@@ -45,7 +47,7 @@ from fabula.story.plan_file import write_plan
 from fabula.story.timeline import timeline_data
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Sequence
 
     from fabula.app.deciding import Retake
     from fabula.app.exporting import Exported
@@ -632,6 +634,7 @@ class Workspace:
             LockedError: a run is at work.
             UsageError: the text is empty, too long, or of a form that no story can be written from.
         """
+        text = _fit_for_a_file(name, text)
         with self._changing:
             project = self._opened(sitting)
             if name == BRIEF:
@@ -832,6 +835,20 @@ def _made(version: Version, makers: Mapping[int, tuple[str, str]], *, holds: boo
     role, performer = makers.get(version.number, ("", "")) if version.made else ("", "")
     words = count_words(version.text)
     return Made(version.number, version.source, version.at, words, version.run, role, performer, holds)
+
+
+def _fit_for_a_file(name: str, text: str) -> str:
+    """A text as a file may hold it.
+
+    Raises:
+        UsageError: it is binary data, or longer than a file that is read.
+    """
+    if place := binary_place(text):
+        raise UsageError(f"The new text of {name} holds binary data ({place}). Take that character out.")
+    text = readable(text)
+    if len(text.encode("utf-8", "replace")) >= MAX_FILE:
+        raise UsageError(f"The new text of {name} is larger than {MAX_FILE:,} bytes. Give a shorter one.")
+    return text
 
 
 def _check_base(name: str, stands: str, base: str) -> None:
