@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import os
 import threading
+from collections.abc import Mapping  # noqa: TC003 - pydantic reads it, for `/api/v1`
 from dataclasses import dataclass, replace
 from hashlib import sha256
 from pathlib import Path, PurePosixPath
@@ -17,12 +18,15 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from fabula.app import deciding
 from fabula.app.bills import budget_data
-from fabula.app.checking import OUT, dismiss, stored_check, take_dismissal_back
+from fabula.app.checking import OUT
 from fabula.app.exporting import exported
+from fabula.app.findings import count_again, dismiss_finding, findings_of
+from fabula.app.past_calls import MOST, call_of, calls_of
 from fabula.app.planning import PLAN, order_of_time, plan_of
 from fabula.app.standing import CHANGED, shortfalls, texts, waiting, words_asked
 from fabula.app.world import moment_of, person_of, world_of
 from fabula.app.writing import Expected, Options, dry_run_in, fitting, paid_in, settings_as_last_time
+from fabula.base.characters import binary_place, readable
 from fabula.base.errors import (
     ConflictError,
     FabulaError,
@@ -34,24 +38,25 @@ from fabula.base.errors import (
 )
 from fabula.base.files import inside, make_folder, read_text, write_atomically
 from fabula.engine.events import RECORD
+from fabula.engine.journal import Wanted
 from fabula.engine.run import DRAFTS
-from fabula.evaluators.atlas.dismissed import read_dismissed
-from fabula.evaluators.atlas.page import all_findings
 from fabula.project.default_model import default_model
 from fabula.project.folder import FOLDERS, MAX_FILE, STORY, SUFFIXES, Project
-from fabula.story import Brief, Story, count_words, plain, slug
+from fabula.story import Brief, Story, count_words, plain
 from fabula.story.plan_file import write_plan
 from fabula.story.timeline import timeline_data
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Sequence
 
     from fabula.app.deciding import Retake
     from fabula.app.exporting import Exported
+    from fabula.app.findings import ProjectFindings
+    from fabula.app.past_calls import CallList, WholeCall
     from fabula.app.standing import Text
     from fabula.craft.final_reading import Edit
     from fabula.engine.dry_run import DryRun
-    from fabula.engine.journal import Call, Done, Journal, Version
+    from fabula.engine.journal import Done, Journal, Version
     from fabula.models.base import Request
     from fabula.project.folder import Change
     from fabula.project.settings import Settings
@@ -65,8 +70,6 @@ PINNED: Final = "pinned"
 _WAITS: Final = "waits for your approval"
 _FILES: Final = (BRIEF, "fabula.toml", STORY, ".fabula/journal.db", ".fabula/world.db")
 _READ: Final = (*FOLDERS, "world", OUT)
-_MOST_CALLS: Final = 200  # in one answer
-_LONGEST_SEARCH: Final = 200
 
 
 def base_of(text: str) -> str:
@@ -216,53 +219,6 @@ class WorldShown:
     conflicts: tuple[Conflict, ...]
     entities: tuple[Entity, ...]
     scenes: tuple[tuple[int, str], ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Place:
-    """One of the two places of a finding.
-
-    Attributes:
-        scene: its number.
-        artefact: the name of the scene's text; empty where it is not known.
-        says: what stands there, in few words.
-        quote: the words themselves.
-        passage: the words with what stands around them.
-        paragraph: number in the story; 0 where it is not known.
-    """
-
-    scene: int
-    artefact: str
-    says: str
-    quote: str
-    passage: str
-    paragraph: int = 0
-
-
-@dataclass(frozen=True, slots=True)
-class Finding:
-    """Two places of the story that cannot both be true.
-
-    Attributes:
-        key: names it, also after the next check.
-        number: in the report.
-        sentence: the finding in one sentence.
-        category: what kind of error.
-        sure: "certain", "likely", "possible" or empty.
-        reason: why it is one.
-        earlier, later: both places.
-        dismissed: why it is none, as a person said; empty where nobody did.
-    """
-
-    key: str
-    number: int
-    sentence: str
-    category: str
-    sure: str
-    reason: str
-    earlier: Place
-    later: Place
-    dismissed: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -578,29 +534,19 @@ class Workspace:
     def _options(self) -> Options:
         return Options(environ=self.environ, person=_nobody)
 
-    def calls(self, name: str = "", search: str = "", before: int | None = None, most: int = 50) -> list[Call]:
-        """What was asked and answered, the newest first.
+    def calls(self, wanted: Wanted | None = None, before: int | None = None, most: int = MOST) -> CallList:
+        """What was asked and answered, the newest first: a page of `most` calls, older than the one `before`."""
+        with self.project().journal as journal:
+            return calls_of(journal, wanted or Wanted(), before=before, most=most)
 
-        Args:
-            name: an artefact, or a path of the journal, at or below which it was asked.
-            search: words that the prompt or the reply holds.
-            before: the number of a call; only older ones are given.
-            most: so many at most, and never more than 200.
-        """
-        project = self.project()
-        with project.journal as journal:
-            under = name if not name or journal.was_asked(name) else project.artefact(journal, name)
-            limits = {} if before is None else {"before": before}
-            return journal.find_calls(under, search[:_LONGEST_SEARCH], most=min(most, _MOST_CALLS), **limits)
-
-    def call(self, number: int) -> Call:
-        """A call with its prompt and its reply.
+    def call(self, number: int, among: Wanted | None = None) -> WholeCall:
+        """A call with its prompt, its reply, and its neighbours `among` those that are wanted.
 
         Raises:
             UnknownNameError: there is none of that number.
         """
         with self.project().journal as journal:
-            found = journal.call(number)
+            found = call_of(journal, number, among)
         if found is None:
             raise UnknownNameError("call", str(number), ())
         return found
@@ -642,25 +588,13 @@ class Workspace:
                 scenes=tuple((row.no, row.title) for row in state.scenes()),
             )
 
-    def findings(self) -> list[Finding]:
-        """Where the story contradicts itself, as the last check found; nothing where it was not checked.
+    def findings(self) -> ProjectFindings:
+        """Where the story contradicts itself, as the last check found, beside the story as it is now.
 
         Raises:
             UsageError: the report or the list of dismissals cannot be read.
         """
-        folder = self.project().folder / OUT
-        if not (folder / "atlas.json").is_file():
-            return []
-        return list(self._cached("findings", lambda: self._findings(folder)))
-
-    def _findings(self, folder: Path) -> list[Finding]:
-        project, dismissed = self.project(), read_dismissed(folder)
-        scenes = Story.parse(read_text(project.story_file, MAX_FILE)).scenes if project.story_file.exists() else ()
-        with project.journal as journal:
-            by_slug = {slug(path): path for path, file in journal.places().items() if file.startswith("story/")}
-        names = {number: by_slug.get(slug(scene.label), "") for number, scene in enumerate(scenes, 1)}
-        rows = [one for story in stored_check(folder)["details"]["stories"] for one in all_findings(story)]
-        return [_finding(row, names, dismissed) for row in rows]
+        return self._cached("findings", lambda: findings_of(self.project()))
 
     def final_edits(self) -> tuple[list[Edit], frozenset[str]]:
         """What the final reading of the story changed, and the ids of what the author refuses; nothing without one."""
@@ -695,6 +629,7 @@ class Workspace:
             LockedError: a run is at work.
             UsageError: the text is empty, too long, or of a form that no story can be written from.
         """
+        text = _fit_for_a_file(name, text)
         with self._changing:
             project = self.project(sitting)
             if name == BRIEF:
@@ -822,9 +757,9 @@ class Workspace:
         with self._changing:
             project = self.project()
             with project.lock():
-                dismiss(project.folder / OUT, stored_check(project.folder / OUT), {key: reason})
+                dismiss_finding(project.folder, key, reason)
 
-    def take_dismissal_back(self, key: str) -> None:
+    def count_again(self, key: str) -> None:
         """Count a finding again that was dismissed.
 
         Raises:
@@ -833,7 +768,7 @@ class Workspace:
         with self._changing:
             project = self.project()
             with project.lock():
-                take_dismissal_back(project.folder / OUT, key)
+                count_again(project.folder, key)
 
     def undo(self) -> Decided:
         """Take back what was decided last, here or at the command line.
@@ -897,6 +832,20 @@ def _made(version: Version, makers: Mapping[int, tuple[str, str]], *, holds: boo
     return Made(version.number, version.source, version.at, words, version.run, role, performer, holds)
 
 
+def _fit_for_a_file(name: str, text: str) -> str:
+    """A text as a file may hold it.
+
+    Raises:
+        UsageError: it is binary data, or longer than a file that is read.
+    """
+    if place := binary_place(text):
+        raise UsageError(f"The new text of {name} holds binary data ({place}). Take that character out.")
+    text = readable(text)
+    if len(text.encode("utf-8", "replace")) >= MAX_FILE:
+        raise UsageError(f"The new text of {name} is larger than {MAX_FILE:,} bytes. Give a shorter one.")
+    return text
+
+
 def _check_base(name: str, stands: str, base: str) -> None:
     """Refuse to write over a text that whoever writes has not seen."""
     if base_of(stands) != base:
@@ -927,27 +876,6 @@ def _new_file(project: Project, journal: Journal, name: str) -> str:
         kinds = ", ".join(SUFFIXES)
         raise UsageError(f"{name} cannot be a new text. Name a file that is not there, with one of {kinds} at its end.")
     return name
-
-
-def _finding(row: Mapping[str, Any], names: Mapping[int, str], dismissed: Mapping[str, str]) -> Finding:
-    def place(end: str, says: str) -> Place:
-        passage = row.get(f"passage_{end}") or {}
-        scene = int(row[end])
-        text = str(passage.get("text", row.get(f"quote_{end}", "")))
-        paragraph = int(row.get(f"paragraph_{end}") or 0)
-        return Place(scene, names.get(scene, ""), says, str(row.get(f"quote_{end}", "")), text, paragraph)
-
-    return Finding(
-        key=str(row["key"]),
-        number=int(row["id"]),
-        sentence=str(row["hallucination"]),
-        category=str(row.get("category", "")),
-        sure=str(row.get("sure", "")),
-        reason=str(row.get("reason", "")),
-        earlier=place("x", str(row.get("fact", ""))),
-        later=place("y", str(row.get("event", ""))),
-        dismissed=dismissed.get(str(row["key"]), ""),
-    )
 
 
 def _decided(done: Done, places: Mapping[str, str], further: str = "") -> Decided:
