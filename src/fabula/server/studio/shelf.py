@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from shutil import rmtree
 from typing import TYPE_CHECKING, Any, Final
 
+from fabula.app.reports import experiment_in, is_experiment
 from fabula.app.workspace import Workspace
 from fabula.base.errors import FabulaError, GoneError, UnknownNameError, UsageError
 from fabula.project.folder import Project
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from pathlib import Path
 
+    from fabula.app.reports import ExperimentFolder
     from fabula.story import Brief
 
 _BRIEF: Final = "brief.md"
@@ -107,6 +109,29 @@ class Shelf:
                 if folder not in known:
                     self._add(folder)
 
+    @property
+    def experiments(self) -> dict[str, Path]:
+        """The experiments in the places, by name."""
+        found: dict[str, Path] = {}
+        for place in self.places:
+            inner = [] if _is_project(place) else _inner(place)
+            for folder in (place, *inner):
+                if is_experiment(folder):
+                    found.setdefault(slug(folder.name) or "experiment", folder)
+        return found
+
+    def experiment(self, name: str) -> ExperimentFolder:
+        """One of them.
+
+        Raises:
+            UnknownNameError: there is none of that name.
+            UsageError: its results cannot be read.
+        """
+        found = self.experiments
+        if name not in found:
+            raise UnknownNameError("experiment", name[:200], found)
+        return experiment_in(found[name])
+
     def create(self, title: str, brief: Brief, settings: dict[str, Any]) -> str:
         """Make a project called after `title`; gives its name.
 
@@ -154,14 +179,21 @@ class Shelf:
         for place in self.places:
             if _is_project(place):
                 found.append(place)
-            elif place.is_dir():
-                inner = sorted(one for one in place.iterdir() if not one.name.startswith(".") and not one.is_symlink())
-                found += [one for one in inner[:_MOST] if _is_project(one)]
+            else:
+                found += [one for one in _inner(place) if _is_project(one)]
         return found
 
 
 def _is_project(folder: Path) -> bool:
     return (folder / _BRIEF).is_file()
+
+
+def _inner(place: Path) -> list[Path]:
+    """The folders in a folder; links and hidden ones are left alone."""
+    if not place.is_dir():
+        return []
+    inner = (one for one in place.iterdir() if not one.name.startswith(".") and one.is_dir() and not one.is_symlink())
+    return sorted(inner)[:_MOST]
 
 
 def _numbered(name: str) -> list[str]:
