@@ -63,7 +63,8 @@ CREATE TABLE IF NOT EXISTS removal (id INTEGER PRIMARY KEY, path TEXT NOT NULL, 
                                     run INTEGER NOT NULL, at TEXT NOT NULL, UNIQUE (path, rule, text));
 """
 _CALLS: Final = (
-    "SELECT c.path, c.role, c.performer, c.ordinal, c.reply, t.body, c.finish, c.detail, c.at, c.request FROM call c "
+    "SELECT c.path, c.role, c.performer, c.ordinal, c.reply, t.body, c.finish, c.detail, c.at, c.request, c.id, c.run "
+    "FROM call c "
     "LEFT JOIN text t ON t.hash = c.reply"
 )
 _LAST: Final = 2**63 - 1  # the largest id there can be
@@ -132,7 +133,7 @@ def _digest(text: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """A finished call as recorded; `messages` are (role, text) pairs."""
+    """A finished call as recorded; `messages` are (role, text) pairs, `id` its number, `run` the run that made it."""
 
     path: str
     role: str
@@ -141,6 +142,8 @@ class Call:
     reply: Reply
     at: str
     messages: tuple[tuple[str, str], ...] = ()
+    id: int = 0
+    run: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -683,11 +686,42 @@ class Journal:
         return [self._call(row) for row in rows if not under or _within(row[0], under)]
 
     def _call(self, row: Sequence[Any]) -> Call:
-        path, role, performer, ordinal, digest, text, finish, detail, at, request = row
+        path, role, performer, ordinal, digest, text, finish, detail, at, request, number, run = row
         with self._reading(f"what was asked at {path}"):
             messages = tuple((who, self._body(prompt)) for who, prompt in json.loads(request)["messages"])
         reply = self._reply(path, digest, text, finish, performer, detail)
-        return Call(path, role, performer, ordinal, reply, at, messages)
+        return Call(path, role, performer, ordinal, reply, at, messages, number, run)
+
+    def call(self, number: int) -> Call | None:
+        """The call of that number, with its prompt."""
+        rows = self._all(f"{_CALLS} WHERE c.id = ?", number)
+        return self._call(rows[0]) if rows else None
+
+    def find_calls(self, under: str = "", search: str = "", before: int = _LAST, most: int = 50) -> list[Call]:
+        """The newest calls before the one of a number, the newest first, with their prompts.
+
+        Args:
+            under: keeps what was asked at or below one path.
+            search: keeps calls whose prompt or reply holds these words, in whatever case of the letters a to z.
+            before: the number.
+            most: so many at most.
+        """
+        wanted, values = ["c.id < ?"], list[object]((before,))
+        if under:
+            wanted.append("(c.path = ? OR (c.path > ? AND c.path < ?))")
+            values += [under, f"{under}/", f"{under}0"]
+        if search:
+            like = "%" + "".join(f"\\{sign}" if sign in "\\%_" else sign for sign in search) + "%"
+            wanted.append(
+                "(c.reply IN hit OR EXISTS (SELECT 1 FROM json_each(c.request, '$.messages') m "
+                "WHERE json_extract(m.value, '$[1]') IN hit))"
+            )
+            begin = "WITH hit AS (SELECT hash FROM text WHERE body LIKE ? ESCAPE '\\') "
+            values.insert(0, like)
+        else:
+            begin = ""
+        rows = self._all(f"{begin}{_CALLS} WHERE {' AND '.join(wanted)} ORDER BY c.id DESC LIMIT ?", *values, most)
+        return [self._call(row) for row in rows]
 
     def replies(self) -> list[Given]:
         """All replies, oldest first, without their prompts."""
@@ -757,6 +791,26 @@ class Journal:
         """The versions of an artefact, oldest first."""
         rows = self._all(f"{_VERSIONS} ORDER BY v.id", path)
         return [Version(path, n, readable(text), source, at, run) for n, (text, source, at, run) in enumerate(rows, 1)]
+
+    def makers(self, path: str, under: str) -> dict[int, tuple[str, str]]:
+        """Role and performer of the last call at or below `under` that went into each version of an artefact.
+
+        By the number of the version; of versions before which nothing was asked there, nothing is said.
+        """
+        rows = self._all("SELECT run, at FROM version WHERE path = ? ORDER BY id", path)
+        calls = self._all(
+            "SELECT run, at, role, performer FROM call WHERE path = ? OR (path > ? AND path < ?) ORDER BY id DESC",
+            under,
+            f"{under}/",
+            f"{under}0",
+        )
+        found = {}
+        for number, (run, at) in enumerate(rows, 1):
+            made = [call for call in calls if call[1] <= at]
+            call = next((one for one in made if one[0] == run), made[0] if made else None)
+            if call is not None:
+                found[number] = (str(call[2]), str(call[3]))
+        return found
 
     def newest(self, path: str) -> str | None:
         """The newest text of an artefact."""
