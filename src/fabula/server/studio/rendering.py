@@ -87,7 +87,7 @@ def templates() -> Environment:
 
 def pages_of(request: Request) -> list[tuple[str, str]]:
     """The pages that a project has here, by the last part of the address, with what they are called."""
-    found: list[tuple[str, str]] = request.app.state.pages
+    found: list[tuple[str, str]] = getattr(request.app.state, "pages", [])  # a server without pages has none
     return found
 
 

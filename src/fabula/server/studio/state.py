@@ -41,7 +41,7 @@ class StudioState:
         self.runs = Runs(self.shelf, feed, time, {**os.environ, **self.options.environ})
 
     @asynccontextmanager
-    async def at_work(self) -> AsyncIterator[None]:
+    async def at_work(self) -> AsyncIterator[StudioState]:
         """Do what goes on beside requests while this is open."""
         async with self.runs.at_work():
-            yield
+            yield self
