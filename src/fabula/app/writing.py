@@ -400,15 +400,22 @@ def _keep_what_fits(tables: dict[str, Any], now: dict[str, Any], system: Method)
 
 
 async def dry_run_in(
-    project: Project, settings: Settings, options: Options, supplied: Supplied | None = None
+    project: Project,
+    settings: Settings,
+    options: Options,
+    supplied: Supplied | None = None,
+    pending: Mapping[str, str] | None = None,
 ) -> tuple[DryRun, list[Change]]:
-    """What a run would ask and cost now, and the changed files it would take over. Asks nobody, writes nothing."""
+    """What a run would ask and cost now, and the changed files it would take over. Asks nobody, writes nothing.
+
+    `pending` are texts, by artefact, that stand nowhere yet and are to count as the author's.
+    """
     prepared = Prepared(settings, options)
     with project.journal as journal:
         project.check_journal(journal)
         changes = project.changes(journal)
-        pending = {change.path: change.text for change in changes}
-        dry = await _dry_run(prepared, journal, project.brief, pending, supplied, options.fit)
+        counted = {change.path: change.text for change in changes} | dict(pending or {})
+        dry = await _dry_run(prepared, journal, project.brief, counted, supplied, options.fit)
         dry.of_files = remarks_on(project, journal, changes, None if dry.guessed else dry.reached)
     return dry, changes
 

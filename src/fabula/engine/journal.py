@@ -862,6 +862,26 @@ class Journal:
         rows = self._all(f"{_VERSIONS} ORDER BY v.id", path)
         return [Version(path, n, readable(text), source, at, run) for n, (text, source, at, run) in enumerate(rows, 1)]
 
+    def makers(self, path: str, under: str) -> dict[int, tuple[str, str]]:
+        """Role and performer of the last call at or below `under` that went into each version of an artefact.
+
+        By the number of the version; of versions before which nothing was asked there, nothing is said.
+        """
+        rows = self._all("SELECT run, at FROM version WHERE path = ? ORDER BY id", path)
+        calls = self._all(
+            "SELECT run, at, role, performer FROM call WHERE path = ? OR (path > ? AND path < ?) ORDER BY id DESC",
+            under,
+            f"{under}/",
+            f"{under}0",
+        )
+        found = {}
+        for number, (run, at) in enumerate(rows, 1):
+            made = [call for call in calls if call[1] <= at]
+            call = next((one for one in made if one[0] == run), made[0] if made else None)
+            if call is not None:
+                found[number] = (str(call[2]), str(call[3]))
+        return found
+
     def newest(self, path: str) -> str | None:
         """The newest text of an artefact."""
         rows = self._all(f"{_VERSIONS} ORDER BY v.id DESC LIMIT 1", path)
