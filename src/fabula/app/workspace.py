@@ -70,6 +70,8 @@ PINNED: Final = "pinned"
 _WAITS: Final = "waits for your approval"
 _FILES: Final = (BRIEF, "fabula.toml", STORY, ".fabula/journal.db", ".fabula/world.db")
 _READ: Final = (*FOLDERS, "world", OUT)
+_MOST_CALLS: Final = 200  # in one answer
+_LONGEST_SEARCH: Final = 200
 
 
 def base_of(text: str) -> str:
