@@ -159,8 +159,12 @@ def _strengths(study: Study, people: Sequence[Rating]) -> Report:
     found = ranked(sides, texts, Config.improved().ours)
     rows = [replace(row, of=PEOPLE) if row.of == "judge" else row for row in found.rows]
     poor = [rating for rating in sides if rating.question == sides[-1].question and rating.answer is not None]
-    rows.append(Row(PEOPLE, f"tasks flagged {POOR!r}", share(sum(POOR in one.flags for one in poor), len(poor), "tasks")))
-    return replace(found, rows=tuple(rows), notes=tuple(note for note in found.notes if "raters are counted" not in note))
+    rows.append(
+        Row(PEOPLE, f"tasks flagged {POOR!r}", share(sum(POOR in one.flags for one in poor), len(poor), "tasks"))
+    )
+    return replace(
+        found, rows=tuple(rows), notes=tuple(note for note in found.notes if "raters are counted" not in note)
+    )
 
 
 def _means(study: Study, people: Sequence[Rating]) -> Report:
@@ -294,7 +298,9 @@ def _raters(study: Study) -> Report:
         said = [[value for value in mine.sent[task.key].answers.values()] for task in tasks]
         chosen = [value for values in said for value in values if value in _SIDES]
         alike = [len(set(values)) == 1 for values in said if len(values) >= _ALIKE]
-        depths = [mine.seen[task.key].depths for task in tasks if mine.seen.get(task.key) and mine.seen[task.key].depths]
+        depths = [
+            mine.seen[task.key].depths for task in tasks if mine.seen.get(task.key) and mine.seen[task.key].depths
+        ]
         read = sum(min(one) >= READ for one in depths)
         rows += [
             Row(rater, "answered too fast", share(fast, len(speeds), "tasks with times")),

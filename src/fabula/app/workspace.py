@@ -647,12 +647,12 @@ class Workspace:
                 return _saved(journal, path, changed=changed)
 
     def _save_brief(self, project: Project, text: str, base: str) -> Saved:
-        stands = read_text(project.brief_file, MAX_FILE)
-        changed = plain(stands) != plain(text)
-        if changed:
-            _check_base(BRIEF, stands, base)
-            Brief.parse(text)
-            with project.lock():
+        with project.lock():
+            stands = read_text(project.brief_file, MAX_FILE)
+            changed = plain(stands) != plain(text)
+            if changed:
+                _check_base(BRIEF, stands, base)
+                Brief.parse(text)
                 write_atomically(project.brief_file, plain(text) + "\n")
         return Saved(BRIEF, BRIEF, changed, count_words(text), 0, base_of(text))
 

@@ -104,7 +104,9 @@ class Form(_Table):
             raise ValueError("two questions have one name")
         for question in self.questions:
             if question.scale == "sides" and not self.two_sided:
-                raise ValueError(f'{question.name}: a study of the kind "{self.kind}" shows one text, so it has no sides')
+                raise ValueError(
+                    f'{question.name}: a study of the kind "{self.kind}" shows one text, so it has no sides'
+                )
         return self
 
     @property
