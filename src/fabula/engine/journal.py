@@ -763,6 +763,18 @@ class Journal:
         rows = self._all(f"{_VERSIONS} ORDER BY v.id DESC LIMIT 1", path)
         return readable(str(rows[0][0])) if rows else None
 
+    def newest_texts(self) -> dict[str, str]:
+        """The newest text of every artefact, by its path."""
+        rows = self._all(
+            "SELECT v.path, t.body FROM version v JOIN text t ON t.hash = v.text "
+            "WHERE v.id IN (SELECT max(id) FROM version GROUP BY path)"
+        )
+        return {path: readable(str(text)) for path, text in rows}
+
+    def sources(self, path: str) -> list[str]:
+        """The sources of an artefact's versions, oldest first."""
+        return [str(source) for (source,) in self._all("SELECT source FROM version WHERE path = ? ORDER BY id", path)]
+
     def paths(self) -> list[str]:
         """The paths of all artefacts that have a text, in alphabetical order."""
         return [str(path) for (path,) in self._all("SELECT DISTINCT path FROM version ORDER BY path")]
@@ -809,6 +821,18 @@ class Journal:
             if rows and rows[0][0] in sources:
                 return readable(str(rows[0][1])), sources[rows[0][0]]
         return None
+
+    def overrides(self) -> dict[str, tuple[str, str]]:
+        """What `override` gives for every artefact for which it gives anything."""
+        found: dict[str, tuple[str, str]] = {}
+        for kinds, sources in (_EDITS, _PINS):
+            rows = self._all(
+                "SELECT d.path, d.kind, t.body FROM standing d LEFT JOIN text t ON t.hash = d.text "
+                "WHERE d.id IN (SELECT max(id) FROM standing WHERE kind IN (?, ?, ?, ?) GROUP BY path)",
+                *kinds,
+            )
+            found |= {path: (readable(str(text)), sources[kind]) for path, kind, text in rows if kind in sources}
+        return found
 
     def words_to_continue(self, path: str) -> int:
         """About how many words more a person wants after an artefact's text; 0 where they named no number."""

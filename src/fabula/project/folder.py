@@ -224,9 +224,10 @@ class Project:
         return [found[path] for path in sorted(found)]
 
     def _changed_files(self, journal: Journal, places: dict[str, str]) -> Iterator[Change]:
+        newest = {path: plain(text) for path, text in journal.newest_texts().items()}
         for stands in self._standing(journal, places):
             path, name, text = stands.path, stands.file, stands.text
-            if not text or text == _newest(journal, path) or self._written.ours(name, text):
+            if not text or text == newest.get(path) or self._written.ours(name, text):
                 continue
             own = places.get(path, name)
             if own != name and (self.folder / own).is_file():
