@@ -46,6 +46,7 @@ AT_HOME = (
     "check",
     "chat",
     "serve",
+    "studio",
     "doctor",
     "trust",
     "plan",

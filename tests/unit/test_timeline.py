@@ -382,3 +382,16 @@ def test_what_cannot_be_drawn_is_said(here: Path, capsys: pytest.CaptureFixture[
     }.items():
         assert main(["show", *arguments]) != 0
         assert message in capsys.readouterr().err
+
+
+def test_with_addresses_each_scene_is_a_link_that_the_keyboard_reaches_once() -> None:
+    plan = Plan(
+        tuple(ScenePlan(f"S{n}", (Event("x"),), time=str(n % 3), characters=(Presence("Mara"),)) for n in range(6))
+    )
+    order = plan.assumed_chronology()
+    svg = timeline_svg(plan, order, link=lambda number: f"/plan?a=1&scene={number}")
+    links = parsed(svg).iter(f"{SVG}a")
+    stops = [link.get("href") for link in links if link.get("tabindex") is None]
+    assert stops == [f"/plan?a=1&scene={number}" for number in range(1, 7)]
+    assert parsed(svg).get("role") == "group"
+    assert "<a " not in timeline_svg(plan, order)

@@ -182,3 +182,15 @@ def dismiss(folder: Path, report: Mapping[str, Any], reasons: Mapping[str, str])
         if key not in sentences:
             raise UnknownNameError("finding", key, sentences)
     write_dismissed(folder, {**read_dismissed(folder), **reasons}, sentences)
+
+
+def take_dismissal_back(folder: Path, key: str) -> None:
+    """Count a finding again that was dismissed.
+
+    Raises:
+        UnknownNameError: none of that key was.
+    """
+    kept = read_dismissed(folder)
+    if kept.pop(key, None) is None:
+        raise UnknownNameError("dismissed finding", key, read_dismissed(folder))
+    write_dismissed(folder, kept, {})

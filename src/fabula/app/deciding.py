@@ -1,31 +1,179 @@
-"""Decisions about single texts: another draw, a wish, and taking back what the last command decided."""
+"""Decisions about single texts: a new wording, pins, another draw, a wish, approvals; and taking back the last ones."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from fabula.base.errors import UsageError
-from fabula.craft.final_reading import REFUSED
+from fabula.app.writing import check_edit
+from fabula.base.errors import UnknownNameError, UsageError
+from fabula.craft.final_reading import EDITS, REFUSED, read_edits, read_refused, refuse, write_refused
 from fabula.engine.events import RECORD, TABLE
 from fabula.engine.making import notes_of
 from fabula.engine.run import DRAFTS
+from fabula.project.folder import STORY
 from fabula.project.telling import is_own
 from fabula.story import plain
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
+    from fabula.app.writing import Options
+    from fabula.craft.final_reading import Edit
     from fabula.engine.journal import Decision, Done, Journal
     from fabula.project.folder import Project
 
+_EDITS: Final = f"{DRAFTS}/{EDITS}"
 _REFUSED: Final = f"{DRAFTS}/{REFUSED}"
-OF_TEXTS: Final = frozenset({"edit", "rewrite", "unedit", "continue", "pin", "unpin"})
+_OF_TEXTS: Final = frozenset({"edit", "rewrite", "unedit", "continue", "pin", "unpin"})
+_SEVERAL: Final = {"pin-all": "pin --all", "fit-all": "update --revise"}
+_PART_OF: Final = {"pin": "pin-all", "fit": "fit-all"}
+_SHOWN: Final = 3
 
 
 def authored(journal: Journal) -> dict[str, str]:
     """The files of the artefacts that a person may want to read, by path; records of a run are none of them."""
     return {path: file for path, file in journal.places().items() if not file.endswith(f".{RECORD}")}
+
+
+def newest_of(journal: Journal, path: str) -> str:
+    """The newest text of an artefact.
+
+    Raises:
+        UsageError: it has none.
+    """
+    text = journal.newest(path)
+    if text is None:
+        raise UsageError(f"{path} has no text yet. Write it first.")
+    return text
+
+
+# a new text -----------------------------------------------------------------------------------------------------------
+
+
+async def edit(project: Project, journal: Journal, path: str, text: str, options: Options) -> bool:
+    """Give an artefact a new text; whether it was another one than before.
+
+    Raises:
+        UsageError: the text is empty or too long.
+        PlanError: it has a form, and no story could be written from it.
+    """
+    wanted = plain(text)
+    if wanted == plain(journal.newest(path) or ""):
+        return False
+    await check_edit(project, journal, options, path, wanted)
+    project.edit(journal, path, text)
+    return True
+
+
+def version_of(journal: Journal, path: str, number: int) -> str:
+    """The text of an artefact's version.
+
+    Raises:
+        UnknownNameError: there is none of that number.
+    """
+    versions = journal.versions(path)
+    if not 1 <= number <= len(versions):
+        raise UnknownNameError(f"version of {path}", str(number), [str(v.number) for v in versions])
+    return versions[number - 1].text
+
+
+def revert(project: Project, journal: Journal, path: str) -> None:
+    """Give an artefact the text again that was written for the author.
+
+    Raises:
+        UsageError: it has it, or nothing was ever written for them.
+    """
+    override = journal.override(path)
+    if override is None or override[1] not in ("edited", "rewritten"):
+        raise UsageError(f"{path} has no edit to take back" + (f": it is {override[1]}." if override else "."))
+    made = [version.text for version in journal.versions(path) if version.made]
+    if not made:
+        raise UsageError(f"{path} was never written for you; its text is yours alone.")
+    with journal.transaction():
+        journal.decide(path, "unedit")
+        journal.keep(path, made[-1], "made")
+    project.write_newest(journal, [path])
+
+
+# pins and approvals ---------------------------------------------------------------------------------------------------
+
+
+def pin(project: Project, name: str) -> str:
+    """Keep an artefact's text, whatever changes above it; its path."""
+    with project.recorded() as journal:
+        path = project.artefact(journal, name)
+        journal.decide(path, "pin", newest_of(journal, path))
+    return path
+
+
+def pin_all(project: Project) -> list[str]:
+    """Pin what is not pinned. A project of an older fabula, or one that lost its journal, goes on from here."""
+    with project.recorded(keeping=True) as journal:
+        paths = [path for path in authored(journal) if path != STORY and source_of(journal, path) != "pinned"]
+        if paths or journal.older:
+            journal.pin_all(paths)
+    return paths
+
+
+def unpin(project: Project, name: str) -> str:
+    """Let a pinned artefact change again; its path.
+
+    Raises:
+        UsageError: it is not pinned.
+    """
+    with project.recorded() as journal:
+        path = project.artefact(journal, name)
+        if source_of(journal, path) != "pinned":
+            raise UsageError(f"{path} is not pinned. `fabula status` shows what is.")
+        journal.decide(path, "unpin")
+    return path
+
+
+def approve(project: Project, name: str = "") -> list[str]:
+    """Approve an artefact, or all that wait; the paths of what was not approved before."""
+    with project.recorded() as journal:
+        asked = [project.artefact(journal, name)] if name else list(authored(journal))
+        waiting = [path for path in asked if source_of(journal, path) in {"", "continued"}]
+        approved = [path for path in waiting if not journal.approved(path, newest_of(journal, path))]
+        with journal.transaction():
+            for path in approved:
+                journal.decide(path, "approve", newest_of(journal, path))
+    return approved
+
+
+# what the final reading changed ---------------------------------------------------------------------------------------
+
+
+def final_edits(journal: Journal) -> tuple[list[Edit], frozenset[str]]:
+    """What the final reading of the story changed, and the ids of the edits that the author refuses.
+
+    Raises:
+        UsageError: there was none.
+    """
+    text = journal.newest(_EDITS)
+    if text is None:
+        raise UsageError(
+            "There is no final reading in this project. `fabula write --set final_reading=true` ends with one, where "
+            "the system has it."
+        )
+    return list(read_edits(text)), read_refused(journal.newest(_REFUSED) or "")
+
+
+def refuse_edits(project: Project, journal: Journal, refused: Sequence[str], accepted: Sequence[str]) -> frozenset[str]:
+    """Refuse edits of the final reading, and make others after all; the ids of all that are refused then.
+
+    Raises:
+        UnknownNameError: there is no such edit.
+    """
+    found, before = final_edits(journal)
+    wanted = refuse(found, refuse(found, before, refused), accepted, back=True)
+    if wanted != before:
+        project.edit(journal, _REFUSED, write_refused(wanted))
+    return wanted
+
+
+# another draw, a wish -------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,22 +270,75 @@ def take_back(project: Project) -> TakenBack:
             for decision in reversed(done.decisions):
                 journal.decide(decision.path, "undo", target=decision.id)
             for decision in reversed(done.decisions):
-                if decision.kind in OF_TEXTS:
+                if decision.kind in _OF_TEXTS:
                     _restore(journal, decision)
         project.write_newest(journal, [decision.path for decision in done.decisions])
         return TakenBack(done, journal.last_done(), bool(journal.older), journal.places())
 
 
+def take_again(project: Project) -> tuple[Done, Mapping[str, str]]:
+    """Decide again what was taken back last; it, and the files of artefacts.
+
+    Raises:
+        UsageError: nothing was, or something else was decided since.
+    """
+    with project.recorded() as journal:
+        undone = journal.last_undone()
+        if undone is None:
+            raise UsageError(
+                "There is nothing to decide again: `fabula redo` comes after `fabula undo`, before any other decision."
+            )
+        with journal.transaction():
+            journal.decide_again(undone)
+            for decision in undone.decisions:
+                if decision.kind in _OF_TEXTS:
+                    _hold(journal, decision.path)
+        project.write_newest(journal, [decision.path for decision in undone.decisions])
+        return undone, journal.places()
+
+
+def wording_of(done: Done, places: Mapping[str, str]) -> str:
+    """What a command decided, in words."""
+    if done.found:
+        files = [places.get(one.path, f"{STORY} ({one.path})") for one in done.decisions if one.kind != "pin"]
+        return f"your changes in {_some(files)}" if len(files) > 1 else f"your change of {files[0]}"
+    kinds: dict[str, list[str]] = {}
+    for one in done.decisions:
+        kinds.setdefault(one.kind, []).append(one.path)
+    if {"retake", "revise"} & set(kinds):
+        kinds.pop("unedit", None)  # it makes room for the other text
+    whole = [_SEVERAL[kind] for kind in kinds if kind in _SEVERAL]
+    parts = [f"{kind} of {_some(paths)}" for kind, paths in kinds.items() if kind not in _SEVERAL | _PART_OF]
+    parts += [
+        f"{kind} of {_some(paths)}" for kind, paths in kinds.items() if kind in _PART_OF and _PART_OF[kind] not in kinds
+    ]
+    return " and ".join([*whole, *parts])
+
+
+def _some(names: list[str]) -> str:
+    """Names in words; of many the first ones and their number."""
+    if len(names) <= _SHOWN + 1:
+        return " and ".join(filter(None, [", ".join(names[:-1]), names[-1]]))
+    return f"{', '.join(names[:_SHOWN])} and {len(names) - _SHOWN} more"
+
+
+def done_data(done: Done) -> dict[str, object]:
+    """What a command decided, as JSON data."""
+    last = done.decisions[-1]
+    artefacts = [one.path for one in done.decisions if one.kind not in _SEVERAL]
+    return {"artefact": last.path, "kind": last.kind, "at": last.at, "artefacts": artefacts, "in_files": done.found}
+
+
 def _restore(journal: Journal, undone: Decision) -> None:
     """Give the artefact the text that holds without the decision."""
     if undone.kind != "continue":
-        hold(journal, undone.path)
+        _hold(journal, undone.path)
     elif undone.text:  # it was recorded with the text that it was to go on from
         source = source_of(journal, undone.path)
         journal.keep(undone.path, undone.text, source if source in ("edited", "rewritten") else "made")
 
 
-def hold(journal: Journal, path: str) -> None:
+def _hold(journal: Journal, path: str) -> None:
     """Give the artefact the text that the decisions which stand about it want."""
     text, source = journal.override(path) or ("", "made")
     made = [version.text for version in journal.versions(path) if version.made]

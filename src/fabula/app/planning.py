@@ -6,18 +6,19 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 from fabula.app.writing import Prepared, in_the_project, recorded_run, settings_as_last_time
-from fabula.base.errors import UsageError
-from fabula.base.files import make_folder, write_atomically
+from fabula.base.errors import ProjectError, UsageError
+from fabula.base.files import make_folder, read_text, write_atomically
 from fabula.craft.planning import PlanOptions, given_plan, plan_for, plan_from_story, synthesised_plan
 from fabula.engine.run import Run
 from fabula.measure.report.page import figure, html_table, joined
-from fabula.project.folder import Change, Project
-from fabula.story import Brief, plain
-from fabula.story.plan_file import write_plan
+from fabula.project.folder import MAX_FILE, Change, Project
+from fabula.story import Brief, one_line, plain
+from fabula.story.plan_file import parse_plan, write_plan
 from fabula.story.timeline import timeline_svg
 from fabula.systems import system_of
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from pathlib import Path
     from typing import Any
 
@@ -91,6 +92,61 @@ def plan_data(plan: Plan) -> dict[str, Any]:
         "order": None if order is None else list(order),
         "anachronies": None if order is None else plan.anachronies(order),
     }  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class PlanFound:
+    """The plan that a project has.
+
+    Attributes:
+        plan: as its text says.
+        text: of its file, as far as it is taken over.
+        said: the order of time that the project was given, by scenes; may be empty, or of an earlier plan.
+        changed: the author changed the file since, and that is not taken over yet.
+    """
+
+    plan: Plan
+    text: str
+    said: tuple[str, ...] = ()
+    changed: bool = False
+
+
+def plan_of(project: Project) -> PlanFound:
+    """The plan that a project has, as a run left it or its author put it there.
+
+    Raises:
+        ProjectError: it has no plan of scenes yet.
+        PlanError: the plan has problems; all are named.
+    """
+    with project.journal as journal:
+        text, order = journal.newest(PLAN), journal.newest("order") or ""
+        changed = text is not None and any(change.path == PLAN for change in project.changes(journal))
+    if text is None:
+        file = project.folder / PLAN_FILE
+        if not file.is_file():
+            raise ProjectError(
+                f"{project.folder} has no plan of scenes yet. Write with a system that plans scenes, put a plan into "
+                f"{file}, or name a plan file: `fabula show --timeline plan.yaml`."
+            )
+        text = read_text(file, MAX_FILE)
+    lines = (line.strip() for line in order.splitlines())
+    said = tuple(one_line(line[2:]) for line in lines if line.startswith("- "))
+    return PlanFound(parse_plan(text, PLAN_FILE), text, said, changed)
+
+
+def order_of_time(plan: Plan, said: Sequence[str] = ()) -> tuple[Sequence[str], str, str]:
+    """The order in which a plan's scenes happen, where it is from, and why what was `said` of it is left aside.
+
+    It is from "project" (what was said), "plan" or, where that does not say it of all scenes, "assumed".
+    """
+    wrong = ""
+    if said:
+        names = {one_line(name): name for name in plan.names}
+        order = [names.get(name, name) for name in said]
+        if not (wrong := plan.accepts(order)):
+            return order, "project", ""
+    known = plan.chronology()
+    return (plan.assumed_chronology(), "assumed", wrong) if known is None else (known, "plan", wrong)
 
 
 def planning_system(project: Project | None, named: str | None) -> str:

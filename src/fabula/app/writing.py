@@ -21,6 +21,7 @@ from fabula.craft.length import asked_range
 from fabula.craft.planning import PROMPTS
 from fabula.craft.revising import reviser, rewrite_passage
 from fabula.engine.dry_run import DryRun
+from fabula.engine.event_log import heard_by
 from fabula.engine.events import SHEET, AnswersAwaited, CallRetried, RunFinished, RunStarted
 from fabula.engine.journal import Journal
 from fabula.engine.methods import settings_of
@@ -89,7 +90,7 @@ class Options:
 
     def emit(self, event: Event) -> None:
         """Hand an event to every listener."""
-        for listener in self.listeners:
+        for listener in heard_by(self.listeners):
             listener(event)
 
 
@@ -152,7 +153,7 @@ class Prepared:
             aids=self.settings.aids_in_force,
             chosen=self._chosen,
             mode=mode,
-            listeners=self.options.listeners if mode != "dry" else (),
+            listeners=heard_by(self.options.listeners) if mode != "dry" else (),
             budget=Budget(
                 self.options.budget_tokens,
                 self.options.budget_usd,
@@ -400,15 +401,22 @@ def _keep_what_fits(tables: dict[str, Any], now: dict[str, Any], system: Method)
 
 
 async def dry_run_in(
-    project: Project, settings: Settings, options: Options, supplied: Supplied | None = None
+    project: Project,
+    settings: Settings,
+    options: Options,
+    supplied: Supplied | None = None,
+    pending: Mapping[str, str] | None = None,
 ) -> tuple[DryRun, list[Change]]:
-    """What a run would ask and cost now, and the changed files it would take over. Asks nobody, writes nothing."""
+    """What a run would ask and cost now, and the changed files it would take over. Asks nobody, writes nothing.
+
+    `pending` are texts, by artefact, that stand nowhere yet and are to count as the author's.
+    """
     prepared = Prepared(settings, options)
     with project.journal as journal:
         project.check_journal(journal)
         changes = project.changes(journal)
-        pending = {change.path: change.text for change in changes}
-        dry = await _dry_run(prepared, journal, project.brief, pending, supplied, options.fit)
+        counted = {change.path: change.text for change in changes} | dict(pending or {})
+        dry = await _dry_run(prepared, journal, project.brief, counted, supplied, options.fit)
         dry.of_files = remarks_on(project, journal, changes, None if dry.guessed else dry.reached)
     return dry, changes
 

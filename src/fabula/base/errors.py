@@ -8,8 +8,12 @@ The tree (catch the highest one that you can act on)::
     │   ├── BriefError              the brief cannot be read as one
     │   ├── PlanError               a plan has problems; carries all of them as `problems`
     │   ├── PluginError             a system, evaluator or model of somebody else is broken; names it and the fault
-    │   └── ConfigError             a settings file or field is wrong; names file and field
-    ├── ProjectError                the project folder cannot be used (locked, not writable, disk full)
+    │   ├── ConfigError             a settings file or field is wrong; names file and field
+    │   └── ConflictError           a text was changed since one has read it; carries the text that stands
+    ├── ProjectError                the project folder cannot be used (not writable, for one)
+    │   ├── LockedError             another process is at work on it; names the process
+    │   ├── GoneError               it was there, and was deleted or moved
+    │   └── DiskFullError           the disk or quota is full; nothing that was there is lost
     ├── JournalError                the project's record cannot be used
     │   ├── JournalDamagedError     the file is not a valid database
     │   ├── JournalVersionError     a newer or an older fabula wrote it
@@ -98,8 +102,33 @@ class ConfigError(UsageError):
     """A setting is wrong; the message names the file or flag, and the field."""
 
 
+class ConflictError(UsageError):
+    """A text was changed since it was read by whoever writes it now. Nothing is overwritten.
+
+    Attributes:
+        theirs: the text that stands.
+        base: names that text to whoever writes it next.
+    """
+
+    def __init__(self, message: str, *, theirs: str, base: str) -> None:
+        super().__init__(message)
+        self.theirs, self.base = theirs, base
+
+
 class ProjectError(FabulaError):
     """The project folder cannot be used as it is."""
+
+
+class LockedError(ProjectError):
+    """Another process is at work on the project."""
+
+
+class GoneError(ProjectError):
+    """The project was there, and is there no more."""
+
+
+class DiskFullError(ProjectError):
+    """The disk or quota is full. Nothing that was there before is lost."""
 
 
 class JournalError(FabulaError):

@@ -14,7 +14,7 @@ from pathlib import Path, PurePosixPath, PureWindowsPath
 from typing import TYPE_CHECKING, Final
 
 from fabula.base.characters import binary_place, readable
-from fabula.base.errors import ProjectError, UsageError
+from fabula.base.errors import DiskFullError, LockedError, ProjectError, UsageError
 from fabula.base.locks import lock
 
 if TYPE_CHECKING:
@@ -100,7 +100,8 @@ def held(folder: Path, what: str) -> Iterator[None]:
     held, as the subject of a sentence.
 
     Raises:
-        ProjectError: another process holds it, or it cannot be written or locked.
+        LockedError: another process holds it.
+        ProjectError: it cannot be written or locked.
     """
     file = folder / "lock"
     make_folder(folder, mode=0o700)
@@ -168,7 +169,7 @@ def _lock(handle: int, file: Path, what: str) -> None:
                 who = f"process {int(os.read(reader, 20))}"
             finally:
                 os.close(reader)
-        raise ProjectError(f"{what} is in use by {who}. Wait for it to end, or stop it.") from error
+        raise LockedError(f"{what} is in use by {who}. Wait for it to end, or stop it.") from error
 
 
 def _same(handle: int, file: Path) -> bool:
@@ -195,7 +196,8 @@ def write_error(path: Path, error: OSError) -> ProjectError:
     """`error`, met while writing `path`, as one that says what happened and what to do."""
     code = error.errno or 0
     cause = _CAUSES.get(code, f"The system says: {error.strerror or error}. Solve that and run the command again")
-    return ProjectError(f"Cannot write {path}. {cause}; nothing that was there before is lost.")
+    kind = DiskFullError if cause == _FULL else ProjectError
+    return kind(f"Cannot write {path}. {cause}; nothing that was there before is lost.")
 
 
 def _mode(path: Path) -> int | None:

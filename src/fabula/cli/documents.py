@@ -594,6 +594,15 @@ class Served(TypedDict):
     token: NotRequired[str]
 
 
+@_exact
+class Studio(TypedDict):
+    """Where the studio is open; the link signs a browser in, where its token is a new one."""
+
+    address: str
+    link: str
+    projects: list[str]
+
+
 # evaluators -----------------------------------------------------------------------------------------------------------
 
 
@@ -1040,6 +1049,7 @@ DOCUMENTS: Final[dict[str, tuple[Any, ...]]] = {
     "check": (Checked, DryRun),
     "evaluate": (Rated, Evaluators, System, DryRun),
     "chat": (Chat,),
+    "studio": (Studio,),
     "serve": (Served,),
     "text pin": (Decided, PinnedAll),
     "text unpin": (Decided,),

@@ -83,12 +83,12 @@ class Project:
         tell: is given each sentence that the author should read about the files, by who takes them over.
     """
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, command: str = "") -> None:
         self.folder = folder
         self.tell: Callable[[str], object] = lambda _: None
         self.told: set[str] = set()
         self._order: list[str] = []
-        self._command = secrets.token_hex(8)  # what is decided through one `Project` is taken back as one
+        self._command = command or secrets.token_hex(8)  # what is decided under one name is taken back as one
         self._written = Written(folder / ".fabula" / "written")
 
     @classmethod
@@ -114,14 +114,14 @@ class Project:
         return project
 
     @classmethod
-    def open(cls, folder: Path) -> Project:
-        """The project in `folder`.
+    def open(cls, folder: Path, command: str = "") -> Project:
+        """The project in `folder`; what is decided under one `command` is taken back as one, by default what is here.
 
         Raises:
             ProjectError: there is none.
             UsageError: a link in it leaves it, so that somebody else's files would be read, sent or written.
         """
-        project = cls(folder)
+        project = cls(folder, command)
         with _permitted():
             project._check_links()
             there = project.brief_file.is_file()

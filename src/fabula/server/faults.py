@@ -12,13 +12,19 @@ from fabula.base.errors import (
     BriefError,
     BudgetError,
     ConfigError,
+    ConflictError,
     ContextLengthError,
+    DiskFullError,
     FabulaError,
+    GoneError,
+    JournalError,
+    LockedError,
     ModelError,
     ModelTimeoutError,
     ModelUnavailableError,
     OverloadedError,
     PlanError,
+    ProjectError,
     RefusalError,
     ReplyError,
     UnknownNameError,
@@ -84,6 +90,13 @@ UNAUTHORISED: Final = Problem(
 SURPRISE: Final = Problem(
     500, "The server met an error that it did not expect. The conversation stands as before.", SERVER, "internal_error"
 )
+UNEXPECTED: Final = Problem(
+    500,
+    "The server met an error that it did not expect. What was saved is kept. What happened stands where the server was "
+    "started.",
+    SERVER,
+    "internal_error",
+)
 NOT_JSON: Final = Problem(400, "The body is no valid JSON object.", code="invalid_json")
 
 # The errors' own messages name addresses, files and variables of this machine; they go to the server's log.
@@ -144,6 +157,39 @@ def problem_of(error: BaseException | None) -> Problem:
             after = getattr(error, "retry_after", None) or problem.retry_after
             return replace(problem, retry_after=after)
     return SURPRISE  # also where a project or its journal cannot be used: the message names folders of this machine
+
+
+# What the author, whose machine it is, gets on the pages and through `/api/v1`: the errors' own messages.
+_OF_AUTHOR: Final[tuple[tuple[type[FabulaError], int, str], ...]] = (
+    (GoneError, 410, "gone"),
+    (ConflictError, 409, "conflict"),
+    (LockedError, 409, "locked"),
+    (DiskFullError, 507, "disk_full"),
+    (UnknownNameError, 404, "not_found"),
+    (UsageError, 400, "invalid_request"),
+    (ProjectError, 409, "project_unusable"),
+    (JournalError, 500, "journal_unusable"),
+    (BudgetError, 402, "budget_spent"),
+    (ModelTimeoutError, 504, "timeout"),
+    (OverloadedError, 503, "overloaded"),
+    (ModelUnavailableError, 503, "model_unavailable"),
+    (ModelError, 502, "model_error"),
+    (ReplyError, 502, "unreadable_reply"),
+    (FabulaError, 409, "refused"),
+)
+_LEAST_OF_SERVER: Final = 500
+
+
+def problem_for_author(error: BaseException) -> Problem:
+    """What the studio and `/api/v1` answer where something failed; of several side by side, for the first of ours."""
+    if isinstance(error, BaseExceptionGroup):
+        return problem_for_author(first_error(error))
+    found = next((row for row in _OF_AUTHOR if isinstance(error, row[0])), None)
+    if found is None:
+        return UNEXPECTED
+    _, status, code = found
+    kind = SERVER if status >= _LEAST_OF_SERVER else INVALID
+    return Problem(status, str(error), kind, code, retry_after=getattr(error, "retry_after", None))
 
 
 _NOTHING: Final = "There is nothing at this address."

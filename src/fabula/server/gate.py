@@ -45,6 +45,7 @@ class Bounds:
         head: seconds in which a request's head must have come.
         idle: seconds that a connection waits for its next request.
         unread: seconds after which a client that does not read is left.
+        shorter: what is to be sent where a body is too large.
     """
 
     body: int = 2_000_000
@@ -57,6 +58,7 @@ class Bounds:
     head: float = 10.0
     idle: float = 30.0
     unread: float = 60.0
+    shorter: str = "a shorter history"
 
 
 @dataclass
@@ -106,7 +108,9 @@ class Rates:
         return 0.0 if let_in else (1 - left) * 60 / self.rate
 
 
-class _Refused(Exception):  # noqa: N818 - no error: the way a refusal leaves the reading of a body
+class Refused(Exception):  # noqa: N818 - no error: the way a refusal leaves the reading of a request
+    """A request that is not let in, and what is answered."""
+
     def __init__(self, problem: Problem) -> None:
         super().__init__(problem.message)
         self.problem = problem
@@ -129,62 +133,73 @@ class Gate:
             return
         try:
             self._let_in(scope)
-            body = await self._body(scope, receive)
-        except _Refused as refused:
-            await _answer(refused.problem, send)
+            body = await whole_body(scope, receive, self.bounds)
+            self._check_parts(body)
+        except Refused as refused:
+            await answer(refused.problem, send)
             return
-        except _GoneError:
+        except LeftError:
             return
-        await self.app(scope, _again(body, receive), _with_headers(send))
+        await self.app(scope, again(body, receive), _with_headers(send))
 
     def _let_in(self, scope: Scope) -> None:
         """Check the token and its rate."""
         given = [value for name, value in scope["headers"] if name == b"authorization"]
         token = self.tokens.which(given[0]) if len(given) == 1 else None
         if token is None:
-            raise _Refused(UNAUTHORISED)
+            raise Refused(UNAUTHORISED)
         wait = self.rates.wait(token)
         if wait:
             message = f"Too many requests: {self.bounds.rate} a minute are taken. Try again in {wait:.0f} s."
-            raise _Refused(Problem(429, message, "rate_limit_error", "rate_limit_exceeded", retry_after=wait))
+            raise Refused(Problem(429, message, "rate_limit_error", "rate_limit_exceeded", retry_after=wait))
 
-    async def _body(self, scope: Scope, receive: Receive) -> bytes:
-        """The whole body."""
-        lengths = [value for name, value in scope["headers"] if name == b"content-length"]
-        if lengths and lengths[0].isdigit() and int(lengths[0][:20]) > self.bounds.body:
-            raise self._too_large()
-        try:
-            async with asyncio.timeout(self.bounds.reading):
-                return await self._read(receive)
-        except TimeoutError:
-            message = f"The body did not come within {self.bounds.reading:.0f} s. Send it at once."
-            raise _Refused(Problem(408, message, code="timeout")) from None
-
-    async def _read(self, receive: Receive) -> bytes:
-        body = bytearray()
-        while True:
-            event = await receive()
-            if event["type"] == "http.disconnect":
-                raise _GoneError
-            body += event.get("body", b"")
-            if len(body) > self.bounds.body:
-                raise self._too_large()
-            if not event.get("more_body"):
-                if any(body.count(mark) > most for mark, most in _MOST_OF):
-                    message = "The body has more fields or parts than any conversation. Send a shorter history."
-                    raise _Refused(Problem(413, message, code="request_too_large"))
-                return bytes(body)
-
-    def _too_large(self) -> _Refused:
-        message = f"The body has more than {self.bounds.body:,} bytes. Send a shorter history."
-        return _Refused(Problem(413, message, code="request_too_large"))
+    def _check_parts(self, body: bytes) -> None:
+        if any(body.count(mark) > most for mark, most in _MOST_OF):
+            message = f"The body has more fields or parts than any conversation. Send {self.bounds.shorter}."
+            raise Refused(Problem(413, message, code="request_too_large"))
 
 
-class _GoneError(Exception):
+async def whole_body(scope: Scope, receive: Receive, bounds: Bounds) -> bytes:
+    """The body of a request, read up to its bounds.
+
+    Raises:
+        Refused: it is too large, or did not come in time.
+        LeftError: the client has gone.
+    """
+    lengths = [value for name, value in scope["headers"] if name == b"content-length"]
+    if lengths and lengths[0].isdigit() and int(lengths[0][:20]) > bounds.body:
+        raise _too_large(bounds)
+    try:
+        async with asyncio.timeout(bounds.reading):
+            return await _read(receive, bounds)
+    except TimeoutError:
+        message = f"The body did not come within {bounds.reading:.0f} s. Send it at once."
+        raise Refused(Problem(408, message, code="timeout")) from None
+
+
+async def _read(receive: Receive, bounds: Bounds) -> bytes:
+    body = bytearray()
+    while True:
+        event = await receive()
+        if event["type"] == "http.disconnect":
+            raise LeftError
+        body += event.get("body", b"")
+        if len(body) > bounds.body:
+            raise _too_large(bounds)
+        if not event.get("more_body"):
+            return bytes(body)
+
+
+def _too_large(bounds: Bounds) -> Refused:
+    message = f"The body has more than {bounds.body:,} bytes. Send {bounds.shorter}."
+    return Refused(Problem(413, message, code="request_too_large"))
+
+
+class LeftError(Exception):
     """The client has gone."""
 
 
-def _again(body: bytes, receive: Receive) -> Receive:
+def again(body: bytes, receive: Receive) -> Receive:
     """What gives the body that was read, and then what the server says."""
     waiting: list[Event] = [{"type": "http.request", "body": body, "more_body": False}]
 
@@ -203,7 +218,8 @@ def _with_headers(send: Send) -> Send:
     return send_with
 
 
-async def _answer(problem: Problem, send: Send) -> None:
+async def answer(problem: Problem, send: Send) -> None:
+    """Send a problem as JSON, and close the connection."""
     body = problem.bytes
     headers = [(name.encode(), value.encode()) for name, value in problem.headers.items()]
     headers += [*_ALWAYS, (b"content-length", str(len(body)).encode()), (b"connection", b"close")]

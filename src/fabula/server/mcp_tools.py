@@ -13,12 +13,12 @@ from typing import TYPE_CHECKING, Any, Final
 
 from fabula.app.bills import Bill
 from fabula.app.checking import OUT, Checked
-from fabula.app.deciding import retake, take_back
+from fabula.app.deciding import edit, retake, take_back
 from fabula.app.evaluating import Task, evaluate_in
 from fabula.app.exporting import exported
 from fabula.app.item_files import Selection, read_items
 from fabula.app.standing import shortfalls, texts
-from fabula.app.writing import Options, check_edit, dry_run_in, settings_as_last_time, write_in
+from fabula.app.writing import Options, dry_run_in, settings_as_last_time, write_in
 from fabula.base.errors import FabulaError, ProjectError, UnknownNameError, UsageError
 from fabula.base.files import inside, read_text, write_atomically
 from fabula.craft.length import parse_range
@@ -27,7 +27,7 @@ from fabula.evaluators import find as find_evaluator
 from fabula.models.outside import CLIENT
 from fabula.project.folder import MAX_FILE, Project
 from fabula.project.settings import Settings
-from fabula.story import Brief, Story, count_words, plain
+from fabula.story import Brief, Story, count_words
 from fabula.systems import find as find_system
 
 if TYPE_CHECKING:
@@ -223,13 +223,10 @@ class Projects:
 
     async def edit(self, name: str, text: str, new: str) -> dict[str, Any]:
         """Give a text a new wording."""
-        project, wanted = self.project(name), plain(new)
+        project = self.project(name)
         with project.recorded() as journal:
             path = project.artefact(journal, text)
-            changed = wanted != plain(journal.newest(path) or "")
-            if changed:
-                await check_edit(project, journal, Options(environ=self.environ), path, wanted)
-                project.edit(journal, path, new)
+            changed = await edit(project, journal, path, new, Options(environ=self.environ))
             after = journal.newest(path) or ""
         return {"project": name, "name": path, "changed": changed, "words": count_words(after)} | _next(changed=changed)
 

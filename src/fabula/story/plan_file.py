@@ -65,6 +65,7 @@ from fabula.story.plan_check import check_plan
 from fabula.story.sheets import SheetProblem, read_sheet
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
 
     from fabula.story.plan import Plan
@@ -101,11 +102,24 @@ def parse_plan(text: str, where: str = "plan.yaml") -> Plan:
         PlanError: something is wrong; names all problems, "FILE:LINE: scene 'The wreck' > outline: what, and what to
             do", in the order of lines.
     """
+    return _read(text, where, _problems)
+
+
+def unchecked_plan(text: str, where: str = "plan.yaml") -> Plan:
+    """The plan in YAML, also where `check_plan` finds problems in it: for pages that show these beside the scenes.
+
+    Raises:
+        PlanError: it cannot be read as a plan at all; names all problems as `parse_plan` does.
+    """
+    return _read(text, where, lambda _: [])
+
+
+def _read(text: str, where: str, problems: Callable[[Plan], list[SheetProblem]]) -> Plan:
     from fabula.story import plan_sheet  # noqa: PLC0415 - pydantic and PyYAML are slow to import
 
     if len(text) > MAX_BYTES:
         raise PlanError([f"The plan {where} is longer than {MAX_BYTES:,} characters. Give a shorter one."])
-    return read_sheet(text, where, "plan", plan_sheet.plan_of, _problems, plan_sheet.fields_at)
+    return read_sheet(text, where, "plan", plan_sheet.plan_of, problems, plan_sheet.fields_at)
 
 
 def _problems(plan: Plan) -> list[SheetProblem]:

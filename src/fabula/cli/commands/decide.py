@@ -6,8 +6,19 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from fabula.app.deciding import OF_TEXTS, authored, check_unpinned, hold, source_of, take_back
+from fabula.app.deciding import approve as approved_in
+from fabula.app.deciding import (
+    check_unpinned,
+    done_data,
+    newest_of,
+    pin_all,
+    take_again,
+    take_back,
+    wording_of,
+)
+from fabula.app.deciding import pin as pinned
 from fabula.app.deciding import retake as retaken
+from fabula.app.deciding import unpin as unpinned
 from fabula.base.errors import UsageError
 from fabula.cli.asked import settings_for
 from fabula.cli.opening import project_and_artefact, project_and_name, project_of, terminal_of
@@ -15,17 +26,10 @@ from fabula.cli.options import Artefact, Choices, Common, Limits, Where, bundled
 from fabula.cli.progress import counted
 from fabula.cli.session import Session, near
 from fabula.craft.wording import LARGEST
-from fabula.project.folder import STORY
-
-_SEVERAL = {"pin-all": "pin --all", "fit-all": "update --revise"}
-_PART_OF = {"pin": "pin-all", "fit": "fit-all"}
-_SHOWN = 3
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from fabula.cli.terminal import Terminal
-    from fabula.engine.journal import Done, Journal
+    from fabula.engine.journal import Journal
     from fabula.project.folder import Project
 
 
@@ -43,18 +47,12 @@ def pin(
     if all_:
         _pin_all(terminal, project)
         return
-    with project.recorded() as journal:
-        path = project.artefact(journal, name)
-        journal.decide(path, "pin", _text(journal, path))
+    path = pinned(project, name)
     _done(terminal, project, path, "pinned", f"{path} is pinned: it stays as it is until `fabula text unpin {path}`.")
 
 
 def _pin_all(terminal: Terminal, project: Project) -> None:
-    """Pin what is not pinned. A project of an older fabula, or one that lost its journal, goes on from here."""
-    with project.recorded(keeping=True) as journal:
-        paths = [path for path in authored(journal) if path != STORY and source_of(journal, path) != "pinned"]
-        if paths or journal.older:
-            journal.pin_all(paths)
+    paths = pin_all(project)
     terminal.say(f"Pinned: {', '.join(paths)}." if paths else "Everything is pinned already.")
     terminal.advise(f"Next: `fabula text unpin ARTEFACT`, then `fabula update {near(project.folder)}`.")
     terminal.document({"project": str(project.folder), "pinned": paths})
@@ -65,11 +63,7 @@ def unpin(common: Common, artefact: Artefact) -> None:
     """Let a pinned artefact change again."""
     terminal = terminal_of(common)
     project, name = project_and_artefact(common, artefact)
-    with project.recorded() as journal:
-        path = project.artefact(journal, name)
-        if source_of(journal, path) != "pinned":
-            raise UsageError(f"{path} is not pinned. `fabula status` shows what is.")
-        journal.decide(path, "unpin")
+    path = unpinned(project, name)
     _done(terminal, project, path, "unpinned", f"{path} can change again.")
     terminal.advise(f"Next: `fabula update {near(project.folder)}` says whether it would.")
 
@@ -122,7 +116,7 @@ def continue_(
     with project.recorded() as journal:
         path = project.artefact(journal, name) if name else _last_part(journal)
         check_unpinned(journal, path)
-        text = _text(journal, path)
+        text = newest_of(journal, path)
         if journal.override(path) == (text, "continued"):
             raise UsageError(
                 f"{path} waits to be continued already. `fabula update` does it, `fabula undo` forgets it."
@@ -169,13 +163,7 @@ def approve(
     """Approve an artefact, or all that wait."""
     terminal = terminal_of(common)
     project, name = project_and_name(common, artefact)
-    with project.recorded() as journal:
-        asked = [project.artefact(journal, name)] if name else list(authored(journal))
-        waiting = [path for path in asked if source_of(journal, path) in {"", "continued"}]
-        approved = [path for path in waiting if not journal.approved(path, _text(journal, path))]
-        with journal.transaction():
-            for path in approved:
-                journal.decide(path, "approve", _text(journal, path))
+    approved = approved_in(project, name)
     terminal.say(f"Approved: {', '.join(approved)}." if approved else "Nothing waits for approval.")
     terminal.advise("Next: the same `fabula write` command again.")
     terminal.document({"approved": approved})
@@ -188,7 +176,7 @@ def undo(common: Common, where: Where = "") -> None:
     taken = take_back(project)
     done, before, older, places = taken.done, taken.before, taken.older, taken.places
     last = done.decisions[-1]
-    terminal.say(f"Taken back: {_named(done, places)} ({last.at}).")
+    terminal.say(f"Taken back: {wording_of(done, places)} ({last.at}).")
     folder = near(project.folder)
     if older:
         terminal.advise(
@@ -196,71 +184,20 @@ def undo(common: Common, where: Where = "") -> None:
         )
     else:
         terminal.advise(f"Next: `fabula update {folder}`; what was written before comes from the journal.")
-    further = f"; `fabula undo {folder}` once more takes back: {_named(before, places)}" if before else ""
+    further = f"; `fabula undo {folder}` once more takes back: {wording_of(before, places)}" if before else ""
     terminal.advise(f"`fabula redo {folder}` decides it again{further}.")
-    terminal.document({"undone": _data(done)})
+    terminal.document({"undone": done_data(done)})
 
 
 @bundled
 def redo(common: Common, where: Where = "") -> None:
     """Decide again what `undo` took back, as long as nothing else was decided since."""
     terminal, project = terminal_of(common), project_of(common, where)
-    with project.recorded() as journal:
-        undone = journal.last_undone()
-        if undone is None:
-            raise UsageError(
-                "There is nothing to decide again: `fabula redo` comes after `fabula undo`, before any other decision."
-            )
-        with journal.transaction():
-            journal.decide_again(undone)
-            for decision in undone.decisions:
-                if decision.kind in OF_TEXTS:
-                    hold(journal, decision.path)
-        project.write_newest(journal, [decision.path for decision in undone.decisions])
-        places = journal.places()
+    undone, places = take_again(project)
     folder = near(project.folder)
-    terminal.say(f"Decided again: {_named(undone, places)}.")
+    terminal.say(f"Decided again: {wording_of(undone, places)}.")
     terminal.advise(f"Next: `fabula update {folder}`. `fabula undo {folder}` takes it back.")
-    terminal.document({"redone": _data(undone)})
-
-
-def _named(done: Done, places: Mapping[str, str]) -> str:
-    """What a command decided, in words."""
-    if done.found:
-        files = [places.get(one.path, f"{STORY} ({one.path})") for one in done.decisions if one.kind != "pin"]
-        return f"your changes in {_some(files)}" if len(files) > 1 else f"your change of {files[0]}"
-    kinds: dict[str, list[str]] = {}
-    for one in done.decisions:
-        kinds.setdefault(one.kind, []).append(one.path)
-    if {"retake", "revise"} & set(kinds):
-        kinds.pop("unedit", None)  # it makes room for the other text
-    whole = [_SEVERAL[kind] for kind in kinds if kind in _SEVERAL]
-    parts = [f"{kind} of {_some(paths)}" for kind, paths in kinds.items() if kind not in _SEVERAL | _PART_OF]
-    parts += [
-        f"{kind} of {_some(paths)}" for kind, paths in kinds.items() if kind in _PART_OF and _PART_OF[kind] not in kinds
-    ]
-    return " and ".join([*whole, *parts])
-
-
-def _some(names: list[str]) -> str:
-    """Names in words; of many the first ones and their number."""
-    if len(names) <= _SHOWN + 1:
-        return " and ".join(filter(None, [", ".join(names[:-1]), names[-1]]))
-    return f"{', '.join(names[:_SHOWN])} and {len(names) - _SHOWN} more"
-
-
-def _data(done: Done) -> dict[str, object]:
-    """What a command decided, as JSON data."""
-    last = done.decisions[-1]
-    artefacts = [one.path for one in done.decisions if one.kind not in _SEVERAL]
-    return {"artefact": last.path, "kind": last.kind, "at": last.at, "artefacts": artefacts, "in_files": done.found}
-
-
-def _text(journal: Journal, path: str) -> str:
-    text = journal.newest(path)
-    if text is None:
-        raise UsageError(f"{path} has no text yet. Write it first.")
-    return text
+    terminal.document({"redone": done_data(undone)})
 
 
 def _done(terminal: Terminal, project: Project, path: str, state: str, sentence: str) -> None:

@@ -7,17 +7,19 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from fabula.app.writing import Options, check_edit
-from fabula.base.errors import UnknownNameError, UsageError
+from fabula.app.deciding import edit as edited
+from fabula.app.deciding import revert as reverted
+from fabula.app.deciding import version_of
+from fabula.app.writing import Options
+from fabula.base.errors import UsageError
 from fabula.cli.opening import project_and_artefact, read_given, terminal_of
 from fabula.cli.options import Artefact, Common, bundled
 from fabula.cli.session import near
 from fabula.project.folder import MAX_FILE
-from fabula.story import count_words, plain
+from fabula.story import count_words
 
 if TYPE_CHECKING:
     from fabula.cli.terminal import Terminal
-    from fabula.engine.journal import Journal
 
 
 @bundled
@@ -39,13 +41,10 @@ def edit(
         path = project.artefact(journal, name)
         before = journal.newest(path)
         if revert:
-            _revert(journal, path)
-            project.write_newest(journal, [path])
+            reverted(project, journal, path)
         else:
-            new = _version(journal, path, to) if to is not None else _new_text(terminal, text, file, before or "")
-            if plain(new) != plain(before or ""):
-                asyncio.run(check_edit(project, journal, Options(environ=terminal.environ), path, plain(new)))
-                project.edit(journal, path, new)
+            new = version_of(journal, path, to) if to is not None else _new_text(terminal, text, file, before or "")
+            asyncio.run(edited(project, journal, path, new, Options(environ=terminal.environ)))
         after = journal.newest(path) or ""
         where = journal.places()[path]
     changed = after != before
@@ -63,22 +62,3 @@ def _new_text(terminal: Terminal, text: str | None, file: str | None, before: st
     if not terminal.interactive:
         raise UsageError("There is no new text. Give --text, --file, --to or --revert.")
     return asyncio.run(terminal.edited(before + "\n"))
-
-
-def _version(journal: Journal, path: str, number: int) -> str:
-    versions = journal.versions(path)
-    if not 1 <= number <= len(versions):
-        raise UnknownNameError(f"version of {path}", str(number), [str(v.number) for v in versions])
-    return versions[number - 1].text
-
-
-def _revert(journal: Journal, path: str) -> None:
-    override = journal.override(path)
-    if override is None or override[1] not in ("edited", "rewritten"):
-        raise UsageError(f"{path} has no edit to take back" + (f": it is {override[1]}." if override else "."))
-    made = [version.text for version in journal.versions(path) if version.made]
-    if not made:
-        raise UsageError(f"{path} was never written for you; its text is yours alone.")
-    with journal.transaction():
-        journal.decide(path, "unedit")
-        journal.keep(path, made[-1], "made")

@@ -6,28 +6,17 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from fabula.base.errors import UsageError
+from fabula.app.deciding import final_edits, refuse_edits
 from fabula.cli.opening import project_of, terminal_of
 from fabula.cli.options import Common, Where, bundled
 from fabula.cli.progress import counted
 from fabula.cli.session import near
-from fabula.craft.final_reading import (
-    EDITS,
-    REFUSED,
-    read_edits,
-    read_refused,
-    refuse,
-    unknown_refusals,
-    write_refused,
-)
+from fabula.craft.final_reading import REFUSED, unknown_refusals
 from fabula.engine.run import DRAFTS
 from fabula.story import one_line
 
 if TYPE_CHECKING:
     from fabula.craft.final_reading import Edit
-    from fabula.engine.journal import Journal
-
-_EDITS, _REFUSED = f"{DRAFTS}/{EDITS}", f"{DRAFTS}/{REFUSED}"
 
 
 @bundled
@@ -45,11 +34,8 @@ def edits(
     """List what the final reading changed; refuse a change, or take it after all. Nobody is asked again."""
     terminal, project = terminal_of(common), project_of(common, where)
     with project.recorded() if refuse_ or accept else project.journal as journal:
-        found = read_edits(_text(journal, _EDITS))
-        before = read_refused(journal.newest(_REFUSED) or "")
-        refused = refuse(found, refuse(found, before, refuse_ or ()), accept or (), back=True)
-        if refused != before:
-            project.edit(journal, _REFUSED, write_refused(refused))
+        found, before = final_edits(journal)
+        refused = refuse_edits(project, journal, refuse_ or (), accept or ()) if refuse_ or accept else before
         own = {edit.part for edit in found if journal.override(edit.part) is not None}
     terminal.say(
         "\n\n".join(_shown(edit, refused=edit.id in refused, own=edit.part in own) for edit in found)
@@ -82,16 +68,6 @@ def edits(
             "unknown": unknown,
         }
     )
-
-
-def _text(journal: Journal, path: str) -> str:
-    text = journal.newest(path)
-    if text is None:
-        raise UsageError(
-            "There is no final reading in this project. `fabula write --set final_reading=true` ends with one, where "
-            "the system has it."
-        )
-    return text
 
 
 def _shown(edit: Edit, *, refused: bool, own: bool) -> str:

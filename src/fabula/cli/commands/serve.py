@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-import secrets
 from dataclasses import dataclass, replace
-from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final
 
@@ -18,6 +16,7 @@ from fabula.cli.asked import changes_of, check, say_default
 from fabula.cli.help import MORE
 from fabula.cli.opening import named_or_here, project_of, terminal_of
 from fabula.cli.options import Caps, Choices, Common, bundled
+from fabula.cli.serving import check_packages, tokens_of
 from fabula.cli.stopping import stoppable
 from fabula.project.settings import Settings
 from fabula.server.gate import Bounds
@@ -89,9 +88,7 @@ def serve(
 ) -> None:
     """Serve the characters of projects to chat programs, as OpenAI's chat completions."""
     terminal = terminal_of(common)
-    missing = [name for name in _NEEDED if find_spec(name) is None]
-    if missing:
-        raise UsageError(f"The server needs {' and '.join(missing)}. Install them with `pip install 'fabula[serve]'`.")
+    check_packages("The server", _NEEDED)
     if choices.words is not None:
         raise UsageError("--words is for writing; a conversation is as long as clients make it. Leave it out.")
     folders = named_or_here(common, projects)
@@ -99,7 +96,7 @@ def serve(
     if any(is_card(Path(folder)) for folder in folders):  # which are made into projects with the default model
         say_default(terminal, choices)
     offered = [(project, _settings(choices, project, terminal)) for project in opened]
-    tokens, made = _tokens(terminal, listen.token_env)
+    tokens, made = tokens_of(terminal, listen.token_env)
     offer = Offer(
         offered, Options(environ=terminal.environ, whole=caps.budget), tokens, listen.bounds, listen.as_.strip()
     )
@@ -144,17 +141,6 @@ def _show(terminal: Terminal, address: str, catalogue: Catalogue, made: str) -> 
         terminal.say(f"Token (it is shown once, and kept nowhere): {made}")
     terminal.advise("Ctrl-C ends; every conversation goes on when the server is started again.")
     terminal.document({"address": address, "models": models} | ({"token": made} if made else {}))
-
-
-def _tokens(terminal: Terminal, variable: str) -> tuple[list[str], str]:
-    """The tokens that open the server, and the one that was made for it."""
-    if not variable:
-        made = secrets.token_urlsafe(32)
-        return [made], made
-    said = terminal.environ.get(variable, "").replace(",", " ").split()
-    if not said:
-        raise UsageError(f"The variable {variable} holds no token. Set it, or leave --token-env out for a new token.")
-    return said, ""
 
 
 def _settings(choices: Choices, project: Project, terminal: Terminal) -> Settings:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 import typer
 
 from fabula.app.bills import usage_data
+from fabula.app.planning import PLAN_FILE, order_of_time, plan_of
 from fabula.base.errors import ProjectError, UsageError
 from fabula.base.files import read_text, write_atomically
 from fabula.cli.opening import project_and_artefact, project_and_name, terminal_of
@@ -21,8 +22,8 @@ from fabula.cli.terminal import table
 from fabula.engine.making import notes_of
 from fabula.engine.replies.rules import RULES
 from fabula.project.folder import MAX_FILE
-from fabula.story import Story, count_words, one_line
-from fabula.story.plan_file import parse_plan, read_plan
+from fabula.story import Story, count_words
+from fabula.story.plan_file import read_plan
 from fabula.story.timeline import timeline_data, timeline_svg, timeline_text
 
 if TYPE_CHECKING:
@@ -33,7 +34,6 @@ if TYPE_CHECKING:
     from fabula.project.folder import Project
     from fabula.story.plan import Plan
 
-_PLAN_FILE: Final = "plan/plan.yaml"
 _WIDEST: Final = 160  # a longer line is hard to follow
 _UNKNOWN: Final = "order of time not known for all scenes"
 
@@ -166,7 +166,9 @@ def _call_data(call: Call) -> dict[str, Any]:
 
 def _timeline(terminal: Terminal, plan: Plan, said: Sequence[str], out: str) -> None:
     """Print a plan's timeline; draw it where `out` says. `said` is the order of time of a project, maybe empty."""
-    order, source = _order(terminal, plan, said)
+    order, source, wrong = order_of_time(plan, said)
+    if wrong:
+        terminal.message(f"Note: the project's order of time is not the plan's any more and is left aside. {wrong}")
     note = _UNKNOWN if source == "assumed" else ""
     if out:
         write_atomically(Path(out), timeline_svg(plan, order, note))
@@ -182,48 +184,20 @@ def _timeline(terminal: Terminal, plan: Plan, said: Sequence[str], out: str) -> 
     terminal.document({**timeline_data(plan, order), "order_from": source, "file": out or None})
 
 
-def _order(terminal: Terminal, plan: Plan, said: Sequence[str]) -> tuple[Sequence[str], str]:
-    """The plan's order of time, and where it is from: "project", "plan" or "assumed"."""
-    if said:
-        names = {one_line(name): name for name in plan.names}
-        order = [names.get(name, name) for name in said]
-        wrong = plan.accepts(order)
-        if not wrong:
-            return order, "project"
-        terminal.message(f"Note: the project's order of time is not the plan's any more and is left aside. {wrong}")
-    known = plan.chronology()
-    return (plan.assumed_chronology(), "assumed") if known is None else (known, "plan")
-
-
 def _plan(common: Common, terminal: Terminal, names: Sequence[str]) -> tuple[Plan, Sequence[str]]:
     """The plan in the file that is named, else the project's; with the project's order of time, maybe empty."""
     file = names[0] if len(names) == 1 else ""
-    if file.endswith((".yaml", ".yml")) and (Path(file).is_file() or file != _PLAN_FILE):
+    if file.endswith((".yaml", ".yml")) and (Path(file).is_file() or file != PLAN_FILE):
         if common.folder:
             raise UsageError(f"{file} and -C {common.folder} are both given. Give one.")
         return read_plan(Path(file)), ()
     project, named = project_and_name(common, names)
-    if named not in ("", "plan", _PLAN_FILE):
+    if named not in ("", "plan", PLAN_FILE):
         raise UsageError(f"--timeline shows a plan, and {named!r} is none. Name a file that ends in .yaml, or nothing.")
-    with project.journal as journal:
-        text, order = journal.newest("plan"), journal.newest("order") or ""
-        if text is not None and any(change.path == "plan" for change in project.changes(journal)):
-            terminal.advise(f"{_PLAN_FILE} was changed since: `fabula update {near(project.folder)}` takes it over.")
-    if text is None:
-        text = _laid(project)
-    lines = (line.strip() for line in order.splitlines())
-    return parse_plan(text, _PLAN_FILE), [one_line(line[2:]) for line in lines if line.startswith("- ")]
-
-
-def _laid(project: Project) -> str:
-    """The text of the plan file that an author put into a project."""
-    file = project.folder / _PLAN_FILE
-    if not file.is_file():
-        raise ProjectError(
-            f"{near(project.folder)} has no plan of scenes yet. Write with a system that plans scenes, put a plan into "
-            f"{near(file)}, or name a plan file: `fabula show --timeline plan.yaml`."
-        )
-    return read_text(file, MAX_FILE)
+    found = plan_of(project)
+    if found.changed:
+        terminal.advise(f"{PLAN_FILE} was changed since: `fabula update {near(project.folder)}` takes it over.")
+    return found.plan, found.said
 
 
 @bundled

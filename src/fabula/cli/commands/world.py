@@ -5,23 +5,23 @@ from __future__ import annotations
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from fabula.base.errors import ProjectError, UnknownNameError, UsageError
-from fabula.base.files import read_text, write_atomically
+from fabula.app.world import WORLD_FILE, moment_of, person_of, world_of
+from fabula.base.errors import UsageError
+from fabula.base.files import write_atomically
 from fabula.cli.opening import place_named, terminal_of
 from fabula.cli.options import Common, Where, bundled
 from fabula.cli.progress import counted
 from fabula.cli.session import near
 from fabula.cli.terminal import table
-from fabula.project.folder import MAX_FILE, Project
-from fabula.story import Story, one_line
-from fabula.story.world import NOW, Entity, Moment, WorldState
-from fabula.story.world.file import fact_data, parse_world, read_world, write_world
+from fabula.project.folder import Project
+from fabula.story import one_line
+from fabula.story.world import Entity, WorldState
+from fabula.story.world.file import fact_data, read_world, write_world
 from fabula.story.world.graph import graph_of, graphml, mermaid
-from fabula.story.world.meaning import name_key
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -29,8 +29,6 @@ if TYPE_CHECKING:
     from fabula.cli.terminal import Terminal
     from fabula.story.world import Conflict, Diff, Fact, Known
 
-_FILE: Final = Path(".fabula") / "world.db"
-_FOLDER: Final = "world"  # of what runs write
 _MOST_ROWS, _MOST_CONFLICTS, _MOST_ALSO, _WIDE = 200, 10, 100, 48
 
 
@@ -102,43 +100,14 @@ def _opened(place: Path) -> Iterator[WorldState]:
             state = stack.enter_context(WorldState())
             read_world(place).add_to(state)
         else:
-            state = stack.enter_context(_of_project(Project.open(place).folder))
+            state = stack.enter_context(world_of(Project.open(place)))
         yield state
-
-
-@contextmanager
-def _of_project(folder: Path) -> Iterator[WorldState]:
-    """A project's world: what a run recorded, chapter by chapter, and what its author set down, in one."""
-    file, chapters = folder / _FILE, _chapters(folder)
-    if not (file.is_file() or chapters):
-        raise ProjectError(
-            f"{near(folder)} has no world yet. A system that keeps one makes it, or take facts from a file of "
-            "yours: `fabula world --import FILE`."
-        )
-    with ExitStack() as stack:
-        own = stack.enter_context(WorldState(file)) if file.is_file() else None
-        if own is not None and not chapters:
-            yield own
-            return
-        state = stack.enter_context(WorldState())
-        if own is not None:
-            parse_world(write_world(own), str(file), is_json=True).add_to(state)
-        for chapter in chapters:
-            read_world(chapter).add_to(state)
-        yield state
-
-
-def _chapters(folder: Path) -> list[Path]:
-    """The files of a run's world, those of the story's chapters alone: an earlier story may have been longer."""
-    files = sorted((folder / _FOLDER).glob("*.json"), key=lambda file: (len(file.stem), file.stem))
-    story = Project.open(folder).story_file
-    return files[: len(Story.parse(read_text(story, MAX_FILE)).scenes)] if story.is_file() else files
 
 
 def _import(terminal: Terminal, place: Path, file: Path) -> None:
     """Take the facts of a file into a project's world; those that it no longer holds are withdrawn."""
     project, found = Project.open(place), read_world(file)
-    with project.lock(), WorldState(project.folder / _FILE) as state:
+    with project.lock(), WorldState(project.folder / WORLD_FILE) as state:
         found.add_names_to(state)
         added, gone, kept = state.replace_origin(one_line(file.name), found.facts)
         conflicts = state.conflicts()
@@ -150,36 +119,13 @@ def _import(terminal: Terminal, place: Path, file: Path) -> None:
     terminal.document({"file": str(file), "added": added, "withdrawn": gone, "kept": kept, "conflicts": len(conflicts)})
 
 
-def _moment(state: WorldState, scene: str) -> Moment:
-    """The end of a scene, named by its number or title."""
-    if not scene:
-        return NOW
-    titles = {name_key(row.title): row.no for row in state.scenes() if row.title}
-    if name_key(scene) in titles:
-        return Moment.end(titles[name_key(scene)])
-    if not (scene.isascii() and scene.isdigit() and len(scene) < 8):  # noqa: PLR2004 - no story has ten million scenes
-        raise UnknownNameError("scene", scene, [row.title for row in state.scenes() if row.title])
-    return Moment.end(int(scene))
-
-
-def _person(state: WorldState, who: str) -> str:
-    """A name as the world spells it: of somebody whom facts are about, or who is named as a witness or source."""
-    names = {entity.name for entity in state.entities()}
-    for fact in state.facts():
-        names.update(fact.witnesses or (), filter(None, (fact.source,)))
-    owner = state.index.owner(who)
-    if owner not in {state.index.owner(name) for name in names}:
-        raise UnknownNameError("name", who, names)
-    return state.index.called(owner)
-
-
 def _export(terminal: Terminal, state: WorldState, views: Views, transfer: Transfer) -> None:
-    at, entities = _moment(state, views.at), tuple[Entity, ...]()
+    at, entities = moment_of(state, views.at), tuple[Entity, ...]()
     if views.diff:
-        found = state.diff(*(_moment(state, scene) for scene in views.diff))
+        found = state.diff(*(moment_of(state, scene) for scene in views.diff))
         facts: Sequence[Fact] = [*found.opened, *(new for _, new in found.changed)]
     elif views.who:
-        facts = [known.fact for known in state.known_to(_person(state, views.who), at)]
+        facts = [known.fact for known in state.known_to(person_of(state, views.who), at)]
     elif transfer.export == "json":
         facts = [fact for fact in state.facts() if fact.told <= at]
     else:
@@ -205,7 +151,7 @@ def _export(terminal: Terminal, state: WorldState, views: Views, transfer: Trans
 
 
 def _show(terminal: Terminal, state: WorldState, views: Views) -> None:
-    at = _moment(state, views.at)
+    at = moment_of(state, views.at)
     facts = state.snapshot(at)
     conflicts = [one for one in state.conflicts() if one.later.told <= at]
     head = ("about", "what", "value", "scene", "known to")
@@ -229,7 +175,7 @@ def _show(terminal: Terminal, state: WorldState, views: Views) -> None:
 
 
 def _show_known(terminal: Terminal, state: WorldState, views: Views) -> None:
-    who, at = _person(state, views.who), _moment(state, views.at)
+    who, at = person_of(state, views.who), moment_of(state, views.at)
     known = state.known_to(who, at)
     head = ("about", "what", "value", "told in", "learned in", "")
     terminal.say(_rows(head, [_known_row(one) for one in known]) or f"{who} knows nothing yet.")
@@ -250,7 +196,7 @@ def _known_row(known: Known) -> tuple[str, ...]:
 
 
 def _show_diff(terminal: Terminal, state: WorldState, scenes: tuple[str, str]) -> None:
-    found = state.diff(*(_moment(state, scene) for scene in scenes))
+    found = state.diff(*(moment_of(state, scene) for scene in scenes))
     rows = [("+", *_words(fact), "") for fact in found.opened]
     rows += [("-", *_words(fact), _reason(fact)) for fact in found.closed]
     rows += [("~", *_words(new), f"was {_value(old)} ({_reason(old)})") for old, new in found.changed]

@@ -1,12 +1,12 @@
 """The timeline as a picture: the telling above, story time below, a line a unit; beneath them who is where.
 
-Plain SVG without scripts, styles or links, so that any viewer shows it and any page can hold it. Every line says by
-its dashes and end marks, too, what its colour says.
+Plain SVG without scripts or styles, so that any viewer shows it and any page can hold it; links only where a page asks
+for them. Every line says by its dashes and end marks, too, what its colour says.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from html import escape
 from itertools import groupby
 from math import ceil, cos, radians, sin
@@ -16,7 +16,7 @@ from fabula.story.timeline.letters import cells, clean, cut, wrapped
 from fabula.story.timeline.lines import KINDS, Timeline
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from fabula.story.plan import Plan
     from fabula.story.timeline.lines import Kind, Line, Row
@@ -35,11 +35,15 @@ _FONT, _CELL = 11, 6.2  # height and width of a letter; a generic font is at mos
 _ANGLE, _NAME_ROOM, _TIME_ROOM = 50, 27, 16
 _MOST_ROWS, _LONGEST_TITLE = 60, 400
 _WHO_ROOM = 23
+_NO_STOP: Final = ' tabindex="-1"'
 
 
 @dataclass(frozen=True, slots=True)
 class _Frame:
-    """Where things are, in pixels: `step` between two units, `upper` and `lower` the two axes, `grid` the first row."""
+    """Where things are, in pixels: `step` between two units, `upper` and `lower` the two axes, `grid` the first row.
+
+    `link` gives the address of a scene, by its number in the telling, where pictures have links.
+    """
 
     count: int
     step: float
@@ -47,6 +51,7 @@ class _Frame:
     upper: float
     lower: float
     grid: float
+    link: Callable[[int], str] | None = None
 
     @property
     def width(self) -> float:
@@ -71,8 +76,11 @@ class _Frame:
         return (place - 1) % ceil(_SMALLEST_STEP / self.step) == 0
 
 
-def timeline_svg(plan: Plan, order: Sequence[str], note: str = "") -> str:
+def timeline_svg(plan: Plan, order: Sequence[str], note: str = "", link: Callable[[int], str] | None = None) -> str:
     """One SVG document: the crossing lines of the two orders over the presence grid; `note` stands below the title.
+
+    With `link`, which gives the address of a scene by its number in the telling, labels, lines and cells lead there; by
+    keyboard one reaches the labels of the upper axis.
 
     Same plan, same text. At most 2,100 pixels wide and some 2,000 high, whatever the number of scenes and characters:
     close units are labelled now and then, neighbouring cells grow together, and only the 60 characters that are in the
@@ -82,16 +90,17 @@ def timeline_svg(plan: Plan, order: Sequence[str], note: str = "") -> str:
         UsageError: as `Timeline.of`.
     """
     timeline = Timeline.of(plan, order)
-    frame, rows = _frame(timeline), _shown(timeline.rows)
+    frame, rows = replace(_frame(timeline), link=link), _shown(timeline.rows)
     body = [*_head(timeline, note), *_axes(timeline, frame), *_lines(timeline, frame)]
     if rows and timeline.scenes:
         body += _grid(timeline, rows, frame)
     height = frame.grid + (len(rows) * _ROW + 38 if rows else 10)
     size = f'width="{_n(frame.width)}" height="{_n(height)}" viewBox="0 0 {_n(frame.width)} {_n(height)}"'
     name = clean(timeline.title) or "Timeline"
+    role = 'role="img"' if link is None else f'role="group" aria-label="{_escaped(name)}"'
     return "\n".join(
         [
-            f'<svg xmlns="http://www.w3.org/2000/svg" {size} role="img" font-family="sans-serif" font-size="{_FONT}">',
+            f'<svg xmlns="http://www.w3.org/2000/svg" {size} {role} font-family="sans-serif" font-size="{_FONT}">',
             f"<title>{_escaped(name)}</title>",
             f"<desc>{_escaped(timeline.summary())}</desc>",
             f'<rect width="100%" height="100%" fill="{_PAPER}"/>',
@@ -146,6 +155,13 @@ def _tip(text: str) -> str:
     return f"<title>{escape(cut(text, _LONGEST_TITLE))}</title>"
 
 
+def _linked(frame: _Frame, scene: int, inner: str, *, reached: bool = False) -> str:
+    """An element that leads to its scene, where the picture has links; by keyboard one comes to what is `reached`."""
+    if frame.link is None:
+        return inner
+    return f'<a href="{escape(frame.link(scene))}"{"" if reached else _NO_STOP}>{inner}</a>'
+
+
 def _mark(kind: Kind, x: float, y: float, size: float) -> str:
     """The end of a line: a circle, or a triangle that points back or forward."""
     colour = _STYLES[kind][0]
@@ -195,9 +211,10 @@ def _axes(timeline: Timeline, frame: _Frame) -> Iterator[str]:
             yield f'<path d="M{_n(start)} {_n(frame.upper)}H{_n(end)}" stroke="{_INK}" stroke-width="3.5"/>'
     for line in timeline.lines:
         if frame.labelled(line.told):
-            yield from _label(frame, line, line.told, above=True)
+            label = "\n".join(_label(frame, line, line.told, above=True))
+            yield _linked(frame, line.scene, label, reached=True)
         if frame.labelled(line.happens):
-            yield from _label(frame, line, line.happens, above=False)
+            yield _linked(frame, line.scene, "\n".join(_label(frame, line, line.happens, above=False)))
 
 
 def _above(line: Line) -> str:
@@ -256,7 +273,7 @@ def _lines(timeline: Timeline, frame: _Frame) -> Iterator[str]:
         for line in chosen:
             top, bottom = frame.x(line.told), frame.x(line.happens)
             path = f"M{_n(top)} {_n(upper)}C{_n(top)} {_n(bend)} {_n(bottom)} {_n(bend)} {_n(bottom)} {_n(lower)}"
-            yield f'<path d="{path}">{_tip(_described(line))}</path>'
+            yield _linked(frame, line.scene, f'<path d="{path}">{_tip(_described(line))}</path>')
         yield "</g>"
         for line in chosen:
             yield _mark(kind, frame.x(line.told), upper, size)
@@ -314,7 +331,7 @@ def _cells(timeline: Timeline, row: Row, frame: _Frame, spans: dict[int, tuple[i
         where = f"scene {first}, {timeline.scenes[first - 1]}" if first == final else f"scenes {first} to {final}"
         tip = _tip(f"{row.name} in {where}" + (f": {goal}" if goal else ""))
         box = f'x="{_n(left)}" y="{_n(y - 6)}" width="{_n(max(right - left, 0.5))}" height="12"'
-        yield f'<rect {box} rx="{_n(min(2.0, frame.step / 8))}">{tip}</rect>'
+        yield _linked(frame, first, f'<rect {box} rx="{_n(min(2.0, frame.step / 8))}">{tip}</rect>')
     yield "</g>"
 
 

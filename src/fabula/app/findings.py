@@ -1,0 +1,267 @@
+"""The findings of a project's last check beside its story as it is now: both sentences, mended here or there, or none.
+
+What a person decides is written where the command line writes it: a dismissal as `fabula check --dismiss`, a mended
+sentence as an edit of the text that holds it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal
+
+from fabula.app.checking import OUT, Checked, dismiss, stored_check, take_dismissal_back
+from fabula.app.facts_shown import Quoted, StoryPart, sentence_at, story_parts
+from fabula.base.errors import UnknownNameError, UsageError
+from fabula.continuity import scenes_of, split
+from fabula.evaluators.atlas.dismissed import read_dismissed
+from fabula.evaluators.atlas.page import all_findings, headline
+from fabula.story import one_line, plain
+from fabula.story.story import Scene, Story
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from pathlib import Path
+
+    from fabula.project.folder import Project
+
+Side = Literal["x", "y"]
+SIDES: tuple[Side, ...] = ("x", "y")
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """One of a finding's two places.
+
+    Attributes:
+        sentence: as it stood when the story was checked; `focus` has the words in question in it.
+        says: what it says, as a clause.
+        now: where the sentence stands in the story as it is; `None` where it was changed since.
+    """
+
+    side: Side
+    scene: int
+    paragraph: int
+    sentence: str
+    focus: tuple[int, int]
+    says: str
+    now: Quoted | None
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """A contradiction that the last check found.
+
+    Attributes:
+        kind: what differs: "possession", "date" and the like.
+        sure: how sure the verifier is; empty where nobody said.
+        dismissed: why a person says that it is none; empty where nobody does.
+    """
+
+    key: str
+    head: str
+    kind: str
+    sure: str
+    why: str
+    dismissed: str
+    places: tuple[Place, Place]
+
+    @property
+    def stale(self) -> bool:
+        """Whether one of the two sentences was changed since the check."""
+        return any(place.now is None for place in self.places)
+
+    def place(self, side: str) -> Place:
+        """One of its places.
+
+        Raises:
+            UsageError: `side` is neither "x" nor "y".
+        """
+        for place in self.places:
+            if place.side == side:
+                return place
+        raise UsageError(f"A finding has the places x and y; {side[:20]!r} is none of them.")
+
+
+@dataclass(frozen=True)
+class ProjectFindings:
+    """What the last check of a project found.
+
+    Attributes:
+        checked: whether there has been one.
+        notes: what the check says of itself: what was not read, whose verdicts are worth little.
+        partial: the check was not complete.
+    """
+
+    checked: bool
+    findings: tuple[Finding, ...] = ()
+    notes: tuple[str, ...] = ()
+    partial: bool = False
+
+    @property
+    def left(self) -> tuple[Finding, ...]:
+        """Those that nobody has dismissed."""
+        return tuple(one for one in self.findings if not one.dismissed)
+
+    def find(self, key: str) -> Finding:
+        """The finding of that key.
+
+        Raises:
+            UnknownNameError: there is none.
+        """
+        for one in self.findings:
+            if one.key == key:
+                return one
+        raise UnknownNameError("finding", key, [one.key for one in self.findings])
+
+
+def findings_of(project: Project) -> ProjectFindings:
+    """The findings of a project's last check, each place looked for in the story as it is now.
+
+    Raises:
+        UsageError: the report or the dismissals cannot be read.
+    """
+    folder = project.folder / OUT
+    if not (folder / "atlas.json").is_file():
+        return ProjectFindings(checked=False)
+    report, dismissed, parts = stored_check(folder), read_dismissed(folder), story_parts(project)
+    stories = report["details"]["stories"]
+    ranges = _ranges(parts)
+    found = tuple(_finding(one, parts, ranges, dismissed) for story in stories for one in all_findings(story))
+    notes = tuple(str(note) for note in report.get("notes", ()))
+    return ProjectFindings(
+        checked=True, findings=found, notes=notes, partial=any(story.get("partial") for story in stories)
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Numbered:
+    """A scene as checks number them, and where it begins in its part."""
+
+    part: StoryPart
+    start: int
+    text: str
+
+
+def _ranges(parts: Sequence[StoryPart]) -> dict[int, _Numbered]:
+    """The scenes as a check numbers them: the story's parts, or, of a story in one part, what that is cut into."""
+    told = [part for part in parts if part.text.strip()]
+    if len(told) != 1:
+        return {number: _Numbered(part, 0, part.text) for number, part in enumerate(told, 1)}
+    only = told[0]
+    scenes = scenes_of(Story("", (Scene(only.label, only.text),))) if only.text.strip() else split("-")
+    return {scene.number: _Numbered(only, scene.start or 0, scene.text) for scene in scenes.scenes}
+
+
+def _finding(
+    one: Mapping[str, Any],
+    parts: Sequence[StoryPart],
+    ranges: Mapping[int, _Numbered],
+    dismissed: Mapping[str, str],
+) -> Finding:
+    told = dict.fromkeys(str(one[name]).replace("_", " ") for name in ("category", "attribute") if one[name])
+    return Finding(
+        str(one["key"]),
+        one_line(headline(one)),
+        ", ".join(told),
+        str(one.get("sure") or ""),
+        str(one["reason"]),
+        dismissed.get(one["key"], ""),
+        (_place(one, "x", parts, ranges), _place(one, "y", parts, ranges)),
+    )
+
+
+def _place(one: Mapping[str, Any], side: Side, parts: Sequence[StoryPart], ranges: Mapping[int, _Numbered]) -> Place:
+    passage, says = one[f"passage_{side}"], one["fact" if side == "x" else "event"]
+    sentence, (low, high) = str(passage["text"]), passage["focus"]
+    now = _now(sentence, int(passage["scene"]), int(passage["start"]), (int(low), int(high)), parts, ranges)
+    paragraph = int(one.get(f"paragraph_{side}") or 0)
+    return Place(side, int(passage["scene"]), paragraph, sentence, (int(low), int(high)), str(says), now)
+
+
+def _now(
+    sentence: str,
+    scene: int,
+    start: int,
+    focus: tuple[int, int],
+    parts: Sequence[StoryPart],
+    ranges: Mapping[int, _Numbered],
+) -> Quoted | None:
+    """Where a sentence stands now: nearest to its old place in its own part, else in the only other that holds it."""
+    if not sentence.strip():
+        return None
+    own = ranges.get(scene)
+    places = _all_places(own.part.text, sentence) if own else []
+    if own and places:
+        at = min(places, key=lambda place: abs(place - own.start - start))
+        return sentence_at(own.part, at + focus[0], at + max(focus[1], focus[0] + 1))
+    found = [(part, at) for part in parts for at in _all_places(part.text, sentence)]
+    if len(found) != 1:
+        return None
+    part, at = found[0]
+    return sentence_at(part, at + focus[0], at + max(focus[1], focus[0] + 1))
+
+
+def _all_places(text: str, piece: str) -> list[int]:
+    found, at = [], text.find(piece)
+    while at >= 0:
+        found.append(at)
+        at = text.find(piece, at + 1)
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class Mended:
+    """A part of the story with one sentence worded anew: what is to be saved, and over which text."""
+
+    name: str
+    old: str
+    new: str
+
+
+def mended(found: ProjectFindings, key: str, side: str, wording: str) -> Mended:
+    """The text that holds one place of a finding, with that sentence worded anew.
+
+    Raises:
+        UnknownNameError: there is no such finding.
+        UsageError: the sentence was changed since the check, or the wording is empty or the old one.
+    """
+    place = found.find(key).place(side)
+    if place.now is None:
+        raise UsageError(
+            "This sentence does not stand in the story any more, so there is nothing to mend here. Check the story "
+            "anew, or change the text on the Edit page."
+        )
+    wording = plain(wording).strip()
+    if not wording:
+        raise UsageError("The new wording is empty. Write the sentence as it should be.")
+    if wording == place.now.sentence.strip():
+        raise UsageError("The new wording is the old one. Change it, or say that the finding is on purpose.")
+    part = place.now.part
+    return Mended(part.name, part.text, part.text[: place.now.start] + wording + part.text[place.now.end :])
+
+
+def dismiss_finding(folder: Path, key: str, reason: str) -> None:
+    """Write why a finding is none, as `fabula check --dismiss` does; `folder` is the project's.
+
+    Raises:
+        UsageError: there is no reason, or nothing was checked yet.
+        UnknownNameError: there is no such finding.
+    """
+    report = stored_check(folder / OUT)
+    dismiss(folder / OUT, report, {key: reason})
+    _write_page(folder, report)
+
+
+def count_again(folder: Path, key: str) -> None:
+    """Count a finding that was dismissed again; `folder` is the project's.
+
+    Raises:
+        UnknownNameError: it was not dismissed.
+    """
+    take_dismissal_back(folder / OUT, key)
+    _write_page(folder, stored_check(folder / OUT))
+
+
+def _write_page(folder: Path, report: Mapping[str, Any]) -> None:
+    """The report's page anew, with what was dismissed."""
+    Checked.in_(folder / OUT, report, ["fabula", "check", str(folder)])

@@ -1,0 +1,504 @@
+"""The scenes of a project's plan as cards, and what a person does with them: move, add, remove, change.
+
+Systems plan in different forms. A plan of scenes (`plan/plan.yaml`) has fields; what Dramatron lists
+(`plan/scenes.md`) and chapters (`plan/chapters.md`) are blocks of text, which can be moved too. Where a system plans in
+other texts, or not at all, the cards are the parts of the story, to be looked at.
+
+Every change gives the whole new text of the plan's file: whoever calls saves it, as any other edit. What was not
+touched stays as its author wrote it, with comments and blank lines.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, replace
+from itertools import pairwise
+from typing import TYPE_CHECKING, Final, Literal, TypeAlias
+
+from fabula.base import yamltext
+from fabula.base.errors import PlanError, UsageError
+from fabula.story import one_line, plain, slug
+from fabula.story.plan import Event, Plan, Presence, ScenePlan
+from fabula.story.plan_check import check_plan
+from fabula.story.plan_file import unchecked_plan, write_plan
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+Form: TypeAlias = Literal["scenes", "list", "chapters", "parts", "none"]
+PLAN, CHAPTERS, LISTED, PLOT = "plan", "chapters", "scenes", "plot"
+_LABELS: Final = {"Place": "place", "Plot element": "element", "Beat": "summary", "Present": "people", "Time": "time"}
+_CHAPTER: Final = re.compile(r"##[ \t]+(?:(?P<number>\d{1,6})\.[ \t]*)?(?P<title>[^\n]*)")
+_SECTION: Final = re.compile(r"^##[ \t]+([^\n]*)$", re.MULTILINE)
+_ABOUT: Final = re.compile(r"[ \t]*\(about \d{1,8} words\)")
+_NEW_EVENT: Final = "What happens here is still to be said."
+_BETWEEN_NAMES: Final = re.compile(r"[,;\n]")
+_NO_CARD: Final = "The plan has no card {number}: it has {count}. Load the page anew."
+
+
+@dataclass(frozen=True, slots=True)
+class Card:
+    """A scene of the plan.
+
+    Attributes:
+        number: from 1, in the order of telling.
+        people: names of who is there.
+        words: of the story's part, where it is written; 0 otherwise.
+        name: the artefact of that part; empty where it is not written.
+        state: what holds for that part, in words.
+        problems: what is wrong with the scene, each in a sentence.
+        text: of the card's own block, in plans that are blocks of text.
+        outline: what happens, an entry an event.
+        after: names of scenes that happen earlier.
+    """
+
+    number: int
+    title: str
+    summary: str = ""
+    people: tuple[str, ...] = ()
+    place: str = ""
+    time: str = ""
+    date: str = ""
+    element: str = ""
+    importance: int = 0
+    outline: tuple[str, ...] = ()
+    after: tuple[str, ...] = ()
+    words: int = 0
+    name: str = ""
+    state: tuple[str, ...] = ()
+    problems: tuple[str, ...] = ()
+    text: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """A part of the story, as far as cards show it."""
+
+    name: str
+    words: int
+    state: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class PlanCards:
+    """A project's plan as cards.
+
+    Attributes:
+        form: "scenes" for a plan of scenes, "list" and "chapters" for blocks of text, "parts" for a story whose plan is
+            in other texts, "none" where there is neither.
+        name: the artefact that a change edits; empty where nothing can be moved.
+        text: of that artefact.
+        note: what a reader should know of this form, in a sentence.
+        problems: what is wrong with the whole plan, each in a sentence.
+        plan: the plan itself, in the form "scenes".
+    """
+
+    form: Form
+    cards: tuple[Card, ...] = ()
+    name: str = ""
+    text: str = ""
+    note: str = ""
+    title: str = ""
+    problems: tuple[str, ...] = ()
+    plan: Plan | None = None
+
+    @property
+    def movable(self) -> bool:
+        """Whether cards can be moved, added and removed."""
+        return bool(self.name) and self.form in ("scenes", "list", "chapters")
+
+    def moved(self, number: int, to: int) -> str:
+        """The plan's text with card `number` at the place of card `to`.
+
+        Raises:
+            UsageError: there is no such card, or cards of this plan cannot be moved.
+        """
+        self._check(number)
+        self._check(to)
+        order = list(range(len(self.cards)))
+        order.insert(to - 1, order.pop(number - 1))
+        return self._in_order(order)
+
+    def ordered(self, numbers: Sequence[int]) -> str:
+        """The plan's text with its cards in the order of `numbers`, which names each once.
+
+        Raises:
+            UsageError: it does not, or cards of this plan cannot be moved.
+        """
+        if sorted(numbers) != [card.number for card in self.cards]:
+            raise UsageError("The new order does not name every card once. Load the page anew: the plan was changed.")
+        return self._in_order([number - 1 for number in numbers])
+
+    def removed(self, number: int) -> str:
+        """The plan's text without a card; scenes that were said to happen after it lose that.
+
+        Raises:
+            UsageError: there is no such card, it is the last one, or the plan cannot be changed here.
+        """
+        self._check(number)
+        if len(self.cards) == 1:
+            raise UsageError("This is the plan's only card. A plan needs one: change it instead.")
+        kept = [place for place in range(len(self.cards)) if place != number - 1]
+        if self.plan is None:
+            return self._in_order(kept)
+        gone = self.plan.scenes[number - 1].name
+        scenes = [self.plan.scenes[place] for place in kept]
+        named = {scene.name for scene in scenes}
+        freed = [_without(scene, gone) if gone in scene.after and gone not in named else scene for scene in scenes]
+        return self._with(tuple(freed))
+
+    def added(self, after: int, title: str, summary: str = "") -> str:
+        """The plan's text with a new card behind card `after` (0: at the beginning).
+
+        Raises:
+            UsageError: there is no title, one of that name is there, or the plan cannot be changed here.
+        """
+        self._check_form()
+        if not 0 <= after <= len(self.cards):
+            raise UsageError(_NO_CARD.format(number=after, count=len(self.cards)))
+        title = one_line(title)
+        if not title:
+            raise UsageError("The new card has no title. Give it one: files and findings are named by it.")
+        said = plain(summary).strip() or _NEW_EVENT
+        if self.plan is None:
+            blocks = [card.text for card in self.cards]
+            new = f"Place: {title}\nPlot element: \nBeat: {one_line(said)}"
+            blocks.insert(after, new if self.form == "list" else f"## {title}\n{said}")
+            return self._of_blocks(blocks)
+        if slug(title) in {slug(name) for name in self.plan.names}:
+            raise UsageError(f"The plan has a scene named like {title!r} already. Give the new one another name.")
+        before = self.plan.scenes[after - 1] if after else None
+        element = before.element if before else "exposition"
+        outline = tuple(Event(one_line(line)) for line in said.splitlines() if line.strip())
+        scenes = [*self.plan.scenes]
+        scenes.insert(after, ScenePlan(title, outline, element))
+        return self._with(tuple(scenes))
+
+    def changed(self, number: int, fields: Mapping[str, str]) -> str:
+        """The plan's text with other fields of a card; those that `fields` leaves out stay.
+
+        Args:
+            number: of the card.
+            fields: `title`, `place`, `time`, `date`, `element`, `importance`, `people` (names, separated by commas or
+                lines) and `outline` (a line an event) of a scene; `text` of a block.
+
+        Raises:
+            UsageError: there is no such card, a field is wrong, or the plan cannot be changed here.
+        """
+        self._check(number)
+        if self.plan is None:
+            text = plain(fields.get("text", self.cards[number - 1].text))
+            if not text.strip():
+                raise UsageError("The card's new text is empty. Remove the card, or give it some text.")
+            return self._of_blocks([text if card.number == number else card.text for card in self.cards])
+        old = self.plan.scenes[number - 1]
+        new = _edited(old, fields)
+        scenes = [new if place == number - 1 else scene for place, scene in enumerate(self.plan.scenes)]
+        if new.name != old.name and old.name not in {scene.name for scene in scenes}:
+            scenes = [_renamed(scene, old.name, new.name) for scene in scenes]
+        return self._with(tuple(scenes))
+
+    def _check_form(self) -> None:
+        if not self.movable:
+            raise UsageError("This plan has no cards that can be changed here. Change its texts on the Edit page.")
+
+    def _check(self, number: int) -> None:
+        self._check_form()
+        if not 1 <= number <= len(self.cards):
+            raise UsageError(_NO_CARD.format(number=number, count=len(self.cards)))
+
+    def _in_order(self, places: Sequence[int]) -> str:
+        self._check_form()
+        if self.plan is None:
+            return self._of_blocks([self.cards[place].text for place in places])
+        return self._with(tuple(self.plan.scenes[place] for place in places))
+
+    def _of_blocks(self, blocks: Sequence[str]) -> str:
+        head = _head_of(self.text, self.form)
+        shown = (
+            [_numbered(block, number) for number, block in enumerate(blocks, 1)] if self.form == CHAPTERS else blocks
+        )
+        return "\n\n".join([*([head] if head else []), *(block.strip("\n") for block in shown)])
+
+    def _with(self, scenes: tuple[ScenePlan, ...]) -> str:
+        """The plan's text with these scenes; scenes that are the old ones stay as they are written."""
+        if self.plan is None:
+            raise UsageError("This plan has no scenes of its own.")
+        new = replace(self.plan, scenes=scenes)
+        kept = _kept_as_written(self.text, self.plan, new)
+        return plain(write_plan(new) if kept is None else kept)
+
+
+# reading ------------------------------------------------------------------------------------------------------------
+
+
+def plan_cards(texts: Mapping[str, str], parts: Sequence[Part], takes_plan: str = "") -> PlanCards:
+    """A project's plan as cards.
+
+    Args:
+        texts: the newest texts of its planning artefacts, by name.
+        parts: of its story, in the order of telling.
+        takes_plan: a sentence for a project that has neither plan nor story.
+    """
+    if PLAN in texts:
+        return _of_plan(texts[PLAN], parts)
+    if CHAPTERS in texts and (cards := _blocks(texts[CHAPTERS], "chapters", parts)):
+        note = "Chapters are planned in one text. Moving a card moves its paragraph there, and numbers them anew."
+        return PlanCards("chapters", cards, CHAPTERS, texts[CHAPTERS], note)
+    if LISTED in texts and (cards := _blocks(texts[LISTED], "list", parts)):
+        note = "These scenes are a list in one text. Moving a card moves its lines there."
+        return PlanCards("list", cards, LISTED, texts[LISTED], note)
+    if not parts:
+        return PlanCards("none", note=takes_plan or "There is neither a plan nor a story yet.")
+    sections = _sections(texts.get(PLOT, ""))
+    cards = tuple(
+        Card(
+            n, _spoken(part.name), sections.get(slug(part.name), ""), words=part.words, name=part.name, state=part.state
+        )
+        for n, part in enumerate(parts, 1)
+    )
+    if texts:
+        note = "This system plans in texts of its own, not in scenes: change them, and the story's parts follow."
+    else:
+        note = "This system writes without a plan. These are the parts of its story."
+    return PlanCards("parts", cards, note=note)
+
+
+def _spoken(name: str) -> str:
+    """An artefact's name as a title: "rising-action" is "Rising action"."""
+    words = name.rpartition("/")[2].replace("-", " ")
+    return words[:1].upper() + words[1:]
+
+
+def _sections(text: str) -> dict[str, str]:
+    """What stands below each heading of a plot, by the heading's slug."""
+    pieces = _SECTION.split(text)
+    return {slug(_ABOUT.sub("", head)): body.strip() for head, body in zip(pieces[1::2], pieces[2::2], strict=True)}
+
+
+def _of_plan(text: str, parts: Sequence[Part]) -> PlanCards:
+    try:
+        plan = unchecked_plan(text)
+    except PlanError as error:
+        note = "The plan's file cannot be read as scenes. Correct it on the Edit page."
+        return PlanCards("scenes", (), "", text, note, problems=error.problems)
+    found: dict[int, list[str]] = {}
+    whole: list[str] = []
+    for problem in check_plan(plan):
+        if problem.path[0] == "scenes" and len(problem.path) > 1 and isinstance(problem.path[1], int):
+            inner = problem.where.partition(" > ")[2]
+            found.setdefault(problem.path[1], []).append(f"{inner}: {problem.what}" if inner else problem.what)
+        else:
+            whole.append(str(problem))
+    cards = tuple(_card(n, scene, parts, found.get(n - 1, ())) for n, scene in enumerate(plan.scenes, 1))
+    return PlanCards("scenes", cards, PLAN, text, "", plan.title, tuple(whole), plan)
+
+
+def _card(number: int, scene: ScenePlan, parts: Sequence[Part], problems: Sequence[str]) -> Card:
+    part = _part_of(scene.name, number, parts)
+    return Card(
+        number,
+        scene.name,
+        " ".join(one_line(event.text) for event in scene.outline),
+        scene.present,
+        one_line(scene.place),
+        scene.time,
+        scene.date,
+        scene.element,
+        scene.importance,
+        tuple(one_line(event.text) for event in scene.outline),
+        scene.after,
+        part.words if part else 0,
+        part.name if part else "",
+        part.state if part else (),
+        tuple(problems),
+    )
+
+
+def _part_of(title: str, number: int, parts: Sequence[Part]) -> Part | None:
+    """The part of the story that a card is written as: named like it, or by its number."""
+    wanted = (slug(title), f"chapter-{number}", f"scene-{number}", f"dialogue-{number}")
+    named = {slug(part.name): part for part in parts}
+    return next((named[name] for name in wanted if name in named), None)
+
+
+def _blocks(text: str, form: Form, parts: Sequence[Part]) -> tuple[Card, ...]:
+    """The cards of a text of blocks; nothing where it has none."""
+    cards: list[Card] = []
+    for block in _block_texts(text, form):
+        number = len(cards) + 1
+        card = _listed(number, block) if form == "list" else _chapter(number, block)
+        part = _part_of(card.title, number, parts)
+        cards.append(replace(card, words=part.words, name=part.name, state=part.state) if part else card)
+    return tuple(cards)
+
+
+def _block_texts(text: str, form: Form) -> list[str]:
+    if form == "chapters":
+        starts = [match.start() for match in _SECTION.finditer(text)]
+        return [text[a:b].strip("\n") for a, b in zip(starts, [*starts[1:], len(text)], strict=True)]
+    found = [block.strip("\n") for block in re.split(r"\n[ \t]*\n", text)]
+    return [block for block in found if block.startswith("Place:") and "\n" in block]
+
+
+def _head_of(text: str, form: Form) -> str:
+    """What stands before the first block."""
+    blocks = _block_texts(text, form)
+    return text[: text.index(blocks[0])].strip("\n") if blocks else ""
+
+
+def _listed(number: int, block: str) -> Card:
+    """A block of "Place: ...", "Plot element: ...", "Beat: ..." lines."""
+    fields: dict[str, str] = {}
+    for line in block.splitlines():
+        label, colon, said = line.partition(":")
+        if colon and label in _LABELS:
+            fields[_LABELS[label]] = one_line(said)
+    summary = fields.get("summary", "")
+    return Card(
+        number,
+        fields.get("place", "") or f"Scene {number}",
+        summary,
+        _names(fields.get("people", "")),
+        fields.get("place", ""),
+        fields.get("time", ""),
+        element=fields.get("element", ""),
+        outline=(summary,) if summary else (),
+        text=block,
+    )
+
+
+def _chapter(number: int, block: str) -> Card:
+    """A block below a line "## 1. Title (about 2000 words)"."""
+    head, _, body = block.partition("\n")
+    found = _CHAPTER.fullmatch(head)
+    title = _ABOUT.sub("", found["title"]).strip() if found else ""
+    return Card(number, title or f"Chapter {number}", one_line(body), text=block)
+
+
+def _numbered(block: str, number: int) -> str:
+    """A chapter's block with its number; one that has none stays so."""
+    head, line_end, body = block.partition("\n")
+    found = _CHAPTER.fullmatch(head)
+    title = found["title"] if found else head
+    return f"## {number}. {title}".rstrip() + line_end + body
+
+
+def _names(text: str) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(filter(None, (one_line(name) for name in _BETWEEN_NAMES.split(text)))))
+
+
+# changing a scene ---------------------------------------------------------------------------------------------------
+
+
+def _edited(scene: ScenePlan, fields: Mapping[str, str]) -> ScenePlan:
+    """A scene with other fields; what a field cannot say of people and events stays with them."""
+    new = replace(scene)
+    if "title" in fields:
+        title = one_line(fields["title"])
+        if not title:
+            raise UsageError("The scene's title is empty. Give it one: files and findings are named by it.")
+        new = replace(new, name=title)
+    said = {key: plain(fields[key]).strip() for key in ("place", "time", "date") if key in fields}
+    new = replace(
+        new, place=said.get("place", new.place), time=said.get("time", new.time), date=said.get("date", new.date)
+    )
+    if "element" in fields:
+        new = replace(new, element=one_line(fields["element"]))  # type: ignore[arg-type] # `check_plan` says what is none
+    if "importance" in fields:
+        new = replace(new, importance=_importance(fields["importance"]))
+    if "people" in fields:
+        known = {presence.name: presence for presence in scene.characters}
+        people = tuple(known.get(name, Presence(name)) for name in _names(fields["people"]))
+        new = replace(new, characters=people)
+    if "outline" in fields:
+        new = replace(new, outline=_outline(scene.outline, fields["outline"]))
+    return new
+
+
+def _importance(said: str) -> int:
+    said = said.strip()
+    if not (said.isascii() and said.isdigit() and 1 <= int(said[:4]) <= 10):  # noqa: PLR2004 - as the plan's fields have it
+        raise UsageError(f"The importance {said[:40]!r} is not between 1 and 10. Write a number from 1 (least) to 10.")
+    return int(said)
+
+
+def _outline(old: tuple[Event, ...], text: str) -> tuple[Event, ...]:
+    """The events of a text, a line each; one that stays, or is worded anew in its place, keeps its time and people."""
+    lines = [one_line(line) for line in text.splitlines() if line.strip()]
+    if not lines:
+        raise UsageError("The scene's outline is empty. Write what happens, a line for each event.")
+    if len(lines) == len(old):
+        return tuple(event if one_line(event.text) == line else replace(event, text=line)
+                     for event, line in zip(old, lines, strict=True))  # fmt: skip
+    known = {one_line(event.text): event for event in old}
+    return tuple(known.get(line, Event(line)) for line in lines)
+
+
+def _without(scene: ScenePlan, gone: str) -> ScenePlan:
+    return replace(scene, after=tuple(name for name in scene.after if name != gone))
+
+
+def _renamed(scene: ScenePlan, old: str, new: str) -> ScenePlan:
+    return (
+        replace(scene, after=tuple(new if name == old else name for name in scene.after))
+        if old in scene.after
+        else scene
+    )
+
+
+# writing ------------------------------------------------------------------------------------------------------------
+
+
+def _kept_as_written(text: str, old: Plan, new: Plan) -> str | None:
+    """The text with the scenes of `new`, each old one as it is written there; `None` where that cannot be done."""
+    lines = text.split("\n")
+    found = _scene_lines(lines, text)
+    if found is None or len(found) != len(old.scenes) + 1 or not new.scenes:
+        return None
+    blocks = ["\n".join(lines[a:b]).rstrip() for a, b in pairwise(found)]
+    first = next(line for line in blocks[0].split("\n") if line.lstrip().startswith("- "))
+    indent = len(first) - len(first.lstrip())
+    written = {id(scene): block for scene, block in zip(old.scenes, blocks, strict=True)}
+    parts = [written.get(id(scene)) or _written(scene, indent) for scene in new.scenes]
+    head, tail = "\n".join(lines[: found[0]]).rstrip(), "\n".join(lines[found[-1] :]).strip("\n")
+    made = "\n".join([head, "\n\n".join(part.strip("\n") for part in parts), *([f"\n{tail}"] if tail else [])]) + "\n"
+    try:
+        return made if unchecked_plan(made) == new else None
+    except PlanError:
+        return None
+
+
+def _scene_lines(lines: Sequence[str], text: str) -> list[int] | None:
+    """Where each scene begins, as places in `lines`, and where the last one ends; `None` where that is not known."""
+    try:
+        root, _ = yamltext.read(text)
+    except yamltext.YamlError:
+        return None
+    if not isinstance(root, yamltext.Pairs):
+        return None
+    keys = [key.line - 1 for key, _ in root.pairs]
+    scenes = next((value for key, value in root.pairs if key.value == "scenes"), None)
+    if not isinstance(scenes, yamltext.Items):
+        return None
+    starts = [item.line - 1 for item in scenes.items]
+    if not starts or not all(lines[at].lstrip().startswith("- ") for at in starts):
+        return None
+    end = min((key for key in keys if key > starts[-1]), default=len(lines))
+    begins = [_above(lines, at) for at in starts]
+    return [*begins, _above(lines, end) if end < len(lines) else end]
+
+
+def _above(lines: Sequence[str], at: int) -> int:
+    """The first of the comment lines directly above a line; the line itself where there is none."""
+    while at > 0 and lines[at - 1].lstrip().startswith("#"):
+        at -= 1
+    return at
+
+
+def _written(scene: ScenePlan, indent: int) -> str:
+    """A scene as an entry of the list, indented as the others are."""
+    whole = write_plan(Plan((scene,)))
+    lines = whole.partition("scenes:\n")[2].rstrip().split("\n")
+    own = len(lines[0]) - len(lines[0].lstrip())
+    return "\n".join(" " * indent + line[own:] if line.strip() else "" for line in lines)

@@ -1,0 +1,871 @@
+"""One project as pages and programs see it: what stands in it, what is decided about it, and what a run would cost.
+
+Every method is a plain function; a server calls it in a thread of its own. What is looked at can be looked at while a
+run holds the project; what is changed needs the project for a moment, as every command does, and leaves the same
+records: what is decided here can be taken back at the command line, and the other way round.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import threading
+from dataclasses import dataclass, replace
+from hashlib import sha256
+from pathlib import Path, PurePosixPath
+from typing import TYPE_CHECKING, Any, Final, TypeVar
+
+from fabula.app import deciding
+from fabula.app.bills import budget_data
+from fabula.app.checking import OUT
+from fabula.app.exporting import exported
+from fabula.app.findings import count_again, dismiss_finding, findings_of
+from fabula.app.past_calls import MOST, call_of, calls_of
+from fabula.app.planning import PLAN, order_of_time, plan_of
+from fabula.app.standing import CHANGED, shortfalls, texts, waiting, words_asked
+from fabula.app.world import moment_of, person_of, world_of
+from fabula.app.writing import Expected, Options, dry_run_in, fitting, paid_in, settings_as_last_time
+from fabula.base.errors import (
+    ConflictError,
+    FabulaError,
+    GoneError,
+    ModelError,
+    ProjectError,
+    UnknownNameError,
+    UsageError,
+)
+from fabula.base.files import inside, make_folder, read_text, write_atomically
+from fabula.engine.events import RECORD
+from fabula.engine.journal import Wanted
+from fabula.engine.run import DRAFTS
+from fabula.project.default_model import default_model
+from fabula.project.folder import FOLDERS, MAX_FILE, STORY, SUFFIXES, Project
+from fabula.story import Brief, Story, count_words, plain
+from fabula.story.plan_file import write_plan
+from fabula.story.timeline import timeline_data
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from fabula.app.deciding import Retake
+    from fabula.app.exporting import Exported
+    from fabula.app.findings import ProjectFindings
+    from fabula.app.past_calls import CallList, WholeCall
+    from fabula.app.standing import Text
+    from fabula.craft.final_reading import Edit
+    from fabula.engine.dry_run import DryRun
+    from fabula.engine.journal import Done, Journal, Version
+    from fabula.models.base import Request
+    from fabula.project.folder import Change
+    from fabula.project.settings import Settings
+    from fabula.story.plan import Plan
+    from fabula.story.world import Conflict, Entity, Fact
+
+T = TypeVar("T")
+
+BRIEF: Final = "brief.md"
+PINNED: Final = "pinned"
+_WAITS: Final = "waits for your approval"
+_FILES: Final = (BRIEF, "fabula.toml", STORY, ".fabula/journal.db", ".fabula/world.db")
+_READ: Final = (*FOLDERS, "world", OUT)
+
+
+def base_of(text: str) -> str:
+    """What names a text to who wants to write the next one over it."""
+    return sha256(plain(text).encode("utf-8", "replace")).hexdigest()[:16]
+
+
+@dataclass(frozen=True, slots=True)
+class Artefact:
+    """A text of the project as it stands.
+
+    Attributes:
+        name: its path in the journal; the brief is `brief.md`.
+        folder: "story", "plan", ...; empty for the brief.
+        file: in the project.
+        suffix: of the file: "md", "yaml", "csv".
+        words: number of words.
+        source: where the newest text is from: "made", "revised", "edited", "rewritten" or "pinned".
+        version: number of the newest text, from 1; 0 where texts are not numbered.
+        base: names the text; see `Workspace.save`.
+        asked: the fewest and most words that were asked; `None` where none were.
+        stale: a run would write it again; `None` where nobody looked, or that cannot be known.
+        pinned: it stays as it is, whatever changes.
+        waits: a run waits for its approval.
+        changed: its file was changed, and that is not taken over yet.
+        states: what holds for it, in words.
+    """
+
+    name: str
+    folder: str
+    file: str
+    suffix: str
+    words: int
+    source: str
+    version: int
+    base: str
+    asked: tuple[int, int] | None = None
+    stale: bool | None = False
+    pinned: bool = False
+    waits: bool = False
+    changed: bool = False
+    states: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class ArtefactText:
+    """A text, whole. Its fields are those of `Artefact`; an older version's `base` names that version."""
+
+    name: str
+    file: str
+    text: str
+    version: int
+    base: str
+    source: str
+    words: int
+    changed: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Made:
+    """A version of an artefact, and who wrote it.
+
+    Attributes:
+        number: from 1.
+        source: "made", "revised", "edited" or "rewritten".
+        at: when it was kept.
+        words: number of words.
+        run: that kept it; 0 where none did.
+        role: that wrote it; empty where a person did.
+        performer: who played the role.
+        holds: it is the text that stands.
+    """
+
+    number: int
+    source: str
+    at: str
+    words: int
+    run: int = 0
+    role: str = ""
+    performer: str = ""
+    holds: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Saved:
+    """What stands after a text was saved; `changed` says whether it is another one than before."""
+
+    name: str
+    file: str
+    changed: bool
+    words: int
+    version: int
+    base: str
+
+
+@dataclass(frozen=True, slots=True)
+class Decided:
+    """What was taken back or decided again, in words, with the artefacts."""
+
+    wording: str
+    artefacts: tuple[str, ...]
+    at: str
+    further: str = ""  # what the same would do once more
+
+
+@dataclass(frozen=True, slots=True)
+class PlanShown:
+    """The plan of a project.
+
+    Attributes:
+        plan: its scenes and characters.
+        order: names of the scenes, in the order in which they happen.
+        order_from: "project", "plan" or "assumed".
+        base: names its text; see `Workspace.save`.
+        changed: its file was changed, and that is not taken over yet.
+        timeline: both orders of time as data.
+    """
+
+    plan: Plan
+    order: tuple[str, ...]
+    order_from: str
+    base: str
+    changed: bool
+    timeline: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class WorldShown:
+    """What a story says about its world.
+
+    Attributes:
+        at: the scene at whose end it is looked at; empty for the end of the story.
+        of: who knows what is shown; empty for all that stands.
+        facts: what stands, or what they take for true.
+        outdated: numbers of those facts that are true no more, and they do not know it.
+        since: the scene in which they learned of a fact, by its number.
+        conflicts: what cannot both be true.
+        entities: whom and what facts are about.
+        scenes: numbers and titles.
+    """
+
+    at: str
+    of: str
+    facts: tuple[Fact, ...]
+    outdated: tuple[int, ...]
+    since: Mapping[int, int]
+    conflicts: tuple[Conflict, ...]
+    entities: tuple[Entity, ...]
+    scenes: tuple[tuple[int, str], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Branch:
+    """A folder of the project and what is in it, in order."""
+
+    name: str
+    artefacts: tuple[Artefact, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Overview:
+    """Where a project stands, without a look at what a run would ask.
+
+    Attributes:
+        title: of the brief.
+        system: that writes it.
+        model: that plays every role which is not cast otherwise; empty where none is known.
+        words: of the whole story; 0 where there is none.
+        words_asked: the fewest and most that were asked.
+        problem: why it cannot be worked on as it is; empty where it can.
+        waits: the artefact for which the last run waits.
+        changed: files that were changed and are not taken over yet.
+        not_as_asked: what was asked and not got, in sentences.
+        calls: how many are recorded.
+        runs: how many there were.
+        last_run: when it began, when it ended, and its error.
+        budget: caps, and what is spent of them.
+        undo, redo: what these would do, in words; empty where there is nothing.
+    """
+
+    title: str
+    system: str
+    model: str
+    words: int
+    words_asked: tuple[int, int] | None
+    problem: str
+    waits: str
+    changed: tuple[str, ...]
+    not_as_asked: tuple[str, ...]
+    calls: int
+    runs: int
+    last_run: Mapping[str, Any] | None
+    budget: Mapping[str, Any]
+    undo: str
+    redo: str
+
+
+class Workspace:
+    """A project that pages and programs look at and change.
+
+    Args:
+        folder: of the project.
+        environ: variables that hold keys and folders; those of this process by default.
+
+    Attributes:
+        told: hears sentences about the files that the author should read.
+    """
+
+    def __init__(self, folder: Path, environ: Mapping[str, str] | None = None) -> None:
+        self.folder = folder
+        self.environ = os.environ if environ is None else environ
+        self.told: Callable[[str], object] = lambda _: None
+        self._changing = threading.RLock()  # this process holds the project for one of its threads at a time
+        self._looking = threading.RLock()
+        self._known: dict[str, tuple[object, Any]] = {}
+
+    @property
+    def name(self) -> str:
+        """The folder's name."""
+        return self.folder.resolve().name
+
+    @property
+    def project(self) -> Project:
+        """The project, opened anew.
+
+        Raises:
+            GoneError: it is there no more.
+        """
+        return self._opened()
+
+    def _opened(self, sitting: str = "") -> Project:
+        """The project; what is decided in one `sitting` is taken back as one."""
+        try:
+            there = (self.folder / BRIEF).is_file()
+        except OSError:
+            there = False
+        if not there:
+            raise GoneError(
+                f"The project {self.folder} is gone: it was deleted or moved. Put it back, or open it where it is now."
+            )
+        project = Project.open(self.folder, sitting)
+        project.tell = self.told
+        return project
+
+    def settings(self, project: Project | None = None) -> Settings:
+        """What a run would be done with: `fabula.toml`, what the last run was given, and the model used last."""
+        project = project or self.project
+        settings = settings_as_last_time(project)
+        if "model" in settings.model_fields_set:
+            return settings
+        with project.journal as journal:
+            begun = journal.last_settings() is not None
+        chosen = None if begun else default_model(self.environ)
+        return settings if chosen is None else settings.with_(chosen.changes)
+
+    def stamp(self) -> object:
+        """What is another one whenever anything in the project may have changed."""
+        found: list[tuple[str, int, int]] = []
+        for name in _FILES:
+            _seen(found, self.folder / name, name)
+        _seen(found, self.folder / ".fabula" / "journal.db-wal", "wal", empty=False)
+        for name in _READ:
+            try:
+                entries = sorted(os.scandir(self.folder / name), key=lambda entry: entry.name)
+            except OSError:
+                continue
+            for entry in entries:
+                _seen(found, Path(entry.path), f"{name}/{entry.name}")
+        return tuple(found)
+
+    def _cached(self, name: str, make: Callable[[], T]) -> T:
+        """What `make` gives, or gave since which nothing has changed."""
+        with self._looking:
+            stamp = self.stamp()
+            known = self._known.get(name)
+            if known is None or known[0] != stamp:
+                known = self._known[name] = (stamp, make())
+            made: T = known[1]
+            return made
+
+    # looking --------------------------------------------------------------------------------------------------------
+
+    def overview(self) -> Overview:
+        """Where the project stands."""
+        return self._cached("overview", self._overview)
+
+    def _overview(self) -> Overview:
+        project = self.project
+        brief, problem = project.brief, ""
+        settings = self.settings(project)
+        file = project.story_file
+        words = Story.parse(read_text(file, MAX_FILE)).words if file.exists() else 0
+        with project.journal as journal:
+            runs, waits, in_all = journal.runs(), waiting(journal), paid_in(journal, settings)
+            changed: tuple[str, ...] = ()
+            try:
+                changed = tuple(change.file for change in project.changes(journal))
+                missed = tuple(shortfalls(journal, brief, settings, words))
+                asked = words_asked(brief, settings)
+            except FabulaError as error:
+                problem, missed, asked = str(error), (), None
+            done, undone, places = journal.last_done(), journal.last_undone(), journal.places()
+            calls = journal.count()
+        return Overview(
+            title=brief.title,
+            system=settings.system,
+            model=settings.model if "model" in settings.model_fields_set else "",
+            words=words,
+            words_asked=None if asked is None else (asked.low, asked.high),
+            problem=problem,
+            waits=waits,
+            changed=changed,
+            not_as_asked=missed,
+            calls=calls,
+            runs=len(runs),
+            last_run={name: runs[-1][name] for name in ("at", "ended", "error")} if runs else None,
+            budget=budget_data(in_all, settings.budget),
+            undo=deciding.wording_of(done, places) if done else "",
+            redo=deciding.wording_of(undone, places) if undone else "",
+        )
+
+    def artefacts(self, *, marks: bool = True) -> list[Artefact]:
+        """The brief and every text that a person may want to read, in order of file.
+
+        Args:
+            marks: say which are stale, too, for which what a run would ask is looked at.
+        """
+        return list(self._cached(f"artefacts {marks}", lambda: self._artefacts(marks=marks)))
+
+    def _artefacts(self, *, marks: bool) -> list[Artefact]:
+        project = self.project
+        coming: DryRun | None = None
+        if marks:
+            try:
+                coming = self.expected().dry
+            except FabulaError:
+                coming = None  # `expected` says why
+        with project.journal as journal:
+            changes = {change.path: change for change in _changes_or_none(project, journal)}
+            rows = texts(journal, list(changes.values()), coming)
+            found = [self._artefact(journal, row, changes.get(row.path), coming) for row in rows]
+            new = [change for path, change in changes.items() if path not in {row.path for row in rows}]
+        found += [_new_artefact(change) for change in new if change.file != STORY]
+        return [self._brief(project), *sorted(found, key=lambda one: one.file)]
+
+    def _brief(self, project: Project) -> Artefact:
+        text = read_text(project.brief_file, MAX_FILE)
+        return Artefact(BRIEF, "", BRIEF, "md", count_words(text), "edited", 0, base_of(text))
+
+    def _artefact(self, journal: Journal, row: Text, change: Change | None, coming: DryRun | None) -> Artefact:
+        text = change.text if change else journal.newest(row.path) or ""
+        source = deciding.source_of(journal, row.path)
+        path = PurePosixPath(row.file)
+        return Artefact(
+            name=row.path,
+            folder=path.parent.as_posix(),
+            file=row.file,
+            suffix=path.suffix.removeprefix("."),
+            words=count_words(text) if change else row.words,
+            asked=row.asked,
+            source="edited" if change else source or _last_source(journal, row.path),
+            stale=None if coming is None else row.path in coming.stale,
+            pinned=source == PINNED,
+            waits=_WAITS in row.states,
+            changed=CHANGED in row.states,
+            version=row.versions + bool(change),
+            base=base_of(text),
+            states=row.states,
+        )
+
+    def tree(self, *, marks: bool = True) -> list[Branch]:
+        """The artefacts by folder, the manuscript first."""
+        found: dict[str, list[Artefact]] = {"": [], **{name: [] for name in ("story", "plan", "role-play", "drafts")}}
+        for one in self.artefacts(marks=marks):
+            found.setdefault(one.folder, []).append(one)
+        return [Branch(name, tuple(artefacts)) for name, artefacts in found.items() if artefacts]
+
+    def text(self, name: str, version: int | None = None) -> ArtefactText:
+        """A text as it stands, changes of its file included; or one of its versions. `story.md` is the whole story.
+
+        Raises:
+            UnknownNameError: there is no such artefact or version.
+        """
+        project = self.project
+        if name in (BRIEF, STORY) and version is None:
+            return self._file(project, name)
+        with project.journal as journal:
+            changes = {change.path: change for change in _changes_or_none(project, journal)}
+            change = changes.get(name) or next((one for one in changes.values() if one.file == name != STORY), None)
+            if version is None and change is not None:
+                number = len(journal.versions(change.path)) + 1
+                words, base = count_words(change.text), base_of(change.text)
+                file = journal.places().get(change.path, change.file)
+                return ArtefactText(change.path, file, change.text, number, base, "edited", words, changed=True)
+            path = STORY if name == STORY else project.artefact(journal, name)
+            number = len(journal.versions(path)) if version is None else version
+            text = deciding.version_of(journal, path, number)
+            source = journal.versions(path)[number - 1].source
+            file = journal.places().get(path, path)
+        return ArtefactText(path, file, text, number, base_of(text), source, count_words(text))
+
+    def _file(self, project: Project, name: str) -> ArtefactText:
+        """A file that is no artefact of its own: the brief, or the whole story."""
+        file = project.folder / name
+        if not file.is_file():
+            raise UnknownNameError("artefact", name, [one.name for one in self.artefacts(marks=False)])
+        text = plain(read_text(file, MAX_FILE))
+        version = 0
+        if name == STORY:
+            with project.journal as journal:
+                version = len(journal.versions(STORY))
+        return ArtefactText(name, name, text, version, base_of(text), "edited", count_words(text))
+
+    def versions(self, name: str) -> list[Made]:
+        """The texts that an artefact has had, oldest first, and who wrote each."""
+        if name == BRIEF:
+            return []
+        with self.project.journal as journal:
+            path = STORY if name == STORY else self.project.artefact(journal, name)
+            versions = journal.versions(path)
+            makers = journal.makers(path, f"{DRAFTS}/{path}") | journal.makers(path, path)
+        return [_made(version, makers, holds=version is versions[-1]) for version in versions]
+
+    def alternatives(self, name: str) -> list[Made]:
+        """The versions that were written for the author, newest first: each is a take, and one can be picked."""
+        return [one for one in reversed(self.versions(name)) if one.source in ("made", "revised")]
+
+    def changes(self) -> list[Change]:
+        """What was changed in files and is not taken over yet.
+
+        Raises:
+            UsageError: two files of one artefact differ, or `story.md` lost scene marks.
+        """
+        project = self.project
+        with project.journal as journal:
+            return project.changes(journal)
+
+    def expected(self, *, pending: Mapping[str, str] | None = None, fit: bool = False) -> Expected:
+        """What a run would ask and cost now: the calls, their tokens, and what is stale. Asks nobody, writes nothing.
+
+        Args:
+            pending: texts by artefact that are not saved yet.
+            fit: old texts are revised to fit what has changed, instead of being written anew.
+
+        Raises:
+            FabulaError: what stands in the way of a run.
+        """
+        if pending or fit:
+            return self._expected(pending or {}, fit=fit)
+        return self._cached("expected", lambda: self._expected({}, fit=False))
+
+    def _expected(self, pending: Mapping[str, str], *, fit: bool) -> Expected:
+        project, options = self.project, self._options
+        settings = self.settings(project)
+        with project.journal as journal:
+            texts_ = {project.artefact(journal, name): plain(text) for name, text in pending.items()}
+        dry, changes = asyncio.run(dry_run_in(project, settings, options, pending=texts_))
+        if fit:
+            with project.journal as journal:
+                changed = {change.path for change in changes} | set(texts_)
+                old = [path for path in fitting(journal, dry) if path not in changed]
+            fitted = Options(environ=self.environ, person=_nobody, fit=old)
+            dry, changes = asyncio.run(dry_run_in(project, settings, fitted, pending=texts_))
+        return Expected(dry, tuple(changes))
+
+    @property
+    def _options(self) -> Options:
+        return Options(environ=self.environ, person=_nobody)
+
+    def calls(self, wanted: Wanted | None = None, before: int | None = None, most: int = MOST) -> CallList:
+        """What was asked and answered, the newest first: a page of `most` calls, older than the one `before`."""
+        with self.project.journal as journal:
+            return calls_of(journal, wanted or Wanted(), before=before, most=most)
+
+    def call(self, number: int, among: Wanted | None = None) -> WholeCall:
+        """A call with its prompt, its reply, and its neighbours `among` those that are wanted.
+
+        Raises:
+            UnknownNameError: there is none of that number.
+        """
+        with self.project.journal as journal:
+            found = call_of(journal, number, among)
+        if found is None:
+            raise UnknownNameError("call", str(number), ())
+        return found
+
+    def plan(self) -> PlanShown:
+        """The plan, and the order in which its scenes happen.
+
+        Raises:
+            ProjectError: there is none yet.
+            PlanError: it has problems; all are named.
+        """
+        found = plan_of(self.project)
+        order, source, _ = order_of_time(found.plan, found.said)
+        data = timeline_data(found.plan, order)
+        return PlanShown(found.plan, tuple(order), source, base_of(found.text), found.changed, data)
+
+    def world(self, at: str = "", of: str = "") -> WorldShown:
+        """What stands in the story's world at the end of a scene, or what somebody takes for true then.
+
+        Raises:
+            ProjectError: there is no world yet.
+            UnknownNameError: there is no such scene, or nobody of that name.
+        """
+        return self._cached(f"world\0{at}\0{of}", lambda: self._world(at, of))
+
+    def _world(self, at: str, of: str) -> WorldShown:
+        with world_of(self.project) as state:
+            moment = moment_of(state, at)
+            who = person_of(state, of) if of else ""
+            known = state.known_to(who, moment) if who else ()
+            return WorldShown(
+                at=at,
+                of=who,
+                facts=tuple(one.fact for one in known) if who else tuple(state.snapshot(moment)),
+                outdated=tuple(one.fact.id for one in known if one.outdated),
+                since={one.fact.id: one.since.scene for one in known},
+                conflicts=tuple(one for one in state.conflicts() if one.later.told <= moment),
+                entities=tuple(one for one in state.entities() if one.scene <= moment.scene),
+                scenes=tuple((row.no, row.title) for row in state.scenes()),
+            )
+
+    def findings(self) -> ProjectFindings:
+        """Where the story contradicts itself, as the last check found, beside the story as it is now.
+
+        Raises:
+            UsageError: the report or the list of dismissals cannot be read.
+        """
+        return self._cached("findings", lambda: findings_of(self.project))
+
+    def final_edits(self) -> tuple[list[Edit], frozenset[str]]:
+        """What the final reading of the story changed, and the ids of what the author refuses; nothing without one."""
+        with self.project.journal as journal:
+            try:
+                return deciding.final_edits(journal)
+            except UsageError:
+                return [], frozenset()
+
+    def export(self, format_: str) -> Exported:
+        """The story in a format.
+
+        Raises:
+            ProjectError: there is no story yet.
+            UnknownNameError: there is no such format.
+        """
+        return exported(self.project, format_, "`fabula write`")
+
+    # changing -------------------------------------------------------------------------------------------------------
+
+    def save(self, name: str, text: str, base: str, sitting: str = "") -> Saved:
+        """Give an artefact a new text; nothing that others wrote meanwhile is overwritten.
+
+        Args:
+            name: of the artefact; of a new file, where `base` is empty: `story/06-epilogue.md`.
+            text: the whole text.
+            base: as it was read with the text that this one came from.
+            sitting: what is saved in one is taken back as one.
+
+        Raises:
+            ConflictError: another text stands by now.
+            LockedError: a run is at work.
+            UsageError: the text is empty, too long, or of a form that no story can be written from.
+        """
+        with self._changing:
+            project = self._opened(sitting)
+            if name == BRIEF:
+                return self._save_brief(project, text, base)
+            with project.recorded() as journal:
+                if name == STORY:
+                    return self._save_story(project, journal, text, base)
+                if not base and (file := _new_file(project, journal, name)):
+                    return self._save_new(project, journal, file, text)
+                path = project.artefact(journal, name)
+                stands = journal.newest(path) or ""
+                if plain(stands) != plain(text):
+                    _check_base(path, stands, base)
+                changed = asyncio.run(deciding.edit(project, journal, path, text, self._options))
+                return _saved(journal, path, changed=changed)
+
+    def _save_brief(self, project: Project, text: str, base: str) -> Saved:
+        stands = read_text(project.brief_file, MAX_FILE)
+        changed = plain(stands) != plain(text)
+        if changed:
+            _check_base(BRIEF, stands, base)
+            Brief.parse(text)
+            with project.lock():
+                write_atomically(project.brief_file, plain(text) + "\n")
+        return Saved(BRIEF, BRIEF, changed, count_words(text), 0, base_of(text))
+
+    def _save_story(self, project: Project, journal: Journal, text: str, base: str) -> Saved:
+        """The whole story with changes in it, taken over as if it had been changed in its file."""
+        if not project.story_file.exists():
+            raise ProjectError("There is no story yet. Write it with `fabula write`.")
+        stands = read_text(project.story_file, MAX_FILE)
+        changed = plain(stands) != plain(text)
+        if changed:
+            _check_base(STORY, stands, base)
+            write_atomically(project.story_file, plain(text) + "\n")
+            try:
+                project.take_over(journal, project.changes(journal))
+            except FabulaError:
+                write_atomically(project.story_file, stands)
+                raise
+        return Saved(STORY, STORY, changed, count_words(text), len(journal.versions(STORY)), base_of(text))
+
+    def _save_new(self, project: Project, journal: Journal, file: str, text: str) -> Saved:
+        """A text of the author's own in a file that is not there yet."""
+        if not plain(text):
+            raise UsageError(f"The text of {file} is empty. Give some text.")
+        make_folder((project.folder / file).parent)
+        write_atomically(project.folder / file, plain(text) + "\n")
+        project.take_over(journal, [change for change in project.changes(journal) if change.file == file])
+        path = next(path for path, place in journal.places().items() if place == file)
+        return _saved(journal, path, changed=True)
+
+    def reorder(self, scenes: Sequence[str], base: str) -> Saved:
+        """The plan with its scenes told in another order, as an edit of its file.
+
+        Raises:
+            UsageError: these are not the plan's scenes.
+        """
+        plan = plan_of(self.project).plan
+        if sorted(scenes) != sorted(plan.names):
+            raise UsageError(
+                "These are not the scenes of the plan, each once. Read the plan again, and move them there."
+            )
+        moved = replace(plan, scenes=tuple(plan.scene(name) for name in scenes))
+        return self.save(PLAN, write_plan(moved), base)
+
+    def pick(self, name: str, version: int) -> Saved:
+        """Have an artefact's earlier version stand again, as an edit."""
+        with self._changing:
+            project = self.project
+            with project.recorded() as journal:
+                path = project.artefact(journal, name)
+                text = deciding.version_of(journal, path, version)
+                changed = asyncio.run(deciding.edit(project, journal, path, text, self._options))
+                return _saved(journal, path, changed=changed)
+
+    def revert(self, name: str) -> Saved:
+        """Have the text stand again that was written for the author."""
+        with self._changing:
+            project = self.project
+            with project.recorded() as journal:
+                path = project.artefact(journal, name)
+                deciding.revert(project, journal, path)
+                return _saved(journal, path, changed=True)
+
+    def pin(self, name: str) -> str:
+        """Keep an artefact's text, whatever changes above it; its path."""
+        with self._changing:
+            return deciding.pin(self.project, name)
+
+    def unpin(self, name: str) -> str:
+        """Let a pinned artefact change again; its path."""
+        with self._changing:
+            return deciding.unpin(self.project, name)
+
+    def pin_all(self) -> list[str]:
+        """Pin every text that is not; their paths."""
+        with self._changing:
+            return deciding.pin_all(self.project)
+
+    def retake(self, name: str, note: str | None = None, *, anew: bool = False) -> Retake:
+        """Have an artefact written anew by the next run, with another draw; or revised, as a note wishes."""
+        with self._changing:
+            return deciding.retake(self.project, name, note, anew=anew)
+
+    def approve(self, name: str = "") -> list[str]:
+        """Approve an artefact, or all that wait; the paths of what was approved."""
+        with self._changing:
+            return deciding.approve(self.project, name)
+
+    def refuse_edits(self, refused: Sequence[str] = (), accepted: Sequence[str] = ()) -> frozenset[str]:
+        """Refuse edits of the final reading, or make them after all; the ids of all that are refused then."""
+        with self._changing:
+            project = self.project
+            with project.recorded() as journal:
+                return deciding.refuse_edits(project, journal, refused, accepted)
+
+    def dismiss(self, key: str, reason: str) -> None:
+        """Keep why a finding is none.
+
+        Raises:
+            UsageError: there is no reason, or the story was not checked.
+            UnknownNameError: there is no such finding.
+        """
+        with self._changing:
+            project = self.project
+            with project.lock():
+                dismiss_finding(project.folder, key, reason)
+
+    def count_again(self, key: str) -> None:
+        """Count a finding again that was dismissed.
+
+        Raises:
+            UnknownNameError: it was not.
+        """
+        with self._changing:
+            project = self.project
+            with project.lock():
+                count_again(project.folder, key)
+
+    def undo(self) -> Decided:
+        """Take back what was decided last, here or at the command line.
+
+        Raises:
+            UsageError: there is nothing.
+        """
+        with self._changing:
+            taken = deciding.take_back(self.project)
+        further = deciding.wording_of(taken.before, taken.places) if taken.before else ""
+        return _decided(taken.done, taken.places, further)
+
+    def redo(self) -> Decided:
+        """Decide again what was taken back last.
+
+        Raises:
+            UsageError: there is nothing.
+        """
+        with self._changing:
+            return _decided(*deciding.take_again(self.project))
+
+
+async def _nobody(request: Request) -> str:
+    raise ModelError(f"Nobody is here to play {request.role}. Start a run, and answer there.")
+
+
+def _seen(found: list[tuple[str, int, int]], file: Path, name: str, *, empty: bool = True) -> None:
+    """Note size and time of a file that is there."""
+    try:
+        status = file.stat()
+    except OSError:
+        return
+    if status.st_size or empty:
+        found.append((name, status.st_size, status.st_mtime_ns))
+
+
+def _changes_or_none(project: Project, journal: Journal) -> list[Change]:
+    """What was changed in files; nothing where the changes do not fit together, which a run and `changes` say."""
+    try:
+        return project.changes(journal)
+    except UsageError:
+        return []
+
+
+def _last_source(journal: Journal, path: str) -> str:
+    versions = journal.versions(path)
+    return versions[-1].source if versions else ""
+
+
+def _new_artefact(change: Change) -> Artefact:
+    """A text that the author has put into a new file, not taken over yet."""
+    path = PurePosixPath(change.file)
+    words, suffix = count_words(change.text), path.suffix.removeprefix(".")
+    of = (change.path, path.parent.as_posix(), change.file, suffix, words, "edited", 1, base_of(change.text))
+    return Artefact(*of, changed=True, states=(CHANGED,))
+
+
+def _made(version: Version, makers: Mapping[int, tuple[str, str]], *, holds: bool) -> Made:
+    role, performer = makers.get(version.number, ("", "")) if version.made else ("", "")
+    words = count_words(version.text)
+    return Made(version.number, version.source, version.at, words, version.run, role, performer, holds)
+
+
+def _check_base(name: str, stands: str, base: str) -> None:
+    """Refuse to write over a text that whoever writes has not seen."""
+    if base_of(stands) != base:
+        raise ConflictError(
+            f"{name} was changed since you read it, and stays as it is. Put both texts together, and save again.",
+            theirs=plain(stands),
+            base=base_of(stands),
+        )
+
+
+def _saved(journal: Journal, path: str, *, changed: bool) -> Saved:
+    text = journal.newest(path) or ""
+    number, words = len(journal.versions(path)), count_words(text)
+    return Saved(path, journal.places()[path], changed, words, number, base_of(text))
+
+
+def _new_file(project: Project, journal: Journal, name: str) -> str:
+    """The name of a file for a new text of the author's; empty where it names an artefact that is there.
+
+    Raises:
+        UsageError: no text can stand there.
+    """
+    parts = PurePosixPath(name).parts
+    if len(parts) != 2 or parts[0] not in FOLDERS or name in journal.places() or name in journal.places().values():  # noqa: PLR2004 - a folder and a name
+        return ""
+    file = inside(project.folder, name)
+    if file.suffix not in SUFFIXES or name.endswith(f".{RECORD}") or file.name.startswith(".") or file.exists():
+        kinds = ", ".join(SUFFIXES)
+        raise UsageError(f"{name} cannot be a new text. Name a file that is not there, with one of {kinds} at its end.")
+    return name
+
+
+def _decided(done: Done, places: Mapping[str, str], further: str = "") -> Decided:
+    paths = tuple(dict.fromkeys(one.path for one in done.decisions if one.path != "*"))
+    return Decided(deciding.wording_of(done, places), paths, done.decisions[-1].at, further)

@@ -1,0 +1,85 @@
+"""A project's world: what a run recorded of it, chapter by chapter, and what its author set down, in one."""
+
+from __future__ import annotations
+
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from fabula.base.errors import ProjectError, UnknownNameError
+from fabula.base.files import read_text
+from fabula.project.folder import MAX_FILE, Project
+from fabula.story import Story
+from fabula.story.world import NOW, Moment, WorldState
+from fabula.story.world.file import parse_world, read_world, write_world
+from fabula.story.world.meaning import name_key
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+WORLD_FILE: Final = Path(".fabula") / "world.db"
+_FOLDER: Final = "world"  # of what runs write
+
+
+@contextmanager
+def world_of(project: Project) -> Iterator[WorldState]:
+    """A project's world.
+
+    Raises:
+        ProjectError: it has none yet.
+    """
+    file, chapters = project.folder / WORLD_FILE, world_files(project)
+    if not (file.is_file() or chapters):
+        raise ProjectError(
+            f"{project.folder} has no world yet. A system that keeps one makes it, or take facts from a file of "
+            "yours: `fabula world --import FILE`."
+        )
+    with ExitStack() as stack:
+        own = stack.enter_context(WorldState(file)) if file.is_file() else None
+        if own is not None and not chapters:
+            yield own
+            return
+        state = stack.enter_context(WorldState())
+        if own is not None:
+            parse_world(write_world(own), str(file), is_json=True).add_to(state)
+        for chapter in chapters:
+            read_world(chapter).add_to(state)
+        yield state
+
+
+def world_files(project: Project) -> list[Path]:
+    """The files of a run's world, those of the story's chapters alone: an earlier story may have been longer."""
+    files = sorted((project.folder / _FOLDER).glob("*.json"), key=lambda file: (len(file.stem), file.stem))
+    story = project.story_file
+    return files[: len(Story.parse(read_text(story, MAX_FILE)).scenes)] if story.is_file() else files
+
+
+def moment_of(state: WorldState, scene: str) -> Moment:
+    """The end of a scene, named by its number or title; now, where none is named.
+
+    Raises:
+        UnknownNameError: there is no such scene.
+    """
+    if not scene:
+        return NOW
+    titles = {name_key(row.title): row.no for row in state.scenes() if row.title}
+    if name_key(scene) in titles:
+        return Moment.end(titles[name_key(scene)])
+    if not (scene.isascii() and scene.isdigit() and len(scene) < 8):  # noqa: PLR2004 - no story has ten million scenes
+        raise UnknownNameError("scene", scene, [row.title for row in state.scenes() if row.title])
+    return Moment.end(int(scene))
+
+
+def person_of(state: WorldState, who: str) -> str:
+    """A name as the world spells it: of somebody whom facts are about, or who is named as a witness or source.
+
+    Raises:
+        UnknownNameError: there is nobody of that name.
+    """
+    names = {entity.name for entity in state.entities()}
+    for fact in state.facts():
+        names.update(fact.witnesses or (), filter(None, (fact.source,)))
+    owner = state.index.owner(who)
+    if owner not in {state.index.owner(name) for name in names}:
+        raise UnknownNameError("name", who, names)
+    return state.index.called(owner)

@@ -1,0 +1,122 @@
+"""`fabula studio`."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+import webbrowser
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Final
+
+import typer
+
+from fabula.app.writing import Options
+from fabula.base.errors import UsageError
+from fabula.cli.help import MORE
+from fabula.cli.opening import terminal_of
+from fabula.cli.options import Common, bundled
+from fabula.cli.serving import check_packages, tokens_of
+from fabula.cli.stopping import stoppable
+from fabula.server.running import is_loopback, listening
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from fabula.cli.terminal import Terminal
+
+PORT: Final = 8731
+_NEEDED: Final = ("fastapi", "uvicorn", "nh3", "python_multipart")
+
+
+@dataclass(frozen=True, slots=True)
+class StudioListening:
+    """Where the studio listens, and for whom."""
+
+    port: Annotated[int, typer.Option(min=0, max=65535, metavar="N", help="0 takes a free one.")] = PORT
+    no_browser: Annotated[bool, typer.Option("--no-browser", help="Open no browser; the link is printed.")] = False
+    host: Annotated[
+        str,
+        typer.Option(
+            metavar="ADDRESS",
+            help="Address to listen at; another than loopback needs --allow-remote.",
+            rich_help_panel=MORE,
+        ),
+    ] = "127.0.0.1"
+    allow_remote: Annotated[
+        bool,
+        typer.Option("--allow-remote", help="Let other machines in, with the link.", rich_help_panel=MORE),
+    ] = False
+    allow_host: Annotated[
+        list[str] | None,
+        typer.Option(metavar="NAME", help="A name that a proxy before the studio goes by.", rich_help_panel=MORE),
+    ] = None
+    token_env: Annotated[
+        str,
+        typer.Option(
+            metavar="NAME",
+            help="Variable that holds the token, or several; default: a new one, shown once.",
+            rich_help_panel=MORE,
+        ),
+    ] = ""
+
+
+@bundled
+def studio(
+    common: Common,
+    listen: StudioListening,
+    folders: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="[DIR]...", help="Projects, or folders of projects.", show_default="this folder"),
+    ] = None,
+) -> None:
+    """Open projects in the browser: write, edit, plan, talk and measure there."""
+    terminal = terminal_of(common)
+    check_packages("The studio", _NEEDED)
+    if folders and common.folder:
+        raise UsageError(
+            f"{folders[0]} and -C {common.folder} are both given. Give one; several can stand side by side."
+        )
+    if not is_loopback(listen.host) and not listen.allow_remote:
+        raise UsageError(
+            f"{listen.host} is open to other machines. Say --allow-remote too if they shall reach the studio, or leave "
+            "--host out."
+        )
+    asyncio.run(stoppable(_served(terminal, listen, folders or [common.folder or "."]), "the same command"))
+
+
+async def _served(terminal: Terminal, listen: StudioListening, folders: Sequence[str]) -> None:
+    """Serve until a signal comes; say where, once requests are taken."""
+    from fabula.server.studio.running import StudioOffer, link_to, serve_studio  # noqa: PLC0415 - a second of imports
+    from fabula.server.studio.shelf import Shelf  # noqa: PLC0415 - as above
+    from fabula.server.studio.state import StudioState  # noqa: PLC0415 - as above
+
+    shelf = Shelf.of([Path(folder) for folder in folders], terminal.environ)
+    tokens, made = tokens_of(terminal, listen.token_env)
+    state = StudioState(shelf, Options(environ=terminal.environ))
+    offer = StudioOffer(state, tokens, listen.host, listen.allow_host or ())
+    with listening(listen.host, listen.port) as opened:
+        address = link_to(opened)
+        link = link_to(opened, made) if made else address
+        if not is_loopback(listen.host):
+            terminal.message(
+                f"Warning: {listen.host} is open to other machines. What is written goes over the network "
+                "unencrypted: put a server with TLS before this one, and give the link to nobody you do not trust."
+            )
+
+        def ready() -> None:
+            _show(terminal, shelf.names, link, listen)
+            terminal.document({"address": address, "link": link, "projects": shelf.names})
+
+        await serve_studio(offer, opened, ready)
+
+
+def _show(terminal: Terminal, projects: Sequence[str], link: str, listen: StudioListening) -> None:
+    """Say what is open and where, and open the browser."""
+    count = f"{len(projects)} projects" if len(projects) != 1 else f"the project {projects[0]}"
+    terminal.say(f"The studio is open, with {count}: {link}")
+    if listen.token_env:
+        terminal.advise(f"Sign in with the token of {listen.token_env}: add /login?token=TOKEN to the address.")
+    terminal.advise("Ctrl-C ends it; what is written is kept.")
+    if not listen.no_browser and not terminal.json:
+        threading.Thread(target=webbrowser.open, args=(link,), daemon=True).start()

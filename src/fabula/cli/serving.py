@@ -1,0 +1,40 @@
+"""What the commands that serve have in common: packages, tokens, and how a link is shown."""
+
+from __future__ import annotations
+
+import secrets
+from importlib.util import find_spec
+from typing import TYPE_CHECKING
+
+from fabula.base.errors import UsageError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from fabula.cli.terminal import Terminal
+
+
+def check_packages(what: str, needed: Sequence[str]) -> None:
+    """See that the packages which `what` is made with are there; `python-multipart` is imported as `python_multipart`.
+
+    Raises:
+        UsageError: some are missing.
+    """
+    missing = [name.replace("_", "-") for name in needed if find_spec(name) is None]
+    if missing:
+        raise UsageError(f"{what} needs {' and '.join(missing)}. Install them with `pip install 'fabula[serve]'`.")
+
+
+def tokens_of(terminal: Terminal, variable: str) -> tuple[list[str], str]:
+    """The tokens that open a server, and the one that was made for it; empty where a variable holds them.
+
+    Raises:
+        UsageError: the variable holds none.
+    """
+    if not variable:
+        made = secrets.token_urlsafe(32)
+        return [made], made
+    said = terminal.environ.get(variable, "").replace(",", " ").split()
+    if not said:
+        raise UsageError(f"The variable {variable} holds no token. Set it, or leave --token-env out for a new token.")
+    return said, ""

@@ -1,0 +1,37 @@
+"""What handlers of the API and of pages are given: write `async def edit(workspace: WorkspaceDep)`."""
+
+from __future__ import annotations
+
+from typing import Annotated, TypeAlias
+
+from fastapi import Depends, Path, Request
+
+from fabula.app.workspace import Workspace
+from fabula.server.studio.shelf import Shelf
+from fabula.server.studio.state import StudioState
+
+
+def state_of(request: Request) -> StudioState:
+    """What the server knows."""
+    state: StudioState = request.app.state.studio
+    return state
+
+
+StateDep: TypeAlias = Annotated[StudioState, Depends(state_of)]
+
+
+def shelf_of(state: StateDep) -> Shelf:
+    """The projects that are served."""
+    return state.shelf
+
+
+ShelfDep: TypeAlias = Annotated[Shelf, Depends(shelf_of)]
+ProjectName: TypeAlias = Annotated[str, Path(description="The project's name on the shelf.", max_length=200)]
+
+
+def workspace_of(shelf: ShelfDep, project: ProjectName) -> Workspace:
+    """The project that the address names."""
+    return shelf[project]
+
+
+WorkspaceDep: TypeAlias = Annotated[Workspace, Depends(workspace_of)]

@@ -1,0 +1,308 @@
+"""What every request of a browser passes: where it was sent, from which page, by whom; and what every answer says.
+
+A layer of plain ASGI around the studio and around studies. Against
+
+- another program or person: a link with a token, exchanged at `/login` for a cookie that no script reads;
+- a foreign name that points at this machine (DNS rebinding): a list of the names that this server goes by;
+- pages of others that send requests (CSRF): what the browser says about where a request comes from;
+- text of a model that would run or load something: a content security policy that allows the server's own files alone.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+import socket
+from dataclasses import dataclass
+from html import escape
+from http import HTTPStatus
+from http.cookies import CookieError, SimpleCookie
+from typing import TYPE_CHECKING, Final, Protocol
+from urllib.parse import parse_qs, urlsplit
+
+from fabula.server.faults import Problem
+from fabula.server.gate import Bounds, LeftError, Refused, again, whole_body
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+    from fabula.server.gate import App, Event, Receive, Scope, Send, Tokens
+
+_CYTOSCAPE: Final = "'sha256-pgvDUBa4IjFA2yuSJ2cqcyxmNYJMborsd0ORcRv9vw8='"  # the one rule that it adds to a page
+POLICY: Final = (
+    f"default-src 'none'; script-src 'self'; style-src 'self' {_CYTOSCAPE}; connect-src 'self'; "
+    "img-src 'self' data:; frame-ancestors 'none'; base-uri 'none'; form-action 'self'"
+)
+"""The content security policy of every answer."""
+_SAFE: Final = frozenset({"GET", "HEAD", "OPTIONS"})
+_OWN: Final = frozenset({"same-origin", "none"})  # `none`: typed, or opened from a link outside the browser
+_LOOPBACK: Final = frozenset({"localhost", "127.0.0.1", "[::1]"})
+_LOGIN: Final = "/login"
+_LONGEST: Final = 500  # letters of a token or an address that are looked at
+_WEEK: Final = 7 * 24 * 3600
+
+
+class Keys(Protocol):
+    """Who may come in."""
+
+    def who(self, token: str) -> str:
+        """The name of whoever holds a token; empty where nobody does.
+
+        Raises:
+            LinkError: somebody held it, and may not come in any more; the message says why, and what to do.
+        """
+
+
+class LinkError(Exception):
+    """A link that was right once and opens nothing now; the message says why, and what to do."""
+
+
+@dataclass(frozen=True)
+class OwnKeys:
+    """The keys of a server that belongs to one person: whoever holds one of its tokens is that person."""
+
+    tokens: Tokens
+
+    def who(self, token: str) -> str:
+        """`author` for a token of the server."""
+        return "author" if self.tokens.which(b"Bearer " + token.encode("utf-8", "replace")) is not None else ""
+
+
+@dataclass(frozen=True)
+class Names:
+    """The names that a server goes by, in the `Host` of a request.
+
+    Attributes:
+        names: those allowed, in small letters and without a port.
+        addresses: whether any numeric address will do: no foreign name can point there.
+    """
+
+    names: frozenset[str] = _LOOPBACK
+    addresses: bool = False
+
+    @classmethod
+    def of(cls, host: str, more: Iterable[str] = ()) -> Names:
+        """Those of a server that listens at `host`, and those that a proxy before it goes by."""
+        names = _LOOPBACK | {name.casefold() for name in more}
+        bare = host.strip("[]")
+        try:
+            outside = not ipaddress.ip_address(bare).is_loopback
+        except ValueError:
+            outside = bare != "localhost"
+        if outside:
+            own = socket.gethostname().casefold()
+            names |= {host.casefold(), own, f"{own}.local"}
+        return cls(names, outside)
+
+    def allow(self, host: str) -> bool:
+        """Whether a request with this `Host` is for this server."""
+        name = urlsplit(f"//{host}").netloc.rpartition("@")[2].casefold()
+        bare = name.rpartition(":")[0] if not name.endswith("]") and ":" in name else name
+        if bare in self.names:
+            return True
+        try:
+            return self.addresses and bool(ipaddress.ip_address(bare.strip("[]")))
+        except ValueError:
+            return False
+
+
+@dataclass
+class Browser:
+    """The layer around an application.
+
+    Attributes:
+        app: gets what is let in, with the name of who sends it as `request.state.who`.
+        keys: know who holds a token.
+        names: that the server goes by.
+        cookie: its name; of several servers on one machine each has its own.
+        page: makes the page that says a problem in words.
+        bounds: of requests.
+        open_to_all: beginnings of addresses that need no key, such as those of style sheets.
+    """
+
+    app: App
+    keys: Keys
+    names: Names
+    cookie: str
+    page: Callable[[Problem], str]
+    bounds: Bounds
+    open_to_all: tuple[str, ...] = ("/static/",)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Let a request in, or answer it."""
+        if scope["type"] != "http":
+            if scope["type"] == "websocket":
+                await send({"type": "websocket.close", "code": 1008})
+            return
+        guarded = _guarded(send)
+        try:
+            self._check_where(scope)
+            _check_from(scope)
+            if scope["path"] == _LOGIN:
+                await self._login(scope, guarded)
+                return
+            scope.setdefault("state", {})["who"] = self._who(scope)
+            body = await whole_body(scope, receive, self.bounds)
+        except Refused as refused:
+            await self._refuse(scope, refused.problem, guarded)
+        except LeftError:
+            return
+        else:
+            await self.app(scope, again(body, receive), guarded)
+
+    def _check_where(self, scope: Scope) -> None:
+        hosts = _all(scope, b"host")
+        if len(hosts) != 1 or not self.names.allow(hosts[0]):
+            raise Refused(
+                Problem(
+                    421,
+                    f"This server does not go by the name {(hosts or [''])[0][:100]!r}. Open the address that it "
+                    "printed when it was started.",
+                    code="foreign_host",
+                )
+            )
+
+    def _who(self, scope: Scope) -> str:
+        """Who sends a request."""
+        if scope["path"].startswith(self.open_to_all):
+            return ""
+        return self._holder(_bearer(scope) or _cookie(scope, self.cookie))
+
+    def _holder(self, token: str) -> str:
+        """Who holds a token."""
+        try:
+            who = self.keys.who(token[:_LONGEST]) if token else ""
+        except LinkError as error:
+            raise Refused(Problem(401, str(error), "authentication_error", "expired_link")) from None
+        if not who:
+            message = (
+                "This link is not, or no longer, right."
+                if token
+                else "You are not signed in here, or the server was started anew since you were."
+            )
+            raise Refused(
+                Problem(
+                    401,
+                    f"{message} Open the link that was printed when the server was started, or that you were given. A "
+                    "program sends its token as `Authorization: Bearer TOKEN`.",
+                    "authentication_error",
+                    "invalid_api_key",
+                )
+            )
+        return who
+
+    async def _login(self, scope: Scope, send: Send) -> None:
+        """Exchange the token of a link for a cookie."""
+        asked = parse_qs(scope["query_string"].decode("latin-1")[: 4 * _LONGEST], errors="replace")
+        token = asked.get("token", [""])[0]
+        self._holder(token)
+        # No redirect: where the link was opened from another page, a browser would not send the cookie along with it.
+        page = _GO_ON.format(escape(_own_address(asked.get("next", ["/"])[0])))
+        cookie = f"{self.cookie}={token}; Path=/; Max-Age={_WEEK}; HttpOnly; SameSite=Strict"
+        await _send_page(send, 200, page, [(b"set-cookie", cookie.encode("latin-1", "replace"))])
+
+    async def _refuse(self, scope: Scope, problem: Problem, send: Send) -> None:
+        """A page for a person, JSON for a program."""
+        wants = "".join(_all(scope, b"accept"))
+        if "text/html" in wants and not scope["path"].startswith("/api/"):
+            await _send_page(send, problem.status, self.page(problem))
+            return
+        await _send(send, problem.status, "application/json", problem.bytes, _raw(problem.headers))
+
+
+_GO_ON: Final = (
+    '<!doctype html><html lang="en"><head><meta charset="utf-8"><title>fabula</title><link rel="icon" href="data:,">'
+    '<meta http-equiv="refresh" content="0; url={0}"></head><body><main><p><a href="{0}">Go on</a></p></main></body>'
+    "</html>"
+)
+
+
+def plain_page(problem: Problem) -> str:
+    """A problem in words, on a page without any look."""
+    phrase = HTTPStatus(problem.status).phrase
+    return (
+        f'<!doctype html><html lang="en"><head><meta charset="utf-8"><title>{phrase}</title>'
+        '<link rel="icon" href="data:,"></head>'
+        f"<body><main><h1>{phrase}</h1><p>{escape(problem.message)}</p></main></body></html>"
+    )
+
+
+def _check_from(scope: Scope) -> None:
+    """Refuse what another site's page sends; following a link to a page is no sending."""
+    sites = _all(scope, b"sec-fetch-site")
+    change = scope["method"] not in _SAFE
+    if sites:
+        opens = _all(scope, b"sec-fetch-mode") == ["navigate"] and _all(scope, b"sec-fetch-dest") == ["document"]
+        fine = all(site in _OWN for site in sites) or (not change and opens)
+    else:  # a browser that does not say it names the origin of a change at least; a program says neither
+        origins, host = _all(scope, b"origin"), "".join(_all(scope, b"host"))
+        fine = not change or all(urlsplit(origin).netloc == host for origin in origins)
+    if not fine:
+        raise Refused(
+            Problem(
+                403,
+                "This was sent by a page of another site, and is not done. Do it on the page of this server itself.",
+                code="cross_site_request",
+            )
+        )
+
+
+def _own_address(wanted: str) -> str:
+    """An address of this server; its first page where another is wanted."""
+    own = wanted.startswith("/") and not wanted.startswith("//") and "\\" not in wanted and wanted.isprintable()
+    return wanted[:_LONGEST] if own else "/"
+
+
+def _all(scope: Scope, name: bytes) -> list[str]:
+    return [value.decode("latin-1") for header, value in scope["headers"] if header == name]
+
+
+def _bearer(scope: Scope) -> str:
+    given = _all(scope, b"authorization")
+    kind, _, token = (given[0] if len(given) == 1 else "").strip().partition(" ")
+    return token.strip() if kind.lower() == "bearer" else ""
+
+
+def _cookie(scope: Scope, name: str) -> str:
+    try:
+        found = SimpleCookie("; ".join(_all(scope, b"cookie"))).get(name)
+    except CookieError:
+        return ""
+    return found.value if found is not None else ""
+
+
+def _guarded(send: Send) -> Send:
+    """Send with the headers that every answer has; a `cache-control` of the answer's own stays."""
+
+    async def send_guarded(event: Event) -> None:
+        if event["type"] == "http.response.start":
+            headers = list(event.get("headers", ()))
+            if all(name.lower() != b"cache-control" for name, _ in headers):
+                headers.append((b"cache-control", b"no-store"))
+            event["headers"] = headers + _HEADERS
+        await send(event)
+
+    return send_guarded
+
+
+_HEADERS: Final = [
+    (b"content-security-policy", POLICY.encode()),
+    (b"x-content-type-options", b"nosniff"),
+    (b"referrer-policy", b"same-origin"),
+    (b"cross-origin-resource-policy", b"same-origin"),
+    (b"cross-origin-opener-policy", b"same-origin"),
+    (b"x-frame-options", b"DENY"),
+]
+
+
+def _raw(headers: dict[str, str]) -> list[tuple[bytes, bytes]]:
+    return [(name.encode(), value.encode()) for name, value in headers.items() if name != "content-type"]
+
+
+async def _send_page(send: Send, status: int, page: str, headers: list[tuple[bytes, bytes]] | None = None) -> None:
+    await _send(send, status, "text/html; charset=utf-8", page.encode(), headers or [])
+
+
+async def _send(send: Send, status: int, kind: str, body: bytes, headers: list[tuple[bytes, bytes]]) -> None:
+    more = [(b"content-type", kind.encode()), (b"content-length", str(len(body)).encode()), (b"connection", b"close")]
+    await send({"type": "http.response.start", "status": status, "headers": more + headers})
+    await send({"type": "http.response.body", "body": body})

@@ -1,0 +1,12 @@
+"""Pages for a browser, over the same projects as `/api/v1`.
+
+A page is a module in `pages` with its routes as `router`, and a template:
+
+    router = APIRouter()
+
+    @router.get("/projects/{project}/edit")
+    async def edit(request: Request, workspace: WorkspaceDep) -> Response:
+        return page(request, "edit.html", texts=await asyncio.to_thread(workspace.artefacts))
+
+`application` finds it, `page` fills the template in, `base.html` is the frame around it.
+"""

@@ -1,0 +1,165 @@
+"""The application of the studio: pages, the files that they load, and `/api/v1`."""
+
+from __future__ import annotations
+
+import logging
+from typing import TYPE_CHECKING, Any, Final
+
+from fastapi import FastAPI, Request
+from fastapi.exceptions import RequestValidationError
+from fastapi.responses import HTMLResponse, JSONResponse, Response
+from starlette.exceptions import HTTPException
+
+from fabula.base.errors import FabulaError
+from fabula.base.version import __version__
+from fabula.server.api import PREFIX, routers
+from fabula.server.browser import Browser
+from fabula.server.chat.wire import FaultBody
+from fabula.server.faults import UNEXPECTED, Problem, problem_for_author
+from fabula.server.gate import Bounds
+from fabula.server.studio import assets, pages
+from fabula.server.studio.rendering import PAGES, page, templates
+
+if TYPE_CHECKING:
+    from fastapi.telemetry import TelemetryConfig
+
+    from fabula.server.browser import Keys, Names
+    from fabula.server.gate import App
+    from fabula.server.studio.state import StudioState
+
+_LOG: Final = logging.getLogger("fabula.server")
+# Whatever the environment sets up: stories are nobody else's.
+_SILENT: Final[TelemetryConfig] = {
+    "tracing": False,
+    "metrics": False,
+    "logs": False,
+    "operation_spans": False,
+    "auto_configure": False,
+}
+BOUNDS: Final = Bounds(body=20_000_000, shorter="a shorter text")
+"""Of the studio's requests: a long story fits into one."""
+_FAULTS: Final[dict[int | str, dict[str, Any]]] = {
+    status: {"model": FaultBody, "description": description}
+    for status, description in {
+        400: "This cannot be done as asked.",
+        401: "No valid token.",
+        403: "Sent by a page of another site.",
+        404: "There is no such thing.",
+        409: "The project is in use, or has changed meanwhile.",
+        410: "The project is not there any more.",
+        413: "The body is too large.",
+        421: "Another server's name.",
+        422: "A field is missing or of another type.",
+        500: "An error that was not expected.",
+    }.items()
+}
+
+
+def application(state: StudioState, keys: Keys, names: Names, cookie: str, bounds: Bounds = BOUNDS) -> App:
+    """The whole application, with what guards it."""
+    return Browser(pages_and_api(state), keys, names, cookie, problem_page, bounds)
+
+
+def pages_and_api(state: StudioState) -> FastAPI:
+    """The application without its guard."""
+    app = new_app("fabula studio", state)
+    found = pages.routers()
+    app.state.pages = [(name, title) for name, title in PAGES if name in found]
+    for router in found.values():
+        app.include_router(router, include_in_schema=False)
+
+    @app.get(assets.PREFIX + "{path:path}", include_in_schema=False)
+    async def static(request: Request, path: str) -> Response:
+        kept = assets.studio_assets().find(path)
+        if kept is None:
+            raise HTTPException(404)
+        asset, keeping = kept
+        headers = {"cache-control": keeping, "etag": f'"{asset.tag}"'}
+        if asset.tag in request.headers.get("if-none-match", ""):
+            return Response(status_code=304, headers=headers)
+        return Response(asset.content, media_type=asset.kind, headers=headers)
+
+    return app
+
+
+def new_app(title: str, state: StudioState) -> FastAPI:
+    """An application with `/api/v1`, where each error has one shape."""
+    app = FastAPI(
+        title=title, version=__version__, docs_url=None, redoc_url=None, redirect_slashes=False, telemetry=_SILENT
+    )
+    _handle(app)
+    mount_api(app, state)
+    return app
+
+
+def mount_api(app: FastAPI, state: StudioState) -> None:
+    """Give an application `/api/v1`."""
+    app.state.studio = state
+    for router in routers():
+        app.include_router(router, prefix=PREFIX, responses=_FAULTS)
+
+
+def problem_page(problem: Problem) -> str:
+    """A problem in words, on a page of the studio's look."""
+    return templates().get_template("problem.html").render(problem=problem)
+
+
+def _handle(app: FastAPI) -> None:
+    """Say each error as who asked can read it."""
+
+    @app.exception_handler(FabulaError)
+    async def failed(request: Request, error: FabulaError) -> Response:
+        problem = problem_for_author(error)
+        if problem.status >= UNEXPECTED.status:
+            _LOG.error("%s %s: %s: %s", request.method, request.url.path, type(error).__name__, error)
+        return respond(request, problem)
+
+    @app.exception_handler(RequestValidationError)
+    async def misshapen(request: Request, error: RequestValidationError) -> Response:
+        return respond(request, problem_of_fields(error))
+
+    @app.exception_handler(HTTPException)
+    async def refused(request: Request, error: HTTPException) -> Response:
+        return respond(request, _problem_of_status(error), dict(error.headers or {}))
+
+    @app.exception_handler(Exception)
+    async def surprised(request: Request, error: Exception) -> Response:
+        del error  # the web server logs it
+        return respond(request, UNEXPECTED)
+
+
+def respond(request: Request, problem: Problem, headers: dict[str, str] | None = None) -> Response:
+    """A problem as who asked can read it: JSON for a program, a line for a form, else a page."""
+    every = (headers or {}) | {name: value for name, value in problem.headers.items() if name != "content-type"}
+    if request.headers.get("hx-request"):
+        return _with(page(request, "problem_line.html", problem.status, problem=problem), every)
+    if "text/html" in request.headers.get("accept", "") and not request.url.path.startswith("/api/"):
+        return HTMLResponse(problem_page(problem), problem.status, every)
+    return JSONResponse(problem.body, problem.status, every)
+
+
+def _with(response: Response, headers: dict[str, str]) -> Response:
+    response.headers.update(headers)
+    return response
+
+
+def problem_of_fields(error: RequestValidationError) -> Problem:
+    """What is wrong with the fields of a request."""
+    first = error.errors()[0]
+    where = ".".join(str(part)[:60] for part in first["loc"][1:8]) or "body"
+    if first["type"] == "json_invalid":
+        return Problem(400, "The body is no valid JSON.", code="invalid_json")
+    count = len(error.errors())
+    fields = "A field is" if count == 1 else f"{count} fields are"
+    return Problem(422, f"{fields} not as it should be; {where}: {first['msg']}.", code="invalid_field", param=where)
+
+
+def _problem_of_status(error: HTTPException) -> Problem:
+    """What the web framework complains of."""
+    said = {
+        404: ("There is nothing at this address. Go back to the first page, and choose from there.", "unknown_url"),
+        405: ("This address does not take such a request.", "method_not_allowed"),
+        400: ("The request cannot be read.", "invalid_request"),
+    }
+    message, code = said.get(error.status_code, (f"{error.detail}.", "refused"))
+    return Problem(error.status_code, message, code=code)

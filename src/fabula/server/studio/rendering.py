@@ -1,0 +1,101 @@
+"""Pages and pieces of pages: templates filled in, and text of models made harmless HTML."""
+
+from __future__ import annotations
+
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+import nh3
+from fastapi.responses import HTMLResponse
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from markdown_it import MarkdownIt
+from markupsafe import Markup
+
+from fabula.server.studio.assets import studio_assets
+
+if TYPE_CHECKING:
+    from fastapi import Request
+
+TEMPLATES: Final = Path(__file__).parent / "templates"
+PAGES: Final = (
+    ("write", "Write"),
+    ("edit", "Edit"),
+    ("plan", "Plan"),
+    ("world", "World"),
+    ("talk", "Talk"),
+    ("calls", "Prompts"),
+    ("measure", "Measure"),
+)
+"""The pages of a project: the last part of the address (`/projects/{project}/write`), and what it is called."""
+_TAGS: Final = frozenset(
+    {
+        *(
+            "a",
+            "abbr",
+            "b",
+            "blockquote",
+            "br",
+            "code",
+            "dd",
+            "del",
+            "dl",
+            "dt",
+            "em",
+            "h1",
+            "h2",
+            "h3",
+            "h4",
+            "h5",
+            "h6",
+        ),
+        *("hr", "i", "ins", "li", "ol", "p", "pre", "s", "strong", "sub", "sup", "table", "tbody", "td", "th", "thead"),
+        "tr",
+        "ul",
+    }
+)
+_MARKDOWN: Final = MarkdownIt("commonmark", {"html": False}).enable("table")
+
+
+def markdown(text: str) -> Markup:
+    """Markdown as HTML in which nothing runs, loads or is styled."""
+    html = nh3.clean(
+        _MARKDOWN.render(text),
+        tags=set(_TAGS),
+        attributes={"a": {"href", "title"}},
+        url_schemes={"http", "https", "mailto"},
+        link_rel="noreferrer noopener nofollow",
+    )
+    return Markup(html)  # noqa: S704 - cleaned in the line before
+
+
+@cache
+def templates() -> Environment:
+    """The templates of the studio; all that is put into them is escaped."""
+    environment = Environment(
+        loader=FileSystemLoader(TEMPLATES),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.globals["static"] = studio_assets().address
+    environment.filters["markdown"] = markdown
+    environment.filters["number"] = lambda value: f"{value:,}"
+    return environment
+
+
+def page(request: Request, template: str, status: int = 200, /, **values: Any) -> HTMLResponse:  # noqa: ANN401 - a template's
+    """A template, filled in: a whole page, or a piece of one.
+
+    Beside `values` a template has `request`, `project` (its name, or empty), `pages` (those of a project that there
+    are) and `here` (the page's own).
+    """
+    project = str(request.path_params.get("project", ""))
+    about = {
+        "request": request,
+        "project": project,
+        "here": request.url.path.removeprefix(f"/projects/{project}/").partition("/")[0] if project else "shelf",
+        "pages": request.app.state.pages,
+    }
+    return HTMLResponse(templates().get_template(template).render(about | values), status)

@@ -1,0 +1,154 @@
+"""The projects that are served, by name: those that were named, and those in folders that were."""
+
+from __future__ import annotations
+
+import threading
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Final
+
+from fabula.app.workspace import Workspace
+from fabula.base.errors import GoneError, UnknownNameError, UsageError
+from fabula.project.folder import Project
+from fabula.project.sample import copy_sample
+from fabula.story import slug
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from pathlib import Path
+
+    from fabula.story import Brief
+
+_BRIEF: Final = "brief.md"
+_MOST: Final = 1000  # folders that are looked into
+_SAMPLE: Final = "sample"
+
+
+@dataclass
+class Shelf:
+    """The projects that are served.
+
+    Attributes:
+        places: folders; each is a project, or holds projects.
+        environ: variables that hold keys and folders; those of this process by default.
+    """
+
+    places: Sequence[Path]
+    environ: Mapping[str, str] | None = None
+    _folders: dict[str, Path] = field(default_factory=dict)
+    _open: dict[str, Workspace] = field(default_factory=dict)
+    _one: threading.RLock = field(default_factory=threading.RLock)
+
+    @classmethod
+    def of(cls, places: Sequence[Path], environ: Mapping[str, str] | None = None) -> Shelf:
+        """The shelf of these folders.
+
+        Raises:
+            UsageError: one is none.
+        """
+        wrong = next((place for place in places if not place.is_dir()), None)
+        if wrong is not None:
+            raise UsageError(
+                f"There is no folder {str(wrong)!r}. Name a project, or a folder in which projects are or shall be."
+            )
+        shelf = cls([place.resolve() for place in places], environ)
+        shelf.rescan()
+        return shelf
+
+    @property
+    def home(self) -> Path:
+        """Where new projects are made: the first folder of projects, else the one that the first project is in."""
+        return next((place for place in self.places if not _is_project(place)), self.places[0].parent)
+
+    @property
+    def names(self) -> list[str]:
+        """The projects that are there, as addresses name them."""
+        self.rescan()
+        with self._one:
+            return [name for name, folder in self._folders.items() if _is_project(folder)]
+
+    def folder(self, name: str) -> Path:
+        """The folder of a project.
+
+        Raises:
+            GoneError: it is not there any more.
+            UnknownNameError: there never was one.
+        """
+        with self._one:
+            if name not in self._folders:
+                self.rescan()
+            if name not in self._folders:
+                raise UnknownNameError("project", name[:200], self._folders)
+            folder = self._folders[name]
+        if not _is_project(folder):
+            raise GoneError(
+                f"The project {name!r} is not there any more: its folder was removed or renamed. What was open of it "
+                "is still on this page; copy what you need."
+            )
+        return folder
+
+    def __getitem__(self, name: str) -> Workspace:
+        """A project, opened."""
+        folder = self.folder(name)
+        with self._one:
+            if name not in self._open:
+                self._open[name] = Workspace(folder, self.environ)
+            return self._open[name]
+
+    def __contains__(self, name: object) -> bool:
+        """Whether there is such a project."""
+        return name in self.names
+
+    def rescan(self) -> None:
+        """Look which projects there are; a name stays with its folder."""
+        with self._one:
+            known = set(self._folders.values())
+            for folder in self._found():
+                if folder not in known:
+                    self._add(folder)
+
+    def create(self, title: str, brief: Brief, settings: dict[str, Any]) -> str:
+        """Make a project called after `title`; gives its name.
+
+        Raises:
+            FabulaError: it cannot be made so, or there.
+        """
+        with self._one:
+            project = Project.create(self._free(slug(title) or "story"), brief, settings)
+            return self._add(project.folder)
+
+    def add_sample(self) -> str:
+        """Copy the sample project; gives its name.
+
+        Raises:
+            ProjectError: it cannot be copied there.
+        """
+        with self._one:
+            return self._add(copy_sample(self._free(_SAMPLE)).folder)
+
+    def _add(self, folder: Path) -> str:
+        wanted = slug(folder.name) or "project"
+        name = next(one for one in _numbered(wanted) if one not in self._folders)
+        self._folders[name] = folder
+        return name
+
+    def _free(self, name: str) -> Path:
+        """A folder at home that is not there yet."""
+        return next(self.home / one for one in _numbered(name) if not (self.home / one).exists())
+
+    def _found(self) -> list[Path]:
+        found = []
+        for place in self.places:
+            if _is_project(place):
+                found.append(place)
+            elif place.is_dir():
+                inner = sorted(one for one in place.iterdir() if not one.name.startswith(".") and not one.is_symlink())
+                found += [one for one in inner[:_MOST] if _is_project(one)]
+        return found
+
+
+def _is_project(folder: Path) -> bool:
+    return (folder / _BRIEF).is_file()
+
+
+def _numbered(name: str) -> list[str]:
+    return [name, *(f"{name}-{number}" for number in range(2, _MOST))]

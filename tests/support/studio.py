@@ -1,0 +1,209 @@
+"""The studio in tests: for its application in this process, on a socket in a thread of its own, and in a browser.
+
+async with studio_here(tmp_path) as client:          # httpx, signed in; no socket
+    response = await client.get("/projects/sample/edit")
+
+with studio_there(tmp_path) as there, browsing(there) as tab:   # chromium
+    tab.open("/projects/sample/edit")
+    tab.page.click("text=Save")
+    tab.check()                                      # nothing broke the policy, nothing went elsewhere
+"""
+
+from __future__ import annotations
+
+import asyncio
+import shutil
+import threading
+from contextlib import asynccontextmanager, contextmanager
+from dataclasses import dataclass, field
+from importlib import import_module
+from importlib.util import find_spec
+from typing import TYPE_CHECKING, Any, Final
+from urllib.parse import urlsplit
+
+import httpx
+import pytest
+
+from fabula.app.writing import Options
+from fabula.base.errors import FabulaError
+from fabula.project.sample import copy_sample
+from fabula.server.browser import Names, OwnKeys
+from fabula.server.gate import Tokens
+from fabula.server.running import listening
+from fabula.server.studio.application import application
+from fabula.server.studio.running import StudioOffer, link_to, serve_studio
+from fabula.server.studio.shelf import Shelf
+from fabula.server.studio.state import StudioState
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Iterator, Mapping
+    from pathlib import Path
+
+TOKEN: Final = "a-token-that-only-tests-know"  # noqa: S105 - of tests alone
+COOKIE: Final = "fabula-tests"
+SAMPLE: Final = "sample"
+HOST: Final = "http://127.0.0.1"
+_FLAGS: Final = (
+    *("--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-component-update"),
+    *("--disable-sync", "--no-first-run"),
+)
+
+
+def state_of(folder: Path, environ: Mapping[str, str] | None = None) -> StudioState:
+    """What a studio knows that serves `folder`: a project or a folder of projects; where it is empty, the sample."""
+    folder.mkdir(parents=True, exist_ok=True)
+    if not any(folder.iterdir()):
+        copy_sample(folder / SAMPLE)
+    return StudioState(Shelf.of([folder]), Options(environ=dict(environ or {})))
+
+
+@asynccontextmanager
+async def studio_here(
+    folder: Path, environ: Mapping[str, str] | None = None, *, signed_in: bool = True
+) -> AsyncIterator[httpx.AsyncClient]:
+    """A client of a studio that serves `folder`, in this process; `client.state` is what the studio knows."""
+    state = state_of(folder, environ)
+    app = application(state, OwnKeys(Tokens.of([TOKEN])), Names(), COOKIE)
+    headers = {"authorization": f"Bearer {TOKEN}"} if signed_in else {}
+    transport = httpx.ASGITransport(app, raise_app_exceptions=False)
+    async with state.at_work(), httpx.AsyncClient(transport=transport, base_url=HOST, headers=headers) as client:
+        client.state = state  # type: ignore[attr-defined] # for tests that look behind
+        yield client
+
+
+@dataclass
+class There:
+    """A studio on a socket.
+
+    Attributes:
+        address: without a slash at its end.
+        link: signs a browser in.
+        state: what the studio knows.
+    """
+
+    address: str
+    link: str
+    state: StudioState
+
+    def client(self) -> httpx.Client:
+        """A client that is signed in."""
+        return httpx.Client(base_url=self.address, headers={"authorization": f"Bearer {TOKEN}"}, timeout=30)
+
+
+@contextmanager
+def studio_there(folder: Path, environ: Mapping[str, str] | None = None, port: int = 0) -> Iterator[There]:
+    """A studio that serves `folder`, on a socket, in a thread of its own."""
+    begun, found, problems = threading.Event(), list[There](), list[BaseException]()
+    running: list[tuple[asyncio.AbstractEventLoop, asyncio.Task[None]]] = []
+
+    async def run() -> None:
+        state = state_of(folder, environ)
+        with listening("127.0.0.1", port) as opened:
+            task = asyncio.ensure_future(serve_studio(StudioOffer(state, [TOKEN]), opened, begun.set))
+            running.append((asyncio.get_running_loop(), task))
+            found.append(There(link_to(opened).rstrip("/"), link_to(opened, TOKEN), state))
+            await task
+
+    def thread() -> None:
+        try:
+            asyncio.run(run())
+        except asyncio.CancelledError:
+            pass
+        except (FabulaError, OSError, RuntimeError) as error:
+            problems.append(error)
+        finally:
+            begun.set()
+
+    worker = threading.Thread(target=thread)
+    worker.start()
+    assert begun.wait(60)
+    assert not problems, problems
+    loop, task = running[0]
+    try:
+        yield found[0]
+    finally:
+        loop.call_soon_threadsafe(task.cancel)
+        worker.join(60)
+        assert not worker.is_alive()
+    assert not problems, problems
+
+
+@dataclass
+class Tab:
+    """A browser's tab that is signed in to a studio.
+
+    Attributes:
+        page: playwright's.
+        problems: what the page complained of: errors of scripts, violations of the policy, requests elsewhere.
+    """
+
+    page: Any
+    address: str
+    problems: list[str] = field(default_factory=list)
+
+    def open(self, path: str) -> None:
+        """Go to a page of the studio, and wait until it is loaded."""
+        self.page.goto(self.address + path, wait_until="load")
+
+    def check(self) -> None:
+        """See that nothing was complained of."""
+        assert not self.problems, self.problems
+
+    def axe(self) -> list[str]:
+        """What a person with an impairment meets on the page: the rules of axe-core that it breaks, with where."""
+        if find_spec("axe_playwright_python") is None:
+            pytest.skip("axe-playwright-python is not installed: pip install axe-playwright-python")
+        axe = import_module("axe_playwright_python.sync_playwright").Axe()
+        found = axe.run(self.page).response["violations"]
+        return [f"{one['id']}: {node['html'][:200]}" for one in found for node in one["nodes"]]
+
+
+@contextmanager
+def browsing(there: There, *, dark: bool = False, width: int = 1280, height: int = 900) -> Iterator[Tab]:
+    """A tab of a browser of its own, signed in; skips the test where there is no browser."""
+    with chromium() as browser:
+        yield sign_in(browser, there, dark=dark, width=width, height=height)
+
+
+@contextmanager
+def chromium() -> Iterator[Any]:
+    """Chromium, without a window; skips the test where it is missing."""
+    if find_spec("playwright") is None:
+        pytest.skip("playwright is not installed: pip install playwright")
+    found = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+    if found is None:
+        pytest.skip("There is no Chromium here: apt-get install chromium")
+    from playwright.sync_api import sync_playwright  # noqa: PLC0415 - not everywhere
+
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=found, args=list(_FLAGS))
+        try:
+            yield browser
+        finally:
+            browser.close()
+
+
+def sign_in(browser: Any, there: There, *, dark: bool = False, width: int = 1280, height: int = 900) -> Tab:  # noqa: ANN401 - playwright's
+    """A new tab, with cookies of its own, that is signed in."""
+    look = "dark" if dark else "light"
+    context = browser.new_context(
+        viewport={"width": width, "height": height}, color_scheme=look, reduced_motion="reduce"
+    )
+    tab = Tab(context.new_page(), there.address)
+    own = urlsplit(there.address).netloc
+
+    def said(message: Any) -> None:  # noqa: ANN401 - playwright's
+        if message.type == "error":
+            tab.problems.append(message.text)
+
+    def asked(request: Any) -> None:  # noqa: ANN401 - playwright's
+        where = urlsplit(request.url)
+        if where.scheme in ("http", "https", "ws", "wss") and where.netloc != own:
+            tab.problems.append(f"asked elsewhere: {request.url}")
+
+    tab.page.on("console", said)
+    tab.page.on("pageerror", lambda error: tab.problems.append(str(error)))
+    context.on("request", asked)
+    tab.page.goto(there.link, wait_until="load")
+    tab.page.wait_for_url(f"{there.address}/")
+    return tab
