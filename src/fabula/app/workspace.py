@@ -283,6 +283,7 @@ class Workspace:
         self._changing = threading.RLock()  # this process holds the project for one of its threads at a time
         self._looking = threading.RLock()
         self._known: dict[str, tuple[object, Any]] = {}
+        self._texts: dict[str, tuple[object, str, str]] = {}
 
     @property
     def name(self) -> str:
@@ -309,7 +310,7 @@ class Workspace:
                 f"The project {self.folder} is gone: it was deleted or moved. Put it back, or open it where it is now."
             )
         project = Project.open(self.folder, sitting)
-        project.tell = self.told
+        project.tell, project.texts = self.told, self._texts
         return project
 
     def settings(self, project: Project | None = None) -> Settings:

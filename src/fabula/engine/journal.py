@@ -107,6 +107,8 @@ CREATE TABLE IF NOT EXISTS trail_step (path TEXT NOT NULL, number INTEGER NOT NU
                                        like TEXT NOT NULL, role TEXT NOT NULL, opening TEXT NOT NULL);
 CREATE TABLE IF NOT EXISTS trail_text (path TEXT NOT NULL, number INTEGER NOT NULL, text TEXT NOT NULL);
 """
+_TRAILS_KEPT: Final = 4
+_trails: dict[str, tuple[object, Record]] = {}  # the last that were read, for who looks at a project again and again
 _REPLIES: Final = (
     "SELECT c.path, c.reply, t.body, c.finish, c.performer, c.detail FROM call c LEFT JOIN text t ON t.hash = c.reply"
 )
@@ -895,6 +897,10 @@ class Journal:
         )
         return {path: readable(str(text)) for path, text in rows}
 
+    def version_counts(self) -> dict[str, int]:
+        """How many versions every artefact has, by its path."""
+        return dict(self._all("SELECT path, count(*) FROM version GROUP BY path"))
+
     def sources(self, path: str) -> list[str]:
         """The sources of an artefact's versions, oldest first."""
         return [str(source) for (source,) in self._all("SELECT source FROM version WHERE path = ? ORDER BY id", path)]
@@ -1055,7 +1061,19 @@ class Journal:
         begun = self._all("SELECT inputs, decided, calls, reached, shortfalls FROM trail")
         if not begun:
             return None
-        inputs, decided, calls, reached, shortfalls = begun[0]
+        last = self._all("SELECT (SELECT max(id) FROM call), (SELECT max(id) FROM run)")[0]
+        if self._path is None:
+            return self._trail(begun[0])
+        name, of = str(self._path), (self._path.stat().st_ino, *begun[0], *last)
+        known = _trails.get(name)
+        if known is None or known[0] != of:
+            while len(_trails) >= _TRAILS_KEPT:
+                _trails.pop(next(iter(_trails)), None)
+            known = _trails[name] = of, self._trail(begun[0])
+        return known[1]
+
+    def _trail(self, begun: Sequence[Any]) -> Record:
+        inputs, decided, calls, reached, shortfalls = begun
         steps = self._all("SELECT path, number, key, like, role, opening FROM trail_step")
         texts = self._all("SELECT s.path, s.number, t.body FROM trail_text s JOIN text t ON t.hash = s.text")
         replies = self._all(
