@@ -34,6 +34,7 @@ from fabula.server.chat.clients import NoTurnError
 from fabula.server.chat.projects import PLAYER, TooLongError
 from fabula.server.chat.scenes import SceneError
 from fabula.server.chat.wire import UnableError
+from fabula.server.talks import BusyError, StaleError
 
 INVALID: Final = "invalid_request_error"
 SERVER: Final = "server_error"
@@ -163,6 +164,8 @@ def problem_of(error: BaseException | None) -> Problem:
 _OF_AUTHOR: Final[tuple[tuple[type[FabulaError], int, str], ...]] = (
     (GoneError, 410, "gone"),
     (ConflictError, 409, "conflict"),
+    (StaleError, 409, "stale"),
+    (BusyError, 409, "busy"),
     (LockedError, 409, "locked"),
     (DiskFullError, 507, "disk_full"),
     (UnknownNameError, 404, "not_found"),
