@@ -901,6 +901,12 @@ class Journal:
         """How many versions every artefact has, by its path."""
         return dict(self._all("SELECT path, count(*) FROM version GROUP BY path"))
 
+    def last_sources(self) -> dict[str, str]:
+        """The source of the newest version of every artefact, by its path."""
+        return dict(
+            self._all("SELECT path, source FROM version WHERE id IN (SELECT max(id) FROM version GROUP BY path)")
+        )
+
     def sources(self, path: str) -> list[str]:
         """The sources of an artefact's versions, oldest first."""
         return [str(source) for (source,) in self._all("SELECT source FROM version WHERE path = ? ORDER BY id", path)]
