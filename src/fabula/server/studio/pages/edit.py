@@ -4,18 +4,21 @@ from __future__ import annotations
 
 import asyncio
 import json
+from hashlib import sha256
 from typing import TYPE_CHECKING, Annotated, Final, Literal
 
 from fastapi import APIRouter, Form, Request
-from pydantic import BaseModel
+from fastapi.responses import JSONResponse
+from pydantic import BaseModel, Field
 
-from fabula.app.editing import beside, last_rewritten, written_again
+from fabula.app.bills import dollars
+from fabula.app.editing import UnseenError, beside, check_typed, last_rewritten, written_again
 from fabula.app.workspace import BRIEF, Workspace
 from fabula.base.errors import FabulaError, UsageError
 from fabula.project.folder import MAX_FILE
 from fabula.server.api.depends import WorkspaceDep  # noqa: TC001 - FastAPI reads it
 from fabula.server.studio.rendering import page
-from fabula.story import plain
+from fabula.story import plain, readable
 from fabula.story.comparing import compare, merge, taken, word_pieces
 
 if TYPE_CHECKING:
@@ -33,6 +36,24 @@ _TAKES: Final = 4  # beside each other at first
 
 Name = Annotated[str, Form(max_length=500)]
 Text = Annotated[str, Form(max_length=MAX_FILE)]
+
+
+class Typed(BaseModel):
+    """A text that is to be saved.
+
+    Attributes:
+        name: of the artefact.
+        text: whole, as it was typed.
+        base: names the text that it was made from.
+        sitting: what is saved in one is taken back as one.
+        clean: take out what nobody can see.
+    """
+
+    name: str
+    text: str
+    base: str
+    sitting: Annotated[str, Field(max_length=100, pattern="^[0-9a-zA-Z-]*$")] = ""
+    clean: bool = False
 
 
 class Both(BaseModel):
@@ -68,7 +89,8 @@ async def edit(request: Request, workspace: WorkspaceDep, name: str) -> Response
         text = workspace.text(name)
         tree = workspace.tree(marks=False)
         one = next((one for branch in tree for one in branch.artefacts if one.name == text.name), None)
-        return {"text": text, "tree": tree, "one": one, "overview": workspace.overview(), "name": text.name}
+        about = {"text": text, "tree": tree, "one": one, "overview": workspace.overview()}
+        return about | {"name": text.name, "swap": False}
 
     return page(request, "edit.html", **await asyncio.to_thread(found))
 
@@ -86,10 +108,39 @@ async def expected(request: Request, workspace: WorkspaceDep, name: str) -> Resp
         files = {one.name: one.file for branch in tree for one in branch.artefacts}
         again = written_again(expected.dry, files) if expected else []
         one = next((one for branch in tree for one in branch.artefacts if one.name == name), None)
-        about = {"tree": tree, "one": one, "overview": workspace.overview(), "name": name}
-        return about | {"expected": expected, "again": again, "problem": problem, "files": files}
+        about = {"tree": tree, "one": one, "overview": workspace.overview(), "name": name, "swap": True}
+        cost = "at a cost that is not known"
+        if expected is not None and expected.cost is not None:
+            cost = f"about {dollars(expected.cost)}" if expected.cost else "at no cost"
+        return about | {"expected": expected, "again": again, "problem": problem, "files": files, "cost": cost}
 
     return page(request, "edit_expected.html", **await asyncio.to_thread(found))
+
+
+@router.get(PARTS + "/stamp", response_model=None)
+async def stamp(workspace: WorkspaceDep) -> Response:
+    """What is another one whenever a file of the project was changed, here or elsewhere."""
+    seen = await asyncio.to_thread(workspace.stamp)
+    return JSONResponse({"stamp": sha256(repr(seen).encode()).hexdigest()[:16]})
+
+
+@router.get(PARTS + "/text", response_model=None)
+async def read(workspace: WorkspaceDep, name: str) -> Response:
+    """A text as it stands."""
+    found = await asyncio.to_thread(workspace.text, name)
+    return JSONResponse({"text": found.text, "base": found.base})
+
+
+@router.put(PARTS + "/text", response_model=None)
+async def save(workspace: WorkspaceDep, typed: Typed) -> Response:
+    """Save a text as it was typed; without characters that nobody can see where that is `clean`ed."""
+    text = readable(plain(typed.text)) if typed.clean else typed.text
+    try:
+        check_typed(text)
+    except UnseenError as error:
+        return JSONResponse({"error": {"message": str(error), "code": "unseen_characters"}}, 400)
+    saved = await asyncio.to_thread(workspace.save, typed.name, text, typed.base, typed.sitting)
+    return JSONResponse({"text": plain(text), "base": saved.base, "changed": saved.changed})
 
 
 # versions -------------------------------------------------------------------------------------------------------------
