@@ -7,8 +7,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from fabula.app.deciding import authored
-from fabula.base.errors import UsageError
-from fabula.story import plain, readable
 from fabula.story.comparing import Piece, compare, word_pieces
 
 if TYPE_CHECKING:
@@ -16,10 +14,6 @@ if TYPE_CHECKING:
 
     from fabula.engine.dry_run import DryRun, PlannedCall
     from fabula.engine.journal import Journal
-
-
-class UnseenError(UsageError):
-    """A text holds characters that nobody can see."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,25 +102,3 @@ def beside(old: str, new: str, *, lines: bool = False) -> list[Row]:
         if rest:
             left, right = [*left, Piece("same", rest)], [*right, Piece("same", rest)]
     return [row for row in [*rows, Row(tuple(left), tuple(right))] if row.left or row.right]
-
-
-
-
-def check_typed(text: str) -> None:
-    """Refuse a text that could not be given back as it was typed, since no file of ours holds all of it.
-
-    Line ends of every system, blanks at the ends of lines and empty lines at both ends of the text are no matter.
-
-    Raises:
-        UnseenError: it holds signs that nobody can see, or halves of characters; says where.
-    """
-    wanted = plain(text)
-    kept = readable(wanted)
-    if kept == wanted:
-        return
-    place = next((n for n, (one, other) in enumerate(zip(wanted, kept, strict=False)) if one != other), len(kept))
-    line = wanted.count("\n", 0, place) + 1
-    raise UnseenError(
-        f"Line {line} holds a character that no text can hold here (U+{ord(wanted[place]):04X}): nobody can see it, it "
-        "turns the direction of writing, or it is half of one. Take it out, and the text is saved."
-    )

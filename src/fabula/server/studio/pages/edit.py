@@ -9,16 +9,16 @@ from typing import TYPE_CHECKING, Annotated, Final, Literal
 
 from fastapi import APIRouter, Form, Request
 from fastapi.responses import JSONResponse
-from pydantic import BaseModel, Field
+from pydantic import BaseModel
 
 from fabula.app.bills import dollars
-from fabula.app.editing import UnseenError, beside, check_typed, last_rewritten, written_again
+from fabula.app.editing import beside, last_rewritten, written_again
 from fabula.app.workspace import BRIEF, Workspace
 from fabula.base.errors import FabulaError, UsageError
 from fabula.project.folder import MAX_FILE
 from fabula.server.api.depends import WorkspaceDep  # noqa: TC001 - FastAPI reads it
 from fabula.server.studio.rendering import page
-from fabula.story import plain, readable
+from fabula.story import plain
 from fabula.story.comparing import compare, merge, taken, word_pieces
 
 if TYPE_CHECKING:
@@ -36,24 +36,6 @@ _TAKES: Final = 4  # beside each other at first
 
 Name = Annotated[str, Form(max_length=500)]
 Text = Annotated[str, Form(max_length=MAX_FILE)]
-
-
-class Typed(BaseModel):
-    """A text that is to be saved.
-
-    Attributes:
-        name: of the artefact.
-        text: whole, as it was typed.
-        base: names the text that it was made from.
-        sitting: what is saved in one is taken back as one.
-        clean: take out what nobody can see.
-    """
-
-    name: str
-    text: str
-    base: str
-    sitting: Annotated[str, Field(max_length=100, pattern="^[0-9a-zA-Z-]*$")] = ""
-    clean: bool = False
 
 
 class Both(BaseModel):
@@ -124,25 +106,6 @@ async def stamp(workspace: WorkspaceDep) -> Response:
     return JSONResponse({"stamp": sha256(repr(seen).encode()).hexdigest()[:16]})
 
 
-@router.get(PARTS + "/text", response_model=None)
-async def read(workspace: WorkspaceDep, name: str) -> Response:
-    """A text as it stands."""
-    found = await asyncio.to_thread(workspace.text, name)
-    return JSONResponse({"text": found.text, "base": found.base})
-
-
-@router.put(PARTS + "/text", response_model=None)
-async def save(workspace: WorkspaceDep, typed: Typed) -> Response:
-    """Save a text as it was typed; without characters that nobody can see where that is `clean`ed."""
-    text = readable(plain(typed.text)) if typed.clean else typed.text
-    try:
-        check_typed(text)
-    except UnseenError as error:
-        return JSONResponse({"error": {"message": str(error), "code": "unseen_characters"}}, 400)
-    saved = await asyncio.to_thread(workspace.save, typed.name, text, typed.base, typed.sitting)
-    return JSONResponse({"text": plain(text), "base": saved.base, "changed": saved.changed})
-
-
 # versions -------------------------------------------------------------------------------------------------------------
 
 
@@ -204,7 +167,9 @@ async def take(
         count = max((one.number for one in changes), default=0)
         kept = {number for number in accepted or () if 1 <= number <= count}
         saved = workspace.save(name, taken(changes, kept), base)
-        return f"{saved.file}: {len(kept)} of {count} changes taken." + ("" if saved.changed else " It stood so already.")
+        return f"{saved.file}: {len(kept)} of {count} changes taken." + (
+            "" if saved.changed else " It stood so already."
+        )
 
     return _done(request, await asyncio.to_thread(save))
 

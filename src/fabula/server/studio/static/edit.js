@@ -27,19 +27,8 @@ const parts = `${api}/edit-parts`;
 const load = (path, target) => globalThis.htmx.ajax("GET", path, { target, swap: "innerHTML" });
 const tellSaved = () => document.body.dispatchEvent(new CustomEvent("fabula:saved"));
 
-/**
- * Ask a route of this page that answers in JSON.
- * @param {string} path
- * @param {unknown} [body] is put there
- */
-async function fetchPart(path, body) {
-  const how = body === undefined ? {} : { method: "PUT", headers: { "content-type": "application/json" }, body: JSON.stringify(body) };
-  const response = await fetch(parts + path, how);
-  const data = await response.json().catch(() => ({}));
-  if (response.ok) return data;
-  const problem = data.error ?? { message: `The server answered ${response.status}.` };
-  throw Object.assign(new Error(problem.message), { status: response.status, code: problem.code });
-}
+// What no text keeps: what a terminal would obey, what nobody can see, what turns the direction, halves of characters.
+const UNSEEN = /[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u061c\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff\p{Cs}]/u;
 
 /** Number of words, about as the server counts them. @param {string} text */
 function countWords(text) {
@@ -59,6 +48,7 @@ class Editor {
     this.base = box.dataset.base ?? ""; // names what the server has
     this.was = box.value; // what the server has
     this.sent = box.value; // the same, as it was typed
+    this.address = `${api}/artefacts/${this.name.split("/").map(encodeURIComponent).join("/")}`;
     this.key = `fabula-draft:${project}:${this.name}`;
     this.saving = /** @type {Promise<void> | null} */ (null);
     this.failed = 0;
@@ -117,42 +107,43 @@ class Editor {
     this.timer = setTimeout(() => this.save(), wait);
   }
 
-  /** Save now, and wait until it is done; @param {boolean} [clean] without what nobody can see */
-  async save(clean = false) {
+  /** Save now, and wait until it is done. */
+  async save() {
     clearTimeout(this.timer);
     if (this.saving) await this.saving;
     if (this.torn || !this.dirty) return;
-    this.saving = this.put(clean);
+    this.saving = this.put();
     await this.saving;
     this.saving = null;
     if (this.dirty && !this.torn && !this.failed) this.saveIn(WAIT_TO_SAVE);
   }
 
-  /** @param {boolean} clean */
-  async put(clean) {
+  async put() {
     const text = this.box.value;
     this.mark("unsaved", "Saving …");
     try {
-      const answer = await fetchPart("/text", { name: this.name, text, base: this.base, sitting: this.sitting, clean });
+      const answer = await ask(this.address, { method: "PUT", body: { text, base: this.base, sitting: this.sitting } });
       this.base = answer.base;
-      this.was = answer.text;
-      this.sent = text;
-      if (clean && this.box.value === text) this.box.value = this.sent = answer.text;
+      this.was = this.sent = text;
       if (this.failed) complain("");
       this.failed = 0;
       this.mark(this.dirty ? "unsaved" : "saved", this.dirty ? "Not saved yet" : "Saved");
       say(`Saved at ${new Date().toLocaleTimeString([], { hour: "2-digit", minute: "2-digit" })}.`);
       this.keep();
+      if (UNSEEN.test(text) && !this.dirty) {
+        await this.take();
+        say("Saved, without characters that nobody can see.");
+      }
       tellSaved();
     } catch (error) {
       this.keep();
-      await this.notSaved(/** @type {Error & {status?: number, code?: string}} */ (error));
+      await this.notSaved(/** @type {any} */ (error));
     }
   }
 
-  /** @param {Error & {status?: number, code?: string}} error */
+  /** @param {Error & {status?: number, problem?: {code: string}}} error */
   async notSaved(error) {
-    if (error.code === "conflict") return this.tear();
+    if (error.problem?.code === "conflict") return this.tear();
     this.failed += 1;
     const wrong = error.status !== undefined && [400, 404, 413, 422].includes(error.status); // the same would fail again
     const why = error.status ? error.message : "The server cannot be reached.";
@@ -160,17 +151,8 @@ class Editor {
     this.mark("failed", "Not saved");
     complain(`Not saved: ${why} Your text stays on this page and in this browser. ${next}`);
     say("Not saved.");
-    if (error.code === "unseen_characters") this.offerToClean();
     if (wrong) this.failed = 0;
     else this.saveIn(Math.min(1000 * 2 ** this.failed, LONGEST_WAIT));
-  }
-
-  offerToClean() {
-    const button = document.createElement("button");
-    button.type = "button";
-    button.textContent = "Take them out and save";
-    button.addEventListener("click", () => this.save(true));
-    document.querySelector("#problem .problem")?.prepend(button);
   }
 
   /** Another text stands by now: show both, and one with the changes of both. */
@@ -194,7 +176,7 @@ class Editor {
 
   /** Take what stands at the server. */
   async take() {
-    const there = await fetchPart(`/text?name=${encodeURIComponent(this.name)}`);
+    const there = await ask(this.address);
     const [from, to] = [this.box.selectionStart, this.box.selectionEnd];
     if (this.box.value !== there.text) this.box.value = there.text;
     this.was = this.sent = this.box.value;
@@ -211,7 +193,7 @@ class Editor {
   /** Was the text changed elsewhere? What is unsaved here is not lost: then both are shown. */
   async look() {
     if (this.torn || this.saving) return;
-    const there = await fetchPart(`/text?name=${encodeURIComponent(this.name)}`).catch(() => null);
+    const there = await ask(this.address).catch(() => null);
     if (!there || there.base === this.base || this.torn || this.saving) return;
     if (this.dirty) {
       await this.tear();
@@ -224,7 +206,9 @@ class Editor {
   /** Is anything another file than it was? */
   async lookAround() {
     if (document.visibilityState === "hidden") return;
-    const { stamp } = await fetchPart("/stamp").catch(() => ({ stamp: this.stamp }));
+    const { stamp } = await fetch(`${parts}/stamp`)
+      .then((answer) => (answer.ok ? answer.json() : Promise.reject()))
+      .catch(() => ({ stamp: this.stamp }));
     if (stamp === this.stamp) return;
     const first = !this.stamp;
     this.stamp = stamp;
@@ -255,8 +239,8 @@ class Editor {
   leave() {
     this.keep();
     if (!this.dirty || this.torn || this.box.value.length > KEEPALIVE / 3) return;
-    const body = JSON.stringify({ name: this.name, text: this.box.value, base: this.base, sitting: this.sitting });
-    fetch(`${parts}/text`, { method: "PUT", keepalive: true, headers: { "content-type": "application/json" }, body }).catch(() => {});
+    const body = JSON.stringify({ text: this.box.value, base: this.base, sitting: this.sitting });
+    fetch(`/api/v1${this.address}`, { method: "PUT", keepalive: true, headers: { "content-type": "application/json" }, body }).catch(() => {});
   }
 
   begin() {
