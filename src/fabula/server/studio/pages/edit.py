@@ -14,7 +14,7 @@ from pydantic import BaseModel
 from fabula.app.bills import dollars
 from fabula.app.editing import beside, last_rewritten, written_again
 from fabula.app.workspace import BRIEF, Workspace
-from fabula.base.errors import FabulaError, UsageError
+from fabula.base.errors import FabulaError
 from fabula.project.folder import MAX_FILE
 from fabula.server.api.depends import WorkspaceDep  # noqa: TC001 - FastAPI reads it
 from fabula.server.studio.rendering import page

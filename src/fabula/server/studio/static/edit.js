@@ -122,7 +122,7 @@ class Editor {
     const text = this.box.value;
     this.mark("unsaved", "Saving …");
     try {
-      const answer = await ask(this.address, { method: "PUT", body: { text, base: this.base, sitting: this.sitting } });
+      const answer = await ask(this.address, { method: "PUT", body: { text: text.replace(/\p{Cs}/gu, "\ufffd"), base: this.base, sitting: this.sitting } });
       this.base = answer.base;
       this.was = this.sent = text;
       if (this.failed) complain("");
