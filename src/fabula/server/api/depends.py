@@ -9,6 +9,7 @@ from fastapi import Depends, Path, Request
 from fabula.app.workspace import Workspace
 from fabula.server.studio.shelf import Shelf
 from fabula.server.studio.state import StudioState
+from fabula.server.talks import Talks
 
 
 def state_of(request: Request) -> StudioState:
@@ -34,4 +35,10 @@ def workspace_of(shelf: ShelfDep, project: ProjectName) -> Workspace:
     return shelf[project]
 
 
+def talks_of(state: StateDep, project: ProjectName) -> Talks:
+    """The conversations of the project that the address names."""
+    return state.talks(project)
+
+
+TalksDep: TypeAlias = Annotated[Talks, Depends(talks_of)]
 WorkspaceDep: TypeAlias = Annotated[Workspace, Depends(workspace_of)]

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from fabula.app.writing import Options
+from fabula.server.talks import Talks
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -25,8 +26,21 @@ class StudioState:
 
     shelf: Shelf
     options: Options = field(default_factory=Options)
+    _talks: dict[str, Talks] = field(default_factory=dict)
+
+    def talks(self, project: str) -> Talks:
+        """The conversations of a project."""
+        workspace = self.shelf[project]
+        known = self._talks.get(project)
+        if known is None or known.workspace is not workspace:
+            known = self._talks[project] = Talks(workspace, self.options)
+        return known
 
     @asynccontextmanager
     async def at_work(self) -> AsyncIterator[None]:
         """Do what goes on beside requests while this is open."""
-        yield
+        try:
+            yield
+        finally:
+            for talks in self._talks.values():
+                await talks.close()
