@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING
 import pytest
 
 from fabula.app.editing import beside, last_rewritten, written_again
-from fabula.app.workspace import Workspace
 from fabula.engine.dry_run import DryRun, PlannedCall
 from fabula.engine.journal import Journal
 from studio import SAMPLE, studio_here
@@ -21,6 +20,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     import httpx
+
+    from fabula.app.workspace import Workspace
 
 PAGE = f"/projects/{SAMPLE}/edit"
 PARTS = f"/projects/{SAMPLE}/edit-parts"
