@@ -1,8 +1,7 @@
-"""The Edit page in a browser: texts that save themselves, changes taken one by one, takes, and two who edit one text."""
+"""The Edit page in a browser: texts that save themselves, changes taken one by one, takes, and two who edit one."""
 
 from __future__ import annotations
 
-import shutil
 import subprocess
 import sys
 from typing import TYPE_CHECKING, Any
@@ -10,12 +9,10 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from commandline import BRIEF, BY_PARTS, REPLIES, script_of
-from fabula.base import files
 from fabula.base.errors import DiskFullError
 from studio import browsing, chromium, sign_in, studio_there
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
     from pathlib import Path
 
     from studio import Tab
