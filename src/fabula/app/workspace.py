@@ -17,8 +17,10 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from fabula.app import deciding
 from fabula.app.bills import budget_data
-from fabula.app.checking import OUT, dismiss, stored_check, take_dismissal_back
+from fabula.app.checking import OUT
 from fabula.app.exporting import exported
+from fabula.app.findings import count_again, dismiss_finding, findings_of
+from fabula.app.past_calls import MOST, call_of, calls_of
 from fabula.app.planning import PLAN, order_of_time, plan_of
 from fabula.app.standing import CHANGED, shortfalls, texts, waiting, words_asked
 from fabula.app.world import moment_of, person_of, world_of
@@ -34,12 +36,11 @@ from fabula.base.errors import (
 )
 from fabula.base.files import inside, make_folder, read_text, write_atomically
 from fabula.engine.events import RECORD
+from fabula.engine.journal import Wanted
 from fabula.engine.run import DRAFTS
-from fabula.evaluators.atlas.dismissed import read_dismissed
-from fabula.evaluators.atlas.page import all_findings
 from fabula.project.default_model import default_model
 from fabula.project.folder import FOLDERS, MAX_FILE, STORY, SUFFIXES, Project
-from fabula.story import Brief, Story, count_words, plain, slug
+from fabula.story import Brief, Story, count_words, plain
 from fabula.story.plan_file import write_plan
 from fabula.story.timeline import timeline_data
 
@@ -48,10 +49,12 @@ if TYPE_CHECKING:
 
     from fabula.app.deciding import Retake
     from fabula.app.exporting import Exported
+    from fabula.app.findings import ProjectFindings
+    from fabula.app.past_calls import CallList, WholeCall
     from fabula.app.standing import Text
     from fabula.craft.final_reading import Edit
     from fabula.engine.dry_run import DryRun
-    from fabula.engine.journal import Call, Done, Journal, Version
+    from fabula.engine.journal import Done, Journal, Version
     from fabula.models.base import Request
     from fabula.project.folder import Change
     from fabula.project.settings import Settings
@@ -65,8 +68,6 @@ PINNED: Final = "pinned"
 _WAITS: Final = "waits for your approval"
 _FILES: Final = (BRIEF, "fabula.toml", STORY, ".fabula/journal.db", ".fabula/world.db")
 _READ: Final = (*FOLDERS, "world", OUT)
-_MOST_CALLS: Final = 200  # in one answer
-_LONGEST_SEARCH: Final = 200
 
 
 def base_of(text: str) -> str:
@@ -219,53 +220,6 @@ class WorldShown:
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
-    """One of the two places of a finding.
-
-    Attributes:
-        scene: its number.
-        artefact: the name of the scene's text; empty where it is not known.
-        says: what stands there, in few words.
-        quote: the words themselves.
-        passage: the words with what stands around them.
-        paragraph: number in the story; 0 where it is not known.
-    """
-
-    scene: int
-    artefact: str
-    says: str
-    quote: str
-    passage: str
-    paragraph: int = 0
-
-
-@dataclass(frozen=True, slots=True)
-class Finding:
-    """Two places of the story that cannot both be true.
-
-    Attributes:
-        key: names it, also after the next check.
-        number: in the report.
-        sentence: the finding in one sentence.
-        category: what kind of error.
-        sure: "certain", "likely", "possible" or empty.
-        reason: why it is one.
-        earlier, later: both places.
-        dismissed: why it is none, as a person said; empty where nobody did.
-    """
-
-    key: str
-    number: int
-    sentence: str
-    category: str
-    sure: str
-    reason: str
-    earlier: Place
-    later: Place
-    dismissed: str = ""
-
-
-@dataclass(frozen=True, slots=True)
 class Branch:
     """A folder of the project and what is in it, in order."""
 
@@ -335,12 +289,17 @@ class Workspace:
         """The folder's name."""
         return self.folder.resolve().name
 
-    def project(self, sitting: str = "") -> Project:
-        """The project, opened anew; what is decided in one `sitting` is taken back as one.
+    @property
+    def project(self) -> Project:
+        """The project, opened anew.
 
         Raises:
             GoneError: it is there no more.
         """
+        return self._opened()
+
+    def _opened(self, sitting: str = "") -> Project:
+        """The project; what is decided in one `sitting` is taken back as one."""
         try:
             there = (self.folder / BRIEF).is_file()
         except OSError:
@@ -355,7 +314,7 @@ class Workspace:
 
     def settings(self, project: Project | None = None) -> Settings:
         """What a run would be done with: `fabula.toml`, what the last run was given, and the model used last."""
-        project = project or self.project()
+        project = project or self.project
         settings = settings_as_last_time(project)
         if "model" in settings.model_fields_set:
             return settings
@@ -396,7 +355,7 @@ class Workspace:
         return self._cached("overview", self._overview)
 
     def _overview(self) -> Overview:
-        project = self.project()
+        project = self.project
         brief, problem = project.brief, ""
         settings = self.settings(project)
         file = project.story_file
@@ -439,7 +398,7 @@ class Workspace:
         return list(self._cached(f"artefacts {marks}", lambda: self._artefacts(marks=marks)))
 
     def _artefacts(self, *, marks: bool) -> list[Artefact]:
-        project = self.project()
+        project = self.project
         coming: DryRun | None = None
         if marks:
             try:
@@ -492,7 +451,7 @@ class Workspace:
         Raises:
             UnknownNameError: there is no such artefact or version.
         """
-        project = self.project()
+        project = self.project
         if name in (BRIEF, STORY) and version is None:
             return self._file(project, name)
         with project.journal as journal:
@@ -526,8 +485,8 @@ class Workspace:
         """The texts that an artefact has had, oldest first, and who wrote each."""
         if name == BRIEF:
             return []
-        with self.project().journal as journal:
-            path = STORY if name == STORY else self.project().artefact(journal, name)
+        with self.project.journal as journal:
+            path = STORY if name == STORY else self.project.artefact(journal, name)
             versions = journal.versions(path)
             makers = journal.makers(path, f"{DRAFTS}/{path}") | journal.makers(path, path)
         return [_made(version, makers, holds=version is versions[-1]) for version in versions]
@@ -542,7 +501,7 @@ class Workspace:
         Raises:
             UsageError: two files of one artefact differ, or `story.md` lost scene marks.
         """
-        project = self.project()
+        project = self.project
         with project.journal as journal:
             return project.changes(journal)
 
@@ -561,7 +520,7 @@ class Workspace:
         return self._cached("expected", lambda: self._expected({}, fit=False))
 
     def _expected(self, pending: Mapping[str, str], *, fit: bool) -> Expected:
-        project, options = self.project(), self._options
+        project, options = self.project, self._options
         settings = self.settings(project)
         with project.journal as journal:
             texts_ = {project.artefact(journal, name): plain(text) for name, text in pending.items()}
@@ -578,29 +537,19 @@ class Workspace:
     def _options(self) -> Options:
         return Options(environ=self.environ, person=_nobody)
 
-    def calls(self, name: str = "", search: str = "", before: int | None = None, most: int = 50) -> list[Call]:
-        """What was asked and answered, the newest first.
+    def calls(self, wanted: Wanted | None = None, before: int | None = None, most: int = MOST) -> CallList:
+        """What was asked and answered, the newest first: a page of `most` calls, older than the one `before`."""
+        with self.project.journal as journal:
+            return calls_of(journal, wanted or Wanted(), before=before, most=most)
 
-        Args:
-            name: an artefact, or a path of the journal, at or below which it was asked.
-            search: words that the prompt or the reply holds.
-            before: the number of a call; only older ones are given.
-            most: so many at most, and never more than 200.
-        """
-        project = self.project()
-        with project.journal as journal:
-            under = name if not name or journal.was_asked(name) else project.artefact(journal, name)
-            limits = {} if before is None else {"before": before}
-            return journal.find_calls(under, search[:_LONGEST_SEARCH], most=min(most, _MOST_CALLS), **limits)
-
-    def call(self, number: int) -> Call:
-        """A call with its prompt and its reply.
+    def call(self, number: int, among: Wanted | None = None) -> WholeCall:
+        """A call with its prompt, its reply, and its neighbours `among` those that are wanted.
 
         Raises:
             UnknownNameError: there is none of that number.
         """
-        with self.project().journal as journal:
-            found = journal.call(number)
+        with self.project.journal as journal:
+            found = call_of(journal, number, among)
         if found is None:
             raise UnknownNameError("call", str(number), ())
         return found
@@ -612,7 +561,7 @@ class Workspace:
             ProjectError: there is none yet.
             PlanError: it has problems; all are named.
         """
-        found = plan_of(self.project())
+        found = plan_of(self.project)
         order, source, _ = order_of_time(found.plan, found.said)
         data = timeline_data(found.plan, order)
         return PlanShown(found.plan, tuple(order), source, base_of(found.text), found.changed, data)
@@ -627,7 +576,7 @@ class Workspace:
         return self._cached(f"world\0{at}\0{of}", lambda: self._world(at, of))
 
     def _world(self, at: str, of: str) -> WorldShown:
-        with world_of(self.project()) as state:
+        with world_of(self.project) as state:
             moment = moment_of(state, at)
             who = person_of(state, of) if of else ""
             known = state.known_to(who, moment) if who else ()
@@ -642,29 +591,17 @@ class Workspace:
                 scenes=tuple((row.no, row.title) for row in state.scenes()),
             )
 
-    def findings(self) -> list[Finding]:
-        """Where the story contradicts itself, as the last check found; nothing where it was not checked.
+    def findings(self) -> ProjectFindings:
+        """Where the story contradicts itself, as the last check found, beside the story as it is now.
 
         Raises:
             UsageError: the report or the list of dismissals cannot be read.
         """
-        folder = self.project().folder / OUT
-        if not (folder / "atlas.json").is_file():
-            return []
-        return list(self._cached("findings", lambda: self._findings(folder)))
-
-    def _findings(self, folder: Path) -> list[Finding]:
-        project, dismissed = self.project(), read_dismissed(folder)
-        scenes = Story.parse(read_text(project.story_file, MAX_FILE)).scenes if project.story_file.exists() else ()
-        with project.journal as journal:
-            by_slug = {slug(path): path for path, file in journal.places().items() if file.startswith("story/")}
-        names = {number: by_slug.get(slug(scene.label), "") for number, scene in enumerate(scenes, 1)}
-        rows = [one for story in stored_check(folder)["details"]["stories"] for one in all_findings(story)]
-        return [_finding(row, names, dismissed) for row in rows]
+        return self._cached("findings", lambda: findings_of(self.project))
 
     def final_edits(self) -> tuple[list[Edit], frozenset[str]]:
         """What the final reading of the story changed, and the ids of what the author refuses; nothing without one."""
-        with self.project().journal as journal:
+        with self.project.journal as journal:
             try:
                 return deciding.final_edits(journal)
             except UsageError:
@@ -677,7 +614,7 @@ class Workspace:
             ProjectError: there is no story yet.
             UnknownNameError: there is no such format.
         """
-        return exported(self.project(), format_, "`fabula write`")
+        return exported(self.project, format_, "`fabula write`")
 
     # changing -------------------------------------------------------------------------------------------------------
 
@@ -696,7 +633,7 @@ class Workspace:
             UsageError: the text is empty, too long, or of a form that no story can be written from.
         """
         with self._changing:
-            project = self.project(sitting)
+            project = self._opened(sitting)
             if name == BRIEF:
                 return self._save_brief(project, text, base)
             with project.recorded() as journal:
@@ -753,7 +690,7 @@ class Workspace:
         Raises:
             UsageError: these are not the plan's scenes.
         """
-        plan = plan_of(self.project()).plan
+        plan = plan_of(self.project).plan
         if sorted(scenes) != sorted(plan.names):
             raise UsageError(
                 "These are not the scenes of the plan, each once. Read the plan again, and move them there."
@@ -764,7 +701,7 @@ class Workspace:
     def pick(self, name: str, version: int) -> Saved:
         """Have an artefact's earlier version stand again, as an edit."""
         with self._changing:
-            project = self.project()
+            project = self.project
             with project.recorded() as journal:
                 path = project.artefact(journal, name)
                 text = deciding.version_of(journal, path, version)
@@ -774,7 +711,7 @@ class Workspace:
     def revert(self, name: str) -> Saved:
         """Have the text stand again that was written for the author."""
         with self._changing:
-            project = self.project()
+            project = self.project
             with project.recorded() as journal:
                 path = project.artefact(journal, name)
                 deciding.revert(project, journal, path)
@@ -783,32 +720,32 @@ class Workspace:
     def pin(self, name: str) -> str:
         """Keep an artefact's text, whatever changes above it; its path."""
         with self._changing:
-            return deciding.pin(self.project(), name)
+            return deciding.pin(self.project, name)
 
     def unpin(self, name: str) -> str:
         """Let a pinned artefact change again; its path."""
         with self._changing:
-            return deciding.unpin(self.project(), name)
+            return deciding.unpin(self.project, name)
 
     def pin_all(self) -> list[str]:
         """Pin every text that is not; their paths."""
         with self._changing:
-            return deciding.pin_all(self.project())
+            return deciding.pin_all(self.project)
 
     def retake(self, name: str, note: str | None = None, *, anew: bool = False) -> Retake:
         """Have an artefact written anew by the next run, with another draw; or revised, as a note wishes."""
         with self._changing:
-            return deciding.retake(self.project(), name, note, anew=anew)
+            return deciding.retake(self.project, name, note, anew=anew)
 
     def approve(self, name: str = "") -> list[str]:
         """Approve an artefact, or all that wait; the paths of what was approved."""
         with self._changing:
-            return deciding.approve(self.project(), name)
+            return deciding.approve(self.project, name)
 
     def refuse_edits(self, refused: Sequence[str] = (), accepted: Sequence[str] = ()) -> frozenset[str]:
         """Refuse edits of the final reading, or make them after all; the ids of all that are refused then."""
         with self._changing:
-            project = self.project()
+            project = self.project
             with project.recorded() as journal:
                 return deciding.refuse_edits(project, journal, refused, accepted)
 
@@ -820,20 +757,20 @@ class Workspace:
             UnknownNameError: there is no such finding.
         """
         with self._changing:
-            project = self.project()
+            project = self.project
             with project.lock():
-                dismiss(project.folder / OUT, stored_check(project.folder / OUT), {key: reason})
+                dismiss_finding(project.folder, key, reason)
 
-    def take_dismissal_back(self, key: str) -> None:
+    def count_again(self, key: str) -> None:
         """Count a finding again that was dismissed.
 
         Raises:
             UnknownNameError: it was not.
         """
         with self._changing:
-            project = self.project()
+            project = self.project
             with project.lock():
-                take_dismissal_back(project.folder / OUT, key)
+                count_again(project.folder, key)
 
     def undo(self) -> Decided:
         """Take back what was decided last, here or at the command line.
@@ -842,7 +779,7 @@ class Workspace:
             UsageError: there is nothing.
         """
         with self._changing:
-            taken = deciding.take_back(self.project())
+            taken = deciding.take_back(self.project)
         further = deciding.wording_of(taken.before, taken.places) if taken.before else ""
         return _decided(taken.done, taken.places, further)
 
@@ -853,7 +790,7 @@ class Workspace:
             UsageError: there is nothing.
         """
         with self._changing:
-            return _decided(*deciding.take_again(self.project()))
+            return _decided(*deciding.take_again(self.project))
 
 
 async def _nobody(request: Request) -> str:
@@ -927,27 +864,6 @@ def _new_file(project: Project, journal: Journal, name: str) -> str:
         kinds = ", ".join(SUFFIXES)
         raise UsageError(f"{name} cannot be a new text. Name a file that is not there, with one of {kinds} at its end.")
     return name
-
-
-def _finding(row: Mapping[str, Any], names: Mapping[int, str], dismissed: Mapping[str, str]) -> Finding:
-    def place(end: str, says: str) -> Place:
-        passage = row.get(f"passage_{end}") or {}
-        scene = int(row[end])
-        text = str(passage.get("text", row.get(f"quote_{end}", "")))
-        paragraph = int(row.get(f"paragraph_{end}") or 0)
-        return Place(scene, names.get(scene, ""), says, str(row.get(f"quote_{end}", "")), text, paragraph)
-
-    return Finding(
-        key=str(row["key"]),
-        number=int(row["id"]),
-        sentence=str(row["hallucination"]),
-        category=str(row.get("category", "")),
-        sure=str(row.get("sure", "")),
-        reason=str(row.get("reason", "")),
-        earlier=place("x", str(row.get("fact", ""))),
-        later=place("y", str(row.get("event", ""))),
-        dismissed=dismissed.get(str(row["key"]), ""),
-    )
 
 
 def _decided(done: Done, places: Mapping[str, str], further: str = "") -> Decided:

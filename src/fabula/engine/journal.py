@@ -31,7 +31,7 @@ from fabula.engine.trail import Record, Step
 from fabula.models.base import Message, Reply, Usage
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from fabula.models.base import Request
 
@@ -67,6 +67,19 @@ _CALLS: Final = (
     "FROM call c "
     "LEFT JOIN text t ON t.hash = c.reply"
 )
+_UNDER: Final = "(c.path = ? OR (c.path > ? AND c.path < ?))"
+_HOLDS: Final = (
+    "(c.reply IN hit OR EXISTS (SELECT 1 FROM json_each(c.request, '$.messages') m "
+    "WHERE json_extract(m.value, '$[1]') IN hit))"
+)
+# A text that is sought is looked for in every text once, however many prompts hold it.
+_LISTED: Final = (
+    "WITH hit AS MATERIALIZED (SELECT hash FROM text WHERE {}) SELECT c.id, c.path, c.role, c.performer, c.at, "
+    "c.finish, c.detail, c.request, t.body FROM call c LEFT JOIN text t ON t.hash = c.reply WHERE {} ORDER BY c.id"
+)
+_OPENING: Final = 200  # characters of a reply that a list shows
+_SENTENCE: Final = 20  # characters of a text that is found in another one not by chance
+_AROUND: Final = 80  # characters on either side of what was sought
 _LAST: Final = 2**63 - 1  # the largest id there can be
 _MOMENTS: Final = """
 CREATE TABLE IF NOT EXISTS moment (decision INTEGER PRIMARY KEY, version INTEGER NOT NULL);
@@ -133,7 +146,10 @@ def _digest(text: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """A finished call as recorded; `messages` are (role, text) pairs, `id` its number, `run` the run that made it."""
+    """A finished call as recorded; `messages` are (role, text) pairs.
+
+    `schema` is the form that the reply was to have; `id` and `run` are its own number and that of its run.
+    """
 
     path: str
     role: str
@@ -142,8 +158,39 @@ class Call:
     reply: Reply
     at: str
     messages: tuple[tuple[str, str], ...] = ()
+    schema: Mapping[str, Any] | None = None
     id: int = 0
     run: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Listed:
+    """A call in a list: all but its prompt, of its reply the beginning (`opening`), and `found`, which was sought."""
+
+    id: int
+    path: str
+    role: str
+    performer: str
+    at: str
+    finish: str
+    usage: Usage
+    opening: str
+    found: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """Which calls are to be listed; what is empty does not matter.
+
+    Attributes:
+        text: stands in the prompt or the reply, in capitals or small letters.
+        under: is the call's path, or above it.
+    """
+
+    text: str = ""
+    role: str = ""
+    performer: str = ""
+    under: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -688,40 +735,63 @@ class Journal:
     def _call(self, row: Sequence[Any]) -> Call:
         path, role, performer, ordinal, digest, text, finish, detail, at, request, number, run = row
         with self._reading(f"what was asked at {path}"):
-            messages = tuple((who, self._body(prompt)) for who, prompt in json.loads(request)["messages"])
+            asked = json.loads(request)
+            messages = tuple((who, self._body(prompt)) for who, prompt in asked["messages"])
         reply = self._reply(path, digest, text, finish, performer, detail)
-        return Call(path, role, performer, ordinal, reply, at, messages, number, run)
+        return Call(path, role, performer, ordinal, reply, at, messages, asked.get("schema"), number, run)
 
     def call(self, number: int) -> Call | None:
-        """The call of that number, with its prompt."""
+        """The call of this number, with its prompt; `None` where there is none."""
         rows = self._all(f"{_CALLS} WHERE c.id = ?", number)
         return self._call(rows[0]) if rows else None
 
-    def find_calls(self, under: str = "", search: str = "", before: int = _LAST, most: int = 50) -> list[Call]:
-        """The newest calls before the one of a number, the newest first, with their prompts.
-
-        Args:
-            under: keeps what was asked at or below one path.
-            search: keeps calls whose prompt or reply holds these words, in whatever case of the letters a to z.
-            before: the number.
-            most: so many at most.
-        """
-        wanted, values = ["c.id < ?"], list[object]((before,))
-        if under:
-            wanted.append("(c.path = ? OR (c.path > ? AND c.path < ?))")
-            values += [under, f"{under}/", f"{under}0"]
-        if search:
-            like = "%" + "".join(f"\\{sign}" if sign in "\\%_" else sign for sign in search) + "%"
-            wanted.append(
-                "(c.reply IN hit OR EXISTS (SELECT 1 FROM json_each(c.request, '$.messages') m "
-                "WHERE json_extract(m.value, '$[1]') IN hit))"
-            )
-            begin = "WITH hit AS (SELECT hash FROM text WHERE body LIKE ? ESCAPE '\\') "
-            values.insert(0, like)
-        else:
-            begin = ""
-        rows = self._all(f"{begin}{_CALLS} WHERE {' AND '.join(wanted)} ORDER BY c.id DESC LIMIT ?", *values, most)
+    def calls_at(self, path: str) -> list[Call]:
+        """The calls at a path and below it, oldest first, with their prompts."""
+        rows = self._all(f"{_CALLS} WHERE {_UNDER} ORDER BY c.id", *_span(path))
         return [self._call(row) for row in rows]
+
+    def listed(self, wanted: Wanted, most: int, *, before: int = _LAST, after: int = 0) -> list[Listed]:
+        """Calls that are wanted, newest first, `most` of them: the newest `before` a number, or those next `after` one."""
+        clauses: list[str] = ["c.id > ? AND c.id < ?"]
+        values: list[object] = [after, before]
+        for column, value in (("role", wanted.role), ("performer", wanted.performer)):
+            if value:
+                clauses, values = [*clauses, f"c.{column} = ?"], [*values, value]
+        if wanted.under:
+            clauses, values = [*clauses, _UNDER], [*values, *_span(wanted.under)]
+        likes = _likes(wanted.text) if wanted.text else []
+        sql = _LISTED.format(" OR ".join(["body LIKE ? ESCAPE '!'"] * len(likes)) or "0", " AND ".join(clauses))
+        if likes:
+            sql = sql.replace(" ORDER BY", f" AND {_HOLDS} ORDER BY")
+        order = "ASC" if after and before == _LAST else "DESC"
+        rows = self._all(f"{sql} {order} LIMIT ?", *likes, *values, most)
+        return sorted((self._listed(row, wanted.text) for row in rows), key=lambda one: -one.id)
+
+    def _listed(self, row: Sequence[Any], sought: str) -> Listed:
+        number, path, role, performer, at, finish, detail, request, reply = row
+        with self._reading(f"what is recorded of the reply at {path}"):
+            usage = Usage(**json.loads(detail)["usage"])
+            digests = [digest for _, digest in json.loads(request)["messages"]] if sought else []
+        found = _excerpt([reply or "", *map(self._body, reversed(digests))], sought) if sought else ""
+        return Listed(
+            number, path, role, performer, at, finish, usage, " ".join((reply or "").split())[:_OPENING], found
+        )
+
+    def askers(self) -> list[tuple[str, str, int]]:
+        """Each role with whoever performed it, and how many calls they have."""
+        rows = self._all("SELECT role, performer, count(*) FROM call GROUP BY role, performer ORDER BY role, performer")
+        return [(str(role), str(performer), int(count)) for role, performer, count in rows]
+
+    def versions_in(self, text: str) -> list[tuple[str, int]]:
+        """The newest version of each artefact of which the whole text stands in `text`, if it is more than a word."""
+        rows = self._all(
+            "WITH v AS (SELECT path, text, row_number() OVER (PARTITION BY path ORDER BY id) AS number FROM version) "
+            "SELECT v.path, max(v.number) FROM v JOIN text t ON t.hash = v.text WHERE length(t.body) >= ? "
+            "AND instr(?, trim(t.body, ' ' || char(10))) GROUP BY v.path ORDER BY v.path",
+            _SENTENCE,
+            text.encode("utf-8", "replace").decode(),
+        )
+        return [(str(path), int(number)) for path, number in rows]
 
     def replies(self) -> list[Given]:
         """All replies, oldest first, without their prompts."""
@@ -989,6 +1059,27 @@ def _came_before(version: tuple[int, Version], decision: Decision, last: int | N
 def _within(path: str, under: str) -> bool:
     """Whether a path is another one or lies below it."""
     return path == under or path.startswith(f"{under}/")
+
+
+def _span(path: str) -> tuple[str, str, str]:
+    """The values for `_UNDER`: a path, and between which two texts those below it are."""
+    return path, f"{path}/", f"{path}0"
+
+
+def _likes(text: str) -> list[str]:
+    """Patterns that find a text; SQLite takes capitals for small letters in ASCII alone."""
+    forms = [text] if text.isascii() else dict.fromkeys((text, text.lower(), text.upper(), text.capitalize()))
+    return [f"%{form.replace('!', '!!').replace('%', '!%').replace('_', '!_')}%" for form in forms]
+
+
+def _excerpt(texts: Sequence[str], sought: str) -> str:
+    """What stands around the first place of `sought` in the first text that has it, on one line."""
+    for text in texts:
+        at = text.lower().find(sought.lower())
+        if at >= 0:
+            begin, end = max(at - _AROUND, 0), at + len(sought) + _AROUND
+            return f"{'…' if begin else ''}{' '.join(text[begin:end].split())}{'…' if end < len(text) else ''}"
+    return ""
 
 
 def _is_read_only(path: Path) -> bool:
