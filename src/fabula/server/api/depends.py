@@ -7,6 +7,7 @@ from typing import Annotated, TypeAlias
 from fastapi import Depends, Path, Request
 
 from fabula.app.workspace import Workspace
+from fabula.server.runs.children import Runs
 from fabula.server.studio.shelf import Shelf
 from fabula.server.studio.state import StudioState
 
@@ -34,4 +35,10 @@ def workspace_of(shelf: ShelfDep, project: ProjectName) -> Workspace:
     return shelf[project]
 
 
+def runs_of(state: StateDep) -> Runs:
+    """Long work in the projects."""
+    return state.runs
+
+
+RunsDep: TypeAlias = Annotated[Runs, Depends(runs_of)]
 WorkspaceDep: TypeAlias = Annotated[Workspace, Depends(workspace_of)]
