@@ -751,7 +751,7 @@ class Journal:
         return [self._call(row) for row in rows]
 
     def listed(self, wanted: Wanted, most: int, *, before: int = _LAST, after: int = 0) -> list[Listed]:
-        """Calls that are wanted, newest first, `most` of them: the newest `before` a number, or those next `after` one."""
+        """Calls that are wanted, newest first, `most` of them: the newest `before` a number, or those `after` one."""
         clauses: list[str] = ["c.id > ? AND c.id < ?"]
         values: list[object] = [after, before]
         for column, value in (("role", wanted.role), ("performer", wanted.performer)):

@@ -10,6 +10,7 @@ from fabula.app.workspace import Workspace
 from fabula.server.runs.children import Runs
 from fabula.server.studio.shelf import Shelf
 from fabula.server.studio.state import StudioState
+from fabula.server.talks import Talks
 
 
 def state_of(request: Request) -> StudioState:
@@ -35,10 +36,19 @@ def workspace_of(shelf: ShelfDep, project: ProjectName) -> Workspace:
     return shelf[project]
 
 
+<<<<<<< HEAD
 def runs_of(state: StateDep) -> Runs:
     """Long work in the projects."""
     return state.runs
 
 
 RunsDep: TypeAlias = Annotated[Runs, Depends(runs_of)]
+=======
+def talks_of(state: StateDep, project: ProjectName) -> Talks:
+    """The conversations of the project that the address names."""
+    return state.talks(project)
+
+
+TalksDep: TypeAlias = Annotated[Talks, Depends(talks_of)]
+>>>>>>> w-api
 WorkspaceDep: TypeAlias = Annotated[Workspace, Depends(workspace_of)]
