@@ -102,5 +102,3 @@ def beside(old: str, new: str, *, lines: bool = False) -> list[Row]:
         if rest:
             left, right = [*left, Piece("same", rest)], [*right, Piece("same", rest)]
     return [row for row in [*rows, Row(tuple(left), tuple(right))] if row.left or row.right]
-
-

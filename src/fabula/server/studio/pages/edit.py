@@ -153,7 +153,9 @@ async def take(
         count = max((one.number for one in changes), default=0)
         kept = {number for number in accepted or () if 1 <= number <= count}
         saved = workspace.save(name, taken(changes, kept), base)
-        return f"{saved.file}: {len(kept)} of {count} changes taken." + ("" if saved.changed else " It stood so already.")
+        return f"{saved.file}: {len(kept)} of {count} changes taken." + (
+            "" if saved.changed else " It stood so already."
+        )
 
     return _done(request, await asyncio.to_thread(save))
 
