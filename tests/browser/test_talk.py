@@ -51,7 +51,10 @@ class Talker(Engine):
 def lamp(folder: Path, engine: Engine | None = None) -> Iterator[There]:
     """A studio with the project `lamp`, whose models are scripted."""
     project(folder)
-    with mock.patch("fabula.project.casting.open_model", return_value=engine or Talker()), studio_there(folder) as there:
+    with (
+        mock.patch("fabula.project.casting.open_model", return_value=engine or Talker()),
+        studio_there(folder) as there,
+    ):
         yield there
 
 

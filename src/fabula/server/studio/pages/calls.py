@@ -8,10 +8,12 @@ from typing import TYPE_CHECKING, Annotated, Final
 from urllib.parse import urlencode
 
 from fastapi import APIRouter, Path, Request
+from fastapi.responses import RedirectResponse
 
+from fabula.app.past_calls import call_for
 from fabula.engine.journal import Wanted
 from fabula.server.api.calls import ModelName, Role, Search, Under  # noqa: TC001 - FastAPI reads them
-from fabula.server.api.depends import WorkspaceDep  # noqa: TC001 - FastAPI reads it
+from fabula.server.api.depends import ProjectName, WorkspaceDep  # noqa: TC001 - FastAPI reads them
 from fabula.server.studio.rendering import page
 
 if TYPE_CHECKING:
@@ -37,6 +39,21 @@ async def listed(
     calls = await asyncio.to_thread(workspace.calls, wanted, before)
     template = "calls_list.html" if request.headers.get("hx-request") else "calls.html"
     return page(request, template, calls=calls, wanted=wanted, query=_query(wanted), before=before)
+
+
+@router.get("/projects/{project}/prompt-of", response_model=None)
+async def prompt_of(project: ProjectName, workspace: WorkspaceDep, name: Under, version: int | None = None) -> Response:
+    """The page of the call that a version of a text came from; where that is not known, all calls for the text."""
+
+    def found() -> str:
+        opened = workspace.project
+        with opened.journal as journal:
+            path = opened.artefact(journal, name)
+            number = call_for(journal, path, version)
+        return f"/{number}" if number else f"?{urlencode({'artefact': path})}"
+
+    address = f"/projects/{project}/calls{await asyncio.to_thread(found)}"
+    return RedirectResponse(address, 303)
 
 
 @router.get(PAGE + "/{number}", response_model=None)

@@ -9,8 +9,8 @@ from fastapi import APIRouter, Form, Request
 from fastapi.responses import Response
 
 from fabula.app.chat_views import chats_in
-from fabula.craft.conversation.lines import Freedom
-from fabula.server.api.chats import ChatName, why_of_turn  # noqa: TC001 - FastAPI reads it
+from fabula.craft.conversation.lines import Freedom  # noqa: TC001 - FastAPI reads it
+from fabula.server.api.chats import ChatName, why_of_turn
 from fabula.server.api.depends import TalksDep  # noqa: TC001 - FastAPI reads it
 from fabula.server.studio.rendering import page
 

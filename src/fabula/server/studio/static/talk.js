@@ -58,8 +58,11 @@ function converse(talk) {
     paragraph.className = own ? "line own" : "line";
     const who = document.createElement("b");
     who.className = "name";
-    who.textContent = name;
-    paragraph.append(who, document.createTextNode(text));
+    const colon = document.createElement("span");
+    colon.className = "unseen";
+    colon.textContent = ": ";
+    who.append(name, colon);
+    paragraph.append(who, text);
     return paragraph;
   }
 
@@ -83,7 +86,7 @@ function converse(talk) {
     let drawn = false;
     const draw = () => {
       drawn = false;
-      answer?.append(document.createTextNode(waiting));
+      answer?.append(waiting);
       waiting = "";
       toEnd();
     };
