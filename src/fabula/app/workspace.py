@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import os
 import threading
+from collections.abc import Mapping  # noqa: TC003 - pydantic reads it, for `/api/v1`
 from dataclasses import dataclass, replace
 from hashlib import sha256
 from pathlib import Path, PurePosixPath
@@ -25,6 +26,7 @@ from fabula.app.planning import PLAN, order_of_time, plan_of
 from fabula.app.standing import CHANGED, shortfalls, texts, waiting, words_asked
 from fabula.app.world import moment_of, person_of, world_of
 from fabula.app.writing import Expected, Options, dry_run_in, fitting, paid_in, settings_as_last_time
+from fabula.base.characters import binary_place, readable
 from fabula.base.errors import (
     ConflictError,
     FabulaError,
@@ -45,7 +47,7 @@ from fabula.story.plan_file import write_plan
 from fabula.story.timeline import timeline_data
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Sequence
 
     from fabula.app.deciding import Retake
     from fabula.app.exporting import Exported
@@ -289,17 +291,12 @@ class Workspace:
         """The folder's name."""
         return self.folder.resolve().name
 
-    @property
-    def project(self) -> Project:
-        """The project, opened anew.
+    def project(self, sitting: str = "") -> Project:
+        """The project, opened anew; what is decided in one `sitting` is taken back as one.
 
         Raises:
             GoneError: it is there no more.
         """
-        return self._opened()
-
-    def _opened(self, sitting: str = "") -> Project:
-        """The project; what is decided in one `sitting` is taken back as one."""
         try:
             there = (self.folder / BRIEF).is_file()
         except OSError:
@@ -314,7 +311,7 @@ class Workspace:
 
     def settings(self, project: Project | None = None) -> Settings:
         """What a run would be done with: `fabula.toml`, what the last run was given, and the model used last."""
-        project = project or self.project
+        project = project or self.project()
         settings = settings_as_last_time(project)
         if "model" in settings.model_fields_set:
             return settings
@@ -355,7 +352,7 @@ class Workspace:
         return self._cached("overview", self._overview)
 
     def _overview(self) -> Overview:
-        project = self.project
+        project = self.project()
         brief, problem = project.brief, ""
         settings = self.settings(project)
         file = project.story_file
@@ -398,7 +395,7 @@ class Workspace:
         return list(self._cached(f"artefacts {marks}", lambda: self._artefacts(marks=marks)))
 
     def _artefacts(self, *, marks: bool) -> list[Artefact]:
-        project = self.project
+        project = self.project()
         coming: DryRun | None = None
         if marks:
             try:
@@ -451,7 +448,7 @@ class Workspace:
         Raises:
             UnknownNameError: there is no such artefact or version.
         """
-        project = self.project
+        project = self.project()
         if name in (BRIEF, STORY) and version is None:
             return self._file(project, name)
         with project.journal as journal:
@@ -485,8 +482,8 @@ class Workspace:
         """The texts that an artefact has had, oldest first, and who wrote each."""
         if name == BRIEF:
             return []
-        with self.project.journal as journal:
-            path = STORY if name == STORY else self.project.artefact(journal, name)
+        with self.project().journal as journal:
+            path = STORY if name == STORY else self.project().artefact(journal, name)
             versions = journal.versions(path)
             makers = journal.makers(path, f"{DRAFTS}/{path}") | journal.makers(path, path)
         return [_made(version, makers, holds=version is versions[-1]) for version in versions]
@@ -501,7 +498,7 @@ class Workspace:
         Raises:
             UsageError: two files of one artefact differ, or `story.md` lost scene marks.
         """
-        project = self.project
+        project = self.project()
         with project.journal as journal:
             return project.changes(journal)
 
@@ -520,7 +517,7 @@ class Workspace:
         return self._cached("expected", lambda: self._expected({}, fit=False))
 
     def _expected(self, pending: Mapping[str, str], *, fit: bool) -> Expected:
-        project, options = self.project, self._options
+        project, options = self.project(), self._options
         settings = self.settings(project)
         with project.journal as journal:
             texts_ = {project.artefact(journal, name): plain(text) for name, text in pending.items()}
@@ -539,7 +536,7 @@ class Workspace:
 
     def calls(self, wanted: Wanted | None = None, before: int | None = None, most: int = MOST) -> CallList:
         """What was asked and answered, the newest first: a page of `most` calls, older than the one `before`."""
-        with self.project.journal as journal:
+        with self.project().journal as journal:
             return calls_of(journal, wanted or Wanted(), before=before, most=most)
 
     def call(self, number: int, among: Wanted | None = None) -> WholeCall:
@@ -548,7 +545,7 @@ class Workspace:
         Raises:
             UnknownNameError: there is none of that number.
         """
-        with self.project.journal as journal:
+        with self.project().journal as journal:
             found = call_of(journal, number, among)
         if found is None:
             raise UnknownNameError("call", str(number), ())
@@ -561,7 +558,7 @@ class Workspace:
             ProjectError: there is none yet.
             PlanError: it has problems; all are named.
         """
-        found = plan_of(self.project)
+        found = plan_of(self.project())
         order, source, _ = order_of_time(found.plan, found.said)
         data = timeline_data(found.plan, order)
         return PlanShown(found.plan, tuple(order), source, base_of(found.text), found.changed, data)
@@ -576,7 +573,7 @@ class Workspace:
         return self._cached(f"world\0{at}\0{of}", lambda: self._world(at, of))
 
     def _world(self, at: str, of: str) -> WorldShown:
-        with world_of(self.project) as state:
+        with world_of(self.project()) as state:
             moment = moment_of(state, at)
             who = person_of(state, of) if of else ""
             known = state.known_to(who, moment) if who else ()
@@ -597,11 +594,11 @@ class Workspace:
         Raises:
             UsageError: the report or the list of dismissals cannot be read.
         """
-        return self._cached("findings", lambda: findings_of(self.project))
+        return self._cached("findings", lambda: findings_of(self.project()))
 
     def final_edits(self) -> tuple[list[Edit], frozenset[str]]:
         """What the final reading of the story changed, and the ids of what the author refuses; nothing without one."""
-        with self.project.journal as journal:
+        with self.project().journal as journal:
             try:
                 return deciding.final_edits(journal)
             except UsageError:
@@ -614,7 +611,7 @@ class Workspace:
             ProjectError: there is no story yet.
             UnknownNameError: there is no such format.
         """
-        return exported(self.project, format_, "`fabula write`")
+        return exported(self.project(), format_, "`fabula write`")
 
     # changing -------------------------------------------------------------------------------------------------------
 
@@ -632,8 +629,9 @@ class Workspace:
             LockedError: a run is at work.
             UsageError: the text is empty, too long, or of a form that no story can be written from.
         """
+        text = _fit_for_a_file(name, text)
         with self._changing:
-            project = self._opened(sitting)
+            project = self.project(sitting)
             if name == BRIEF:
                 return self._save_brief(project, text, base)
             with project.recorded() as journal:
@@ -649,12 +647,12 @@ class Workspace:
                 return _saved(journal, path, changed=changed)
 
     def _save_brief(self, project: Project, text: str, base: str) -> Saved:
-        stands = read_text(project.brief_file, MAX_FILE)
-        changed = plain(stands) != plain(text)
-        if changed:
-            _check_base(BRIEF, stands, base)
-            Brief.parse(text)
-            with project.lock():
+        with project.lock():
+            stands = read_text(project.brief_file, MAX_FILE)
+            changed = plain(stands) != plain(text)
+            if changed:
+                _check_base(BRIEF, stands, base)
+                Brief.parse(text)
                 write_atomically(project.brief_file, plain(text) + "\n")
         return Saved(BRIEF, BRIEF, changed, count_words(text), 0, base_of(text))
 
@@ -690,7 +688,7 @@ class Workspace:
         Raises:
             UsageError: these are not the plan's scenes.
         """
-        plan = plan_of(self.project).plan
+        plan = plan_of(self.project()).plan
         if sorted(scenes) != sorted(plan.names):
             raise UsageError(
                 "These are not the scenes of the plan, each once. Read the plan again, and move them there."
@@ -701,7 +699,7 @@ class Workspace:
     def pick(self, name: str, version: int) -> Saved:
         """Have an artefact's earlier version stand again, as an edit."""
         with self._changing:
-            project = self.project
+            project = self.project()
             with project.recorded() as journal:
                 path = project.artefact(journal, name)
                 text = deciding.version_of(journal, path, version)
@@ -711,7 +709,7 @@ class Workspace:
     def revert(self, name: str) -> Saved:
         """Have the text stand again that was written for the author."""
         with self._changing:
-            project = self.project
+            project = self.project()
             with project.recorded() as journal:
                 path = project.artefact(journal, name)
                 deciding.revert(project, journal, path)
@@ -720,32 +718,32 @@ class Workspace:
     def pin(self, name: str) -> str:
         """Keep an artefact's text, whatever changes above it; its path."""
         with self._changing:
-            return deciding.pin(self.project, name)
+            return deciding.pin(self.project(), name)
 
     def unpin(self, name: str) -> str:
         """Let a pinned artefact change again; its path."""
         with self._changing:
-            return deciding.unpin(self.project, name)
+            return deciding.unpin(self.project(), name)
 
     def pin_all(self) -> list[str]:
         """Pin every text that is not; their paths."""
         with self._changing:
-            return deciding.pin_all(self.project)
+            return deciding.pin_all(self.project())
 
     def retake(self, name: str, note: str | None = None, *, anew: bool = False) -> Retake:
         """Have an artefact written anew by the next run, with another draw; or revised, as a note wishes."""
         with self._changing:
-            return deciding.retake(self.project, name, note, anew=anew)
+            return deciding.retake(self.project(), name, note, anew=anew)
 
     def approve(self, name: str = "") -> list[str]:
         """Approve an artefact, or all that wait; the paths of what was approved."""
         with self._changing:
-            return deciding.approve(self.project, name)
+            return deciding.approve(self.project(), name)
 
     def refuse_edits(self, refused: Sequence[str] = (), accepted: Sequence[str] = ()) -> frozenset[str]:
         """Refuse edits of the final reading, or make them after all; the ids of all that are refused then."""
         with self._changing:
-            project = self.project
+            project = self.project()
             with project.recorded() as journal:
                 return deciding.refuse_edits(project, journal, refused, accepted)
 
@@ -757,7 +755,7 @@ class Workspace:
             UnknownNameError: there is no such finding.
         """
         with self._changing:
-            project = self.project
+            project = self.project()
             with project.lock():
                 dismiss_finding(project.folder, key, reason)
 
@@ -768,7 +766,7 @@ class Workspace:
             UnknownNameError: it was not.
         """
         with self._changing:
-            project = self.project
+            project = self.project()
             with project.lock():
                 count_again(project.folder, key)
 
@@ -779,7 +777,7 @@ class Workspace:
             UsageError: there is nothing.
         """
         with self._changing:
-            taken = deciding.take_back(self.project)
+            taken = deciding.take_back(self.project())
         further = deciding.wording_of(taken.before, taken.places) if taken.before else ""
         return _decided(taken.done, taken.places, further)
 
@@ -790,7 +788,7 @@ class Workspace:
             UsageError: there is nothing.
         """
         with self._changing:
-            return _decided(*deciding.take_again(self.project))
+            return _decided(*deciding.take_again(self.project()))
 
 
 async def _nobody(request: Request) -> str:
@@ -832,6 +830,20 @@ def _made(version: Version, makers: Mapping[int, tuple[str, str]], *, holds: boo
     role, performer = makers.get(version.number, ("", "")) if version.made else ("", "")
     words = count_words(version.text)
     return Made(version.number, version.source, version.at, words, version.run, role, performer, holds)
+
+
+def _fit_for_a_file(name: str, text: str) -> str:
+    """A text as a file may hold it.
+
+    Raises:
+        UsageError: it is binary data, or longer than a file that is read.
+    """
+    if place := binary_place(text):
+        raise UsageError(f"The new text of {name} holds binary data ({place}). Take that character out.")
+    text = readable(text)
+    if len(text.encode("utf-8", "replace")) >= MAX_FILE:
+        raise UsageError(f"The new text of {name} is larger than {MAX_FILE:,} bytes. Give a shorter one.")
+    return text
 
 
 def _check_base(name: str, stands: str, base: str) -> None:

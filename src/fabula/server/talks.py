@@ -128,7 +128,7 @@ class Talks:
         Raises:
             GoneError: it is there no more.
         """
-        return self.workspace.project
+        return self.workspace.project()
 
     # what there is ----------------------------------------------------------------------------------------------------
 

@@ -93,7 +93,7 @@ class Scene(_Body):
 @router.get("", summary="The conversations, and who can be talked to")
 async def listed(workspace: WorkspaceDep) -> ChatList:
     """The conversation that was last talked in comes first."""
-    return await asyncio.to_thread(chats_in, workspace.project)
+    return await asyncio.to_thread(chats_in, workspace.project())
 
 
 @router.post("", status_code=201, summary="Begin a conversation")
@@ -193,7 +193,7 @@ def _why(project: Project, chat: str, number: int, known: Known | None) -> ChatW
 )
 async def transcript(workspace: WorkspaceDep, chat: ChatName) -> Response:
     """As `fabula chat` writes it beside the log."""
-    text = await asyncio.to_thread(transcript_of, workspace.project, chat)
+    text = await asyncio.to_thread(transcript_of, workspace.project(), chat)
     headers = {"content-disposition": f'attachment; filename="{chat}.md"'}
     return Response(text, media_type="text/markdown", headers=headers)
 
