@@ -36,9 +36,8 @@ if TYPE_CHECKING:
     from fabula.server.study.talks import Talks
 
 _HERE: Final = Path(__file__).parent
-_BOUNDS: Final = Bounds(body=200_000)
+BOUNDS: Final = Bounds(body=200_000)
 _MOST_FIELDS: Final = 200
-COOKIE: Final = "fabula-study"
 _PAGES: Final = Environment(
     loader=FileSystemLoader(_HERE / "templates"),
     autoescape=True,
@@ -93,7 +92,7 @@ class Links:
         return who
 
 
-def application(means: Means) -> App:
+def application(means: Means, cookie: str) -> App:
     """The whole application, with its guard."""
     app = FastAPI(title="fabula study", docs_url=None, redoc_url=None, openapi_url=None, redirect_slashes=False)
     app.state.means = means
@@ -110,7 +109,7 @@ def application(means: Means) -> App:
     async def refused(request: Request, error: FabulaError) -> Response:
         return _problem(request, _problem_of(error))
 
-    return Browser(app, Links(means.study, means.now), means.names, COOKIE, _problem_page, _BOUNDS)
+    return Browser(app, Links(means.study, means.now), means.names, cookie, _problem_page, BOUNDS)
 
 
 # who asks -------------------------------------------------------------------------------------------------------------
@@ -337,7 +336,7 @@ async def _task_page(visit: Visit, task: Task, message: str = "", given: Mapping
 def _overview(means: Means, *, unblinded: bool) -> dict[str, Any]:
     """Progress by rater and by what is compared; systems are numbers until they are asked for."""
     study, answers = means.study, means.answers
-    raters = [
+    raters: list[dict[str, Any]] = [
         {
             "rater": rater,
             "state": _state(answers, rater),
