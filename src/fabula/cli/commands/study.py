@@ -253,8 +253,8 @@ async def _served(terminal: Terminal, listen: _Listening, caps: Caps, served: St
     with listening(listen.host, listen.port) as opened:
         if not is_loopback(listen.host):
             terminal.message(
-                f"Warning: {listen.host} is open to other machines. What is answered goes over the network unencrypted: "
-                "put a server with TLS before this one, and name it with --address."
+                f"Warning: {listen.host} is open to other machines. What is answered goes over the network "
+                "unencrypted: put a server with TLS before this one, and name it with --address."
             )
 
         def link(who: str, page: str) -> str:
