@@ -1,13 +1,15 @@
 """Raters in tests: a study of made stories, its application in this process, and people who rate as they are told.
 
-Each story of a system on a prompt has a quality; a rater sees it with an error of their own, and says that two are about
-the same where they seem close. What that means for strengths and agreement is known from many more of such raters.
+Each story of a system on a prompt has a quality; a rater sees it with an error of their own, and says that two are
+about the same where they seem close. What that means for strengths and agreement is known from many more such raters.
 """
 
 from __future__ import annotations
 
+import asyncio
 import re
-from contextlib import asynccontextmanager
+import threading
+from contextlib import asynccontextmanager, contextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from html import escape, unescape
@@ -20,18 +22,22 @@ from fabula.app.studies import assign, study_of_stories
 from fabula.measure.items import Item
 from fabula.measure.studies.answering import Answers
 from fabula.measure.studies.assigning import Wanted
-from fabula.measure.studies.study import Study
 from fabula.server.browser import Names
+from fabula.server.running import listening
+from fabula.server.studio.running import link_to
 from fabula.server.study.application import Means, application
+from fabula.server.study.running import StudyOffer, serve_study
+from fabula.stats.agreement import fleiss_kappa
+from fabula.stats.bradley_terry import bradley_terry
 from fabula.story import Brief, Scene, Story, count_words
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Mapping, Sequence
+    from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
     from pathlib import Path
 
     from numpy.typing import NDArray
 
-    from fabula.measure.studies.study import Task
+    from fabula.measure.studies.study import Study, Task
     from fabula.server.study.talks import Talks
 
 HOST: Final = "http://127.0.0.1"
@@ -42,7 +48,8 @@ SYSTEMS: Final = (
     *("AR-zs-both-quillon", "AR-ft-plan-quillon", "AR-ft-write-quillon", "AR-ft-both-quillon"),
 )
 """Names that no story and no page has in it by chance."""
-_WORDS: Final = "the lamp was lit and wind went round a reef where Mara counted boats by hand until dawn".split()
+_SENTENCE: Final = "the lamp was lit and wind went round a reef where Mara counted boats by hand until dawn"
+_WORDS: Final = tuple(_SENTENCE.split())
 
 
 def stories(systems: Sequence[str], prompts: int, words: int = 1200, seed: int = 1) -> list[Item]:
@@ -153,6 +160,43 @@ def study_here(
     return study
 
 
+@dataclass
+class There:
+    """A study on a socket, as a rater's browser meets it (`studio.sign_in`).
+
+    Attributes:
+        address: without a slash at its end.
+        link: the rater's own.
+    """
+
+    address: str
+    link: str
+
+
+@contextmanager
+def study_there(study: Study, rater: str = "", talks: Talks | None = None) -> Iterator[There]:
+    """A study on a socket, in a thread of its own, with the link of a rater (by default the first)."""
+    begun, running = threading.Event(), list[tuple[asyncio.AbstractEventLoop, asyncio.Task[None]]]()
+    with listening("127.0.0.1", 0) as opened:
+        there = There(link_to(opened).rstrip("/"), link_to(opened, study.token(rater or study.raters[0])))
+
+        async def run() -> None:
+            task = asyncio.ensure_future(serve_study(StudyOffer(study, talks=talks), opened, begun.set))
+            running.append((asyncio.get_running_loop(), task))
+            with suppress(asyncio.CancelledError):
+                await task
+
+        worker = threading.Thread(target=asyncio.run, args=(run(),))
+        worker.start()
+        assert begun.wait(60)
+        try:
+            yield there
+        finally:
+            loop, task = running[0]
+            loop.call_soon_threadsafe(task.cancel)
+            worker.join(60)
+
+
 # how simulated people rate --------------------------------------------------------------------------------------------
 
 
@@ -188,9 +232,6 @@ class People:
 
 def expected(people: People, raters: int = 3, prompts: int = 4000) -> tuple[dict[str, float], float]:
     """The strengths and Fleiss' kappa that very many of such people would give, on one question."""
-    from fabula.stats.agreement import fleiss_kappa
-    from fabula.stats.bradley_terry import bradley_terry
-
     rng = np.random.default_rng(99)
     names, quality = [*people.strengths], people.qualities(prompts, 98)[:, :, 0]
     wins, counts = np.zeros((len(names), len(names))), []
@@ -273,7 +314,7 @@ def _shown(text: str) -> str:
 
 
 def bare_pages(room: Room) -> dict[str, set[str]]:
-    """The task pages by their headings, without the texts, the prompt, and the task's key: what is left says nothing."""
+    """The task pages by their headings, without texts, prompt and the task's key: what is left says nothing."""
     study = room.study
     texts = {mark: _shown(e.text) for e in study.entries.values() for mark in texts_in(e.text)}
     found: dict[str, set[str]] = {}

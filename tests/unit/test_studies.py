@@ -30,7 +30,7 @@ NOW = datetime(2026, 11, 1, tzinfo=UTC)
 ALL = dict.fromkeys(QUESTIONS, "A")
 
 
-# forms ------------------------------------------------------------------------------------------------------------------
+# forms ----------------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -75,7 +75,7 @@ def test_another_kind_is_named_with_those_there_are() -> None:
         form_text("pairs", "-")
 
 
-# who gets what ----------------------------------------------------------------------------------------------------------
+# who gets what --------------------------------------------------------------------------------------------------------
 
 
 def test_the_latin_square_of_the_paper(tmp_path: Path) -> None:
@@ -149,7 +149,7 @@ def test_nothing_to_compare_is_said(tmp_path: Path) -> None:
     assert max(Counter((task.rater, task.prompt) for task in shares.tasks).values()) == 1
 
 
-# after the first rating -------------------------------------------------------------------------------------------------
+# after the first rating -----------------------------------------------------------------------------------------------
 
 
 def _sent(study: Study, clock: Clock | None = None) -> Answers:
@@ -238,7 +238,7 @@ def test_an_amended_rating_is_read_once_and_stays_in_the_file() -> None:
         parse_ratings(write_ratings([first, replace(first, ended="9")]))
 
 
-# reports ----------------------------------------------------------------------------------------------------------------
+# reports --------------------------------------------------------------------------------------------------------------
 
 
 def _rated(study: Study, kappa_noise: float, *, shown: bool) -> list[Rating]:
@@ -347,8 +347,11 @@ def test_fast_raters_and_a_judge_stand_in_the_report(tmp_path: Path) -> None:
     assert isinstance(ties, Estimate)
     assert ties.value == pytest.approx(0.1)
     assert {row.what for row in report.rows} >= {
-        "first position wins/overall", "longer wins/overall", "length and wins, rho/overall", "tasks flagged 'both poor'",
-    }  # fmt: skip
+        "first position wins/overall",
+        "longer wins/overall",
+        "length and wins, rho/overall",
+        "tasks flagged 'both poor'",
+    }
     page = page_of_study(study, report)
     assert "A judge beside people" in page
     assert json.dumps(report.as_data(), allow_nan=False)

@@ -93,7 +93,7 @@ async def test_a_study_of_the_papers_size(tmp_path: Path) -> None:
     _check(room, _people(SYSTEMS), 0.9)
 
 
-# one rater after the other ----------------------------------------------------------------------------------------------
+# one rater after the other --------------------------------------------------------------------------------------------
 
 
 async def test_consent_comes_first(tmp_path: Path) -> None:

@@ -97,8 +97,8 @@ def _new(
     if made.left_out:
         terminal.say(f"Left out, since one system alone answers them: {', '.join(made.left_out)}.")
     terminal.advise(
-        f"Look over {near(made.study.folder / 'study.toml')}: consent, instructions, questions, pay. Next: `fabula study "
-        f"assign {near(made.study.folder)}` says how many raters and hours it takes."
+        f"Look over {near(made.study.folder / 'study.toml')}: consent, instructions, questions, pay. Next: `fabula "
+        f"study assign {near(made.study.folder)}` says how many raters and hours it takes."
     )
     terminal.document(
         {
@@ -173,9 +173,9 @@ def _said(assigned: Study, shares: Shares) -> list[str]:
     form, tasks = assigned.form, len(shares.tasks)
     sittings = max(-(-len(mine) // form.sitting) for mine in assigned.tasks_of.values())
     cost = f"; {shares.cost:,.2f} {form.currency} at {form.pay_an_hour:g} an hour" if form.pay_an_hour else ""
+    who = f"{counted(tasks, 'task')} for {counted(shares.raters, 'rater')}"
     return [
-        f"{counted(tasks, 'task')} for {counted(shares.raters, 'rater')}, in at most {counted(sittings, 'sitting')} of "
-        f"{form.sitting}.",
+        f"{who}, in at most {counted(sittings, 'sitting')} of {form.sitting}.",
         f"Rated: {shares.covered:,} of {shares.cells:,} cells, {shares.shared:,} of them by several raters.",
         f"It takes about {shares.hours:,.1f} hours in all, {shares.longest:,.1f} of the rater who has most{cost}.",
     ]
