@@ -74,7 +74,7 @@ async def here(folder: Path, engine: Engine | None = None, **settings: Any) -> A
 async def test_a_conversation_from_its_beginning_to_its_transcript(tmp_path: Path) -> None:
     async with here(tmp_path) as studio:
         listed = (await studio.client.get(CHATS)).json()
-        assert listed == {"chats": [], "characters": ["Mara", "Tobias", "Henrik"]}
+        assert listed == {"chats": [], "characters": ["Mara", "Tobias", "Henrik"], "named": []}
         chat = (await studio.begin())["name"]
         assert chat == "tobias-mara"
         first = await studio.move(chat, "begin")
@@ -305,3 +305,14 @@ async def test_calls_are_searched_and_shown_whole(tmp_path: Path) -> None:
         assert any(message["text"] for message in whole["messages"])
         missing = await studio.client.get(f"{calls}/99999")
         assert missing.status_code == 404
+
+
+async def test_the_prompt_of_a_text_is_one_address_away(tmp_path: Path) -> None:
+    async with studio_here(tmp_path) as client:
+        first = await client.get("/projects/sample/prompt-of", params={"name": "drafts/climax", "version": 1})
+        assert first.status_code == 303
+        shown = (await client.get(first.headers["location"])).text
+        assert "drafts/climax/section" in shown
+        assert "What went into it" in shown
+        brief = await client.get("/projects/sample/prompt-of", params={"name": "nothing-of-this-name"})
+        assert brief.status_code == 404

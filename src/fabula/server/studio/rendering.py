@@ -94,13 +94,14 @@ def pages_of(request: Request) -> list[tuple[str, str]]:
 def page(request: Request, template: str, status: int = 200, /, **values: Any) -> HTMLResponse:  # noqa: ANN401 - a template's
     """A template, filled in: a whole page, or a piece of one.
 
-    Beside `values` a template has `request`, `project` (its name, or empty), `pages` (those of a project that there
-    are), `here` (the page's own) and `after` (the number of the last event before the page).
+    Beside `values` a template has `request`, `project` (its name, or empty) and its `title`, `pages` (those of a
+    project that there are), `here` (the page's own) and `after` (the number of the last event before the page).
     """
     project = str(request.path_params.get("project", ""))
     about = {
         "request": request,
         "project": project,
+        "title": request.app.state.studio.shelf.title(project) if project else "",
         "here": request.url.path.removeprefix(f"/projects/{project}/").partition("/")[0] if project else "shelf",
         "pages": pages_of(request),
         "after": request.app.state.studio.runs.feed.last,
