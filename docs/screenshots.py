@@ -16,6 +16,7 @@ sys.path.insert(0, str(ROOT / "tests" / "support"))
 
 from fabula.project.folder import Project  # noqa: E402 - tests/support has to be found first
 from fabula.project.sample import copy_sample  # noqa: E402 - as above
+from fabula.server.studio.pages import routers  # noqa: E402 - as above
 from fabula.server.studio.rendering import PAGES  # noqa: E402 - as above
 from fabula.story import Brief  # noqa: E402 - as above
 from studio import SAMPLE, chromium, sign_in, studio_there  # noqa: E402 - as above
@@ -54,7 +55,8 @@ def main() -> None:
 def addresses(projects: list[str]) -> list[tuple[str, str]]:
     """What each page is called, and where it is."""
     name = SAMPLE if SAMPLE in projects else projects[0]
-    return [("shelf", "/"), ("new", "/new"), *((page, f"/projects/{name}/{page}") for page, _ in PAGES)]
+    pages = [(page, f"/projects/{name}/{page}") for page, _ in PAGES if page in routers()]
+    return [("shelf", "/"), ("new", "/new"), *pages]
 
 
 if __name__ == "__main__":

@@ -13,6 +13,7 @@ from markdown_it import MarkdownIt
 from markupsafe import Markup
 
 from fabula.server.studio.assets import studio_assets
+from fabula.story import without_marks
 
 if TYPE_CHECKING:
     from fastapi import Request
@@ -58,9 +59,9 @@ _MARKDOWN: Final = MarkdownIt("commonmark", {"html": False}).enable("table")
 
 
 def markdown(text: str) -> Markup:
-    """Markdown as HTML in which nothing runs, loads or is styled."""
+    """Markdown as HTML in which nothing runs, loads or is styled; what marks scenes in manuscripts is not shown."""
     html = nh3.clean(
-        _MARKDOWN.render(text),
+        _MARKDOWN.render(without_marks(text)),
         tags=set(_TAGS),
         attributes={"a": {"href", "title"}},
         url_schemes={"http", "https", "mailto"},
