@@ -106,11 +106,13 @@ class ProjectWorld:
     Attributes:
         state: closed already; what it has in memory can be asked.
         titles: of the scenes, by number.
+        parts: of the story, as they stand.
         there: whether anything is recorded.
     """
 
     state: WorldState
     titles: dict[int, str]
+    parts: tuple[StoryPart, ...] = ()
     there: bool = True
 
     @classmethod
@@ -120,13 +122,14 @@ class ProjectWorld:
         Raises:
             ProjectError: it cannot be read.
         """
+        parts = story_parts(project)
         if not has_world(project.folder):
-            return cls(WorldState(), {}, there=False)
+            return cls(WorldState(), {}, parts, there=False)
         with world_of(project) as state:
             titles = {row.no: row.title for row in state.scenes()}
-        for number, part in enumerate(story_parts(project), 1):
-            titles[number] = titles.get(number) or part.label
-        return cls(state, titles)
+        for part in parts:
+            titles[part.number] = titles.get(part.number) or part.label
+        return cls(state, titles, parts)
 
     @property
     def scenes(self) -> tuple[int, ...]:
@@ -193,6 +196,18 @@ class ProjectWorld:
             UsageError: there is none of that number.
         """
         return self._row(self.state.fact(number))
+
+    def sentence(self, number: int) -> Quoted | None:
+        """Where the story says what a fact says; `None` where its words are not known, or stand there no more.
+
+        Raises:
+            UsageError: there is no fact of that number.
+        """
+        return sentence_of(self.state.fact(number), self.parts)
+
+    def part(self, number: int) -> StoryPart | None:
+        """The part of the story that a scene's number means."""
+        return next((part for part in self.parts if part.number == number), None)
 
     def entities(self, scene: int | None = None) -> tuple[Entity, ...]:
         """Who and what is named by the end of a scene and described."""
