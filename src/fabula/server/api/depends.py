@@ -36,18 +36,18 @@ def workspace_of(shelf: ShelfDep, project: ProjectName) -> Workspace:
     return shelf[project]
 
 
-def runs_of(state: StateDep) -> Runs:
-    """Long work in the projects."""
-    return state.runs
-
-
-RunsDep: TypeAlias = Annotated[Runs, Depends(runs_of)]
-
-
 def talks_of(state: StateDep, project: ProjectName) -> Talks:
     """The conversations of the project that the address names."""
     return state.talks(project)
 
 
 TalksDep: TypeAlias = Annotated[Talks, Depends(talks_of)]
+
+
+def runs_of(state: StateDep) -> Runs:
+    """Long work in the projects."""
+    return state.runs
+
+
+RunsDep: TypeAlias = Annotated[Runs, Depends(runs_of)]
 WorkspaceDep: TypeAlias = Annotated[Workspace, Depends(workspace_of)]

@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 router = APIRouter(tags=["events"])
 
 BEAT: Final = 10.0  # seconds without an event after which a comment shows that the server lives
+MOST: Final = 5_000
+"""Events that are given at a time to whoever does not follow."""
 _RETRY: Final = b"retry: 1000\n\n"
 _BEAT: Final = b": beat\n\n"
 _EVENTS: Final[dict[str, Any]] = {
@@ -28,7 +30,9 @@ _EVENTS: Final[dict[str, Any]] = {
     },
 }
 _AFTER: Final = Query(ge=0, le=2**53, description="The number of the last event that is known.")
-_FOLLOW: Final = Query(description="Whether to wait for what is still to come.")
+_FOLLOW: Final = Query(
+    description=f"Whether to wait for what is still to come; else about {MOST:,} are given at a time."
+)
 _LAST: Final = Header(alias="Last-Event-ID", description="As `after`, which it goes before: sent by a browser.")
 
 
@@ -53,13 +57,13 @@ async def events(
 
 
 async def _followed(feed: Feed, after: int) -> AsyncIterator[bytes]:
-    yield _RETRY
+    yield _RETRY + f"id: {after}\n\n".encode()  # where a browser goes on that is cut off before the first event
     async for events in feed.follow(after, BEAT):
         yield b"".join(event.sse for event in events) or _BEAT
 
 
 async def _until_now(feed: Feed, after: int) -> AsyncIterator[bytes]:
-    until = feed.last
+    until = min(feed.last, after + MOST)
     while after < until and (events := feed.after(after)):
         after = events[-1].n
         yield b"".join(event.sse for event in events)

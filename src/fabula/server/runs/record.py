@@ -189,7 +189,9 @@ _OF_KIND: Final[dict[Kind, tuple[str, ...]]] = {
 def _words(order: Order, folder: str, against: Path | None) -> list[str]:
     """The command and what it is about."""
     if order.kind == "plan":
-        source = f"--from-story={folder}/{SOURCE}" if Path(folder, SOURCE).is_file() else f"--from-brief={folder}/brief.md"
+        source = (
+            f"--from-story={folder}/{SOURCE}" if Path(folder, SOURCE).is_file() else f"--from-brief={folder}/brief.md"
+        )
         return ["plan", source, f"--out={folder}"]
     if order.kind == "evaluate":
         if not order.evaluator.strip() or order.evaluator.startswith("-"):

@@ -95,7 +95,7 @@ def page(request: Request, template: str, status: int = 200, /, **values: Any) -
     """A template, filled in: a whole page, or a piece of one.
 
     Beside `values` a template has `request`, `project` (its name, or empty), `pages` (those of a project that there
-    are) and `here` (the page's own).
+    are), `here` (the page's own) and `after` (the number of the last event before the page).
     """
     project = str(request.path_params.get("project", ""))
     about = {
@@ -103,5 +103,6 @@ def page(request: Request, template: str, status: int = 200, /, **values: Any) -
         "project": project,
         "here": request.url.path.removeprefix(f"/projects/{project}/").partition("/")[0] if project else "shelf",
         "pages": pages_of(request),
+        "after": request.app.state.studio.runs.feed.last,
     }
     return HTMLResponse(templates().get_template(template).render(about | values), status)

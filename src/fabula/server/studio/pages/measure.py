@@ -6,10 +6,10 @@ import asyncio
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
 from fastapi import APIRouter, Form, Request
-from fastapi.responses import Response
+from fastapi.responses import Response  # noqa: TC002 - FastAPI reads it
 from markupsafe import Markup
 
-from fabula.app.reports import FOLDERS, experiment_in, is_experiment, pairs_of, report_named, reports_in
+from fabula.app.reports import pairs_of, report_named, reports_in
 from fabula.evaluators import evaluators
 from fabula.measure.report.page import difference_cells, estimate_cells
 from fabula.measure.report.pictures import intervals_svg
@@ -20,8 +20,6 @@ from fabula.stats.estimate import Estimate
 from fabula.story import Story
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from fabula.app.reports import ExperimentFolder, FoundReport
     from fabula.measure.report import Report, Row
 
@@ -39,9 +37,7 @@ async def measure(request: Request, project: str, workspace: WorkspaceDep, shelf
 
 
 @router.get("/projects/{project}/measure/{name:path}")
-async def one_report(
-    request: Request, project: str, name: str, workspace: WorkspaceDep, shelf: ShelfDep
-) -> Response:
+async def one_report(request: Request, project: str, name: str, workspace: WorkspaceDep, shelf: ShelfDep) -> Response:
     """One report of a project."""
     found = await asyncio.to_thread(reports_in, workspace.folder)
     chosen = next((one for one in found if one.name == name), None) or report_named(workspace.folder, name)
@@ -60,7 +56,8 @@ async def start(
     tokens: Annotated[str, Form(max_length=20)] = "",
 ) -> Response:
     """Have the story checked, measured or judged."""
-    asked: dict[str, Any] = {"kind": kind, "model": model.strip(), "budget": Limits.model_validate({"tokens": tokens.strip() or None})}
+    budget = Limits.model_validate({"tokens": tokens.strip() or None})
+    asked: dict[str, Any] = {"kind": kind, "model": model.strip(), "budget": budget}
     asked |= {"evaluator": evaluator} if kind == "evaluate" else {}
     asked |= {"against": against} if kind == "judge" else {}
     run = runs.start(project, Order.model_validate(asked))
@@ -130,16 +127,16 @@ def _pictures(report: Report) -> list[Markup]:
     for row in report.rows:
         if not row.is_difference:
             by_measure.setdefault(row.what, []).append(row)
-    shown = [
-        (what, rows)
-        for what, rows in by_measure.items()
-        if len(rows) >= _LEAST_ROWS and any(isinstance(row.scored, Estimate) and row.scored.low is not None for row in rows)
-    ]
+    shown = [(what, rows) for what, rows in by_measure.items() if len(rows) >= _LEAST_ROWS and any(map(_bounded, rows))]
     pictures = (
         intervals_svg([(row.of, row.scored) for row in rows], title=what, styled=False)
         for what, rows in shown[:_MOST_PICTURES]
     )
     return [Markup(picture) for picture in pictures]  # noqa: S704 - names in it are escaped where it is drawn
+
+
+def _bounded(row: Row) -> bool:
+    return isinstance(row.scored, Estimate) and row.scored.low is not None
 
 
 def _costs(found: ExperimentFolder) -> list[tuple[str, dict[str, Any]]]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -22,7 +23,8 @@ from fabula.models.known import KNOWN, installed, models_home
 from fabula.models.providers import KINDS, keys_set
 from fabula.project.default_model import default_model
 from fabula.project.settings import Settings
-from fabula.server.api.depends import ShelfDep, StateDep  # noqa: TC001 - FastAPI reads it
+from fabula.server.api.depends import RunsDep, ShelfDep, StateDep  # noqa: TC001 - FastAPI reads it
+from fabula.server.runs.record import Order
 from fabula.server.studio.rendering import page, pages_of
 from fabula.systems import systems
 
@@ -31,6 +33,7 @@ if TYPE_CHECKING:
 
     from fabula.app.workspace import Overview
     from fabula.engine.dry_run import DryRun
+    from fabula.server.runs.children import Runs
     from fabula.server.studio.shelf import Shelf
 
 router = APIRouter()
@@ -57,10 +60,12 @@ class Standing:
 
 
 @router.get("/")
-async def shelf(request: Request, shelf: ShelfDep) -> Response:
+async def shelf(request: Request, shelf: ShelfDep, runs: RunsDep) -> Response:
     """All projects."""
-    standings = await asyncio.to_thread(_standings, shelf)
-    return page(request, "shelf.html", projects=standings, home=str(shelf.home), first=_first_page(request))
+    standings = await asyncio.to_thread(_standings, shelf, runs)
+    experiments = await asyncio.to_thread(_experiments, shelf)
+    shown = {"projects": standings, "experiments": experiments, "home": str(shelf.home)}
+    return page(request, "shelf.html", first=_first_page(request), **shown)
 
 
 @router.post("/sample")
@@ -134,24 +139,41 @@ async def estimate(request: Request, state: StateDep, wanted: BeginningDep) -> R
 
 
 @router.post("/new")
-async def make(request: Request, shelf: ShelfDep, state: StateDep, wanted: BeginningDep) -> Response:
-    """Make the project, and open it."""
+async def make(
+    request: Request,
+    shelf: ShelfDep,
+    state: StateDep,
+    wanted: BeginningDep,
+    at_once: Annotated[str, Form(max_length=10)] = "",
+) -> Response:
+    """Make the project, have it begun where that is wanted, and open it."""
     tables = await asyncio.to_thread(wanted.tables, state.options.environ)
     name = await asyncio.to_thread(shelf.make, wanted.called, lambda folder: begin(wanted, folder, tables))
+    if at_once:
+        state.runs.start(name, Order(kind="plan" if wanted.from_story else "write"))
     return _go_to(request, name)
 
 
-def _standings(shelf: Shelf) -> Sequence[Standing]:
-    return [_standing(shelf, name) for name in shelf.names]
+def _standings(shelf: Shelf, runs: Runs) -> Sequence[Standing]:
+    return [_standing(shelf, runs, name) for name in shelf.names]
 
 
-def _standing(shelf: Shelf, name: str) -> Standing:
+def _experiments(shelf: Shelf) -> list[tuple[str, str]]:
+    """Each by its name in addresses, with its title."""
+    found = []
+    for name in shelf.experiments:
+        with suppress(FabulaError):
+            found.append((name, shelf.experiment(name).title))
+    return found
+
+
+def _standing(shelf: Shelf, runs: Runs, name: str) -> Standing:
     """Where a project stands; one that cannot be read says why, and keeps nobody from the others."""
     try:
-        about = shelf[name].overview()
+        about, at_work = shelf[name].overview(), any(run.is_open for run in runs.of(name))
     except FabulaError as error:
         return Standing(name, name, problem=str(error))
-    return Standing(name, about.title or name, about, about.problem)
+    return Standing(name, about.title or name, about, about.problem, at_work)
 
 
 def _first_page(request: Request) -> str:
