@@ -87,17 +87,19 @@ def _check_data(path: Path, whole: str) -> None:
     split(whole, "json")
 
 
-def check_of(project: Project, settings: Settings) -> tuple[Task, Settings]:
+def check_of(project: Project, settings: Settings, evaluator: str = "atlas") -> tuple[Task, Settings]:
     """The check of a project's story by the model that writes it, and the settings that it is done with.
+
+    With another `evaluator`, what that finds in the story.
 
     Raises:
         FabulaError: there is no story yet, or a setting is wrong.
     """
     tables = {model: table for model, table in settings.as_tables.get("models", {}).items() if model == settings.model}
     own = Settings.of({"model": settings.model, "models": tables}, "the project").said_by(project.settings_file)
-    evaluator, (item,) = find("atlas"), read_items([project.folder], Selection(None))
-    task = Task(evaluator, [replace(item, id=_ALONE)], evaluator.config(own.preset, {}), project.folder / OUT)
-    return task, own
+    found, (item,) = find(evaluator), read_items([project.folder], Selection(None))
+    named = replace(item, id=_ALONE) if evaluator == "atlas" else item
+    return Task(found, [named], found.config(own.preset, {}), project.folder / OUT), own
 
 
 @dataclass(frozen=True)

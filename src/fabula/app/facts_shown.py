@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from fabula.app.world import WORLD_FILE, person_of, world_of
+from fabula.app.world import READ_FILE, WORLD_FILE, person_of, world_of
 from fabula.base.files import read_text
 from fabula.craft.quoting import located
 from fabula.project.folder import MAX_FILE
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 def has_world(folder: Path) -> bool:
     """Whether anything has been recorded of a project's world."""
-    return (folder / WORLD_FILE).is_file() or any((folder / "world").glob("*.json"))
+    return any((folder / file).is_file() for file in (WORLD_FILE, READ_FILE)) or any((folder / "world").glob("*.json"))
 
 
 def people_of(state: WorldState) -> tuple[str, ...]:

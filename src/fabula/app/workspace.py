@@ -644,7 +644,7 @@ class Workspace:
         Raises:
             FabulaError: what stands in the way.
         """
-        return self.check_expected()
+        return self._read_expected("facts")
 
     def check_expected(self) -> DryRun:
         """What a check of the story would ask and cost now. Asks nobody, writes nothing.
@@ -652,8 +652,11 @@ class Workspace:
         Raises:
             FabulaError: what stands in the way of a check.
         """
+        return self._read_expected("atlas")
+
+    def _read_expected(self, evaluator: str) -> DryRun:
         project = self.project()
-        task, settings = check_of(project, self.settings(project))
+        task, settings = check_of(project, self.settings(project), evaluator)
         return asyncio.run(dry_run_evaluation(task, settings, self._options))
 
     def rewrite_expected(self, name: str, span: tuple[int, int], note: str) -> DryRun:

@@ -218,9 +218,14 @@ async def expected(request: Request, workspace: WorkspaceDep, kind: Kind) -> Res
 
 
 @router.post("/run/{kind}", response_model=None)
-async def run(request: Request, project: ProjectName, runs: RunsDep, kind: Kind) -> Response:
+async def run(request: Request, workspace: WorkspaceDep, project: ProjectName, runs: RunsDep, kind: Kind) -> Response:
     """Begin to read the story; it goes on beside the server."""
-    begun: Run = await asyncio.to_thread(runs.start, project, Order(kind=kind))
+    order = Order(kind="check")
+    if kind == "facts":  # a check takes the project's model by itself
+        settings = await asyncio.to_thread(workspace.settings)
+        model = settings.model if "model" in settings.model_fields_set else ""
+        order = Order(kind="evaluate", evaluator="facts", model=model)
+    begun: Run = await asyncio.to_thread(runs.start, project, order)
     return page(request, "world_begun.html", run=begun)
 
 
@@ -295,7 +300,8 @@ class _Drawing:
             ends = [f"value:{row.id}"]
             self.nodes[ends[0]] = {"id": ends[0], "label": _short(row.value), "kind": "value", "fact": row.id}
         for place, end in enumerate(ends):
-            label = _short(f"{row.slot}: {row.value}" if row.about and row.value else row.slot)
+            same = not row.about or row.value.casefold() in (name.casefold() for name in row.about)
+            label = _short(row.slot if same else f"{row.slot}: {row.value}")
             self.edges.append({"id": f"fact:{row.id}:{place}", "source": mine, "target": end, "label": label,
                                "fact": row.id, "outdated": row.outdated, "said": bool(row.said)})  # fmt: skip
 
