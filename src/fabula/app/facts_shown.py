@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from fabula.app.world import READ_FILE, WORLD_FILE, person_of, world_of
+from fabula.app.world import READ_FILE, WORLD_FILE, person_of, spelled, world_of
 from fabula.base.files import read_text
 from fabula.craft.quoting import located
 from fabula.project.folder import MAX_FILE
@@ -38,8 +38,8 @@ def people_of(state: WorldState) -> tuple[str, ...]:
             if name:
                 owner = state.index.owner(name)
                 counts[owner] = counts.get(owner, 0) + 1
-    ranked = sorted(counts, key=lambda owner: -counts[owner])
-    return tuple(state.index.called(owner) for owner in ranked)
+    names = spelled(state)
+    return tuple(names.get(owner, owner) for owner in sorted(counts, key=lambda owner: -counts[owner]))
 
 
 # showing ------------------------------------------------------------------------------------------------------------

@@ -102,10 +102,16 @@ def person_of(state: WorldState, who: str) -> str:
     Raises:
         UnknownNameError: there is nobody of that name.
     """
-    names = {entity.name for entity in state.entities()}
+    owner, known = state.index.owner(who), spelled(state)
+    if owner not in known:
+        raise UnknownNameError("name", who, known.values())
+    return known[owner]
+
+
+def spelled(state: WorldState) -> dict[str, str]:
+    """Everybody and everything that is named, by the caseless name of each: as the world spells it."""
+    known = {state.index.owner(entity.name): entity.name for entity in state.entities()}
     for fact in state.facts():
-        names.update(fact.witnesses or (), filter(None, (fact.source,)))
-    owner = state.index.owner(who)
-    if owner not in {state.index.owner(name) for name in names}:
-        raise UnknownNameError("name", who, names)
-    return state.index.called(owner)
+        for name in (*(fact.witnesses or ()), *filter(None, (fact.source,))):
+            known.setdefault(state.index.owner(name), state.index.called(state.index.owner(name)))
+    return known
