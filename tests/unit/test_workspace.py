@@ -154,12 +154,12 @@ def test_plan_world_findings_and_calls_are_shown(space: Workspace) -> None:
     assert space.findings().find(key).dismissed == "He had two."
     space.count_again(key)
     assert not space.findings().find(key).dismissed
+    with pytest.raises(UnknownNameError, match="Unknown call '99999'"):
+        space.call(99999)
     calls = space.calls(most=3)
     assert len(calls.calls) == 3
     assert space.calls(before=calls.older).calls[0].id < calls.calls[-1].id
     assert space.call(calls.calls[0].id).messages
-    with pytest.raises(UnknownNameError, match="Unknown call '99999'"):
-        space.call(99999)
     assert space.calls(Wanted("Avery")).calls
     assert {one.path.split("/")[0] for one in space.calls(Wanted(under="conflict")).calls} == {"conflict"}
     edits, refused = space.final_edits()

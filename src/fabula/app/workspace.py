@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import os
 import threading
+from collections.abc import Mapping  # noqa: TC003 - pydantic reads it, for `/api/v1`
 from dataclasses import dataclass, replace
 from hashlib import sha256
 from pathlib import Path, PurePosixPath
@@ -25,6 +26,7 @@ from fabula.app.planning import PLAN, order_of_time, plan_of
 from fabula.app.standing import CHANGED, shortfalls, texts, waiting, words_asked
 from fabula.app.world import moment_of, person_of, world_of
 from fabula.app.writing import Expected, Options, dry_run_in, fitting, paid_in, settings_as_last_time
+from fabula.base.characters import binary_place, readable
 from fabula.base.errors import (
     ConflictError,
     FabulaError,
@@ -45,7 +47,7 @@ from fabula.story.plan_file import write_plan
 from fabula.story.timeline import timeline_data
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Sequence
 
     from fabula.app.deciding import Retake
     from fabula.app.exporting import Exported
@@ -68,6 +70,7 @@ PINNED: Final = "pinned"
 _WAITS: Final = "waits for your approval"
 _FILES: Final = (BRIEF, "fabula.toml", STORY, ".fabula/journal.db", ".fabula/world.db")
 _READ: Final = (*FOLDERS, "world", OUT)
+_MOST_KNOWN: Final = 50  # answers that are kept until something changes
 
 
 def base_of(text: str) -> str:
@@ -281,25 +284,22 @@ class Workspace:
         self.environ = os.environ if environ is None else environ
         self.told: Callable[[str], object] = lambda _: None
         self._changing = threading.RLock()  # this process holds the project for one of its threads at a time
-        self._looking = threading.RLock()
+        self._looking = threading.Lock()
+        self._makers: dict[str, threading.RLock] = {}
         self._known: dict[str, tuple[object, Any]] = {}
+        self._texts: dict[str, tuple[object, str, str]] = {}
 
     @property
     def name(self) -> str:
         """The folder's name."""
         return self.folder.resolve().name
 
-    @property
-    def project(self) -> Project:
-        """The project, opened anew.
+    def project(self, sitting: str = "") -> Project:
+        """The project, opened anew; what is decided in one `sitting` is taken back as one.
 
         Raises:
             GoneError: it is there no more.
         """
-        return self._opened()
-
-    def _opened(self, sitting: str = "") -> Project:
-        """The project; what is decided in one `sitting` is taken back as one."""
         try:
             there = (self.folder / BRIEF).is_file()
         except OSError:
@@ -309,12 +309,12 @@ class Workspace:
                 f"The project {self.folder} is gone: it was deleted or moved. Put it back, or open it where it is now."
             )
         project = Project.open(self.folder, sitting)
-        project.tell = self.told
+        project.tell, project.texts = self.told, self._texts
         return project
 
     def settings(self, project: Project | None = None) -> Settings:
         """What a run would be done with: `fabula.toml`, what the last run was given, and the model used last."""
-        project = project or self.project
+        project = project or self.project()
         settings = settings_as_last_time(project)
         if "model" in settings.model_fields_set:
             return settings
@@ -339,12 +339,18 @@ class Workspace:
         return tuple(found)
 
     def _cached(self, name: str, make: Callable[[], T]) -> T:
-        """What `make` gives, or gave since which nothing has changed."""
+        """What `make` gives, or gave since which nothing has changed; two who want the same wait for each other."""
         with self._looking:
+            one_at_a_time = self._makers.setdefault(name, threading.RLock())
+        with one_at_a_time:
             stamp = self.stamp()
             known = self._known.get(name)
             if known is None or known[0] != stamp:
-                known = self._known[name] = (stamp, make())
+                known = (stamp, make())
+                with self._looking:
+                    self._known[name] = known
+                    while len(self._known) > _MOST_KNOWN:
+                        del self._known[next(iter(self._known))]
             made: T = known[1]
             return made
 
@@ -355,7 +361,7 @@ class Workspace:
         return self._cached("overview", self._overview)
 
     def _overview(self) -> Overview:
-        project = self.project
+        project = self.project()
         brief, problem = project.brief, ""
         settings = self.settings(project)
         file = project.story_file
@@ -364,7 +370,7 @@ class Workspace:
             runs, waits, in_all = journal.runs(), waiting(journal), paid_in(journal, settings)
             changed: tuple[str, ...] = ()
             try:
-                changed = tuple(change.file for change in project.changes(journal))
+                changed = tuple(change.file for change in self._changed(project, journal))
                 missed = tuple(shortfalls(journal, brief, settings, words))
                 asked = words_asked(brief, settings)
             except FabulaError as error:
@@ -398,7 +404,7 @@ class Workspace:
         return list(self._cached(f"artefacts {marks}", lambda: self._artefacts(marks=marks)))
 
     def _artefacts(self, *, marks: bool) -> list[Artefact]:
-        project = self.project
+        project = self.project()
         coming: DryRun | None = None
         if marks:
             try:
@@ -406,20 +412,34 @@ class Workspace:
             except FabulaError:
                 coming = None  # `expected` says why
         with project.journal as journal:
-            changes = {change.path: change for change in _changes_or_none(project, journal)}
+            changes = {change.path: change for change in self._changes_or_none(project, journal)}
+            newest, made = journal.newest_texts(), journal.last_sources()
             rows = texts(journal, list(changes.values()), coming)
-            found = [self._artefact(journal, row, changes.get(row.path), coming) for row in rows]
+            of = {row.path: (newest.get(row.path, ""), made.get(row.path, "")) for row in rows}
+            found = [self._artefact(journal, row, of[row.path], changes.get(row.path), coming) for row in rows]
             new = [change for path, change in changes.items() if path not in {row.path for row in rows}]
         found += [_new_artefact(change) for change in new if change.file != STORY]
         return [self._brief(project), *sorted(found, key=lambda one: one.file)]
+
+    def _changes_or_none(self, project: Project, journal: Journal) -> tuple[Change, ...]:
+        """What was changed in files; nothing where the changes do not fit together, which a run and `changes` say."""
+        try:
+            return self._changed(project, journal)
+        except UsageError:
+            return ()
+
+    def _changed(self, project: Project, journal: Journal) -> tuple[Change, ...]:
+        return self._cached("changes", lambda: tuple(project.changes(journal)))
 
     def _brief(self, project: Project) -> Artefact:
         text = read_text(project.brief_file, MAX_FILE)
         return Artefact(BRIEF, "", BRIEF, "md", count_words(text), "edited", 0, base_of(text))
 
-    def _artefact(self, journal: Journal, row: Text, change: Change | None, coming: DryRun | None) -> Artefact:
-        text = change.text if change else journal.newest(row.path) or ""
-        source = deciding.source_of(journal, row.path)
+    def _artefact(
+        self, journal: Journal, row: Text, stands: tuple[str, str], change: Change | None, coming: DryRun | None
+    ) -> Artefact:
+        text = change.text if change else stands[0]
+        source = deciding.source_of(journal, row.path) if row.states else ""
         path = PurePosixPath(row.file)
         return Artefact(
             name=row.path,
@@ -428,7 +448,7 @@ class Workspace:
             suffix=path.suffix.removeprefix("."),
             words=count_words(text) if change else row.words,
             asked=row.asked,
-            source="edited" if change else source or _last_source(journal, row.path),
+            source="edited" if change else source or stands[1],
             stale=None if coming is None else row.path in coming.stale,
             pinned=source == PINNED,
             waits=_WAITS in row.states,
@@ -451,11 +471,11 @@ class Workspace:
         Raises:
             UnknownNameError: there is no such artefact or version.
         """
-        project = self.project
+        project = self.project()
         if name in (BRIEF, STORY) and version is None:
             return self._file(project, name)
         with project.journal as journal:
-            changes = {change.path: change for change in _changes_or_none(project, journal)}
+            changes = {change.path: change for change in self._changes_or_none(project, journal)}
             change = changes.get(name) or next((one for one in changes.values() if one.file == name != STORY), None)
             if version is None and change is not None:
                 number = len(journal.versions(change.path)) + 1
@@ -485,8 +505,8 @@ class Workspace:
         """The texts that an artefact has had, oldest first, and who wrote each."""
         if name == BRIEF:
             return []
-        with self.project.journal as journal:
-            path = STORY if name == STORY else self.project.artefact(journal, name)
+        with self.project().journal as journal:
+            path = STORY if name == STORY else self.project().artefact(journal, name)
             versions = journal.versions(path)
             makers = journal.makers(path, f"{DRAFTS}/{path}") | journal.makers(path, path)
         return [_made(version, makers, holds=version is versions[-1]) for version in versions]
@@ -501,7 +521,7 @@ class Workspace:
         Raises:
             UsageError: two files of one artefact differ, or `story.md` lost scene marks.
         """
-        project = self.project
+        project = self.project()
         with project.journal as journal:
             return project.changes(journal)
 
@@ -520,7 +540,7 @@ class Workspace:
         return self._cached("expected", lambda: self._expected({}, fit=False))
 
     def _expected(self, pending: Mapping[str, str], *, fit: bool) -> Expected:
-        project, options = self.project, self._options
+        project, options = self.project(), self._options
         settings = self.settings(project)
         with project.journal as journal:
             texts_ = {project.artefact(journal, name): plain(text) for name, text in pending.items()}
@@ -539,7 +559,7 @@ class Workspace:
 
     def calls(self, wanted: Wanted | None = None, before: int | None = None, most: int = MOST) -> CallList:
         """What was asked and answered, the newest first: a page of `most` calls, older than the one `before`."""
-        with self.project.journal as journal:
+        with self.project().journal as journal:
             return calls_of(journal, wanted or Wanted(), before=before, most=most)
 
     def call(self, number: int, among: Wanted | None = None) -> WholeCall:
@@ -548,7 +568,7 @@ class Workspace:
         Raises:
             UnknownNameError: there is none of that number.
         """
-        with self.project.journal as journal:
+        with self.project().journal as journal:
             found = call_of(journal, number, among)
         if found is None:
             raise UnknownNameError("call", str(number), ())
@@ -561,7 +581,7 @@ class Workspace:
             ProjectError: there is none yet.
             PlanError: it has problems; all are named.
         """
-        found = plan_of(self.project)
+        found = plan_of(self.project())
         order, source, _ = order_of_time(found.plan, found.said)
         data = timeline_data(found.plan, order)
         return PlanShown(found.plan, tuple(order), source, base_of(found.text), found.changed, data)
@@ -576,7 +596,7 @@ class Workspace:
         return self._cached(f"world\0{at}\0{of}", lambda: self._world(at, of))
 
     def _world(self, at: str, of: str) -> WorldShown:
-        with world_of(self.project) as state:
+        with world_of(self.project()) as state:
             moment = moment_of(state, at)
             who = person_of(state, of) if of else ""
             known = state.known_to(who, moment) if who else ()
@@ -597,11 +617,11 @@ class Workspace:
         Raises:
             UsageError: the report or the list of dismissals cannot be read.
         """
-        return self._cached("findings", lambda: findings_of(self.project))
+        return self._cached("findings", lambda: findings_of(self.project()))
 
     def final_edits(self) -> tuple[list[Edit], frozenset[str]]:
         """What the final reading of the story changed, and the ids of what the author refuses; nothing without one."""
-        with self.project.journal as journal:
+        with self.project().journal as journal:
             try:
                 return deciding.final_edits(journal)
             except UsageError:
@@ -614,7 +634,7 @@ class Workspace:
             ProjectError: there is no story yet.
             UnknownNameError: there is no such format.
         """
-        return exported(self.project, format_, "`fabula write`")
+        return exported(self.project(), format_, "`fabula write`")
 
     # changing -------------------------------------------------------------------------------------------------------
 
@@ -632,8 +652,9 @@ class Workspace:
             LockedError: a run is at work.
             UsageError: the text is empty, too long, or of a form that no story can be written from.
         """
+        text = _fit_for_a_file(name, text)
         with self._changing:
-            project = self._opened(sitting)
+            project = self.project(sitting)
             if name == BRIEF:
                 return self._save_brief(project, text, base)
             with project.recorded() as journal:
@@ -649,12 +670,12 @@ class Workspace:
                 return _saved(journal, path, changed=changed)
 
     def _save_brief(self, project: Project, text: str, base: str) -> Saved:
-        stands = read_text(project.brief_file, MAX_FILE)
-        changed = plain(stands) != plain(text)
-        if changed:
-            _check_base(BRIEF, stands, base)
-            Brief.parse(text)
-            with project.lock():
+        with project.lock():
+            stands = read_text(project.brief_file, MAX_FILE)
+            changed = plain(stands) != plain(text)
+            if changed:
+                _check_base(BRIEF, stands, base)
+                Brief.parse(text)
                 write_atomically(project.brief_file, plain(text) + "\n")
         return Saved(BRIEF, BRIEF, changed, count_words(text), 0, base_of(text))
 
@@ -690,7 +711,7 @@ class Workspace:
         Raises:
             UsageError: these are not the plan's scenes.
         """
-        plan = plan_of(self.project).plan
+        plan = plan_of(self.project()).plan
         if sorted(scenes) != sorted(plan.names):
             raise UsageError(
                 "These are not the scenes of the plan, each once. Read the plan again, and move them there."
@@ -701,7 +722,7 @@ class Workspace:
     def pick(self, name: str, version: int) -> Saved:
         """Have an artefact's earlier version stand again, as an edit."""
         with self._changing:
-            project = self.project
+            project = self.project()
             with project.recorded() as journal:
                 path = project.artefact(journal, name)
                 text = deciding.version_of(journal, path, version)
@@ -711,7 +732,7 @@ class Workspace:
     def revert(self, name: str) -> Saved:
         """Have the text stand again that was written for the author."""
         with self._changing:
-            project = self.project
+            project = self.project()
             with project.recorded() as journal:
                 path = project.artefact(journal, name)
                 deciding.revert(project, journal, path)
@@ -720,32 +741,32 @@ class Workspace:
     def pin(self, name: str) -> str:
         """Keep an artefact's text, whatever changes above it; its path."""
         with self._changing:
-            return deciding.pin(self.project, name)
+            return deciding.pin(self.project(), name)
 
     def unpin(self, name: str) -> str:
         """Let a pinned artefact change again; its path."""
         with self._changing:
-            return deciding.unpin(self.project, name)
+            return deciding.unpin(self.project(), name)
 
     def pin_all(self) -> list[str]:
         """Pin every text that is not; their paths."""
         with self._changing:
-            return deciding.pin_all(self.project)
+            return deciding.pin_all(self.project())
 
     def retake(self, name: str, note: str | None = None, *, anew: bool = False) -> Retake:
         """Have an artefact written anew by the next run, with another draw; or revised, as a note wishes."""
         with self._changing:
-            return deciding.retake(self.project, name, note, anew=anew)
+            return deciding.retake(self.project(), name, note, anew=anew)
 
     def approve(self, name: str = "") -> list[str]:
         """Approve an artefact, or all that wait; the paths of what was approved."""
         with self._changing:
-            return deciding.approve(self.project, name)
+            return deciding.approve(self.project(), name)
 
     def refuse_edits(self, refused: Sequence[str] = (), accepted: Sequence[str] = ()) -> frozenset[str]:
         """Refuse edits of the final reading, or make them after all; the ids of all that are refused then."""
         with self._changing:
-            project = self.project
+            project = self.project()
             with project.recorded() as journal:
                 return deciding.refuse_edits(project, journal, refused, accepted)
 
@@ -757,7 +778,7 @@ class Workspace:
             UnknownNameError: there is no such finding.
         """
         with self._changing:
-            project = self.project
+            project = self.project()
             with project.lock():
                 dismiss_finding(project.folder, key, reason)
 
@@ -768,7 +789,7 @@ class Workspace:
             UnknownNameError: it was not.
         """
         with self._changing:
-            project = self.project
+            project = self.project()
             with project.lock():
                 count_again(project.folder, key)
 
@@ -779,7 +800,7 @@ class Workspace:
             UsageError: there is nothing.
         """
         with self._changing:
-            taken = deciding.take_back(self.project)
+            taken = deciding.take_back(self.project())
         further = deciding.wording_of(taken.before, taken.places) if taken.before else ""
         return _decided(taken.done, taken.places, further)
 
@@ -790,7 +811,7 @@ class Workspace:
             UsageError: there is nothing.
         """
         with self._changing:
-            return _decided(*deciding.take_again(self.project))
+            return _decided(*deciding.take_again(self.project()))
 
 
 async def _nobody(request: Request) -> str:
@@ -807,19 +828,6 @@ def _seen(found: list[tuple[str, int, int]], file: Path, name: str, *, empty: bo
         found.append((name, status.st_size, status.st_mtime_ns))
 
 
-def _changes_or_none(project: Project, journal: Journal) -> list[Change]:
-    """What was changed in files; nothing where the changes do not fit together, which a run and `changes` say."""
-    try:
-        return project.changes(journal)
-    except UsageError:
-        return []
-
-
-def _last_source(journal: Journal, path: str) -> str:
-    versions = journal.versions(path)
-    return versions[-1].source if versions else ""
-
-
 def _new_artefact(change: Change) -> Artefact:
     """A text that the author has put into a new file, not taken over yet."""
     path = PurePosixPath(change.file)
@@ -832,6 +840,20 @@ def _made(version: Version, makers: Mapping[int, tuple[str, str]], *, holds: boo
     role, performer = makers.get(version.number, ("", "")) if version.made else ("", "")
     words = count_words(version.text)
     return Made(version.number, version.source, version.at, words, version.run, role, performer, holds)
+
+
+def _fit_for_a_file(name: str, text: str) -> str:
+    """A text as a file may hold it.
+
+    Raises:
+        UsageError: it is binary data, or longer than a file that is read.
+    """
+    if place := binary_place(text):
+        raise UsageError(f"The new text of {name} holds binary data ({place}). Take that character out.")
+    text = readable(text)
+    if len(text.encode("utf-8", "replace")) >= MAX_FILE:
+        raise UsageError(f"The new text of {name} is larger than {MAX_FILE:,} bytes. Give a shorter one.")
+    return text
 
 
 def _check_base(name: str, stands: str, base: str) -> None:

@@ -49,6 +49,8 @@ class Rating:
         call: path of the call behind it, in the journal beside the file.
         started: when, ISO 8601; empty where not known.
         ended: the same, of its end.
+        amends: `ended` of the rater's earlier verdict on the same question, which this one takes the place of.
+        flags: what was said beside the answer, for instance "both poor".
     """
 
     rater: str
@@ -66,6 +68,8 @@ class Rating:
     call: str = ""
     started: str = ""
     ended: str = ""
+    amends: str = ""
+    flags: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         if (self.answer is None) != bool(self.unscored):
@@ -100,7 +104,7 @@ def write_ratings(ratings: Iterable[Rating]) -> str:
 
 
 def parse_ratings(text: str, name: str = "ratings") -> tuple[Rating, ...]:
-    """The ratings of a file's text; blank lines are skipped.
+    """The ratings of a file's text; blank lines are skipped, and so are verdicts that a later one amends.
 
     Raises:
         UsageError: a line is no rating (names file and line), or two lines are the same verdict.
@@ -108,7 +112,8 @@ def parse_ratings(text: str, name: str = "ratings") -> tuple[Rating, ...]:
     from pydantic import ValidationError  # noqa: PLC0415 - keeps `fabula --help` fast
 
     found: dict[tuple[Any, ...], int] = {}
-    ratings = []
+    ratings: dict[tuple[Any, ...], Rating] = {}
+    ended: dict[tuple[Any, ...], tuple[Any, ...]] = {}
     for number, line in enumerate(text.split("\n"), 1):
         if not line.strip():
             continue
@@ -120,12 +125,16 @@ def parse_ratings(text: str, name: str = "ratings") -> tuple[Rating, ...]:
             reason = f"{where}: {first['msg']}" if where else first["msg"]
             reason = reason.removeprefix("Value error, ").rstrip(".")
             raise UsageError(f"{name}, line {number}: {reason}. Correct the line or take it out.") from error
+        place = (rating.rater, rating.items, rating.question, rating.evaluator)
+        if rating.amends and (before := ended.pop((*place, rating.amends), None)) is not None:
+            del ratings[before], found[before]
         key = (rating.rater, rating.items, rating.question, rating.evaluator, rating.call, rating.started)
         if key in found:
             raise UsageError(f"{name}, line {number}: the same verdict stands in line {found[key]}. Take one out.")
         found[key] = number
-        ratings.append(rating)
-    return tuple(ratings)
+        ratings[key] = rating
+        ended[*place, rating.ended] = key
+    return tuple(ratings.values())
 
 
 def read_ratings(path: Path) -> tuple[Rating, ...]:

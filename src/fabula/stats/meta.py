@@ -85,8 +85,8 @@ def meta(
         findings += [Figure("first position", "stories: accuracy", Unscored(_FIRST, len(stories)))]
     compared = pairs if len(pairs) else stories
     sentence, beats = _beats(compared, trivial, findings)
-    among = _among(human if raters is None else raters)
-    return Meta(tuple(findings + among), sentence, beats, tuple(stories.notes()))
+    people = among(human if raters is None else raters)
+    return Meta(tuple(findings + people), sentence, beats, tuple(stories.notes()))
 
 
 def _trivial(items: Sequence[str], texts: Mapping[str, str], seed: int) -> dict[str, Trivial]:
@@ -142,7 +142,7 @@ def _beats(
 # people among themselves ----------------------------------------------------------------------------------------------
 
 
-def _among(human: Sequence[Verdict]) -> list[Figure]:
+def among(human: Sequence[Verdict]) -> list[Figure]:
     """How far people agree among themselves: kappa, alpha and ICC, by prompt where there are several."""
     prompts, raters, table = by_rater(human)
     if len(raters) < PAIR:

@@ -165,7 +165,8 @@ class Session:
         line = Line(who, "", text, (self.parties.player, *state.present))
         turn = Turn(len(state.turns) + 1, state.cell, state.step, "", line)
         after = state.with_turn(turn, self.parties.player, state.step, state.stayed, moved=False)
-        self._write({"do": "turn", "take": 0, "turn": record_of(before, after)})
+        cells = len(self.talk.segments)
+        self._write({"do": "turn", "take": 0, "turn": record_of(before, after), "cells": cells})
         self.state, self._cell = after, cell
         return turn
 
@@ -221,7 +222,7 @@ class Session:
     @property
     def alternatives(self) -> tuple[Turn, ...]:
         """All answers that were drawn for the last turn, oldest first; the one that stands is one of them."""
-        return alternatives(self.records)[0]
+        return drawn_answers(self.records)[0]
 
     async def choose(self, number: int) -> Turn:
         """The answer of this number (from 1) of those drawn for the last turn, in place of the one that stands.
@@ -336,6 +337,7 @@ class Session:
             else:
                 after = await answered(self.talk, run, state, cell, said, hearing)
         record = {"do": "retry" if again else "turn", "take": take, "turn": record_of(before, after)}
+        record["cells"] = len(self.talk.segments)
         if self.records[kept_turns(self.records)[-1]].get("next") if again else start is not None:
             record["next"] = True  # no word of the player's brought it about, but /next
         self._write(record)
@@ -354,6 +356,11 @@ class Session:
             task = asyncio.get_running_loop().create_task(self._here(self.state))
             task.add_done_callback(lambda done: done.cancelled() or done.exception())  # it is told by the next move
             self._ahead = self.state, task
+
+    async def prepared(self) -> None:
+        """Wait until what is being made ready ahead is there."""
+        if self._ahead is not None:
+            await asyncio.wait({self._ahead[1]})
 
     async def close(self) -> None:
         """End what is being made ready ahead; calls that were finished are kept."""
@@ -516,8 +523,8 @@ class SessionFiles:
         """The Markdown file beside the log."""
         return self.log.with_suffix(".md")
 
-    def read(self) -> list[dict[str, Any]]:
-        """The records, oldest first; none where there is no log.
+    def read(self, *, mend: bool = True) -> list[dict[str, Any]]:
+        """The records, oldest first; none where there is no log. Whoever holds the project may `mend` a cut line.
 
         Raises:
             ProjectError: the log cannot be read, or is none.
@@ -530,7 +537,7 @@ class SessionFiles:
             raise ProjectError(str(error)) from error
         whole, end, _ = data.rpartition(b"\n")
         records = [self._record(line, number) for number, line in enumerate(whole.split(b"\n"), 1) if line.strip()]
-        if len(whole + end) < len(data):  # what is left is a line that a kill cut off
+        if mend and len(whole + end) < len(data):  # what is left is a line that a kill cut off
             write_atomically(self.log, whole + end)
         if records and records[0].get("format") != FORMAT:
             raise ProjectError(
@@ -635,7 +642,7 @@ def _takes(records: Sequence[Mapping[str, Any]]) -> list[int]:
     return [first[take] for take in sorted(first)]
 
 
-def alternatives(records: Sequence[Mapping[str, Any]]) -> tuple[tuple[Turn, ...], int]:
+def drawn_answers(records: Sequence[Mapping[str, Any]]) -> tuple[tuple[Turn, ...], int]:
     """The answers that were drawn for a log's last turn, and the number (from 1) of the one that stands; 0 for none."""
     takes = _takes(records)
     if not takes:
@@ -717,6 +724,12 @@ def copy_log(source: SessionFiles, turns: int, target: SessionFiles) -> list[dic
     copied[0] = {**copied[0], "from": [source.name, turns]}
     target.write(copied)
     return copied
+
+
+def cells_of_log(records: Sequence[Mapping[str, Any]]) -> int:
+    """How many cells the story of a log had when it was last talked through; 0 where that is not known."""
+    kept = kept_turns(records)
+    return int(records[kept[-1]].get("cells", 0)) if kept else 0
 
 
 def origin_of_log(records: Sequence[Mapping[str, Any]]) -> tuple[str, int] | None:

@@ -10,6 +10,7 @@ from fabula.app.workspace import Workspace
 from fabula.server.runs.children import Runs
 from fabula.server.studio.shelf import Shelf
 from fabula.server.studio.state import StudioState
+from fabula.server.talks import Talks
 
 
 def state_of(request: Request) -> StudioState:
@@ -33,6 +34,14 @@ ProjectName: TypeAlias = Annotated[str, Path(description="The project's name on 
 def workspace_of(shelf: ShelfDep, project: ProjectName) -> Workspace:
     """The project that the address names."""
     return shelf[project]
+
+
+def talks_of(state: StateDep, project: ProjectName) -> Talks:
+    """The conversations of the project that the address names."""
+    return state.talks(project)
+
+
+TalksDep: TypeAlias = Annotated[Talks, Depends(talks_of)]
 
 
 def runs_of(state: StateDep) -> Runs:

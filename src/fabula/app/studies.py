@@ -1,0 +1,187 @@
+"""Making a study with people: from stories, findings or characters to its folder, and who gets which task."""
+
+from __future__ import annotations
+
+import shutil
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import TYPE_CHECKING, Any, Final
+
+from fabula.app.chatting import narrative_in
+from fabula.app.checking import OUT, stored_check
+from fabula.base.errors import UsageError
+from fabula.base.files import make_folder, read_text
+from fabula.craft.narratives import parties_of
+from fabula.data.corpora import prompt_id
+from fabula.evaluators.atlas.page import all_findings
+from fabula.measure.studies.assigning import design_of, share_out
+from fabula.measure.studies.study import Entry, Study, form_of, form_text, write_assignments, write_study
+from fabula.project.folder import Project
+from fabula.story import one_line, plain, slug
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from pathlib import Path
+
+    from fabula.measure.items import Item
+    from fabula.measure.studies.assigning import Shares, Wanted
+
+CHARACTERS: Final = "characters"
+_LARGEST_FORM: Final = 1_000_000
+_MARK: Final = "**"
+
+
+@dataclass(frozen=True, slots=True)
+class Made:
+    """A study that was made.
+
+    Attributes:
+        study: in its folder.
+        left_out: prompts of which there is only one system's item, so that nothing can be compared.
+    """
+
+    study: Study
+    left_out: tuple[str, ...] = ()
+
+
+def study_of_stories(folder: Path, kind: str, title: str, items: Sequence[Item]) -> Made:
+    """A new study of stories: pairs of them ("pairwise"), or each by itself ("rubric").
+
+    Raises:
+        UsageError: there is a study in the folder, or there is nothing to compare.
+    """
+    entries = [
+        Entry(
+            id=item.id,
+            system=item.system,
+            prompt=item.prompt or (prompt_id(item.brief.text) if item.brief else ""),
+            asked=plain(item.brief.text) if item.brief else "",
+            text=plain(item.story.text),
+        )
+        for item in items
+    ]
+    return _made(folder, kind, title, entries)
+
+
+def study_of_findings(folder: Path, title: str, places: Iterable[Path]) -> Made:
+    """A new study of the findings in folders in which `fabula check` has left its report.
+
+    Raises:
+        UsageError: nothing was checked there, or nothing was found.
+    """
+    entries = []
+    for place in places:
+        checked = place / OUT if (place / "brief.md").is_file() else place
+        name = place.resolve().name
+        for story in stored_check(checked)["details"]["stories"]:
+            told = name if story["id"] == "story" else str(story["id"])
+            entries += [_finding(told, one) for one in all_findings(story)]
+    if not entries:
+        raise UsageError("Nothing was found in these stories, so there is nothing to verify.")
+    return _made(folder, "findings", title, entries)
+
+
+def study_of_characters(folder: Path, title: str, places: Iterable[Path], player: str, partner: str) -> Made:
+    """A new study of characters to talk with: projects of several systems that play the same narrative.
+
+    Each is copied into the study, so that what raters say stays in it and can be deleted.
+
+    Raises:
+        UsageError: one has no narrative, or nobody to talk with.
+        ProjectError: one is no project.
+    """
+    entries = []
+    for number, place in enumerate(places, 1):
+        project = Project.open(place)
+        narrative = plain(narrative_in(project))
+        parties = parties_of(narrative, player, (partner,) if partner else ())
+        own = f"{CHARACTERS}/{number}"
+        make_folder(folder)
+        shutil.copytree(project.folder, folder / own, symlinks=True, dirs_exist_ok=True)
+        entries.append(
+            Entry(
+                id=place.resolve().name,
+                system=project.settings.system,
+                prompt=prompt_id(narrative),
+                text=narrative,
+                project=own,
+                player=parties.player,
+                partner=parties.others[0],
+            )
+        )
+    return _made(folder, "chat", title, entries)
+
+
+def new_version(folder: Path, before: Path) -> Made:
+    """A study with the items and questions of another, to be changed and assigned anew; nobody has rated it yet.
+
+    Raises:
+        UsageError: there is no study to begin with, or one in the folder already.
+    """
+    text = read_text(before / "study.toml", _LARGEST_FORM)
+    form = form_of(text, str(before / "study.toml"))
+    items = Study.read(before)
+    lines = [
+        f"version = {form.version + 1}" if line.partition("=")[0].strip() == "version" else line
+        for line in text.split("\n")
+    ]
+    if (before / CHARACTERS).is_dir():
+        make_folder(folder)
+        shutil.copytree(before / CHARACTERS, folder / CHARACTERS, symlinks=True)
+    write_study(folder, "\n".join(lines), items.entries.values())
+    return Made(Study.open(folder))
+
+
+def assign(study: Study, wanted: Wanted, now: datetime) -> tuple[Study, Shares]:
+    """Who gets which task, written into the study's folder; what was assigned before is replaced.
+
+    Raises:
+        UsageError: somebody has rated already, or there is nothing to rate.
+    """
+    shares = share_out(study, wanted)
+    expires = now + timedelta(days=study.form.days)
+    design = design_of(shares, wanted, now.isoformat(timespec="seconds"), expires.isoformat(timespec="seconds"))
+    write_assignments(study, design, shares.tasks)
+    return Study.open(study.folder), shares
+
+
+def _made(folder: Path, kind: str, title: str, entries: Sequence[Entry]) -> Made:
+    form = form_text(kind, one_line(title))
+    kept = list(_comparable(entries)) if form_of(form, kind).two_sided else list(entries)
+    if not kept:
+        raise UsageError(
+            "No two items answer the same prompt by different systems, so there is nothing to compare. Name folders as "
+            "DIR/SYSTEM/PROMPT.md, or projects, or JSON lines with `system` and `prompt`."
+        )
+    write_study(folder, form, kept)
+    prompts = {entry.prompt for entry in kept}
+    left_out = dict.fromkeys(entry.prompt for entry in entries if entry.prompt not in prompts)
+    return Made(Study.open(folder), tuple(left_out))
+
+
+def _comparable(entries: Sequence[Entry]) -> Iterator[Entry]:
+    """Those that answer a prompt which another system answers too."""
+    systems: dict[str, set[str]] = {}
+    for entry in entries:
+        systems.setdefault(entry.prompt, set()).add(entry.system or entry.id)
+    return (entry for entry in entries if len(systems[entry.prompt]) > 1)
+
+
+def _finding(story: str, one: Mapping[str, Any]) -> Entry:
+    return Entry(
+        id=f"{slug(story)}/{one['key']}",
+        prompt=story,
+        claim=one_line(str(one["hallucination"])),
+        label=str(one.get("category") or one.get("attribute") or ""),
+        passages=tuple(_passage(one, place) for place in ("x", "y")),
+    )
+
+
+def _passage(one: Mapping[str, Any], place: str) -> str:
+    """A passage with what stands around it; the words that are meant are marked."""
+    passage = one.get(f"passage_{place}")
+    if not isinstance(passage, dict) or not passage.get("text"):
+        return str(one.get(f"quote_{place}", ""))
+    text, (low, high) = str(passage["text"]), passage["focus"]
+    inner = text[low:high].strip()
+    return text.replace(inner, f"{_MARK}{inner}{_MARK}", 1) if inner and inner != text.strip() else text

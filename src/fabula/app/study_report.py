@@ -1,0 +1,409 @@
+"""What a study found: strengths or means by system, how far raters agree, how they rated, and a judge beside them.
+
+All agreement is of what was meant, never of what was shown: two raters who prefer the same story have said A and B where
+it stood on different sides for them.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from dataclasses import dataclass, replace
+from datetime import datetime
+from statistics import median
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+
+from fabula.app.verdict_files import common_questions, side_of
+from fabula.base.errors import UsageError
+from fabula.base.files import write_atomically
+from fabula.evaluators.pairwise.config import Config
+from fabula.evaluators.pairwise.page import rows_on, strengths_picture, wins_picture
+from fabula.evaluators.pairwise.report import ranked
+from fabula.measure.ratings import read_ratings
+from fabula.measure.report import Report, Row, csv_of
+from fabula.measure.report.page import (
+    Section,
+    bullets,
+    differences_table,
+    estimate_cells,
+    figure,
+    how_list,
+    html_table,
+    joined,
+    page,
+    paragraph,
+    quotation,
+)
+from fabula.measure.report.pictures import intervals_svg
+from fabula.measure.studies.answering import POOR, Answers
+from fabula.stats.agreement import agreement
+from fabula.stats.correlation import correlation
+from fabula.stats.estimate import Estimate, Unscored
+from fabula.stats.intervals import mean_of
+from fabula.stats.meta import PEOPLE, among
+from fabula.stats.meta import meta as compared
+from fabula.stats.shares import share
+from fabula.story import count_words
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+    from pathlib import Path
+
+    from fabula.measure.ratings import Rating
+    from fabula.measure.report.page import Html
+    from fabula.measure.studies.study import Study, Task
+    from fabula.stats.estimate import Scored
+    from fabula.stats.meta import Meta
+
+TOO_FAST: Final = 3.0
+"""Times the usual speed of reading from which on a task counts as answered too fast to have been read."""
+READ: Final = 0.95
+"""Share of a text that must have been in view for it to count as read to its end."""
+_ALIKE: Final = 3  # answers from which on it says something that all are the same
+_SIDES: Final = ("A", "B")
+
+
+@dataclass(frozen=True)
+class Studied:
+    """A study's report.
+
+    Attributes:
+        report: every number.
+        files: page and numbers; the page first.
+    """
+
+    report: Report
+    files: tuple[Path, ...]
+
+    def to_dict(self) -> dict[str, Any]:
+        """As `fabula study report --json` prints it."""
+        return {"report": self.report.as_data(), "files": [str(file) for file in self.files]}
+
+
+def study_report(study: Study, judge: Sequence[Rating] = (), judge_name: str = "judge") -> Report:
+    """What people found, and how a judge goes with them.
+
+    Args:
+        study: with its ratings; those of models among them are a judge's.
+        judge: ratings of a model, from elsewhere.
+        judge_name: what they are called.
+
+    Raises:
+        UsageError: nobody has rated anything yet.
+    """
+    there = read_ratings(study.ratings_file) if study.ratings_file.is_file() else ()
+    people = [rating for rating in there if rating.kind == "person"]
+    if not any(rating.answer is not None for rating in people):
+        raise UsageError(f"There are no ratings in {study.folder} yet. `fabula study serve` shows how far raters are.")
+    judges = [*judge, *(rating for rating in there if rating.kind != "person")]
+    found = [_strengths(study, people), _means(study, people), _labels(study, people), _agreement(people)]
+    found += [_raters(study), _beside(people, judges, judge_name)]
+    notes = [note for part in found for note in part.notes]
+    details = {key: value for part in found for key, value in part.details.items()}
+    return Report(
+        "study",
+        how=_how(study, people, judges),
+        rows=tuple(row for part in found for row in part.rows),
+        ratings=tuple(people),
+        notes=tuple(dict.fromkeys([*_skips(people), *notes])),
+        details=details | {"kind": study.form.kind, "asked": [question.name for question in study.form.questions]},
+    )
+
+
+def write_report(study: Study, report: Report, folder: Path) -> Studied:
+    """The report with its page and its numbers in files."""
+    files = (folder / "report.html", folder / "report.csv")
+    write_atomically(files[0], page_of_study(study, report))
+    write_atomically(files[1], csv_of([report]))
+    return Studied(report, files)
+
+
+def _how(study: Study, people: Sequence[Rating], judges: Sequence[Rating]) -> dict[str, Any]:
+    form, design = study.form, study.design
+    done = {(rating.rater, rating.prompt, rating.ended) for rating in people}
+    how: dict[str, Any] = {
+        "study": f"{form.title}, version {form.version}",
+        "rubric": form.rubric,
+        "raters": len({rating.rater for rating in people}),
+        "tasks": f"{len(done)} of {len(study.tasks)}",
+        "ratings": len(people),
+        "agreement": "of what was meant: answers are turned from the sides shown to the systems before they are compared",
+        "too fast": f"more than {TOO_FAST:g} times {form.words_a_minute:g} words a minute",
+    }
+    if design is not None:
+        how |= {"seed": design.seed, "raters of a shared task": design.overlap, "shared tasks": design.shared}
+    if judges:
+        how["judge"] = ", ".join(sorted({rating.rater for rating in judges}))
+    return how
+
+
+def _skips(people: Sequence[Rating]) -> list[str]:
+    reasons = Counter(rating.unscored for rating in people if rating.unscored)
+    if not reasons:
+        return []
+    shown = "; ".join(f"{reason} ({count})" for reason, count in reasons.most_common(5))
+    return [f"{reasons.total()} of {len(people)} ratings have no answer and are left out: {shown}."]
+
+
+# by system ------------------------------------------------------------------------------------------------------------
+
+
+def _strengths(study: Study, people: Sequence[Rating]) -> Report:
+    """Bradley-Terry strengths, ties, wins of the side shown first, and what length has to do with it."""
+    names = {question.name for question in study.form.questions if question.scale == "sides"}
+    sides = [rating for rating in people if rating.question in names]
+    if not any(rating.answer is not None for rating in sides):
+        return Report("study")
+    texts = {entry.id: entry.text for entry in study.entries.values()} if study.form.kind == "pairwise" else {}
+    found = ranked(sides, texts, Config.improved().ours)
+    rows = [replace(row, of=PEOPLE) if row.of == "judge" else row for row in found.rows]
+    poor = [rating for rating in sides if rating.question == sides[-1].question and rating.answer is not None]
+    rows.append(
+        Row(PEOPLE, f"tasks flagged {POOR!r}", share(sum(POOR in one.flags for one in poor), len(poor), "tasks"))
+    )
+    return replace(
+        found, rows=tuple(rows), notes=tuple(note for note in found.notes if "raters are counted" not in note)
+    )
+
+
+def _means(study: Study, people: Sequence[Rating]) -> Report:
+    """Means of numbers from 1 to 5 by system, by prompt."""
+    rows = []
+    for question in study.form.questions:
+        if question.scale != "1-5":
+            continue
+        given: dict[str, list[Rating]] = defaultdict(list)
+        for rating in people:
+            if rating.question == question.name and isinstance(rating.answer, float):
+                given[rating.systems[0] if rating.systems else "all"].append(rating)
+        for system, ratings in sorted(given.items()):
+            prompts = [rating.prompt or rating.items[0] for rating in ratings]
+            groups = prompts if len(set(prompts)) > 1 else [rating.rater for rating in ratings]
+            by = "prompts" if len(set(prompts)) > 1 else "raters"
+            values = [float(rating.answer) for rating in ratings if isinstance(rating.answer, float)]
+            scored = mean_of(values, groups, method=f"mean of ratings from 1 to 5, by {by}", limits=(1.0, 5.0))
+            rows.append(Row(system, f"mean/{question.name}", scored))
+    return Report("study", rows=tuple(rows))
+
+
+def _labels(study: Study, people: Sequence[Rating]) -> Report:
+    """Of findings: what people say of them, story by story, by the majority of their raters (MAGNET, Table 9)."""
+    rows: list[Row] = []
+    details: dict[str, Any] = {}
+    for one in study.form.fields:
+        if one.question.scale != "labels":
+            continue
+        votes: dict[tuple[str, str], Counter[str]] = defaultdict(Counter)
+        for rating in people:
+            if rating.question == one.question.name and rating.answer is not None:
+                votes[rating.prompt, rating.items[0]][str(rating.answer)] += 1
+        decided = {cell: _majority(counts) for cell, counts in votes.items()}
+        for story in ("all", *dict.fromkeys(prompt for prompt, _ in decided)):
+            mine = [label for (prompt, _), label in decided.items() if story in ("all", prompt)]
+            rows += [
+                Row(story, f"share {label}", share(mine.count(label), len(mine), "findings"))
+                for label in (*one.choices, "undecided")
+                if label in mine or label != "undecided"
+            ]
+        codes = _codes(people, one.question.name, one.choices)
+        rows += [Row(PEOPLE, f"{name}/{one.question.name}", scored) for name, scored in codes]
+        details["verdicts"] = {item: label for (_, item), label in decided.items()}
+    return Report("study", rows=tuple(rows), details=details)
+
+
+def _majority(counts: Counter[str]) -> str:
+    (label, most), *rest = counts.most_common()
+    return "undecided" if rest and rest[0][1] == most else label
+
+
+def _codes(people: Sequence[Rating], question: str, labels: Sequence[str]) -> Iterator[tuple[str, Scored]]:
+    """How far raters agree on labels."""
+    given = [rating for rating in people if rating.question == question and rating.answer in labels]
+    items = list(dict.fromkeys(rating.items for rating in given))
+    raters = sorted({rating.rater for rating in given})
+    table = np.full((len(items), len(raters)), np.nan)
+    for rating in given:
+        table[items.index(rating.items), raters.index(rating.rater)] = labels.index(str(rating.answer))
+    yield "Fleiss' kappa", agreement(table, "fleiss")
+    yield "Krippendorff's alpha, nominal", agreement(table, "alpha nominal")
+
+
+# agreement ------------------------------------------------------------------------------------------------------------
+
+
+def _agreement(people: Sequence[Rating]) -> Report:
+    """How far people agree among themselves, on each question; on tasks that several of them had."""
+    rows = []
+    for question, verdicts in side_of(people, "people").questions.items():
+        rows += [Row(PEOPLE, f"{figure.what}/{question}", figure.scored) for figure in among(verdicts)]
+    return Report("study", rows=tuple(rows))
+
+
+def _beside(people: Sequence[Rating], judges: Sequence[Rating], name: str) -> Report:
+    """A judge beside people: by story, by pair, by system, and by system and question together."""
+    if not judges:
+        return Report("study")
+    theirs, mine = side_of(people, "people"), side_of(judges, name)
+    found = {
+        question: compared(both.judge, both.human, {}, raters=both.raters)
+        for question, both in common_questions(mine, theirs).items()
+    }
+    rows = [
+        Row(one.of, f"judge beside people/{question}: {one.what}", one.scored, baseline=one.of not in ("judge", PEOPLE))
+        for question, result in found.items()
+        for one in result.findings
+        if one.of != PEOPLE
+    ]
+    rows.append(Row("judge", "judge beside people/systems and questions: spearman", _by_system(people, judges)))
+    sentences = {question: result.sentence for question, result in found.items()}
+    return Report("study", rows=tuple(rows), notes=_meta_notes(found), details={"judge": sentences})
+
+
+def _meta_notes(found: Mapping[str, Meta]) -> tuple[str, ...]:
+    return tuple(f"judge beside people, {question}: {note}" for question, one in found.items() for note in one.notes)
+
+
+def _by_system(people: Sequence[Rating], judges: Sequence[Rating]) -> Scored:
+    """Spearman's rho over systems and questions together, of the shares of wins (Agents' Room: .62, N = 45)."""
+    shares = []
+    for ratings in (people, judges):
+        found: dict[tuple[str, str], list[float]] = defaultdict(list)
+        for question, verdicts in side_of(ratings, "").questions.items():
+            for verdict in verdicts:
+                for place, system in enumerate(verdict.systems):
+                    found[system, question].append(verdict.value if place == 0 else 1 - verdict.value)
+        shares.append({cell: float(np.mean(values)) for cell, values in found.items()})
+    cells = [cell for cell in shares[0] if cell in shares[1]]
+    if not cells:
+        return Unscored("no system was rated by both on one question")
+    ours, theirs = ([one[cell] for cell in cells] for one in shares)
+    return correlation(ours, theirs, "spearman", [system for system, _ in cells])
+
+
+# raters ---------------------------------------------------------------------------------------------------------------
+
+
+def _raters(study: Study) -> Report:
+    """How each rater went about it: speed, sides, answers that are all alike, texts not read to their end."""
+    answers = Answers(study, lambda: "")
+    rows, table = [], []
+    for rater in study.raters:
+        mine = answers.progress[rater]
+        if not mine.sent:
+            continue
+        tasks = [study.by_key[key] for key in mine.sent if not mine.sent[key].skipped]
+        speeds = {task.key: speed for task in tasks if (speed := _speed(study, answers, task)) is not None}
+        fast = sum(speed > TOO_FAST * study.form.words_a_minute for speed in speeds.values())
+        said = [[value for value in mine.sent[task.key].answers.values()] for task in tasks]
+        chosen = [value for values in said for value in values if value in _SIDES]
+        alike = [len(set(values)) == 1 for values in said if len(values) >= _ALIKE]
+        depths = [
+            mine.seen[task.key].depths for task in tasks if mine.seen.get(task.key) and mine.seen[task.key].depths
+        ]
+        read = sum(min(one) >= READ for one in depths)
+        rows += [
+            Row(rater, "answered too fast", share(fast, len(speeds), "tasks with times")),
+            Row(rater, "left side wins", share(chosen.count("A"), len(chosen), "choices of a side")),
+            Row(rater, "answers all alike", share(sum(alike), len(alike), "tasks with three answers or more")),
+            Row(rater, "read to the end", share(read, len(depths), "tasks with what was in view")),
+        ]
+        table.append(
+            {
+                "rater": rater,
+                "tasks": len(tasks),
+                "skipped": len(mine.sent) - len(tasks),
+                "words a minute": round(median(speeds.values())) if speeds else None,
+                "too fast": fast,
+                "left": f"{chosen.count('A')} of {len(chosen)}",
+                "all alike": f"{sum(alike)} of {len(alike)}",
+                "read to the end": f"{read} of {len(depths)}",
+            }
+        )
+    flagged = [str(one["rater"]) for one in table if one["tasks"] and one["too fast"] > one["tasks"] / 2]
+    notes = (f"Raters who answered most tasks too fast to have read them: {', '.join(flagged)}.",) if flagged else ()
+    return Report("study", rows=tuple(rows), notes=notes, details={"raters": table})
+
+
+def _speed(study: Study, answers: Answers, task: Task) -> float | None:
+    """Words a minute with which a task was read and answered; `None` where times are not known."""
+    mine = answers.progress[task.rater]
+    began, ended = mine.opened.get(task.key, ""), mine.at.get(task.key, "")
+    if not (began and ended):
+        return None
+    seconds = (datetime.fromisoformat(ended) - datetime.fromisoformat(began)).total_seconds()
+    seen = mine.seen.get(task.key)
+    seconds = min(seconds, seen.seconds) if seen and seen.seconds else seconds
+    words = sum(entry.words for entry in study.shown(task)) + count_words(study.shown(task)[0].asked)
+    return 60 * words / max(seconds, 1.0)
+
+
+# the page -------------------------------------------------------------------------------------------------------------
+
+
+def page_of_study(study: Study, report: Report) -> str:
+    """The whole report as one HTML file."""
+    sections = [Section("To know before believing it", joined(bullets(report.notes or ["Nothing stood out."])))]
+    ranked_on = [name for name in report.details.get("questions", ()) if rows_on(report, name, what="strength")]
+    sections += [Section(name.capitalize(), _ranking(report, name)) for name in ranked_on]
+    if means := [row for row in report.rows if row.what.startswith("mean/")]:
+        sections.append(Section("Means", _means_section(means)))
+    if labels := [row for row in report.rows if row.what.startswith("share ")]:
+        sections.append(Section("What people say of the findings", _table(labels)))
+    sections.append(Section("How far raters agree", _table([row for row in report.rows if _is_agreement(row)])))
+    sections.append(Section("How raters went about it", _raters_section(report)))
+    if beside := [row for row in report.rows if row.what.startswith("judge beside people/")]:
+        told = bullets(f"{name}: {words}" for name, words in report.details["judge"].items())
+        sections.append(Section("A judge beside people", joined(told, _table(beside))))
+    comments = [rating for rating in report.ratings if rating.reason]
+    if comments:
+        sections.append(Section("Comments", joined(*(_comment(rating) for rating in comments))))
+    sections.append(Section("How it was made", how_list(report.how)))
+    how = report.how
+    return page(study.form.title, sections, lead=f"{how['raters']} raters, {how['tasks']} tasks.")
+
+
+def _ranking(report: Report, question: str) -> Html:
+    numbers = [row for row in rows_on(report, question) if row.what.partition("/")[0] in _OF_RANKING]
+    apart = [row for row in rows_on(report, question) if row.is_difference]
+    pictures = (strengths_picture(report, question), wins_picture(report, question))
+    return joined(*map(figure, pictures), _table(numbers), differences_table(apart))
+
+
+_OF_RANKING: Final = frozenset(
+    {"strength", "wins", "ties", "first position wins", "longer wins", "length and wins, rho"}
+)
+
+
+def _is_agreement(row: Row) -> bool:
+    return row.of == PEOPLE and row.what.partition("/")[0].startswith(("Fleiss", "Krippendorff", "ICC", "agreement"))
+
+
+def _means_section(rows: Sequence[Row]) -> Html:
+    pictures = []
+    for what in dict.fromkeys(row.what for row in rows):
+        named = [(row.of, row.scored) for row in rows if row.what == what]
+        named.sort(key=lambda one: -one[1].value if isinstance(one[1], Estimate) else 0.0)
+        pictures.append(figure(intervals_svg(named, title=f"{what.removeprefix('mean/').capitalize()}: mean, 1 to 5")))
+    return joined(*pictures, _table(rows))
+
+
+def _table(rows: Sequence[Row]) -> Html:
+    cells = [(row.of, row.what, *estimate_cells(row.scored)) for row in rows]
+    return html_table(("of", "measure", "value", "95 % interval", "n"), cells, right=(2, 4))
+
+
+def _raters_section(report: Report) -> Html:
+    table = report.details.get("raters", [])
+    if not table:
+        return paragraph("Nobody has done a task.")
+    head = tuple(table[0])
+    rows = [tuple("" if one[name] is None else str(one[name]) for name in head) for one in table]
+    return joined(
+        paragraph("Flags are reasons to look, not to leave ratings out. Too fast: see how it was made."),
+        html_table(head, rows, right=tuple(range(1, len(head)))),
+    )
+
+
+def _comment(rating: Rating) -> Html:
+    return joined(paragraph(f"{rating.rater}, on {' and '.join(rating.items)}:", faint=True), quotation(rating.reason))

@@ -1,0 +1,341 @@
+"""What raters do, kept as they do it: ratings in `ratings.jsonl`, all else (consent, clicks, pauses) in `log.jsonl`.
+
+Both files are only ever added to, line by line and on the disk before anybody is told so. A rating that is changed
+stays, and the new one says which it amends. Only a rater who withdraws has lines taken out.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections import defaultdict
+from contextlib import suppress
+from dataclasses import dataclass, field
+from threading import RLock
+from typing import TYPE_CHECKING, Any, Final
+
+from fabula.base.characters import readable
+from fabula.base.errors import UsageError
+from fabula.base.files import PRIVATE, append_synced, read_text, write_atomically
+from fabula.base.version import __version__
+from fabula.measure.ratings import MAX_RATINGS_BYTES, Rating, read_ratings, write_ratings
+from fabula.measure.ratings import SAME as SAME_ITEM
+from fabula.measure.studies.study import SAME, SIDES
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+    from pathlib import Path
+
+    from fabula.measure.studies.study import Answer, Study, Task
+
+POOR: Final = "both poor"
+LONGEST: Final = 4000
+"""Characters of a comment or reason."""
+_SHOWN: Final = {SAME: "about the same"}
+_SKIPPED: Final = "skipped: "
+
+
+@dataclass
+class Progress:
+    """How far a rater is.
+
+    Attributes:
+        consented: when; empty before.
+        withdrawn: when; empty before.
+        opened: when each task was first shown, by its key.
+        drafts: what was clicked in a task that is not sent yet.
+        sent: answers of each task that was sent, with comment and flags.
+        at: when each task was sent last.
+        seen: how each task was read.
+        rested: tasks that were done when the rater said to go on after a sitting.
+    """
+
+    consented: str = ""
+    withdrawn: str = ""
+    opened: dict[str, str] = field(default_factory=dict)
+    drafts: dict[str, dict[str, str]] = field(default_factory=dict)
+    sent: dict[str, Sent] = field(default_factory=dict)
+    at: dict[str, str] = field(default_factory=dict)
+    seen: dict[str, Seen] = field(default_factory=dict)
+    rested: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Sent:
+    """What a rater answered in a task.
+
+    Attributes:
+        answers: as they were shown, by the keys of the form's fields; empty for a task that was skipped.
+        comment: free text.
+        poor: both are poor, whichever is better.
+        skipped: why the task was skipped.
+    """
+
+    answers: Mapping[str, str] = field(default_factory=dict)
+    comment: str = ""
+    poor: bool = False
+    skipped: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """How a task was read, as the page noticed it: seconds in which it was visible, and how far each text was read."""
+
+    seconds: float = 0.0
+    depths: tuple[float, ...] = ()
+
+
+class Answers:
+    """All that raters have done in a study, and the only writer of it."""
+
+    def __init__(self, study: Study, now: Callable[[], str]) -> None:
+        """Take up what the study's files hold; `now` gives the time, ISO 8601.
+
+        Raises:
+            UsageError: a file cannot be read.
+        """
+        self.study, self._now = study, now
+        self._log = study.folder / "log.jsonl"
+        self._lock = RLock()
+        self.progress: dict[str, Progress] = defaultdict(Progress)
+        self._ratings: dict[str, tuple[Rating, ...]] = {}
+        for file in (self._log, study.ratings_file):
+            _without_half_line(file)
+        for line in _lines_of(self._log):
+            self._apply(line)
+        self._take_up_ratings()
+
+    # what a rater does ----------------------------------------------------------------------------------------------
+
+    def consent(self, rater: str) -> None:
+        """The rater takes part."""
+        with self._lock:
+            if not self.progress[rater].consented:
+                self._note(rater, "consented")
+
+    def current(self, rater: str) -> Task | None:
+        """The next task that is not done; `None` after the last."""
+        sent = self.progress[rater].sent
+        return next((task for task in self.study.tasks_of[rater] if task.key not in sent), None)
+
+    def rests(self, rater: str) -> bool:
+        """Whether the rater has just done a whole sitting, and has not said to go on."""
+        done, sitting = self.done(rater), self.study.form.sitting
+        return (
+            done > 0 and done % sitting == 0 and self.progress[rater].rested < done and self.current(rater) is not None
+        )
+
+    def go_on(self, rater: str) -> None:
+        """The rater begins another sitting."""
+        with self._lock:
+            self._note(rater, "went on", done=self.done(rater))
+
+    def done(self, rater: str) -> int:
+        """Tasks that the rater has sent."""
+        return len(self.progress[rater].sent)
+
+    def open(self, rater: str, task: Task) -> None:
+        """The task is shown to the rater."""
+        with self._lock:
+            if task.key not in self.progress[rater].opened:
+                self._note(rater, "opened", task=task.key)
+
+    def draft(self, rater: str, task: Task, answers: Mapping[str, str]) -> None:
+        """Keep what is clicked so far, so that a reload finds it."""
+        kept = self._checked(answers, whole=False)
+        with self._lock:
+            if self.progress[rater].drafts.get(task.key) != kept:
+                self._note(rater, "clicked", task=task.key, answers=kept)
+
+    def send(self, rater: str, task: Task, sent: Sent, seen: Seen | None = None) -> str:
+        """Keep a rater's answers to a task: "stored", "amended", or "unchanged" where the same was sent before.
+
+        Raises:
+            UsageError: an answer is missing, or is none of those there are.
+        """
+        if sent.skipped:
+            sent = Sent(skipped=_short(sent.skipped), comment=_short(sent.comment))
+        else:
+            sent = Sent(self._checked(sent.answers, whole=True), _short(sent.comment), sent.poor)
+        with self._lock:
+            before = self.progress[rater].sent.get(task.key)
+            if before == sent:
+                return "unchanged"
+            if not self.study.sealed:
+                self.study.seal()
+            ended = self._now()
+            ratings = self._ratings_of(rater, task, sent, ended)
+            append_synced(self.study.ratings_file, write_ratings(ratings).encode())
+            self._ratings[task.key] = ratings
+            told = {"answers": dict(sent.answers), "comment": sent.comment, "poor": sent.poor, "skipped": sent.skipped}
+            read = {"seconds": round(seen.seconds, 1), "depths": list(seen.depths)} if seen else {}
+            self._note(rater, "sent", at=ended, task=task.key, tool=__version__, **told, **read)
+            return "stored" if before is None else "amended"
+
+    def withdraw(self, rater: str) -> None:
+        """Delete all that the rater has given: ratings, clicks, conversations. That there was a rater remains."""
+        with self._lock:
+            file = self.study.ratings_file
+            if file.is_file():
+                lines = read_text(file, MAX_RATINGS_BYTES).split("\n")
+                kept = [line for line in lines if line.strip() and json.loads(line).get("rater") != rater]
+                write_atomically(file, "".join(f"{line}\n" for line in kept), mode=PRIVATE)
+            log = [line for line in _lines_of(self._log) if line["rater"] != rater]
+            write_atomically(self._log, "".join(_line(line) for line in log), mode=PRIVATE)
+            talks = self.study.talks / rater
+            if talks.is_dir():
+                shutil.rmtree(talks)
+            for task in self.study.tasks_of.get(rater, ()):
+                self._ratings.pop(task.key, None)
+            self.progress[rater] = Progress()
+            self._note(rater, "withdrew")
+
+    def unblinded(self) -> None:
+        """Somebody has looked at progress by system."""
+        with self._lock:
+            self._note("", "unblinded")
+
+    # inner ----------------------------------------------------------------------------------------------------------
+
+    def _checked(self, answers: Mapping[str, str], *, whole: bool) -> dict[str, str]:
+        fields = self.study.form.fields
+        found = {}
+        for one in fields:
+            value = answers.get(one.key, "")
+            if value and value not in one.choices:
+                raise UsageError(f"{one.question.label}: {value[:40]!r} is no answer. Choose one of those shown.")
+            if value:
+                found[one.key] = value
+            elif whole:
+                raise UsageError(
+                    f"{one.question.label} is not answered yet. Answer it, or skip the task with a reason."
+                )
+        return found
+
+    def _ratings_of(self, rater: str, task: Task, sent: Sent, ended: str) -> tuple[Rating, ...]:
+        before = {(rating.items, rating.question): rating.ended for rating in self._ratings.get(task.key, ())}
+        found = []
+        for number, one in enumerate(self.study.form.fields):
+            places = _places(one, task)
+            items = tuple(task.items[place] for place in places)
+            value = sent.answers.get(one.key, "")
+            found.append(
+                Rating(
+                    rater=rater,
+                    kind="person",
+                    items=items,
+                    systems=self._systems(items),
+                    prompt=task.prompt,
+                    question=one.question.name,
+                    shown=_SHOWN.get(value, value) if one.question.scale == "sides" else value,
+                    answer=_meaning(one, value, items),
+                    unscored=f"{_SKIPPED}{sent.skipped}" if sent.skipped else "",
+                    reason=sent.comment if number == len(self.study.form.fields) - 1 else "",
+                    rubric=self.study.form.rubric,
+                    started=self.progress[rater].opened.get(task.key, ""),
+                    ended=ended,
+                    amends=before.get((items, one.question.name), ""),
+                    flags=(POOR,) if sent.poor and len(items) == len(SIDES) else (),
+                )
+            )
+        return tuple(found)
+
+    def _systems(self, items: Sequence[str]) -> tuple[str, ...]:
+        systems = tuple(self.study.entries[item].system for item in items)
+        return systems if all(systems) else ()
+
+    def _note(self, rater: str, what: str, at: str = "", **more: Any) -> None:  # noqa: ANN401 - as JSON has it
+        line = {"at": at or self._now(), "rater": rater, "what": what, **more}
+        append_synced(self._log, _line(line).encode())
+        self._apply(line)
+
+    def _apply(self, line: Mapping[str, Any]) -> None:
+        """Take a line of the log over."""
+        mine, what, at = self.progress[line["rater"]], line["what"], line["at"]
+        if what == "consented":
+            mine.consented = at
+        elif what == "opened":
+            mine.opened.setdefault(line["task"], at)
+        elif what == "clicked":
+            mine.drafts[line["task"]] = dict(line["answers"])
+        elif what == "sent":
+            mine.sent[line["task"]] = Sent(line["answers"], line["comment"], line["poor"], line["skipped"])
+            mine.at[line["task"]] = at
+            if "seconds" in line:
+                mine.seen[line["task"]] = Seen(line["seconds"], tuple(line["depths"]))
+            mine.drafts.pop(line["task"], None)
+        elif what == "went on":
+            mine.rested = int(line["done"])
+        elif what == "withdrew":
+            mine.withdrawn = at
+
+    def _take_up_ratings(self) -> None:
+        """The ratings that are there; also those of a task whose line in the log a kill has prevented."""
+        if not self.study.ratings_file.is_file():
+            return
+        owner = {
+            (task.rater, tuple(task.items[place] for place in _places(one, task)), one.question.name): task
+            for task in self.study.tasks
+            for one in self.study.form.fields
+        }
+        found: dict[str, list[Rating]] = defaultdict(list)
+        for rating in read_ratings(self.study.ratings_file):
+            task = owner.get((rating.rater, rating.items, rating.question))
+            if task is not None:  # else a judge's
+                found[task.key].append(rating)
+        for key, ratings in found.items():
+            self._ratings[key] = tuple(ratings)
+            sent = self.progress[ratings[0].rater].sent
+            if key not in sent and len(ratings) == len(self.study.form.fields):
+                sent[key] = self._sent_again(self.study.by_key[key], ratings)
+
+    def _sent_again(self, task: Task, ratings: Sequence[Rating]) -> Sent:
+        given = {(rating.items, rating.question): rating for rating in ratings}
+        answers, last = {}, ratings[-1]
+        for one in self.study.form.fields:
+            rating = given[tuple(task.items[place] for place in _places(one, task)), one.question.name]
+            answers[one.key] = SAME if rating.answer == SAME_ITEM else rating.shown
+        skipped = last.unscored.removeprefix(_SKIPPED)
+        poor = any(POOR in rating.flags for rating in ratings)
+        return Sent(skipped=skipped, comment=last.reason) if skipped else Sent(answers, last.reason, poor)
+
+
+def _places(one: Answer, task: Task) -> tuple[int, ...]:
+    """Which of a task's items an answer is about."""
+    return (SIDES.index(one.side),) if one.side else tuple(range(len(task.items)))
+
+
+def _meaning(one: Answer, value: str, items: Sequence[str]) -> str | float | None:
+    """What an answer means: the better item or "same", a number, a label."""
+    if not value:
+        return None
+    if one.question.scale == "sides":
+        return SAME_ITEM if value == SAME else items[SIDES.index(value)]
+    return float(value) if one.question.scale == "1-5" else value
+
+
+def _short(text: str) -> str:
+    return readable(text).strip()[:LONGEST]
+
+
+def _line(data: Mapping[str, Any]) -> str:
+    return json.dumps(data, ensure_ascii=False) + "\n"
+
+
+def _without_half_line(file: Path) -> None:
+    """Take out a last line that a power cut has cut off: nobody was told that it is kept."""
+    if file.is_file() and not (text := read_text(file, MAX_RATINGS_BYTES)).endswith("\n") and text:
+        write_atomically(file, text[: text.rfind("\n") + 1], mode=PRIVATE)
+
+
+def _lines_of(file: Path) -> list[dict[str, Any]]:
+    """The lines of a log."""
+    if not file.is_file():
+        return []
+    found = []
+    for line in read_text(file, MAX_RATINGS_BYTES).split("\n"):
+        with suppress(ValueError):
+            data = json.loads(line)
+            if isinstance(data, dict) and {"at", "rater", "what"} <= set(data):
+                found.append(data)
+    return found

@@ -1,0 +1,424 @@
+"""The application of a study: consent, tasks, pauses, withdrawal; and progress for the organiser.
+
+A rater's page holds texts, questions and the rater's own answers, and nothing else: no system, no id of an item, no
+file, no length, and nothing that depends on which side was drawn to be A.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Final, TypeAlias
+from urllib.parse import parse_qsl
+
+from fastapi import Depends, FastAPI, Request
+from fastapi.responses import HTMLResponse, RedirectResponse, Response
+from fastapi.staticfiles import StaticFiles
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from starlette.exceptions import HTTPException
+
+from fabula.base.errors import FabulaError, UsageError
+from fabula.measure.studies.answering import LONGEST, POOR, Seen, Sent
+from fabula.measure.studies.study import ORGANISER, SIDES
+from fabula.server.browser import Browser, LinkError, Names
+from fabula.server.faults import Problem
+from fabula.server.gate import Bounds
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from fabula.measure.studies.answering import Answers
+    from fabula.measure.studies.study import Study, Task
+    from fabula.server.gate import App
+    from fabula.server.study.talks import Talks
+
+_HERE: Final = Path(__file__).parent
+_BOUNDS: Final = Bounds(body=200_000)
+_MOST_FIELDS: Final = 200
+COOKIE: Final = "fabula-study"
+_PAGES: Final = Environment(
+    loader=FileSystemLoader(_HERE / "templates"),
+    autoescape=True,
+    undefined=StrictUndefined,
+    trim_blocks=True,
+    lstrip_blocks=True,
+)
+
+
+@dataclass(frozen=True)
+class Means:
+    """What the server is given.
+
+    Attributes:
+        answers: the study, and all that raters did in it.
+        now: the time, ISO 8601.
+        names: that the server goes by.
+        talks: conversations, where characters are rated.
+    """
+
+    answers: Answers
+    now: Callable[[], str]
+    names: Names
+    talks: Talks | None = None
+
+    @property
+    def study(self) -> Study:
+        """What is asked, of whom."""
+        return self.answers.study
+
+
+@dataclass(frozen=True)
+class Links:
+    """Who holds which link; those of raters end."""
+
+    study: Study
+    now: Callable[[], str]
+
+    def who(self, token: str) -> str:
+        """The rater's number, or `organiser`.
+
+        Raises:
+            LinkError: the link has expired.
+        """
+        who, design = self.study.holder(token), self.study.design
+        ended = design is not None and datetime.fromisoformat(self.now()) > datetime.fromisoformat(design.expires)
+        if ended and design is not None and who not in ("", ORGANISER):
+            raise LinkError(
+                f"Your link has ended: answers could be given until {design.expires[:10]}. What you had answered is "
+                "kept. Ask those who sent you the link for a longer time."
+            )
+        return who
+
+
+def application(means: Means) -> App:
+    """The whole application, with its guard."""
+    app = FastAPI(title="fabula study", docs_url=None, redoc_url=None, openapi_url=None, redirect_slashes=False)
+    app.state.means = means
+    app.mount("/static", StaticFiles(directory=_HERE / "static"))
+    for path, method, handler in _ROUTES:
+        app.add_api_route(path, handler, methods=[method], response_class=HTMLResponse, response_model=None)
+
+    @app.exception_handler(HTTPException)
+    async def missing(request: Request, error: HTTPException) -> Response:
+        words = "There is nothing at this address." if error.status_code == 404 else f"{error.detail}"  # noqa: PLR2004 - not found
+        return _problem(request, Problem(error.status_code, words))
+
+    @app.exception_handler(FabulaError)
+    async def refused(request: Request, error: FabulaError) -> Response:
+        return _problem(request, _problem_of(error))
+
+    return Browser(app, Links(means.study, means.now), means.names, COOKIE, _problem_page, _BOUNDS)
+
+
+# who asks -------------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Visit:
+    """A request of a rater."""
+
+    means: Means
+    rater: str
+
+    def task(self, key: str) -> Task:
+        """One of the rater's own tasks.
+
+        Raises:
+            HTTPException: it is none.
+        """
+        task = self.means.study.by_key.get(key)
+        if task is None or task.rater != self.rater:
+            raise HTTPException(404)
+        return task
+
+    def check_takes_part(self) -> None:
+        """Stop a rater who has not agreed, or has withdrawn.
+
+        Raises:
+            HTTPException: so it is.
+        """
+        mine = self.means.answers.progress[self.rater]
+        if not mine.consented:
+            words = "You have withdrawn." if mine.withdrawn else "You have not agreed to take part yet."
+            raise HTTPException(403, f"{words} Begin on the first page.")
+
+
+def _visit(request: Request) -> Visit:
+    if request.state.who == ORGANISER:
+        raise HTTPException(403, "This is a rater's page; you came with the organiser's link. Go to /organiser.")
+    return Visit(request.app.state.means, request.state.who)
+
+
+def _organiser(request: Request) -> Means:
+    if request.state.who != ORGANISER:
+        raise HTTPException(404)
+    means: Means = request.app.state.means
+    return means
+
+
+VisitDep: TypeAlias = Annotated[Visit, Depends(_visit)]
+OrganiserDep: TypeAlias = Annotated[Means, Depends(_organiser)]
+
+
+# raters' pages --------------------------------------------------------------------------------------------------------
+
+
+async def start(visit: VisitDep) -> Response:
+    """What the study is about; consent first."""
+    return _page("start.html", visit)
+
+
+async def consent(visit: VisitDep) -> Response:
+    """The rater agrees to take part."""
+    await asyncio.to_thread(visit.means.answers.consent, visit.rater)
+    return _to("/task")
+
+
+async def current(visit: VisitDep) -> Response:
+    """The task that comes next; a pause after a sitting; thanks after the last one."""
+    answers = visit.means.answers
+    if not answers.progress[visit.rater].consented:
+        return _to("/")
+    if answers.rests(visit.rater):
+        return _page("rest.html", visit)
+    task = answers.current(visit.rater)
+    return _page("done.html", visit) if task is None else await _task_page(visit, task)
+
+
+async def one_task(visit: VisitDep, key: str) -> Response:
+    """A task that was sent before, to be changed; or the present one."""
+    task = visit.task(key)
+    visit.check_takes_part()
+    return await _task_page(visit, task)
+
+
+async def send(visit: VisitDep, key: str, request: Request) -> Response:
+    """Keep the answers to a task, or why it is skipped."""
+    task = visit.task(key)
+    visit.check_takes_part()
+    given = _fields(await request.body())
+    skipped = given.get("skip", "").strip()
+    if "skipping" in given and not skipped:
+        return await _task_page(visit, task, "Say in a few words why you skip this task.", given)
+    sent = Sent(_answers(visit, given), given.get("comment", ""), bool(given.get("poor")), skipped)
+    try:
+        await asyncio.to_thread(visit.means.answers.send, visit.rater, task, sent, _seen(given))
+    except UsageError as error:
+        return await _task_page(visit, task, str(error), given)
+    return _to("/task")
+
+
+async def draft(visit: VisitDep, key: str, request: Request) -> Response:
+    """Keep what is clicked so far."""
+    task = visit.task(key)
+    visit.check_takes_part()
+    given = _answers(visit, _fields(await request.body()))
+    await asyncio.to_thread(visit.means.answers.draft, visit.rater, task, given)
+    return Response(status_code=204)
+
+
+async def go_on(visit: VisitDep) -> Response:
+    """The rater begins another sitting."""
+    visit.check_takes_part()
+    await asyncio.to_thread(visit.means.answers.go_on, visit.rater)
+    return _to("/task")
+
+
+async def withdraw(visit: VisitDep, request: Request) -> Response:
+    """Delete all that the rater has given."""
+    if _fields(await request.body()).get("sure") != "yes":
+        return _page("start.html", visit, message="Tick the box if all of your answers are to be deleted.", status=400)
+    await asyncio.to_thread(visit.means.answers.withdraw, visit.rater)
+    return _to("/")
+
+
+async def say(visit: VisitDep, key: str, side: str, request: Request) -> Response:
+    """Say something to one of two characters, begin its next chapter, or end the talk."""
+    task, talks = visit.task(key), visit.means.talks
+    visit.check_takes_part()
+    if talks is None or side not in SIDES:
+        raise HTTPException(404)
+    given = _fields(await request.body())
+    try:
+        await talks.move(task, SIDES.index(side), given.get("do", "say"), given.get("message", ""))
+    except FabulaError as error:
+        return await _task_page(visit, task, _problem_of(error).message, given)
+    return _to(f"/task/{key}")
+
+
+# the organiser's page -------------------------------------------------------------------------------------------------
+
+
+async def organiser(means: OrganiserDep) -> Response:
+    """How far the study is; nothing of which system is which."""
+    return HTMLResponse(_PAGES.get_template("organiser.html").render(_overview(means, unblinded=False)))
+
+
+async def unblind(means: OrganiserDep) -> Response:
+    """The same with the systems' names, since it was asked for; the log says that it was."""
+    await asyncio.to_thread(means.answers.unblinded)
+    return HTMLResponse(_PAGES.get_template("organiser.html").render(_overview(means, unblinded=True)))
+
+
+_ROUTES: Final[tuple[tuple[str, str, Any], ...]] = (
+    ("/", "GET", start),
+    ("/consent", "POST", consent),
+    ("/task", "GET", current),
+    ("/task/{key}", "GET", one_task),
+    ("/task/{key}", "POST", send),
+    ("/task/{key}/draft", "POST", draft),
+    ("/task/{key}/talk/{side}", "POST", say),
+    ("/go-on", "POST", go_on),
+    ("/withdraw", "POST", withdraw),
+    ("/organiser", "GET", organiser),
+    ("/organiser/unblind", "POST", unblind),
+)
+
+
+# what pages show ------------------------------------------------------------------------------------------------------
+
+
+def _page(name: str, visit: Visit, *, message: str = "", status: int = 200, **more: Any) -> Response:  # noqa: ANN401 - of the template
+    answers, form = visit.means.answers, visit.means.study.form
+    done, total = answers.done(visit.rater), len(visit.means.study.tasks_of[visit.rater])
+    shown = {
+        "form": form,
+        "rater": visit.rater,
+        "progress": answers.progress[visit.rater],
+        "done": done,
+        "total": total,
+        "of_sitting": done % form.sitting,
+        "message": message,
+        "minutes": round(sum(map(visit.means.study.minutes, visit.means.study.tasks_of[visit.rater]))),
+        **more,
+    }
+    return HTMLResponse(_PAGES.get_template(name).render(shown), status)
+
+
+async def _task_page(visit: Visit, task: Task, message: str = "", given: Mapping[str, str] | None = None) -> Response:
+    """A task as its rater sees it."""
+    means, answers = visit.means, visit.means.answers
+    await asyncio.to_thread(answers.open, visit.rater, task)
+    mine, form = answers.progress[visit.rater], means.study.form
+    sent = mine.sent.get(task.key)
+    before = dict(sent.answers) if sent else mine.drafts.get(task.key, {})
+    if given is not None:
+        before = _answers(visit, given)
+    talks = [await means.talks.shown(task, place) for place in range(len(task.items))] if means.talks else []
+    tasks = means.study.tasks_of[visit.rater]
+    earlier = [one for one in tasks[: task.place] if one.key in mine.sent]
+    last = min(form.sitting, len(tasks) - task.place // form.sitting * form.sitting)
+    return _page(
+        "task.html",
+        visit,
+        message=message,
+        status=400 if message else 200,
+        key=task.key,
+        entries=means.study.shown(task),
+        sides=SIDES if form.two_sided else ("",),
+        fields=form.fields,
+        chosen=before,
+        comment=(given or {}).get("comment", sent.comment if sent else ""),
+        poor=bool(given.get("poor")) if given is not None else bool(sent and sent.poor),
+        sent=sent is not None,
+        number=task.place % form.sitting + 1,
+        last=last,
+        previous=earlier[-1].key if earlier else "",
+        talks=talks,
+        talking=next((side for side, talk in zip(SIDES, talks, strict=False) if not talk.ended), ""),
+        longest=LONGEST,
+        poor_label=POOR,
+    )
+
+
+def _overview(means: Means, *, unblinded: bool) -> dict[str, Any]:
+    """Progress by rater and by what is compared; systems are numbers until they are asked for."""
+    study, answers = means.study, means.answers
+    raters = [
+        {
+            "rater": rater,
+            "state": _state(answers, rater),
+            "done": answers.done(rater),
+            "skipped": sum(bool(one.skipped) for one in answers.progress[rater].sent.values()),
+            "tasks": len(study.tasks_of[rater]),
+        }
+        for rater in study.raters
+    ]
+    cells: dict[tuple[str, ...], list[int]] = {}
+    for task in study.tasks:
+        cell = cells.setdefault(tuple(sorted(entry.system for entry in study.shown(task))), [0, 0])
+        cell[0] += task.key in answers.progress[task.rater].sent
+        cell[1] += 1
+    named = [
+        (" and ".join(filter(None, systems)) or "not named" if unblinded else f"cell {number}", *counts)
+        for number, (systems, counts) in enumerate(cells.items(), 1)
+    ]
+    done, planned = sum(one["done"] for one in raters), len(study.tasks)
+    return {
+        "form": study.form,
+        "raters": raters,
+        "cells": named,
+        "unblinded": unblinded,
+        "done": done,
+        "planned": planned,
+        "expires": study.design.expires[:10] if study.design else "",
+        "message": "",
+    }
+
+
+def _state(answers: Answers, rater: str) -> str:
+    mine = answers.progress[rater]
+    if not mine.consented:
+        return "withdrew" if mine.withdrawn else "has not begun"
+    return "finished" if answers.current(rater) is None else "takes part"
+
+
+# what requests hold ---------------------------------------------------------------------------------------------------
+
+
+def _fields(body: bytes) -> dict[str, str]:
+    """The fields of a form that was sent."""
+    try:
+        text = body.decode("utf-8")
+        return dict(parse_qsl(text, keep_blank_values=True, max_num_fields=_MOST_FIELDS))
+    except ValueError:
+        raise HTTPException(400, "What was sent is no form. Send the page's own form") from None
+
+
+def _answers(visit: Visit, given: Mapping[str, str]) -> dict[str, str]:
+    return {one.key: given[one.key] for one in visit.means.study.form.fields if given.get(one.key)}
+
+
+def _seen(given: Mapping[str, str]) -> Seen:
+    """How the task was read, as far as the page said it; a page may say anything."""
+    try:
+        seconds = min(max(float(given.get("seconds") or 0), 0.0), 1e6)
+        read: Any = json.loads(given.get("depths") or "[]")
+        depths = tuple(min(max(float(depth), 0.0), 1.0) for depth in read[:2])
+    except (ValueError, TypeError, RecursionError):
+        return Seen()
+    return Seen(seconds, depths)
+
+
+def _to(address: str) -> Response:
+    return RedirectResponse(address, 303)
+
+
+def _problem_of(error: FabulaError) -> Problem:
+    """What a rater is told; files and folders of the server's machine are not named."""
+    if isinstance(error, UsageError):
+        return Problem(400, str(error))
+    return Problem(503, "Your answer could not be kept just now. It stands in your page: send it again in a minute.")
+
+
+def _problem(request: Request, problem: Problem) -> Response:
+    if "text/html" in request.headers.get("accept", ""):
+        return HTMLResponse(_problem_page(problem), problem.status)
+    return Response(problem.bytes, problem.status, problem.headers)
+
+
+def _problem_page(problem: Problem) -> str:
+    return _PAGES.get_template("problem.html").render(message=problem.message)
