@@ -16,7 +16,7 @@ import numpy as np
 
 from fabula.app.verdict_files import common_questions, side_of
 from fabula.base.errors import UsageError
-from fabula.base.files import write_atomically
+from fabula.base.files import make_folder, write_atomically
 from fabula.evaluators.pairwise.config import Config
 from fabula.evaluators.pairwise.page import rows_on, strengths_picture, wins_picture
 from fabula.evaluators.pairwise.report import ranked
@@ -113,6 +113,7 @@ def study_report(study: Study, judge: Sequence[Rating] = (), judge_name: str = "
 
 def write_report(study: Study, report: Report, folder: Path) -> Studied:
     """The report with its page and its numbers in files."""
+    make_folder(folder)
     files = (folder / "report.html", folder / "report.csv")
     write_atomically(files[0], page_of_study(study, report))
     write_atomically(files[1], csv_of([report]))
