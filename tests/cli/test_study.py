@@ -133,7 +133,7 @@ def test_a_changed_study_is_refused_and_goes_on_as_a_new_version(cli: Cli, rated
 def test_a_study_is_served_to_its_raters_until_it_is_ended(rated: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PYTHONUNBUFFERED", "1")
     words = ["study", "serve", str(rated), "--port", "0", "--json"]
-    with subprocess.Popen(  # noqa: S603 - our own
+    with subprocess.Popen(
         [sys.executable, "-m", "fabula", *words], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     ) as process:
         assert process.stdout is not None
@@ -150,7 +150,7 @@ def test_a_study_is_served_to_its_raters_until_it_is_ended(rated: Path, monkeypa
             address = link.partition("/login")[0]
             assert "Before you begin" in client.get(f"{address}/").text
             assert client.get(f"{address}/api/v1/projects").status_code == httpx.codes.NOT_FOUND
-        second = subprocess.run(  # noqa: S603 - our own
+        second = subprocess.run(
             [sys.executable, "-m", "fabula", *words], capture_output=True, text=True, check=False, timeout=60
         )
         assert "is in use by process" in json.loads(second.stdout)["error"]["message"]
