@@ -31,6 +31,7 @@ from fabula.engine.replies.strangers import strangers
 from fabula.story import Story, count_words, one_line, plain, slug
 from fabula.story import sentences as sentences_
 from fabula.story.cards.texts import cleaned, nesting
+from fabula.story.comparing import compare, merge, word_pieces
 from fabula.story.export import fountain
 from fabula.story.export.meta import Meta
 from fabula.story.people import mentioned, names_in
@@ -103,6 +104,10 @@ READERS: dict[str, Callable[[str], Any]] = {
     "paragraphs": sentences_.paragraphs,
     "ends_whole": sentences_.ends_whole,
     "as_sentence": sentences_.as_sentence,
+    "compare": lambda text: compare(text, f"The lamp.{text[9:]} Mara."),
+    "compare by line": lambda text: compare(text, f"The lamp.{text[9:]} Mara.", lines=True),
+    "word_pieces": lambda text: word_pieces(text, text[5:] + text[:9] + "."),
+    "merge": lambda text: merge(text, f"The lamp.{text[9:]}", f"{text} Mara."),
     "Story.parse": Story.parse,
     "manuscript": lambda text: Story().add("one", text).manuscript(),
     "fountain": lambda text: fountain.render(

@@ -149,6 +149,14 @@ def test_echoes_of_the_prompt_go() -> None:
     assert kinds(cleaned).count("echo") == 3
 
 
+def test_short_sentences_of_the_instruction_go_together_and_others_stay() -> None:
+    told = "Now these events follow. Tell each of them, in this order, as it happens: what people do, say and see."
+    text = f"Mara went down. Now these events follow. Tell each of them, in this order: 1. {STORY} Now these follow."
+    cleaned = clean_prose(text, labels=LABELS, last=True, echo=[told], aids=True)
+    assert cleaned.text == f"Mara went down. {STORY} Now these follow."
+    assert kinds(cleaned) == ["echo", "echo"]
+
+
 def test_a_sentence_that_the_brief_asks_for_stays() -> None:
     wished = "It was the best of lamps, and it was the worst of lamps, and it went out."
     brief = f'Write a story about a lamp. The story should begin with: "{wished}" Make it funny.'

@@ -11,6 +11,7 @@ import pytest
 from fabula.app.deciding import take_back
 from fabula.app.workspace import Workspace, base_of
 from fabula.base.errors import ConflictError, GoneError, LockedError, UnknownNameError, UsageError
+from fabula.engine.journal import Wanted
 from fabula.project.folder import Project
 from fabula.project.sample import copy_sample
 
@@ -148,19 +149,19 @@ def test_plan_world_findings_and_calls_are_shown(space: Workspace) -> None:
     assert world.facts
     assert space.world(at="1").at == "1"
     assert space.world(of="Wendy").of == "Wendy Clabburn"
-    found = space.findings()
-    space.dismiss(found[0].key, "He had two.")
-    assert space.findings()[0].dismissed == "He had two."
-    space.take_dismissal_back(found[0].key)
-    assert not space.findings()[0].dismissed
+    key = space.findings().findings[0].key
+    space.dismiss(key, "He had two.")
+    assert space.findings().find(key).dismissed == "He had two."
+    space.count_again(key)
+    assert not space.findings().find(key).dismissed
+    with pytest.raises(UnknownNameError, match="Unknown call '99999'"):
+        space.call(99999)
     calls = space.calls(most=3)
-    assert [one.id for one in calls] == sorted((one.id for one in calls), reverse=True)
-    assert len(calls) == 3
-    assert space.calls(before=calls[-1].id)[0].id < calls[-1].id
-    assert space.call(calls[0].id).messages
-    assert space.calls(search="Avery")
-    assert space.calls(search="%") != space.calls(search="")
-    assert {one.path.split("/")[0] for one in space.calls("conflict")} == {"conflict"}
+    assert len(calls.calls) == 3
+    assert space.calls(before=calls.older).calls[0].id < calls.calls[-1].id
+    assert space.call(calls.calls[0].id).messages
+    assert space.calls(Wanted("Avery")).calls
+    assert {one.path.split("/")[0] for one in space.calls(Wanted(under="conflict")).calls} == {"conflict"}
     edits, refused = space.final_edits()
     assert space.refuse_edits([edits[0].id]) == refused | {edits[0].id}
     assert space.export("txt").words > 3000

@@ -14,11 +14,11 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 from fabula.app.calling import waited_for
 from fabula.app.conversing import conversing, parties_in, written_or_asked
 from fabula.app.writing import Prepared, Supplied, first_error
-from fabula.base.errors import BriefError, UsageError
+from fabula.base.errors import BriefError, UnknownNameError, UsageError
 from fabula.base.files import PRIVATE, read_text, write_atomically
 from fabula.craft.conversation import Parties, SessionFiles
 from fabula.craft.conversation.cards import Cards, write_cards
-from fabula.craft.conversation.session import sessions_in
+from fabula.craft.conversation.session import parties_of_log, sessions_in, state_of_log, transcript
 from fabula.craft.narratives import FILE, parties_of
 from fabula.measure.report.page import Html, joined, text
 from fabula.project.folder import MAX_FILE, Project
@@ -116,11 +116,11 @@ def session_for(
     if named:
         return named, parties
     same = [name for name in known if not new and _parties_of(project, name) == parties]
-    return same[0] if same else _free_name(slug("-".join(parties.names) if parties else "talk"), known), parties
+    return same[0] if same else free_name(slug("-".join(parties.names) if parties else "talk"), known), parties
 
 
-def _free_name(wanted: str, known: list[str]) -> str:
-    """`wanted`, with a number where there is a session of that name."""
+def free_name(wanted: str, known: Sequence[str]) -> str:
+    """The name of a new session: `wanted`, with a number where there is one of that name."""
     number, free = 1, wanted
     while free in known:
         number += 1
@@ -142,6 +142,21 @@ def as_markdown(session: Session) -> str:
     """The conversation as Markdown, below the names of who talks."""
     parties = session.parties
     return f"# {parties.player} and {', '.join(parties.others)}\n\n{session.transcript}\n"
+
+
+def transcript_of(project: Project, name: str) -> str:
+    """A conversation as Markdown, from its log alone.
+
+    Raises:
+        UnknownNameError: there is no such conversation.
+        ProjectError: its log cannot be read.
+    """
+    records = SessionFiles.in_(project.folder, name).read(mend=False) if name in sessions_in(project.folder) else []
+    if not records:
+        raise UnknownNameError("conversation", name, sessions_in(project.folder))
+    parties = parties_of_log(records)
+    text = transcript(state_of_log(records).turns, parties.player)
+    return f"# {parties.player} and {', '.join(parties.others)}\n\n{text}\n"
 
 
 def session_data(project: Project, session: Session, bill: Bill) -> dict[str, Any]:

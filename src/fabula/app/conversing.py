@@ -148,6 +148,11 @@ class Conversing:
         if (session := self._sessions.pop(name, None)) is not None:
             await session.close()
 
+    async def prepared_ahead(self) -> None:
+        """Wait until what sessions make ready ahead is there."""
+        for session in list(self._sessions.values()):
+            await session.prepared()
+
     async def close(self) -> None:
         """End what sessions make ready ahead."""
         for name in list(self._sessions):

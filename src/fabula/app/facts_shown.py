@@ -93,6 +93,11 @@ class FactRow:
     outdated: bool = False
     quoted: bool = False
 
+    def has(self, words: Sequence[str]) -> bool:
+        """Whether all of these words, in small letters, stand in it."""
+        text = " ".join((self.subject, self.slot, self.value, *self.about, self.said, self.known_to)).casefold()
+        return all(word in text for word in words)
+
 
 @dataclass(frozen=True)
 class ProjectWorld:
@@ -163,7 +168,7 @@ class ProjectWorld:
         else:
             rows = [self._row(fact) for fact in self.state.snapshot(at)]
         words = search.casefold().split()
-        return tuple(row for row in rows if not words or _has(row, words))
+        return tuple(row for row in rows if row.has(words))
 
     def _row(self, fact: Fact, since: int | None = None, *, outdated: bool = False) -> FactRow:
         return FactRow(
@@ -193,12 +198,6 @@ class ProjectWorld:
         """Who and what is named by the end of a scene and described."""
         at = self.at(scene)
         return tuple(one for one in self.state.entities() if one.kind and one.scene <= at.scene)
-
-
-def _has(row: FactRow, words: Sequence[str]) -> bool:
-    parts = (row.subject, row.slot, row.value, *row.about, row.said, row.known_to)
-    text = " ".join(parts).casefold()
-    return all(word in text for word in words)
 
 
 # the sentence of a fact ---------------------------------------------------------------------------------------------

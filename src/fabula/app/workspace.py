@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import os
 import threading
+from collections.abc import Mapping  # noqa: TC003 - pydantic reads it, for `/api/v1`
 from dataclasses import dataclass, replace
 from hashlib import sha256
 from pathlib import Path, PurePosixPath
@@ -17,12 +18,15 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from fabula.app import deciding
 from fabula.app.bills import budget_data
-from fabula.app.checking import OUT, dismiss, stored_check, take_dismissal_back
+from fabula.app.checking import OUT
 from fabula.app.exporting import exported
+from fabula.app.findings import count_again, dismiss_finding, findings_of
+from fabula.app.past_calls import MOST, call_of, calls_of
 from fabula.app.planning import PLAN, order_of_time, plan_of
 from fabula.app.standing import CHANGED, shortfalls, texts, waiting, words_asked
 from fabula.app.world import moment_of, person_of, world_of
 from fabula.app.writing import Expected, Options, dry_run_in, fitting, paid_in, settings_as_last_time
+from fabula.base.characters import binary_place, readable
 from fabula.base.errors import (
     ConflictError,
     FabulaError,
@@ -34,24 +38,25 @@ from fabula.base.errors import (
 )
 from fabula.base.files import inside, make_folder, read_text, write_atomically
 from fabula.engine.events import RECORD
+from fabula.engine.journal import Wanted
 from fabula.engine.run import DRAFTS
-from fabula.evaluators.atlas.dismissed import read_dismissed
-from fabula.evaluators.atlas.page import all_findings
 from fabula.project.default_model import default_model
 from fabula.project.folder import FOLDERS, MAX_FILE, STORY, SUFFIXES, Project
-from fabula.story import Brief, Story, count_words, plain, slug
+from fabula.story import Brief, Story, count_words, plain
 from fabula.story.plan_file import write_plan
 from fabula.story.timeline import timeline_data
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Sequence
 
     from fabula.app.deciding import Retake
     from fabula.app.exporting import Exported
+    from fabula.app.findings import ProjectFindings
+    from fabula.app.past_calls import CallList, WholeCall
     from fabula.app.standing import Text
     from fabula.craft.final_reading import Edit
     from fabula.engine.dry_run import DryRun
-    from fabula.engine.journal import Call, Done, Journal, Version
+    from fabula.engine.journal import Done, Journal, Version
     from fabula.models.base import Request
     from fabula.project.folder import Change
     from fabula.project.settings import Settings
@@ -65,8 +70,7 @@ PINNED: Final = "pinned"
 _WAITS: Final = "waits for your approval"
 _FILES: Final = (BRIEF, "fabula.toml", STORY, ".fabula/journal.db", ".fabula/world.db")
 _READ: Final = (*FOLDERS, "world", OUT)
-_MOST_CALLS: Final = 200  # in one answer
-_LONGEST_SEARCH: Final = 200
+_MOST_KNOWN: Final = 50  # answers that are kept until something changes
 
 
 def base_of(text: str) -> str:
@@ -219,53 +223,6 @@ class WorldShown:
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
-    """One of the two places of a finding.
-
-    Attributes:
-        scene: its number.
-        artefact: the name of the scene's text; empty where it is not known.
-        says: what stands there, in few words.
-        quote: the words themselves.
-        passage: the words with what stands around them.
-        paragraph: number in the story; 0 where it is not known.
-    """
-
-    scene: int
-    artefact: str
-    says: str
-    quote: str
-    passage: str
-    paragraph: int = 0
-
-
-@dataclass(frozen=True, slots=True)
-class Finding:
-    """Two places of the story that cannot both be true.
-
-    Attributes:
-        key: names it, also after the next check.
-        number: in the report.
-        sentence: the finding in one sentence.
-        category: what kind of error.
-        sure: "certain", "likely", "possible" or empty.
-        reason: why it is one.
-        earlier, later: both places.
-        dismissed: why it is none, as a person said; empty where nobody did.
-    """
-
-    key: str
-    number: int
-    sentence: str
-    category: str
-    sure: str
-    reason: str
-    earlier: Place
-    later: Place
-    dismissed: str = ""
-
-
-@dataclass(frozen=True, slots=True)
 class Branch:
     """A folder of the project and what is in it, in order."""
 
@@ -327,8 +284,10 @@ class Workspace:
         self.environ = os.environ if environ is None else environ
         self.told: Callable[[str], object] = lambda _: None
         self._changing = threading.RLock()  # this process holds the project for one of its threads at a time
-        self._looking = threading.RLock()
+        self._looking = threading.Lock()
+        self._makers: dict[str, threading.RLock] = {}
         self._known: dict[str, tuple[object, Any]] = {}
+        self._texts: dict[str, tuple[object, str, str]] = {}
 
     @property
     def name(self) -> str:
@@ -350,7 +309,7 @@ class Workspace:
                 f"The project {self.folder} is gone: it was deleted or moved. Put it back, or open it where it is now."
             )
         project = Project.open(self.folder, sitting)
-        project.tell = self.told
+        project.tell, project.texts = self.told, self._texts
         return project
 
     def settings(self, project: Project | None = None) -> Settings:
@@ -380,12 +339,18 @@ class Workspace:
         return tuple(found)
 
     def _cached(self, name: str, make: Callable[[], T]) -> T:
-        """What `make` gives, or gave since which nothing has changed."""
+        """What `make` gives, or gave since which nothing has changed; two who want the same wait for each other."""
         with self._looking:
+            one_at_a_time = self._makers.setdefault(name, threading.RLock())
+        with one_at_a_time:
             stamp = self.stamp()
             known = self._known.get(name)
             if known is None or known[0] != stamp:
-                known = self._known[name] = (stamp, make())
+                known = (stamp, make())
+                with self._looking:
+                    self._known[name] = known
+                    while len(self._known) > _MOST_KNOWN:
+                        del self._known[next(iter(self._known))]
             made: T = known[1]
             return made
 
@@ -405,7 +370,7 @@ class Workspace:
             runs, waits, in_all = journal.runs(), waiting(journal), paid_in(journal, settings)
             changed: tuple[str, ...] = ()
             try:
-                changed = tuple(change.file for change in project.changes(journal))
+                changed = tuple(change.file for change in self._changed(project, journal))
                 missed = tuple(shortfalls(journal, brief, settings, words))
                 asked = words_asked(brief, settings)
             except FabulaError as error:
@@ -447,20 +412,34 @@ class Workspace:
             except FabulaError:
                 coming = None  # `expected` says why
         with project.journal as journal:
-            changes = {change.path: change for change in _changes_or_none(project, journal)}
+            changes = {change.path: change for change in self._changes_or_none(project, journal)}
+            newest, made = journal.newest_texts(), journal.last_sources()
             rows = texts(journal, list(changes.values()), coming)
-            found = [self._artefact(journal, row, changes.get(row.path), coming) for row in rows]
+            of = {row.path: (newest.get(row.path, ""), made.get(row.path, "")) for row in rows}
+            found = [self._artefact(journal, row, of[row.path], changes.get(row.path), coming) for row in rows]
             new = [change for path, change in changes.items() if path not in {row.path for row in rows}]
         found += [_new_artefact(change) for change in new if change.file != STORY]
         return [self._brief(project), *sorted(found, key=lambda one: one.file)]
+
+    def _changes_or_none(self, project: Project, journal: Journal) -> tuple[Change, ...]:
+        """What was changed in files; nothing where the changes do not fit together, which a run and `changes` say."""
+        try:
+            return self._changed(project, journal)
+        except UsageError:
+            return ()
+
+    def _changed(self, project: Project, journal: Journal) -> tuple[Change, ...]:
+        return self._cached("changes", lambda: tuple(project.changes(journal)))
 
     def _brief(self, project: Project) -> Artefact:
         text = read_text(project.brief_file, MAX_FILE)
         return Artefact(BRIEF, "", BRIEF, "md", count_words(text), "edited", 0, base_of(text))
 
-    def _artefact(self, journal: Journal, row: Text, change: Change | None, coming: DryRun | None) -> Artefact:
-        text = change.text if change else journal.newest(row.path) or ""
-        source = deciding.source_of(journal, row.path)
+    def _artefact(
+        self, journal: Journal, row: Text, stands: tuple[str, str], change: Change | None, coming: DryRun | None
+    ) -> Artefact:
+        text = change.text if change else stands[0]
+        source = deciding.source_of(journal, row.path) if row.states else ""
         path = PurePosixPath(row.file)
         return Artefact(
             name=row.path,
@@ -469,7 +448,7 @@ class Workspace:
             suffix=path.suffix.removeprefix("."),
             words=count_words(text) if change else row.words,
             asked=row.asked,
-            source="edited" if change else source or _last_source(journal, row.path),
+            source="edited" if change else source or stands[1],
             stale=None if coming is None else row.path in coming.stale,
             pinned=source == PINNED,
             waits=_WAITS in row.states,
@@ -496,7 +475,7 @@ class Workspace:
         if name in (BRIEF, STORY) and version is None:
             return self._file(project, name)
         with project.journal as journal:
-            changes = {change.path: change for change in _changes_or_none(project, journal)}
+            changes = {change.path: change for change in self._changes_or_none(project, journal)}
             change = changes.get(name) or next((one for one in changes.values() if one.file == name != STORY), None)
             if version is None and change is not None:
                 number = len(journal.versions(change.path)) + 1
@@ -578,29 +557,19 @@ class Workspace:
     def _options(self) -> Options:
         return Options(environ=self.environ, person=_nobody)
 
-    def calls(self, name: str = "", search: str = "", before: int | None = None, most: int = 50) -> list[Call]:
-        """What was asked and answered, the newest first.
+    def calls(self, wanted: Wanted | None = None, before: int | None = None, most: int = MOST) -> CallList:
+        """What was asked and answered, the newest first: a page of `most` calls, older than the one `before`."""
+        with self.project().journal as journal:
+            return calls_of(journal, wanted or Wanted(), before=before, most=most)
 
-        Args:
-            name: an artefact, or a path of the journal, at or below which it was asked.
-            search: words that the prompt or the reply holds.
-            before: the number of a call; only older ones are given.
-            most: so many at most, and never more than 200.
-        """
-        project = self.project()
-        with project.journal as journal:
-            under = name if not name or journal.was_asked(name) else project.artefact(journal, name)
-            limits = {} if before is None else {"before": before}
-            return journal.find_calls(under, search[:_LONGEST_SEARCH], most=min(most, _MOST_CALLS), **limits)
-
-    def call(self, number: int) -> Call:
-        """A call with its prompt and its reply.
+    def call(self, number: int, among: Wanted | None = None) -> WholeCall:
+        """A call with its prompt, its reply, and its neighbours `among` those that are wanted.
 
         Raises:
             UnknownNameError: there is none of that number.
         """
         with self.project().journal as journal:
-            found = journal.call(number)
+            found = call_of(journal, number, among)
         if found is None:
             raise UnknownNameError("call", str(number), ())
         return found
@@ -642,25 +611,13 @@ class Workspace:
                 scenes=tuple((row.no, row.title) for row in state.scenes()),
             )
 
-    def findings(self) -> list[Finding]:
-        """Where the story contradicts itself, as the last check found; nothing where it was not checked.
+    def findings(self) -> ProjectFindings:
+        """Where the story contradicts itself, as the last check found, beside the story as it is now.
 
         Raises:
             UsageError: the report or the list of dismissals cannot be read.
         """
-        folder = self.project().folder / OUT
-        if not (folder / "atlas.json").is_file():
-            return []
-        return list(self._cached("findings", lambda: self._findings(folder)))
-
-    def _findings(self, folder: Path) -> list[Finding]:
-        project, dismissed = self.project(), read_dismissed(folder)
-        scenes = Story.parse(read_text(project.story_file, MAX_FILE)).scenes if project.story_file.exists() else ()
-        with project.journal as journal:
-            by_slug = {slug(path): path for path, file in journal.places().items() if file.startswith("story/")}
-        names = {number: by_slug.get(slug(scene.label), "") for number, scene in enumerate(scenes, 1)}
-        rows = [one for story in stored_check(folder)["details"]["stories"] for one in all_findings(story)]
-        return [_finding(row, names, dismissed) for row in rows]
+        return self._cached("findings", lambda: findings_of(self.project()))
 
     def final_edits(self) -> tuple[list[Edit], frozenset[str]]:
         """What the final reading of the story changed, and the ids of what the author refuses; nothing without one."""
@@ -695,6 +652,7 @@ class Workspace:
             LockedError: a run is at work.
             UsageError: the text is empty, too long, or of a form that no story can be written from.
         """
+        text = _fit_for_a_file(name, text)
         with self._changing:
             project = self.project(sitting)
             if name == BRIEF:
@@ -712,12 +670,12 @@ class Workspace:
                 return _saved(journal, path, changed=changed)
 
     def _save_brief(self, project: Project, text: str, base: str) -> Saved:
-        stands = read_text(project.brief_file, MAX_FILE)
-        changed = plain(stands) != plain(text)
-        if changed:
-            _check_base(BRIEF, stands, base)
-            Brief.parse(text)
-            with project.lock():
+        with project.lock():
+            stands = read_text(project.brief_file, MAX_FILE)
+            changed = plain(stands) != plain(text)
+            if changed:
+                _check_base(BRIEF, stands, base)
+                Brief.parse(text)
                 write_atomically(project.brief_file, plain(text) + "\n")
         return Saved(BRIEF, BRIEF, changed, count_words(text), 0, base_of(text))
 
@@ -822,9 +780,9 @@ class Workspace:
         with self._changing:
             project = self.project()
             with project.lock():
-                dismiss(project.folder / OUT, stored_check(project.folder / OUT), {key: reason})
+                dismiss_finding(project.folder, key, reason)
 
-    def take_dismissal_back(self, key: str) -> None:
+    def count_again(self, key: str) -> None:
         """Count a finding again that was dismissed.
 
         Raises:
@@ -833,7 +791,7 @@ class Workspace:
         with self._changing:
             project = self.project()
             with project.lock():
-                take_dismissal_back(project.folder / OUT, key)
+                count_again(project.folder, key)
 
     def undo(self) -> Decided:
         """Take back what was decided last, here or at the command line.
@@ -870,19 +828,6 @@ def _seen(found: list[tuple[str, int, int]], file: Path, name: str, *, empty: bo
         found.append((name, status.st_size, status.st_mtime_ns))
 
 
-def _changes_or_none(project: Project, journal: Journal) -> list[Change]:
-    """What was changed in files; nothing where the changes do not fit together, which a run and `changes` say."""
-    try:
-        return project.changes(journal)
-    except UsageError:
-        return []
-
-
-def _last_source(journal: Journal, path: str) -> str:
-    versions = journal.versions(path)
-    return versions[-1].source if versions else ""
-
-
 def _new_artefact(change: Change) -> Artefact:
     """A text that the author has put into a new file, not taken over yet."""
     path = PurePosixPath(change.file)
@@ -895,6 +840,20 @@ def _made(version: Version, makers: Mapping[int, tuple[str, str]], *, holds: boo
     role, performer = makers.get(version.number, ("", "")) if version.made else ("", "")
     words = count_words(version.text)
     return Made(version.number, version.source, version.at, words, version.run, role, performer, holds)
+
+
+def _fit_for_a_file(name: str, text: str) -> str:
+    """A text as a file may hold it.
+
+    Raises:
+        UsageError: it is binary data, or longer than a file that is read.
+    """
+    if place := binary_place(text):
+        raise UsageError(f"The new text of {name} holds binary data ({place}). Take that character out.")
+    text = readable(text)
+    if len(text.encode("utf-8", "replace")) >= MAX_FILE:
+        raise UsageError(f"The new text of {name} is larger than {MAX_FILE:,} bytes. Give a shorter one.")
+    return text
 
 
 def _check_base(name: str, stands: str, base: str) -> None:
@@ -927,27 +886,6 @@ def _new_file(project: Project, journal: Journal, name: str) -> str:
         kinds = ", ".join(SUFFIXES)
         raise UsageError(f"{name} cannot be a new text. Name a file that is not there, with one of {kinds} at its end.")
     return name
-
-
-def _finding(row: Mapping[str, Any], names: Mapping[int, str], dismissed: Mapping[str, str]) -> Finding:
-    def place(end: str, says: str) -> Place:
-        passage = row.get(f"passage_{end}") or {}
-        scene = int(row[end])
-        text = str(passage.get("text", row.get(f"quote_{end}", "")))
-        paragraph = int(row.get(f"paragraph_{end}") or 0)
-        return Place(scene, names.get(scene, ""), says, str(row.get(f"quote_{end}", "")), text, paragraph)
-
-    return Finding(
-        key=str(row["key"]),
-        number=int(row["id"]),
-        sentence=str(row["hallucination"]),
-        category=str(row.get("category", "")),
-        sure=str(row.get("sure", "")),
-        reason=str(row.get("reason", "")),
-        earlier=place("x", str(row.get("fact", ""))),
-        later=place("y", str(row.get("event", ""))),
-        dismissed=dismissed.get(str(row["key"]), ""),
-    )
 
 
 def _decided(done: Done, places: Mapping[str, str], further: str = "") -> Decided:

@@ -21,6 +21,7 @@ from fabula.craft.length import asked_range
 from fabula.craft.planning import PROMPTS
 from fabula.craft.revising import reviser, rewrite_passage
 from fabula.engine.dry_run import DryRun
+from fabula.engine.event_log import heard_by
 from fabula.engine.events import SHEET, AnswersAwaited, CallRetried, RunFinished, RunStarted
 from fabula.engine.journal import Journal
 from fabula.engine.methods import settings_of
@@ -89,7 +90,7 @@ class Options:
 
     def emit(self, event: Event) -> None:
         """Hand an event to every listener."""
-        for listener in self.listeners:
+        for listener in heard_by(self.listeners):
             listener(event)
 
 
@@ -152,7 +153,7 @@ class Prepared:
             aids=self.settings.aids_in_force,
             chosen=self._chosen,
             mode=mode,
-            listeners=self.options.listeners if mode != "dry" else (),
+            listeners=heard_by(self.options.listeners) if mode != "dry" else (),
             budget=Budget(
                 self.options.budget_tokens,
                 self.options.budget_usd,

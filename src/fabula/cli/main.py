@@ -23,6 +23,8 @@ from fabula.project.trust import Trust, TrustError
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from fabula.engine.event_log import EventLog
+
 INTERRUPTED: Final = 130
 _HELP: Final = """Rooms of agents that write long stories.
 
@@ -37,18 +39,49 @@ _BadUsage: type[Any] = typer.BadParameter.__mro__[1]
 def run() -> int:
     """Run the command of this process, which Ctrl-C ends within a second, and give its exit code."""
     terminal = Terminal(json="--json" in sys.argv)
+    try:
+        log = _opened_log()
+    except FabulaError as error:
+        return _failed(terminal, _kind(error), str(error), error.exit_code)
 
     def last_words(sentence: str, code: int) -> None:
         show_cursor()
         _failed(terminal, StoppedError.__name__, sentence, code)
+        if log is not None:
+            log.tell("command_ended", exit_code=code, kind=StoppedError.__name__, message=sentence)
 
     ends_within_a_second(last_words)
     try:
         code = main()
     except KeyboardInterrupt:  # while an error was said
         code = INTERRUPTED
+    if log is not None:
+        log.flush()
+        log.tell("command_ended", exit_code=code, **log.said)
+        log.close()
     done_with(code)
     return code
+
+
+def _opened_log() -> EventLog | None:
+    """The log of this command's events, where the environment wants one."""
+    if not os.environ.get("FABULA_EVENTS"):
+        return None
+    from fabula.engine.event_log import log_wanted  # noqa: PLC0415 - few commands are watched by a program
+
+    log = log_wanted(os.environ)
+    if log is not None:
+        log.tell("command_started", pid=os.getpid(), arguments=sys.argv[1:])
+    return log
+
+
+def _note_end(**said: str) -> None:
+    """Have the log of events say how the command ended, beside its exit code."""
+    if os.environ.get("FABULA_EVENTS"):
+        from fabula.engine.event_log import EVENT_LOG  # noqa: PLC0415 - few commands are watched by a program
+
+        if (log := EVENT_LOG.get()) is not None:
+            log.said = said
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -72,6 +105,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except PausedError as error:
         terminal.message(f"fabula: {error}")
         terminal.document({"paused": {"artefact": error.path, "message": str(error)}})
+        _note_end(kind="PausedError", message=str(error), artefact=error.path)
         return error.exit_code
     except FabulaError as error:
         again = isinstance(error, TrustError) and _trusted(terminal, error)  # it is found before anything is done
@@ -152,6 +186,7 @@ def _failed(terminal: Terminal, kind: str, message: str, code: int) -> int:
     if VARIABLE in os.environ:  # a shell asks what could be typed
         return code
     terminal.message(f"fabula: {message}")
+    _note_end(kind=kind, message=message)
     with suppress(OutputClosedError):
         terminal.document({"error": {"kind": kind, "message": message, "exit_code": code}})
     return code

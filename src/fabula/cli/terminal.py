@@ -18,14 +18,13 @@ from typing import IO, TYPE_CHECKING, Any, Final
 from fabula.base.characters import readable
 from fabula.base.errors import FabulaError, UsageError
 from fabula.base.files import read_text
+from fabula.base.keys import keys_in, without_keys
 from fabula.cli.stopping import unheard
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
     from contextlib import AbstractContextManager
 
-_KEY_NAME: Final = re.compile(r"(KEY|TOKEN|SECRET|PASSWORD)$")
-_SHORTEST_KEY: Final = 8
 _LARGEST_TEXT: Final = 2_000_000
 _CHUNK: Final = 65_536
 _EDITORS: Final = ("nano", "vi", "notepad")
@@ -155,11 +154,7 @@ class Terminal:
 
     def shown(self, text: str) -> str:
         """`text` as it may be printed: nothing a terminal obeys, and no key that the environment holds."""
-        text = safe(text)
-        for name, value in self.environ.items():
-            if len(value) >= _SHORTEST_KEY and _KEY_NAME.search(name) and value in text:
-                text = text.replace(value, "[key]")
-        return text
+        return without_keys(safe(text), keys_in(self.environ))
 
     def say(self, text: str) -> None:
         """What the command was asked for: to stdout, unless that holds JSON."""
@@ -195,10 +190,7 @@ class Terminal:
             text = json.dumps(data, indent=2, ensure_ascii=False, default=str)
             if readable(text) != text:
                 text = json.dumps(data, indent=2, default=str)
-            for name, value in self.environ.items():
-                if len(value) >= _SHORTEST_KEY and _KEY_NAME.search(name):
-                    text = text.replace(value, "[key]")
-            _print(text, sys.stdout)
+            _print(without_keys(text, keys_in(self.environ)), sys.stdout)
 
     def wrapped(self, text: str) -> str:
         """`text` with its lines broken between words to fit the screen, where a person reads it on one."""

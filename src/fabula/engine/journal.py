@@ -31,7 +31,7 @@ from fabula.engine.trail import Record, Step
 from fabula.models.base import Message, Reply, Usage
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from fabula.models.base import Request
 
@@ -67,6 +67,19 @@ _CALLS: Final = (
     "FROM call c "
     "LEFT JOIN text t ON t.hash = c.reply"
 )
+_UNDER: Final = "(c.path = ? OR (c.path > ? AND c.path < ?))"
+_HOLDS: Final = (
+    "(c.reply IN hit OR EXISTS (SELECT 1 FROM json_each(c.request, '$.messages') m "
+    "WHERE json_extract(m.value, '$[1]') IN hit))"
+)
+# A text that is sought is looked for in every text once, however many prompts hold it.
+_LISTED: Final = (
+    "WITH hit AS MATERIALIZED (SELECT hash FROM text WHERE {}) SELECT c.id, c.path, c.role, c.performer, c.at, "
+    "c.finish, c.detail, c.request, t.body FROM call c LEFT JOIN text t ON t.hash = c.reply WHERE {} ORDER BY c.id"
+)
+_OPENING: Final = 200  # characters of a reply that a list shows
+_SENTENCE: Final = 20  # characters of a text that is found in another one not by chance
+_AROUND: Final = 80  # characters on either side of what was sought
 _LAST: Final = 2**63 - 1  # the largest id there can be
 _MOMENTS: Final = """
 CREATE TABLE IF NOT EXISTS moment (decision INTEGER PRIMARY KEY, version INTEGER NOT NULL);
@@ -94,6 +107,8 @@ CREATE TABLE IF NOT EXISTS trail_step (path TEXT NOT NULL, number INTEGER NOT NU
                                        like TEXT NOT NULL, role TEXT NOT NULL, opening TEXT NOT NULL);
 CREATE TABLE IF NOT EXISTS trail_text (path TEXT NOT NULL, number INTEGER NOT NULL, text TEXT NOT NULL);
 """
+_TRAILS_KEPT: Final = 4
+_trails: dict[str, tuple[object, Record]] = {}  # the last that were read, for who looks at a project again and again
 _REPLIES: Final = (
     "SELECT c.path, c.reply, t.body, c.finish, c.performer, c.detail FROM call c LEFT JOIN text t ON t.hash = c.reply"
 )
@@ -133,7 +148,10 @@ def _digest(text: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """A finished call as recorded; `messages` are (role, text) pairs, `id` its number, `run` the run that made it."""
+    """A finished call as recorded; `messages` are (role, text) pairs.
+
+    `schema` is the form that the reply was to have; `id` and `run` are its own number and that of its run.
+    """
 
     path: str
     role: str
@@ -142,8 +160,39 @@ class Call:
     reply: Reply
     at: str
     messages: tuple[tuple[str, str], ...] = ()
+    schema: Mapping[str, Any] | None = None
     id: int = 0
     run: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Listed:
+    """A call in a list: all but its prompt, of its reply the beginning (`opening`), and `found`, which was sought."""
+
+    id: int
+    path: str
+    role: str
+    performer: str
+    at: str
+    finish: str
+    usage: Usage
+    opening: str
+    found: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """Which calls are to be listed; what is empty does not matter.
+
+    Attributes:
+        text: stands in the prompt or the reply, in capitals or small letters.
+        under: is the call's path, or above it.
+    """
+
+    text: str = ""
+    role: str = ""
+    performer: str = ""
+    under: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -688,40 +737,63 @@ class Journal:
     def _call(self, row: Sequence[Any]) -> Call:
         path, role, performer, ordinal, digest, text, finish, detail, at, request, number, run = row
         with self._reading(f"what was asked at {path}"):
-            messages = tuple((who, self._body(prompt)) for who, prompt in json.loads(request)["messages"])
+            asked = json.loads(request)
+            messages = tuple((who, self._body(prompt)) for who, prompt in asked["messages"])
         reply = self._reply(path, digest, text, finish, performer, detail)
-        return Call(path, role, performer, ordinal, reply, at, messages, number, run)
+        return Call(path, role, performer, ordinal, reply, at, messages, asked.get("schema"), number, run)
 
     def call(self, number: int) -> Call | None:
-        """The call of that number, with its prompt."""
+        """The call of this number, with its prompt; `None` where there is none."""
         rows = self._all(f"{_CALLS} WHERE c.id = ?", number)
         return self._call(rows[0]) if rows else None
 
-    def find_calls(self, under: str = "", search: str = "", before: int = _LAST, most: int = 50) -> list[Call]:
-        """The newest calls before the one of a number, the newest first, with their prompts.
-
-        Args:
-            under: keeps what was asked at or below one path.
-            search: keeps calls whose prompt or reply holds these words, in whatever case of the letters a to z.
-            before: the number.
-            most: so many at most.
-        """
-        wanted, values = ["c.id < ?"], list[object]((before,))
-        if under:
-            wanted.append("(c.path = ? OR (c.path > ? AND c.path < ?))")
-            values += [under, f"{under}/", f"{under}0"]
-        if search:
-            like = "%" + "".join(f"\\{sign}" if sign in "\\%_" else sign for sign in search) + "%"
-            wanted.append(
-                "(c.reply IN hit OR EXISTS (SELECT 1 FROM json_each(c.request, '$.messages') m "
-                "WHERE json_extract(m.value, '$[1]') IN hit))"
-            )
-            begin = "WITH hit AS (SELECT hash FROM text WHERE body LIKE ? ESCAPE '\\') "
-            values.insert(0, like)
-        else:
-            begin = ""
-        rows = self._all(f"{begin}{_CALLS} WHERE {' AND '.join(wanted)} ORDER BY c.id DESC LIMIT ?", *values, most)
+    def calls_at(self, path: str) -> list[Call]:
+        """The calls at a path and below it, oldest first, with their prompts."""
+        rows = self._all(f"{_CALLS} WHERE {_UNDER} ORDER BY c.id", *_span(path))
         return [self._call(row) for row in rows]
+
+    def listed(self, wanted: Wanted, most: int, *, before: int = _LAST, after: int = 0) -> list[Listed]:
+        """Calls that are wanted, newest first, `most` of them: the newest `before` a number, or those `after` one."""
+        clauses: list[str] = ["c.id > ? AND c.id < ?"]
+        values: list[object] = [after, before]
+        for column, value in (("role", wanted.role), ("performer", wanted.performer)):
+            if value:
+                clauses, values = [*clauses, f"c.{column} = ?"], [*values, value]
+        if wanted.under:
+            clauses, values = [*clauses, _UNDER], [*values, *_span(wanted.under)]
+        likes = _likes(wanted.text) if wanted.text else []
+        sql = _LISTED.format(" OR ".join(["body LIKE ? ESCAPE '!'"] * len(likes)) or "0", " AND ".join(clauses))
+        if likes:
+            sql = sql.replace(" ORDER BY", f" AND {_HOLDS} ORDER BY")
+        order = "ASC" if after and before == _LAST else "DESC"
+        rows = self._all(f"{sql} {order} LIMIT ?", *likes, *values, most)
+        return sorted((self._listed(row, wanted.text) for row in rows), key=lambda one: -one.id)
+
+    def _listed(self, row: Sequence[Any], sought: str) -> Listed:
+        number, path, role, performer, at, finish, detail, request, reply = row
+        with self._reading(f"what is recorded of the reply at {path}"):
+            usage = Usage(**json.loads(detail)["usage"])
+            digests = [digest for _, digest in json.loads(request)["messages"]] if sought else []
+        found = _excerpt([reply or "", *map(self._body, reversed(digests))], sought) if sought else ""
+        return Listed(
+            number, path, role, performer, at, finish, usage, " ".join((reply or "").split())[:_OPENING], found
+        )
+
+    def askers(self) -> list[tuple[str, str, int]]:
+        """Each role with whoever performed it, and how many calls they have."""
+        rows = self._all("SELECT role, performer, count(*) FROM call GROUP BY role, performer ORDER BY role, performer")
+        return [(str(role), str(performer), int(count)) for role, performer, count in rows]
+
+    def versions_in(self, text: str) -> list[tuple[str, int]]:
+        """The newest version of each artefact of which the whole text stands in `text`, if it is more than a word."""
+        rows = self._all(
+            "WITH v AS (SELECT path, text, row_number() OVER (PARTITION BY path ORDER BY id) AS number FROM version) "
+            "SELECT v.path, max(v.number) FROM v JOIN text t ON t.hash = v.text WHERE length(t.body) >= ? "
+            "AND instr(?, trim(t.body, ' ' || char(10))) GROUP BY v.path ORDER BY v.path",
+            _SENTENCE,
+            text.encode("utf-8", "replace").decode(),
+        )
+        return [(str(path), int(number)) for path, number in rows]
 
     def replies(self) -> list[Given]:
         """All replies, oldest first, without their prompts."""
@@ -817,6 +889,28 @@ class Journal:
         rows = self._all(f"{_VERSIONS} ORDER BY v.id DESC LIMIT 1", path)
         return readable(str(rows[0][0])) if rows else None
 
+    def newest_texts(self) -> dict[str, str]:
+        """The newest text of every artefact, by its path."""
+        rows = self._all(
+            "SELECT v.path, t.body FROM version v JOIN text t ON t.hash = v.text "
+            "WHERE v.id IN (SELECT max(id) FROM version GROUP BY path)"
+        )
+        return {path: readable(str(text)) for path, text in rows}
+
+    def version_counts(self) -> dict[str, int]:
+        """How many versions every artefact has, by its path."""
+        return dict(self._all("SELECT path, count(*) FROM version GROUP BY path"))
+
+    def last_sources(self) -> dict[str, str]:
+        """The source of the newest version of every artefact, by its path."""
+        return dict(
+            self._all("SELECT path, source FROM version WHERE id IN (SELECT max(id) FROM version GROUP BY path)")
+        )
+
+    def sources(self, path: str) -> list[str]:
+        """The sources of an artefact's versions, oldest first."""
+        return [str(source) for (source,) in self._all("SELECT source FROM version WHERE path = ? ORDER BY id", path)]
+
     def paths(self) -> list[str]:
         """The paths of all artefacts that have a text, in alphabetical order."""
         return [str(path) for (path,) in self._all("SELECT DISTINCT path FROM version ORDER BY path")]
@@ -863,6 +957,18 @@ class Journal:
             if rows and rows[0][0] in sources:
                 return readable(str(rows[0][1])), sources[rows[0][0]]
         return None
+
+    def overrides(self) -> dict[str, tuple[str, str]]:
+        """What `override` gives for every artefact for which it gives anything."""
+        found: dict[str, tuple[str, str]] = {}
+        for kinds, sources in (_EDITS, _PINS):
+            rows = self._all(
+                "SELECT d.path, d.kind, t.body FROM standing d LEFT JOIN text t ON t.hash = d.text "
+                "WHERE d.id IN (SELECT max(id) FROM standing WHERE kind IN (?, ?, ?, ?) GROUP BY path)",
+                *kinds,
+            )
+            found |= {path: (readable(str(text)), sources[kind]) for path, kind, text in rows if kind in sources}
+        return found
 
     def words_to_continue(self, path: str) -> int:
         """About how many words more a person wants after an artefact's text; 0 where they named no number."""
@@ -961,7 +1067,19 @@ class Journal:
         begun = self._all("SELECT inputs, decided, calls, reached, shortfalls FROM trail")
         if not begun:
             return None
-        inputs, decided, calls, reached, shortfalls = begun[0]
+        last = self._all("SELECT (SELECT max(id) FROM call), (SELECT max(id) FROM run)")[0]
+        if self._path is None:
+            return self._trail(begun[0])
+        name, of = str(self._path), (self._path.stat().st_ino, *begun[0], *last)
+        known = _trails.get(name)
+        if known is None or known[0] != of:
+            while len(_trails) >= _TRAILS_KEPT:
+                _trails.pop(next(iter(_trails)), None)
+            known = _trails[name] = of, self._trail(begun[0])
+        return known[1]
+
+    def _trail(self, begun: Sequence[Any]) -> Record:
+        inputs, decided, calls, reached, shortfalls = begun
         steps = self._all("SELECT path, number, key, like, role, opening FROM trail_step")
         texts = self._all("SELECT s.path, s.number, t.body FROM trail_text s JOIN text t ON t.hash = s.text")
         replies = self._all(
@@ -989,6 +1107,27 @@ def _came_before(version: tuple[int, Version], decision: Decision, last: int | N
 def _within(path: str, under: str) -> bool:
     """Whether a path is another one or lies below it."""
     return path == under or path.startswith(f"{under}/")
+
+
+def _span(path: str) -> tuple[str, str, str]:
+    """The values for `_UNDER`: a path, and between which two texts those below it are."""
+    return path, f"{path}/", f"{path}0"
+
+
+def _likes(text: str) -> list[str]:
+    """Patterns that find a text; SQLite takes capitals for small letters in ASCII alone."""
+    forms = [text] if text.isascii() else dict.fromkeys((text, text.lower(), text.upper(), text.capitalize()))
+    return [f"%{form.replace('!', '!!').replace('%', '!%').replace('_', '!_')}%" for form in forms]
+
+
+def _excerpt(texts: Sequence[str], sought: str) -> str:
+    """What stands around the first place of `sought` in the first text that has it, on one line."""
+    for text in texts:
+        at = text.lower().find(sought.lower())
+        if at >= 0:
+            begin, end = max(at - _AROUND, 0), at + len(sought) + _AROUND
+            return f"{'…' if begin else ''}{' '.join(text[begin:end].split())}{'…' if end < len(text) else ''}"
+    return ""
 
 
 def _is_read_only(path: Path) -> bool:

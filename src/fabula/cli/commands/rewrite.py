@@ -4,26 +4,25 @@ from __future__ import annotations
 
 import asyncio
 import re
-from difflib import SequenceMatcher
 from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
+from fabula.app.beginning import check
 from fabula.app.writing import dry_run_rewrite_in, rewrite_in
 from fabula.base.errors import UsageError
-from fabula.cli.asked import check
 from fabula.cli.bill import say_dry_run
 from fabula.cli.opening import project_and_artefact, terminal_of
 from fabula.cli.options import Artefact, Common, Limits, bundled
 from fabula.cli.session import Session, near
 from fabula.craft.revising import passage_spans
 from fabula.story import count_words, plain
+from fabula.story.comparing import word_pieces
 
 if TYPE_CHECKING:
     from fabula.cli.terminal import Terminal
     from fabula.project.folder import Project
 
-_PIECES: Final = re.compile(r"\s+|[^\s]+")
 _LINES: Final = re.compile(r"(\d{1,7})(?:\s*-\s*(\d{1,7}))?")
 
 
@@ -130,12 +129,5 @@ def _lines_of(text: str, lines: str) -> tuple[int, int]:
 
 def word_diff(old: str, new: str) -> str:
     """Two texts as one: what goes as [-words-], what comes as {+words+}."""
-    before, after = _PIECES.findall(old), _PIECES.findall(new)
-    shown: list[str] = []
-    for kind, a, b, c, d in SequenceMatcher(None, before, after, autojunk=False).get_opcodes():
-        gone, come = "".join(before[a:b]), "".join(after[c:d])
-        if kind == "equal":
-            shown.append(gone)
-        else:
-            shown.append((f"[-{gone}-]" if gone else "") + (f"{{+{come}+}}" if come else ""))
-    return "".join(shown)
+    frame = {"same": "{}", "gone": "[-{}-]", "new": "{{+{}+}}"}
+    return "".join(frame[piece.kind].format(piece.text) for piece in word_pieces(old, new))

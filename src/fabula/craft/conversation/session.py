@@ -14,8 +14,8 @@ from hashlib import sha256
 from typing import TYPE_CHECKING, Any, Final, cast
 
 from fabula.base.errors import ProjectError, UnknownNameError, UsageError
-from fabula.base.files import append_synced, read_bytes, write_atomically, write_error
-from fabula.craft.conversation.lines import Freedom, Line, Parties, Step, Turn, Where, freedom_of
+from fabula.base.files import PRIVATE, append_synced, read_bytes, write_atomically, write_error
+from fabula.craft.conversation.lines import Freedom, Line, Parties, Step, Turn, Where, freedom_of, witnessed
 from fabula.craft.conversation.talk import State, answered, exchanged, next_speaker
 from fabula.craft.conversation.turns import Hearing
 from fabula.engine.run import Run
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
     from pathlib import Path
 
-    from fabula.craft.conversation.lines import Cell
+    from fabula.craft.conversation.lines import Cell, View
     from fabula.craft.conversation.talk import Talk
     from fabula.engine.context import RunContext
 
@@ -165,7 +165,8 @@ class Session:
         line = Line(who, "", text, (self.parties.player, *state.present))
         turn = Turn(len(state.turns) + 1, state.cell, state.step, "", line)
         after = state.with_turn(turn, self.parties.player, state.step, state.stayed, moved=False)
-        self._write({"do": "turn", "take": 0, "turn": record_of(before, after)})
+        cells = len(self.talk.segments)
+        self._write({"do": "turn", "take": 0, "turn": record_of(before, after), "cells": cells})
         self.state, self._cell = after, cell
         return turn
 
@@ -203,12 +204,12 @@ class Session:
             UsageError: there is no turn yet.
         """
         async with self._one:
-            kept = kept_turns(self.records)
-            if not kept:
+            drawn = _drawn(self.records)
+            if not drawn:
                 raise UsageError("There is no turn to draw anew yet. Say something first.")
-            last = self.records[kept[-1]]
-            said, take = str(last["turn"]["said"]), int(last.get("take", 0)) + 1
-            start = _state_after(self.records, self.parties, without=kept[-1])
+            last = self.records[drawn[-1][-1]]
+            said, take = str(last["turn"]["said"]), 1 + max(_take(self.records[number]) for number in drawn[-1])
+            start = _state_after(self.records, self.parties, without=drawn[-1][-1])
             start = start.with_present(map(str, last["turn"]["present"]))
             if last.get("next"):
                 start = start.ended() if start.cell != last["turn"]["cell"] else start.skipped()
@@ -217,6 +218,44 @@ class Session:
             if since:
                 self._note_present(since)
             return turn
+
+    @property
+    def alternatives(self) -> tuple[Turn, ...]:
+        """All answers that were drawn for the last turn, oldest first; the one that stands is one of them."""
+        return drawn_answers(self.records)[0]
+
+    async def choose(self, number: int) -> Turn:
+        """The answer of this number (from 1) of those drawn for the last turn, in place of the one that stands.
+
+        Raises:
+            UsageError: there is no such answer.
+        """
+        async with self._one:
+            takes = _takes(self.records)
+            if not 0 < number <= len(takes):
+                raise UsageError(f"There is no answer {number}: {len(takes)} were drawn for the last turn.")
+            record = self.records[takes[number - 1]]
+            if _take(record) != _take(self.records[kept_turns(self.records)[-1]]):
+                since = self.state.asked
+                self._write({**record, "do": "retry"})
+                self.state = _state_after(self.records, self.parties)
+                if since:
+                    self._note_present(since)
+            return self.state.turns[-1]
+
+    async def knew(self, number: int) -> Known:
+        """What whoever answered in the turn of this number (from 1) knew and was to do. Asks nobody.
+
+        Raises:
+            UsageError: there is no such turn, or nobody answered in it.
+            JournalMissError: what it knew of its cell is not recorded.
+        """
+        async with self._one:
+            known = known_in(self.records, number)
+            run = self._run(known.turn.cell)
+            run = replace(run, context=replace(run.context, mode="frozen"))
+            cell = await self.talk.cell(run, known.turn.cell, known.memories, known.steps, known.present)
+            return replace(known, view=cell.views[known.who])
 
     async def undo(self) -> Turn | None:
         """The turn that stands after the last one was taken back; `None` before the first.
@@ -298,6 +337,7 @@ class Session:
             else:
                 after = await answered(self.talk, run, state, cell, said, hearing)
         record = {"do": "retry" if again else "turn", "take": take, "turn": record_of(before, after)}
+        record["cells"] = len(self.talk.segments)
         if self.records[kept_turns(self.records)[-1]].get("next") if again else start is not None:
             record["next"] = True  # no word of the player's brought it about, but /next
         self._write(record)
@@ -316,6 +356,11 @@ class Session:
             task = asyncio.get_running_loop().create_task(self._here(self.state))
             task.add_done_callback(lambda done: done.cancelled() or done.exception())  # it is told by the next move
             self._ahead = self.state, task
+
+    async def prepared(self) -> None:
+        """Wait until what is being made ready ahead is there."""
+        if self._ahead is not None:
+            await asyncio.wait({self._ahead[1]})
 
     async def close(self) -> None:
         """End what is being made ready ahead; calls that were finished are kept."""
@@ -478,8 +523,8 @@ class SessionFiles:
         """The Markdown file beside the log."""
         return self.log.with_suffix(".md")
 
-    def read(self) -> list[dict[str, Any]]:
-        """The records, oldest first; none where there is no log.
+    def read(self, *, mend: bool = True) -> list[dict[str, Any]]:
+        """The records, oldest first; none where there is no log. Whoever holds the project may `mend` a cut line.
 
         Raises:
             ProjectError: the log cannot be read, or is none.
@@ -492,7 +537,7 @@ class SessionFiles:
             raise ProjectError(str(error)) from error
         whole, end, _ = data.rpartition(b"\n")
         records = [self._record(line, number) for number, line in enumerate(whole.split(b"\n"), 1) if line.strip()]
-        if len(whole + end) < len(data):  # what is left is a line that a kill cut off
+        if mend and len(whole + end) < len(data):  # what is left is a line that a kill cut off
             write_atomically(self.log, whole + end)
         if records and records[0].get("format") != FORMAT:
             raise ProjectError(
@@ -510,18 +555,34 @@ class SessionFiles:
             ) from error
         return cast("dict[str, Any]", record)
 
+    def write(self, records: Sequence[dict[str, Any]]) -> None:
+        """A whole new log of these records, which is its owner's alone.
+
+        Raises:
+            ProjectError: it cannot be written.
+        """
+        try:
+            self.log.parent.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise write_error(self.log, error) from error
+        write_atomically(self.log, b"".join(map(_line, records)), mode=PRIVATE)
+
     def append(self, record: dict[str, Any]) -> None:
         """Add a record; it is on the disk when this returns, in a file that is its owner's alone.
 
         Raises:
             ProjectError: it cannot be written.
         """
-        data = json.dumps(record, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "replace") + b"\n"
         try:
             self.log.parent.mkdir(parents=True, exist_ok=True)
         except OSError as error:
             raise write_error(self.log, error) from error
-        append_synced(self.log, data)
+        append_synced(self.log, _line(record))
+
+
+def _line(record: Mapping[str, Any]) -> bytes:
+    """A record as it stands in a log."""
+    return json.dumps(record, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "replace") + b"\n"
 
 
 def _check_record(record: dict[str, Any]) -> None:
@@ -551,13 +612,132 @@ def system_of_log(records: Sequence[Mapping[str, Any]]) -> str:
 
 def kept_turns(records: Sequence[Mapping[str, Any]]) -> list[int]:
     """Indices of the turns that stand: not taken back, not drawn anew."""
-    kept: list[int] = []
+    return [drawn[-1] for drawn in _drawn(records)]
+
+
+def _drawn(records: Sequence[Mapping[str, Any]]) -> list[list[int]]:
+    """Of each turn that was not taken back, the indices of all that was drawn for it; the last one stands."""
+    turns: list[list[int]] = []
     for number, record in enumerate(records):
-        if record.get("do") in ("undo", "retry"):
-            kept = kept[:-1]
-        if record.get("do") in ("turn", "retry"):
-            kept.append(number)
-    return kept
+        kind = record.get("do")
+        if kind == "undo":
+            turns = turns[:-1]
+        elif kind == "turn" or (kind == "retry" and not turns):
+            turns.append([number])
+        elif kind == "retry":
+            turns[-1].append(number)
+    return turns
+
+
+def _take(record: Mapping[str, Any]) -> int:
+    return int(record.get("take", 0))
+
+
+def _takes(records: Sequence[Mapping[str, Any]]) -> list[int]:
+    """Indices of the answers that were drawn for the last turn, each once, in the order in which they were drawn."""
+    drawn = _drawn(records)
+    first: dict[int, int] = {}
+    for number in drawn[-1] if drawn else ():
+        first.setdefault(_take(records[number]), number)
+    return [first[take] for take in sorted(first)]
+
+
+def drawn_answers(records: Sequence[Mapping[str, Any]]) -> tuple[tuple[Turn, ...], int]:
+    """The answers that were drawn for a log's last turn, and the number (from 1) of the one that stands; 0 for none."""
+    takes = _takes(records)
+    if not takes:
+        return (), 0
+    parties, kept = parties_of_log(records), kept_turns(records)
+    before = _state_after(records, parties, without=kept[-1])
+    turns = tuple(with_record(before, records[number]["turn"], parties.player).turns[-1] for number in takes)
+    return turns, 1 + [_take(records[number]) for number in takes].index(_take(records[kept[-1]]))
+
+
+def state_of_log(records: Sequence[Mapping[str, Any]]) -> State:
+    """Where the conversation of a log stands."""
+    return _state_after(records, parties_of_log(records))
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """What whoever answered in a turn knew, and what of the plan it served.
+
+    Attributes:
+        turn: that was made.
+        who: answered.
+        present: those of the others who were there.
+        lines: what `who` had witnessed in this cell.
+        memories: what each of those who talk remembered of earlier cells.
+        steps: the plan of the cell.
+        view: what `who` knew of the cell's part of the narrative; `None` where only the log was read.
+    """
+
+    turn: Turn
+    who: str
+    present: tuple[str, ...]
+    lines: tuple[Line, ...]
+    memories: Mapping[str, str]
+    steps: tuple[Step, ...]
+    view: View | None = None
+
+    @property
+    def memory(self) -> str:
+        """What `who` remembered of earlier cells."""
+        return self.memories.get(self.who, "")
+
+    @property
+    def plan(self) -> tuple[tuple[int, Step], ...]:
+        """Those points of the plan, with their numbers, that `who` knew of."""
+        return tuple((n, step) for n, step in enumerate(self.steps, 1) if step.known_to(self.who))
+
+
+def known_in(records: Sequence[Mapping[str, Any]], number: int) -> Known:
+    """What whoever answered in the turn of this number (from 1) knew, as far as a log says it.
+
+    Raises:
+        UsageError: there is no such turn, or nobody answered in it.
+    """
+    kept = kept_turns(records)
+    if not 0 < number <= len(kept):
+        raise UsageError(f"There is no turn {number}: {len(kept)} stand.")
+    end = kept[number - 1] + 1
+    state = _state_after(records[:end], parties_of_log(records))
+    turn = state.turns[-1]
+    if turn.line is None:
+        raise UsageError(f"Nobody answered in turn {number}; it only ended the cell.")
+    who = turn.line.name
+    return Known(turn, who, state.present, witnessed(state.lines[:-1], who), state.summaries, state.steps)
+
+
+def copy_log(source: SessionFiles, turns: int, target: SessionFiles) -> list[dict[str, Any]]:
+    """Begin the session `target` with the first `turns` turns of another one, and what was set by then; its records.
+
+    Raises:
+        UsageError: so many turns do not stand.
+        ProjectError: a log cannot be read or written.
+    """
+    records = source.read()
+    kept = kept_turns(records)
+    if not records or not 0 <= turns <= len(kept):
+        raise UsageError(f"There is no turn {turns} in the session {source.name!r}: {len(kept)} stand.")
+    copied = records[: kept[turns - 1] + 1 if turns else 1]
+    copied[0] = {**copied[0], "from": [source.name, turns]}
+    target.write(copied)
+    return copied
+
+
+def cells_of_log(records: Sequence[Mapping[str, Any]]) -> int:
+    """How many cells the story of a log had when it was last talked through; 0 where that is not known."""
+    kept = kept_turns(records)
+    return int(records[kept[-1]].get("cells", 0)) if kept else 0
+
+
+def origin_of_log(records: Sequence[Mapping[str, Any]]) -> tuple[str, int] | None:
+    """The session from which another one branched, and after how many of its turns; `None` where it did not."""
+    found = records[0].get("from") if records else None
+    if isinstance(found, list) and len(found) == 2 and isinstance(found[1], int):  # noqa: PLR2004 - a name and a number
+        return str(found[0]), found[1]
+    return None
 
 
 def _state_after(records: Sequence[Mapping[str, Any]], parties: Parties, without: int = -1) -> State:

@@ -15,6 +15,8 @@ _PARAGRAPH_WORDS: Final = 8
 _PARAGRAPH_SHARE: Final = 0.85
 _SENTENCE_WORDS: Final = 12
 _SENTENCE_SHARE: Final = 0.85
+_PAIR_WORDS: Final = 10
+_PAIR_SHARE: Final = 0.9
 _QUOTED: Final = re.compile(r"\"[^\"\n]{1,400}\"|“[^”\n]{1,400}”")
 _TASK: Final = re.compile(r"\b(?:write (?:a|an|the|me)|the story (?:should|must|is to|has to))\b", re.IGNORECASE)
 
@@ -65,3 +67,8 @@ class Echoes:
         """Whether a long sentence stands word for word in a given text."""
         words = words_of(text)
         return len(words) >= _SENTENCE_WORDS and self.share(words) >= _SENTENCE_SHARE
+
+    def pair(self, text: str) -> bool:
+        """Whether two sentences that follow each other, each of them short, stand so in a given text."""
+        words = words_of(text)
+        return len(words) >= _PAIR_WORDS and self.share(words) >= _PAIR_SHARE

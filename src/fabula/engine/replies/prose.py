@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 
 from fabula.engine.replies.chatter import (
@@ -344,14 +345,17 @@ class _Draft:
             self._drop(found)
 
     def echoes(self, echoes: Echoes) -> None:
-        """Paragraphs, and in prose long sentences, that stand in the prompt."""
+        """Paragraphs, and in prose long sentences or two short ones together, that stand in the prompt."""
         found: list[tuple[Span, RuleName]] = []
         for start, end in paragraph_spans(self.text):
             if echoes.paragraph(self.text[start:end]):
                 found.append(((start, end), "echo"))
             elif not self.notes:
-                inner = ((start + a, start + b) for a, b in self._inside(self.text[start:end]))
-                found += [((a, b), "echo") for a, b in inner if echoes.sentence(self.text[a:b])]
+                inner = [(start + a, start + b) for a, b in self._inside(self.text[start:end])]
+                known = {span for span in inner if echoes.sentence(self.text[slice(*span)])}
+                for one, other in pairwise(inner):
+                    known |= {one, other} if echoes.pair(self.text[one[0] : other[1]]) else set()
+                found += [(span, "echo") for span in inner if span in known]
         self._drop(found)
 
     def loops(self) -> None:

@@ -7,8 +7,10 @@ from typing import Annotated, TypeAlias
 from fastapi import Depends, Path, Request
 
 from fabula.app.workspace import Workspace
+from fabula.server.runs.children import Runs
 from fabula.server.studio.shelf import Shelf
 from fabula.server.studio.state import StudioState
+from fabula.server.talks import Talks
 
 
 def state_of(request: Request) -> StudioState:
@@ -34,4 +36,18 @@ def workspace_of(shelf: ShelfDep, project: ProjectName) -> Workspace:
     return shelf[project]
 
 
+def talks_of(state: StateDep, project: ProjectName) -> Talks:
+    """The conversations of the project that the address names."""
+    return state.talks(project)
+
+
+TalksDep: TypeAlias = Annotated[Talks, Depends(talks_of)]
+
+
+def runs_of(state: StateDep) -> Runs:
+    """Long work in the projects."""
+    return state.runs
+
+
+RunsDep: TypeAlias = Annotated[Runs, Depends(runs_of)]
 WorkspaceDep: TypeAlias = Annotated[Workspace, Depends(workspace_of)]

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from fabula.base.errors import ProjectError
 from fabula.craft.conversation import Line, Parties, SessionFiles
-from fabula.craft.conversation.session import FOLDER, LONGEST, kept_turns, parties_of_log
+from fabula.craft.conversation.session import FOLDER, LONGEST, copy_log, kept_turns, parties_of_log
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -262,12 +262,9 @@ class Branches:
         source, target = choice.copies
         if not source:
             return
-        records = SessionFiles.in_(self.folder, source).read()
-        end = kept_turns(records)[choice.kept - 1] if choice.kept else 0
-        files = SessionFiles.in_(self.folder, target)
-        for record in records[: end + 1]:
-            files.append(record)
-        kept = [_exchange(record["turn"]) for record in standing(records[: end + 1])]
+        files = (SessionFiles.in_(self.folder, name) for name in (source, target))
+        records = copy_log(next(files), choice.kept, next(files))
+        kept = [_exchange(record["turn"]) for record in standing(records)]
         self.learn(target, self._groups[source][1], kept)
 
 

@@ -1,0 +1,398 @@
+"""Conversations of a project as an API and a page see them. All of it is read from logs, so that a run may go on."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any, Final
+
+from fabula.app.chatting import narrative_in
+from fabula.app.past_calls import Took
+from fabula.base.errors import FabulaError, UnknownNameError
+from fabula.base.files import read_text
+from fabula.craft.conversation import SessionFiles, sessions_in
+from fabula.craft.conversation.cards import Cards
+from fabula.craft.conversation.session import (
+    cells_of_log,
+    drawn_answers,
+    kept_turns,
+    known_in,
+    origin_of_log,
+    parties_of_log,
+    state_of_log,
+    system_of_log,
+)
+from fabula.models.base import NOTHING_USED
+from fabula.project.folder import MAX_FILE
+from fabula.story.people import names_in, same_person
+from fabula.story.personas import parse_personas
+from fabula.story.plan_file import parse_plan
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection, Mapping, Sequence
+
+    from fabula.craft.conversation import Turn
+    from fabula.craft.conversation.session import Known
+    from fabula.craft.conversation.talk import State
+    from fabula.engine.journal import Call, Journal
+    from fabula.project.folder import Project
+
+_SHOWN: Final = 120  # characters of a conversation's last words
+_PERSONAS: Final = "plan/personas.yaml"
+_PLAN: Final = "plan/plan.yaml"
+
+
+@dataclass(frozen=True, slots=True)
+class ChatLine:
+    """A conversation in a list. `last` is how its last words begin; `problem` says why its log cannot be read."""
+
+    name: str
+    player: str = ""
+    others: list[str] = field(default_factory=list)
+    turns: int = 0
+    over: bool = False
+    at: str = ""
+    last: str = ""
+    branched_from: str = ""
+    branched_after: int = 0
+    problem: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class ChatList:
+    """The conversations of a project, the one that was last talked in first, and who can be talked to.
+
+    Attributes:
+        characters: of the plan and the personas, and who has a card; where there are none, whom the story names.
+        named: others whom the story names, places perhaps among them.
+    """
+
+    chats: list[ChatLine]
+    characters: list[str]
+    named: list[str]
+
+
+@dataclass(frozen=True, slots=True)
+class ChatTurn:
+    """An exchange: what the player said (empty where the character spoke by itself), and the answer of `who`.
+
+    Attributes:
+        number: in the conversation, from 1.
+        step: number of the point of the plan that it serves; 0 where there is no plan.
+        who: answered; empty where nobody did.
+        action: what `who` did; `answer` has it too.
+    """
+
+    number: int
+    cell: int
+    step: int
+    said: str
+    who: str
+    answer: str
+    action: str
+    ends_cell: bool
+    ends_story: bool
+
+    @classmethod
+    def of(cls, turn: Turn) -> ChatTurn:
+        """The same."""
+        line = turn.line
+        who, answer, action = (line.name, line.text, line.action) if line else ("", "", "")
+        ends = turn.ends_cell, turn.ends_story
+        return cls(turn.number, turn.cell, turn.step, turn.said, who, answer, action, *ends)
+
+
+@dataclass(frozen=True, slots=True)
+class ChatPoint:
+    """A point of the plan. `stands` is "before", "now" or "ahead"."""
+
+    number: int
+    title: str
+    detail: str
+    stands: str
+
+
+@dataclass(frozen=True, slots=True)
+class ChatPlace:
+    """How far a conversation is.
+
+    Attributes:
+        cells: of the story; 0 where that is not known.
+        headline: of the present point of the plan; empty where the player's character does not know of it.
+        share: of the story that has been told.
+    """
+
+    cell: int
+    cells: int
+    step: int
+    steps: int
+    headline: str
+    share: float
+    over: bool
+    present: list[str]
+    absent: list[str]
+    freedom: str
+
+
+@dataclass(frozen=True, slots=True)
+class ChatBranch:
+    """A conversation that branched off, after so many turns of the one that it was copied from."""
+
+    name: str
+    after: int
+    turns: int
+
+
+@dataclass(frozen=True, slots=True)
+class ChatMoving:
+    """A turn that is being made, or failed last.
+
+    Attributes:
+        kind: of the move.
+        said: by the player.
+        who: answers, where that is known yet.
+        text: what has come of the answer.
+        problem: why it failed; empty while it is being made.
+    """
+
+    kind: str
+    said: str
+    who: str
+    text: str
+    problem: str
+
+
+@dataclass(frozen=True, slots=True)
+class ChatView:
+    """A conversation.
+
+    Attributes:
+        version: grows with whatever is done in it; a move says which one it saw.
+        alternatives: the answers that were drawn for the last turn; `chosen` (from 1) is the one that stands.
+        plan: the points of the present cell, where they are asked for; those that are ahead are the reader's choice.
+        branches: that went off from this one; `branched_from` is the one that it went off from.
+        moving: what is being made now, or failed last.
+    """
+
+    name: str
+    player: str
+    others: list[str]
+    system: str
+    version: int
+    turns: list[ChatTurn]
+    alternatives: list[ChatTurn]
+    chosen: int
+    place: ChatPlace
+    branches: list[ChatBranch]
+    branched_from: str
+    branched_after: int
+    plan: list[ChatPoint] | None = None
+    moving: ChatMoving | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ChatWhy:
+    """Why somebody said something: what it knew, which point of the plan it served, and what it was asked.
+
+    Attributes:
+        story: what it knows of this part of the story; `null` where the project is in use and only the log was read.
+        persona: who it is.
+        memory: what it remembers of earlier cells.
+        heard: what it has heard in this cell, as `Name: words`.
+        plan: points that it knows of.
+        calls: numbers of the calls that were made for the turn, the last one first; their model, and what they took.
+    """
+
+    turn: int
+    who: str
+    cell: int
+    step: int
+    headline: str
+    present: list[str]
+    story: str | None
+    persona: str
+    place: str
+    time: str
+    memory: str
+    heard: list[str]
+    plan: list[ChatPoint]
+    calls: list[int] = field(default_factory=list)
+    model: str = ""
+    took: Took | None = None
+
+
+def chats_in(project: Project) -> ChatList:
+    """The conversations of a project, and who can be talked to in it."""
+    return ChatList([_line(project, name) for name in sessions_in(project.folder)], *people_in(project))
+
+
+def _line(project: Project, name: str) -> ChatLine:
+    try:
+        files = SessionFiles.in_(project.folder, name)
+        at = datetime.fromtimestamp(files.log.stat().st_mtime, UTC).isoformat(timespec="seconds")
+        records = files.read(mend=False)
+        if not records:
+            return ChatLine(name, at=at, problem="The log is empty.")
+        parties, state = parties_of_log(records), state_of_log(records)
+    except (FabulaError, OSError) as error:
+        return ChatLine(name, problem=str(error))
+    last = state.last
+    words = "" if last is None else last.line.text if last.line else last.said
+    origin = origin_of_log(records) or ("", 0)
+    return ChatLine(
+        name, parties.player, list(parties.others), len(state.turns), state.over, at, words[:_SHOWN], *origin
+    )
+
+
+def people_in(project: Project) -> tuple[list[str], list[str]]:
+    """Who is known to be talked to, and whom else the story names; where nobody is known, all whom it names."""
+    known: list[str] = []
+    for name in (*_of_sheets(project), *Cards.in_(project.folder).people):
+        _add(known, name)
+    named: list[str] = []
+    for name in names_in(narrative_in(project)):
+        if not any(same_person(name, one) for one in known):
+            _add(named, name)
+    return (known, named) if known else (named, [])
+
+
+def _add(names: list[str], name: str) -> None:
+    if not any(same_person(name, one) for one in names):
+        names.append(name)
+
+
+def _of_sheets(project: Project) -> list[str]:
+    """The characters of a project's personas and of its plan."""
+    found: list[str] = []
+    readers: dict[str, Callable[[str], list[str]]] = {
+        _PERSONAS: lambda text: [one.name for one in parse_personas(text).people],
+        _PLAN: lambda text: [one.name for one in parse_plan(text, _PLAN).characters],
+    }
+    for name, read in readers.items():
+        file = project.folder / name
+        with suppress(FabulaError):  # the page of the plan says what is wrong with it
+            found += read(read_text(file, MAX_FILE)) if file.is_file() else []
+    return found
+
+
+def records_of(project: Project, name: str) -> list[dict[str, Any]]:
+    """The records of a conversation's log.
+
+    Raises:
+        UnknownNameError: there is no such conversation.
+        ProjectError: the log cannot be read.
+    """
+    known = sessions_in(project.folder)
+    records = SessionFiles.in_(project.folder, name).read(mend=False) if name in known else []
+    if not records:
+        raise UnknownNameError("conversation", name[:_SHOWN], [one for one in known if one != name])
+    return records
+
+
+def view_of(project: Project, name: str, *, plan: bool = False) -> ChatView:
+    """A conversation as its log has it; with the points of its present cell, if they are asked for.
+
+    Raises:
+        UnknownNameError: there is no such conversation.
+        ProjectError: the log cannot be read.
+    """
+    records = records_of(project, name)
+    parties, state, (drawn, chosen) = parties_of_log(records), state_of_log(records), drawn_answers(records)
+    where, origin = state.where(cells_of_log(records), parties), origin_of_log(records) or ("", 0)
+    place = ChatPlace(
+        where.cell,
+        where.cells,
+        where.step,
+        where.steps,
+        where.headline,
+        where.share,
+        where.over,
+        list(where.present or parties.others),
+        list(where.absent),
+        state.freedom,
+    )
+    return ChatView(
+        name,
+        parties.player,
+        list(parties.others),
+        system_of_log(records),
+        len(records),
+        [ChatTurn.of(turn) for turn in state.turns],
+        [ChatTurn.of(turn) for turn in drawn],
+        chosen,
+        place,
+        _branches(project, name),
+        *origin,
+        plan=_points(state) if plan else None,
+    )
+
+
+def _branches(project: Project, name: str) -> list[ChatBranch]:
+    """The conversations that went off from one."""
+    found = []
+    for other in sessions_in(project.folder):
+        try:
+            records = SessionFiles.in_(project.folder, other).read(mend=False)
+        except FabulaError:  # the list of conversations says what is wrong with it
+            continue
+        origin = origin_of_log(records)
+        if origin is not None and origin[0] == name and other != name:
+            found.append(ChatBranch(other, origin[1], len(kept_turns(records))))
+    return sorted(found, key=lambda one: (one.after, one.name))
+
+
+def _points(state: State) -> list[ChatPoint]:
+    return [
+        ChatPoint(n, step.title, step.detail, _stands(n, state.step, state.dealt))
+        for n, step in enumerate(state.steps, 1)
+    ]
+
+
+def _stands(number: int, step: int, dealt: Collection[int] = ()) -> str:
+    return "now" if number == step else "before" if number in dealt or number < step else "ahead"
+
+
+def why_of(
+    journal: Journal, records: Sequence[Mapping[str, Any]], name: str, number: int, known: Known | None
+) -> ChatWhy:
+    """Why somebody said what it did in a turn (its number, from 1); without `known`, as far as the log says it.
+
+    Raises:
+        UsageError: there is no such turn, or nobody answered in it.
+    """
+    known = known or known_in(records, number)
+    turn, view, line = known.turn, known.view, known.turn.line
+    calls = calls_for(journal, records, name, number)
+    own = [call for call in calls if line is not None and line.message in call.reply.text] or calls
+    plan = [ChatPoint(n, step.title, step.detail, _stands(n, turn.step)) for n, step in known.plan]
+    return ChatWhy(
+        turn.number,
+        known.who,
+        turn.cell,
+        turn.step,
+        next((point.title for point in plan if point.number == turn.step), ""),
+        list(known.present),
+        None if view is None else view.segment,
+        "" if view is None else view.persona,
+        "" if view is None else view.place,
+        "" if view is None else view.time,
+        known.memory,
+        [f"{one.name}: {one.text}" for one in known.lines],
+        plan,
+        [call.id for call in reversed(own)],
+        own[-1].performer if own else "",
+        Took.of(sum((call.reply.usage for call in own), NOTHING_USED)) if own else None,
+    )
+
+
+def calls_for(journal: Journal, records: Sequence[Mapping[str, Any]], name: str, number: int) -> list[Call]:
+    """The calls that were made for a turn, oldest first; of a branch, also those of the session that it came from."""
+    origin = origin_of_log(records)
+    turns = state_of_log(records).turns
+    turn = turns[number - 1]
+    place = sum(one.cell == turn.cell for one in turns[:number])
+    found = journal.calls_at(f"chat/{name}/cell-{turn.cell}/turn/{place}")
+    if not found and origin is not None and number <= origin[1]:
+        found = journal.calls_at(f"chat/{origin[0]}/cell-{turn.cell}/turn/{place}")
+    return found

@@ -1,0 +1,106 @@
+"""What authors are shown of their own work: what a run would write again, what the last one changed, who wrote what."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from fabula.app.deciding import authored
+from fabula.story.comparing import Piece, compare, word_pieces
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from fabula.engine.dry_run import DryRun, PlannedCall
+    from fabula.engine.journal import Journal
+
+
+@dataclass(frozen=True, slots=True)
+class WrittenAgain:
+    """A text that a run would write, or write again, and what that is expected to take.
+
+    Attributes:
+        name: of the artefact; empty for calls that belong to no text.
+        file: in the project; empty where there is none yet.
+        calls: how many are made for it.
+        tokens: of prompts and replies.
+        cost: in US dollars; `None` where a price is not known.
+        follows: nobody is asked for it; it is put together from others.
+    """
+
+    name: str
+    file: str
+    calls: int
+    tokens: int
+    cost: float | None
+    follows: bool
+
+
+def written_again(dry: DryRun, places: Mapping[str, str]) -> list[WrittenAgain]:
+    """The texts that a run would write, in order of their first call; what no text claims stands at the end."""
+    names = sorted({*places, *dry.stale}, key=len, reverse=True)
+    calls: dict[str, list[PlannedCall]] = defaultdict(list)
+    for call in dry.planned:
+        calls[next((one for one in names if call.path == one or call.path.startswith(f"{one}/")), "")].append(call)
+    for name in dry.stale:
+        calls.setdefault(name, [])
+    found = [_again(name, places.get(name, ""), calls[name]) for name in calls]
+    return sorted(found, key=lambda one: not one.name)
+
+
+def _again(name: str, file: str, calls: Sequence[PlannedCall]) -> WrittenAgain:
+    costs = [call.cost for call in calls]
+    cost = None if None in costs else sum(one or 0.0 for one in costs)
+    return WrittenAgain(name, file, len(calls), sum(one.prompt + one.reply for one in calls), cost, not calls)
+
+
+@dataclass(frozen=True, slots=True)
+class Rewritten:
+    """A text that the last run changed: the numbers of the version before it and of the newest one."""
+
+    name: str
+    file: str
+    old: int
+    new: int
+
+
+def last_rewritten(journal: Journal) -> list[Rewritten]:
+    """The texts that the last run changed and that their author has not changed since, in order of file."""
+    runs = journal.runs()
+    found = []
+    for path, file in authored(journal).items() if runs else ():
+        versions = journal.versions(path)
+        before = [one for one in versions if one.run != runs[-1]["id"]]
+        if before and versions[-1].run == runs[-1]["id"] and versions[-1].text != before[-1].text:
+            found.append(Rewritten(path, file, before[-1].number, versions[-1].number))
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """A piece of two texts that stand beside each other."""
+
+    left: tuple[Piece, ...]
+    right: tuple[Piece, ...]
+
+
+def beside(old: str, new: str, *, lines: bool = False) -> list[Row]:
+    """Two texts in rows, paragraph beside paragraph, with the words marked that only one has."""
+    rows: list[Row] = []
+    left: list[Piece] = []
+    right: list[Piece] = []
+    for piece in (piece for one in compare(old, new, lines=lines) for piece in word_pieces(one.old, one.new)):
+        if piece.kind == "gone":
+            left.append(piece)
+        elif piece.kind == "new":
+            right.append(piece)
+        else:
+            *paragraphs, rest = piece.text.split("\n" if lines else "\n\n")
+            for paragraph in paragraphs:
+                same = [Piece("same", paragraph)] if paragraph else []
+                rows.append(Row((*left, *same), (*right, *same)))
+                left, right = [], []
+            same = [Piece("same", rest)] if rest else []
+            left, right = [*left, *same], [*right, *same]
+    return [row for row in [*rows, Row(tuple(left), tuple(right))] if row.left or row.right]

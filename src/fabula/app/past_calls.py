@@ -1,0 +1,279 @@
+"""What was asked and answered in a project: a list that can be searched, and one call with all that belongs to it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+from fabula.app.bills import usage_data
+from fabula.engine.journal import Wanted
+from fabula.engine.replies.rules import RULES
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from fabula.engine.journal import Call, Journal, Listed
+    from fabula.models.base import Usage
+
+MOST: Final = 50  # calls of one page
+LONGEST: Final = 200  # characters that are sought
+_AGAIN: Final = "again"  # the scope of what was asked once more
+_CHAT: Final = "chat/"
+_SAME: Final = 200  # calls for the same text that are looked through
+
+
+@dataclass(frozen=True, slots=True)
+class Took:
+    """What a call took. An unknown cost is null; `seconds` and `first` (to the first token) are of the model alone."""
+
+    prompt: int
+    cached: int
+    reply: int
+    reasoning: int
+    seconds: float
+    first: float | None
+    cost: float | None
+    estimated: int
+
+    @classmethod
+    def of(cls, usage: Usage) -> Took:
+        """The same."""
+        return cls(**usage_data(usage), first=usage.first)
+
+
+@dataclass(frozen=True, slots=True)
+class CallLine:
+    """A call in a list. `found` is what stands around the text that was sought."""
+
+    id: int
+    path: str
+    role: str
+    model: str
+    at: str
+    finish: str
+    took: Took
+    opening: str
+    found: str
+
+    @classmethod
+    def of(cls, listed: Listed) -> CallLine:
+        """The same."""
+        one, took = listed, Took.of(listed.usage)
+        return cls(one.id, one.path, one.role, one.performer, one.at, one.finish, took, one.opening, one.found)
+
+
+@dataclass(frozen=True, slots=True)
+class Asker:
+    """A role, whoever performed it, and how many calls they have."""
+
+    role: str
+    model: str
+    calls: int
+
+
+@dataclass(frozen=True, slots=True)
+class CallList:
+    """A page of calls, newest first. `older` is what `before` is for the next page; null on the last one."""
+
+    calls: list[CallLine]
+    total: int
+    askers: list[Asker]
+    older: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Prompted:
+    """A message of a prompt."""
+
+    role: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Taken:
+    """A piece that a rule took out of a reply, and why there is such a rule."""
+
+    rule: str
+    why: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Beside:
+    """Another call for the same text.
+
+    Attributes:
+        kind: "repair" where a reply could not be read, "again" where one was of no use, else "take".
+        opening: of its reply.
+    """
+
+    id: int
+    kind: str
+    at: str
+    opening: str
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """An artefact whose text stands in a prompt."""
+
+    artefact: str
+    version: int
+
+
+@dataclass(frozen=True, slots=True)
+class Spoken:
+    """The turn of a conversation that a call was made for; 0 for what was made ready for its cell."""
+
+    session: str
+    cell: int
+    turn: int
+
+
+@dataclass(frozen=True, slots=True)
+class WholeCall:
+    """A call with its prompt, its reply as it came, and all that belongs to it.
+
+    Attributes:
+        model: that answered.
+        run: in which it was asked.
+        finish: "stop", "length" or "refusal".
+        reasoning: what the model thought before it answered, where its server shows that.
+        form: the JSON schema that the reply was to have.
+        sampling: as it went out; `dropped` could not be sent.
+        removed: what rules took out of the reply.
+        beside: other calls for the same text.
+        sources: artefacts whose texts stand in the prompt.
+        artefact: that it was asked for; empty where there is none.
+        chat: the turn that it was asked for.
+        older: the call before it in the list, and `newer` the one behind it.
+    """
+
+    id: int
+    path: str
+    role: str
+    model: str
+    at: str
+    run: int
+    finish: str
+    messages: list[Prompted]
+    reply: str
+    reasoning: str
+    form: dict[str, Any] | None
+    sampling: dict[str, Any]
+    dropped: list[str]
+    took: Took
+    removed: list[Taken]
+    beside: list[Beside]
+    sources: list[Source]
+    artefact: str
+    chat: Spoken | None
+    older: int | None
+    newer: int | None
+
+
+def calls_of(journal: Journal, wanted: Wanted, *, before: int | None = None, most: int = MOST) -> CallList:
+    """A page of a project's calls, newest first."""
+    span = {} if before is None else {"before": before}
+    found = journal.listed(wanted, most + 1, **span)
+    askers = [Asker(*asker) for asker in journal.askers()]
+    older = found[most - 1].id if len(found) > most else None
+    return CallList([CallLine.of(one) for one in found[:most]], journal.count(), askers, older)
+
+
+def call_of(journal: Journal, number: int, among: Wanted | None = None) -> WholeCall | None:
+    """One call, with its neighbours `among` those that are wanted; `None` where there is none of this number."""
+    call = journal.call(number)
+    if call is None:
+        return None
+    wanted = among or Wanted()
+    older, newer = journal.listed(wanted, 1, before=number), journal.listed(wanted, 1, after=number)
+    prompt = "\n\n".join(text for _, text in call.messages)
+    return WholeCall(
+        call.id,
+        call.path,
+        call.role,
+        call.performer,
+        call.at,
+        call.run,
+        call.reply.finish,
+        [Prompted(role, text) for role, text in call.messages],
+        call.reply.text,
+        call.reply.reasoning,
+        dict(call.schema) if call.schema else None,
+        dict(call.reply.sent),
+        list(call.reply.dropped),
+        Took.of(call.reply.usage),
+        [Taken(one.rule, _why(one.rule), one.text) for one in journal.removals(call.path) if one.path == call.path],
+        _beside(journal, call),
+        [Source(*one) for one in journal.versions_in(prompt)],
+        artefact_of(journal.paths(), call.path),
+        spoken_at(call.path),
+        older[0].id if older else None,
+        newer[0].id if newer else None,
+    )
+
+
+def call_for(journal: Journal, artefact: str, version: int | None = None) -> int | None:
+    """The number of the call that a version of an artefact came from (the newest one by default); `None` if of none."""
+    versions = journal.versions(artefact)
+    if not versions or not 0 < (version or 1) <= len(versions):
+        return None
+    made = versions[version - 1 if version else -1]
+    calls = [call for call in journal.calls_at(artefact) if call.at <= made.at]
+    own = [call for call in calls if call.run == made.run] or calls
+    same = [call for call in own if made.text.strip() and made.text.strip() in call.reply.text]
+    last = same or own
+    return last[-1].id if last else None
+
+
+def _why(rule: str) -> str:
+    return next((known.why for name, known in RULES.items() if name == rule), "This fabula does not know the rule.")
+
+
+def artefact_of(artefacts: Sequence[str], path: str) -> str:
+    """The artefact that something at a path was asked for; empty where there is none."""
+    above = (name for name in artefacts if path == name or path.startswith(f"{name}/"))
+    return max(above, key=len, default="")
+
+
+def spoken_at(path: str) -> Spoken | None:
+    """The turn of a conversation that a path is of."""
+    if not path.startswith(_CHAT):
+        return None
+    session, _, rest = path.removeprefix(_CHAT).partition("/")
+    cell, _, within = rest.partition("/")
+    kind, _, place = within.partition("/")
+    turn = place.partition("/")[0] if kind == "turn" else ""
+    return Spoken(session, _number(cell.removeprefix("cell-")), _number(turn))
+
+
+def _number(text: str) -> int:
+    return int(text[:9]) if text.isascii() and text.isdigit() else 0
+
+
+def _place(path: str) -> tuple[str, str]:
+    """The place of a call and the name of its prompt, without the number of the try."""
+    place, _, prompt = path.rpartition("/")
+    head, mark, last = place.rpartition(f"/{_AGAIN}/")
+    return (head, prompt) if mark and last.isdigit() else (place, prompt)
+
+
+def _beside(journal: Journal, call: Call) -> list[Beside]:
+    """Other calls for the same text, oldest first."""
+    place, prompt = _place(call.path)
+    found = journal.listed(Wanted(under=place), _SAME)
+    others = [one for one in reversed(found) if one.id != call.id and _place(one.path) == (place, prompt)]
+    return [Beside(one.id, _kind(journal, call, one), one.at, one.opening) for one in others]
+
+
+def _kind(journal: Journal, call: Call, other: Listed) -> str:
+    """How another call came about: the later of the two holds the reply of the earlier one, or was asked elsewhere."""
+    if other.path != call.path:
+        return "again"
+    asked = journal.call(other.id)
+    if asked is None:
+        return "take"
+    early, late = (call, asked) if call.id < asked.id else (asked, call)
+    repaired = len(late.messages) > len(early.messages) and late.messages[len(early.messages)][1] == early.reply.text
+    return "repair" if repaired else "take"

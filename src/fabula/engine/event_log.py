@@ -1,0 +1,201 @@
+"""The events of a command as lines of a file, for programs that watch it: `FABULA_EVENTS=FILE fabula write ...`.
+
+Each line is a JSON object: `type` is the event's name (`text_arrived`), `at` the seconds since 1970, and the other
+fields are those of `fabula.engine.events`. A text that is kept is not repeated here, only its length: it stands in the
+project. Texts that arrive within a moment become one line for each call. The first line is `command_started`, the last
+one `command_ended`, with the exit code and, where it failed, the reason in words; a command that was killed leaves
+none. The file is locked for as long as the command lives, so that others can tell whether it does.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import time
+from contextlib import suppress
+from contextvars import ContextVar
+from dataclasses import dataclass, field
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from fabula.base.errors import UsageError
+from fabula.base.files import PRIVATE
+from fabula.base.keys import keys_in, without_keys
+from fabula.base.locks import lock
+from fabula.engine.events import Kept, TextArrived
+from fabula.models.base import Usage
+from fabula.story import count_words
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from fabula.engine.events import Event, Listener
+
+VARIABLE: Final = "FABULA_EVENTS"
+LONGEST: Final = 20_000  # characters of a text in one line
+LARGEST: Final = 64 * 2**20  # bytes of a log; from there on the texts that arrive are left out
+_MOMENT: Final = 0.05  # seconds within which texts that arrive become one line
+_WORD: Final = re.compile(r"(?<=[a-z])(?=[A-Z])")
+_NO_LINK: Final = getattr(os, "O_NOFOLLOW", 0)
+_BINARY: Final = getattr(os, "O_BINARY", 0)
+
+
+@dataclass
+class EventLog:
+    """A file to which one command appends what happens in it, in whole lines.
+
+    Attributes:
+        file: made where it is not there, for its owner alone.
+        environ: holds keys, which stay out of the file.
+        largest: bytes after which no more texts are logged as they arrive.
+        clock: seconds since 1970.
+        said: how the command ended, beside its exit code: the kind of error and its message.
+    """
+
+    file: Path
+    environ: Mapping[str, str] = field(default_factory=dict)
+    largest: int = LARGEST
+    clock: Callable[[], float] = time.time
+    said: dict[str, str] = field(default_factory=dict, init=False)
+    _handle: int | None = field(default=None, init=False)
+    _size: int = field(default=0, init=False)
+    _keys: list[str] = field(default_factory=list, init=False)
+    _pending: dict[str, str] = field(default_factory=dict, init=False)  # texts that have arrived, by the call's path
+    _timed: bool = field(default=False, init=False)
+    _full: bool = field(default=False, init=False)
+
+    def open(self) -> None:
+        """Make the file, and lock it.
+
+        Raises:
+            UsageError: it cannot be written.
+        """
+        flags = os.O_RDWR | os.O_CREAT | os.O_APPEND | _NO_LINK | _BINARY
+        try:
+            self._handle = os.open(self.file, flags, PRIVATE)
+            self._size = os.fstat(self._handle).st_size
+        except OSError as error:
+            raise UsageError(
+                f"Cannot write the events to {self.file}: {error.strerror}. Give {VARIABLE} another file, or none."
+            ) from error
+        with suppress(OSError):  # another command appends to it too, or its disk cannot lock
+            lock(self._handle)
+        self._keys = keys_in(self.environ)
+        if self._size and os.lseek(self._handle, -1, os.SEEK_END) >= 0 and os.read(self._handle, 1) != b"\n":
+            self._append(b"\n")  # ends what a killed command left half-written
+
+    def hear(self, event: Event) -> None:
+        """Log an event; texts that arrive wait a moment for more of them."""
+        if isinstance(event, TextArrived):
+            self._pending[event.path] = self._pending.get(event.path, "") + event.text
+            self._flush_soon()
+        else:
+            self._write([*self._texts(), self._line(_type_of(type(event).__name__), _fields_of(event))])
+
+    def tell(self, type_: str, /, **fields: Any) -> None:  # noqa: ANN401 - JSON data
+        """Log something that is no event of a run."""
+        self._write([self._line(type_, fields)])
+
+    def flush(self) -> None:
+        """Write the texts that wait."""
+        self._timed = False
+        self._write(self._texts())
+
+    def close(self) -> None:
+        """Write what waits, and let go of the file."""
+        self.flush()
+        if self._handle is not None:
+            os.close(self._handle)
+            self._handle = None
+
+    def _flush_soon(self) -> None:
+        import asyncio  # noqa: PLC0415 - 0.05 s that `fabula --help` does not need
+
+        if self._timed:
+            return
+        try:
+            asyncio.get_running_loop().call_later(_MOMENT, self.flush)
+        except RuntimeError:  # nothing would call
+            self.flush()
+        else:
+            self._timed = True
+
+    def _texts(self) -> list[bytes]:
+        """Lines for the texts that wait, each call's own in order."""
+        pending, self._pending = self._pending, {}
+        if not pending or self._full:
+            return []
+        if self._size >= self.largest:
+            self._full = True
+            return [self._line("texts_left_out", {"largest": self.largest})]
+        return [
+            self._line("text_arrived", {"path": path, "text": text[at : at + LONGEST]})
+            for path, text in pending.items()
+            for at in range(0, len(text), LONGEST)
+        ]
+
+    def _line(self, kind: str, fields: Mapping[str, Any]) -> bytes:
+        data = {"type": kind, "at": round(self.clock(), 3), **fields}
+        text = json.dumps(data, ensure_ascii=False, separators=(",", ":"), default=str)
+        return without_keys(text, self._keys).encode("utf-8", "replace") + b"\n"
+
+    def _write(self, lines: Sequence[bytes]) -> None:
+        if lines:
+            self._append(b"".join(lines))
+
+    def _append(self, data: bytes) -> None:
+        """Put whole lines at the end, or nothing: a run does not fail because its log does."""
+        if self._handle is None:
+            return
+        with suppress(OSError):
+            written = os.write(self._handle, data)
+            if written < len(data):  # the disk is full
+                os.ftruncate(self._handle, os.fstat(self._handle).st_size - written)
+                return
+            self._size += written
+
+
+@cache
+def _type_of(name: str) -> str:
+    """The type of an event in the log, by the name of its class: `text_arrived` for `TextArrived`."""
+    return _WORD.sub("_", name).lower()
+
+
+def _fields_of(event: Event) -> dict[str, Any]:
+    """An event's fields as JSON data, long texts cut short; of a text that is kept, how many words it has."""
+    found: dict[str, Any] = {}
+    for name in event.__dataclass_fields__:
+        value = getattr(event, name)
+        if isinstance(value, Usage):
+            found[name] = value.values()
+        elif isinstance(event, Kept) and name == "text":
+            found["words"] = count_words(value)
+        else:
+            found[name] = f"{value[:LONGEST]}..." if isinstance(value, str) and len(value) > LONGEST else value
+    return found
+
+
+EVENT_LOG: ContextVar[EventLog | None] = ContextVar("fabula_event_log", default=None)
+"""The log of the command that runs, where one is wanted."""
+
+
+def log_wanted(environ: Mapping[str, str]) -> EventLog | None:
+    """The log that the environment wants, open; `None` where it wants none.
+
+    Raises:
+        UsageError: it cannot be written.
+    """
+    if not (file := environ.get(VARIABLE)):
+        return None
+    log = EventLog(Path(file), environ)
+    log.open()
+    EVENT_LOG.set(log)
+    return log
+
+
+def heard_by(listeners: Sequence[Listener]) -> Sequence[Listener]:
+    """The listeners of a run, and the command's log where there is one."""
+    log = EVENT_LOG.get()
+    return listeners if log is None else (*listeners, log.hear)

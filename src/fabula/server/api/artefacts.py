@@ -1,0 +1,120 @@
+"""The texts of a project: read, saved, their versions, and what differs between two of them."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Header, Path, Query, Response
+from fastapi.responses import JSONResponse
+
+from fabula.app.workspace import ArtefactText, Saved  # noqa: TC001 - FastAPI reads them
+from fabula.base.errors import ConflictError, FabulaError
+from fabula.server.api.depends import WorkspaceDep  # noqa: TC001 - FastAPI reads it
+from fabula.server.api.wire import (
+    LONGEST_NAME,
+    ArtefactList,
+    BothTexts,
+    ChangedPlace,
+    Difference,
+    NewText,
+    VersionList,
+    Words,
+)
+from fabula.server.chat.wire import FaultBody
+from fabula.server.faults import problem_for_author
+from fabula.story.comparing import compare, word_pieces
+
+router = APIRouter(prefix="/projects/{project}", tags=["texts"])
+
+TextName = Annotated[str, Path(description="The artefact: its name, or its file.", max_length=LONGEST_NAME)]
+Number = Annotated[int | None, Query(ge=1, le=2**31 - 1, description="Of a version; the newest one without it.")]
+
+
+class ConflictBody(FaultBody):
+    """The error `conflict`, with both texts: put them together, and save that with the new `base`."""
+
+    conflict: BothTexts
+
+
+_CONFLICT: dict[int | str, dict[str, Any]] = {
+    409: {
+        "model": ConflictBody | FaultBody,
+        "description": "`conflict`: another text stands by now. `locked`: a run is at work on the project.",
+    },
+    507: {"model": FaultBody, "description": "The disk is full; what stood there before is not lost."},
+}
+_UNCHANGED: dict[int | str, dict[str, Any]] = {304: {"description": "It is the text that you have."}}
+
+
+@router.get("/artefacts", summary="The texts of a project")
+def listed(
+    workspace: WorkspaceDep,
+    *,
+    marks: Annotated[bool, Query(description="Say which are stale, too.")] = True,
+    folder: Annotated[str | None, Query(max_length=40, description='"story", "plan", ...')] = None,
+) -> ArtefactList:
+    """In order of file, the brief first."""
+    problem = ""
+    if marks:
+        try:
+            workspace.expected()
+        except FabulaError as error:
+            problem = str(error)
+    found = workspace.artefacts(marks=marks)
+    return ArtefactList([one for one in found if folder is None or one.folder == folder], problem)
+
+
+@router.get("/artefacts/{name:path}", summary="A text", responses=_UNCHANGED)
+def read(
+    workspace: WorkspaceDep,
+    response: Response,
+    name: TextName,
+    version: Number = None,
+    if_none_match: Annotated[str, Header(max_length=200)] = "",
+) -> ArtefactText:
+    """As it stands, changes of its file included; or one of its versions. `story.md` is the whole story."""
+    found = workspace.text(name, version)
+    tag = f'"{found.base}-{found.version}"'
+    if tag in if_none_match:
+        return Response(status_code=304, headers={"etag": tag})  # type: ignore[return-value] # FastAPI sends it as it is
+    response.headers["etag"] = tag
+    return found
+
+
+@router.put("/artefacts/{name:path}", summary="Save a text", responses=_CONFLICT)
+def save(workspace: WorkspaceDep, name: TextName, body: NewText) -> Saved:
+    """As an edit of the author's, which undo takes back. Where the same text stands already, nothing is done."""
+    try:
+        return workspace.save(name, body.text, body.base, body.sitting)
+    except ConflictError as error:
+        both = {"yours": body.text, "theirs": error.theirs, "base": error.base}
+        problem = problem_for_author(error)
+        return JSONResponse(problem.body | {"conflict": both}, problem.status)  # type: ignore[return-value] # as above
+
+
+@router.get("/versions/{name:path}", summary="The versions of a text")
+def versions(workspace: WorkspaceDep, name: TextName) -> VersionList:
+    """Oldest first, with who wrote each. The text of one is at `/artefacts/NAME?version=N`."""
+    return VersionList(name, workspace.versions(name))
+
+
+@router.get("/diff", summary="What differs between two versions of a text")
+def difference(
+    workspace: WorkspaceDep,
+    artefact: Annotated[str, Query(min_length=1, max_length=LONGEST_NAME)],
+    old: Annotated[int, Query(ge=1, le=2**31 - 1)],
+    new: Number = None,
+) -> Difference:
+    """Sentence by sentence, with the words marked in each that differs; tables and sheets line by line."""
+    before, after = workspace.text(artefact, old), workspace.text(artefact, new)
+    lines = not before.file.endswith(".md")
+    places = [
+        ChangedPlace(
+            one.number,
+            one.old,
+            one.new,
+            [Words(piece.kind, piece.text) for piece in word_pieces(one.old, one.new)] if one.number else [],
+        )
+        for one in compare(before.text, after.text, lines=lines)
+    ]
+    return Difference(before.name, before.version, after.version, places)

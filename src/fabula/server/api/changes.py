@@ -1,0 +1,36 @@
+"""What was changed outside, and what a run would write again and cost: `/changes`, `/estimate`."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from fastapi import APIRouter, Query
+
+from fabula.server.api.depends import WorkspaceDep  # noqa: TC001 - FastAPI reads it
+from fabula.server.api.wire import ChangeList, Estimate, FileChange, Unsaved
+from fabula.story import count_words
+
+router = APIRouter(prefix="/projects/{project}", tags=["what would change"])
+
+
+@router.get("/changes", summary="Files that were changed outside")
+def changes(workspace: WorkspaceDep) -> ChangeList:
+    """They are taken over by the next change or run, as edits."""
+    found = [FileChange(one.path, one.file, count_words(one.text)) for one in workspace.changes()]
+    return ChangeList(found)
+
+
+@router.get("/estimate", summary="What a run would ask and cost now")
+def estimate(
+    workspace: WorkspaceDep,
+    *,
+    fit: Annotated[bool, Query(description="Old texts are revised to fit, instead of being written anew.")] = False,
+) -> Estimate:
+    """Nobody is asked, and nothing is written."""
+    return Estimate.of(workspace.expected(fit=fit))
+
+
+@router.post("/estimate", summary="What a run would ask and cost with texts that are not saved")
+def estimate_unsaved(workspace: WorkspaceDep, body: Unsaved) -> Estimate:
+    """Nobody is asked, and nothing is written."""
+    return Estimate.of(workspace.expected(pending=body.pending, fit=body.fit))

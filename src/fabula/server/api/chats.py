@@ -1,0 +1,221 @@
+"""Conversations with the characters of a project: `/projects/{project}/chats`."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from typing import TYPE_CHECKING, Annotated, Any, Final
+
+from fastapi import APIRouter, Path, Query
+from fastapi.responses import Response, StreamingResponse
+from pydantic import BaseModel, ConfigDict, Field
+
+from fabula.app.chat_views import ChatList, ChatTurn, ChatView, ChatWhy, chats_in, records_of, why_of
+from fabula.app.chatting import transcript_of
+from fabula.craft.conversation.lines import Freedom
+from fabula.server.api.depends import TalksDep, WorkspaceDep  # noqa: TC001 - FastAPI reads them
+from fabula.server.faults import problem_for_author
+from fabula.server.talks import Kind
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+
+    from fabula.craft.conversation.session import Known
+    from fabula.project.folder import Project
+    from fabula.server.talks import LiveTurn, Talks
+
+router = APIRouter(prefix="/projects/{project}/chats", tags=["chats"])
+PATIENCE: Final = 10.0  # seconds without a piece after which a stream shows that it lives
+_LONG: Final = 20_000  # characters that are taken in, to be told what is too long
+_NAME: Final = 200
+_MOST: Final = 50
+
+ChatName = Annotated[str, Path(description="The conversation's name.", max_length=_NAME)]
+_STREAM: Final[dict[int | str, dict[str, Any]]] = {
+    200: {
+        "description": "Server-sent events: `piece` {who, text}; then `done` with the turn, or `failed` with the "
+        "error. The turn is made to its end, whether anybody listens or not.",
+        "content": {"text/event-stream": {"schema": {"type": "string"}}},
+    }
+}
+
+
+class _Body(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+
+
+class NewChat(_Body):
+    """A conversation that is to begin. Without a `player` you are whom the story names most beside those who answer."""
+
+    others: Annotated[list[Annotated[str, Field(max_length=_NAME)]], Field(min_length=1, max_length=_MOST)]
+    player: Annotated[str, Field(max_length=_NAME)] = ""
+    freedom: Freedom | None = None
+    name: Annotated[str, Field(max_length=_NAME)] = ""
+
+
+class Move(_Body):
+    """A move: "say" `text`; "begin" (the character speaks first); "go_on" without you; "another" answer instead.
+
+    `version` is that of the conversation as you have seen it: a move that is meant for an older one is refused.
+    """
+
+    kind: Kind
+    text: Annotated[str, Field(max_length=_LONG)] = ""
+    version: int | None = None
+
+
+class Choice(_Body):
+    """The number (from 1) of the answer that is to stand."""
+
+    number: int
+    version: int | None = None
+
+
+class Seen(_Body):
+    """The version of the conversation as you have seen it."""
+
+    version: int | None = None
+
+
+class BranchPoint(_Body):
+    """The turn (from 1) after which another conversation branches off; 0 keeps none."""
+
+    after: Annotated[int, Field(ge=0)]
+
+
+class Scene(_Body):
+    """Who of the others is there from now on, and how far you may lead away; what is null stays."""
+
+    present: list[Annotated[str, Field(max_length=_NAME)]] | None = None
+    freedom: Freedom | None = None
+
+
+@router.get("", summary="The conversations, and who can be talked to")
+async def listed(workspace: WorkspaceDep) -> ChatList:
+    """The conversation that was last talked in comes first."""
+    return await asyncio.to_thread(chats_in, workspace.project())
+
+
+@router.post("", status_code=201, summary="Begin a conversation")
+async def begin(talks: TalksDep, wanted: NewChat) -> ChatView:
+    """Nobody has said anything yet: let the character speak first with a move "begin", or say something."""
+    return await talks.view(await talks.open(wanted.others, wanted.player, wanted.freedom, wanted.name))
+
+
+@router.get("/{chat}", summary="A conversation")
+async def one(
+    talks: TalksDep,
+    chat: ChatName,
+    plan: Annotated[bool, Query(description="With the plan of the present cell, what is to come included.")] = False,  # noqa: FBT002 - a query
+) -> ChatView:
+    """All turns that stand, and how far the story is."""
+    return await talks.view(chat, plan=plan)
+
+
+@router.patch("/{chat}", summary="Set who is there, and how free you are")
+async def scene(talks: TalksDep, chat: ChatName, wanted: Scene) -> ChatView:
+    """Who is not there learns of nothing."""
+    await talks.set(chat, wanted.present, wanted.freedom)
+    return await talks.view(chat)
+
+
+@router.post("/{chat}/turns", summary="The next turn, streamed", responses=_STREAM, response_class=StreamingResponse)
+async def move(talks: TalksDep, chat: ChatName, wanted: Move) -> Response:
+    """Whoever goes away can listen again with GET; the turn is made either way."""
+    return _streamed(talks, chat, talks.move(chat, wanted.kind, wanted.text, wanted.version))
+
+
+@router.get(
+    "/{chat}/turns/live",
+    summary="Listen to the turn that is being made, from its beginning",
+    responses=_STREAM | {204: {"description": "None is being made."}},
+    response_class=StreamingResponse,
+)
+async def live(talks: TalksDep, chat: ChatName) -> Response:
+    """The same events as those of the move."""
+    turn = talks.live(chat)
+    return _streamed(talks, chat, turn) if turn is not None and not turn.ended else Response(status_code=204)
+
+
+@router.post("/{chat}/choose", summary="Choose among the answers that were drawn")
+async def choose(talks: TalksDep, chat: ChatName, wanted: Choice) -> ChatView:
+    """The others are kept."""
+    await talks.choose(chat, wanted.number, wanted.version)
+    return await talks.view(chat)
+
+
+@router.post("/{chat}/undo", summary="Take the last turn back")
+async def undo(talks: TalksDep, chat: ChatName, seen: Seen) -> ChatView:
+    """The log keeps it."""
+    await talks.undo(chat, seen.version)
+    return await talks.view(chat)
+
+
+@router.post("/{chat}/branch", status_code=201, summary="Go on from an earlier turn in another conversation")
+async def branch(talks: TalksDep, chat: ChatName, point: BranchPoint) -> ChatView:
+    """This one stays as it is."""
+    return await talks.view(await talks.branch(chat, point.after))
+
+
+@router.post("/{chat}/close", status_code=204, summary="Forget a conversation that is held in memory")
+async def close(talks: TalksDep, chat: ChatName) -> None:
+    """Its log stays, and it can be gone on with at any time."""
+    await talks.leave(chat)
+
+
+@router.get("/{chat}/turns/{number}/why", summary="Why somebody said this")
+async def why(talks: TalksDep, chat: ChatName, number: Annotated[int, Path(ge=1)]) -> ChatWhy:
+    """What whoever answered knew, which point of the plan it served, and the calls that were made."""
+    return await why_of_turn(talks, chat, number)
+
+
+async def why_of_turn(talks: Talks, chat: str, number: int) -> ChatWhy:
+    """Why somebody said what it did in a turn, and nobody is asked for it.
+
+    Raises:
+        UnknownNameError: there is no such conversation.
+        UsageError: there is no such turn, or nobody answered in it.
+    """
+    known = await talks.knew(chat, number)
+    return await asyncio.to_thread(_why, talks.project, chat, number, known)
+
+
+def _why(project: Project, chat: str, number: int, known: Known | None) -> ChatWhy:
+    with project.journal as journal:
+        return why_of(journal, records_of(project, chat), chat, number, known)
+
+
+@router.get(
+    "/{chat}/transcript",
+    summary="The conversation as Markdown",
+    response_class=Response,
+    responses={200: {"content": {"text/markdown": {"schema": {"type": "string"}}}}},
+)
+async def transcript(workspace: WorkspaceDep, chat: ChatName) -> Response:
+    """As `fabula chat` writes it beside the log."""
+    text = await asyncio.to_thread(transcript_of, workspace.project(), chat)
+    headers = {"content-disposition": f'attachment; filename="{chat}.md"'}
+    return Response(text, media_type="text/markdown", headers=headers)
+
+
+def _streamed(talks: Talks, chat: str, turn: LiveTurn) -> Response:
+    return StreamingResponse(_events(talks, chat, turn), media_type="text/event-stream")
+
+
+async def _events(talks: Talks, chat: str, turn: LiveTurn) -> AsyncIterator[str]:
+    async for piece in turn.follow(PATIENCE):
+        yield _event("piece", {"who": turn.who, "text": piece}) if piece else ": in the making\n\n"
+    if turn.turn is not None:
+        view = await talks.view(chat)
+        yield _event("done", {"turn": _plain(ChatTurn.of(turn.turn)), "version": view.version})
+    else:
+        problem = problem_for_author(turn.problem or RuntimeError())
+        yield _event("failed", {**problem.body, "said": turn.said, "text": turn.text})
+
+
+def _plain(turn: ChatTurn) -> dict[str, Any]:
+    return {name: getattr(turn, name) for name in turn.__dataclass_fields__}
+
+
+def _event(name: str, data: dict[str, Any]) -> str:
+    return f"event: {name}\ndata: {json.dumps(data)}\n\n"

@@ -1,0 +1,572 @@
+"""What goes over the wire of `/api/v1` beside the dataclasses of `fabula.app`: bodies of requests, and answers.
+
+The client for Python (`fabula.client`) reads the same classes, so nothing here needs a web framework.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from fabula.app.bills import planned
+from fabula.app.workspace import Artefact, Made, Overview  # noqa: TC001 - pydantic reads them
+from fabula.project.folder import MAX_FILE
+from fabula.story.plan import Plan  # noqa: TC001 - pydantic reads it
+
+if TYPE_CHECKING:
+    from fabula.app.findings import ProjectFindings
+    from fabula.app.workspace import PlanShown, WorldShown
+    from fabula.app.writing import Expected
+    from fabula.craft.final_reading import Edit
+    from fabula.story.world import Conflict, Fact
+
+LONGEST_NAME = 300
+MOST_CALLS = 200
+MOST_FACTS = 2000
+MOST_CONFLICTS = 200
+_MOST_AT_ONCE = 200
+_LONG = 10_000  # characters of a note or a reason
+
+Name = Annotated[str, Field(min_length=1, max_length=LONGEST_NAME)]
+WholeText = Annotated[str, Field(max_length=MAX_FILE)]
+
+
+class Body(BaseModel):
+    """The body of a request: what it does not know, it refuses."""
+
+    model_config = ConfigDict(extra="forbid")
+
+
+# projects -------------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class ProjectLine:
+    """A project in a list; `problem` says why it cannot be read, where that is so."""
+
+    project: str
+    title: str
+    system: str
+    words: int
+    waits: str
+    problem: str
+
+
+@dataclass(frozen=True, slots=True)
+class ProjectList:
+    """The projects that are served."""
+
+    projects: list[ProjectLine]
+
+
+@dataclass(frozen=True, slots=True)
+class ProjectView:
+    """A project, and where it stands. `project` names it in addresses; `folder` is where it lies on the server."""
+
+    project: str
+    folder: str
+    standing: Overview
+
+
+class NewProject(Body):
+    """A project that is to be made, for a brief; or a copy of the sample project, if `sample` is true.
+
+    The first heading of the brief is the story's title. What is left out is chosen as `fabula write` chooses it.
+    """
+
+    brief: WholeText = ""
+    system: Annotated[str, Field(max_length=100)] = ""
+    model: Annotated[str, Field(max_length=LONGEST_NAME)] = ""
+    words: Annotated[str, Field(max_length=40, description='Such as "2000" or "1800-2200".')] = ""
+    preset: Literal["", "faithful", "improved"] = ""
+    seed: Annotated[int | None, Field(ge=0, le=2**31 - 1)] = None
+    sample: bool = False
+
+
+# texts ----------------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class ArtefactList:
+    """The texts of a project, in order of file; `problem` says why nobody knows which are stale."""
+
+    artefacts: list[Artefact]
+    problem: str
+
+
+class NewText(Body):
+    """A text that is to stand for an artefact.
+
+    `base` is what was read with the text that this one came from; empty, for a new file of the author's own.
+    What is saved in one `sitting` (any word of yours) is taken back by one undo.
+    """
+
+    text: WholeText
+    base: Annotated[str, Field(max_length=64)]
+    sitting: Annotated[str, Field(max_length=64, pattern="^[A-Za-z0-9_-]*$")] = ""
+
+
+@dataclass(frozen=True, slots=True)
+class BothTexts:
+    """Two texts that came from one: what was to be saved, and what stands. `base` names the one that stands."""
+
+    yours: str
+    theirs: str
+    base: str
+
+
+@dataclass(frozen=True, slots=True)
+class VersionList:
+    """The texts that an artefact has had, oldest first."""
+
+    artefact: str
+    versions: list[Made]
+
+
+@dataclass(frozen=True, slots=True)
+class Words:
+    """Words that both texts have ("same"), only the old one ("gone"), or only the new one ("new")."""
+
+    kind: Literal["same", "gone", "new"]
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class ChangedPlace:
+    """What stands at one place in the old text and in the new one.
+
+    `number` counts the places that differ, from 1; it is 0 where both are the same.
+    """
+
+    number: int
+    old: str
+    new: str
+    words: list[Words]
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """Two versions of a text: all `old` joined are the old one, all `new` joined the new one."""
+
+    artefact: str
+    old: int
+    new: int
+    places: list[ChangedPlace]
+
+
+# what would change ----------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class FileChange:
+    """A file that was changed outside and is not taken over yet."""
+
+    artefact: str
+    file: str
+    words: int
+
+
+@dataclass(frozen=True, slots=True)
+class ChangeList:
+    """The changed files, in order of artefact."""
+
+    changes: list[FileChange]
+
+
+class Unsaved(Body):
+    """Texts, by artefact, that are not saved yet; `fit` revises old texts instead of writing them anew."""
+
+    pending: Annotated[dict[Name, WholeText], Field(max_length=_MOST_AT_ONCE)] = {}
+    fit: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class CallToCome:
+    """A call that a run would make; its tokens are estimated, an unknown cost is null."""
+
+    path: str
+    role: str
+    by: str
+    prompt: int
+    reply: int
+    cost: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class Estimate:
+    """What a run would ask and cost now.
+
+    Attributes:
+        calls: the first 200 of the calls to be made.
+        total_calls: how many there are; at least `least_calls`.
+        tokens: of prompts and replies, estimated.
+        cost: US dollars; null where a price is not known.
+        replayed: calls that the journal answers at no cost.
+        stale: artefacts that would be written, or written again.
+        restored: artefacts that would get an earlier text again.
+        changed: artefacts whose changed files would be taken over.
+        not_obeyed: what was asked for and would not be done, in sentences.
+        of_files: what is to be said of the files, in sentences.
+    """
+
+    calls: list[CallToCome]
+    total_calls: int
+    least_calls: int
+    tokens: int
+    cost: float | None
+    replayed: int
+    stale: list[str]
+    restored: list[str]
+    changed: list[str]
+    not_obeyed: list[str]
+    of_files: list[str]
+
+    @classmethod
+    def of(cls, expected: Expected) -> Self:
+        """The same, for the wire."""
+        dry = expected.dry
+        calls = planned(dry)["calls"][:MOST_CALLS]
+        return cls(
+            calls=[CallToCome(**call) for call in calls],
+            total_calls=len(dry.planned),
+            least_calls=dry.least_calls,
+            tokens=dry.tokens,
+            cost=dry.cost,
+            replayed=dry.replayed,
+            stale=list(dry.stale),
+            restored=list(dry.restored),
+            changed=[change.path for change in expected.changes],
+            not_obeyed=list(dry.shortfalls),
+            of_files=list(dry.of_files),
+        )
+
+
+# decisions ------------------------------------------------------------------------------------------------------------
+
+
+class Pin(Body):
+    """An artefact whose text is to stay; all of them, if `all` is true."""
+
+    artefact: Annotated[str, Field(max_length=LONGEST_NAME)] = ""
+    all: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Artefacts:
+    """Names of artefacts."""
+
+    artefacts: list[str]
+
+
+class NewTake(Body):
+    """An artefact that the next run writes anew; with a note it is revised, or, with `anew`, written from nothing."""
+
+    artefact: Name
+    note: Annotated[str | None, Field(max_length=_LONG)] = None
+    anew: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class TakeToCome:
+    """An artefact that the next run writes: revised or anew; earlier wishes still hold."""
+
+    artefact: str
+    revised: bool
+    before: list[str]
+
+
+class Choice(Body):
+    """The version of an artefact that is to stand again; without one, the text that was last written for the author."""
+
+    artefact: Name
+    version: Annotated[int | None, Field(ge=1, le=2**31 - 1)] = None
+
+
+class Approval(Body):
+    """An artefact that is approved; all that wait, where none is named."""
+
+    artefact: Annotated[str, Field(max_length=LONGEST_NAME)] = ""
+
+
+class EditsRefused(Body):
+    """Ids of edits of the final reading that are not to be made, and of those that are made after all."""
+
+    refuse: Annotated[list[Name], Field(max_length=_MOST_AT_ONCE)] = []
+    accept: Annotated[list[Name], Field(max_length=_MOST_AT_ONCE)] = []
+
+
+@dataclass(frozen=True, slots=True)
+class FinalEdit:
+    """An edit of the final reading; `refused` where the author does not want it."""
+
+    id: str
+    part: str
+    old: str
+    new: str
+    why: str
+    refused: bool
+
+
+@dataclass(frozen=True, slots=True)
+class FinalEdits:
+    """What the final reading of the story changed."""
+
+    edits: list[FinalEdit]
+
+    @classmethod
+    def of(cls, edits: list[Edit], refused: frozenset[str]) -> Self:
+        """The same, for the wire."""
+        return cls([FinalEdit(one.id, one.part, one.old, one.new, one.why, one.id in refused) for one in edits])
+
+
+# plan, world, findings ------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class PlanView:
+    """The plan; `order` names its scenes as they happen, which is known from the "project", the "plan" or "assumed"."""
+
+    plan: Plan
+    order: list[str]
+    order_from: str
+    base: str
+    changed: bool
+    timeline: dict[str, Any]
+
+    @classmethod
+    def of(cls, shown: PlanShown) -> Self:
+        """The same, for the wire."""
+        return cls(shown.plan, list(shown.order), shown.order_from, shown.base, shown.changed, dict(shown.timeline))
+
+
+class SceneOrder(Body):
+    """The plan's scenes by name, each once, in the order in which they are to be told; `base` as read with the plan."""
+
+    scenes: Annotated[list[Name], Field(max_length=1000)]
+    base: Annotated[str, Field(max_length=64)]
+
+
+@dataclass(frozen=True, slots=True)
+class FactClosed:
+    """What ended a fact: which other one, in which scene, and how the story accounts for it."""
+
+    by: int
+    scene: int
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class FactView:
+    """An assertion about the story's world.
+
+    Attributes:
+        denied: it says that this is not so.
+        modality: "asserted", "author" (set down beforehand), "reported", "believed", "planned", ...
+        scene: in which it is told.
+        witnesses: who learns of it there; null for everybody.
+        story_from, story_to: story times between which it is true.
+        since: the scene in which the person asked about learned of it.
+        outdated: it is true no more, and that person does not know it.
+    """
+
+    id: int
+    subject: str
+    slot: str
+    value: Any
+    denied: bool
+    modality: str
+    source: str
+    scene: int
+    offset: int
+    quote: str
+    span: list[int] | None
+    witnesses: list[str] | None
+    about: list[str]
+    story_from: str
+    story_to: str
+    durability: str
+    confidence: float
+    closed: FactClosed | None
+    since: int | None = None
+    outdated: bool = False
+
+    @classmethod
+    def of(cls, fact: Fact, since: int | None = None, *, outdated: bool = False) -> Self:
+        """The same, for the wire."""
+        closed = fact.closed
+        value = list(fact.value) if isinstance(fact.value, tuple) else fact.value
+        return cls(
+            id=fact.id,
+            subject=fact.subject,
+            slot=fact.slot,
+            value=value,
+            denied=not fact.polarity,
+            modality=fact.modality,
+            source=fact.source,
+            scene=fact.told.scene,
+            offset=fact.told.offset,
+            quote=fact.quote,
+            span=list(fact.span) if fact.span else None,
+            witnesses=None if fact.witnesses is None else list(fact.witnesses),
+            about=list(fact.about),
+            story_from=fact.story_from,
+            story_to=fact.story_to,
+            durability=fact.durability,
+            confidence=fact.confidence,
+            closed=None if closed is None else FactClosed(closed.by, closed.at.scene, closed.reason),
+            since=since,
+            outdated=outdated,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class ConflictView:
+    """Two facts that cannot both be true; `canon` where the earlier one was set down beforehand."""
+
+    earlier: FactView
+    later: FactView
+    canon: bool
+
+    @classmethod
+    def of(cls, one: Conflict) -> Self:
+        """The same, for the wire."""
+        return cls(FactView.of(one.earlier), FactView.of(one.later), one.canon)
+
+
+@dataclass(frozen=True, slots=True)
+class EntityView:
+    """Somebody or something that facts are about; `scene` is the first that names it."""
+
+    name: str
+    kind: str
+    aliases: list[str]
+    scene: int
+
+
+@dataclass(frozen=True, slots=True)
+class SceneTitle:
+    """A scene's number and title."""
+
+    number: int
+    title: str
+
+
+@dataclass(frozen=True, slots=True)
+class WorldView:
+    """What stands in the story's world at the end of a scene, or what somebody takes for true then.
+
+    `total` says how many facts there are; at most 2,000 are given, from `after` on.
+    """
+
+    at: str
+    of: str
+    facts: list[FactView]
+    total: int
+    after: int
+    conflicts: list[ConflictView]
+    entities: list[EntityView]
+    scenes: list[SceneTitle]
+
+    @classmethod
+    def of_shown(cls, shown: WorldShown, after: int = 0, most: int = MOST_FACTS) -> Self:
+        """The same, for the wire: `most` facts behind the first `after`."""
+        late = set(shown.outdated)
+        facts = shown.facts[after : after + most]
+        return cls(
+            at=shown.at,
+            of=shown.of,
+            facts=[FactView.of(one, shown.since.get(one.id), outdated=one.id in late) for one in facts],
+            total=len(shown.facts),
+            after=after,
+            conflicts=[ConflictView.of(one) for one in shown.conflicts[:MOST_CONFLICTS]],
+            entities=[EntityView(one.name, one.kind, list(one.aliases), one.scene) for one in shown.entities],
+            scenes=[SceneTitle(number, title) for number, title in shown.scenes],
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class FindingPlace:
+    """One of the two places of a finding.
+
+    Attributes:
+        side: "x" for the earlier, "y" for the later one.
+        sentence: as it stood when the story was checked.
+        artefact: the text in which it stands now; empty where it was changed since.
+        now: the sentence as it stands there.
+    """
+
+    side: Literal["x", "y"]
+    scene: int
+    paragraph: int
+    sentence: str
+    says: str
+    artefact: str
+    now: str
+
+
+@dataclass(frozen=True, slots=True)
+class FindingView:
+    """A contradiction; `dismissed` says why it is none, `stale` that a sentence of it was changed since."""
+
+    key: str
+    head: str
+    kind: str
+    sure: str
+    why: str
+    dismissed: str
+    stale: bool
+    places: list[FindingPlace]
+
+
+@dataclass(frozen=True, slots=True)
+class FindingList:
+    """What the last check found; `partial` where it was not complete."""
+
+    checked: bool
+    findings: list[FindingView]
+    notes: list[str]
+    partial: bool
+
+    @classmethod
+    def of(cls, found: ProjectFindings) -> Self:
+        """The same, for the wire."""
+        views = [
+            FindingView(
+                key=one.key,
+                head=one.head,
+                kind=one.kind,
+                sure=one.sure,
+                why=one.why,
+                dismissed=one.dismissed,
+                stale=one.stale,
+                places=[
+                    FindingPlace(
+                        place.side,
+                        place.scene,
+                        place.paragraph,
+                        place.sentence,
+                        place.says,
+                        place.now.part.name if place.now else "",
+                        place.now.sentence if place.now else "",
+                    )
+                    for place in one.places
+                ],
+            )
+            for one in found.findings
+        ]
+        return cls(found.checked, views, list(found.notes), found.partial)
+
+
+class Dismissal(Body):
+    """Why a finding is none."""
+
+    reason: Annotated[str, Field(min_length=1, max_length=_LONG)]
+
+
+@dataclass(frozen=True, slots=True)
+class Formats:
+    """The formats in which a story can be had."""
+
+    formats: list[str]

@@ -1,0 +1,319 @@
+"""All events of all projects that a server has, numbered once and for ever: what `/api/v1/events` replays and follows.
+
+The events themselves stand in the runs' own logs, which their processes write. Here is only kept which numbers which
+lines have, in a small file, the ledger: so numbers stay through a restart, and nothing is copied. Whoever has seen
+number N asks for what comes after N, from the past or as it comes; that is one way, for a page that is opened,
+reloaded, or was cut off.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+from bisect import bisect_right
+from collections import deque
+from contextlib import suppress
+from dataclasses import dataclass, field
+from itertools import islice
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
+
+from fabula.base.errors import ProjectError
+from fabula.base.files import PRIVATE, append_synced, make_folder, write_atomically, write_error
+from fabula.base.locks import lock
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+
+Source: TypeAlias = tuple[str, str]
+"""A project's folder, and the run in it; two empty texts for the server itself."""
+
+OWN: Final[Source] = ("", "")
+EVENTS: Final = "events.jsonl"
+_PIECE: Final = 2**17  # bytes that are read in one go; no line of ours is longer
+_SPAN: Final = 2**16  # bytes that one entry of the ledger covers, so that little is read to find one event
+_RECENT: Final = 2048  # events that are kept in memory, for whoever follows closely
+_BATCH: Final = 512  # events that are sent in one go
+_MOST_SPANS: Final = 20_000  # entries of the ledger that a new server takes over
+_LARGEST_LEDGER: Final = 64 * 2**20
+_LEDGERS: Final = 100  # servers of the same projects at once
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """Events that stand one after another in a log, and have numbers from `first` on.
+
+    Attributes:
+        first: number of the first of them.
+        count: how many there are: lines.
+        source: the run.
+        start: byte in its log at which the first begins.
+        end: byte behind the last.
+    """
+
+    first: int
+    count: int
+    source: Source
+    start: int
+    end: int
+
+    @property
+    def last(self) -> int:
+        """The number of the last of them."""
+        return self.first + self.count - 1
+
+
+@dataclass(frozen=True, slots=True)
+class Numbered:
+    """An event with its number, as JSON."""
+
+    n: int
+    data: str
+
+    @property
+    def sse(self) -> bytes:
+        """As a server-sent event."""
+        return f"id: {self.n}\ndata: {self.data}\n\n".encode("utf-8", "replace")
+
+
+@dataclass
+class Feed:
+    """The events of all runs of some projects, in one order.
+
+    Attributes:
+        folder: where the ledger and the server's own events are.
+        name: of both, without suffix.
+        clock: seconds since 1970.
+        names: how each project is called in events, by its folder.
+        last: the number of the last event.
+        ended: no more events come; whoever follows is let go.
+    """
+
+    folder: Path
+    name: str
+    clock: Callable[[], float]
+    names: Mapping[str, str] = field(default_factory=dict)
+    last: int = field(default=0, init=False)
+    ended: bool = field(default=False, init=False)
+    _file: Path = field(default=Path(), init=False)
+    _spans: list[Span] = field(default_factory=list, init=False)
+    _read: dict[Source, int] = field(default_factory=dict, init=False)  # bytes that have numbers, of each log
+    _recent: deque[Numbered] = field(default_factory=lambda: deque(maxlen=_RECENT), init=False)
+    _changed: asyncio.Event = field(default_factory=asyncio.Event, init=False)
+    _handle: int | None = field(default=None, init=False)
+    _lock: int | None = field(default=None, init=False)
+
+    def open(self) -> None:
+        """Take the ledger over, or begin one.
+
+        Raises:
+            ProjectError: it cannot be written.
+        """
+        make_folder(self.folder, "Set XDG_STATE_HOME to a folder that you can write to.", mode=0o700)
+        try:
+            self._lock = self._own_ledger()
+            self._load()
+            write_atomically(self._file, "".join(map(_entry, self._spans)), mode=PRIVATE)
+            self._handle = os.open(self._file, os.O_WRONLY | os.O_APPEND)
+        except OSError as error:
+            raise write_error(self._file, error) from error
+        self.take_in(OWN)
+
+    def close(self) -> None:
+        """Let go of the ledger, and of whoever follows."""
+        self.ended = True
+        self._notify()
+        for handle in (self._handle, self._lock):
+            if handle is not None:
+                os.close(handle)
+        self._handle = self._lock = None
+
+    def _own_ledger(self) -> int:
+        """The lock on a ledger that no other server of the same projects uses now."""
+        for number in range(_LEDGERS):
+            name = f"{self.name}-{number}" if number else self.name
+            handle = os.open(self.folder / f"{name}.lock", os.O_RDWR | os.O_CREAT, PRIVATE)
+            with suppress(BlockingIOError):
+                lock(handle)
+                self._file = self.folder / f"{name}.ledger"
+                return handle
+            os.close(handle)
+        raise ProjectError(f"{_LEDGERS} servers of these projects are running. Stop some of them.")
+
+    def _load(self) -> None:
+        with suppress(OSError):
+            if self._file.stat().st_size <= _LARGEST_LEDGER:
+                for line in self._file.read_text(encoding="utf-8", errors="replace").splitlines():
+                    if (span := _span_of(line)) is None or (self._spans and span.first != self.last + 1):
+                        break  # what a killed server left half-written
+                    self._add(span)
+        self._spans = self._spans[-_MOST_SPANS:]
+
+    def _add(self, span: Span) -> None:
+        """Put a span behind the others, into the last one where it goes on with that."""
+        before = self._spans[-1] if self._spans else None
+        self.last, self._read[span.source] = span.last, span.end
+        if before and before.source == span.source and before.end == span.start and span.end - before.start <= _SPAN:
+            self._spans[-1] = Span(before.first, before.count + span.count, span.source, before.start, span.end)
+        else:
+            self._spans.append(span)
+
+    # taking events in -----------------------------------------------------------------------------------------------
+
+    def log_of(self, source: Source) -> Path:
+        """The log of a run, or the server's own."""
+        if source == OWN:
+            return self._file.with_suffix(".jsonl")
+        return Path(source[0]) / ".fabula" / "runs" / source[1] / EVENTS
+
+    def taken_in(self, source: Source) -> int:
+        """How many bytes of a run's log have numbers."""
+        return self._read.get(source, 0)
+
+    def before(self, source: Source) -> int:
+        """The number of the last event before the first of a run; that of the last of all, where it has none yet."""
+        return next((span.first - 1 for span in self._spans if span.source == source), self.last)
+
+    def take_in(self, source: Source) -> list[dict[str, Any]]:
+        """Number what is new in a log, as far as one piece of it goes; gives these events."""
+        start = self._read.get(source, 0)
+        lines, end = _lines_at(self.log_of(source), start)
+        if not lines:
+            return []
+        span = Span(self.last + 1, len(lines), source, start, end)
+        if self._handle is not None:
+            with suppress(OSError):  # a full disk; the numbers hold as long as this server does
+                os.write(self._handle, _entry(span).encode())
+        events = [_event_of(line) for line in lines]
+        self._recent.extend(self._numbered(n, event, source) for n, event in enumerate(events, span.first))
+        self._add(span)
+        self._notify()
+        return events
+
+    def tell(self, type_: str, folder: str = "", run: str = "", **fields: Any) -> None:  # noqa: ANN401 - JSON data
+        """Put an event of the server's own behind the others; it may be about a run."""
+        data = {"type": type_, "at": round(self.clock(), 3), "of": [folder, run], **fields}
+        with suppress(ProjectError):  # a full disk
+            append_synced(self.log_of(OWN), json.dumps(data, ensure_ascii=False).encode() + b"\n", sync=False)
+        self.take_in(OWN)
+
+    def _numbered(self, n: int, event: dict[str, Any], source: Source) -> Numbered:
+        folder, run = source
+        if source == OWN:
+            folder, run = event.get("of", OWN)
+            event = {name: value for name, value in event.items() if name != "of"}
+        whole = {**event, "n": n, "project": self.names.get(folder, ""), "run": run}
+        return Numbered(n, json.dumps(whole, ensure_ascii=False, separators=(",", ":")))
+
+    def _notify(self) -> None:
+        changed, self._changed = self._changed, asyncio.Event()
+        changed.set()
+
+    # giving them out ------------------------------------------------------------------------------------------------
+
+    def after(self, n: int) -> list[Numbered]:
+        """The next events behind number `n`, at most as many as are sent in one go."""
+        if n >= self.last:
+            return []
+        if self._recent and n + 1 >= self._recent[0].n:
+            begin = n + 1 - self._recent[0].n
+            return list(islice(self._recent, begin, begin + _BATCH))
+        place = bisect_right(self._spans, n + 1, key=lambda span: span.first) - 1
+        if place < 0:  # an older ledger had it
+            return [_gone(self._spans[0].first - 1 if self._spans else self.last)]
+        span = self._spans[place]
+        lines = _lines_between(self.log_of(span.source), span)
+        if len(lines) != span.count:
+            return [_gone(span.last)]
+        skipped = n + 1 - span.first
+        wanted = islice(enumerate(lines, span.first), skipped, skipped + _BATCH)
+        return [self._numbered(number, _event_of(line), span.source) for number, line in wanted]
+
+    async def follow(self, n: int, beat: float) -> AsyncIterator[list[Numbered]]:
+        """What comes after number `n`, for as long as there is a server; nothing, every `beat` seconds, as a sign."""
+        if n > self.last:  # it was given by a server whose ledger is gone
+            yield [Numbered(self.last, _shown({"type": "numbers_anew", "n": self.last, "project": "", "run": ""}))]
+            n = self.last
+        while not self.ended:
+            changed = self._changed
+            if events := self.after(n):
+                n = events[-1].n  # by what was sent: more may have come meanwhile
+                yield events
+                continue
+            try:
+                await asyncio.wait_for(changed.wait(), beat)
+            except TimeoutError:
+                yield []
+
+
+def events_in(file: Path, until: int | None = None) -> Iterator[dict[str, Any]]:
+    """The events in a log, up to a byte or to its end."""
+    at = 0
+    while until is None or at < until:
+        lines, end = _lines_at(file, at)
+        if not lines:
+            return
+        for line in lines:
+            at += len(line) + 1
+            if until is not None and at > until:
+                return
+            yield _event_of(line)
+        at = end
+
+
+def _gone(last: int) -> Numbered:
+    """What stands for events whose log is gone, up to number `last`."""
+    return Numbered(last, _shown({"type": "events_gone", "n": last, "project": "", "run": ""}))
+
+
+def _shown(data: dict[str, Any]) -> str:
+    return json.dumps(data, separators=(",", ":"))
+
+
+def _entry(span: Span) -> str:
+    return json.dumps([span.first, span.count, *span.source, span.start, span.end]) + "\n"
+
+
+def _span_of(line: str) -> Span | None:
+    try:
+        first, count, folder, run, start, end = json.loads(line)
+        return Span(int(first), int(count), (str(folder), str(run)), int(start), int(end))
+    except (ValueError, TypeError):
+        return None
+
+
+def _event_of(line: bytes) -> dict[str, Any]:
+    """An event as it stands in a log; what cannot be read is one, too, so that numbers stay."""
+    try:
+        event = json.loads(line)
+    except (ValueError, RecursionError):
+        event = None
+    return event if isinstance(event, dict) and isinstance(event.get("type"), str) else {"type": "unreadable"}
+
+
+def _lines_at(file: Path, start: int) -> tuple[list[bytes], int]:
+    """The whole lines of a log from a byte on, as far as one piece goes, and the byte behind them."""
+    data = _bytes_of(file, start, _PIECE)
+    end = data.rfind(b"\n") + 1
+    if not end and len(data) == _PIECE:  # no log of ours: a line without an end
+        return [data], start + len(data)
+    return data[:end].split(b"\n")[:-1], start + end
+
+
+def _lines_between(file: Path, span: Span) -> list[bytes]:
+    data = _bytes_of(file, span.start, span.end - span.start)
+    return data.removesuffix(b"\n").split(b"\n") if len(data) == span.end - span.start else []
+
+
+def _bytes_of(file: Path, start: int, most: int) -> bytes:
+    try:
+        with open(file, "rb", opener=_no_link) as opened:
+            opened.seek(start)
+            return opened.read(most)
+    except OSError:
+        return b""
+
+
+def _no_link(path: str, flags: int) -> int:
+    return os.open(path, flags | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0))

@@ -1,0 +1,212 @@
+"""What is known of one run: what was asked of it, how it stands, and what it has taken so far."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any, Final, Literal, TypeAlias
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from fabula.app.planning import SOURCE
+from fabula.base.errors import FabulaError, UsageError
+from fabula.base.files import PRIVATE, make_folder, read_text, write_atomically
+
+Kind: TypeAlias = Literal["write", "update", "plan", "check", "evaluate", "judge"]
+State: TypeAlias = Literal["queued", "running", "waits", "finished", "stopped", "failed", "killed"]
+
+NAME: Final = re.compile(r"\d{8}-\d{6}-[0-9a-f]{6}")
+"""How a run's folder is called: when it was asked for, and something that no other has."""
+RECORD: Final = "run.json"
+OPEN: Final = ("queued", "running")
+_LARGEST: Final = 1_000_000
+_MOST_FILES: Final = 100  # files that are waited for, as they are shown
+
+
+class Limits(BaseModel):
+    """What a run may spend; nothing sets no bound but the project's own."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    tokens: int | None = Field(default=None, ge=0, le=10**12, description="Most prompt and reply tokens.")
+    usd: float | None = Field(default=None, ge=0, le=10**9, description="Most US dollars.")
+
+
+class Order(BaseModel):
+    """What is to be done: a command, with the options that make sense for one without a terminal."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    kind: Kind = Field(default="write", description="The command.")
+    model: str = Field(default="", max_length=500, description="The model of all roles; empty: as the project says.")
+    words: str = Field(
+        default="", max_length=50, description="Length of the story, as 3000-4000; for `write` and `plan`."
+    )
+    system: str = Field(default="", max_length=200, description="The writing system by name; for `write` and `plan`.")
+    approve: Literal["", "plans", "all"] = Field(
+        default="", description="Wait for approval of the plan, or of every text; for `write` and `update`."
+    )
+    revise: bool = Field(
+        default=False, description="Revise old texts to fit, instead of writing them anew; for `update`."
+    )
+    only: list[str] = Field(default=[], max_length=1000, description="With `revise`: these artefacts alone.")
+    evaluator: str = Field(default="", max_length=200, description="For `evaluate`: which one.")
+    against: str = Field(default="", max_length=200, description="For `judge`: the other project's name.")
+    budget: Limits = Limits()
+
+
+class Tally(BaseModel):
+    """What calls took, of one role or of all."""
+
+    calls: int = 0
+    replayed: int = 0
+    prompt: int = 0
+    cached: int = 0
+    reply: int = 0
+    seconds: float = 0.0
+    cost: float | None = Field(default=0.0, description="US dollars; null where a price is not known.")
+
+    def count(self, event: dict[str, Any]) -> None:
+        """Take in that a call was answered, or lost; from the journal it costs nothing."""
+        if event.get("replayed"):
+            self.replayed += 1
+            return
+        usage = event.get("usage")
+        usage = usage if isinstance(usage, dict) else {}
+        self.calls += 1
+        self.prompt += _whole(usage.get("prompt"))
+        self.cached += _whole(usage.get("cached"))
+        self.reply += _whole(usage.get("reply"))
+        self.seconds += _number(usage.get("seconds")) or 0.0
+        cost = _number(usage.get("cost"))
+        self.cost = None if self.cost is None or cost is None else self.cost + cost
+
+
+class Run(BaseModel):
+    """One run of a project."""
+
+    id: str
+    order: Order
+    state: State = "queued"
+    created: float = Field(default=0.0, description="Seconds since 1970, as all times here.")
+    started: float | None = None
+    ended: float | None = None
+    exit_code: int | None = None
+    kind_of_error: str = Field(default="", description="Its name in the tree of errors.")
+    message: str = Field(default="", description="Why it failed, or what it waits for.")
+    waits_for: str = Field(default="", description="The artefact that waits for approval.")
+    awaited: list[str] = Field(default=[], description="Files in which answers are awaited, in `awaited_in`.")
+    awaited_in: str = ""
+    kept: int = Field(default=0, description="Artefacts that have their texts.")
+    total: Tally = Tally()
+    roles: dict[str, Tally] = {}
+    pid: int | None = Field(default=None, description="Of the process, or of the server in whose queue it is.")
+
+    @property
+    def is_open(self) -> bool:
+        """Whether something is still to come."""
+        return self.state in OPEN
+
+    def hear(self, event: dict[str, Any]) -> None:
+        """Take in what has happened."""
+        kind = event["type"]
+        if kind in ("call_finished", "call_lost"):
+            role = str(event.get("role", ""))
+            self.total.count(event)
+            self.roles.setdefault(role, Tally()).count(event)
+        elif kind == "kept":
+            self.kept += 1
+        elif kind == "answers_awaited":
+            files = event.get("files")
+            self.awaited = [str(file) for file in files[:_MOST_FILES]] if isinstance(files, list) else []
+            self.awaited_in = str(event.get("folder", ""))
+        elif kind == "command_ended":
+            self._ends(event)
+
+    def _ends(self, event: dict[str, Any]) -> None:
+        """Take in how the command says that it ended."""
+        self.exit_code = _whole(event.get("exit_code"))
+        self.kind_of_error, self.message = str(event.get("kind", "")), str(event.get("message", ""))
+        self.awaited = []
+        if self.kind_of_error == "PausedError":
+            self.state, self.waits_for = "waits", str(event.get("artefact", ""))
+        elif self.kind_of_error == "StoppedError":
+            self.state = "stopped"
+        else:
+            self.state = "finished" if self.exit_code == 0 else "failed"
+
+    def save(self, folder: Path) -> None:
+        """Write it into its folder.
+
+        Raises:
+            ProjectError: it cannot be written.
+        """
+        make_folder(folder, mode=0o700)
+        write_atomically(folder / RECORD, self.model_dump_json(indent=1) + "\n", mode=PRIVATE)
+
+
+def read_run(folder: Path) -> Run | None:
+    """The run whose folder this is; `None` where there is none that can be read."""
+    try:
+        run = Run.model_validate_json(read_text(folder / RECORD, _LARGEST, links=False))
+    except (FabulaError, ValidationError):
+        return None
+    return run if run.id == folder.name else None
+
+
+def arguments(order: Order, folder: Path, against: Path | None = None) -> list[str]:
+    """The command line that does what is asked, for a project's folder; `against` is that of the other one.
+
+    Raises:
+        UsageError: options do not go together.
+    """
+    caps = [
+        *([f"--budget-tokens={order.budget.tokens}"] if order.budget.tokens is not None else []),
+        *([f"--budget-usd={order.budget.usd}"] if order.budget.usd is not None else []),
+    ]
+    given = {name: getattr(order, name) for name in _OPTIONS if getattr(order, name)}
+    stray = [name for name in given if name not in _OF_KIND[order.kind]]
+    if stray:
+        raise UsageError(f"`{order.kind}` takes no {' and no '.join(stray)}. Leave that out.")
+    options = [f"--{name}={value}" for name, value in given.items() if isinstance(value, str) and name in _AS_TYPED]
+    options += ["--revise"] if order.revise else []
+    options += [f"--only={name}" for name in order.only]
+    return [*_words(order, str(folder), against), *options, *caps, "--json"]
+
+
+_OPTIONS: Final = ("model", "words", "system", "approve", "revise", "only", "evaluator", "against")
+_AS_TYPED: Final = ("model", "words", "system", "approve")
+_OF_KIND: Final[dict[Kind, tuple[str, ...]]] = {
+    "write": ("model", "words", "system", "approve"),
+    "update": ("model", "approve", "revise", "only"),
+    "plan": ("model", "words", "system"),
+    "check": ("model",),
+    "evaluate": ("model", "evaluator"),
+    "judge": ("model", "against"),
+}
+
+
+def _words(order: Order, folder: str, against: Path | None) -> list[str]:
+    """The command and what it is about."""
+    if order.kind == "plan":
+        source = (
+            f"--from-story={folder}/{SOURCE}" if Path(folder, SOURCE).is_file() else f"--from-brief={folder}/brief.md"
+        )
+        return ["plan", source, f"--out={folder}"]
+    if order.kind == "evaluate":
+        if not order.evaluator.strip() or order.evaluator.startswith("-"):
+            raise UsageError("Say which `evaluator`; `fabula evaluate` lists them.")
+        return ["evaluate", order.evaluator, folder, f"--out={folder}/evaluation"]
+    if order.kind == "judge":
+        if against is None:
+            raise UsageError("Say `against` which other project the story is judged.")
+        return ["eval", "judge", folder, str(against), f"--out={folder}/evaluation"]
+    return [order.kind, folder, *(["--yes"] if order.kind in ("write", "update") else [])]
+
+
+def _whole(value: object) -> int:
+    return value if isinstance(value, int) and not isinstance(value, bool) else 0
+
+
+def _number(value: object) -> float | None:
+    return float(value) if isinstance(value, (int, float)) and not isinstance(value, bool) else None

@@ -1,0 +1,327 @@
+"""The Edit page: any text of a project, what it would change, and what became of it."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from hashlib import sha256
+from typing import TYPE_CHECKING, Annotated, Final, Literal
+
+from fastapi import APIRouter, Form, Request
+from fastapi.responses import JSONResponse
+from pydantic import BaseModel
+
+from fabula.app.bills import dollars
+from fabula.app.editing import beside, last_rewritten, written_again
+from fabula.app.workspace import BRIEF, Workspace
+from fabula.base.errors import FabulaError
+from fabula.project.folder import MAX_FILE
+from fabula.server.api.depends import WorkspaceDep  # noqa: TC001 - FastAPI reads it
+from fabula.server.studio.rendering import page
+from fabula.story import plain
+from fabula.story.comparing import compare, merge, taken, word_pieces
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from fastapi.responses import Response
+
+    from fabula.app.workspace import Made
+    from fabula.story.comparing import Stretch
+
+router = APIRouter()
+PAGE: Final = "/projects/{project}/edit"
+PARTS: Final = "/projects/{project}/edit-parts"
+_TAKES: Final = 4  # beside each other at first
+
+Name = Annotated[str, Form(max_length=500)]
+Text = Annotated[str, Form(max_length=MAX_FILE)]
+
+
+class Both(BaseModel):
+    """A text that somebody could not save, since another one stands by now.
+
+    Attributes:
+        name: of the artefact.
+        base: the text that theirs was made from.
+        mine: theirs.
+    """
+
+    name: str
+    base: str
+    mine: str
+
+
+# the page -------------------------------------------------------------------------------------------------------------
+
+
+@router.get(PAGE, response_model=None)
+async def first(request: Request, workspace: WorkspaceDep) -> Response:
+    """The page with the first text of the story; with the brief where there is none."""
+    tree = await asyncio.to_thread(workspace.tree, marks=False)
+    names = [one.name for branch in tree for one in branch.artefacts if branch.name == "story"]
+    return await edit(request, workspace, names[0] if names else BRIEF)
+
+
+@router.get(PAGE + "/{name:path}", response_model=None)
+async def edit(request: Request, workspace: WorkspaceDep, name: str) -> Response:
+    """The page with a text."""
+
+    def found() -> dict[str, object]:
+        text = workspace.text(name)
+        tree = workspace.tree(marks=False)
+        one = next((one for branch in tree for one in branch.artefacts if one.name == text.name), None)
+        about = {"text": text, "tree": tree, "one": one, "overview": workspace.overview()}
+        return about | {"name": text.name, "swap": False}
+
+    return page(request, "edit.html", **await asyncio.to_thread(found))
+
+
+@router.get(PARTS + "/expected", response_model=None)
+async def expected(request: Request, workspace: WorkspaceDep, name: str) -> Response:
+    """What a run would write again and take; and the list of texts with their marks."""
+
+    def found() -> dict[str, object]:
+        try:
+            expected, problem = workspace.expected(), ""
+        except FabulaError as error:
+            expected, problem = None, str(error)
+        tree = workspace.tree()
+        files = {one.name: one.file for branch in tree for one in branch.artefacts}
+        again = written_again(expected.dry, files) if expected else []
+        one = next((one for branch in tree for one in branch.artefacts if one.name == name), None)
+        about = {"tree": tree, "one": one, "overview": workspace.overview(), "name": name, "swap": True}
+        cost = "at a cost that is not known"
+        if expected is not None and expected.cost is not None:
+            cost = f"about {dollars(expected.cost)}" if expected.cost else "at no cost"
+        return about | {"expected": expected, "again": again, "problem": problem, "files": files, "cost": cost}
+
+    return page(request, "edit_expected.html", **await asyncio.to_thread(found))
+
+
+@router.get(PARTS + "/stamp", response_model=None)
+async def stamp(workspace: WorkspaceDep) -> Response:
+    """What is another one whenever a file of the project was changed, here or elsewhere."""
+    seen = await asyncio.to_thread(workspace.stamp)
+    return JSONResponse({"stamp": sha256(repr(seen).encode()).hexdigest()[:16]})
+
+
+# versions -------------------------------------------------------------------------------------------------------------
+
+
+@router.get(PARTS + "/history", response_model=None)
+async def history(request: Request, workspace: WorkspaceDep, name: str) -> Response:
+    """All versions of a text: who wrote them, when, and why."""
+    versions = await asyncio.to_thread(workspace.versions, name)
+    return page(request, "edit_history.html", name=name, versions=versions[::-1])
+
+
+@router.get(PARTS + "/compare", response_model=None)
+async def compared(
+    request: Request,
+    workspace: WorkspaceDep,
+    name: str,
+    old: int,
+    new: int,
+    view: Literal["changes", "beside"] = "changes",
+) -> Response:
+    """Two versions: their changes, to be taken one by one; or both beside each other."""
+
+    def found() -> dict[str, object]:
+        before, after, stands = workspace.text(name, old), workspace.text(name, new), workspace.text(name)
+        about = {"name": name, "file": stands.file, "old": old, "new": new, "base": stands.base, "view": view}
+        lines = not stands.file.endswith(".md")
+        if view == "beside":
+            return about | {"rows": beside(before.text, after.text, lines=lines)}
+        return about | {"changes": _shown(compare(before.text, after.text, lines=lines))}
+
+    return page(request, "edit_compare.html", **await asyncio.to_thread(found))
+
+
+@router.get(PARTS + "/review", response_model=None)
+async def review(request: Request, workspace: WorkspaceDep) -> Response:
+    """The texts that the last run changed."""
+
+    def found() -> list[object]:
+        with workspace.project().journal as journal:
+            return list(last_rewritten(journal))
+
+    return page(request, "edit_review.html", rewritten=await asyncio.to_thread(found))
+
+
+@router.post(PARTS + "/take", response_model=None)
+async def take(
+    request: Request,
+    workspace: WorkspaceDep,
+    name: Name,
+    old: Annotated[int, Form()],
+    new: Annotated[int, Form()],
+    base: Name,
+    accepted: Annotated[list[int] | None, Form(alias="take")] = None,
+) -> Response:
+    """Save a text with some of the changes between two versions."""
+
+    def save() -> str:
+        before, after = workspace.text(name, old), workspace.text(name, new)
+        changes = compare(before.text, after.text, lines=not after.file.endswith(".md"))
+        count = max((one.number for one in changes), default=0)
+        kept = {number for number in accepted or () if 1 <= number <= count}
+        saved = workspace.save(name, taken(changes, kept), base)
+        return f"{saved.file}: {len(kept)} of {count} changes taken." + (
+            "" if saved.changed else " It stood so already."
+        )
+
+    return _done(request, await asyncio.to_thread(save))
+
+
+@router.get(PARTS + "/takes", response_model=None)
+async def takes(request: Request, workspace: WorkspaceDep, name: str, all_: bool = False) -> Response:  # noqa: FBT001, FBT002 - a field of the address
+    """What was written for the author of one text, beside each other."""
+
+    def found() -> dict[str, object]:
+        versions = _different(workspace, name)
+        shown = versions if all_ else versions[:_TAKES]
+        return {"name": name, "takes": shown, "more": len(versions) - len(shown)}
+
+    return page(request, "edit_takes.html", **await asyncio.to_thread(found))
+
+
+def _different(workspace: Workspace, name: str) -> list[tuple[Made, str]]:
+    """The versions that differ from each other, newest first, with their texts."""
+    texts: dict[str, Made] = {}
+    for made in reversed(workspace.versions(name)):
+        texts.setdefault(workspace.text(name, made.number).text, made)
+    return [(made, text) for text, made in texts.items()]
+
+
+@router.post(PARTS + "/pick", response_model=None)
+async def pick(request: Request, workspace: WorkspaceDep, name: Name, version: Annotated[int, Form()]) -> Response:
+    """Have an earlier version stand again."""
+    saved = await asyncio.to_thread(workspace.pick, name, version)
+    said = f"Version {version} stands again in {saved.file}." if saved.changed else "That version stands already."
+    return _done(request, said)
+
+
+# decisions ------------------------------------------------------------------------------------------------------------
+
+
+@router.post(PARTS + "/decide", response_model=None)
+async def decide(
+    request: Request,
+    workspace: WorkspaceDep,
+    what: Annotated[Literal["pin", "unpin", "approve", "revert", "undo", "redo"], Form()],
+    name: Name = "",
+) -> Response:
+    """Pin, approve or take back."""
+
+    def done() -> str:
+        if what in ("undo", "redo"):
+            decided = workspace.undo() if what == "undo" else workspace.redo()
+            return f"{'Taken back' if what == 'undo' else 'Decided again'}: {decided.wording}."
+        if what == "approve":
+            approved = workspace.approve(name)
+            return f"Approved: {', '.join(approved)}." if approved else "It was approved already."
+        if what == "revert":
+            return f"{workspace.revert(name).file} is again as it was written for you."
+        path = workspace.pin(name) if what == "pin" else workspace.unpin(name)
+        return f"{path} is pinned: it stays as it is." if what == "pin" else f"{path} can change again."
+
+    return _done(request, await asyncio.to_thread(done))
+
+
+@router.post(PARTS + "/retake", response_model=None)
+async def retake(
+    request: Request, workspace: WorkspaceDep, name: Name, note: Text = "", anew: Annotated[str, Form()] = ""
+) -> Response:
+    """Have a text written anew by the next run, or revised as a note wishes."""
+    wish = plain(note).strip() or None
+    done = await asyncio.to_thread(workspace.retake, name, wish, anew=bool(anew) and wish is not None)
+    how = "revised as you wish" if done.revised else "written anew"
+    return _done(request, f"{done.path} will be {how} by the next run; its old text stays in its history.")
+
+
+@router.get(PARTS + "/final", response_model=None)
+async def final(request: Request, workspace: WorkspaceDep) -> Response:
+    """What the final reading of the story changed."""
+    edits, refused = await asyncio.to_thread(workspace.final_edits)
+    return page(request, "edit_final.html", edits=edits, refused=refused)
+
+
+@router.post(PARTS + "/final", response_model=None)
+async def refuse(
+    request: Request,
+    workspace: WorkspaceDep,
+    edit: Name,
+    what: Annotated[Literal["refuse", "accept"], Form()],
+) -> Response:
+    """Refuse a change of the final reading, or take it after all."""
+    refused, accepted = ([edit], []) if what == "refuse" else ([], [edit])
+    await asyncio.to_thread(workspace.refuse_edits, refused, accepted)
+    said = "Taken back" if what == "refuse" else "Made after all"
+    return _done(request, f"{said}. The next run puts it into the story and asks nobody for it.", final=True)
+
+
+# two who edit ---------------------------------------------------------------------------------------------------------
+
+
+@router.post(PARTS + "/merge", response_model=None)
+async def both(request: Request, workspace: WorkspaceDep, both: Both) -> Response:
+    """A text that could not be saved, the one that stands, and one with the changes of both."""
+
+    def found() -> dict[str, object]:
+        stands = workspace.text(both.name)
+        lines = not stands.file.endswith(".md")
+        merged = merge(plain(both.base), plain(both.mine), stands.text, lines=lines)
+        changes = compare(stands.text, merged.text, lines=lines)
+        about = {"name": stands.name, "file": stands.file, "base": stands.base, "mine": both.mine}
+        return about | {
+            "theirs": stands.text,
+            "merged": merged.text,
+            "changes": _shown(changes),
+            "conflicts": merged.conflicts,
+        }
+
+    return page(request, "edit_merge.html", **await asyncio.to_thread(found))
+
+
+@router.post(PARTS + "/merged", response_model=None)
+async def settle(
+    request: Request,
+    workspace: WorkspaceDep,
+    name: Name,
+    base: Name,
+    what: Annotated[Literal["both", "mine", "theirs"], Form()],
+    mine: Text = "",
+    merged: Text = "",
+    accepted: Annotated[list[int] | None, Form(alias="take")] = None,
+) -> Response:
+    """Save what two who edited one text settled on."""
+
+    def save() -> str:
+        stands = workspace.text(name)
+        if what == "theirs":
+            return f"{stands.file} stays as the others left it. Yours is not saved."
+        text = mine
+        if what == "both":
+            changes = compare(stands.text, plain(merged), lines=not stands.file.endswith(".md"))
+            text = taken(changes, set(accepted or ()))
+        workspace.save(name, text, base)
+        return f"{stands.file} is saved with {'your text' if what == 'mine' else 'the changes of both'}."
+
+    return _done(request, await asyncio.to_thread(save), settled=True)
+
+
+def _shown(stretches: Sequence[Stretch]) -> list[dict[str, object]]:
+    """Stretches with their words."""
+    return [
+        {"number": one.number, "text": one.old, "pieces": word_pieces(one.old, one.new) if one.number else ()}
+        for one in stretches
+    ]
+
+
+def _done(request: Request, said: str, *, settled: bool = False, final: bool = False) -> Response:
+    """What was done, in a sentence; the page hears that it has to look anew."""
+    response = page(request, "edit_done.html", said=said, final=final)
+    happened = {"fabula:settled" if settled else "fabula:look": True, "fabula:saved": True}
+    response.headers["hx-trigger"] = json.dumps(happened)
+    return response

@@ -1,0 +1,265 @@
+"""The plan: scenes as cards, both orders of time, who is where, who knows what since when."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated, Any, Final
+
+from fastapi import APIRouter, Query, Request
+from markupsafe import Markup
+
+from fabula.app.bills import dollars
+from fabula.app.facts_shown import ProjectWorld
+from fabula.app.plan_cards import CHAPTERS, LISTED, PLAN, PLOT, Part, PlanCards, plan_cards
+from fabula.app.planning import order_of_time
+from fabula.app.workspace import Workspace, base_of
+from fabula.base.errors import ConflictError, FabulaError, UsageError
+from fabula.server.api.depends import WorkspaceDep  # noqa: TC001 - FastAPI reads it
+from fabula.server.studio.rendering import page
+from fabula.story import one_line
+from fabula.story.plan import ARC
+from fabula.story.timeline import Timeline, timeline_svg
+from fabula.story.timeline.lines import KINDS
+from fabula.story.world.knowing import Knowing
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from fastapi.responses import Response
+
+    from fabula.app.workspace import Artefact
+    from fabula.story.plan import Plan
+
+router = APIRouter(prefix="/projects/{project}/plan")
+ROWS: Final = 50  # of a table that is shown page by page
+_MOST_NUMBERS: Final = 20_000  # characters of a new order
+_MOST_COLUMNS: Final = 12  # characters whose knowledge is shown at once
+_FIELDS: Final = ("title", "place", "time", "date", "element", "importance", "people", "outline", "text")
+_ECHOED: Final = ("do", "base", "order", "number", "after", "summary", *_FIELDS)
+
+
+@router.get("", response_model=None)
+async def plan(request: Request, workspace: WorkspaceDep) -> Response:
+    """The page."""
+    return page(request, "plan.html", **await asyncio.to_thread(_shown, workspace))
+
+
+@router.get("/cards/{number}", response_model=None)
+async def card(request: Request, workspace: WorkspaceDep, number: int) -> Response:
+    """The form that changes a card."""
+    cards, base = await asyncio.to_thread(_cards, workspace)
+    if not (cards.movable and 1 <= number <= len(cards.cards)):
+        raise UsageError(f"The plan has no card {number} that can be changed here. Load the page anew.")
+    return page(request, "plan_form.html", card=cards.cards[number - 1], form=cards.form, base=base, arc=ARC)
+
+
+@router.post("/preview", response_model=None)
+async def preview(request: Request, workspace: WorkspaceDep) -> Response:
+    """What a change of the plan would change, before it is made."""
+    fields = await fields_of(request)
+    return page(request, "plan_change.html", **await asyncio.to_thread(_previewed, workspace, fields))
+
+
+@router.post("/save", response_model=None)
+async def save(request: Request, workspace: WorkspaceDep) -> Response:
+    """Make a change of the plan, as an edit of its file; gives the plan as it stands then."""
+    fields = await fields_of(request)
+    said = await asyncio.to_thread(_saved, workspace, fields)
+    return page(request, "plan_body.html", said=said, **await asyncio.to_thread(_shown, workspace))
+
+
+@router.get("/knowing", response_model=None)
+async def knowing(
+    request: Request,
+    workspace: WorkspaceDep,
+    search: Annotated[str, Query(max_length=200)] = "",
+    who: Annotated[str, Query(max_length=200)] = "",
+    apart: Annotated[bool, Query()] = False,  # noqa: FBT002 - a tick in a form
+    number: Annotated[int, Query(ge=1, le=100_000)] = 1,
+) -> Response:
+    """Who knows what since when, as a table: a page of it."""
+    shown = await asyncio.to_thread(_knowing, workspace, search, who, number, apart=apart)
+    return page(request, "plan_knowing.html", **shown)
+
+
+async def fields_of(request: Request) -> dict[str, str]:
+    """The fields of a form that are text."""
+    return {name: value for name, value in (await request.form()).items() if isinstance(value, str)}
+
+
+# what is shown ------------------------------------------------------------------------------------------------------
+
+
+def _cards(workspace: Workspace) -> tuple[PlanCards, str]:
+    """The plan as cards, and what names the text that they were made from."""
+    artefacts = workspace.artefacts()
+    names = {one.name for one in artefacts if one.folder == "plan"}
+    texts = {name: workspace.text(name).text for name in (PLAN, CHAPTERS, LISTED, PLOT) if name in names}
+    parts = [Part(one.name, one.words, one.states) for one in artefacts if _is_part(one)]
+    system = workspace.settings().system
+    nothing = f"There is no plan yet. A run of {system} begins with what it plans, where it plans at all."
+    cards = plan_cards(texts, parts, nothing)
+    if not texts and names and cards.form == "parts":
+        cards = plan_cards(dict.fromkeys(names, ""), parts, nothing)
+    return cards, base_of(cards.text) if cards.name else ""
+
+
+def _is_part(one: Artefact) -> bool:
+    return one.folder == "story" and one.suffix == "md"
+
+
+def _shown(workspace: Workspace) -> dict[str, Any]:
+    cards, base = _cards(workspace)
+    artefacts = workspace.artefacts()
+    planned = [one for one in artefacts if one.folder == "plan"]
+    shown: dict[str, Any] = {"cards": cards, "base": base, "planned": planned, "arc": ARC, "rails": None}
+    if cards.plan is not None and cards.plan.scenes:
+        said = workspace.text("order").text if any(one.name == "order" for one in artefacts) else ""
+        shown["rails"] = _rails(cards.plan, said)
+    return shown
+
+
+@dataclass(frozen=True, slots=True)
+class Rails:
+    """Both orders of time as a picture and as tables."""
+
+    picture: Markup
+    summary: str
+    note: str
+    units: Sequence[tuple[int, str, str, int, str, str]]
+    present: Sequence[tuple[str, bool, Sequence[int]]]
+
+
+def _rails(plan: Plan, said: str) -> Rails | str:
+    """Both orders of time; a sentence where the plan's times contradict each other."""
+    lines = (line.strip() for line in said.splitlines())
+    order, source, wrong = order_of_time(plan, [one_line(line[2:]) for line in lines if line.startswith("- ")])
+    note = "order of time not known for all scenes" if source == "assumed" else ""
+    try:
+        timeline = Timeline.of(plan, order)
+        picture = timeline_svg(plan, order, note, lambda number: f"#scene-{number}")
+    except UsageError as error:
+        return f"The order of time cannot be drawn. {error}"
+    units = [(line.scene, line.number, line.name, line.happens, line.time, KINDS[line.kind]) for line in timeline.lines]
+    present = [(row.name, row.group, tuple(row.goals)) for row in timeline.rows]
+    return Rails(Markup(picture), timeline.summary(), wrong or note, units, present)  # noqa: S704 - our own picture
+
+
+def _knowing(workspace: Workspace, search: str, who: str, number: int, *, apart: bool) -> dict[str, Any]:
+    world = ProjectWorld.of(workspace.project())
+    people = [world.person(who)] if who else list(world.people[:_MOST_COLUMNS])
+    words = search.casefold().split()
+    rows = {row.id: row for row in map(world.row, (fact.id for fact in world.state.facts())) if row.has(words)}
+    facts = [fact for fact in world.state.facts() if fact.id in rows]
+    found = Knowing.of(world.state, people, facts)
+    found = found.told_apart() if apart and len(people) > 1 else found
+    first = (number - 1) * ROWS
+    return {
+        "world": world,
+        "people": people,
+        "left_out": 0 if who else len(world.people) - len(people),
+        "rows": [(rows[one.fact.id], one.scenes) for one in found.rows[first : first + ROWS]],
+        "total": len(found.rows),
+        "number": number,
+        "last": max((len(found.rows) + ROWS - 1) // ROWS, 1),
+        "asked": {"search": search, "who": who, "apart": apart},
+    }
+
+
+# what is changed ----------------------------------------------------------------------------------------------------
+
+
+def _changed(workspace: Workspace, fields: Mapping[str, str]) -> tuple[PlanCards, str, str, str]:
+    """The cards as they stand, the plan's new text, its base, and what is done, in words.
+
+    Raises:
+        ConflictError: the plan was changed since the page was made.
+        UsageError: the change cannot be made.
+    """
+    cards, base = _cards(workspace)
+    if fields.get("base", "") != base:
+        raise ConflictError(
+            "The plan was changed since this page was made, so nothing was done. Load the page anew, and change it "
+            "there.",
+            theirs=cards.text,
+            base=base,
+        )
+    what, number = fields.get("do", ""), _whole(fields.get("number", "0"))
+    if what == "order":
+        order = [_whole(part) for part in fields.get("order", "")[:_MOST_NUMBERS].split(",")]
+        moved = [
+            cards.cards[n - 1].title for place, n in enumerate(order, 1) if 0 < n <= len(cards.cards) and n != place
+        ]
+        return cards, cards.ordered(order), base, f"Another order of telling: {_some(moved)}."
+    if what == "add":
+        after, title = _whole(fields.get("after", "0")), fields.get("title", "")
+        return cards, cards.added(after, title, fields.get("summary", "")), base, f"A new scene: {one_line(title)!r}."
+    if what == "remove":
+        text = cards.removed(number)
+        return cards, text, base, f"Without {cards.cards[number - 1].title!r}."
+    if what == "change":
+        text = cards.changed(number, {name: fields[name] for name in _FIELDS if name in fields})
+        return cards, text, base, f"Other words in {cards.cards[number - 1].title!r}."
+    raise UsageError(f"A plan can be given another order, a new card or other words; {what[:40]!r} is none of these.")
+
+
+def _previewed(workspace: Workspace, fields: Mapping[str, str]) -> dict[str, Any]:
+    cards, text, _, said = _changed(workspace, fields)
+    new = plan_cards({cards.name: text}, ())
+    problems = [*new.problems, *(f"{card.title}: {problem}" for card in new.cards for problem in card.problems)]
+    return {
+        "said": said,
+        "fields": {name: fields[name] for name in _ECHOED if name in fields},
+        "same": base_of(text) == base_of(cards.text),
+        "problems": problems,
+        "expected": Expectation() if problems else expectation(workspace, {cards.name: text}),
+    }
+
+
+def _saved(workspace: Workspace, fields: Mapping[str, str]) -> str:
+    cards, text, base, said = _changed(workspace, fields)
+    saved = workspace.save(cards.name, text, base)
+    return f"Saved. {said}" if saved.changed else "The plan is as it was."
+
+
+@dataclass(frozen=True, slots=True)
+class Expectation:
+    """What a run would ask after a change, for a page.
+
+    Attributes:
+        problem: why that is not known; empty where it is.
+        stale: names of the texts that would be written again.
+        cost: in words.
+    """
+
+    calls: int = 0
+    tokens: int = 0
+    cost: str = ""
+    stale: tuple[str, ...] = ()
+    problem: str = ""
+
+
+def expectation(workspace: Workspace, pending: Mapping[str, str]) -> Expectation:
+    """What a run would ask and cost if these texts stood; why nobody can say, where that is so."""
+    try:
+        found = workspace.expected(pending=pending)
+    except FabulaError as error:
+        return Expectation(problem=str(error))
+    stale = tuple(name for name in found.dry.stale if not name.startswith(("steps/", "world/")))
+    return Expectation(len(found.calls), found.tokens, dollars(found.dry.cost), stale)
+
+
+def _whole(said: str) -> int:
+    said = said.strip()
+    if not (said.isascii() and said.isdigit() and len(said) < 8):  # noqa: PLR2004 - no plan has ten million cards
+        raise UsageError(f"{said[:40]!r} is no number of a card. Load the page anew.")
+    return int(said)
+
+
+def _some(names: Sequence[str]) -> str:
+    """The first of some names, and how many there are."""
+    if not names:
+        return "all scenes stand where they stood"
+    shown = ", ".join(repr(name) for name in names[:3])
+    return f"{shown} and {len(names) - 3} more" if len(names) > 3 else shown  # noqa: PLR2004 - as many as are shown

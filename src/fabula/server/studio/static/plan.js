@@ -1,0 +1,136 @@
+// The Plan page: cards are moved by dragging and by keyboard. Nothing is saved here: each move shows what would change.
+import { say } from "./studio.js";
+
+/** @type {HTMLElement | null} */
+let dragged = null;
+let before = "";
+
+const list = () => /** @type {HTMLElement | null} */ (document.querySelector("[data-cards]"));
+const cards = () => /** @type {HTMLElement[]} */ ([...(list()?.children ?? [])]);
+const order = () => cards().map((card) => card.dataset.number).join(",");
+
+/** Show each card's place, and say what a person has done. @param {HTMLElement} card */
+function placed(card) {
+  cards().forEach((one, place) => {
+    const shown = one.querySelector("[data-place]");
+    if (shown) shown.textContent = String(place + 1);
+  });
+  const place = cards().indexOf(card) + 1;
+  card.dataset.moved = "";
+  say(`${card.dataset.title} is now scene ${place} of ${cards().length}. It is not saved yet: below the cards stands what would change.`);
+  show();
+}
+
+let waiting = 0;
+
+/** Ask what the new order would change, once the moving has paused. */
+function show() {
+  clearTimeout(waiting);
+  waiting = window.setTimeout(() => ask({ do: "order", order: order() }), 300);
+}
+
+/** @param {Record<string, string>} fields */
+function ask(fields) {
+  const cardList = list();
+  if (!cardList) return;
+  const values = { base: cardList.dataset.base ?? "", ...fields };
+  window.htmx.ajax("POST", `${cardList.dataset.at}/preview`, { target: "#plan-change", swap: "innerHTML", values });
+}
+
+/** Move a card by so many places, or to an end. @param {HTMLElement} card @param {number} by */
+function move(card, by) {
+  const all = cards();
+  const from = all.indexOf(card);
+  const to = Math.max(0, Math.min(all.length - 1, from + by));
+  if (to === from) {
+    say(`${card.dataset.title} stands at the ${from === 0 ? "beginning" : "end"} already.`);
+    return;
+  }
+  const focused = /** @type {HTMLElement | null} */ (document.activeElement);
+  if (to > from) all[to].after(card);
+  else all[to].before(card);
+  focused?.focus();
+  placed(card);
+}
+
+const STEPS = { ArrowLeft: -1, ArrowUp: -1, ArrowRight: 1, ArrowDown: 1, Home: -Infinity, End: Infinity };
+
+document.addEventListener("keydown", (event) => {
+  const button = /** @type {HTMLElement} */ (event.target).closest("[data-move]");
+  const by = STEPS[/** @type {keyof STEPS} */ (event.key)];
+  const card = button?.closest("[data-number]");
+  if (!card || by === undefined) return;
+  event.preventDefault();
+  move(/** @type {HTMLElement} */ (card), by);
+});
+
+document.addEventListener("click", (event) => {
+  const target = /** @type {HTMLElement} */ (event.target);
+  const card = /** @type {HTMLElement | null} */ (target.closest("[data-number]"));
+  const step = target.closest("[data-move]");
+  if (step && card) move(card, Number(/** @type {HTMLElement} */ (step).dataset.move));
+  else if (target.closest("[data-remove]") && card) {
+    ask({ do: "remove", number: card.dataset.number ?? "" });
+    say(`What would change without ${card.dataset.title} stands below the cards.`);
+  } else if (target.closest("[data-shut]")) target.closest("form")?.remove();
+  else if (target.closest("[data-leave]")) leave();
+});
+
+/** Put the cards back as the plan has them. */
+function leave() {
+  clearTimeout(waiting);
+  document.getElementById("plan-change")?.replaceChildren();
+  cards()
+    .sort((a, b) => Number(a.dataset.number) - Number(b.dataset.number))
+    .forEach((card, place) => {
+      delete card.dataset.moved;
+      list()?.append(card);
+      const shown = card.querySelector("[data-place]");
+      if (shown) shown.textContent = String(place + 1);
+    });
+  say("The plan is as it was.");
+}
+
+document.addEventListener("dragstart", (event) => {
+  const target = /** @type {HTMLElement} */ (event.target);
+  const card = target instanceof HTMLElement ? /** @type {HTMLElement | null} */ (target.closest("[data-cards] > [data-number]")) : null;
+  if (!card || target.closest("form, input, textarea")) return;
+  dragged = card;
+  before = order();
+  card.classList.add("dragged");
+  if (event.dataTransfer) {
+    event.dataTransfer.effectAllowed = "move";
+    event.dataTransfer.setData("text/plain", card.dataset.title ?? "");
+  }
+});
+
+document.addEventListener("dragover", (event) => {
+  if (!dragged) return;
+  const over = /** @type {HTMLElement | null} */ (/** @type {HTMLElement} */ (event.target).closest("[data-cards] > [data-number]"));
+  if (!over && !(/** @type {HTMLElement} */ (event.target).closest("[data-cards]"))) return;
+  event.preventDefault();
+  if (!over || over === dragged) return;
+  const all = cards();
+  if (all.indexOf(over) > all.indexOf(dragged)) over.after(dragged);
+  else over.before(dragged);
+});
+
+document.addEventListener("drop", (event) => {
+  if (dragged) event.preventDefault();
+});
+
+document.addEventListener("dragend", () => {
+  if (!dragged) return;
+  const card = dragged;
+  dragged = null;
+  card.classList.remove("dragged");
+  if (order() !== before) placed(card);
+});
+
+document.addEventListener("htmx:afterSwap", (event) => {
+  const said = document.querySelector("#plan [data-said]");
+  if (/** @type {CustomEvent} */ (event).detail?.target?.id === "plan") {
+    say(said?.textContent?.trim() ?? "");
+    document.getElementById("main")?.focus();
+  }
+});

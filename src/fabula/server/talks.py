@@ -1,0 +1,398 @@
+"""Conversations that go on in the studio: each turn is made in a task of its own, and whoever likes follows it.
+
+A turn belongs to nobody's connection: a page that goes away loses nothing, and one that comes back hears the rest. The
+project is held while a turn is made, and a moment longer, so that a run or the command line can have it between turns.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import AsyncExitStack, suppress
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Final, Literal, TypeAlias
+
+from fabula.app.chat_views import ChatMoving, ChatView, records_of, view_of
+from fabula.app.chatting import free_name, parties_for, write_transcript
+from fabula.app.conversing import conversing, settings_for
+from fabula.app.writing import Prepared, Supplied, first_error
+from fabula.base.errors import FabulaError, LockedError, UsageError
+from fabula.craft.conversation import SessionFiles, sessions_in
+from fabula.craft.conversation.session import copy_log, said_by_player, system_of_log
+from fabula.story import slug
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+    from typing import TypeVar
+
+    from fabula.app.conversing import Conversing
+    from fabula.app.workspace import Workspace
+    from fabula.app.writing import Options
+    from fabula.craft.conversation import Freedom, Session, Turn
+    from fabula.craft.conversation.session import Known
+    from fabula.project.folder import Project
+
+    T = TypeVar("T")
+
+Kind: TypeAlias = Literal["say", "begin", "go_on", "another"]
+"""A move: say something, let the character begin, let the story go on, draw another answer."""
+LINGER: Final = 1.5  # seconds for which a project stays open after a turn
+_MOST: Final = 200  # turns of a server that are made at once
+_KEPT: Final = 100  # turns that failed and can still be looked at
+
+
+class StaleError(UsageError):
+    """A move was meant for a conversation as it stood before."""
+
+
+class BusyError(UsageError):
+    """A turn of the conversation is being made already."""
+
+
+@dataclass
+class LiveTurn:
+    """A turn that is being made, or has just been made.
+
+    Attributes:
+        kind: of the move.
+        said: by the player.
+        who: answers, once that is known.
+        pieces: of the answer, as far as they have come.
+        turn: the whole of it, once it is made.
+        problem: why it failed.
+    """
+
+    kind: Kind
+    said: str
+    who: str = ""
+    pieces: list[str] = field(default_factory=list)
+    turn: Turn | None = None
+    problem: BaseException | None = None
+    ended: bool = False
+    _news: asyncio.Event = field(default_factory=asyncio.Event)
+
+    def tell(self) -> None:
+        """There is something new for those who follow."""
+        self._news.set()
+        self._news = asyncio.Event()
+
+    @property
+    def text(self) -> str:
+        """What has come of the answer."""
+        return "".join(self.pieces)
+
+    @property
+    def moving(self) -> ChatMoving:
+        """It as a page sees it."""
+        return ChatMoving(self.kind, self.said, self.who, self.text, str(self.problem or ""))
+
+    async def follow(self, patience: float) -> AsyncIterator[str]:
+        """Its pieces from the first one on, as they come; "" whenever nothing came for `patience` seconds."""
+        given = 0
+        while True:
+            news = self._news
+            while given < len(self.pieces):
+                given += 1
+                yield self.pieces[given - 1]
+            if self.ended:
+                return
+            try:
+                await asyncio.wait_for(news.wait(), patience)
+            except TimeoutError:
+                yield ""
+
+
+@dataclass
+class Talks:
+    """The conversations of one project.
+
+    Attributes:
+        workspace: the project in which they are kept.
+        options: what the models are asked with.
+        linger: seconds for which the project stays open after a turn.
+    """
+
+    workspace: Workspace
+    options: Options
+    linger: float = LINGER
+    _turns: dict[str, LiveTurn] = field(default_factory=dict)
+    _tasks: set[asyncio.Task[None]] = field(default_factory=set)
+    _models: dict[str, Supplied] = field(default_factory=dict)
+    _held: _Held | None = None
+    _users: int = 0
+    _opening: asyncio.Lock = field(default_factory=asyncio.Lock)
+
+    @property
+    def project(self) -> Project:
+        """The project.
+
+        Raises:
+            GoneError: it is there no more.
+        """
+        return self.workspace.project()
+
+    # what there is ----------------------------------------------------------------------------------------------------
+
+    async def view(self, name: str, *, plan: bool = False) -> ChatView:
+        """A conversation as it stands, with the turn that is being made or failed last.
+
+        Raises:
+            UnknownNameError: there is no such conversation.
+            ProjectError: its log cannot be read.
+        """
+        found = await asyncio.to_thread(view_of, self.project, name, plan=plan)
+        live = self._turns.get(name)
+        showing = live is not None and live.turn is None
+        return replace(found, moving=live.moving if live is not None and showing else None)
+
+    def live(self, name: str) -> LiveTurn | None:
+        """The turn that is being made, or was made last since the server was started."""
+        return self._turns.get(name)
+
+    async def knew(self, name: str, number: int) -> Known | None:
+        """What whoever answered in a turn knew; `None` where the project is in use or that is not recorded."""
+        try:
+            return await self._with(name, lambda session: session.knew(number))
+        except FabulaError:
+            return None
+
+    # what is done -----------------------------------------------------------------------------------------------------
+
+    async def open(self, others: Sequence[str], player: str, freedom: Freedom | None, wanted: str = "") -> str:
+        """Begin a conversation; gives its name.
+
+        Raises:
+            UnknownNameError: somebody is not in the story.
+            UsageError: nobody is named, or the name is taken or cannot be one.
+            FabulaError: any other of its kinds.
+        """
+        if not others:
+            raise UsageError("Choose at least one character to talk with.")
+        parties = await asyncio.to_thread(parties_for, self.project, others, player)
+        if parties is None:
+            raise UsageError("Choose at least one character to talk with.")
+        known = sessions_in(self.project.folder)
+        if wanted and wanted in known:
+            raise UsageError(f"There is a conversation {wanted!r} already. Choose another name.")
+        name = wanted or free_name(slug("-".join(parties.names)), known)
+        SessionFiles.in_(self.project.folder, name)
+        held = await self._take("")
+        try:
+            await held.open.close_session(name)  # one of that name whose log was deleted
+            await held.open.session(name, parties, freedom)
+        finally:
+            self._leave()
+        return name
+
+    def move(self, name: str, kind: Kind, text: str = "", version: int | None = None) -> LiveTurn:
+        """Begin a turn; it is made whether anybody follows it or not.
+
+        Args:
+            name: of the conversation.
+            kind: of the move.
+            text: what the player says.
+            version: of the conversation as whoever moves has seen it.
+
+        Raises:
+            UnknownNameError: there is no such conversation.
+            BusyError: a turn is being made in it.
+            StaleError: it has gone on since that version.
+            UsageError: what is said is empty or too long.
+        """
+        said = said_by_player(text) if kind == "say" else ""
+        self._check(name, version)
+        if len(self._tasks) >= _MOST:
+            raise BusyError(f"{_MOST} answers are being made, and no more at once. Try again in a moment.")
+        live = self._turns[name] = LiveTurn(kind, said)
+        task = asyncio.get_running_loop().create_task(self._make(name, live))
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+        self._forget()
+        return live
+
+    async def choose(self, name: str, number: int, version: int | None = None) -> None:
+        """Let the answer of this number stand for the last turn.
+
+        Raises:
+            UsageError: there is no such answer, or the conversation has gone on.
+        """
+        self._check(name, version)
+        await self._with(name, lambda session: session.choose(number))
+        self._turns.pop(name, None)
+
+    async def undo(self, name: str, version: int | None = None) -> None:
+        """Take the last turn back.
+
+        Raises:
+            UsageError: there is none, or the conversation has gone on.
+        """
+        self._check(name, version)
+        await self._with(name, lambda session: session.undo())
+        self._turns.pop(name, None)
+
+    async def set(self, name: str, present: Sequence[str] | None, freedom: str | None) -> None:
+        """Say who is there from now on, and how far the player may lead away.
+
+        Raises:
+            UnknownNameError: somebody is not of this conversation.
+            UsageError: nobody would be left, or there is no such freedom.
+        """
+        self._check(name, None)
+        if present is not None:
+            await self._with(name, lambda session: session.set_present(present))
+        if freedom:
+            await self._with(name, lambda session: session.set_freedom(freedom))
+
+    async def branch(self, name: str, after: int) -> str:
+        """Begin another conversation with the first turns of this one; gives its name.
+
+        Raises:
+            UsageError: so many turns do not stand.
+        """
+        records_of(self.project, name)
+        base = name.rstrip("0123456789").removesuffix("-") if name[-1:].isdigit() and "-" in name else name
+        free = free_name(base, sessions_in(self.project.folder))
+        source, target = (SessionFiles.in_(self.project.folder, one) for one in (name, free))
+        copy_log(source, after, target)
+        return free
+
+    async def leave(self, name: str) -> None:
+        """Forget a conversation that is in memory; its log stays."""
+        live = self._turns.get(name)
+        if live is None or live.ended:
+            self._turns.pop(name, None)
+            if self._held is not None:
+                await self._held.open.close_session(name)
+
+    async def let_go(self) -> None:
+        """Let another process have the project, where no turn is being made."""
+        async with self._opening:
+            if not self._users:
+                await self._close()
+
+    async def close(self) -> None:
+        """End what is being made, and close the models."""
+        for task in list(self._tasks):
+            task.cancel()
+        if self._tasks:
+            await asyncio.wait(self._tasks)
+        async with self._opening:
+            await self._close()
+        while self._models:
+            await self._models.popitem()[1].cast.close()
+
+    # inner ------------------------------------------------------------------------------------------------------------
+
+    def _check(self, name: str, version: int | None) -> None:
+        """Check that a move can be made now."""
+        records = records_of(self.project, name)
+        live = self._turns.get(name)
+        if live is not None and not live.ended:
+            raise BusyError("An answer is being made in this conversation. Wait for it, or follow it here.")
+        if version is not None and version != len(records):
+            raise StaleError(
+                "This conversation has gone on in another window. It is shown as it stands now; what you wrote is kept."
+            )
+
+    def _forget(self) -> None:
+        """Keep only so many turns that have ended."""
+        ended = [name for name, live in self._turns.items() if live.ended]
+        for name in ended[: len(ended) - _KEPT]:
+            del self._turns[name]
+
+    async def _make(self, name: str, live: LiveTurn) -> None:
+        """Make a turn, and tell those who follow."""
+
+        async def move(session: Session) -> Turn:
+            def heard(piece: str) -> None:
+                live.who = session.speaker
+                live.pieces.append(piece)
+                live.tell()
+
+            moves: dict[Kind, Callable[[], Awaitable[Turn]]] = {
+                "say": lambda: session.say(live.said, heard),
+                "begin": lambda: session.begin(heard),
+                "go_on": lambda: session.go_on(heard) if session.turns else session.begin(heard),
+                "another": lambda: session.retry(heard),
+            }
+            turn = await moves[live.kind]()
+            write_transcript(session)
+            session.prepare()
+            return turn
+
+        try:
+            live.turn = await self._with(name, move)
+        except asyncio.CancelledError:
+            live.problem = FabulaError("The server was ended. The conversation stands as before; say it again.")
+        except BaseExceptionGroup as group:
+            live.problem = first_error(group)
+        except Exception as error:  # noqa: BLE001 - whoever follows is told, whatever it is
+            live.problem = error
+        finally:
+            live.ended = True
+            live.tell()
+
+    async def _with(self, name: str, work: Callable[[Session], Awaitable[T]]) -> T:
+        """What is done in a conversation, which is as its log has it."""
+        records = records_of(self.project, name)
+        held = await self._take(system_of_log(records))
+        try:
+            session = await held.open.session(name)
+            if len(session.records) != len(records):  # somebody changed the log
+                await held.open.close_session(name)
+                session = await held.open.session(name)
+            return await work(session)
+        finally:
+            self._leave()
+
+    async def _take(self, system: str) -> _Held:
+        """The project, open for conversations with a system; "" is its own."""
+        project = self.project
+        settings = settings_for(self.workspace.settings(project), system)
+        async with self._opening:
+            held = self._held
+            if held is not None and held.system != settings.system:
+                if self._users:
+                    raise LockedError(f"A conversation with {held.system!r} is being answered. Try again in a moment.")
+                await self._close()
+                held = None
+            if held is None:
+                key = settings.model_dump_json()
+                if key not in self._models:
+                    while self._models:  # the settings have changed
+                        await self._models.popitem()[1].cast.close()
+                    self._models[key] = Supplied(Prepared(settings, self.options).cast())
+                stack = AsyncExitStack()
+                opened = conversing(project, settings, self.options, self._models[key])
+                held = _Held(settings.system, await stack.enter_async_context(opened), stack)
+                self._held = held
+            self._users += 1
+            return held
+
+    def _leave(self) -> None:
+        self._users -= 1
+        if not self._users:
+            task = asyncio.get_running_loop().create_task(self._close_later())
+            self._closing = task  # the loop holds tasks weakly
+
+    async def _close_later(self) -> None:
+        """Close the project once nobody has wanted it for a moment, and what was begun ahead is there."""
+        await asyncio.sleep(self.linger)
+        held = self._held
+        if held is not None and not self._users:
+            await held.open.prepared_ahead()
+        async with self._opening:
+            if held is self._held and not self._users:
+                await self._close()
+
+    async def _close(self) -> None:
+        held, self._held = self._held, None
+        if held is not None:
+            with suppress(FabulaError):
+                await held.stack.aclose()
+
+
+@dataclass
+class _Held:
+    system: str
+    open: Conversing
+    stack: AsyncExitStack

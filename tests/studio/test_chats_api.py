@@ -1,0 +1,318 @@
+"""Conversations over `/api/v1`: moves that are streamed, answers to choose among, branches, and what goes wrong."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+from unittest import mock
+
+import pytest
+
+from fabula.base.errors import ModelError
+from fabula.craft.conversation import SessionFiles
+from serving import Engine, SnapEngine, project
+from studio import studio_here
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+    from pathlib import Path
+
+    import httpx
+
+    from fabula.server.talks import Talks
+
+CHATS = "/api/v1/projects/lamp/chats"
+
+
+@dataclass
+class Here:
+    """A studio with the project `lamp`, whose models are scripted."""
+
+    client: httpx.AsyncClient
+    engine: Engine
+
+    @property
+    def talks(self) -> Talks:
+        found: Talks = self.client.state.talks("lamp")  # type: ignore[attr-defined] # of the fixture
+        return found
+
+    async def begin(self, *others: str, **more: Any) -> dict[str, Any]:  # noqa: ANN401 - fields of a request
+        response = await self.client.post(CHATS, json={"others": others or ("Mara",), "player": "Tobias"} | more)
+        assert response.status_code == 201, response.text
+        return dict(response.json())
+
+    async def move(self, chat: str, kind: str = "say", **more: Any) -> list[tuple[str, dict[str, Any]]]:  # noqa: ANN401
+        """The events of a move."""
+        response = await self.client.post(f"{CHATS}/{chat}/turns", json={"kind": kind} | more)
+        assert response.status_code == 200, response.text
+        return events_in(response.text)
+
+    async def view(self, chat: str) -> dict[str, Any]:
+        return dict((await self.client.get(f"{CHATS}/{chat}")).json())
+
+
+def events_in(text: str) -> list[tuple[str, dict[str, Any]]]:
+    """The server-sent events of a text."""
+    blocks = [block.splitlines() for block in text.split("\n\n") if block.startswith("event: ")]
+    return [(lines[0].removeprefix("event: "), json.loads(lines[1].removeprefix("data: "))) for lines in blocks]
+
+
+@asynccontextmanager
+async def here(folder: Path, engine: Engine | None = None, **settings: Any) -> AsyncIterator[Here]:  # noqa: ANN401
+    engine = engine or Engine()
+    project(folder, **settings)
+    with mock.patch("fabula.project.casting.open_model", return_value=engine):
+        async with studio_here(folder) as client:
+            studio = Here(client, engine)
+            studio.talks.linger = 0.0
+            yield studio
+
+
+async def test_a_conversation_from_its_beginning_to_its_transcript(tmp_path: Path) -> None:
+    async with here(tmp_path) as studio:
+        listed = (await studio.client.get(CHATS)).json()
+        assert listed == {"chats": [], "characters": ["Mara", "Tobias", "Henrik"], "named": []}
+        chat = (await studio.begin())["name"]
+        assert chat == "tobias-mara"
+        first = await studio.move(chat, "begin")
+        assert first[-1][0] == "done"
+        assert {data["who"] for kind, data in first if kind == "piece"} == {"Mara"}
+        said = await studio.move(chat, text="Is there light?", version=first[-1][1]["version"])
+        pieces = "".join(data["text"] for kind, data in said if kind == "piece")
+        view = await studio.view(chat)
+        assert [turn["said"] for turn in view["turns"]] == ["", "Is there light?"]
+        assert pieces == view["turns"][1]["answer"]
+        assert view["moving"] is None
+        text = (await studio.client.get(f"{CHATS}/{chat}/transcript")).text
+        assert text.startswith("# Tobias and Mara\n")
+        assert "**Tobias:** Is there light?" in text
+        assert (await studio.client.post(f"{CHATS}/{chat}/close")).status_code == 204
+        assert len((await studio.view(chat))["turns"]) == 2
+
+
+async def test_answers_are_drawn_and_chosen_and_turns_taken_back(tmp_path: Path) -> None:
+    async with here(tmp_path) as studio:
+        chat = (await studio.begin())["name"]
+        await studio.move(chat, text="One.")
+        await studio.move(chat, "another")
+        await studio.move(chat, "another")
+        view = await studio.view(chat)
+        assert (len(view["alternatives"]), view["chosen"]) == (3, 3)
+        assert len({turn["answer"] for turn in view["alternatives"]}) == 3
+        back = (await studio.client.post(f"{CHATS}/{chat}/choose", json={"number": 1})).json()
+        assert back["chosen"] == 1
+        assert back["turns"][0]["answer"] == view["alternatives"][0]["answer"]
+        undone = (await studio.client.post(f"{CHATS}/{chat}/undo", json={})).json()
+        assert undone["turns"] == []
+        refused = await studio.client.post(f"{CHATS}/{chat}/undo", json={})
+        assert refused.status_code == 400
+        assert refused.json()["error"]["message"] == "There is no turn to take back."
+
+
+async def test_another_conversation_branches_off_from_any_turn(tmp_path: Path) -> None:
+    async with here(tmp_path) as studio:
+        chat = (await studio.begin())["name"]
+        for text in ("One.", "Two.", "Three."):
+            await studio.move(chat, text=text)
+        branch = (await studio.client.post(f"{CHATS}/{chat}/branch", json={"after": 2})).json()
+        assert (branch["name"], branch["branched_from"], branch["branched_after"]) == (f"{chat}-2", chat, 2)
+        await studio.move(branch["name"], text="Else.")
+        assert [turn["said"] for turn in (await studio.view(chat))["turns"]] == ["One.", "Two.", "Three."]
+        assert (await studio.view(chat))["branches"] == [{"name": f"{chat}-2", "after": 2, "turns": 3}]
+        again = (await studio.client.post(f"{CHATS}/{chat}-2/branch", json={"after": 0})).json()
+        assert again["name"] == f"{chat}-3"
+        why = (await studio.client.get(f"{CHATS}/{chat}-2/turns/1/why")).json()
+        assert why["calls"]  # made for the conversation that it came from
+
+
+async def test_a_client_that_goes_away_does_not_lose_the_turn(tmp_path: Path) -> None:
+    async with here(tmp_path, Engine(gate=asyncio.Event())) as studio:
+        chat = (await studio.begin())["name"]
+        live = studio.talks.move(chat, "say", "Is there light?")
+        gone = asyncio.ensure_future(anext(live.follow(10.0)))
+        await studio.engine.begun(1)
+        gone.cancel()
+        view = await studio.view(chat)
+        assert view["moving"] == {"kind": "say", "said": "Is there light?", "who": "", "text": "", "problem": ""}
+        busy = await studio.client.post(f"{CHATS}/{chat}/turns", json={"kind": "say", "text": "Hello?"})
+        assert busy.status_code == 409
+        assert busy.json()["error"]["code"] == "busy"
+        listening = asyncio.create_task(studio.client.get(f"{CHATS}/{chat}/turns/live"))
+        await asyncio.sleep(0.05)
+        assert studio.engine.gate is not None
+        studio.engine.gate.set()
+        assert events_in((await listening).text)[-1][0] == "done"
+        assert len((await studio.view(chat))["turns"]) == 1
+        assert (await studio.client.get(f"{CHATS}/{chat}/turns/live")).status_code == 204
+
+
+async def test_what_came_before_a_model_failed_is_kept_and_the_turn_can_be_tried_again(tmp_path: Path) -> None:
+    class Failing(Engine):
+        async def ask(self, request: Any, on_text: Any = None) -> Any:  # noqa: ANN401 - as its base
+            if self.fails is not None and "/turn/" in request.path:
+                on_text("[Mara: (looks up) The lamp was lit. It was cold. And then the wind ")
+                raise self.fails
+            fails, self.fails = self.fails, None
+            try:
+                return await super().ask(request, on_text)
+            finally:
+                self.fails = fails
+
+    async with here(tmp_path, Failing(fails=ModelError("The server of the model was ended.", model="m"))) as studio:
+        chat = (await studio.begin())["name"]
+        failed = await studio.move(chat, text="Is there light?")
+        assert [kind for kind, _ in failed] == ["piece", "failed"]
+        assert failed[-1][1]["error"]["message"] == "The server of the model was ended."
+        assert failed[-1][1]["said"] == "Is there light?"
+        assert "The lamp was lit" in failed[-1][1]["text"]
+        moving = (await studio.view(chat))["moving"]
+        assert moving["problem"] == "The server of the model was ended."
+        assert moving["text"] == failed[-1][1]["text"]
+        studio.engine.fails = None
+        assert (await studio.move(chat, text="Is there light?"))[-1][0] == "done"
+        assert (await studio.view(chat))["moving"] is None
+
+
+async def test_two_windows_of_one_conversation_do_not_talk_past_each_other(tmp_path: Path) -> None:
+    async with here(tmp_path) as studio:
+        chat = await studio.begin()
+        await studio.move(chat["name"], text="One.", version=chat["version"])
+        late = {"kind": "say", "text": "Two.", "version": chat["version"]}
+        stale = await studio.client.post(f"{CHATS}/{chat['name']}/turns", json=late)
+        assert stale.status_code == 409
+        assert stale.json()["error"]["code"] == "stale"
+        assert "another window" in stale.json()["error"]["message"]
+        assert len((await studio.view(chat["name"]))["turns"]) == 1
+
+
+@pytest.mark.parametrize(
+    ("body", "status", "message"),
+    [
+        ({"others": ["Sigrid"]}, 404, "Unknown character 'Sigrid'"),
+        ({"others": []}, 422, "others"),
+        ({"others": ["Mara"], "player": "Mara"}, 400, "are the same"),
+        ({"others": ["Mara"], "player": "Tobias", "name": "../out"}, 400, "cannot name a session"),
+        ({"others": ["Mara"], "freedom": "wild"}, 422, "freedom"),
+        ({"others": ["Mara"], "colour": "red"}, 422, "colour"),
+    ],
+)
+async def test_a_conversation_that_cannot_be_is_refused_in_words(
+    tmp_path: Path, body: dict[str, Any], status: int, message: str
+) -> None:
+    async with here(tmp_path) as studio:
+        refused = await studio.client.post(CHATS, json=body)
+        assert refused.status_code == status, refused.text
+        assert message in refused.json()["error"]["message"]
+        assert not list((tmp_path / "lamp").glob("chat/*"))
+
+
+async def test_what_cannot_be_said_is_refused_in_words(tmp_path: Path) -> None:
+    async with here(tmp_path) as studio:
+        chat = (await studio.begin())["name"]
+        for text, message in (("x" * 4001, "4,001 characters; 4,000 are the most"), (" ", "Your message is empty")):
+            refused = await studio.client.post(f"{CHATS}/{chat}/turns", json={"kind": "say", "text": text})
+            assert refused.status_code == 400
+            assert message in refused.json()["error"]["message"]
+        unknown = await studio.client.post(f"{CHATS}/nobody/turns", json={"kind": "go_on"})
+        assert unknown.status_code == 404
+        assert "Unknown conversation 'nobody'" in unknown.json()["error"]["message"]
+        for path in ("..%2f..%2fbrief", "a" * 300):
+            assert (await studio.client.get(f"{CHATS}/{path}")).status_code in (404, 422)
+
+
+async def test_a_conversation_that_was_deleted_or_written_by_another_is_seen_as_it_is(tmp_path: Path) -> None:
+    async with here(tmp_path) as studio:
+        studio.talks.linger = 60.0  # it is still in memory
+        chat = (await studio.begin())["name"]
+        await studio.move(chat, text="One.")
+        await studio.move(chat, text="Two.")
+        files = SessionFiles.in_(tmp_path / "lamp", chat)
+        files.append({"do": "undo"})
+        await studio.move(chat, text="Three.")
+        assert [turn["said"] for turn in (await studio.view(chat))["turns"]] == ["One.", "Three."]
+        files.log.unlink()
+        assert (await studio.client.get(f"{CHATS}/{chat}")).status_code == 404
+        assert (await studio.client.post(f"{CHATS}/{chat}/turns", json={"kind": "go_on"})).status_code == 404
+        again = await studio.begin(name=chat)
+        assert again["turns"] == []
+
+
+async def test_who_is_there_and_how_free_one_is_can_be_set(tmp_path: Path) -> None:
+    async with here(tmp_path) as studio:
+        chat = (await studio.begin("Mara", "Henrik"))["name"]
+        await studio.move(chat, text="One.")
+        body = {"present": ["Henrik"], "freedom": "loose"}
+        place = (await studio.client.patch(f"{CHATS}/{chat}", json=body)).json()["place"]
+        assert (place["present"], place["absent"], place["freedom"]) == (["Henrik"], ["Mara"], "loose")
+        nobody = await studio.client.patch(f"{CHATS}/{chat}", json={"present": []})
+        assert nobody.status_code == 400
+        assert "Somebody has to be there" in nobody.json()["error"]["message"]
+
+
+async def test_a_project_is_let_go_between_turns(tmp_path: Path) -> None:
+    async with here(tmp_path) as studio:
+        chat = (await studio.begin())["name"]
+        await studio.move(chat, text="One.")
+        await asyncio.sleep(0.05)
+        lamp = studio.talks.project
+        with lamp.lock():  # as a run does
+            locked = await studio.move(chat, text="Two.")
+            assert locked[-1][0] == "failed"
+            assert locked[-1][1]["error"]["code"] == "locked"
+            assert (await studio.view(chat))["turns"][0]["said"] == "One."  # it can still be read
+            assert (await studio.client.get(f"{CHATS}/{chat}/turns/1/why")).json()["story"] is None
+        assert (await studio.move(chat, text="Two."))[-1][0] == "done"
+
+
+async def test_the_plan_is_shown_where_it_is_asked_for(tmp_path: Path) -> None:
+    async with here(tmp_path, SnapEngine(), system="snap") as studio:
+        chat = (await studio.begin())["name"]
+        await studio.move(chat, "begin")
+        view = await studio.view(chat)
+        assert view["plan"] is None
+        assert "Tobias asks Mara for light" not in json.dumps(view)
+        plan = (await studio.client.get(f"{CHATS}/{chat}?plan=true")).json()["plan"]
+        assert [point["stands"] for point in plan] == ["now", "ahead"]
+        why = (await studio.client.get(f"{CHATS}/{chat}/turns/1/why")).json()
+        assert why["who"] == "Mara"
+        assert why["story"]
+        call = (await studio.client.get(f"/api/v1/projects/lamp/calls/{why['calls'][0]}")).json()
+        assert call["chat"] == {"session": chat, "cell": 1, "turn": 1}
+
+
+async def test_calls_are_searched_and_shown_whole(tmp_path: Path) -> None:
+    async with here(tmp_path) as studio:
+        chat = (await studio.begin())["name"]
+        for text in ("The heron?", "One.", "Two."):
+            await studio.move(chat, text=text)
+        calls = "/api/v1/projects/lamp/calls"
+        every = (await studio.client.get(calls)).json()
+        assert every["total"] == len(every["calls"])
+        found = (await studio.client.get(calls, params={"search": "HERON"})).json()["calls"]
+        assert found
+        assert "The heron?" in found[-1]["found"]
+        page = (await studio.client.get(calls, params={"most": 2})).json()
+        older = (await studio.client.get(calls, params={"most": 2, "before": page["older"]})).json()["calls"]
+        assert older[0]["id"] < page["calls"][-1]["id"]
+        newest = page["calls"][0]["id"]
+        whole = (await studio.client.get(f"{calls}/{newest}")).json()
+        assert (whole["newer"], whole["older"]) == (None, page["calls"][1]["id"])
+        assert whole["took"]["prompt"] == 100
+        assert "the lamp stays dark" in whole["reply"]
+        assert any(message["text"] for message in whole["messages"])
+        missing = await studio.client.get(f"{calls}/99999")
+        assert missing.status_code == 404
+
+
+async def test_the_prompt_of_a_text_is_one_address_away(tmp_path: Path) -> None:
+    async with studio_here(tmp_path) as client:
+        first = await client.get("/projects/sample/prompt-of", params={"name": "drafts/climax", "version": 1})
+        assert first.status_code == 303
+        shown = (await client.get(first.headers["location"])).text
+        assert "drafts/climax/section" in shown
+        assert "What went into it" in shown
+        brief = await client.get("/projects/sample/prompt-of", params={"name": "nothing-of-this-name"})
+        assert brief.status_code == 404
