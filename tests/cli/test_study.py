@@ -95,7 +95,9 @@ def test_others_are_let_in_only_if_it_is_said(cli: Cli, rated: Path) -> None:
 def test_a_report_has_strengths_agreement_and_a_page(cli: Cli, rated: Path) -> None:
     ran = cli("study", "report", "lamps")
     assert ran.code == 0, ran.err
-    assert "Fleiss' kappa/overall" in ran.out
+    (head,) = [line for line in ran.out.splitlines() if line.startswith("people ")]
+    assert "Fleiss' kappa" in head
+    assert "first position wins" in head
     assert "lamps/report.html" in ran.err
     page = (rated / "report.html").read_text(encoding="utf-8")
     assert "How far raters agree" in page
@@ -112,7 +114,10 @@ def test_a_judge_stands_beside_people(cli: Cli, rated: Path) -> None:
     judge = [{**line, "rater": "m", "kind": "model", "started": "", "ended": ""} for line in one_each.values()]
     (rated.parent / "judge.jsonl").write_text("".join(f"{json.dumps(line)}\n" for line in judge), encoding="utf-8")
     ran = cli("study", "report", "lamps", "--judge", "judge.jsonl")
-    assert "systems and questions: spearman" in ran.out
+    (line,) = [line for line in ran.out.splitlines() if line.startswith("systems and questions")]
+    assert line.endswith("1 (n 15)")
+    (overall,) = [line for line in ran.out.splitlines() if line.startswith("overall") and "(n 4)" in line]
+    assert " 1 " in overall
     assert "A judge beside people" in (rated / "report.html").read_text(encoding="utf-8")
     assert cli("rank", "--ratings", "lamps/ratings.jsonl").code == 0
     assert cli("meta", "judge.jsonl", "lamps/ratings.jsonl").code == 0

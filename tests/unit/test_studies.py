@@ -220,6 +220,11 @@ def test_a_folder_that_is_no_study_says_so(tmp_path: Path) -> None:
     (study.folder / "assignments.jsonl").write_text("{}\n")
     with pytest.raises(UsageError, match=r"assignments.jsonl, line 1: no design of a study"):
         Study.open(study.folder)
+    hostile = study.tasks[0].model_dump_json().replace(study.tasks[0].rater, "../..")
+    head = (study_of(tmp_path / "t").folder / "assignments.jsonl").read_text().partition("\n")[0]
+    (study.folder / "assignments.jsonl").write_text(f"{head}\n{hostile}\n")
+    with pytest.raises(UsageError, match=r"assignments.jsonl, line 2: rater: String should match pattern"):
+        Study.open(study.folder)
     (study.folder / "items.jsonl").write_text('{"id": ""}\n')
     with pytest.raises(UsageError, match=r"items.jsonl, line 1: id: .*\. Correct the line\."):
         Study.open(study.folder)

@@ -151,13 +151,13 @@ class Visit:
             raise HTTPException(403, f"{words} Begin on the first page.")
 
 
-def _visit(request: Request) -> Visit:
+async def _visit(request: Request) -> Visit:
     if request.state.who == ORGANISER:
         raise HTTPException(403, "This is a rater's page; you came with the organiser's link. Go to /organiser.")
     return Visit(request.app.state.means, request.state.who)
 
 
-def _organiser(request: Request) -> Means:
+async def _organiser(request: Request) -> Means:
     if request.state.who != ORGANISER:
         raise HTTPException(404)
     means: Means = request.app.state.means

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Final, Self
 
 from fabula.app.conversing import conversing
 from fabula.base.errors import UsageError
-from fabula.base.files import PRIVATE, make_folder, read_text, write_atomically
+from fabula.base.files import PRIVATE, inside, make_folder, read_text, write_atomically
 from fabula.craft.conversation import Parties
 from fabula.project.folder import Project
 from fabula.story import readable
@@ -122,7 +122,7 @@ class Talks:
 
     def _copy(self, project: str, folder: Path) -> None:
         make_folder(folder, mode=0o700)
-        shutil.copytree(self.study.folder / project, folder / "project", symlinks=True)
+        shutil.copytree(inside(self.study.folder, project), folder / "project", symlinks=True)
 
     @staticmethod
     def _kept(folder: Path) -> Shown:
