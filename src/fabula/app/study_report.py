@@ -268,7 +268,8 @@ def _beside(people: Sequence[Rating], judges: Sequence[Rating], name: str) -> Re
     ]
     rows.append(Row("judge", "judge beside people/systems and questions: spearman", _by_system(people, judges)))
     sentences = {question: result.sentence for question, result in found.items()}
-    return Report("study", rows=tuple(rows), notes=_meta_notes(found), details={"judge": sentences})
+    notes = (*mine.notes(), *_meta_notes(found))
+    return Report("study", rows=tuple(rows), notes=notes, details={"judge": sentences})
 
 
 def _meta_notes(found: Mapping[str, Meta]) -> tuple[str, ...]:

@@ -171,9 +171,9 @@ OrganiserDep: TypeAlias = Annotated[Means, Depends(_organiser)]
 # raters' pages --------------------------------------------------------------------------------------------------------
 
 
-async def start(visit: VisitDep) -> Response:
+async def start(request: Request) -> Response:
     """What the study is about; consent first."""
-    return _page("start.html", visit)
+    return _to("/organiser") if request.state.who == ORGANISER else _page("start.html", await _visit(request))
 
 
 async def consent(visit: VisitDep) -> Response:
