@@ -32,6 +32,9 @@ from fabula.measure.report.page import estimate_cells
 from fabula.measure.studies.assigning import Wanted
 from fabula.measure.studies.study import ORGANISER, Study
 from fabula.server.running import is_loopback, listening
+from fabula.stats.estimate import Estimate
+from fabula.stats.meta import PEOPLE
+from fabula.stats.verdicts import JUDGE
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -39,11 +42,13 @@ if TYPE_CHECKING:
     from fabula.cli.terminal import Terminal
     from fabula.measure.report import Report, Row
     from fabula.measure.studies.assigning import Shares
+    from fabula.stats.estimate import Scored
 
 _HELP: Final = "Have people rate stories, talk with characters or verify findings; see what they found."
 PORT: Final = 8732
 _NEEDED: Final = ("fastapi", "uvicorn")
 _LISTED: Final = 12  # links in the terminal
+_SHORT: Final = ("pairs: accuracy", "stories: spearman", "systems: spearman", "questions: spearman")
 study = typer.Typer(help=_HELP, rich_markup_mode="rich", add_completion=False)
 
 
@@ -335,13 +340,25 @@ def _tables(report: Report) -> list[str]:
     means = [row for row in report.rows if row.what.startswith(("mean/", "share "))]
     if means:
         parts.append(_rows(("of", "", "value", "95 % interval", "n"), means, named=True))
-    people = [row for row in report.rows if row.of == "people" and row.what.partition("/")[2]]
-    parts.append(_rows(("people", "", "value", "95 % interval", "n"), people, named=True))
-    beside = [row for row in report.rows if row.of == "judge" and row.what.startswith("judge beside")]
-    if beside:
-        short = [row for row in beside if row.what.endswith(("accuracy", "spearman"))]
-        parts.append(_rows(("", "", "value", "95 % interval", "n"), short, named=True))
-    return parts
+    people = {tuple(row.what.split("/")): row.scored for row in report.rows if row.of == PEOPLE and "/" in row.what}
+    parts += _columns("people", {(question, what): scored for (what, question), scored in people.items()})
+    start = "judge beside people/"
+    beside = [
+        row for row in report.rows if row.of == JUDGE and row.what.startswith(start) and row.what.endswith(_SHORT)
+    ]
+    judged = {tuple(row.what.removeprefix(start).split(": ", 1)): row.scored for row in beside}
+    return [*parts, *_columns("the judge", judged)]
+
+
+def _columns(head: str, found: dict[tuple[str, ...], Scored]) -> list[str]:
+    """A line for each question, a column for each measure; nothing where nothing is measured."""
+    questions, measures = ([*dict.fromkeys(names)] for names in zip(*found, strict=True)) if found else ([], [])
+    lines = [(name, *(_brief(found.get((name, what))) for what in measures)) for name in questions]
+    return [table([(head, *measures), *lines])] if lines else []
+
+
+def _brief(scored: Scored | None) -> str:
+    return str(scored) if isinstance(scored, Estimate) else "-"
 
 
 def _rows(head: tuple[str, ...], rows: Sequence[Row], *, named: bool = False) -> str:
