@@ -322,8 +322,8 @@ class Workspace:
         chosen = None if begun else default_model(self.environ)
         return settings if chosen is None else settings.with_(chosen.changes)
 
-    def stamp(self) -> object:
-        """What is another one whenever anything in the project may have changed."""
+    def stamp(self) -> tuple[tuple[str, int, int], ...]:
+        """Name, size and time of each file: another one whenever anything in the project may have changed."""
         found: list[tuple[str, int, int]] = []
         for name in _FILES:
             _seen(found, self.folder / name, name)

@@ -14,6 +14,7 @@ from fabula.project.trust import state_home
 from fabula.server.runs.children import Runs
 from fabula.server.runs.feed import Feed
 from fabula.server.talks import Talks
+from fabula.server.watching import Watcher
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -53,7 +54,7 @@ class StudioState:
     @asynccontextmanager
     async def at_work(self) -> AsyncIterator[None]:
         """Do what goes on beside requests while this is open."""
-        async with self.runs.at_work():
+        async with self.runs.at_work(), Watcher(self.shelf, self.runs.feed).at_work():
             try:
                 yield
             finally:

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import json
-from hashlib import sha256
 from typing import TYPE_CHECKING, Annotated, Final, Literal
 
 from fastapi import APIRouter, Form, Request
-from fastapi.responses import JSONResponse
 from pydantic import BaseModel
 
 from fabula.app.bills import dollars
@@ -97,13 +95,6 @@ async def expected(request: Request, workspace: WorkspaceDep, name: str) -> Resp
         return about | {"expected": expected, "again": again, "problem": problem, "files": files, "cost": cost}
 
     return page(request, "edit_expected.html", **await asyncio.to_thread(found))
-
-
-@router.get(PARTS + "/stamp", response_model=None)
-async def stamp(workspace: WorkspaceDep) -> Response:
-    """What is another one whenever a file of the project was changed, here or elsewhere."""
-    seen = await asyncio.to_thread(workspace.stamp)
-    return JSONResponse({"stamp": sha256(repr(seen).encode()).hexdigest()[:16]})
 
 
 # versions -------------------------------------------------------------------------------------------------------------
