@@ -13,7 +13,7 @@ import time
 from pathlib import Path
 
 from fabula.engine.event_log import EventLog
-from fabula.engine.events import CallFinished, CallStarted, Kept, RunStarted
+from fabula.engine.events import CallFinished, CallStarted, Kept, RunStarted, TextArrived
 from fabula.models.base import Usage
 
 
@@ -53,6 +53,13 @@ if work in ("tokens", "burst"):
             CallFinished(f"scene/{n}", f"role-{n}", "model", Usage(10, 2, tokens, 0.5, None, 0.001), replayed=False)
         )
         log.hear(Kept(f"scene-{n}", "story", "one two three", "made"))
+elif work == "hostile":
+    nasty = "<img src=x onerror=alert(1)><script>alert(2)</script>"
+    log.hear(CallStarted(nasty, nasty, nasty, 100))
+    log.hear(TextArrived(nasty, nasty + "</div></script>\r\ndata: {}\n\n\u2028"))
+    log.hear(Kept(nasty, nasty, nasty, nasty))
+    log.tell("command_ended", exit_code=1, kind=nasty, message=nasty)
+    sys.exit(1)
 elif work == "sleep":
     time.sleep(600)
 elif work == "stubborn":

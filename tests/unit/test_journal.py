@@ -422,3 +422,25 @@ def test_where_nothing_can_be_written_a_journal_is_read_with_what_a_killed_run_l
             with pytest.raises(JournalError, match="attempt to write a readonly database"):
                 journal.keep("plot", "One.", "made")
     assert {file.name: file.read_bytes() for file in where.iterdir()} == before
+
+
+def test_what_is_read_of_all_artefacts_at_once_is_what_is_read_of_each() -> None:
+    with Journal() as journal:
+        for path in ("a", "b", "c", "d"):
+            for text in ("first", "second"):
+                journal.keep(path, f"{path} {text}", "made" if text == "first" else "edited")
+        journal.decide("a", "edit", "a second")
+        journal.decide("b", "pin", "b first")
+        journal.decide("b", "edit", "b second")
+        journal.decide("c", "edit", "c second")
+        journal.decide("c", "unedit")
+        journal.decide("d", "continue", "d second", 100)
+        journal.decide("d", "pin", "d first")
+        journal.decide("d", "unpin")
+        every = {path: found for path in journal.paths() if (found := journal.override(path)) is not None}
+        assert journal.overrides() == every
+        assert set(every) == {"a", "b", "d"}
+        assert journal.newest_texts() == {path: journal.newest(path) for path in journal.paths()}
+        assert journal.sources("a") == [version.source for version in journal.versions("a")]
+        journal.decide("a", "undo", target=journal.decisions()[0].id)
+        assert "a" not in journal.overrides()

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fabula.craft.packing import ELLIPSIS, around, first_of, last_of, latest
+from fabula.craft.packing import ELLIPSIS, around, end_of, first_of, last_of, latest
 from fabula.models.budget import estimate_tokens
 
 SENTENCES = [f"The keeper counted boat number {n} of the evening." for n in range(30)]
@@ -16,6 +16,17 @@ MARK = estimate_tokens(ELLIPSIS) + 2
 texts = st.lists(st.lists(st.sampled_from(SENTENCES), min_size=1, max_size=4).map(" ".join), max_size=8).map(
     "\n\n".join
 )
+
+
+CHAPTERS = st.lists(
+    st.lists(st.sampled_from([*SENTENCES, "Été à Orléans, çà et là.", " ", "", "* * *"]), max_size=6).map("\n\n".join),
+    max_size=9,
+)
+
+
+@given(CHAPTERS, st.integers(0, 120))
+def test_the_end_of_many_texts_is_the_end_of_the_text_that_they_make(parts: list[str], tokens: int) -> None:
+    assert end_of(parts, tokens) == last_of("\n\n".join(parts), tokens)
 
 
 @pytest.mark.parametrize("fit", [first_of, last_of])

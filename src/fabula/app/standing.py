@@ -48,24 +48,25 @@ class Text:
 
 def texts(journal: Journal, changes: Collection[Change] = (), coming: DryRun | None = None) -> list[Text]:
     """The artefacts that a person may want to read, in order of file, and what a `coming` run makes of them."""
-    lengths, waits = lengths_asked(journal), waiting(journal)
+    lengths, waits, decided = lengths_asked(journal), waiting(journal), {one.path for one in journal.decisions()}
+    overrides, newest, versions = journal.overrides(), journal.newest_texts(), journal.version_counts()
     changed = {change.path for change in changes}
     found = []
     for path, file in journal.places().items():
         if file.endswith(f".{RECORD}"):
             continue
-        versions = journal.versions(path)
-        states = _states(journal, path, coming)
+        text = newest.get(path, "")
+        states = _decided(journal, path, overrides.get(path), text) if path in decided else []
+        states += _coming(journal, path, file, coming)
         if path in changed:
             states = [CHANGED]
         elif path == waits and not {"edited", "pinned", "approved"} & set(states):
             states.append("waits for your approval")
-        text = versions[-1].text if versions else ""
         asked = lengths.get(path) if file.startswith("story/") else None
         words = count_words(text)
         if not {"edited", "pinned", CHANGED} & set(states):
             states += _length_missed(words, asked)
-        found.append(Text(path, file, words, asked, len(versions), tuple(states)))
+        found.append(Text(path, file, words, asked, versions.get(path, 0), tuple(states)))
     return found
 
 
@@ -76,10 +77,9 @@ def _length_missed(words: int, asked: tuple[int, int] | None) -> list[str]:
     return [TOO_SHORT if words < asked[0] else TOO_LONG]
 
 
-def _states(journal: Journal, path: str, coming: DryRun | None) -> list[str]:
-    """What was decided about an artefact that holds still, and whether it is written again or no longer used."""
+def _decided(journal: Journal, path: str, override: tuple[str, str] | None, newest: str) -> list[str]:
+    """What was decided about an artefact that holds still."""
     found = []
-    override, newest = journal.override(path), journal.newest(path) or ""
     if override is not None:
         text, source = override
         found.append("to be continued" if source == "continued" and text == newest else source)
@@ -87,25 +87,33 @@ def _states(journal: Journal, path: str, coming: DryRun | None) -> list[str]:
         found.append("approved")
     if notes := notes_of(journal, path):
         found.append(f"{len(notes)} {'note' if len(notes) == 1 else 'notes'}: {notes[-1]}")
-    if coming is not None and path in coming.stale:
-        found.append("retaken, not written yet" if journal.retaken(path) else "stale")
-    elif coming is not None and path in coming.restored:
-        found.append(COMES_BACK)
-    elif coming is not None and path not in coming.reached and not coming.guessed and not of_a_chat(journal, path):
-        made = any(version.made for version in journal.versions(path))
-        found.append(UNUSED if made or not journal.places().get(path, "").startswith("story/") else "your own")
     return found
+
+
+def _coming(journal: Journal, path: str, file: str, coming: DryRun | None) -> list[str]:
+    """Whether an artefact is written again, or no longer used, by a run that is to come."""
+    if coming is None:
+        return []
+    if path in coming.stale:
+        return ["retaken, not written yet" if journal.retaken(path) else "stale"]
+    if path in coming.restored:
+        return [COMES_BACK]
+    if path not in coming.reached and not coming.guessed and not of_a_chat(journal, path):
+        made = any(version.made for version in journal.versions(path))
+        return [UNUSED if made or not file.startswith("story/") else "your own"]
+    return []
 
 
 def lengths_asked(journal: Journal) -> dict[str, tuple[int, int]]:
     """The words that were last asked of each part, by its path; where it was written in several pieces, their sum."""
     found: dict[str, tuple[int, int]] = {}
-    artefacts = sorted(journal.paths(), key=len, reverse=True)
+    artefacts = set(journal.paths())
     for run in journal.runs():
         sums: dict[str, tuple[int, int]] = {}
         for at, (low, high) in run["settings"].get("lengths", {}).items():
-            place = at.removeprefix(f"{DRAFTS}/")
-            path = next((one for one in artefacts if place == one or place.startswith(f"{one}/")), "")
+            path = at.removeprefix(f"{DRAFTS}/")
+            while path and path not in artefacts:
+                path = path.rpartition("/")[0]
             before = sums.get(path, (0, 0))
             sums[path] = (before[0] + low, before[1] + high)
         found |= sums

@@ -21,7 +21,7 @@ from fabula.app.bills import budget_data
 from fabula.app.checking import OUT
 from fabula.app.exporting import exported
 from fabula.app.findings import count_again, dismiss_finding, findings_of
-from fabula.app.past_calls import call_of, calls_of
+from fabula.app.past_calls import MOST, call_of, calls_of
 from fabula.app.planning import PLAN, order_of_time, plan_of
 from fabula.app.standing import CHANGED, shortfalls, texts, waiting, words_asked
 from fabula.app.world import moment_of, person_of, world_of
@@ -70,8 +70,7 @@ PINNED: Final = "pinned"
 _WAITS: Final = "waits for your approval"
 _FILES: Final = (BRIEF, "fabula.toml", STORY, ".fabula/journal.db", ".fabula/world.db")
 _READ: Final = (*FOLDERS, "world", OUT)
-_MOST_CALLS: Final = 200  # in one answer
-_LONGEST_SEARCH: Final = 200
+_MOST_KNOWN: Final = 50  # answers that are kept until something changes
 
 
 def base_of(text: str) -> str:
@@ -285,8 +284,10 @@ class Workspace:
         self.environ = os.environ if environ is None else environ
         self.told: Callable[[str], object] = lambda _: None
         self._changing = threading.RLock()  # this process holds the project for one of its threads at a time
-        self._looking = threading.RLock()
+        self._looking = threading.Lock()
+        self._makers: dict[str, threading.RLock] = {}
         self._known: dict[str, tuple[object, Any]] = {}
+        self._texts: dict[str, tuple[object, str, str]] = {}
 
     @property
     def name(self) -> str:
@@ -308,7 +309,7 @@ class Workspace:
                 f"The project {self.folder} is gone: it was deleted or moved. Put it back, or open it where it is now."
             )
         project = Project.open(self.folder, sitting)
-        project.tell = self.told
+        project.tell, project.texts = self.told, self._texts
         return project
 
     def settings(self, project: Project | None = None) -> Settings:
@@ -338,12 +339,18 @@ class Workspace:
         return tuple(found)
 
     def _cached(self, name: str, make: Callable[[], T]) -> T:
-        """What `make` gives, or gave since which nothing has changed."""
+        """What `make` gives, or gave since which nothing has changed; two who want the same wait for each other."""
         with self._looking:
+            one_at_a_time = self._makers.setdefault(name, threading.RLock())
+        with one_at_a_time:
             stamp = self.stamp()
             known = self._known.get(name)
             if known is None or known[0] != stamp:
-                known = self._known[name] = (stamp, make())
+                known = (stamp, make())
+                with self._looking:
+                    self._known[name] = known
+                    while len(self._known) > _MOST_KNOWN:
+                        del self._known[next(iter(self._known))]
             made: T = known[1]
             return made
 
@@ -363,7 +370,7 @@ class Workspace:
             runs, waits, in_all = journal.runs(), waiting(journal), paid_in(journal, settings)
             changed: tuple[str, ...] = ()
             try:
-                changed = tuple(change.file for change in project.changes(journal))
+                changed = tuple(change.file for change in self._changed(project, journal))
                 missed = tuple(shortfalls(journal, brief, settings, words))
                 asked = words_asked(brief, settings)
             except FabulaError as error:
@@ -405,20 +412,34 @@ class Workspace:
             except FabulaError:
                 coming = None  # `expected` says why
         with project.journal as journal:
-            changes = {change.path: change for change in _changes_or_none(project, journal)}
+            changes = {change.path: change for change in self._changes_or_none(project, journal)}
+            newest, made = journal.newest_texts(), journal.last_sources()
             rows = texts(journal, list(changes.values()), coming)
-            found = [self._artefact(journal, row, changes.get(row.path), coming) for row in rows]
+            of = {row.path: (newest.get(row.path, ""), made.get(row.path, "")) for row in rows}
+            found = [self._artefact(journal, row, of[row.path], changes.get(row.path), coming) for row in rows]
             new = [change for path, change in changes.items() if path not in {row.path for row in rows}]
         found += [_new_artefact(change) for change in new if change.file != STORY]
         return [self._brief(project), *sorted(found, key=lambda one: one.file)]
+
+    def _changes_or_none(self, project: Project, journal: Journal) -> tuple[Change, ...]:
+        """What was changed in files; nothing where the changes do not fit together, which a run and `changes` say."""
+        try:
+            return self._changed(project, journal)
+        except UsageError:
+            return ()
+
+    def _changed(self, project: Project, journal: Journal) -> tuple[Change, ...]:
+        return self._cached("changes", lambda: tuple(project.changes(journal)))
 
     def _brief(self, project: Project) -> Artefact:
         text = read_text(project.brief_file, MAX_FILE)
         return Artefact(BRIEF, "", BRIEF, "md", count_words(text), "edited", 0, base_of(text))
 
-    def _artefact(self, journal: Journal, row: Text, change: Change | None, coming: DryRun | None) -> Artefact:
-        text = change.text if change else journal.newest(row.path) or ""
-        source = deciding.source_of(journal, row.path)
+    def _artefact(
+        self, journal: Journal, row: Text, stands: tuple[str, str], change: Change | None, coming: DryRun | None
+    ) -> Artefact:
+        text = change.text if change else stands[0]
+        source = deciding.source_of(journal, row.path) if row.states else ""
         path = PurePosixPath(row.file)
         return Artefact(
             name=row.path,
@@ -427,7 +448,7 @@ class Workspace:
             suffix=path.suffix.removeprefix("."),
             words=count_words(text) if change else row.words,
             asked=row.asked,
-            source="edited" if change else source or _last_source(journal, row.path),
+            source="edited" if change else source or stands[1],
             stale=None if coming is None else row.path in coming.stale,
             pinned=source == PINNED,
             waits=_WAITS in row.states,
@@ -454,7 +475,7 @@ class Workspace:
         if name in (BRIEF, STORY) and version is None:
             return self._file(project, name)
         with project.journal as journal:
-            changes = {change.path: change for change in _changes_or_none(project, journal)}
+            changes = {change.path: change for change in self._changes_or_none(project, journal)}
             change = changes.get(name) or next((one for one in changes.values() if one.file == name != STORY), None)
             if version is None and change is not None:
                 number = len(journal.versions(change.path)) + 1
@@ -536,49 +557,22 @@ class Workspace:
     def _options(self) -> Options:
         return Options(environ=self.environ, person=_nobody)
 
-    def calls(
-        self,
-        name: str = "",
-        search: str = "",
-        *,
-        role: str = "",
-        model: str = "",
-        before: int | None = None,
-        most: int = 50,
-    ) -> CallList:
-        """What was asked and answered, the newest first.
+    def calls(self, wanted: Wanted | None = None, before: int | None = None, most: int = MOST) -> CallList:
+        """What was asked and answered, the newest first: a page of `most` calls, older than the one `before`."""
+        with self.project().journal as journal:
+            return calls_of(journal, wanted or Wanted(), before=before, most=most)
 
-        Args:
-            name: an artefact, or a path of the journal, at or below which it was asked.
-            search: words that the prompt or the reply holds.
-            role: was asked.
-            model: answered.
-            before: the number of a call; only older ones are given.
-            most: so many at most, and never more than 200.
-        """
-        project = self.project()
-        with project.journal as journal:
-            wanted = self._wanted(project, journal, name, search, role, model)
-            return calls_of(journal, wanted, before=before, most=min(most, _MOST_CALLS))
-
-    def call(self, number: int, name: str = "", search: str = "", *, role: str = "", model: str = "") -> WholeCall:
-        """A call with its prompt, its reply, and its neighbours in the list of `calls`.
+    def call(self, number: int, among: Wanted | None = None) -> WholeCall:
+        """A call with its prompt, its reply, and its neighbours `among` those that are wanted.
 
         Raises:
             UnknownNameError: there is none of that number.
         """
-        project = self.project()
-        with project.journal as journal:
-            found = call_of(journal, number, self._wanted(project, journal, name, search, role, model))
+        with self.project().journal as journal:
+            found = call_of(journal, number, among)
         if found is None:
             raise UnknownNameError("call", str(number), ())
         return found
-
-    @staticmethod
-    def _wanted(project: Project, journal: Journal, name: str, search: str, role: str, model: str) -> Wanted:
-        """Which calls are meant; an artefact may be named as it is elsewhere."""
-        known = not name or journal.was_asked(name) or bool(journal.calls_at(name))
-        return Wanted(search[:_LONGEST_SEARCH], role, model, name if known else project.artefact(journal, name))
 
     def plan(self) -> PlanShown:
         """The plan, and the order in which its scenes happen.
@@ -832,19 +826,6 @@ def _seen(found: list[tuple[str, int, int]], file: Path, name: str, *, empty: bo
         return
     if status.st_size or empty:
         found.append((name, status.st_size, status.st_mtime_ns))
-
-
-def _changes_or_none(project: Project, journal: Journal) -> list[Change]:
-    """What was changed in files; nothing where the changes do not fit together, which a run and `changes` say."""
-    try:
-        return project.changes(journal)
-    except UsageError:
-        return []
-
-
-def _last_source(journal: Journal, path: str) -> str:
-    versions = journal.versions(path)
-    return versions[-1].source if versions else ""
 
 
 def _new_artefact(change: Change) -> Artefact:

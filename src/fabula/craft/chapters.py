@@ -10,15 +10,16 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field, replace
-from functools import partial
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 from pydantic import BaseModel, Field, create_model
 
 from fabula.base.errors import ReplyError, UsageError
+from fabula.base.later import Later
 from fabula.craft.final_reading import final_reading
 from fabula.craft.length import WordRange, asked_length
-from fabula.craft.packing import around, first_of, last_of, latest
+from fabula.craft.packing import around, end_of, first_of, last_of, latest
 from fabula.craft.prose import Prose, clean_reply, write_prose
 from fabula.engine.aids import USUAL_WINDOW
 from fabula.engine.run import Draft
@@ -362,7 +363,7 @@ class Book:
         if not self.read_at_end:
             return self.add_to(story)
         room = partial(run.prompt_tokens, role, _SHORT)
-        lines = "\n".join(self._lines(short=True))
+        lines = "\n".join(self._short_lines)
         plan = "\n\n".join(filter(None, (first_of(self.plan, room(_PLAN)), first_of(lines, room(_CHAPTERS)))))
         texts = await final_reading(run, role, self.drafts, brief=self.brief, plan=plan, want=self.want)
         return self.add_to(story, texts)
@@ -374,7 +375,8 @@ class Book:
         last = len(texts) + 1 == len(self.chapters)
         fields = self._fields(run, role, at)
         weights = [self.chapters[number - 1].weight for number in self._numbers]
-        left = [one.weight for n, one in enumerate(self.chapters, 1) if n not in (*self._numbers, at + 1)]
+        written = {*self._numbers, at + 1}
+        left = [one.weight for n, one in enumerate(self.chapters, 1) if n not in written]
         want = self.want and self.want.of_sections(
             [chapter.weight, *left], [*map(count_words, texts)], before=weights, cut=run.aids(role)
         )
@@ -398,19 +400,22 @@ class Book:
         """What a chapter's prompt is shown, each within its share of the window."""
         room = partial(run.prompt_tokens, role, _SHORT)
         texts = [draft.text for draft in self.drafts]
-        text, chapter = last_of("\n\n".join(texts), room(_TEXT)), self.chapters[at]
-        whole = _whole_texts(texts, room(_TEXT))
-        told = [
-            f"{self._titled(number - 1)}: {account}"
-            for number, account in zip(self._numbers, self.accounts, strict=True)
-        ]
+        chapter, whole = self.chapters[at], _whole_texts(texts, room(_TEXT))
+        out_of_sight = [*zip(self._numbers, self.accounts, strict=True)][: len(texts) - whole]
         planned = any(one.happens for one in self.chapters)
+
+        def told() -> Sequence[str]:
+            return latest([f"{self._titled(n - 1)}: {said}" for n, said in out_of_sight], room(_ACCOUNTS))
+
+        def chapters() -> Sequence[str]:
+            return around(self._full_lines, self._short_lines, at, room(_CHAPTERS))
+
         return {
             "brief": self.brief,
             "plan": first_of(self.plan, room(_PLAN)),
-            "chapters": around(self._lines(), self._lines(short=True), at, room(_CHAPTERS)) if planned else (),
-            "told": latest(told[: len(told) - whole], room(_ACCOUNTS)),
-            "text": text,
+            "chapters": Later(chapters) if planned else (),
+            "told": Later(told),
+            "text": end_of(texts, room(_TEXT)),
             "number": at + 1,
             "of": len(self.chapters),
             "title": chapter.title,
@@ -421,7 +426,15 @@ class Book:
             "last": len(texts) + 1 == len(self.chapters),
         }
 
-    def _lines(self, *, short: bool = False) -> list[str]:
+    @cached_property
+    def _full_lines(self) -> list[str]:
+        return self._lines(short=False)
+
+    @cached_property
+    def _short_lines(self) -> list[str]:
+        return self._lines(short=True)
+
+    def _lines(self, *, short: bool) -> list[str]:
         """The plan, a line for each chapter."""
         said = [one.short if short else one_line(one.happens) for one in self.chapters]
         return [": ".join(filter(None, (self._titled(n), one))) for n, one in enumerate(said)]
@@ -435,10 +448,10 @@ class Book:
         planned = self.chapters[at].happens
         if run.aids(role):
             return planned
-        text = self.drafts[-1].text
+        text, before = self.drafts[-1].text, [one for one in self.accounts if one]
         fields = {
             "brief": self.brief,
-            "told": latest([one for one in self.accounts if one], run.prompt_tokens(role, _SHORT, _ACCOUNTS)),
+            "told": Later(lambda: latest(before, run.prompt_tokens(role, _SHORT, _ACCOUNTS))),
             "text": last_of(text, run.prompt_tokens(role, _SHORT, _READ)),
             "number": at + 1,
         }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from fabula.models.budget import estimate_tokens
@@ -13,6 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
 ELLIPSIS = "[...]"
+_FAR = 2  # times the tokens that are shown: what lies further back cannot be among them
 _PARAGRAPHS = re.compile(r"\n\s*\n")
 _WORD = re.compile(r"\w+")
 
@@ -28,6 +30,24 @@ def last_of(text: str, tokens: int) -> str:
     if not kept:
         kept = _last(sentences(_PARAGRAPHS.split(text)[-1]), tokens, " ")
     return f"{ELLIPSIS}\n\n{kept}" if kept else ""
+
+
+def end_of(texts: Sequence[str], tokens: int) -> str:
+    """`last_of` these texts, a blank line between them; those that lie too far back to be shown are not looked at."""
+    seen, at = 0, len(texts)
+    while at and seen <= _FAR * tokens:
+        at -= 1
+        seen += estimate_tokens(texts[at]) - 1  # which was rounded up
+    near = texts[at:]
+    parted = all(text and text == text.strip() for text in near)  # else where two of them meet is no end of a paragraph
+    parts = [part for text in near for part in _parts(text)] if parted and seen > _FAR * tokens else []
+    kept = "\n\n".join(latest(parts, tokens))
+    return f"{ELLIPSIS}\n\n{kept}" if kept else last_of("\n\n".join(near), tokens)
+
+
+@lru_cache(maxsize=256)
+def _parts(text: str) -> tuple[str, ...]:
+    return tuple(_PARAGRAPHS.split(text))
 
 
 def first_of(text: str, tokens: int) -> str:

@@ -141,7 +141,7 @@ class _Writer:
             text = self._cleaned(run, reply, lead, self.prompt, fields)
             fault = self._fault(run, text, fields) if not is_person(reply.model) else ""
             if not fault:
-                best = max(best, text, key=self._worth)
+                best = max(best, text, key=self._worth) if best else text
                 missed = untold(self.prose.events, text)
                 circles = count_words(raw) > count_words(text) + max(count_words(text), _LITTLE)
                 if not self.aids or not (circles or 2 * len(missed) > len(self.prose.events)):

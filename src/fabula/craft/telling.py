@@ -28,7 +28,7 @@ def content_words(text: str) -> frozenset[str]:
 
 def untold(events: Sequence[str], text: str) -> list[str]:
     """The events of which a text has fewer than half of the words. A text may tell an event in other words."""
-    has = content_words(text)
+    has = content_words(text) if events else frozenset()
     return [event for event in events if len((words := content_words(event)) & has) < _TOLD * len(words)]
 
 

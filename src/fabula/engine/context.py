@@ -76,8 +76,10 @@ class RunContext:
     told: dict[str, tuple[str, str]] = field(default_factory=dict)  # folder and text of what was kept so far, by path
     continued: dict[str, tuple[str, bool]] = field(default_factory=dict)  # and texts that went on, and whether stale
     noted: dict[str, tuple[str, bool]] = field(default_factory=dict)  # revised texts, by path, and whether stale
-    _decisions: list[Decision] | None = None
+    _decisions: dict[str, list[Decision]] | None = None
     _open_fits: frozenset[int] | None = None
+    _overrides: dict[str, tuple[str, str]] | None = None
+    _newest: dict[str, str] | None = None
 
     def emit(self, event: Event) -> None:
         """Hand an event to every listener."""
@@ -98,7 +100,21 @@ class RunContext:
     def override(self, path: str) -> tuple[str, str] | None:
         """The text that stands in for an artefact, and why: "pinned", "edited" or "continued"; `None` if none does."""
         self.come_to(path)
-        return (self.pending[path], "edited") if path in self.pending else self.journal.override(path)
+        if path in self.pending:
+            return self.pending[path], "edited"
+        if self.mode != "dry":
+            return self.journal.override(path)
+        if self._overrides is None:  # nothing is decided while a dry run lasts
+            self._overrides = self.journal.overrides()
+        return self._overrides.get(path)
+
+    def newest(self, path: str) -> str | None:
+        """The newest text of an artefact."""
+        if self.mode != "dry":
+            return self.journal.newest(path)
+        if self._newest is None:
+            self._newest = self.journal.newest_texts()
+        return self._newest.get(path)
 
     def is_continued(self, path: str) -> bool:
         """Whether the author wants more after an artefact's text."""
@@ -111,8 +127,11 @@ class RunContext:
         if final:
             self.come_to(final)
         if self._decisions is None:
-            self._decisions = self.journal.decisions()
-        made, own = wanted_of(self._decisions, path, final)
+            self._decisions = {}
+            for decision in self.journal.decisions():
+                self._decisions.setdefault(decision.path, []).append(decision)
+        of_both = [decision for name in {path, final} for decision in self._decisions.get(name, ())]
+        made, own = wanted_of(sorted(of_both, key=lambda decision: decision.id), path, final)
         if path in self.to_fit:
             made = made.after(Decision(0, path, "fit", self.to_fit[path], ""))
         return made, Wanted() if path in self.pending else own

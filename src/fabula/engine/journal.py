@@ -107,6 +107,8 @@ CREATE TABLE IF NOT EXISTS trail_step (path TEXT NOT NULL, number INTEGER NOT NU
                                        like TEXT NOT NULL, role TEXT NOT NULL, opening TEXT NOT NULL);
 CREATE TABLE IF NOT EXISTS trail_text (path TEXT NOT NULL, number INTEGER NOT NULL, text TEXT NOT NULL);
 """
+_TRAILS_KEPT: Final = 4
+_trails: dict[str, tuple[object, Record]] = {}  # the last that were read, for who looks at a project again and again
 _REPLIES: Final = (
     "SELECT c.path, c.reply, t.body, c.finish, c.performer, c.detail FROM call c LEFT JOIN text t ON t.hash = c.reply"
 )
@@ -887,6 +889,28 @@ class Journal:
         rows = self._all(f"{_VERSIONS} ORDER BY v.id DESC LIMIT 1", path)
         return readable(str(rows[0][0])) if rows else None
 
+    def newest_texts(self) -> dict[str, str]:
+        """The newest text of every artefact, by its path."""
+        rows = self._all(
+            "SELECT v.path, t.body FROM version v JOIN text t ON t.hash = v.text "
+            "WHERE v.id IN (SELECT max(id) FROM version GROUP BY path)"
+        )
+        return {path: readable(str(text)) for path, text in rows}
+
+    def version_counts(self) -> dict[str, int]:
+        """How many versions every artefact has, by its path."""
+        return dict(self._all("SELECT path, count(*) FROM version GROUP BY path"))
+
+    def last_sources(self) -> dict[str, str]:
+        """The source of the newest version of every artefact, by its path."""
+        return dict(
+            self._all("SELECT path, source FROM version WHERE id IN (SELECT max(id) FROM version GROUP BY path)")
+        )
+
+    def sources(self, path: str) -> list[str]:
+        """The sources of an artefact's versions, oldest first."""
+        return [str(source) for (source,) in self._all("SELECT source FROM version WHERE path = ? ORDER BY id", path)]
+
     def paths(self) -> list[str]:
         """The paths of all artefacts that have a text, in alphabetical order."""
         return [str(path) for (path,) in self._all("SELECT DISTINCT path FROM version ORDER BY path")]
@@ -933,6 +957,18 @@ class Journal:
             if rows and rows[0][0] in sources:
                 return readable(str(rows[0][1])), sources[rows[0][0]]
         return None
+
+    def overrides(self) -> dict[str, tuple[str, str]]:
+        """What `override` gives for every artefact for which it gives anything."""
+        found: dict[str, tuple[str, str]] = {}
+        for kinds, sources in (_EDITS, _PINS):
+            rows = self._all(
+                "SELECT d.path, d.kind, t.body FROM standing d LEFT JOIN text t ON t.hash = d.text "
+                "WHERE d.id IN (SELECT max(id) FROM standing WHERE kind IN (?, ?, ?, ?) GROUP BY path)",
+                *kinds,
+            )
+            found |= {path: (readable(str(text)), sources[kind]) for path, kind, text in rows if kind in sources}
+        return found
 
     def words_to_continue(self, path: str) -> int:
         """About how many words more a person wants after an artefact's text; 0 where they named no number."""
@@ -1031,7 +1067,19 @@ class Journal:
         begun = self._all("SELECT inputs, decided, calls, reached, shortfalls FROM trail")
         if not begun:
             return None
-        inputs, decided, calls, reached, shortfalls = begun[0]
+        last = self._all("SELECT (SELECT max(id) FROM call), (SELECT max(id) FROM run)")[0]
+        if self._path is None:
+            return self._trail(begun[0])
+        name, of = str(self._path), (self._path.stat().st_ino, *begun[0], *last)
+        known = _trails.get(name)
+        if known is None or known[0] != of:
+            while len(_trails) >= _TRAILS_KEPT:
+                _trails.pop(next(iter(_trails)), None)
+            known = _trails[name] = of, self._trail(begun[0])
+        return known[1]
+
+    def _trail(self, begun: Sequence[Any]) -> Record:
+        inputs, decided, calls, reached, shortfalls = begun
         steps = self._all("SELECT path, number, key, like, role, opening FROM trail_step")
         texts = self._all("SELECT s.path, s.number, t.body FROM trail_text s JOIN text t ON t.hash = s.text")
         replies = self._all(

@@ -8,6 +8,7 @@ from __future__ import annotations
 import tomllib
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, fields, is_dataclass, replace
+from functools import lru_cache
 from importlib import import_module
 from importlib.util import find_spec
 from inspect import cleandoc
@@ -272,7 +273,14 @@ def _check_bounds(found: object, value: object, name: str) -> None:
 def folders(home: Path) -> Iterator[tuple[str, Path, Mapping[str, Any]]]:
     """Name, folder and `paper.toml` of every method below `home`, by name."""
     for paper in sorted(home.glob(f"*/{PAPER}")):
-        yield plain_name(paper.parent.name), paper.parent, tomllib.loads(paper.read_text(encoding="utf-8"))
+        yield plain_name(paper.parent.name), paper.parent, _read_once(paper, paper.stat().st_mtime_ns)
+
+
+@lru_cache(maxsize=64)
+def _read_once(paper: Path, changed: int) -> Mapping[str, Any]:
+    """What a paper's file says; not read again while it is unchanged, as a server looks for its system all the time."""
+    del changed
+    return tomllib.loads(paper.read_text(encoding="utf-8"))
 
 
 _M = TypeVar("_M", bound=Method)

@@ -374,7 +374,7 @@ class Run:
         if context.mode == "dry":
             if stale:
                 context.dry_run.stale.append(path)
-            elif source == "made" and not _alike(text, context.journal.newest(path), suffix):
+            elif source == "made" and not _alike(text, context.newest(path), suffix):
                 context.dry_run.differing.append(path)
             context.told[path] = folder, marked(text) if stale else text
             return unmarked(text), stale

@@ -12,6 +12,7 @@ import json
 import os
 import re
 import secrets
+import time
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from hashlib import sha256
@@ -51,6 +52,7 @@ FOLDERS: Final = ("plan", "role-play", "drafts", "story")
 SUFFIXES: Final = (".md", ".yaml", ".csv")
 _OTHERS: Final = (".fabula", "chat", "reports", "cards", "evaluation", "world")  # folders that are read or written, too
 _MADE_AT_ONCE: Final = ("plan", "story")  # the others are made with their first file
+_SETTLED: Final = 2_000_000_000  # nanoseconds after which a change of a file shows in its time for certain
 STORY: Final = "story.md"
 BRIEF: Final = "brief_digest"
 """Under this name a run records which brief it was of."""
@@ -80,6 +82,7 @@ class Project:
 
     Attributes:
         told: sentences about the files that the author has read.
+        texts: what was read of files, for who opens the project again: what the file was like, and its text.
         tell: is given each sentence that the author should read about the files, by who takes them over.
     """
 
@@ -87,6 +90,7 @@ class Project:
         self.folder = folder
         self.tell: Callable[[str], object] = lambda _: None
         self.told: set[str] = set()
+        self.texts: dict[str, tuple[object, str, str]] = {}
         self._order: list[str] = []
         self._command = command or secrets.token_hex(8)  # what is decided under one name is taken back as one
         self._written = Written(folder / ".fabula" / "written")
@@ -226,7 +230,7 @@ class Project:
     def _changed_files(self, journal: Journal, places: dict[str, str]) -> Iterator[Change]:
         for stands in self._standing(journal, places):
             path, name, text = stands.path, stands.file, stands.text
-            if not text or text == _newest(journal, path) or self._written.ours(name, text):
+            if not text or self._written.ours(name, text) or text == _newest(journal, path):
                 continue
             own = places.get(path, name)
             if own != name and (self.folder / own).is_file():
@@ -239,8 +243,22 @@ class Project:
         renamed = self.renamed(journal, places)
         for name in self._files():
             path = known.get(name) or renamed.get(name) or self._written.artefact(name) or _path_of(Path(name))
-            whole = read_text(self.folder / name, MAX_FILE)
-            yield _Standing(path, name, whole, plain(whole))
+            whole, text = self._read(name)
+            yield _Standing(path, name, whole, text)
+
+    def _read(self, name: str) -> tuple[str, str]:
+        """A file's text, whole and plain; not read again while the file is the same, unless it was just written."""
+        file = self.folder / name
+        status = file.stat()
+        seen = (status.st_ino, status.st_size, status.st_mtime_ns)
+        known = self.texts.get(name)
+        if known is not None and known[0] == seen:
+            return known[1], known[2]
+        whole = read_text(file, MAX_FILE)
+        text = plain(whole)
+        if time.time_ns() - status.st_mtime_ns > _SETTLED:
+            self.texts[name] = seen, whole, text
+        return whole, text
 
     def renamed(self, journal: Journal, places: dict[str, str]) -> dict[str, str]:
         """The artefacts of files that the author gave another name, by that name: under theirs there is none."""

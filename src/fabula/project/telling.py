@@ -119,8 +119,8 @@ def of_a_chat(journal: Journal, path: str) -> bool:
 def _never_made(journal: Journal, path: str, file: str) -> bool:
     if not file.startswith("story/") or Path(file).suffix != ".md":
         return False
-    versions = journal.versions(path)
-    return bool(versions) and all(version.source != "made" for version in versions)
+    sources = journal.sources(path)
+    return bool(sources) and "made" not in sources
 
 
 def of_empty(file: str) -> str:

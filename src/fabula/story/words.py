@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 from math import ceil
 from typing import Final
 
@@ -29,6 +30,7 @@ _NO_BLANK: Final = re.compile(
 )
 _BETWEEN: Final = re.compile(rf"[{CHARACTERS}{UNSPACED}\u3000-\u303f\uff01-\uff0f\uff1a-\uff20]+")
 _COUNTED: Final = re.compile(rf"[{CHARACTERS}]|[{UNSPACED}]+")
+_REMEMBERED: Final = 20_000  # letters of a text that is counted again and again, as the parts of a story are
 
 
 def count_words(text: str) -> int:
@@ -37,12 +39,19 @@ def count_words(text: str) -> int:
     In Chinese and Japanese each character counts, as their writers count; in Thai, Lao, Burmese and Khmer a run of
     letters counts as many words as it has fives of them.
     """
+    return _remembered(text) if len(text) <= _REMEMBERED else _count(text)
+
+
+def _count(text: str) -> int:
     blankless = 0
     if not text.isascii() and BLANKLESS.search(text):
         blankless = sum(ceil(len(run[0]) / _LETTERS_A_WORD) for run in _COUNTED.finditer(text))
         text = _BETWEEN.sub(" ", text)
     # One pattern over the whole text takes quadratic time on a long run of dashes, which looping models do write.
     return blankless + sum(1 for piece in text.split() if piece[0].isalnum() or _WORD_CHARACTER.search(piece))
+
+
+_remembered = lru_cache(maxsize=4096)(_count)
 
 
 def joined(text: str, more: str) -> str:

@@ -37,6 +37,12 @@ class StudioState:
     runs: Runs = field(init=False)
     _talks: dict[str, Talks] = field(default_factory=dict)
 
+    def __post_init__(self) -> None:
+        """The numbers of events hold for as long as the same places are served."""
+        places = sha256("\n".join(sorted(map(str, self.shelf.places))).encode("utf-8", "replace")).hexdigest()[:16]
+        feed = Feed(state_home() / "studio", places, time)
+        self.runs = Runs(self.shelf, feed, time, {**os.environ, **self.options.environ})
+
     def talks(self, project: str) -> Talks:
         """The conversations of a project."""
         workspace = self.shelf[project]
@@ -45,18 +51,17 @@ class StudioState:
             known = self._talks[project] = Talks(workspace, self.options)
         return known
 
-    def __post_init__(self) -> None:
-        """The numbers of events hold for as long as the same places are served."""
-        places = sha256("\n".join(sorted(map(str, self.shelf.places))).encode("utf-8", "replace")).hexdigest()[:16]
-        feed = Feed(state_home() / "studio", places, time)
-        self.runs = Runs(self.shelf, feed, time, {**os.environ, **self.options.environ})
-
     @asynccontextmanager
     async def at_work(self) -> AsyncIterator[None]:
         """Do what goes on beside requests while this is open."""
+<<<<<<< HEAD
         async with self.runs.at_work(), Watcher(self.shelf, self.runs.feed).at_work():
             try:
+=======
+        try:
+            async with self.runs.at_work():
+>>>>>>> main
                 yield
-            finally:
-                for talks in self._talks.values():
-                    await talks.close()
+        finally:
+            for talks in self._talks.values():
+                await talks.close()
