@@ -54,13 +54,8 @@ class StudioState:
     @asynccontextmanager
     async def at_work(self) -> AsyncIterator[None]:
         """Do what goes on beside requests while this is open."""
-<<<<<<< HEAD
-        async with self.runs.at_work(), Watcher(self.shelf, self.runs.feed).at_work():
-            try:
-=======
         try:
-            async with self.runs.at_work():
->>>>>>> main
+            async with self.runs.at_work(), Watcher(self.shelf, self.runs.feed).at_work():
                 yield
         finally:
             for talks in self._talks.values():
