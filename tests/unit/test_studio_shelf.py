@@ -87,6 +87,14 @@ async def test_a_brief_is_estimated_and_then_made_a_project(tmp_path: Path, scri
     assert (project.settings.system, project.settings.model) == ("end-to-end", script)
 
 
+async def test_the_form_for_a_story_offers_systems_that_write_from_plans(tmp_path: Path) -> None:
+    async with studio_here(tmp_path) as client:
+        for_story = (await client.get("/new?kind=story")).text
+        assert 'value="agents-room"' in for_story
+        assert 'value="vanilla"' not in for_story
+        assert 'value="vanilla"' in (await client.get("/new")).text
+
+
 @pytest.mark.parametrize("upload", [False, True])
 async def test_a_story_becomes_a_project_whose_plan_is_read_off(tmp_path: Path, script: str, *, upload: bool) -> None:
     home, story = tmp_path / "home", "# The Lamp\n\nMara kept the lamp. Then the letter came."

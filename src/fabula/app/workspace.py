@@ -758,6 +758,17 @@ class Workspace:
         with self._changing:
             return deciding.retake(self.project(), name, note, anew=anew)
 
+    def continue_text(self, name: str, words: int | None = None) -> tuple[str, int]:
+        """Have more written after a text by the next run; its path, and how many calls that makes.
+
+        Raises:
+            UsageError: it cannot be continued.
+        """
+        with self._changing:
+            self.expected()  # what stands in the way of any run is said as that
+            system = self.settings().system
+            return deciding.continue_text(self.project(), name, words, system, lambda: len(self.expected().calls))
+
     def approve(self, name: str = "") -> list[str]:
         """Approve an artefact, or all that wait; the paths of what was approved."""
         with self._changing:

@@ -95,6 +95,7 @@ def new_app(title: str, state: StudioState) -> FastAPI:
 def mount_api(app: FastAPI, state: StudioState) -> None:
     """Give an application `/api/v1`."""
     app.state.studio = state
+    app.exception_handler(FabulaError)(_failed)
     for router in routers():
         app.include_router(router, prefix=PREFIX, responses=_FAULTS)
 
@@ -106,13 +107,6 @@ def problem_page(problem: Problem) -> str:
 
 def _handle(app: FastAPI) -> None:
     """Say each error as who asked can read it."""
-
-    @app.exception_handler(FabulaError)
-    async def failed(request: Request, error: FabulaError) -> Response:
-        problem = problem_for_author(error)
-        if problem.status >= UNEXPECTED.status:
-            _LOG.error("%s %s: %s: %s", request.method, request.url.path, type(error).__name__, error)
-        return respond(request, problem)
 
     @app.exception_handler(RequestValidationError)
     async def misshapen(request: Request, error: RequestValidationError) -> Response:
@@ -126,6 +120,14 @@ def _handle(app: FastAPI) -> None:
     async def surprised(request: Request, error: Exception) -> Response:
         del error  # the web server logs it
         return respond(request, UNEXPECTED)
+
+
+async def _failed(request: Request, error: Exception) -> Response:
+    """What was raised on purpose, in its own words."""
+    problem = problem_for_author(error)
+    if problem.status >= UNEXPECTED.status:
+        _LOG.error("%s %s: %s: %s", request.method, request.url.path, type(error).__name__, error)
+    return respond(request, problem)
 
 
 def respond(request: Request, problem: Problem, headers: dict[str, str] | None = None) -> Response:

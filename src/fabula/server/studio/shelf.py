@@ -12,14 +12,13 @@ from fabula.app.workspace import Workspace
 from fabula.base.errors import FabulaError, GoneError, UnknownNameError, UsageError
 from fabula.project.folder import Project
 from fabula.project.sample import copy_sample
-from fabula.story import slug
+from fabula.story import Brief, slug
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from pathlib import Path
 
     from fabula.app.reports import ExperimentFolder
-    from fabula.story import Brief
 
 _BRIEF: Final = "brief.md"
 _MOST: Final = 1000  # folders that are looked into
@@ -88,6 +87,13 @@ class Shelf:
                 "is still on this page; copy what you need."
             )
         return folder
+
+    def title(self, name: str) -> str:
+        """The title of a project's story; its name where it has none, or cannot be read."""
+        try:
+            return Brief.read(self.folder(name) / _BRIEF).title or name
+        except FabulaError:
+            return name
 
     def __getitem__(self, name: str) -> Workspace:
         """A project, opened."""

@@ -52,11 +52,11 @@ class StudioState:
         return known
 
     @asynccontextmanager
-    async def at_work(self) -> AsyncIterator[None]:
+    async def at_work(self) -> AsyncIterator[StudioState]:
         """Do what goes on beside requests while this is open."""
         try:
             async with self.runs.at_work(), Watcher(self.shelf, self.runs.feed).at_work():
-                yield
+                yield self
         finally:
             for talks in self._talks.values():
                 await talks.close()
