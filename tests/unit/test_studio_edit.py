@@ -297,16 +297,6 @@ async def test_words_that_both_changed_are_shown(tmp_path: Path) -> None:
         assert "The lamp fell." in shown
 
 
-async def test_a_file_that_is_changed_outside_changes_the_stamp(tmp_path: Path) -> None:
-    async with studio_here(tmp_path) as client:
-        first = (await client.get(f"{PARTS}/stamp")).json()
-        assert (await client.get(f"{PARTS}/stamp")).json() == first
-        file = space_of(client).folder / "plan" / "setting.md"
-        file.write_text("Changed outside.\n", encoding="utf-8")
-        assert (await client.get(f"{PARTS}/stamp")).json() != first
-        assert "Changed outside." in (await client.get(f"{PAGE}/setting")).text
-
-
 async def test_a_project_that_is_deleted_is_said_to_be_gone(tmp_path: Path) -> None:
     async with studio_here(tmp_path) as client:
         shutil.rmtree(space_of(client).folder)

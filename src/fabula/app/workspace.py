@@ -334,8 +334,8 @@ class Workspace:
         chosen = None if begun else default_model(self.environ)
         return settings if chosen is None else settings.with_(chosen.changes)
 
-    def stamp(self) -> object:
-        """What is another one whenever anything in the project may have changed."""
+    def stamp(self) -> tuple[tuple[str, int, int], ...]:
+        """Name, size and time of each file: another one whenever anything in the project may have changed."""
         found: list[tuple[str, int, int]] = []
         for name in _FILES:
             _seen(found, self.folder / name, name)
@@ -820,6 +820,17 @@ class Workspace:
         """Have an artefact written anew by the next run, with another draw; or revised, as a note wishes."""
         with self._changing:
             return deciding.retake(self.project(), name, note, anew=anew)
+
+    def continue_text(self, name: str, words: int | None = None) -> tuple[str, int]:
+        """Have more written after a text by the next run; its path, and how many calls that makes.
+
+        Raises:
+            UsageError: it cannot be continued.
+        """
+        with self._changing:
+            self.expected()  # what stands in the way of any run is said as that
+            system = self.settings().system
+            return deciding.continue_text(self.project(), name, words, system, lambda: len(self.expected().calls))
 
     def approve(self, name: str = "") -> list[str]:
         """Approve an artefact, or all that wait; the paths of what was approved."""

@@ -99,9 +99,15 @@ class Shelf:
         """A project, opened."""
         folder = self.folder(name)
         with self._one:
-            if name not in self._open:
-                self._open[name] = Workspace(folder, self.environ)
-            return self._open[name]
+            workspace = self._open.pop(name, None) or Workspace(folder, self.environ)
+            self._open[name] = workspace  # the one that was asked for last stands last
+            return workspace
+
+    @property
+    def in_use(self) -> list[Workspace]:
+        """The projects that were opened, the one that was asked for last at the end."""
+        with self._one:
+            return [*self._open.values()]
 
     def __contains__(self, name: object) -> bool:
         """Whether there is such a project."""

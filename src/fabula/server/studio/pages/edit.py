@@ -4,17 +4,16 @@ from __future__ import annotations
 
 import asyncio
 import json
-from hashlib import sha256
 from typing import TYPE_CHECKING, Annotated, Final, Literal
 
 from fastapi import APIRouter, Form, Request
-from fastapi.responses import JSONResponse
 from pydantic import BaseModel
 
 from fabula.app.bills import dollars
 from fabula.app.editing import beside, last_rewritten, written_again
 from fabula.app.workspace import BRIEF, Workspace
-from fabula.base.errors import FabulaError
+from fabula.base.errors import FabulaError, UsageError
+from fabula.craft.wording import LARGEST
 from fabula.project.folder import MAX_FILE
 from fabula.server.api.depends import WorkspaceDep  # noqa: TC001 - FastAPI reads it
 from fabula.server.studio.rendering import page
@@ -97,13 +96,6 @@ async def expected(request: Request, workspace: WorkspaceDep, name: str) -> Resp
         return about | {"expected": expected, "again": again, "problem": problem, "files": files, "cost": cost}
 
     return page(request, "edit_expected.html", **await asyncio.to_thread(found))
-
-
-@router.get(PARTS + "/stamp", response_model=None)
-async def stamp(workspace: WorkspaceDep) -> Response:
-    """What is another one whenever a file of the project was changed, here or elsewhere."""
-    seen = await asyncio.to_thread(workspace.stamp)
-    return JSONResponse({"stamp": sha256(repr(seen).encode()).hexdigest()[:16]})
 
 
 # versions -------------------------------------------------------------------------------------------------------------
@@ -238,6 +230,18 @@ async def retake(
     done = await asyncio.to_thread(workspace.retake, name, wish, anew=bool(anew) and wish is not None)
     how = "revised as you wish" if done.revised else "written anew"
     return _done(request, f"{done.path} will be {how} by the next run; its old text stays in its history.")
+
+
+@router.post(PARTS + "/continue", response_model=None)
+async def write_on(
+    request: Request, workspace: WorkspaceDep, name: Name, words: Annotated[str, Form(max_length=10)] = ""
+) -> Response:
+    """Have more written after a text."""
+    if words and not (words.isdecimal() and 1 <= int(words) <= LARGEST):
+        raise UsageError(f"{words!r} is no number of words. Give one from 1 to {LARGEST:,}, or leave it out.")
+    path, calls = await asyncio.to_thread(workspace.continue_text, name, int(words) if words else None)
+    more = f"About {int(words):,} words more" if words else "More"
+    return _done(request, f"{more} will be written after the text of {path} by the next run, in {calls} calls.")
 
 
 @router.get(PARTS + "/final", response_model=None)
