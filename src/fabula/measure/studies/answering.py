@@ -207,9 +207,8 @@ class Answers:
             if value:
                 found[one.key] = value
             elif whole:
-                raise UsageError(
-                    f"{one.question.label} is not answered yet. Answer it, or skip the task with a reason."
-                )
+                what = one.question.label.rstrip("?")
+                raise UsageError(f"{what} is not answered yet. Answer it, or skip the task with a reason.")
         return found
 
     def _ratings_of(self, rater: str, task: Task, sent: Sent, ended: str) -> tuple[Rating, ...]:
