@@ -74,7 +74,7 @@ async def here(folder: Path, engine: Engine | None = None, **settings: Any) -> A
 async def test_a_conversation_from_its_beginning_to_its_transcript(tmp_path: Path) -> None:
     async with here(tmp_path) as studio:
         listed = (await studio.client.get(CHATS)).json()
-        assert listed == {"chats": [], "characters": ["Mara", "Tobias", "Henrik"]}
+        assert listed == {"chats": [], "characters": ["Mara", "Tobias", "Henrik"], "named": []}
         chat = (await studio.begin())["name"]
         assert chat == "tobias-mara"
         first = await studio.move(chat, "begin")
@@ -132,7 +132,7 @@ async def test_a_client_that_goes_away_does_not_lose_the_turn(tmp_path: Path) ->
     async with here(tmp_path, Engine(gate=asyncio.Event())) as studio:
         chat = (await studio.begin())["name"]
         live = studio.talks.move(chat, "say", "Is there light?")
-        gone = asyncio.create_task(anext(live.follow(10.0)))
+        gone = asyncio.ensure_future(anext(live.follow(10.0)))
         await studio.engine.begun(1)
         gone.cancel()
         view = await studio.view(chat)
@@ -292,7 +292,7 @@ async def test_calls_are_searched_and_shown_whole(tmp_path: Path) -> None:
         every = (await studio.client.get(calls)).json()
         assert every["total"] == len(every["calls"])
         found = (await studio.client.get(calls, params={"search": "HERON"})).json()["calls"]
-        assert 0 < len(found)
+        assert found
         assert "The heron?" in found[-1]["found"]
         page = (await studio.client.get(calls, params={"most": 2})).json()
         older = (await studio.client.get(calls, params={"most": 2, "before": page["older"]})).json()["calls"]
@@ -305,3 +305,14 @@ async def test_calls_are_searched_and_shown_whole(tmp_path: Path) -> None:
         assert any(message["text"] for message in whole["messages"])
         missing = await studio.client.get(f"{calls}/99999")
         assert missing.status_code == 404
+
+
+async def test_the_prompt_of_a_text_is_one_address_away(tmp_path: Path) -> None:
+    async with studio_here(tmp_path) as client:
+        first = await client.get("/projects/sample/prompt-of", params={"name": "drafts/climax", "version": 1})
+        assert first.status_code == 303
+        shown = (await client.get(first.headers["location"])).text
+        assert "drafts/climax/section" in shown
+        assert "What went into it" in shown
+        brief = await client.get("/projects/sample/prompt-of", params={"name": "nothing-of-this-name"})
+        assert brief.status_code == 404

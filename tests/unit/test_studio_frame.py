@@ -186,9 +186,9 @@ async def test_a_body_has_a_bound(tmp_path: Path) -> None:
 
 async def test_a_project_that_was_deleted_is_gone(tmp_path: Path) -> None:
     async with studio_here(tmp_path) as client:
-        assert SAMPLE in (await client.get("/")).text
+        assert f"/projects/{SAMPLE}/" in (await client.get("/")).text
         shutil.rmtree(tmp_path / SAMPLE)
-        assert SAMPLE not in (await client.get("/")).text
+        assert f"/projects/{SAMPLE}/" not in (await client.get("/")).text
 
 
 def test_markdown_is_made_harmless() -> None:

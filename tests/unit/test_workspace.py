@@ -11,6 +11,7 @@ import pytest
 from fabula.app.deciding import take_back
 from fabula.app.workspace import Workspace, base_of
 from fabula.base.errors import ConflictError, GoneError, LockedError, UnknownNameError, UsageError
+from fabula.engine.journal import Wanted
 from fabula.project.folder import Project
 from fabula.project.sample import copy_sample
 
@@ -155,14 +156,12 @@ def test_plan_world_findings_and_calls_are_shown(space: Workspace) -> None:
     assert not space.findings().find(key).dismissed
     with pytest.raises(UnknownNameError, match="Unknown call '99999'"):
         space.call(99999)
-    calls = space.calls(most=3).calls
-    assert [one.id for one in calls] == sorted((one.id for one in calls), reverse=True)
-    assert len(calls) == 3
-    assert space.calls(before=calls[-1].id).calls[0].id < calls[-1].id
-    assert space.call(calls[0].id).messages
-    assert space.calls(search="Avery").calls
-    assert space.calls(search="%").calls != space.calls(search="").calls
-    assert {one.path.split("/")[0] for one in space.calls("conflict").calls} == {"conflict"}
+    calls = space.calls(most=3)
+    assert len(calls.calls) == 3
+    assert space.calls(before=calls.older).calls[0].id < calls.calls[-1].id
+    assert space.call(calls.calls[0].id).messages
+    assert space.calls(Wanted("Avery")).calls
+    assert {one.path.split("/")[0] for one in space.calls(Wanted(under="conflict")).calls} == {"conflict"}
     edits, refused = space.final_edits()
     assert space.refuse_edits([edits[0].id]) == refused | {edits[0].id}
     assert space.export("txt").words > 3000

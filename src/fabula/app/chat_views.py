@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Final
@@ -26,9 +27,10 @@ from fabula.models.base import NOTHING_USED
 from fabula.project.folder import MAX_FILE
 from fabula.story.people import names_in, same_person
 from fabula.story.personas import parse_personas
+from fabula.story.plan_file import parse_plan
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping, Sequence
+    from collections.abc import Callable, Collection, Mapping, Sequence
 
     from fabula.craft.conversation import Turn
     from fabula.craft.conversation.session import Known
@@ -38,6 +40,7 @@ if TYPE_CHECKING:
 
 _SHOWN: Final = 120  # characters of a conversation's last words
 _PERSONAS: Final = "plan/personas.yaml"
+_PLAN: Final = "plan/plan.yaml"
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,10 +61,16 @@ class ChatLine:
 
 @dataclass(frozen=True, slots=True)
 class ChatList:
-    """The conversations of a project, the one that was last talked in first, and who can be talked to."""
+    """The conversations of a project, the one that was last talked in first, and who can be talked to.
+
+    Attributes:
+        characters: of the plan and the personas, and who has a card; where there are none, whom the story names.
+        named: others whom the story names, places perhaps among them.
+    """
 
     chats: list[ChatLine]
     characters: list[str]
+    named: list[str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -215,7 +224,7 @@ class ChatWhy:
 
 def chats_in(project: Project) -> ChatList:
     """The conversations of a project, and who can be talked to in it."""
-    return ChatList([_line(project, name) for name in sessions_in(project.folder)], people_in(project))
+    return ChatList([_line(project, name) for name in sessions_in(project.folder)], *people_in(project))
 
 
 def _line(project: Project, name: str) -> ChatLine:
@@ -236,17 +245,35 @@ def _line(project: Project, name: str) -> ChatLine:
     )
 
 
-def people_in(project: Project) -> list[str]:
-    """Whoever may be talked to: those of the personas, who has a card, and whom the story names."""
-    file = project.folder / _PERSONAS
-    try:
-        known = [one.name for one in parse_personas(read_text(file, MAX_FILE)).people] if file.is_file() else []
-    except FabulaError:  # the page of the plan says what is wrong with it
-        known = []
-    for other in (*Cards.in_(project.folder).people, *names_in(narrative_in(project))):
-        if not any(same_person(other, one) for one in known):
-            known.append(other)
-    return known
+def people_in(project: Project) -> tuple[list[str], list[str]]:
+    """Who is known to be talked to, and whom else the story names; where nobody is known, all whom it names."""
+    known: list[str] = []
+    for name in (*_of_sheets(project), *Cards.in_(project.folder).people):
+        _add(known, name)
+    named: list[str] = []
+    for name in names_in(narrative_in(project)):
+        if not any(same_person(name, one) for one in known):
+            _add(named, name)
+    return (known, named) if known else (named, [])
+
+
+def _add(names: list[str], name: str) -> None:
+    if not any(same_person(name, one) for one in names):
+        names.append(name)
+
+
+def _of_sheets(project: Project) -> list[str]:
+    """The characters of a project's personas and of its plan."""
+    found: list[str] = []
+    readers: dict[str, Callable[[str], list[str]]] = {
+        _PERSONAS: lambda text: [one.name for one in parse_personas(text).people],
+        _PLAN: lambda text: [one.name for one in parse_plan(text, _PLAN).characters],
+    }
+    for name, read in readers.items():
+        file = project.folder / name
+        with suppress(FabulaError):  # the page of the plan says what is wrong with it
+            found += read(read_text(file, MAX_FILE)) if file.is_file() else []
+    return found
 
 
 def records_of(project: Project, name: str) -> list[dict[str, Any]]:

@@ -26,7 +26,7 @@ class WrittenAgain:
         calls: how many are made for it.
         tokens: of prompts and replies.
         cost: in US dollars; `None` where a price is not known.
-        follows: it is asked again only since another text is.
+        follows: nobody is asked for it; it is put together from others.
     """
 
     name: str
@@ -87,18 +87,20 @@ class Row:
 
 def beside(old: str, new: str, *, lines: bool = False) -> list[Row]:
     """Two texts in rows, paragraph beside paragraph, with the words marked that only one has."""
-    rows, left, right = [], [], []
-    for one in compare(old, new, lines=lines):
-        if one.number:
-            pieces = word_pieces(one.old, one.new)
-            left += [piece for piece in pieces if piece.kind != "new"]
-            right += [piece for piece in pieces if piece.kind != "gone"]
-            continue
-        *paragraphs, rest = one.old.split("\n" if lines else "\n\n")
-        for paragraph in paragraphs:
-            same = [Piece("same", paragraph)] if paragraph else []
-            rows.append(Row((*left, *same), (*right, *same)))
-            left, right = [], []
-        if rest:
-            left, right = [*left, Piece("same", rest)], [*right, Piece("same", rest)]
+    rows: list[Row] = []
+    left: list[Piece] = []
+    right: list[Piece] = []
+    for piece in (piece for one in compare(old, new, lines=lines) for piece in word_pieces(one.old, one.new)):
+        if piece.kind == "gone":
+            left.append(piece)
+        elif piece.kind == "new":
+            right.append(piece)
+        else:
+            *paragraphs, rest = piece.text.split("\n" if lines else "\n\n")
+            for paragraph in paragraphs:
+                same = [Piece("same", paragraph)] if paragraph else []
+                rows.append(Row((*left, *same), (*right, *same)))
+                left, right = [], []
+            same = [Piece("same", rest)] if rest else []
+            left, right = [*left, *same], [*right, *same]
     return [row for row in [*rows, Row(tuple(left), tuple(right))] if row.left or row.right]

@@ -214,6 +214,19 @@ def call_of(journal: Journal, number: int, among: Wanted | None = None) -> Whole
     )
 
 
+def call_for(journal: Journal, artefact: str, version: int | None = None) -> int | None:
+    """The number of the call that a version of an artefact came from (the newest one by default); `None` if of none."""
+    versions = journal.versions(artefact)
+    if not versions or not 0 < (version or 1) <= len(versions):
+        return None
+    made = versions[version - 1 if version else -1]
+    calls = [call for call in journal.calls_at(artefact) if call.at <= made.at]
+    own = [call for call in calls if call.run == made.run] or calls
+    same = [call for call in own if made.text.strip() and made.text.strip() in call.reply.text]
+    last = same or own
+    return last[-1].id if last else None
+
+
 def _why(rule: str) -> str:
     return next((known.why for name, known in RULES.items() if name == rule), "This fabula does not know the rule.")
 

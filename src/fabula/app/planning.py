@@ -31,7 +31,8 @@ if TYPE_CHECKING:
 
 PLAN: Final = "plan"
 PLAN_FILE: Final = "plan/plan.yaml"
-_SOURCE: Final = ".fabula/source.md"  # the story that a project's plan is read off
+SOURCE: Final = ".fabula/source.md"
+"""In a project: the story that its plan is read off."""
 _NO_BRIEF: Final = Brief("Tell the story of plan/plan.yaml.")  # stands in until there is a plan
 
 
@@ -183,7 +184,7 @@ def project_for_story(folder: Path, story: str, brief: Brief | None, settings: d
     """
     if (folder / "brief.md").exists():
         project = Project.open(folder)
-        source = folder / _SOURCE
+        source = folder / SOURCE
         if not source.exists() or plain(source.read_text(encoding="utf-8")) != plain(story):
             raise UsageError(
                 f"{folder} is the project of another story or brief. Choose another folder with --out DIR."
@@ -191,14 +192,14 @@ def project_for_story(folder: Path, story: str, brief: Brief | None, settings: d
         if brief is not None and project.brief != brief:
             raise UsageError(f"{folder} has another brief. Leave out --brief, or choose another folder with --out DIR.")
         return project
-    make_folder((folder / _SOURCE).parent, mode=0o700)
-    write_atomically(folder / _SOURCE, plain(story) + "\n")
+    make_folder((folder / SOURCE).parent, mode=0o700)
+    write_atomically(folder / SOURCE, plain(story) + "\n")
     return Project.create(folder, brief or _NO_BRIEF, settings)
 
 
 def story_of(project: Project) -> str | None:
     """The story that the project's plan is read off; `None` for a project that began with a brief."""
-    source = project.folder / _SOURCE
+    source = project.folder / SOURCE
     return source.read_text(encoding="utf-8") if source.exists() else None
 
 

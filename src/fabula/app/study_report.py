@@ -1,7 +1,7 @@
 """What a study found: strengths or means by system, how far raters agree, how they rated, and a judge beside them.
 
-All agreement is of what was meant, never of what was shown: two raters who prefer the same story have said A and B where
-it stood on different sides for them.
+All agreement is of what was meant, never of what was shown: two raters who prefer the same story have said A and B
+where it stood on different sides for them.
 """
 
 from __future__ import annotations
@@ -128,7 +128,7 @@ def _how(study: Study, people: Sequence[Rating], judges: Sequence[Rating]) -> di
         "raters": len({rating.rater for rating in people}),
         "tasks": f"{len(done)} of {len(study.tasks)}",
         "ratings": len(people),
-        "agreement": "of what was meant: answers are turned from the sides shown to the systems before they are compared",
+        "agreement": "of what was meant: answers are turned from the sides shown to the systems beforehand",
         "too fast": f"more than {TOO_FAST:g} times {form.words_a_minute:g} words a minute",
     }
     if design is not None:
@@ -159,8 +159,12 @@ def _strengths(study: Study, people: Sequence[Rating]) -> Report:
     found = ranked(sides, texts, Config.improved().ours)
     rows = [replace(row, of=PEOPLE) if row.of == "judge" else row for row in found.rows]
     poor = [rating for rating in sides if rating.question == sides[-1].question and rating.answer is not None]
-    rows.append(Row(PEOPLE, f"tasks flagged {POOR!r}", share(sum(POOR in one.flags for one in poor), len(poor), "tasks")))
-    return replace(found, rows=tuple(rows), notes=tuple(note for note in found.notes if "raters are counted" not in note))
+    rows.append(
+        Row(PEOPLE, f"tasks flagged {POOR!r}", share(sum(POOR in one.flags for one in poor), len(poor), "tasks"))
+    )
+    return replace(
+        found, rows=tuple(rows), notes=tuple(note for note in found.notes if "raters are counted" not in note)
+    )
 
 
 def _means(study: Study, people: Sequence[Rating]) -> Report:
@@ -283,7 +287,7 @@ def _by_system(people: Sequence[Rating], judges: Sequence[Rating]) -> Scored:
 def _raters(study: Study) -> Report:
     """How each rater went about it: speed, sides, answers that are all alike, texts not read to their end."""
     answers = Answers(study, lambda: "")
-    rows, table = [], []
+    rows, table, flagged = [], [], []
     for rater in study.raters:
         mine = answers.progress[rater]
         if not mine.sent:
@@ -291,10 +295,12 @@ def _raters(study: Study) -> Report:
         tasks = [study.by_key[key] for key in mine.sent if not mine.sent[key].skipped]
         speeds = {task.key: speed for task in tasks if (speed := _speed(study, answers, task)) is not None}
         fast = sum(speed > TOO_FAST * study.form.words_a_minute for speed in speeds.values())
-        said = [[value for value in mine.sent[task.key].answers.values()] for task in tasks]
+        said = [list(mine.sent[task.key].answers.values()) for task in tasks]
         chosen = [value for values in said for value in values if value in _SIDES]
         alike = [len(set(values)) == 1 for values in said if len(values) >= _ALIKE]
-        depths = [mine.seen[task.key].depths for task in tasks if mine.seen.get(task.key) and mine.seen[task.key].depths]
+        depths = [
+            mine.seen[task.key].depths for task in tasks if mine.seen.get(task.key) and mine.seen[task.key].depths
+        ]
         read = sum(min(one) >= READ for one in depths)
         rows += [
             Row(rater, "answered too fast", share(fast, len(speeds), "tasks with times")),
@@ -302,6 +308,8 @@ def _raters(study: Study) -> Report:
             Row(rater, "answers all alike", share(sum(alike), len(alike), "tasks with three answers or more")),
             Row(rater, "read to the end", share(read, len(depths), "tasks with what was in view")),
         ]
+        if tasks and fast > len(tasks) / 2:
+            flagged.append(rater)
         table.append(
             {
                 "rater": rater,
@@ -314,7 +322,6 @@ def _raters(study: Study) -> Report:
                 "read to the end": f"{read} of {len(depths)}",
             }
         )
-    flagged = [str(one["rater"]) for one in table if one["tasks"] and one["too fast"] > one["tasks"] / 2]
     notes = (f"Raters who answered most tasks too fast to have read them: {', '.join(flagged)}.",) if flagged else ()
     return Report("study", rows=tuple(rows), notes=notes, details={"raters": table})
 

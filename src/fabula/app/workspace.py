@@ -24,7 +24,7 @@ from fabula.app.checking import OUT
 from fabula.app.exporting import exported
 from fabula.app.foresight import Foresight, changed_in, otherwise
 from fabula.app.findings import count_again, dismiss_finding, findings_of
-from fabula.app.past_calls import call_of, calls_of
+from fabula.app.past_calls import MOST, call_of, calls_of
 from fabula.app.planning import PLAN, order_of_time, plan_of
 from fabula.app.standing import CHANGED, shortfalls, texts, waiting, words_asked
 from fabula.app.world import moment_of, person_of, world_of
@@ -75,8 +75,6 @@ _FILES: Final = (BRIEF, "fabula.toml", STORY, ".fabula/journal.db", ".fabula/wor
 _READ: Final = (*FOLDERS, "world", OUT)
 _SLOW: Final = 0.2  # seconds; what takes longer is said at once as a first estimate
 _MOST_KNOWN: Final = 50  # answers that are kept until something changes
-_MOST_CALLS: Final = 200  # in one answer
-_LONGEST_SEARCH: Final = 200
 
 
 def base_of(text: str) -> str:
@@ -618,49 +616,22 @@ class Workspace:
     def _options(self) -> Options:
         return Options(environ=self.environ, person=_nobody)
 
-    def calls(
-        self,
-        name: str = "",
-        search: str = "",
-        *,
-        role: str = "",
-        model: str = "",
-        before: int | None = None,
-        most: int = 50,
-    ) -> CallList:
-        """What was asked and answered, the newest first.
+    def calls(self, wanted: Wanted | None = None, before: int | None = None, most: int = MOST) -> CallList:
+        """What was asked and answered, the newest first: a page of `most` calls, older than the one `before`."""
+        with self.project().journal as journal:
+            return calls_of(journal, wanted or Wanted(), before=before, most=most)
 
-        Args:
-            name: an artefact, or a path of the journal, at or below which it was asked.
-            search: words that the prompt or the reply holds.
-            role: was asked.
-            model: answered.
-            before: the number of a call; only older ones are given.
-            most: so many at most, and never more than 200.
-        """
-        project = self.project()
-        with project.journal as journal:
-            wanted = self._wanted(project, journal, name, search, role, model)
-            return calls_of(journal, wanted, before=before, most=min(most, _MOST_CALLS))
-
-    def call(self, number: int, name: str = "", search: str = "", *, role: str = "", model: str = "") -> WholeCall:
-        """A call with its prompt, its reply, and its neighbours in the list of `calls`.
+    def call(self, number: int, among: Wanted | None = None) -> WholeCall:
+        """A call with its prompt, its reply, and its neighbours `among` those that are wanted.
 
         Raises:
             UnknownNameError: there is none of that number.
         """
-        project = self.project()
-        with project.journal as journal:
-            found = call_of(journal, number, self._wanted(project, journal, name, search, role, model))
+        with self.project().journal as journal:
+            found = call_of(journal, number, among)
         if found is None:
             raise UnknownNameError("call", str(number), ())
         return found
-
-    @staticmethod
-    def _wanted(project: Project, journal: Journal, name: str, search: str, role: str, model: str) -> Wanted:
-        """Which calls are meant; an artefact may be named as it is elsewhere."""
-        known = not name or journal.was_asked(name) or bool(journal.calls_at(name))
-        return Wanted(search[:_LONGEST_SEARCH], role, model, name if known else project.artefact(journal, name))
 
     def plan(self) -> PlanShown:
         """The plan, and the order in which its scenes happen.
@@ -758,12 +729,12 @@ class Workspace:
                 return _saved(journal, path, changed=changed)
 
     def _save_brief(self, project: Project, text: str, base: str) -> Saved:
-        stands = read_text(project.brief_file, MAX_FILE)
-        changed = plain(stands) != plain(text)
-        if changed:
-            _check_base(BRIEF, stands, base)
-            Brief.parse(text)
-            with project.lock():
+        with project.lock():
+            stands = read_text(project.brief_file, MAX_FILE)
+            changed = plain(stands) != plain(text)
+            if changed:
+                _check_base(BRIEF, stands, base)
+                Brief.parse(text)
                 write_atomically(project.brief_file, plain(text) + "\n")
         return Saved(BRIEF, BRIEF, changed, count_words(text), 0, base_of(text))
 

@@ -8,19 +8,18 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from fabula.app.standing import check_words
+from fabula.app.beginning import context_of
 from fabula.app.writing import settings_as_last_time
-from fabula.base.addresses import is_loopback
-from fabula.base.errors import ConfigError, UnknownNameError, UsageError
+from fabula.base.errors import UnknownNameError, UsageError
 from fabula.engine.methods import FORMER_NAMES, values_of
 from fabula.engine.roles import role_key
 from fabula.models.adapters import ROOM
 from fabula.models.base import SAMPLING_FIELDS
-from fabula.models.finding import context_at, only_model
-from fabula.models.providers import OWN_KINDS, served_at, usual_address
+from fabula.models.finding import only_model
+from fabula.models.providers import OWN_KINDS
 from fabula.project.brought import brought_kinds
 from fabula.project.casting import KINDS as MODEL_KINDS
-from fabula.project.casting import SERVERS, WHOLE_ROOM, Environment, adapters_of, full_name, open_cast
+from fabula.project.casting import SERVERS, WHOLE_ROOM, adapters_of, full_name
 from fabula.project.default_model import default_model
 from fabula.project.learned import is_learned
 from fabula.project.settings import ModelTable, RoleTable, Settings, difference, whole_adapter
@@ -32,14 +31,12 @@ if TYPE_CHECKING:
     from fabula.cli.options import Choices, Performers
     from fabula.cli.terminal import Terminal
     from fabula.engine.methods import Method
-    from fabula.models.base import Request
     from fabula.project.default_model import DefaultModel
     from fabula.project.folder import Project
 
 # A model's name starts with a kind and a colon, or is a known name; so `NAME=` without a colon before it is a role.
 _ROLE: Final = re.compile(r"([A-Za-z][A-Za-z0-9_-]*)=(.*)", re.DOTALL)
 _SHOWN: Final = 4  # roles with an adapter that a line names
-_LEAST_CONTEXT: Final = 256  # that the settings take
 _FILES: Final = ("scripted", "replay", "embedded", "seq2seq")
 
 
@@ -346,17 +343,10 @@ def _find_contexts(changes: dict[str, Any], base: Settings, casting: Casting) ->
     Only servers of one's own are asked, at loopback or at the address that was typed.
     """
     for spec in {changes.get("model", ""), *casting.roles.values()}:
-        kind, _, model_id = spec.partition(":")
-        known = base.models.get(spec, ModelTable())
-        if kind not in OWN_KINDS or known.context is not None:
-            continue
         tables = changes.get("models", {})
         typed = tables.get(spec, {}).get("base_url", "")
-        address = typed or known.base_url or usual_address(kind, os.environ)
-        if (typed or is_loopback(address)) and (
-            found := context_at(kind, served_at(kind, address), model_id, os.environ)
-        ):
-            changes["models"] = tables | {spec: tables.get(spec, {}) | {"context": max(found, _LEAST_CONTEXT)}}
+        if found := context_of(spec, typed, base.models.get(spec, ModelTable()), os.environ):
+            changes["models"] = tables | {spec: tables.get(spec, {}) | {"context": found}}
 
 
 def _config(choices: Choices, settings: Settings) -> dict[str, Any]:
@@ -372,20 +362,3 @@ def _config(choices: Choices, settings: Settings) -> dict[str, Any]:
     flat = [name.rpartition(".")[2] for name in said]  # one spelling in the file, whatever was typed
     now = [name if name in known else FORMER_NAMES.get(name, name) for name in flat]
     return {name: known[name] for name in now}
-
-
-def check(settings: Settings, environ: Mapping[str, str]) -> None:
-    """Find now what a run would stumble over: system, settings, roles, models, players, prompts. Asks nobody.
-
-    Raises:
-        FabulaError: what is wrong, by its name.
-    """
-    system = system_of(settings)
-    check_words(settings)
-    if settings.prompts and not Path(settings.prompts).is_dir():
-        raise ConfigError(f"--prompts {settings.prompts} is not a folder. Give a folder of .jinja files.")
-    open_cast(settings, system.roles, Environment(environ, person=_nobody), system.open_role)
-
-
-async def _nobody(request: Request) -> str:
-    return request.role  # never called: the cast is only looked at

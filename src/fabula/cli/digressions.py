@@ -9,12 +9,13 @@ from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+from fabula.app.beginning import check
 from fabula.app.conversing import settings_for
 from fabula.app.digressing import digress_in, dry_run_digressions
 from fabula.app.writing import Options
 from fabula.base.errors import BriefError, ProjectError, UnknownNameError, UsageError
 from fabula.base.files import PRIVATE, read_text, write_atomically
-from fabula.cli.asked import adapter_of, changes_of, check, read_models
+from fabula.cli.asked import adapter_of, changes_of, read_models
 from fabula.cli.options import Choices, Performers
 from fabula.cli.people import People
 from fabula.cli.progress import Progress, counted

@@ -699,6 +699,61 @@ class Agreement(Report):
     questions: dict[str, Question]
 
 
+@_exact
+class StudyNew(TypedDict):
+    """A study that was made; `left_out` are prompts that one system alone answers."""
+
+    study: str
+    kind: str
+    version: int
+    items: int
+    systems: list[str]
+    prompts: int
+    left_out: list[str]
+
+
+@_exact
+class StudyAssigned(TypedDict):
+    """Who has how much to do: cells are what could be rated, `hours` those of all raters."""
+
+    study: str
+    tasks: int
+    raters: int
+    cells: int
+    covered: int
+    shared: int
+    hours: float
+    longest: float
+    cost: float
+    currency: str
+
+
+@_exact
+class RaterLink(TypedDict):
+    """A rater's own link."""
+
+    rater: str
+    link: str
+
+
+@_exact
+class StudyServed(TypedDict):
+    """Where a study is; the links of its raters, and the organiser's."""
+
+    study: str
+    organiser: str
+    raters: list[RaterLink]
+    expires: str
+
+
+@_exact
+class StudyReported(TypedDict):
+    """What people found; the page is the first of the files."""
+
+    report: Report
+    files: list[str]
+
+
 # the lab --------------------------------------------------------------------------------------------------------------
 
 
@@ -1067,6 +1122,10 @@ DOCUMENTS: Final[dict[str, tuple[Any, ...]]] = {
     "eval review": (Reviewed, DryRun),
     "eval rate": (Rated, DryRun),
     "eval meta": (Agreement,),
+    "study new": (StudyNew,),
+    "study assign": (StudyAssigned,),
+    "study serve": (StudyServed,),
+    "study report": (StudyReported,),
     "lab experiment": (Experiment,),
     "lab reproduce": (Reproduced, Fetched),
     "lab inject": (Injected, DryRun),

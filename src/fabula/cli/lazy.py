@@ -51,6 +51,7 @@ COMMANDS: Final = {
     "text": Entry("", GROUPS, "Decide about single texts: pin, retake, rewrite, approve, ..."),
     "eval": Entry("", GROUPS, "Measure, judge, rank, rate and review stories."),
     "lab": Entry("", GROUPS, "Run experiments, reproduce tables, inject errors, digress, SNAP."),
+    "study": Entry("study", GROUPS, "Have people rate stories: `new`, `assign`, `serve`, `report`."),
     "data": Entry("data", GROUPS, "List data sets, choose prompts, make training data."),
     "train": Entry("train", GROUPS, "Fine-tune local models: `sft`, `dpo`, `summariser`."),
     "learn": Entry("learn", GROUPS, "Learn from your edits and choices what you prefer."),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import sqlite3
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
@@ -180,7 +181,13 @@ _OF_AUTHOR: Final[tuple[tuple[type[FabulaError], int, str], ...]] = (
     (ReplyError, 502, "unreadable_reply"),
     (FabulaError, 409, "refused"),
 )
+_FULL_JOURNAL: Final = (JournalError, 507, "disk_full")
 _LEAST_OF_SERVER: Final = 500
+
+
+def _is_full(cause: BaseException | None) -> bool:
+    """Whether the journal could not be written since the disk is full."""
+    return isinstance(cause, sqlite3.Error) and getattr(cause, "sqlite_errorcode", 0) == sqlite3.SQLITE_FULL
 
 
 def problem_for_author(error: BaseException) -> Problem:
@@ -190,7 +197,7 @@ def problem_for_author(error: BaseException) -> Problem:
     found = next((row for row in _OF_AUTHOR if isinstance(error, row[0])), None)
     if found is None:
         return UNEXPECTED
-    _, status, code = found
+    _, status, code = _FULL_JOURNAL if _is_full(error.__cause__) else found
     kind = SERVER if status >= _LEAST_OF_SERVER else INVALID
     return Problem(status, str(error), kind, code, retry_after=getattr(error, "retry_after", None))
 

@@ -9,13 +9,14 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from fabula.app.beginning import check
 from fabula.app.bills import Bill
 from fabula.app.chatting import parties_for, project_for_talk, session_for
 from fabula.app.conversing import CARD_SYSTEM, PLAYER, card_project, conversing, is_card, settings_for
 from fabula.app.sources import read_story
 from fabula.app.writing import Options
 from fabula.base.errors import UsageError
-from fabula.cli.asked import changes_of, check, say_default
+from fabula.cli.asked import changes_of, say_default
 from fabula.cli.chat import Chat
 from fabula.cli.help import MORE
 from fabula.cli.opening import place_named, project_of, terminal_of

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from fabula.app.beginning import check
 from fabula.base.errors import UsageError
-from fabula.cli.asked import changes_of, check, say_default
+from fabula.cli.asked import changes_of, say_default
 from fabula.cli.opening import STDIN, read_stdin, terminal_of
 from fabula.cli.options import Choices, Output, bundled
 from fabula.cli.session import near

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
+from fabula.app.beginning import check
 from fabula.app.planning import (
     PLAN_FILE,
     Planned,
@@ -22,7 +23,7 @@ from fabula.app.planning import (
 )
 from fabula.base.errors import UsageError
 from fabula.base.files import read_text
-from fabula.cli.asked import changes_of, check, say_default, settings_for
+from fabula.cli.asked import changes_of, say_default, settings_for
 from fabula.cli.bill import bill_table, say_dry_run
 from fabula.cli.opening import place_named, terminal_of
 from fabula.cli.options import Choices, Common, WritingLimits, bundled, refuse

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
+from fabula.app.beginning import check
 from fabula.app.writing import dry_run_rewrite_in, rewrite_in
 from fabula.base.errors import UsageError
-from fabula.cli.asked import check
 from fabula.cli.bill import say_dry_run
 from fabula.cli.opening import project_and_artefact, terminal_of
 from fabula.cli.options import Artefact, Common, Limits, bundled

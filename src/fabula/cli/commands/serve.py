@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
+from fabula.app.beginning import check
 from fabula.app.conversing import CARD_SYSTEM, PLAYER, card_project, is_card, settings_for
 from fabula.app.writing import Options
 from fabula.base.errors import UsageError
-from fabula.cli.asked import changes_of, check, say_default
+from fabula.cli.asked import changes_of, say_default
 from fabula.cli.help import MORE
 from fabula.cli.opening import named_or_here, project_of, terminal_of
 from fabula.cli.options import Caps, Choices, Common, bundled

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from fabula.app.beginning import check
 from fabula.app.bills import budget_data, dollars, total, usage_data
 from fabula.app.standing import shortfalls, texts, waiting, words_asked
 from fabula.app.writing import paid_in, settings_as_last_time
 from fabula.base.errors import FabulaError
 from fabula.base.files import read_text
-from fabula.cli.asked import as_options, check, performing
+from fabula.cli.asked import as_options, performing
 from fabula.cli.bill import bill_table, project_line
 from fabula.cli.opening import project_of, terminal_of
 from fabula.cli.options import Common, Limits, Where, bundled

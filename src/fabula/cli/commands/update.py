@@ -7,11 +7,12 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from fabula.app.beginning import check
 from fabula.app.bills import planned
 from fabula.app.standing import not_obeyed
 from fabula.app.writing import fitting
 from fabula.base.errors import UsageError
-from fabula.cli.asked import check, settings_for
+from fabula.cli.asked import settings_for
 from fabula.cli.bill import calls_table, changes_list
 from fabula.cli.opening import project_of, terminal_of
 from fabula.cli.options import Choices, Common, Memory, Where, WritingLimits, bundled

@@ -10,11 +10,12 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from fabula.app.beginning import check
 from fabula.app.bills import planned
 from fabula.app.standing import not_obeyed, too_weak
 from fabula.base.errors import UnknownNameError, UsageError
 from fabula.base.files import read_text
-from fabula.cli.asked import changes_of, check, performing, say_default, settings_for
+from fabula.cli.asked import changes_of, performing, say_default, settings_for
 from fabula.cli.bill import amount, calls_table
 from fabula.cli.help import MORE
 from fabula.cli.opening import STDIN, place_named, project_of, read_stdin, terminal_of

@@ -54,10 +54,10 @@ _GROUPS: Final = (
 _DARKEST: Final = 0.5  # so that figures on a full cell can still be read
 
 
-def intervals_svg(rows: Sequence[tuple[str, Scored]], *, title: str) -> str:
+def intervals_svg(rows: Sequence[tuple[str, Scored]], *, title: str, styled: bool = True) -> str:
     """A forest plot: a line for each row with its name, a dot at the value, a bar over the interval, and the figures.
 
-    What has no number stands there with its reason.
+    What has no number stands there with its reason. Without `styled` the page's own style sheet has the colours.
     """
     numbers = [number for _, scored in rows for number in _reach(scored)]
     low, high, ticks = _axis(numbers)
@@ -83,7 +83,7 @@ def intervals_svg(rows: Sequence[tuple[str, Scored]], *, title: str) -> str:
     if not rows:
         parts.append(f'<text class="p-faint" x="{_LEFT}" y="{_TOP + 17}">nothing to show</text>')
     description = "; ".join(f"{name}: {scored}" for name, scored in rows) or "nothing to show"
-    return _svg(parts, (_WIDTH, bottom + 26), title, description)
+    return _svg(parts, (_WIDTH, bottom + 26), title, description, _STYLE if styled else "")
 
 
 def _reach(scored: Scored) -> list[float]:
@@ -294,7 +294,8 @@ def _svg(parts: Sequence[str], size: tuple[int, int], title: str, description: s
     width, height = size
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" role="img" viewBox="0 0 {width} {height}" width="{width}" '
-        f'height="{height}"><title>{text(title)}</title><desc>{text(description)}</desc><style>{style}</style>\n'
+        f'height="{height}"><title>{text(title)}</title><desc>{text(description)}</desc>'
+        + (f"<style>{style}</style>\n" if style else "\n")
         + "\n".join(parts)
         + "\n</svg>\n"
     )

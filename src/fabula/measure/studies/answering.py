@@ -121,7 +121,9 @@ class Answers:
     def rests(self, rater: str) -> bool:
         """Whether the rater has just done a whole sitting, and has not said to go on."""
         done, sitting = self.done(rater), self.study.form.sitting
-        return done > 0 and done % sitting == 0 and self.progress[rater].rested < done and self.current(rater) is not None
+        return (
+            done > 0 and done % sitting == 0 and self.progress[rater].rested < done and self.current(rater) is not None
+        )
 
     def go_on(self, rater: str) -> None:
         """The rater begins another sitting."""
@@ -205,7 +207,8 @@ class Answers:
             if value:
                 found[one.key] = value
             elif whole:
-                raise UsageError(f"{one.question.label} is not answered yet. Answer it, or skip the task with a reason.")
+                what = one.question.label.rstrip("?")
+                raise UsageError(f"{what} is not answered yet. Answer it, or skip the task with a reason.")
         return found
 
     def _ratings_of(self, rater: str, task: Task, sent: Sent, ended: str) -> tuple[Rating, ...]:
@@ -335,4 +338,3 @@ def _lines_of(file: Path) -> list[dict[str, Any]]:
             if isinstance(data, dict) and {"at", "rater", "what"} <= set(data):
                 found.append(data)
     return found
-

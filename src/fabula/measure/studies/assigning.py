@@ -92,8 +92,8 @@ def share_out(study: Study, wanted: Wanted) -> Shares:
     parts = [part for row in [*rows, *repeated] for part in _divided(row, wanted.most)]
     if wanted.raters is not None and wanted.raters > len(parts):
         raise UsageError(
-            f"{len(parts)} raters do all there is, and {wanted.raters} are given. Give fewer, or let tasks have several "
-            f"raters with --overlap {wanted.overlap + 1}, or give each fewer tasks with --most."
+            f"{len(parts)} raters do all there is, and {wanted.raters} are given. Give fewer, or let tasks have "
+            f"several raters with --overlap {wanted.overlap + 1}, or give each fewer tasks with --most."
         )
     parts = parts[: wanted.raters]
     tasks = tuple(_tasks(study, parts, wanted.seed))

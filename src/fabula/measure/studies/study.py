@@ -104,7 +104,7 @@ class Form(_Table):
             raise ValueError("two questions have one name")
         for question in self.questions:
             if question.scale == "sides" and not self.two_sided:
-                raise ValueError(f'{question.name}: a study of the kind "{self.kind}" shows one text, so it has no sides')
+                raise ValueError(f"{question.name}: a study of the kind {self.kind} shows one text and has no sides")
         return self
 
     @property
@@ -240,7 +240,7 @@ class Study:
             UsageError: there is none, a file is not as it should be, or it was changed after its first rating.
         """
         study = cls.read(folder)
-        study._check_seal()
+        study.check_seal()
         return study
 
     @classmethod
@@ -343,7 +343,12 @@ class Study:
         files = (self.folder / name for name in (_STUDY, _ITEMS, _ASSIGNMENTS))
         return {file.name: sha256(read_bytes(file, _MOST_BYTES)).hexdigest() for file in files}
 
-    def _check_seal(self) -> None:
+    def check_seal(self) -> None:
+        """Stop where the study is not any more what its ratings were given to.
+
+        Raises:
+            UsageError: so it is; names the files.
+        """
         if not self.sealed:
             return
         before: Any = json.loads(read_text(self.private / "sealed.json", _LARGEST_FORM))

@@ -8,6 +8,7 @@ from typing import Annotated
 from fastapi import APIRouter, Path, Query
 
 from fabula.app.past_calls import LONGEST, MOST, CallList, WholeCall
+from fabula.engine.journal import Wanted
 from fabula.server.api.depends import WorkspaceDep  # noqa: TC001 - FastAPI reads it
 
 router = APIRouter(prefix="/projects/{project}/calls", tags=["calls"])
@@ -29,7 +30,7 @@ async def listed(
     most: Annotated[int, Query(ge=1, le=200)] = MOST,
 ) -> CallList:
     """The newest first. Text is sought in prompts and replies, whole."""
-    return await asyncio.to_thread(workspace.calls, artefact, search, role=role, model=model, before=before, most=most)
+    return await asyncio.to_thread(workspace.calls, Wanted(search, role, model, artefact), before, most)
 
 
 @router.get("/{number}", summary="One call, with its prompt and its reply")
@@ -42,4 +43,4 @@ async def one(
     artefact: Under = "",
 ) -> WholeCall:
     """Its neighbours are those of the list with the same filters."""
-    return await asyncio.to_thread(workspace.call, number, artefact, search, role=role, model=model)
+    return await asyncio.to_thread(workspace.call, number, Wanted(search, role, model, artefact))

@@ -166,6 +166,16 @@ async def close(talks: TalksDep, chat: ChatName) -> None:
 @router.get("/{chat}/turns/{number}/why", summary="Why somebody said this")
 async def why(talks: TalksDep, chat: ChatName, number: Annotated[int, Path(ge=1)]) -> ChatWhy:
     """What whoever answered knew, which point of the plan it served, and the calls that were made."""
+    return await why_of_turn(talks, chat, number)
+
+
+async def why_of_turn(talks: Talks, chat: str, number: int) -> ChatWhy:
+    """Why somebody said what it did in a turn, and nobody is asked for it.
+
+    Raises:
+        UnknownNameError: there is no such conversation.
+        UsageError: there is no such turn, or nobody answered in it.
+    """
     known = await talks.knew(chat, number)
     return await asyncio.to_thread(_why, talks.project, chat, number, known)
 

@@ -7,6 +7,7 @@ from typing import Annotated, TypeAlias
 from fastapi import Depends, Path, Request
 
 from fabula.app.workspace import Workspace
+from fabula.server.runs.children import Runs
 from fabula.server.studio.shelf import Shelf
 from fabula.server.studio.state import StudioState
 from fabula.server.talks import Talks
@@ -41,4 +42,12 @@ def talks_of(state: StateDep, project: ProjectName) -> Talks:
 
 
 TalksDep: TypeAlias = Annotated[Talks, Depends(talks_of)]
+
+
+def runs_of(state: StateDep) -> Runs:
+    """Long work in the projects."""
+    return state.runs
+
+
+RunsDep: TypeAlias = Annotated[Runs, Depends(runs_of)]
 WorkspaceDep: TypeAlias = Annotated[Workspace, Depends(workspace_of)]

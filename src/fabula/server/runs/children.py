@@ -113,6 +113,8 @@ class Runs:
             for child in self._open.values():
                 if child.run.state == "queued":
                     self._settle_unbegun(child)
+                elif child.process is not None and child.process.poll() is None:
+                    child.process.returncode = 0  # it goes on by itself; Python would warn of it
             self.feed.close()
 
     # asking for runs ------------------------------------------------------------------------------------------------
@@ -229,7 +231,7 @@ class Runs:
                 await asyncio.to_thread(self._find_names)
                 self._rescan_runs()
             busy = False
-            for child in [child for child in self._open.values() if child.run.state == "running"]:
+            for child in [child for child in self._open.values() if child.run.state != "queued"]:
                 busy = self._take_in(child) or busy
                 self._look_after(child)
 
@@ -282,7 +284,7 @@ class Runs:
     def _begin_next(self, folder: str) -> None:
         """Begin the run of a project that has waited for longest, if none is at work there."""
         here = [child for child in self._open.values() if child.source[0] == folder]
-        if any(child.run.state == "running" for child in here):
+        if any(child.run.state != "queued" for child in here):
             return
         if (child := next((child for child in here if child.run.state == "queued"), None)) is not None:
             self._begin(child)

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
+from pathlib import Path
+from typing import Any, Final, Literal, TypeAlias
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
+from fabula.app.planning import SOURCE
 from fabula.base.errors import FabulaError, UsageError
 from fabula.base.files import PRIVATE, make_folder, read_text, write_atomically
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 Kind: TypeAlias = Literal["write", "update", "plan", "check", "evaluate", "judge"]
 State: TypeAlias = Literal["queued", "running", "waits", "finished", "stopped", "failed", "killed"]
@@ -190,7 +189,10 @@ _OF_KIND: Final[dict[Kind, tuple[str, ...]]] = {
 def _words(order: Order, folder: str, against: Path | None) -> list[str]:
     """The command and what it is about."""
     if order.kind == "plan":
-        return ["plan", f"--from-brief={folder}/brief.md", f"--out={folder}"]
+        source = (
+            f"--from-story={folder}/{SOURCE}" if Path(folder, SOURCE).is_file() else f"--from-brief={folder}/brief.md"
+        )
+        return ["plan", source, f"--out={folder}"]
     if order.kind == "evaluate":
         if not order.evaluator.strip() or order.evaluator.startswith("-"):
             raise UsageError("Say which `evaluator`; `fabula evaluate` lists them.")

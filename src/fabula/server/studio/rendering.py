@@ -85,17 +85,24 @@ def templates() -> Environment:
     return environment
 
 
+def pages_of(request: Request) -> list[tuple[str, str]]:
+    """The pages that a project has here, by the last part of the address, with what they are called."""
+    found: list[tuple[str, str]] = request.app.state.pages
+    return found
+
+
 def page(request: Request, template: str, status: int = 200, /, **values: Any) -> HTMLResponse:  # noqa: ANN401 - a template's
     """A template, filled in: a whole page, or a piece of one.
 
     Beside `values` a template has `request`, `project` (its name, or empty), `pages` (those of a project that there
-    are) and `here` (the page's own).
+    are), `here` (the page's own) and `after` (the number of the last event before the page).
     """
     project = str(request.path_params.get("project", ""))
     about = {
         "request": request,
         "project": project,
         "here": request.url.path.removeprefix(f"/projects/{project}/").partition("/")[0] if project else "shelf",
-        "pages": request.app.state.pages,
+        "pages": pages_of(request),
+        "after": request.app.state.studio.runs.feed.last,
     }
     return HTMLResponse(templates().get_template(template).render(about | values), status)

@@ -4,18 +4,21 @@ from __future__ import annotations
 
 import threading
 from dataclasses import dataclass, field
+from shutil import rmtree
 from typing import TYPE_CHECKING, Any, Final
 
+from fabula.app.reports import experiment_in, is_experiment
 from fabula.app.workspace import Workspace
-from fabula.base.errors import GoneError, UnknownNameError, UsageError
+from fabula.base.errors import FabulaError, GoneError, UnknownNameError, UsageError
 from fabula.project.folder import Project
 from fabula.project.sample import copy_sample
 from fabula.story import slug
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
     from pathlib import Path
 
+    from fabula.app.reports import ExperimentFolder
     from fabula.story import Brief
 
 _BRIEF: Final = "brief.md"
@@ -106,15 +109,52 @@ class Shelf:
                 if folder not in known:
                     self._add(folder)
 
+    @property
+    def experiments(self) -> dict[str, Path]:
+        """The experiments in the places, by name."""
+        found: dict[str, Path] = {}
+        for place in self.places:
+            inner = [] if _is_project(place) else _inner(place)
+            for folder in (place, *inner):
+                if is_experiment(folder):
+                    found.setdefault(slug(folder.name) or "experiment", folder)
+        return found
+
+    def experiment(self, name: str) -> ExperimentFolder:
+        """One of them.
+
+        Raises:
+            UnknownNameError: there is none of that name.
+            UsageError: its results cannot be read.
+        """
+        found = self.experiments
+        if name not in found:
+            raise UnknownNameError("experiment", name[:200], found)
+        return experiment_in(found[name])
+
     def create(self, title: str, brief: Brief, settings: dict[str, Any]) -> str:
         """Make a project called after `title`; gives its name.
 
         Raises:
             FabulaError: it cannot be made so, or there.
         """
+        return self.make(title, lambda folder: Project.create(folder, brief, settings))
+
+    def make(self, called: str, maker: Callable[[Path], object]) -> str:
+        """Have a project made in a new folder at home, called after `called`; gives its name.
+
+        Raises:
+            FabulaError: it cannot be made so, or there.
+        """
         with self._one:
-            project = Project.create(self._free(slug(title) or "story"), brief, settings)
-            return self._add(project.folder)
+            folder = self._free(slug(called) or "story")
+            try:
+                maker(folder)
+            except FabulaError:
+                if not _is_project(folder):
+                    rmtree(folder, ignore_errors=True)
+                raise
+            return self._add(folder)
 
     def add_sample(self) -> str:
         """Copy the sample project; gives its name.
@@ -122,12 +162,11 @@ class Shelf:
         Raises:
             ProjectError: it cannot be copied there.
         """
-        with self._one:
-            return self._add(copy_sample(self._free(_SAMPLE)).folder)
+        return self.make(_SAMPLE, copy_sample)
 
     def _add(self, folder: Path) -> str:
         wanted = slug(folder.name) or "project"
-        name = next(one for one in _numbered(wanted) if one not in self._folders)
+        name = next(one for one in _numbered(wanted) if self._folders.get(one, folder) == folder)
         self._folders[name] = folder
         return name
 
@@ -140,14 +179,21 @@ class Shelf:
         for place in self.places:
             if _is_project(place):
                 found.append(place)
-            elif place.is_dir():
-                inner = sorted(one for one in place.iterdir() if not one.name.startswith(".") and not one.is_symlink())
-                found += [one for one in inner[:_MOST] if _is_project(one)]
+            else:
+                found += [one for one in _inner(place) if _is_project(one)]
         return found
 
 
 def _is_project(folder: Path) -> bool:
     return (folder / _BRIEF).is_file()
+
+
+def _inner(place: Path) -> list[Path]:
+    """The folders in a folder; links and hidden ones are left alone."""
+    if not place.is_dir():
+        return []
+    inner = (one for one in place.iterdir() if not one.name.startswith(".") and one.is_dir() and not one.is_symlink())
+    return sorted(inner)[:_MOST]
 
 
 def _numbered(name: str) -> list[str]:

@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+import os
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
+from hashlib import sha256
+from time import time
 from typing import TYPE_CHECKING
 
 from fabula.app.writing import Options
+from fabula.project.trust import state_home
+from fabula.server.runs.children import Runs
+from fabula.server.runs.feed import Feed
 from fabula.server.talks import Talks
 
 if TYPE_CHECKING:
@@ -22,11 +28,19 @@ class StudioState:
     Attributes:
         shelf: the projects.
         options: what models are asked with: the environment among it.
+        runs: long work in the projects, and what happens in it.
     """
 
     shelf: Shelf
     options: Options = field(default_factory=Options)
+    runs: Runs = field(init=False)
     _talks: dict[str, Talks] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        """The numbers of events hold for as long as the same places are served."""
+        places = sha256("\n".join(sorted(map(str, self.shelf.places))).encode("utf-8", "replace")).hexdigest()[:16]
+        feed = Feed(state_home() / "studio", places, time)
+        self.runs = Runs(self.shelf, feed, time, {**os.environ, **self.options.environ})
 
     def talks(self, project: str) -> Talks:
         """The conversations of a project."""
@@ -40,7 +54,8 @@ class StudioState:
     async def at_work(self) -> AsyncIterator[None]:
         """Do what goes on beside requests while this is open."""
         try:
-            yield
+            async with self.runs.at_work():
+                yield
         finally:
             for talks in self._talks.values():
                 await talks.close()

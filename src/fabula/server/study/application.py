@@ -36,9 +36,8 @@ if TYPE_CHECKING:
     from fabula.server.study.talks import Talks
 
 _HERE: Final = Path(__file__).parent
-_BOUNDS: Final = Bounds(body=200_000)
+BOUNDS: Final = Bounds(body=200_000)
 _MOST_FIELDS: Final = 200
-COOKIE: Final = "fabula-study"
 _PAGES: Final = Environment(
     loader=FileSystemLoader(_HERE / "templates"),
     autoescape=True,
@@ -93,7 +92,7 @@ class Links:
         return who
 
 
-def application(means: Means) -> App:
+def application(means: Means, cookie: str) -> App:
     """The whole application, with its guard."""
     app = FastAPI(title="fabula study", docs_url=None, redoc_url=None, openapi_url=None, redirect_slashes=False)
     app.state.means = means
@@ -110,7 +109,7 @@ def application(means: Means) -> App:
     async def refused(request: Request, error: FabulaError) -> Response:
         return _problem(request, _problem_of(error))
 
-    return Browser(app, Links(means.study, means.now), means.names, COOKIE, _problem_page, _BOUNDS)
+    return Browser(app, Links(means.study, means.now), means.names, cookie, _problem_page, BOUNDS)
 
 
 # who asks -------------------------------------------------------------------------------------------------------------
@@ -202,12 +201,12 @@ async def send(visit: VisitDep, key: str, request: Request) -> Response:
     given = _fields(await request.body())
     skipped = given.get("skip", "").strip()
     if "skipping" in given and not skipped:
-        return await _task_page(visit, task, "Say in a few words why you skip this task.", given)
+        return await _task_page(visit, task, Problem(400, "Say in a few words why you skip this task."), given)
     sent = Sent(_answers(visit, given), given.get("comment", ""), bool(given.get("poor")), skipped)
     try:
         await asyncio.to_thread(visit.means.answers.send, visit.rater, task, sent, _seen(given))
-    except UsageError as error:
-        return await _task_page(visit, task, str(error), given)
+    except FabulaError as error:  # the answers stay in the page
+        return await _task_page(visit, task, _problem_of(error), given)
     return _to("/task")
 
 
@@ -245,7 +244,7 @@ async def say(visit: VisitDep, key: str, side: str, request: Request) -> Respons
     try:
         await talks.move(task, SIDES.index(side), given.get("do", "say"), given.get("message", ""))
     except FabulaError as error:
-        return await _task_page(visit, task, _problem_of(error).message, given)
+        return await _task_page(visit, task, _problem_of(error), given)
     return _to(f"/task/{key}")
 
 
@@ -298,7 +297,9 @@ def _page(name: str, visit: Visit, *, message: str = "", status: int = 200, **mo
     return HTMLResponse(_PAGES.get_template(name).render(shown), status)
 
 
-async def _task_page(visit: Visit, task: Task, message: str = "", given: Mapping[str, str] | None = None) -> Response:
+async def _task_page(
+    visit: Visit, task: Task, problem: Problem | None = None, given: Mapping[str, str] | None = None
+) -> Response:
     """A task as its rater sees it."""
     means, answers = visit.means, visit.means.answers
     await asyncio.to_thread(answers.open, visit.rater, task)
@@ -314,8 +315,8 @@ async def _task_page(visit: Visit, task: Task, message: str = "", given: Mapping
     return _page(
         "task.html",
         visit,
-        message=message,
-        status=400 if message else 200,
+        message=problem.message if problem else "",
+        status=problem.status if problem else 200,
         key=task.key,
         entries=means.study.shown(task),
         sides=SIDES if form.two_sided else ("",),
@@ -337,7 +338,7 @@ async def _task_page(visit: Visit, task: Task, message: str = "", given: Mapping
 def _overview(means: Means, *, unblinded: bool) -> dict[str, Any]:
     """Progress by rater and by what is compared; systems are numbers until they are asked for."""
     study, answers = means.study, means.answers
-    raters = [
+    raters: list[dict[str, Any]] = [
         {
             "rater": rater,
             "state": _state(answers, rater),
@@ -411,7 +412,7 @@ def _problem_of(error: FabulaError) -> Problem:
     """What a rater is told; files and folders of the server's machine are not named."""
     if isinstance(error, UsageError):
         return Problem(400, str(error))
-    return Problem(503, "Your answer could not be kept just now. It stands in your page: send it again in a minute.")
+    return Problem(503, "This could not be done just now, and nothing is lost. Send it again in a minute.")
 
 
 def _problem(request: Request, problem: Problem) -> Response:

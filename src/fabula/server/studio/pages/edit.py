@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import asyncio
 import json
+from hashlib import sha256
 from typing import TYPE_CHECKING, Annotated, Final, Literal
 
 from fastapi import APIRouter, Form, Request
+from fastapi.responses import JSONResponse
 from pydantic import BaseModel
 
+from fabula.app.bills import dollars
 from fabula.app.editing import beside, last_rewritten, written_again
 from fabula.app.workspace import BRIEF, Workspace
-from fabula.base.errors import FabulaError, UsageError
+from fabula.base.errors import FabulaError
 from fabula.project.folder import MAX_FILE
 from fabula.server.api.depends import WorkspaceDep  # noqa: TC001 - FastAPI reads it
 from fabula.server.studio.rendering import page
@@ -69,7 +72,8 @@ async def edit(request: Request, workspace: WorkspaceDep, name: str) -> Response
         workspace.foresee(text.name)
         tree = workspace.tree(marks=False)
         one = next((one for branch in tree for one in branch.artefacts if one.name == text.name), None)
-        return {"text": text, "tree": tree, "one": one, "overview": workspace.overview(), "name": text.name}
+        about = {"text": text, "tree": tree, "one": one, "overview": workspace.overview()}
+        return about | {"name": text.name, "swap": False}
 
     return page(request, "edit.html", **await asyncio.to_thread(found))
 
@@ -87,10 +91,20 @@ async def expected(request: Request, workspace: WorkspaceDep, name: str, exact: 
         files = {one.name: one.file for branch in tree for one in branch.artefacts}
         again = written_again(expected.dry, files) if expected else []
         one = next((one for branch in tree for one in branch.artefacts if one.name == name), None)
-        about = {"tree": tree, "one": one, "overview": workspace.overview(), "name": name}
-        return about | {"expected": expected, "again": again, "problem": problem, "files": files}
+        about = {"tree": tree, "one": one, "overview": workspace.overview(), "name": name, "swap": True}
+        cost = "at a cost that is not known"
+        if expected is not None and expected.cost is not None:
+            cost = f"about {dollars(expected.cost)}" if expected.cost else "at no cost"
+        return about | {"expected": expected, "again": again, "problem": problem, "files": files, "cost": cost}
 
     return page(request, "edit_expected.html", **await asyncio.to_thread(found))
+
+
+@router.get(PARTS + "/stamp", response_model=None)
+async def stamp(workspace: WorkspaceDep) -> Response:
+    """What is another one whenever a file of the project was changed, here or elsewhere."""
+    seen = await asyncio.to_thread(workspace.stamp)
+    return JSONResponse({"stamp": sha256(repr(seen).encode()).hexdigest()[:16]})
 
 
 # versions -------------------------------------------------------------------------------------------------------------

@@ -1,21 +1,224 @@
-"""The shelf: all projects, and how to begin one."""
+"""The shelf: all projects with where they stand, and how to begin one: from a brief, from a story, or the sample."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import asyncio
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, Annotated, Final
 
-from fastapi import APIRouter, Request
+from fastapi import APIRouter, Depends, Form, Request, UploadFile
+from fastapi.responses import Response
 
-from fabula.server.api.depends import ShelfDep  # noqa: TC001 - FastAPI reads it
-from fabula.server.studio.rendering import page
+from fabula.app.beginning import Beginning, begin, expected
+from fabula.app.bills import dollars
+from fabula.app.item_files import MAX_STORY_BYTES
+from fabula.app.sources import read_story
+from fabula.base.errors import FabulaError, UsageError
+from fabula.models.finding import look
+from fabula.models.hub import fetched
+from fabula.models.known import KNOWN, installed, models_home
+from fabula.models.providers import KINDS, keys_set
+from fabula.project.default_model import default_model
+from fabula.project.settings import Settings
+from fabula.server.api.depends import RunsDep, ShelfDep, StateDep  # noqa: TC001 - FastAPI reads it
+from fabula.server.runs.record import Order
+from fabula.server.studio.rendering import page, pages_of
+from fabula.systems import systems
 
 if TYPE_CHECKING:
-    from fastapi.responses import Response
+    from collections.abc import Sequence
+
+    from fabula.app.workspace import Overview
+    from fabula.engine.dry_run import DryRun
+    from fabula.server.runs.children import Runs
+    from fabula.server.studio.shelf import Shelf
 
 router = APIRouter()
+_KINDS: Final = (".md", ".txt", ".fountain", ".json")
 
 
-@router.get("/", response_model=None)
-async def shelf(request: Request, shelf: ShelfDep) -> Response:
+@dataclass(frozen=True)
+class Standing:
+    """A project on the shelf.
+
+    Attributes:
+        name: in addresses.
+        title: of its story, else its name.
+        about: where it stands; `None` where it cannot be read.
+        problem: why it cannot be read, or what stands in the way of a run.
+        runs: a run is at work.
+    """
+
+    name: str
+    title: str
+    about: Overview | None = None
+    problem: str = ""
+    runs: bool = False
+
+
+@router.get("/")
+async def shelf(request: Request, shelf: ShelfDep, runs: RunsDep) -> Response:
     """All projects."""
-    return page(request, "shelf.html", names=shelf.names)
+    standings = await asyncio.to_thread(_standings, shelf, runs)
+    experiments = await asyncio.to_thread(_experiments, shelf)
+    shown = {"projects": standings, "experiments": experiments, "home": str(shelf.home)}
+    return page(request, "shelf.html", first=_first_page(request), **shown)
+
+
+@router.post("/sample")
+async def sample(request: Request, shelf: ShelfDep) -> Response:
+    """Copy the sample project, and open it."""
+    return _go_to(request, await asyncio.to_thread(shelf.add_sample))
+
+
+@router.get("/new")
+async def new(request: Request, shelf: ShelfDep, state: StateDep) -> Response:
+    """The form for a new story."""
+    chosen = await asyncio.to_thread(default_model, state.options.environ)
+    return page(
+        request,
+        "new.html",
+        home=str(shelf.home),
+        chosen=chosen,
+        systems=[(name, system.paper) for name, system in systems().items()],
+        usual=Settings().system,
+        kinds=",".join(_KINDS),
+    )
+
+
+@router.get("/new/models")
+async def models(request: Request, state: StateDep) -> Response:
+    """The models that can be named, as far as this machine knows them."""
+    environ = state.options.environ
+    home = models_home(environ)
+    here = [f"embedded:{name}" for name in KNOWN if installed(name, home)]
+    here += [f"embedded:{model.name}" for model in fetched(home)]
+    servers = await look(environ)
+    here += [f"{server.kind}:{model.name}" for server in servers for model in server.models]
+    keys = [name for name, is_set in keys_set(environ).items() if is_set]
+    hosted = sorted({kind.title for kind in KINDS.values() if set(kind.keys) & set(keys)})
+    return page(request, "new_models.html", models=here, hosted=hosted)
+
+
+async def beginning_of(
+    kind: Annotated[str, Form()] = "brief",
+    text: Annotated[str, Form()] = "",
+    title: Annotated[str, Form(max_length=200)] = "",
+    system: Annotated[str, Form(max_length=200)] = "",
+    model: Annotated[str, Form(max_length=500)] = "",
+    base_url: Annotated[str, Form(max_length=500)] = "",
+    words: Annotated[str, Form(max_length=100)] = "",
+    file: UploadFile | None = None,
+) -> Beginning:
+    """What the form asks for.
+
+    Raises:
+        UsageError: the file cannot be read as a story.
+    """
+    if file is not None and file.filename:
+        text = await asyncio.to_thread(_uploaded, file, story=kind == "story")
+    fields = (title, system, model, base_url, words)
+    return Beginning(text.replace("\r\n", "\n"), kind == "story", *(field.strip() for field in fields))
+
+
+BeginningDep = Annotated[Beginning, Depends(beginning_of)]
+
+
+@router.post("/new/estimate")
+async def estimate(request: Request, state: StateDep, wanted: BeginningDep) -> Response:
+    """What the first run would ask and cost."""
+    environ = state.options.environ
+    tables = await asyncio.to_thread(wanted.tables, environ)
+    dry = await asyncio.to_thread(lambda: asyncio.run(expected(wanted, environ, tables)))
+    settings = Settings.of(tables, "the form")
+    shown = {"settings": settings, "rows": _by_role(dry), "dry": dry, "cost": _cost(dry)}
+    return page(request, "new_estimate.html", wanted=wanted, **shown)
+
+
+@router.post("/new")
+async def make(
+    request: Request,
+    shelf: ShelfDep,
+    state: StateDep,
+    wanted: BeginningDep,
+    at_once: Annotated[str, Form(max_length=10)] = "",
+) -> Response:
+    """Make the project, have it begun where that is wanted, and open it."""
+    tables = await asyncio.to_thread(wanted.tables, state.options.environ)
+    name = await asyncio.to_thread(shelf.make, wanted.called, lambda folder: begin(wanted, folder, tables))
+    if at_once:
+        state.runs.start(name, Order(kind="plan" if wanted.from_story else "write"))
+    return _go_to(request, name)
+
+
+def _standings(shelf: Shelf, runs: Runs) -> Sequence[Standing]:
+    return [_standing(shelf, runs, name) for name in shelf.names]
+
+
+def _experiments(shelf: Shelf) -> list[tuple[str, str]]:
+    """Each by its name in addresses, with its title."""
+    found = []
+    for name in shelf.experiments:
+        with suppress(FabulaError):
+            found.append((name, shelf.experiment(name).title))
+    return found
+
+
+def _standing(shelf: Shelf, runs: Runs, name: str) -> Standing:
+    """Where a project stands; one that cannot be read says why, and keeps nobody from the others."""
+    try:
+        about, at_work = shelf[name].overview(), any(run.is_open for run in runs.of(name))
+    except FabulaError as error:
+        return Standing(name, name, problem=str(error))
+    return Standing(name, about.title or name, about, about.problem, at_work)
+
+
+def _first_page(request: Request) -> str:
+    """The page that a project opens with."""
+    return next((name for name, _ in pages_of(request)), "")
+
+
+def _go_to(request: Request, name: str) -> Response:
+    """Have the browser open a project."""
+    where = f"/projects/{name}/{_first_page(request)}"
+    if request.headers.get("hx-request"):
+        return Response(status_code=204, headers={"hx-redirect": where})
+    return Response(status_code=303, headers={"location": where})
+
+
+def _uploaded(file: UploadFile, *, story: bool) -> str:
+    """The text of a file that was sent.
+
+    Raises:
+        UsageError: it is too large, of another kind, or no text.
+    """
+    suffix = Path(file.filename or "").suffix.casefold()
+    if suffix not in _KINDS:
+        raise UsageError(
+            f"{(file.filename or '')[:100]} is no text that is read here. Give a file of the kind {', '.join(_KINDS)}, "
+            "or paste the text."
+        )
+    content = file.file.read(MAX_STORY_BYTES + 1)
+    with TemporaryDirectory(prefix="fabula-") as spare:
+        place = Path(spare) / f"story{suffix}"
+        place.write_bytes(content)
+        read = read_story(place)
+    if story:
+        return read.manuscript()
+    return read.text
+
+
+def _by_role(dry: DryRun) -> list[tuple[str, str, int, int, int]]:
+    """Role, who plays it, calls, prompt and reply tokens."""
+    rows = []
+    for role, who in dict.fromkeys((call.role, call.performer) for call in dry.planned):
+        mine = [call for call in dry.planned if (call.role, call.performer) == (role, who)]
+        rows.append((role, who, len(mine), sum(call.prompt for call in mine), sum(call.reply for call in mine)))
+    return rows
+
+
+def _cost(dry: DryRun) -> str:
+    return "nothing: the model runs on this machine" if dry.cost == 0 else f"about {dollars(dry.cost)}"

@@ -1,262 +1,406 @@
 // The Edit page: a text that saves itself, what it would change, and changes that are taken or left one by one.
 
-import { ask, complain, say } from "./studio.js";
+import { ask, complain, say, showTab } from "./studio.js";
 
 const WAIT_TO_SAVE = 1200; // ms after the last key
 const WAIT_TO_KEEP = 250; // in the browser, in case the page ends
 const LONGEST_WAIT = 30_000; // between two tries to save
 const KEEPALIVE = 60_000; // bytes that a browser still sends while a page ends
+const SITTING = 120_000; // ms without a key after which `undo` begins anew
+const LOOK = 2000; // between two looks for changes from elsewhere
+const FOLLOW = 500; // between two looks at a run
 
 /**
  * @typedef {object} Draft a text that is not saved yet, kept in the browser
  * @property {string} text
- * @property {string} base the text that it was made from
- * @property {string} version of that text
+ * @property {string} was the text that it was made from
+ * @property {string} base names that one
  */
 
 /** @param {string} id */
 const find = (id) => /** @type {HTMLElement} */ (document.getElementById(id));
-const box = /** @type {HTMLTextAreaElement | null} */ (document.getElementById("text"));
-if (box) edit(box);
+const project = document.body.dataset.project ?? "";
+const api = `/projects/${encodeURIComponent(project)}`;
+const parts = `${api}/edit-parts`;
 
-/**
- * Number of words, about as the server counts them.
- * @param {string} text
- */
+/** Ask htmx for a piece of the page. @param {string} path @param {string} target */
+const load = (path, target) => globalThis.htmx.ajax("GET", path, { target, swap: "innerHTML" });
+const tellSaved = () => document.body.dispatchEvent(new CustomEvent("fabula:saved"));
+
+// What no text keeps: what a terminal would obey, what nobody can see, what turns the direction, halves of characters.
+const UNSEEN = /[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u061c\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff\p{Cs}]/u;
+
+/** Number of words, about as the server counts them. @param {string} text */
 function countWords(text) {
-  return (text.match(/[\p{L}\p{N}][^\s]*/gu) ?? []).length;
+  const signs = /[\u3005-\u3007\u3041-\u3096\u30a1-\u30fa\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff]/gu;
+  const alone = text.match(signs)?.length ?? 0;
+  return alone + (text.replace(signs, " ").match(/[^\s]*[\p{L}\p{N}][^\s]*/gu)?.length ?? 0);
 }
 
-/** @param {HTMLTextAreaElement} text */
-function edit(text) {
-  const project = document.body.dataset.project ?? "";
-  const name = text.dataset.name ?? "";
-  const address = `/projects/${encodeURIComponent(project)}`;
-  const artefact = `${address}/artefacts/${name.split("/").map(encodeURIComponent).join("/")}`;
-  const key = `fabula-draft:${project}:${name}`;
-  let version = text.dataset.version ?? "";
-  let base = text.value; // what the server has
-  let sent = text.value; // what is in it, as it was typed
-  let saving = false;
-  let failed = 0;
-  let stopped = false; // until the person has settled a conflict
-  /** @type {ReturnType<typeof setTimeout> | undefined} */
-  let timer;
-  /** @type {ReturnType<typeof setTimeout> | undefined} */
-  let keeper;
+// the text ---------------------------------------------------------------------------------------------------------------
 
-  const dirty = () => text.value !== sent;
+/** The text of this page, saved by itself. */
+class Editor {
+  /** @param {HTMLTextAreaElement} box */
+  constructor(box) {
+    this.box = box;
+    this.name = box.dataset.name ?? "";
+    this.base = box.dataset.base ?? ""; // names what the server has
+    this.was = box.value; // what the server has
+    this.sent = box.value; // the same, as it was typed
+    this.address = `${api}/artefacts/${this.name.split("/").map(encodeURIComponent).join("/")}`;
+    this.key = `fabula-draft:${project}:${this.name}`;
+    this.saving = /** @type {Promise<void> | null} */ (null);
+    this.failed = 0;
+    this.torn = false; // two texts wait to be put together
+    this.typed = 0;
+    this.sitting = "";
+    this.stamp = "";
+  }
 
-  /** @param {string} state @param {string} words */
-  function mark(state, words) {
+  get dirty() {
+    return this.box.value !== this.sent;
+  }
+
+  /** @param {"saved" | "unsaved" | "failed"} state @param {string} words */
+  mark(state, words) {
     const place = find("saved");
-    place.dataset.state = state;
-    place.className = `chip ${{ saved: "good", unsaved: "stale", failed: "bad" }[state] ?? ""}`;
+    place.className = `chip ${{ saved: "good", unsaved: "stale", failed: "bad" }[state]}`;
     place.textContent = words;
   }
 
-  function count() {
-    const words = countWords(text.value);
-    const place = find("words");
-    place.textContent = `${words.toLocaleString("en")} ${words === 1 ? "word" : "words"}`;
-    const low = Number(text.dataset.low || 0);
-    const high = Number(text.dataset.high || Infinity);
-    const off = !text.dataset.low ? "" : words < low ? "shorter than asked" : words > high ? "longer than asked" : "";
-    find("length").textContent = off;
+  count() {
+    const words = countWords(this.box.value);
+    const { low, high } = this.box.dataset;
+    find("words").textContent = `${words.toLocaleString("en")} ${words === 1 ? "word" : "words"}`;
+    find("length").textContent = low && words < Number(low) ? "shorter than asked" : high && words > Number(high) ? "longer than asked" : "";
   }
 
-  function keepHere() {
+  keep() {
     try {
-      /** @type {Draft} */
-      const draft = { text: text.value, base, version };
-      if (dirty()) localStorage.setItem(key, JSON.stringify(draft));
-      else localStorage.removeItem(key);
+      const draft = /** @type {Draft} */ ({ text: this.box.value, was: this.was, base: this.base });
+      if (this.dirty) localStorage.setItem(this.key, JSON.stringify(draft));
+      else localStorage.removeItem(this.key);
     } catch {
-      // The browser's own store is full or shut: the page itself still has the text.
+      // The browser's own store is full or shut; the page itself still has the text.
     }
   }
 
-  function changed() {
-    count();
-    clearTimeout(keeper);
-    keeper = setTimeout(keepHere, WAIT_TO_KEEP);
-    if (!dirty()) {
-      if (!saving) mark("saved", "Saved");
-      return;
+  changed() {
+    const now = Date.now();
+    if (now - this.typed > SITTING || !this.sitting) this.sitting = `${now.toString(36)}-${Math.random().toString(36).slice(2)}`;
+    this.typed = now;
+    this.count();
+    clearTimeout(this.keeper);
+    this.keeper = setTimeout(() => this.keep(), WAIT_TO_KEEP);
+    if (!this.dirty) {
+      if (!this.saving) this.mark("saved", "Saved");
+    } else if (!this.torn && !this.failed) {
+      this.mark("unsaved", "Not saved yet");
+      this.saveIn(WAIT_TO_SAVE);
     }
-    if (!failed) mark("unsaved", "Not saved yet");
-    if (!stopped) saveSoon(failed ? undefined : WAIT_TO_SAVE);
   }
 
-  /** @param {number | undefined} wait */
-  function saveSoon(wait) {
-    if (wait === undefined) return; // another try is due already
-    clearTimeout(timer);
-    timer = setTimeout(save, wait);
+  /** @param {number} wait */
+  saveIn(wait) {
+    clearTimeout(this.timer);
+    this.timer = setTimeout(() => this.save(), wait);
   }
 
-  async function save() {
-    clearTimeout(timer);
-    if (saving || stopped || !dirty()) return;
-    saving = true;
-    const now = text.value;
-    mark("unsaved", "Saving …");
+  /** Save now, and wait until it is done. */
+  async save() {
+    clearTimeout(this.timer);
+    if (this.saving) await this.saving;
+    if (this.torn || !this.dirty) return;
+    this.saving = this.put();
+    await this.saving;
+    this.saving = null;
+    if (this.dirty && !this.torn && !this.failed) this.saveIn(WAIT_TO_SAVE);
+  }
+
+  async put() {
+    const text = this.box.value;
+    this.mark("unsaved", "Saving …");
     try {
-      const answer = await ask(artefact, { method: "PUT", body: { text: now, base: version } });
-      ({ version } = answer);
-      base = answer.text ?? now;
-      sent = now;
-      failed = 0;
-      complain("");
-      mark(dirty() ? "unsaved" : "saved", dirty() ? "Not saved yet" : "Saved");
+      const answer = await ask(this.address, { method: "PUT", body: { text: text.replace(/\p{Cs}/gu, "\ufffd"), base: this.base, sitting: this.sitting } });
+      this.base = answer.base;
+      this.was = this.sent = text;
+      if (this.failed) complain("");
+      this.failed = 0;
+      this.mark(this.dirty ? "unsaved" : "saved", this.dirty ? "Not saved yet" : "Saved");
       say(`Saved at ${new Date().toLocaleTimeString([], { hour: "2-digit", minute: "2-digit" })}.`);
-      keepHere();
-      refresh();
-      if (dirty()) saveSoon(WAIT_TO_SAVE);
+      this.keep();
+      if (UNSEEN.test(text) && !this.dirty) {
+        await this.take();
+        say("Saved, without characters that nobody can see.");
+      }
+      tellSaved();
     } catch (error) {
-      keepHere();
-      await notSaved(/** @type {any} */ (error));
-    } finally {
-      saving = false;
+      this.keep();
+      await this.notSaved(/** @type {any} */ (error));
     }
   }
 
-  /** @param {Error & {status?: number, problem?: {code?: string, message: string}, data?: any}} error */
-  async function notSaved(error) {
-    if (error.problem?.code === "conflict") {
-      stopped = true;
-      mark("failed", "Changed elsewhere");
-      await showMerge(base, text.value);
+  /** @param {Error & {status?: number, problem?: {code: string}}} error */
+  async notSaved(error) {
+    if (error.problem?.code === "conflict") return this.tear();
+    this.failed += 1;
+    const wrong = error.status !== undefined && [400, 404, 413, 422].includes(error.status); // the same would fail again
+    const why = error.status ? error.message : "The server cannot be reached.";
+    const next = wrong ? "It is saved when it is changed." : "Saving is tried again by itself.";
+    this.mark("failed", "Not saved");
+    complain(`Not saved: ${why} Your text stays on this page and in this browser. ${next}`);
+    say("Not saved.");
+    if (wrong) this.failed = 0;
+    else this.saveIn(Math.min(1000 * 2 ** this.failed, LONGEST_WAIT));
+  }
+
+  /** Another text stands by now: show both, and one with the changes of both. */
+  async tear() {
+    this.torn = true;
+    this.box.readOnly = true;
+    this.mark("failed", "Changed elsewhere");
+    const body = JSON.stringify({ name: this.name, base: this.was, mine: this.box.value });
+    const headers = { "content-type": "application/json", "hx-request": "true" };
+    const response = await fetch(`${parts}/merge`, { method: "POST", headers, body }).catch(() => null);
+    if (!response?.ok) {
+      this.torn = this.box.readOnly = false;
+      this.failed += 1;
+      complain("Not saved: this text was changed elsewhere, and what stands there cannot be read now. Yours stays on this page.");
+      this.saveIn(LONGEST_WAIT);
       return;
     }
-    failed += 1;
-    const again = error.status === 400 || error.status === 413 || error.status === 422 ? 0 : Math.min(2000 * 2 ** (failed - 1), LONGEST_WAIT);
-    mark("failed", "Not saved");
-    const why = error.status ? error.message : "The server cannot be reached.";
-    complain(`Not saved. ${why} Your text stays on this page and in this browser${again ? "; saving is tried again by itself" : ""}.`);
-    say("Not saved.");
-    if (again) saveSoon(again);
-    else failed = 0; // the next key tries again
-  }
-
-  // two who edit -----------------------------------------------------------------------------------------------------
-
-  /**
-   * Show what stands elsewhere, mine, and both together.
-   * @param {string} was the text that mine was made from
-   * @param {string} mine
-   */
-  async function showMerge(was, mine) {
-    const response = await fetch(`${address}/edit-parts/merge`, {
-      method: "POST",
-      headers: { "content-type": "application/json", accept: "text/html" },
-      body: JSON.stringify({ name, base: was, mine }),
-    });
-    if (!response.ok) return complain("The other text cannot be read now. Yours stays on this page.");
-    const place = find("review");
-    place.innerHTML = await response.text(); // made by our own templates, where every text is escaped
-    globalThis.htmx?.process(place);
-    place.querySelector("h2")?.focus();
+    show(await response.text());
     say("This text was changed elsewhere, too. Look at both, and choose.");
   }
 
-  /** The form of a merge: the text that was put together from it is saved on top of the other one. */
-  document.addEventListener("fabula:merged", (event) => {
-    const merged = /** @type {CustomEvent<{text: string, version: string, base: string}>} */ (event).detail;
-    text.value = merged.text;
-    version = merged.version;
-    base = sent = merged.base;
-    stopped = false;
-    failed = 0;
-    find("review").replaceChildren();
-    complain("");
-    changed();
-    text.focus();
-    save();
-  });
+  /** Take what stands at the server. */
+  async take() {
+    const there = await ask(this.address);
+    const [from, to] = [this.box.selectionStart, this.box.selectionEnd];
+    if (this.box.value !== there.text) this.box.value = there.text;
+    this.was = this.sent = this.box.value;
+    this.base = there.base;
+    this.torn = this.box.readOnly = false;
+    this.failed = 0;
+    this.sitting = "";
+    this.box.setSelectionRange(from, to);
+    this.mark("saved", "Saved");
+    this.count();
+    this.keep();
+  }
 
-  /** The text was changed elsewhere: taken at once where nothing is unsaved here, else both are shown. */
-  async function look() {
-    if (saving || stopped) return;
-    let there;
-    try {
-      there = await ask(artefact);
-    } catch {
-      return; // what stands in the way is said when something is saved
-    }
-    if (there.version === version || saving || stopped) return;
-    if (dirty()) {
-      stopped = true;
-      mark("failed", "Changed elsewhere");
-      await showMerge(base, text.value);
+  /** Was the text changed elsewhere? What is unsaved here is not lost: then both are shown. */
+  async look() {
+    if (this.torn || this.saving) return;
+    const there = await ask(this.address).catch(() => null);
+    if (!there || there.base === this.base || this.torn || this.saving) return;
+    if (this.dirty) {
+      await this.tear();
       return;
     }
-    const at = [text.selectionStart, text.selectionEnd];
-    text.value = base = sent = there.text;
-    ({ version } = there);
-    text.setSelectionRange(at[0], at[1]);
-    changed();
+    await this.take();
     say("This text was changed elsewhere, and is shown as it stands now.");
-    refresh();
   }
 
-  // what would change --------------------------------------------------------------------------------------------------
-
-  /** @type {ReturnType<typeof setTimeout> | undefined} */
-  let refresher;
-
-  function refresh() {
-    clearTimeout(refresher);
-    refresher = setTimeout(() => document.body.dispatchEvent(new CustomEvent("fabula:saved")), 150);
+  /** Is anything another file than it was? */
+  async lookAround() {
+    if (document.visibilityState === "hidden") return;
+    const { stamp } = await fetch(`${parts}/stamp`)
+      .then((answer) => (answer.ok ? answer.json() : Promise.reject()))
+      .catch(() => ({ stamp: this.stamp }));
+    if (stamp === this.stamp) return;
+    const first = !this.stamp;
+    this.stamp = stamp;
+    if (first) return;
+    await this.look();
+    tellSaved();
   }
 
-  // a draft that a page before this one could not save ---------------------------------------------------------------
-
-  async function putBack() {
-    let draft;
+  /** Put back what a page before this one could not save. */
+  async putBack() {
+    let draft = /** @type {Draft | null} */ (null);
     try {
-      draft = /** @type {Draft | null} */ (JSON.parse(localStorage.getItem(key) ?? "null"));
+      draft = JSON.parse(localStorage.getItem(this.key) ?? "null");
     } catch {
-      draft = null;
-    }
-    if (!draft || draft.text === text.value) return;
-    const mine = draft.text;
-    if (draft.version === version) {
-      text.value = mine;
-      say("What could not be saved the last time was put back.");
-      changed();
       return;
     }
-    stopped = true;
-    text.value = mine;
-    mark("failed", "Changed elsewhere");
-    await showMerge(draft.base, mine);
+    if (!draft || draft.text === this.box.value) return this.keep();
+    this.box.value = draft.text;
+    if (draft.base === this.base) {
+      say("What could not be saved the last time was put back.");
+      this.changed();
+      return;
+    }
+    this.was = draft.was;
+    await this.tear();
   }
 
-  text.addEventListener("input", changed);
-  text.addEventListener("blur", save);
-  document.addEventListener("visibilitychange", () => (document.visibilityState === "hidden" ? save() : look()));
-  addEventListener("pagehide", () => {
-    keepHere();
-    if (!dirty() || stopped || new Blob([text.value]).size > KEEPALIVE) return;
-    fetch(`/api/v1${artefact}`, {
-      method: "PUT",
-      keepalive: true,
-      headers: { "content-type": "application/json" },
-      body: JSON.stringify({ text: text.value, base: version }),
-    }).catch(() => {});
-  });
-  addEventListener("beforeunload", (event) => {
-    keepHere();
-    if (dirty() && failed) event.preventDefault();
-  });
-  document.addEventListener("fabula:look", look);
-  document.addEventListener("keydown", (event) => {
-    if ((event.ctrlKey || event.metaKey) && event.key === "s") {
-      event.preventDefault();
-      save();
-    }
-  });
-  count();
-  putBack();
+  leave() {
+    this.keep();
+    if (!this.dirty || this.torn || this.box.value.length > KEEPALIVE / 3) return;
+    const body = JSON.stringify({ text: this.box.value, base: this.base, sitting: this.sitting });
+    fetch(`/api/v1${this.address}`, { method: "PUT", keepalive: true, headers: { "content-type": "application/json" }, body }).catch(() => {});
+  }
+
+  begin() {
+    this.box.addEventListener("input", () => this.changed());
+    this.box.addEventListener("blur", () => this.save());
+    document.addEventListener("visibilitychange", () => (document.visibilityState === "hidden" ? this.save() : this.look()));
+    addEventListener("pagehide", () => this.leave());
+    addEventListener("beforeunload", (event) => {
+      this.keep();
+      if (this.dirty && (this.failed || this.torn)) event.preventDefault();
+    });
+    setInterval(() => this.lookAround(), LOOK);
+    this.lookAround();
+    this.count();
+    this.putBack();
+  }
 }
+
+// what stands above the text: changes, versions, two texts ------------------------------------------------------------
+
+/** Show a piece of HTML of our own templates, in which every text is escaped. @param {string} html */
+function show(html) {
+  const place = find("review");
+  place.innerHTML = html;
+  globalThis.htmx.process(place);
+  shown();
+}
+
+function shown() {
+  const title = find("review").querySelector("h2");
+  if (!title) return;
+  showTab("Text");
+  title.focus();
+  title.scrollIntoView({ block: "nearest" });
+}
+
+/** The boxes of all changes that are shown. */
+const boxes = () => /** @type {HTMLInputElement[]} */ ([...find("review").querySelectorAll('input[name="take"]')]);
+
+/** @param {KeyboardEvent} event */
+function onReviewKey(event) {
+  const all = boxes();
+  const target = /** @type {HTMLElement} */ (event.target);
+  if (!all.length || event.ctrlKey || event.metaKey || event.altKey || target.matches("textarea, select, input:not([type='checkbox'])")) return;
+  const at = all.indexOf(/** @type {HTMLInputElement} */ (document.activeElement));
+  const step = { j: 1, k: -1 }[event.key];
+  if (step !== undefined) all[Math.max(0, Math.min(all.length - 1, at + step))].focus();
+  else if (at >= 0 && (event.key === "a" || event.key === "r")) {
+    all[at].checked = event.key === "a";
+    all[at].dispatchEvent(new Event("change", { bubbles: true }));
+    all[Math.min(all.length - 1, at + 1)].focus();
+  } else return;
+  event.preventDefault();
+}
+
+function tellTaken() {
+  const all = boxes();
+  say(`${all.filter((one) => one.checked).length} of ${all.length} changes are taken.`);
+}
+
+// runs -----------------------------------------------------------------------------------------------------------------
+
+let following = "";
+
+/** Begin a run, and follow it. @param {Record<string, unknown>} order */
+async function start(order) {
+  try {
+    const run = await ask(`${api}/runs`, { body: order });
+    await follow(run.id);
+  } catch (error) {
+    complain(/** @type {Error} */ (error).message);
+  }
+}
+
+/** Follow a run to its end, and show what it has changed. @param {string} id */
+async function follow(id) {
+  following = id;
+  const words = { queued: "It waits for another run to end.", running: "It is being written." };
+  for (;;) {
+    const run = await ask(`${api}/runs/${id}`).catch(() => null);
+    if (following !== id) return;
+    if (run && run.state in words) showRun(run, words[/** @type {"queued" | "running"} */ (run.state)]);
+    else if (run) return ended(run);
+    await new Promise((done) => setTimeout(done, FOLLOW));
+  }
+}
+
+/** @param {any} run @param {string} words */
+function showRun(run, words) {
+  const place = find("run");
+  if (!place) return;
+  const line = document.createElement("p");
+  const { calls, prompt, reply } = run.total;
+  line.className = "note";
+  line.textContent = `${words} ${calls} ${calls === 1 ? "call" : "calls"}, ${(prompt + reply).toLocaleString("en")} tokens so far. `;
+  const stop = document.createElement("button");
+  stop.type = "button";
+  stop.textContent = "Stop";
+  stop.addEventListener("click", () => ask(`${api}/runs/${run.id}/stop`, { method: "POST" }).catch((error) => complain(error.message)));
+  line.append(stop);
+  if (!place.firstChild) say(words);
+  if (!place.contains(document.activeElement)) place.replaceChildren(line);
+}
+
+/** @param {any} run */
+async function ended(run) {
+  find("run")?.replaceChildren();
+  if (run.state === "finished") say("It is written.");
+  else complain(run.message || "It was stopped. What was finished is kept; the same again goes on from there.");
+  await editor?.look();
+  tellSaved();
+  load(`${parts}/review`, "#review");
+}
+
+// the rest of the page ---------------------------------------------------------------------------------------------------
+
+const text = /** @type {HTMLTextAreaElement | null} */ (document.getElementById("text"));
+const editor = text && new Editor(text);
+
+document.addEventListener("htmx:afterSwap", (event) => {
+  const target = /** @type {HTMLElement} */ (event.target);
+  if (target.id === "review") shown();
+  const said = target.querySelector("[data-said]");
+  if (said) say(said.textContent ?? "");
+});
+
+// What is decided is decided about the text as it is on the page: it is saved first.
+document.addEventListener("htmx:confirm", (event) => {
+  const { detail } = /** @type {CustomEvent} */ (event);
+  if (detail.verb !== "post" || !editor?.dirty || editor.torn) return;
+  event.preventDefault();
+  editor.save().then(() => (editor.dirty ? undefined : detail.issueRequest(true)));
+});
+document.body.addEventListener("fabula:look", () => {
+  if (editor) editor.sitting = "";
+  editor?.look();
+});
+document.body.addEventListener("fabula:settled", () => editor?.take());
+
+document.addEventListener("click", (event) => {
+  const target = /** @type {HTMLElement} */ (event.target);
+  if (target.closest("[data-shut]")) {
+    find("review").replaceChildren();
+    text?.focus();
+  }
+  const all = /** @type {HTMLElement | null} */ (target.closest("[data-all]"));
+  if (all) {
+    for (const one of boxes()) one.checked = Boolean(all.dataset.all);
+    tellTaken();
+  }
+  const run = /** @type {HTMLElement | null} */ (target.closest("[data-run]"));
+  if (run) (editor ? editor.save() : Promise.resolve()).then(() => start({ kind: "update", revise: run.dataset.run === "revise" }));
+});
+document.addEventListener("change", (event) => {
+  if (/** @type {HTMLElement} */ (event.target).matches('#review input[name="take"]')) tellTaken();
+});
+document.addEventListener("keydown", (event) => {
+  if ((event.ctrlKey || event.metaKey) && event.key === "s") {
+    event.preventDefault();
+    editor?.save();
+  } else if (/** @type {HTMLElement} */ (event.target).closest("#review")) onReviewKey(event);
+});
+editor?.begin();

@@ -1,0 +1,171 @@
+"""How a project begins: with a brief or a story's text, a system, a model and a length; what that asks and costs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, Any, Final
+
+from fabula.app.planning import dry_run_plan_in, planning_system, project_for_story
+from fabula.app.standing import check_words
+from fabula.app.writing import Options, dry_run
+from fabula.base.addresses import is_loopback
+from fabula.base.errors import ConfigError, UnknownNameError, UsageError
+from fabula.engine.methods import values_of
+from fabula.models.finding import context_at
+from fabula.models.providers import OWN_KINDS, served_at, usual_address
+from fabula.project.casting import Environment, full_name, open_cast
+from fabula.project.default_model import default_model
+from fabula.project.folder import Project
+from fabula.project.settings import ModelTable, Settings
+from fabula.project.trust import Trust
+from fabula.story import Brief, Story, count_words
+from fabula.systems import system_of, systems
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from fabula.engine.dry_run import DryRun
+    from fabula.models.base import Request
+
+LEAST_CONTEXT: Final = 256
+"""Tokens of context that the settings take at least."""
+_TITLE_WORDS: Final = 6  # of a text that has no title, for the name of its folder
+
+
+@dataclass(frozen=True, slots=True)
+class Beginning:
+    """What somebody wants to begin with.
+
+    Attributes:
+        text: the brief, or the story whose plan is read off.
+        from_story: which of the two it is.
+        title: of the story.
+        system: that writes; the default one where it is empty.
+        model: that plays every role; the default one where it is empty.
+        base_url: the model's address, where it is not the usual one.
+        words: the length, as a brief says it.
+    """
+
+    text: str
+    from_story: bool = False
+    title: str = ""
+    system: str = ""
+    model: str = ""
+    base_url: str = ""
+    words: str = ""
+
+    @property
+    def brief(self) -> Brief:
+        """The brief that it is.
+
+        Raises:
+            BriefError: nothing is asked in it.
+        """
+        brief = Brief.parse(self.text, name="in the form")
+        return replace(brief, title=self.title) if self.title else brief
+
+    @property
+    def called(self) -> str:
+        """What its folder is called after."""
+        if self.title:
+            return self.title
+        title = Story.parse(self.text).title if self.from_story else self.brief.title
+        return title or " ".join(self.text.split()[:_TITLE_WORDS])
+
+    def tables(self, environ: Mapping[str, str]) -> dict[str, Any]:
+        """The settings of the project, checked.
+
+        Raises:
+            FabulaError: they do not hold, or there is no such system or model.
+        """
+        tables: dict[str, Any] = {}
+        if self.from_story or self.system:
+            tables["system"] = _known_system(self.system or planning_system(None, None))
+        tables |= self._model_tables(environ)
+        if self.words:
+            known = values_of(system_of(Settings.of(tables, "the form")).config("improved", {"words": self.words}))
+            tables["config"] = {"words": known["words"]}
+        check(Settings.of(tables, "the form"), environ)
+        return tables
+
+    def _model_tables(self, environ: Mapping[str, str]) -> dict[str, Any]:
+        if not self.model:
+            chosen = default_model(environ)
+            return {} if chosen is None else dict(chosen.changes)
+        name = full_name(self.model)
+        table: dict[str, Any] = {"base_url": self.base_url} if self.base_url else {}
+        if context := context_of(name, self.base_url, ModelTable(), environ):
+            table["context"] = context
+        return {"model": name} | ({"models": {name: table}} if table else {})
+
+
+async def expected(beginning: Beginning, environ: Mapping[str, str], tables: Mapping[str, Any]) -> DryRun:
+    """What the first run would ask and cost: the whole story, or the plan that is read off one. Nothing is kept.
+
+    Raises:
+        FabulaError: the project cannot be begun so.
+    """
+    settings, options = Settings.of(dict(tables), "the form"), Options(environ=environ)
+    if not beginning.from_story:
+        return await dry_run(beginning.brief, settings, options)
+    with TemporaryDirectory(prefix="fabula-") as spare:
+        project = begin(beginning, Path(spare) / "project", dict(tables))
+        try:
+            return await dry_run_plan_in(project, settings, options)
+        finally:
+            Trust().forget(project.settings_file)
+
+
+def begin(beginning: Beginning, folder: Path, tables: dict[str, Any]) -> Project:
+    """Make the project in `folder`.
+
+    Raises:
+        FabulaError: it cannot be made so, or there.
+    """
+    if not beginning.from_story:
+        return Project.create(folder, beginning.brief, tables)
+    if not count_words(beginning.text):
+        raise UsageError("The story is empty. Give a text with a story in it.")
+    return project_for_story(folder, beginning.text, None, tables)
+
+
+def check(settings: Settings, environ: Mapping[str, str]) -> None:
+    """Find now what a run would stumble over: system, settings, roles, models, players, prompts. Asks nobody.
+
+    Raises:
+        FabulaError: what is wrong, by its name.
+    """
+    system = system_of(settings)
+    check_words(settings)
+    if settings.prompts and not Path(settings.prompts).is_dir():
+        raise ConfigError(f"--prompts {settings.prompts} is not a folder. Give a folder of .jinja files.")
+    open_cast(settings, system.roles, Environment(environ, person=_nobody), system.open_role)
+
+
+async def _nobody(request: Request) -> str:
+    return request.role  # never called: the cast is only looked at
+
+
+def context_of(model: str, base_url: str, known: ModelTable, environ: Mapping[str, str]) -> int | None:
+    """Tokens of context that a model's server says it gives; `None` where that is `known`, or the server does not say.
+
+    Only servers of one's own are asked, at loopback or at the address that was typed, which is `base_url`.
+    """
+    kind, _, model_id = model.partition(":")
+    if kind not in OWN_KINDS or known.context is not None:
+        return None
+    address = base_url or known.base_url or usual_address(kind, environ)
+    if not base_url and not is_loopback(address):
+        return None
+    found = context_at(kind, served_at(kind, address), model_id, environ)
+    return max(found, LEAST_CONTEXT) if found else None
+
+
+def _known_system(name: str) -> str:
+    """A system by its name; no folder with code."""
+    known = systems()
+    if name not in known:
+        raise UnknownNameError("system", name, known)
+    return known[name].spec

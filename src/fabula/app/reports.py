@@ -1,0 +1,276 @@
+"""Reports that evaluators left in folders, read again; and experiments, down to their single verdicts."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Final
+
+from pydantic import TypeAdapter, ValidationError
+
+from fabula.app.evaluating import RATINGS
+from fabula.base.errors import UnknownNameError, UsageError
+from fabula.base.files import inside, read_text
+from fabula.measure.ratings import read_ratings
+from fabula.measure.report import FORMAT, Report, Row
+from fabula.stats.estimate import Estimate, Unscored
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+    from pathlib import Path
+
+    from fabula.measure.ratings import Rating
+
+FOLDERS: Final = ("evaluation", "reports")
+"""In a project, where reports lie."""
+_MOST_BYTES: Final = 50_000_000
+_MOST: Final = 500  # files that are looked at
+_EXPERIMENT: Final = "experiment.toml"
+_RESULTS: Final = "report.json"
+
+
+@dataclass(frozen=True)
+class FoundReport:
+    """A report on disk.
+
+    Attributes:
+        name: its file's, without suffix, from the folder that was looked into.
+        file: where it is.
+        report: what it says, without the single verdicts.
+    """
+
+    name: str
+    file: Path
+    report: Report
+
+    @property
+    def changed(self) -> float:
+        """When it was written, in seconds since 1970."""
+        return self.file.stat().st_mtime
+
+    @property
+    def verdicts(self) -> tuple[Rating, ...]:
+        """The single verdicts behind it.
+
+        Raises:
+            UsageError: they cannot be read.
+        """
+        file = self.file.with_name(RATINGS)
+        ratings = read_ratings(file) if file.is_file() else ()
+        own = tuple(rating for rating in ratings if rating.evaluator == self.report.evaluator)
+        return own or tuple(rating for rating in ratings if not rating.evaluator)
+
+
+def reports_in(folder: Path) -> list[FoundReport]:
+    """The reports in a project or an experiment, the newest first; what is none is left out."""
+    found = [report for file in _candidates(folder) if (report := _report(folder, file)) is not None]
+    return sorted(found, key=lambda one: -one.changed)
+
+
+def report_named(folder: Path, name: str) -> FoundReport:
+    """One of `reports_in`.
+
+    Raises:
+        UnknownNameError: there is none of that name.
+    """
+    found = {one.name: one for one in reports_in(folder)}
+    if name not in found:
+        raise UnknownNameError("report", name[:200], found)
+    return found[name]
+
+
+def read_report(text: str) -> Report | None:
+    """The report in a JSON document; `None` where it is none."""
+    try:
+        data: Any = json.loads(text)
+    except (ValueError, RecursionError):
+        return None
+    if not isinstance(data, dict) or data.get("format") != FORMAT or not isinstance(data.get("rows"), list):
+        return None
+    try:
+        read = _reader().validate_python(data)
+    except ValidationError:
+        return None
+    rows = tuple(_row(row) for row in data["rows"])
+    return Report(read.evaluator, read.how, rows, notes=tuple(read.notes), details=read.details)
+
+
+@dataclass(frozen=True)
+class Pair:
+    """All verdicts on the same stories and the same question, in every order in which they were shown."""
+
+    question: str
+    items: tuple[str, ...]
+    verdicts: tuple[Rating, ...]
+
+    @property
+    def agree(self) -> bool:
+        """Whether all that have an answer have the same."""
+        return len({rating.answer for rating in self.verdicts if rating.answer is not None}) <= 1
+
+
+def pairs_of(verdicts: Sequence[Rating]) -> list[Pair]:
+    """Verdicts that belong together, in the order of the first of them."""
+    found: dict[tuple[str, tuple[str, ...]], list[Rating]] = {}
+    for rating in verdicts:
+        found.setdefault((rating.question, tuple(sorted(rating.items))), []).append(rating)
+    return [Pair(question, items, tuple(ratings)) for (question, items), ratings in found.items()]
+
+
+# experiments ----------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class ExperimentFolder:
+    """An experiment on disk, as its own report says it.
+
+    Attributes:
+        folder: that it lies in.
+        data: its `report.json`.
+    """
+
+    folder: Path
+    data: dict[str, Any] = field(repr=False)
+
+    @property
+    def title(self) -> str:
+        """What its author calls it."""
+        return str(self.data.get("experiment") or self.folder.name)
+
+    @property
+    def briefs(self) -> list[str]:
+        """The briefs by name, in order."""
+        return [str(brief) for brief in self.data.get("briefs", [])]
+
+    @property
+    def contenders(self) -> list[str]:
+        """Who wrote, in order."""
+        return [str(one.get("contender", "")) for one in self.data.get("contenders", [])]
+
+    @property
+    def runs(self) -> list[dict[str, Any]]:
+        """Every run: its name, contender, brief, seed, state, error, words, calls and cost."""
+        return [run for run in self.data.get("runs", []) if isinstance(run, dict)]
+
+    def cell(self, brief: str, contender: str) -> list[dict[str, Any]]:
+        """The runs of one contender on one brief."""
+        return [run for run in self.runs if (run.get("brief"), run.get("contender")) == (brief, contender)]
+
+    def run(self, name: str) -> dict[str, Any]:
+        """One run.
+
+        Raises:
+            UnknownNameError: there is none of that name.
+        """
+        found = {str(run.get("run", "")): run for run in self.runs}
+        if name not in found:
+            raise UnknownNameError("run", name[:200], found)
+        return found[name]
+
+    def story(self, name: str) -> str:
+        """The story of a run, as Markdown; empty where there is none.
+
+        Raises:
+            UnknownNameError: there is no such run.
+            UsageError: it cannot be read, or leads out of the experiment.
+        """
+        self.run(name)
+        file = inside(self.folder, f"runs/{name}/story.md")
+        return read_text(file, _MOST_BYTES) if file.is_file() else ""
+
+    @property
+    def reports(self) -> list[FoundReport]:
+        """What its evaluators found."""
+        return sorted(reports_in(self.folder), key=lambda one: one.name)
+
+    def report(self, name: str) -> FoundReport:
+        """One of them.
+
+        Raises:
+            UnknownNameError: there is none of that name.
+        """
+        return report_named(self.folder, name)
+
+    def verdicts_on(self, run: str) -> dict[str, list[Pair]]:
+        """The verdicts on the story of a run, by report."""
+        found = {one.name: [pair for pair in pairs_of(one.verdicts) if run in pair.items] for one in self.reports}
+        return {name: pairs for name, pairs in found.items() if pairs}
+
+
+def experiment_in(folder: Path) -> ExperimentFolder:
+    """The experiment in a folder.
+
+    Raises:
+        UsageError: there is none, or its report cannot be read.
+    """
+    file = folder / _RESULTS
+    if not is_experiment(folder) or not file.is_file():
+        raise UsageError(f"{folder} has no results of an experiment yet. `fabula lab experiment FILE` makes them.")
+    try:
+        data = json.loads(read_text(file, _MOST_BYTES))
+    except (ValueError, RecursionError):
+        data = None
+    if not isinstance(data, dict) or data.get("format") != FORMAT:
+        raise UsageError(f"{file} is no report of an experiment. Give the same `fabula lab experiment` again.")
+    return ExperimentFolder(folder, data)
+
+
+def is_experiment(folder: Path) -> bool:
+    """Whether a folder is an experiment's."""
+    return (folder / _EXPERIMENT).is_file() and (folder / "runs").is_dir()
+
+
+# reading --------------------------------------------------------------------------------------------------------------
+
+
+def _candidates(folder: Path) -> Iterator[Path]:
+    """Files that may be reports: in the folders of reports and one level below."""
+    count = 0
+    for name in FOLDERS:
+        for pattern in ("*.json", "*/*.json"):
+            for file in sorted((folder / name).glob(pattern)):
+                count += 1
+                if count > _MOST:
+                    return
+                if not file.is_symlink() and not file.parent.is_symlink() and file.is_file():
+                    yield file
+
+
+def _report(folder: Path, file: Path) -> FoundReport | None:
+    try:
+        report = read_report(read_text(file, _MOST_BYTES, links=False))
+    except UsageError:
+        return None
+    if report is None:
+        return None
+    return FoundReport(file.relative_to(folder).with_suffix("").as_posix(), file, report)
+
+
+@dataclass(frozen=True)
+class _Document:
+    evaluator: str
+    how: dict[str, Any] = field(default_factory=dict)
+    notes: list[str] = field(default_factory=list)
+    details: dict[str, Any] = field(default_factory=dict)
+
+
+def _reader() -> TypeAdapter[_Document]:
+    return TypeAdapter(_Document)
+
+
+def _row(data: Any) -> Row:  # noqa: ANN401 - JSON
+    """A number as `Row.as_data` writes it."""
+    data = data if isinstance(data, dict) else {}
+    of, what = str(data.get("of", "")), str(data.get("what", ""))
+    value, n = data.get("value"), data.get("n")
+    count = n if isinstance(n, int) else 0
+    if not isinstance(value, int | float) or isinstance(value, bool):
+        return Row(of, what, Unscored(str(data.get("unscored", "no number")), count), bool(data.get("baseline")))
+    low, high, p = (_number(data.get(name)) for name in ("low", "high", "p"))
+    level = _number(data.get("level")) or 0.95
+    estimate = Estimate(float(value), count, low, high, str(data.get("method", "")), level, p)
+    return Row(of, what, estimate, bool(data.get("baseline")))
+
+
+def _number(value: object) -> float | None:
+    return float(value) if isinstance(value, int | float) and not isinstance(value, bool) else None

@@ -1,0 +1,349 @@
+"""`fabula study`: `new`, `assign`, `serve`, `report`."""
+
+from __future__ import annotations
+
+import asyncio
+import csv
+import io
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
+
+import typer
+
+from fabula.app.studies import Made, assign, new_version, study_of_characters, study_of_findings, study_of_stories
+from fabula.app.study_report import study_report, write_report
+from fabula.app.writing import Options
+from fabula.base.errors import UsageError
+from fabula.base.files import PRIVATE, write_atomically
+from fabula.cli.help import MORE
+from fabula.cli.opening import terminal_of
+from fabula.cli.options import Caps, Output, bundled
+from fabula.cli.progress import counted
+from fabula.cli.serving import check_packages
+from fabula.cli.session import near
+from fabula.cli.stopping import stoppable
+from fabula.cli.stories import Selecting, stories_of
+from fabula.cli.terminal import table
+from fabula.evaluators.pairwise.page import rows_on
+from fabula.measure.ratings import read_ratings
+from fabula.measure.report.page import estimate_cells
+from fabula.measure.studies.assigning import Wanted
+from fabula.measure.studies.study import ORGANISER, Study
+from fabula.server.running import is_loopback, listening
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from fabula.cli.terminal import Terminal
+    from fabula.measure.report import Report, Row
+    from fabula.measure.studies.assigning import Shares
+
+_HELP: Final = "Have people rate stories, talk with characters or verify findings; see what they found."
+PORT: Final = 8732
+_NEEDED: Final = ("fastapi", "uvicorn")
+_LISTED: Final = 12  # links in the terminal
+study = typer.Typer(help=_HELP, rich_markup_mode="rich", add_completion=False)
+
+
+@dataclass(frozen=True, slots=True)
+class _Making:
+    """What a new study is of."""
+
+    kind: Annotated[
+        Literal["pairwise", "chat", "findings", "rubric"],
+        typer.Option(
+            help="Two stories side by side; two characters to talk with; findings of `fabula check`; one story at a "
+            "time."
+        ),
+    ] = "pairwise"
+    title: Annotated[str, typer.Option(metavar="TEXT", help="As raters see it.")] = "A reading study"
+    from_: Annotated[
+        str, typer.Option("--from", metavar="DIR", help="A study of which this is a new version.", show_default=False)
+    ] = ""
+    player: Annotated[str, typer.Option("--as", metavar="NAME", help="Whom raters play (chat).")] = ""
+    partner: Annotated[str, typer.Option("--with", metavar="NAME", help="Whom they talk with (chat).")] = ""
+
+
+@study.command("new")
+@bundled
+def _new(
+    common: Output,
+    making: _Making,
+    selecting: Selecting,
+    folder: Annotated[str, typer.Argument(metavar="DIR", help="Folder of the study.")],
+    sources: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="[SOURCE]...",
+            help="Stories as for `fabula eval rank`: DIR/SYSTEM/PROMPT.md, files, projects, experiments; projects for "
+            "chat and findings.",
+            show_default=False,
+        ),
+    ] = None,
+) -> None:
+    """Make the folder of a study: its questions to look over, and what is rated."""
+    terminal = terminal_of(common)
+    made = _made(terminal, making, selecting, Path(folder), sources or [])
+    form, entries = made.study.form, made.study.entries
+    systems = sorted({entry.system for entry in entries.values() if entry.system})
+    prompts = {entry.prompt for entry in entries.values()}
+    of = f" of {counted(len(systems), 'system')}" if systems else ""
+    terminal.say(
+        f"{near(made.study.folder)} is a study ({form.kind}, version {form.version}): "
+        f"{counted(len(entries), 'item')}{of} on {counted(len(prompts), 'prompt')}."
+    )
+    if made.left_out:
+        terminal.say(f"Left out, since one system alone answers them: {', '.join(made.left_out)}.")
+    terminal.advise(
+        f"Look over {near(made.study.folder / 'study.toml')}: consent, instructions, questions, pay. Next: `fabula "
+        f"study assign {near(made.study.folder)}` says how many raters and hours it takes."
+    )
+    terminal.document(
+        {
+            "study": str(made.study.folder),
+            "kind": form.kind,
+            "version": form.version,
+            "items": len(entries),
+            "systems": systems,
+            "prompts": len(prompts),
+            "left_out": list(made.left_out),
+        }
+    )
+
+
+def _made(terminal: Terminal, making: _Making, selecting: Selecting, folder: Path, sources: Sequence[str]) -> Made:
+    if making.from_:
+        if sources:
+            raise UsageError("--from takes the items of the other study. Leave the other sources out.")
+        return new_version(folder, Path(making.from_))
+    if not sources:
+        raise UsageError("There is nothing to rate. Name stories or projects, or another study with --from.")
+    if making.kind != "chat" and (making.player or making.partner):
+        raise UsageError("--as and --with say who talks in a chat study. Give --kind chat, or leave them out.")
+    if making.kind == "findings":
+        return study_of_findings(folder, making.title, map(Path, sources))
+    if making.kind == "chat":
+        return study_of_characters(folder, making.title, map(Path, sources), making.player, making.partner)
+    return study_of_stories(folder, making.kind, making.title, stories_of(terminal, sources, selecting.selection()))
+
+
+@dataclass(frozen=True, slots=True)
+class _Assigning:
+    """How tasks are shared out."""
+
+    raters: Annotated[
+        int | None,
+        typer.Option(min=1, metavar="N", help="How many there are.", show_default="as many as it takes"),
+    ] = None
+    overlap: Annotated[int, typer.Option(min=1, metavar="K", help="Raters of a shared task, for agreement.")] = 1
+    shared: Annotated[
+        int | None,
+        typer.Option(min=1, metavar="N", help="Tasks that --overlap raters have.", show_default="all"),
+    ] = None
+    most: Annotated[
+        int | None,
+        typer.Option(min=1, metavar="N", help="Tasks of one rater at most.", show_default="all prompts"),
+    ] = None
+    seed: Annotated[int, typer.Option(help="Of all draws.")] = 1
+
+
+@study.command("assign")
+@bundled
+def _assign(
+    common: Output,
+    assigning: _Assigning,
+    folder: Annotated[str, typer.Argument(metavar="DIR", help="Folder of the study.")],
+) -> None:
+    """Say who rates what, and what that takes in hours and pay; again and again until the first rating."""
+    terminal = terminal_of(common)
+    if assigning.shared is not None and assigning.overlap == 1:
+        raise UsageError("--shared says how many tasks have several raters. Say how many raters with --overlap.")
+    wanted = Wanted(assigning.raters, assigning.overlap, assigning.shared, assigning.most, assigning.seed)
+    assigned, shares = assign(Study.open(Path(folder)), wanted, datetime.now(UTC))
+    for line in _said(assigned, shares):
+        terminal.say(line)
+    terminal.advise(f"Next: `fabula study serve {near(assigned.folder)}` gives each rater a link.")
+    terminal.document(_shares_data(assigned, shares))
+
+
+def _said(assigned: Study, shares: Shares) -> list[str]:
+    """What a study takes, before it begins."""
+    form, tasks = assigned.form, len(shares.tasks)
+    sittings = max(-(-len(mine) // form.sitting) for mine in assigned.tasks_of.values())
+    cost = f"; {shares.cost:,.2f} {form.currency} at {form.pay_an_hour:g} an hour" if form.pay_an_hour else ""
+    who = f"{counted(tasks, 'task')} for {counted(shares.raters, 'rater')}"
+    return [
+        f"{who}, in at most {counted(sittings, 'sitting')} of {form.sitting}.",
+        f"Rated: {shares.covered:,} of {shares.cells:,} cells, {shares.shared:,} of them by several raters.",
+        f"It takes about {shares.hours:,.1f} hours in all, {shares.longest:,.1f} of the rater who has most{cost}.",
+    ]
+
+
+def _shares_data(assigned: Study, shares: Shares) -> dict[str, Any]:
+    return {
+        "study": str(assigned.folder),
+        "tasks": len(shares.tasks),
+        "raters": shares.raters,
+        "cells": shares.cells,
+        "covered": shares.covered,
+        "shared": shares.shared,
+        "hours": shares.hours,
+        "longest": shares.longest,
+        "cost": shares.cost,
+        "currency": assigned.form.currency,
+    }
+
+
+@dataclass(frozen=True, slots=True)
+class _Listening:
+    """Where raters find the study."""
+
+    port: Annotated[int, typer.Option(min=0, max=65535, metavar="N", help="0 takes a free one.")] = PORT
+    host: Annotated[
+        str, typer.Option(metavar="ADDRESS", help="Address to listen at; another than loopback needs --allow-remote.")
+    ] = "127.0.0.1"
+    allow_remote: Annotated[bool, typer.Option("--allow-remote", help="Let other machines in, with a link.")] = False
+    address: Annotated[
+        str,
+        typer.Option(
+            metavar="URL", help="Under which a proxy before this server is reached, for the links.", show_default=False
+        ),
+    ] = ""
+    parallel: Annotated[
+        int, typer.Option(min=1, metavar="N", help="Characters that answer at once (chat).", rich_help_panel=MORE)
+    ] = 8
+
+
+@study.command("serve")
+@bundled
+def _serve(
+    common: Output,
+    listen: _Listening,
+    caps: Caps,
+    folder: Annotated[str, typer.Argument(metavar="DIR", help="Folder of the study.")],
+) -> None:
+    """Serve the study to its raters, each with a link of their own, and nothing else."""
+    terminal = terminal_of(common)
+    check_packages("A study", _NEEDED)
+    served = Study.open(Path(folder))
+    if served.design is None:
+        raise UsageError(f"Nobody has a task in {near(served.folder)} yet. Say `fabula study assign` first.")
+    if not is_loopback(listen.host) and not listen.allow_remote:
+        raise UsageError(
+            f"{listen.host} is open to other machines. Say --allow-remote too if raters shall reach it from there, or "
+            "leave --host out."
+        )
+    asyncio.run(stoppable(_served(terminal, listen, caps, served), "the same command"))
+
+
+async def _served(terminal: Terminal, listen: _Listening, caps: Caps, served: Study) -> None:
+    """Serve until a signal comes; say the links, once requests are taken."""
+    from urllib.parse import urlsplit  # noqa: PLC0415 - beside what needs it
+
+    from fabula.server.studio.running import link_to  # noqa: PLC0415 - a second of imports
+    from fabula.server.study.running import StudyOffer, serve_study  # noqa: PLC0415 - as above
+    from fabula.server.study.talks import Talks  # noqa: PLC0415 - as above
+
+    name = urlsplit(listen.address).hostname or ""
+    options = Options(environ=terminal.environ, whole=caps.budget)
+    talks = Talks(served, lambda: options, listen.parallel) if served.form.kind == "chat" else None
+    offer = StudyOffer(served, listen.host, [name] if name else [], talks)
+    with listening(listen.host, listen.port) as opened:
+        if not is_loopback(listen.host):
+            terminal.message(
+                f"Warning: {listen.host} is open to other machines. What is answered goes over the network "
+                "unencrypted: put a server with TLS before this one, and name it with --address."
+            )
+
+        def link(who: str, page: str) -> str:
+            made = link_to(opened, served.token(who), page)
+            return f"{listen.address.rstrip('/')}{made[made.index('/login') :]}" if listen.address else made
+
+        links = {rater: link(rater, "/") for rater in served.raters}
+        file = _kept_links(served, links)
+
+        def ready() -> None:
+            _show(terminal, served, links, link(ORGANISER, "/organiser"), file)
+
+        await serve_study(offer, opened, ready)
+
+
+def _kept_links(served: Study, links: dict[str, str]) -> Path:
+    """The file in which the links stand, for a mail to each rater."""
+    out = io.StringIO()
+    rows = csv.writer(out, lineterminator="\n")
+    rows.writerow(("rater", "link"))
+    rows.writerows(links.items())
+    served.token(ORGANISER)  # makes the folder, where it is not there yet
+    write_atomically(served.private / "links.csv", out.getvalue(), mode=PRIVATE)
+    return served.private / "links.csv"
+
+
+def _show(terminal: Terminal, served: Study, links: dict[str, str], organiser: str, file: Path) -> None:
+    expires = served.design.expires[:10] if served.design else ""
+    terminal.say(f"The study is open until {expires}. A link for each rater:")
+    for rater, link in list(links.items())[:_LISTED]:
+        terminal.say(f"  {rater}  {link}")
+    if len(links) > _LISTED:
+        terminal.say(f"  ... and {len(links) - _LISTED} more")
+    terminal.say(f"How far it is: {organiser}")
+    terminal.advise(f"All links: {near(file)}. Ctrl-C ends; what was answered is kept, and the links stay.")
+    terminal.document(
+        {
+            "study": str(served.folder),
+            "organiser": organiser,
+            "raters": [{"rater": rater, "link": link} for rater, link in links.items()],
+            "expires": served.design.expires if served.design else "",
+        }
+    )
+
+
+@study.command("report")
+@bundled
+def _report(
+    common: Output,
+    folder: Annotated[str, typer.Argument(metavar="DIR", help="Folder of the study.")],
+    judge: Annotated[
+        str,
+        typer.Option(metavar="FILE", help="A judge's ratings.jsonl, to be put beside people's.", show_default=False),
+    ] = "",
+    out: Annotated[
+        str, typer.Option("--out", "-o", metavar="DIR", help="Folder for page and numbers.", show_default="the study's")
+    ] = "",
+) -> None:
+    """Say what people found: strengths, agreement, how raters went about it, and a judge beside them."""
+    terminal = terminal_of(common)
+    rated = Study.open(Path(folder))
+    report = study_report(rated, read_ratings(Path(judge)) if judge else (), judge or "the study's judge")
+    found = write_report(rated, report, Path(out or folder))
+    for part in _tables(report):
+        terminal.say(f"{part}\n")
+    for note in report.notes:
+        terminal.say(terminal.wrapped(f"Note: {note}"))
+    terminal.advise(f"\nEvery number with its interval, and the comments: {near(found.files[0])}")
+    terminal.document(found.to_dict())
+
+
+def _tables(report: Report) -> list[str]:
+    """The main numbers, for the terminal."""
+    parts = []
+    for question in report.details.get("questions", ()):
+        strengths = rows_on(report, question, what="strength")
+        parts.append(_rows((question, "strength", "95 % interval", "prompts"), strengths))
+    means = [row for row in report.rows if row.what.startswith(("mean/", "share "))]
+    if means:
+        parts.append(_rows(("of", "", "value", "95 % interval", "n"), means, named=True))
+    people = [row for row in report.rows if row.of == "people" and row.what.partition("/")[2]]
+    parts.append(_rows(("people", "", "value", "95 % interval", "n"), people, named=True))
+    beside = [row for row in report.rows if row.of == "judge" and row.what.startswith("judge beside")]
+    if beside:
+        short = [row for row in beside if row.what.endswith(("accuracy", "spearman"))]
+        parts.append(_rows(("", "", "value", "95 % interval", "n"), short, named=True))
+    return parts
+
+
+def _rows(head: tuple[str, ...], rows: Sequence[Row], *, named: bool = False) -> str:
+    cells = [(row.of, *([row.what] if named else []), *estimate_cells(row.scored)) for row in rows]
+    return table([head, *cells], right=(len(head) - 3, len(head) - 1))

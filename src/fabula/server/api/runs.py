@@ -1,0 +1,147 @@
+"""Long work: start, follow, stop, go on."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Final
+
+from fastapi import APIRouter, Query
+from pydantic import BaseModel, Field
+
+from fabula.base.errors import UnknownNameError, UsageError
+from fabula.base.files import PRIVATE, read_text, write_atomically
+from fabula.models.answer_files import ANSWER, LARGEST, PROMPT
+from fabula.server.api.depends import ProjectName, RunsDep  # noqa: TC001 - FastAPI reads them
+from fabula.server.runs.record import Order, Run
+from fabula.story import plain
+
+if TYPE_CHECKING:
+    from fabula.server.runs.children import Runs
+
+router = APIRouter(tags=["runs"])
+
+_MOST: Final = 200
+
+
+class RunList(BaseModel):
+    """The runs of a project, the newest first."""
+
+    runs: list[Run]
+
+
+class RunEvents(BaseModel):
+    """What has happened in a run so far."""
+
+    after: int = Field(description="The number after which `/api/v1/events` goes on.")
+    events: list[dict[str, Any]] = Field(description="As in `/api/v1/events`, each call's text in one piece.")
+
+
+class Messages(BaseModel):
+    """What a run has said beside its events."""
+
+    messages: str
+
+
+class Prompt(BaseModel):
+    """A prompt that somebody is to answer."""
+
+    name: str
+    prompt: str
+
+
+class Prompts(BaseModel):
+    """The prompts that wait for an answer."""
+
+    prompts: list[Prompt]
+
+
+class Answer(BaseModel):
+    """The answer to a prompt."""
+
+    name: str = Field(max_length=500)
+    text: str = Field(max_length=LARGEST)
+
+
+@router.get("/projects/{project}/runs", summary="The runs of a project")
+async def runs(project: ProjectName, runs: RunsDep, most: Annotated[int, Query(ge=1, le=_MOST)] = 50) -> RunList:
+    """The newest first; the logs of old ones are removed."""
+    return RunList(runs=(await asyncio.to_thread(runs.of, project))[:most])
+
+
+@router.post("/projects/{project}/runs", summary="Start a run", status_code=201)
+async def start(project: ProjectName, order: Order, runs: RunsDep) -> Run:
+    """It is queued where one is at work in the project."""
+    return runs.start(project, order)
+
+
+@router.get("/projects/{project}/runs/{run}", summary="One run")
+async def one(project: ProjectName, run: str, runs: RunsDep) -> Run:
+    """How it stands, and what it has taken."""
+    return runs.get(project, run)
+
+
+@router.get("/projects/{project}/runs/{run}/events", summary="What has happened in a run")
+async def events(project: ProjectName, run: str, runs: RunsDep) -> RunEvents:
+    """From its beginning; `/api/v1/events?after=` goes on from there."""
+    after, found = runs.events(project, run)
+    return RunEvents(after=after, events=found)
+
+
+@router.get("/projects/{project}/runs/{run}/messages", summary="What a run has said")
+async def messages(project: ProjectName, run: str, runs: RunsDep) -> Messages:
+    """The last lines that its command printed beside its result."""
+    runs.get(project, run)
+    return Messages(messages=runs.messages(project, run))
+
+
+@router.post("/projects/{project}/runs/{run}/stop", summary="Stop a run")
+async def stop(project: ProjectName, run: str, runs: RunsDep) -> Run:
+    """It ends within a second, and what is finished is kept; asked a second time it is killed."""
+    return runs.stop(project, run)
+
+
+@router.post("/projects/{project}/runs/{run}/again", summary="Go on with a run", status_code=201)
+async def again(project: ProjectName, run: str, runs: RunsDep) -> Run:
+    """The same again, as a new run: what is kept is not asked again."""
+    return runs.again(project, run)
+
+
+@router.get("/projects/{project}/runs/{run}/prompts", summary="Prompts that wait for an answer")
+async def prompts(project: ProjectName, run: str, runs: RunsDep) -> Prompts:
+    """Those of a model that is whoever answers in a folder (`files:DIR`)."""
+    found = runs.get(project, run)
+    return Prompts(prompts=await asyncio.to_thread(awaited, found))
+
+
+@router.post("/projects/{project}/runs/{run}/answers", summary="Answer a prompt", status_code=204)
+async def answer(project: ProjectName, run: str, answer: Answer, runs: RunsDep) -> None:
+    """Put the answer where the run looks for it."""
+    await asyncio.to_thread(put_answer, runs, project, run, answer)
+
+
+def awaited(run: Run) -> list[Prompt]:
+    """The prompts for which a run waits, with their texts."""
+    found = []
+    for file in run.awaited if run.is_open else ():
+        if file.endswith(ANSWER) and "/" not in file:
+            name = file.removesuffix(ANSWER)
+            prompt = Path(run.awaited_in) / f"{name}{PROMPT}"
+            found.append(Prompt(name=name, prompt=read_text(prompt, LARGEST, links=False)))
+    return found
+
+
+def put_answer(runs: Runs, project: str, name: str, answer: Answer) -> None:
+    """Write the answer to a prompt for which a run waits.
+
+    Raises:
+        UnknownNameError: it does not wait for that one.
+        UsageError: there is no text.
+    """
+    run = runs.get(project, name)
+    file = f"{answer.name}{ANSWER}"
+    if not run.is_open or file not in run.awaited or "/" in file:
+        raise UnknownNameError("prompt that waits", answer.name, [one.removesuffix(ANSWER) for one in run.awaited])
+    if not plain(answer.text):
+        raise UsageError("The answer is empty. Paste what the model said.")
+    write_atomically(Path(run.awaited_in) / file, plain(answer.text) + "\n", mode=PRIVATE)

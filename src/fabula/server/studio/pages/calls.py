@@ -1,0 +1,80 @@
+"""The Prompt page: every call of a project, searched, and one of them with all that belongs to it."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from typing import TYPE_CHECKING, Annotated, Final
+from urllib.parse import urlencode
+
+from fastapi import APIRouter, Path, Request
+from fastapi.responses import RedirectResponse
+
+from fabula.app.past_calls import call_for
+from fabula.engine.journal import Wanted
+from fabula.server.api.calls import ModelName, Role, Search, Under  # noqa: TC001 - FastAPI reads them
+from fabula.server.api.depends import ProjectName, WorkspaceDep  # noqa: TC001 - FastAPI reads them
+from fabula.server.studio.rendering import page
+
+if TYPE_CHECKING:
+    from fastapi.responses import Response
+
+router = APIRouter()
+PAGE: Final = "/projects/{project}/calls"
+_FOLDED: Final = 1200  # characters of a message from which on it is folded up
+
+
+@router.get(PAGE, response_model=None)
+async def listed(
+    request: Request,
+    workspace: WorkspaceDep,
+    search: Search = "",
+    role: Role = "",
+    model: ModelName = "",
+    artefact: Under = "",
+    before: int | None = None,
+) -> Response:
+    """The list; a piece of it for a search that is typed."""
+    wanted = Wanted(search, role, model, artefact)
+    calls = await asyncio.to_thread(workspace.calls, wanted, before)
+    template = "calls_list.html" if request.headers.get("hx-request") else "calls.html"
+    return page(request, template, calls=calls, wanted=wanted, query=_query(wanted), before=before)
+
+
+@router.get("/projects/{project}/prompt-of", response_model=None)
+async def prompt_of(project: ProjectName, workspace: WorkspaceDep, name: Under, version: int | None = None) -> Response:
+    """The page of the call that a version of a text came from; where that is not known, all calls for the text."""
+
+    def found() -> str:
+        opened = workspace.project
+        with opened.journal as journal:
+            path = opened.artefact(journal, name)
+            number = call_for(journal, path, version)
+        return f"/{number}" if number else f"?{urlencode({'artefact': path})}"
+
+    address = f"/projects/{project}/calls{await asyncio.to_thread(found)}"
+    return RedirectResponse(address, 303)
+
+
+@router.get(PAGE + "/{number}", response_model=None)
+async def one(
+    request: Request,
+    workspace: WorkspaceDep,
+    number: Annotated[int, Path(ge=1, le=2**53)],
+    search: Search = "",
+    role: Role = "",
+    model: ModelName = "",
+    artefact: Under = "",
+) -> Response:
+    """One call."""
+    wanted = Wanted(search, role, model, artefact)
+    call = await asyncio.to_thread(workspace.call, number, wanted)
+    form = json.dumps(call.form, indent=2, ensure_ascii=False) if call.form else ""
+    return page(request, "call.html", call=call, wanted=wanted, query=_query(wanted), form=form, folded=_FOLDED)
+
+
+def _query(wanted: Wanted) -> str:
+    """The search as it stands in an address, with its question mark."""
+    fields = {"search": wanted.text, "role": wanted.role, "model": wanted.performer, "artefact": wanted.under}
+    given = urlencode({name: value for name, value in fields.items() if value})
+    return f"?{given}" if given else ""

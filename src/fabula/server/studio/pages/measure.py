@@ -1,0 +1,143 @@
+"""What was measured: a project's reports, and experiments down to a single verdict with its reason."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING, Annotated, Any, Final
+
+from fastapi import APIRouter, Form, Request
+from fastapi.responses import Response  # noqa: TC002 - FastAPI reads it
+from markupsafe import Markup
+
+from fabula.app.reports import pairs_of, report_named, reports_in
+from fabula.evaluators import evaluators
+from fabula.measure.report.page import difference_cells, estimate_cells
+from fabula.measure.report.pictures import intervals_svg
+from fabula.server.api.depends import RunsDep, ShelfDep, WorkspaceDep  # noqa: TC001 - FastAPI reads them
+from fabula.server.runs.record import Limits, Order
+from fabula.server.studio.rendering import page
+from fabula.stats.estimate import Estimate
+from fabula.story import Story
+
+if TYPE_CHECKING:
+    from fabula.app.reports import ExperimentFolder, FoundReport
+    from fabula.measure.report import Report, Row
+
+router = APIRouter()
+_MOST_SHOWN: Final = 200  # verdicts on one page
+_MOST_PICTURES: Final = 8
+_LEAST_ROWS: Final = 2  # of a picture
+
+
+@router.get("/projects/{project}/measure")
+async def measure(request: Request, project: str, workspace: WorkspaceDep, shelf: ShelfDep) -> Response:
+    """The reports of a project, the newest of them open."""
+    found = await asyncio.to_thread(reports_in, workspace.folder)
+    return await _measured(request, project, found, found[0] if found else None, shelf.names)
+
+
+@router.get("/projects/{project}/measure/{name:path}")
+async def one_report(request: Request, project: str, name: str, workspace: WorkspaceDep, shelf: ShelfDep) -> Response:
+    """One report of a project."""
+    found = await asyncio.to_thread(reports_in, workspace.folder)
+    chosen = next((one for one in found if one.name == name), None) or report_named(workspace.folder, name)
+    return await _measured(request, project, found, chosen, shelf.names)
+
+
+@router.post("/projects/{project}/measure")
+async def start(
+    request: Request,
+    project: str,
+    runs: RunsDep,
+    kind: Annotated[str, Form(max_length=20)] = "check",
+    evaluator: Annotated[str, Form(max_length=200)] = "",
+    against: Annotated[str, Form(max_length=200)] = "",
+    model: Annotated[str, Form(max_length=500)] = "",
+    tokens: Annotated[str, Form(max_length=20)] = "",
+) -> Response:
+    """Have the story checked, measured or judged."""
+    budget = Limits.model_validate({"tokens": tokens.strip() or None})
+    asked: dict[str, Any] = {"kind": kind, "model": model.strip(), "budget": budget}
+    asked |= {"evaluator": evaluator} if kind == "evaluate" else {}
+    asked |= {"against": against} if kind == "judge" else {}
+    run = runs.start(project, Order.model_validate(asked))
+    return page(request, "measure_begun.html", run=run)
+
+
+@router.get("/experiments/{name}")
+async def experiment(request: Request, name: str, shelf: ShelfDep) -> Response:
+    """An experiment: who wrote what, from which brief, and what was measured."""
+    found = await asyncio.to_thread(shelf.experiment, name)
+    reports = await asyncio.to_thread(lambda: found.reports)
+    return page(request, "experiment.html", name=name, experiment=found, reports=reports, costs=_costs(found))
+
+
+@router.get("/experiments/{name}/reports/{report:path}")
+async def experiment_report(request: Request, name: str, report: str, shelf: ShelfDep) -> Response:
+    """What one evaluator found in an experiment."""
+    found = await asyncio.to_thread(shelf.experiment, name)
+    chosen = await asyncio.to_thread(found.report, report)
+    about = await asyncio.to_thread(_about, chosen, every="all" in request.query_params)
+    runs = {str(run.get("run", "")) for run in found.runs}
+    return page(request, "experiment_report.html", name=name, experiment=found, chosen=chosen, runs=runs, **about)
+
+
+@router.get("/experiments/{name}/runs/{run:path}")
+async def experiment_run(request: Request, name: str, run: str, shelf: ShelfDep) -> Response:
+    """A story of an experiment, and the verdicts on it."""
+    found = await asyncio.to_thread(shelf.experiment, name)
+    about, text = found.run(run), await asyncio.to_thread(found.story, run)
+    story = Story.parse(text) if text else None
+    verdicts = await asyncio.to_thread(found.verdicts_on, run)
+    runs = {str(one.get("run", "")) for one in found.runs}
+    shown = {"about": about, "story": story, "verdicts": verdicts, "run": run, "runs": runs}
+    return page(request, "experiment_run.html", name=name, experiment=found, **shown)
+
+
+async def _measured(
+    request: Request, project: str, found: list[FoundReport], chosen: FoundReport | None, names: list[str]
+) -> Response:
+    every = "all" in request.query_params
+    about = await asyncio.to_thread(_about, chosen, every=every) if chosen is not None else {}
+    others = [name for name in names if name != project]
+    known = [(name, one.paper.get("summary", "")) for name, one in evaluators().items()]
+    return page(request, "measure.html", reports=found, chosen=chosen, others=others, evaluators=known, **about)
+
+
+def _about(found: FoundReport, *, every: bool) -> dict[str, Any]:
+    """A report as templates show it."""
+    report, pairs = found.report, pairs_of(found.verdicts)
+    numbers = [row for row in report.rows if not row.is_difference]
+    return {
+        "numbers": [(row, *estimate_cells(row.scored), _method(row)) for row in numbers],
+        "differences": [difference_cells(row) for row in report.rows if row.is_difference],
+        "pictures": _pictures(report),
+        "pairs": pairs if every else pairs[:_MOST_SHOWN],
+        "left_out": 0 if every else max(len(pairs) - _MOST_SHOWN, 0),
+    }
+
+
+def _method(row: Row) -> str:
+    return row.scored.method if isinstance(row.scored, Estimate) else ""
+
+
+def _pictures(report: Report) -> list[Markup]:
+    """A picture for each measure that several have, with intervals; the table beside it has the same numbers."""
+    by_measure: dict[str, list[Row]] = {}
+    for row in report.rows:
+        if not row.is_difference:
+            by_measure.setdefault(row.what, []).append(row)
+    shown = [(what, rows) for what, rows in by_measure.items() if len(rows) >= _LEAST_ROWS and any(map(_bounded, rows))]
+    pictures = (
+        intervals_svg([(row.of, row.scored) for row in rows], title=what, styled=False)
+        for what, rows in shown[:_MOST_PICTURES]
+    )
+    return [Markup(picture) for picture in pictures]  # noqa: S704 - names in it are escaped where it is drawn
+
+
+def _bounded(row: Row) -> bool:
+    return isinstance(row.scored, Estimate) and row.scored.low is not None
+
+
+def _costs(found: ExperimentFolder) -> list[tuple[str, dict[str, Any]]]:
+    return [(str(one.get("contender", "")), one) for one in found.data.get("contenders", []) if isinstance(one, dict)]

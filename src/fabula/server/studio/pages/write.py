@@ -1,0 +1,243 @@
+"""The Write page: start and stop, watch the room, approve or change what waits, answer for a model that is a person."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
+
+from fastapi import APIRouter, Form, Query, Request
+
+from fabula.app.workspace import BRIEF
+from fabula.base.errors import FabulaError, UnknownNameError, UsageError
+from fabula.models.answer_files import KIND, LARGEST
+from fabula.project.folder import MAX_FILE, STORY
+from fabula.server.api.depends import ProjectName, RunsDep, WorkspaceDep  # noqa: TC001 - FastAPI reads them
+from fabula.server.api.runs import Answer, Prompt, awaited, put_answer
+from fabula.server.runs.record import Limits, Order, Run
+from fabula.server.studio.rendering import page
+from fabula.story import plain
+
+if TYPE_CHECKING:
+    from fastapi.responses import Response
+
+    from fabula.app.workspace import ArtefactText, Overview, Workspace
+    from fabula.server.runs.children import Runs
+
+router = APIRouter()
+PAGE: Final = "/projects/{project}/write"
+PARTS: Final = "/projects/{project}/write-parts"
+_ANSWERS: Final = ".fabula/answers"  # where prompts and answers lie that are carried to a chat window by hand
+_SHOWN: Final = 8  # runs that the page lists
+
+Name = Annotated[str, Form(max_length=500)]
+Text = Annotated[str, Form(max_length=MAX_FILE)]
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """How a project's newest run stands, and what it wants of a person.
+
+    Attributes:
+        run: `None` where there is none.
+        before: those before it.
+        queued: how many wait behind it.
+        waits: the text that is to be approved, if it waits for that.
+        prompts: that are to be answered by hand.
+        problem: why what waits cannot be shown.
+    """
+
+    run: Run | None
+    before: list[Run]
+    queued: int = 0
+    waits: ArtefactText | None = None
+    prompts: tuple[Prompt, ...] = ()
+    problem: str = ""
+
+
+def standing(workspace: Workspace, runs: Runs, project: str) -> Standing:
+    """How the newest run stands; one that is at work goes before those that wait."""
+    found = runs.of(project)
+    at_work = next((run for run in found if run.state == "running"), None)
+    run = at_work or next((run for run in reversed(found) if run.state == "queued"), found[0] if found else None)
+    if run is None:
+        return Standing(None, [])
+    before = [one for one in found if one.id != run.id][:_SHOWN]
+    queued = sum(one.state == "queued" for one in found if one.id != run.id)
+    waits, prompts, problem = None, tuple[Prompt, ...](), ""
+    try:
+        if run.state == "waits" and run.waits_for:
+            waits = workspace.text(run.waits_for)
+        prompts = tuple(awaited(run))
+    except UnknownNameError:
+        pass  # a role waits for its player, and no text does
+    except FabulaError as error:
+        problem = str(error)
+    return Standing(run, before, queued, waits, prompts, problem)
+
+
+@router.get(PAGE, response_model=None)
+async def write(
+    request: Request,
+    project: ProjectName,
+    workspace: WorkspaceDep,
+    runs: RunsDep,
+    text: Annotated[str, Query(max_length=500)] = "",
+) -> Response:
+    """The page; `text` is the artefact that stands in the middle."""
+
+    def found() -> dict[str, Any]:
+        overview = workspace.overview()
+        return {
+            "tree": workspace.tree(marks=False),
+            "overview": overview,
+            "text": workspace.text(text or _first(overview)),
+            "standing": standing(workspace, runs, project),
+        }
+
+    return page(request, "write.html", **await asyncio.to_thread(found))
+
+
+def _first(overview: Overview) -> str:
+    """The text that stands in the middle where none is named: the story, or the brief before there is one."""
+    return STORY if overview.words else BRIEF
+
+
+@router.get(PARTS + "/tree", response_model=None)
+async def tree(request: Request, workspace: WorkspaceDep, name: str = "") -> Response:
+    """The texts by folder, with their states."""
+    found = await asyncio.to_thread(workspace.tree, marks=False)
+    return page(request, "write_tree.html", tree=found, name=name)
+
+
+@router.get(PARTS + "/text", response_model=None)
+async def shown(request: Request, workspace: WorkspaceDep, name: Annotated[str, Query(max_length=500)]) -> Response:
+    """A text."""
+    return page(request, "write_text.html", text=await asyncio.to_thread(workspace.text, name))
+
+
+@router.get(PARTS + "/run", response_model=None)
+async def newest(request: Request, project: ProjectName, workspace: WorkspaceDep, runs: RunsDep) -> Response:
+    """How the newest run stands."""
+    return await _shown(request, project, workspace, runs)
+
+
+@router.get(PARTS + "/expected", response_model=None)
+async def expected(request: Request, workspace: WorkspaceDep) -> Response:
+    """What a run would ask and cost now."""
+
+    def found() -> dict[str, Any]:
+        try:
+            return {"expected": workspace.expected(), "overview": workspace.overview(), "problem": ""}
+        except FabulaError as error:
+            return {"expected": None, "overview": workspace.overview(), "problem": str(error)}
+
+    return page(request, "write_expected.html", **await asyncio.to_thread(found))
+
+
+@router.post(PARTS + "/start", response_model=None)
+async def start(
+    request: Request,
+    project: ProjectName,
+    workspace: WorkspaceDep,
+    runs: RunsDep,
+    kind: Annotated[Literal["write", "update", "plan", "check"], Form()] = "write",
+    model: Annotated[str, Form(max_length=500)] = "",
+    approve: Annotated[Literal["", "plans", "all"], Form()] = "",
+    usd: Annotated[str, Form(max_length=30)] = "",
+    tokens: Annotated[str, Form(max_length=30)] = "",
+    by_hand: Annotated[bool, Form()] = False,  # noqa: FBT002 - FastAPI's form of a box
+) -> Response:
+    """Start a run."""
+    limits = Limits(usd=_number(usd, "dollars"), tokens=_whole(tokens))
+    who = f"{KIND}:{workspace.folder / _ANSWERS}" if by_hand else model.strip()
+    approves = approve if kind in ("write", "update") else ""
+    runs.start(project, Order(kind=kind, model=who, approve=approves, budget=limits))
+    return await _shown(request, project, workspace, runs)
+
+
+@router.post(PARTS + "/stop", response_model=None)
+async def stop(request: Request, project: ProjectName, workspace: WorkspaceDep, runs: RunsDep, run: Name) -> Response:
+    """Stop a run."""
+    runs.stop(project, run)
+    return await _shown(request, project, workspace, runs)
+
+
+@router.post(PARTS + "/again", response_model=None)
+async def again(request: Request, project: ProjectName, workspace: WorkspaceDep, runs: RunsDep, run: Name) -> Response:
+    """Go on with a run."""
+    runs.again(project, run)
+    return await _shown(request, project, workspace, runs)
+
+
+@router.post(PARTS + "/approve", response_model=None)
+async def approve(
+    request: Request,
+    project: ProjectName,
+    workspace: WorkspaceDep,
+    runs: RunsDep,
+    run: Name,
+    name: Name,
+    text: Text,
+    base: Name,
+    how: Annotated[Literal["approve", "retake"], Form()] = "approve",
+    note: Annotated[str, Form(max_length=20_000)] = "",
+) -> Response:
+    """Approve the text that waits, as it is or as it was changed, or have it written anew; and go on."""
+
+    def decide() -> None:
+        if how == "retake":
+            workspace.retake(name, note.strip() or None)
+            return
+        stands = workspace.text(name)
+        if plain(text) == plain(stands.text):
+            workspace.approve(name)
+        else:
+            workspace.save(name, text, base)
+
+    await asyncio.to_thread(decide)
+    runs.again(project, run)
+    return await _shown(request, project, workspace, runs)
+
+
+@router.post(PARTS + "/answer", response_model=None)
+async def answer(
+    request: Request,
+    project: ProjectName,
+    workspace: WorkspaceDep,
+    runs: RunsDep,
+    run: Name,
+    name: Name,
+    text: Annotated[str, Form(max_length=LARGEST)],
+) -> Response:
+    """Give the answer to a prompt that was carried to a chat window."""
+    await asyncio.to_thread(put_answer, runs, project, run, Answer(name=name, text=text))
+    return await _shown(request, project, workspace, runs)
+
+
+async def _shown(request: Request, project: str, workspace: Workspace, runs: Runs) -> Response:
+    found = await asyncio.to_thread(standing, workspace, runs, project)
+    return page(request, "write_run.html", standing=found)
+
+
+def _number(said: str, what: str) -> float | None:
+    """A number that was typed; `None` for nothing.
+
+    Raises:
+        UsageError: it is none.
+    """
+    bare = said.replace(",", "").replace("$", "").strip()
+    if not bare:
+        return None
+    try:
+        number = float(bare)
+    except ValueError:
+        number = -1.0
+    if not 0 <= number < 10**9:
+        raise UsageError(f"{said!r} is no number of {what}. Write it as 2.50, or leave the field empty.")
+    return number
+
+
+def _whole(said: str) -> int | None:
+    number = _number(said, "tokens")
+    return None if number is None else int(number)

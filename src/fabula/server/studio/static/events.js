@@ -1,0 +1,195 @@
+// What happens in all projects, as it happens: `onEvent(listener)`. One connection serves all tabs of the browser.
+//
+// Each event has a number, one more than the event before it. One tab, the leader, holds the connection (a Web Lock says
+// which: when it is closed, the next one takes over) and passes what it hears on through a BroadcastChannel. Every tab
+// knows the number of the last event that it has heard; where the next one is missing, it fetches what lies between.
+// So nothing is lost when a tab is opened late, is closed, or sleeps, nor when the server is killed and started again.
+
+/** @typedef {{n: number, type: string, project: string, run: string, at?: number, [field: string]: any}} Happening */
+
+const LOCK = "fabula-events";
+const MOST_AT_ONCE = 400; // events that are given out before the page has its turn
+const LONGEST_WAIT = 15_000; // milliseconds between two tries to reach the server
+const PAUSE = 16; // milliseconds for which the leader gathers events
+
+/** @type {Set<(event: Happening) => void>} */
+const listeners = new Set();
+/** @type {Set<(connected: boolean) => void>} */
+const watchers = new Set();
+/** @type {Happening[]} */
+const waiting = [];
+const channel = "BroadcastChannel" in globalThis ? new BroadcastChannel(LOCK) : null;
+const turn = new MessageChannel();
+
+let last = Number(document.body.dataset.after ?? -1); // the last event that this tab has heard; -1: none yet
+let giving = false;
+let leads = false;
+/** @type {Happening[]} */
+let gathered = [];
+let flushed = 0;
+let flushing = false;
+let tries = 0;
+
+/**
+ * Hear every event from now on: since the page was made.
+ * @param {(event: Happening) => void} listener
+ * @returns {() => void} ends that
+ */
+export function onEvent(listener) {
+  listeners.add(listener);
+  begin();
+  return () => listeners.delete(listener);
+}
+
+/**
+ * Hear whether the server is reached, where that changes.
+ * @param {(connected: boolean) => void} watcher
+ */
+export function onConnection(watcher) {
+  watchers.add(watcher);
+}
+
+/** The number of the last event that this tab has heard. */
+export function lastHeard() {
+  return last;
+}
+
+let begun = false;
+
+function begin() {
+  if (begun) return;
+  begun = true;
+  if (channel) channel.onmessage = (message) => hearOthers(message.data);
+  if (!navigator.locks) {
+    connect(); // not on this machine and without TLS: each tab by itself
+    return;
+  }
+  navigator.locks.request(LOCK, () => {
+    leads = true;
+    connect();
+    return new Promise(() => {}); // until the tab is closed
+  });
+  channel?.postMessage({ hello: true });
+}
+
+/** @param {any} said by another tab */
+function hearOthers(said) {
+  if (said.events) take(said.events);
+  if (said.connected !== undefined) tell(said.connected);
+  if (said.hello && leads) channel?.postMessage({ at: last });
+  if (said.at > last) take([{ n: said.at, type: "", project: "", run: "" }]); // what lies before it is fetched
+}
+
+function connect() {
+  const source = new EventSource(`/api/v1/events${last >= 0 ? `?after=${last}` : ""}`);
+  source.onopen = () => {
+    tries = 0;
+    connected(true);
+  };
+  source.onmessage = (message) => gather(read(message.data, Number(message.lastEventId)));
+  source.onerror = () => {
+    connected(false);
+    if (source.readyState !== EventSource.CLOSED) return; // the browser tries again by itself
+    source.close();
+    tries += 1;
+    setTimeout(connect, Math.min(500 * 2 ** tries, LONGEST_WAIT));
+  };
+}
+
+/**
+ * @param {string} data
+ * @param {number} n
+ * @returns {Happening}
+ */
+function read(data, n) {
+  try {
+    return JSON.parse(data);
+  } catch {
+    return { n, type: "unreadable", project: "", run: "" };
+  }
+}
+
+/** @param {boolean} is */
+function connected(is) {
+  tell(is);
+  channel?.postMessage({ connected: is });
+}
+
+/** @param {boolean} is */
+function tell(is) {
+  for (const watcher of watchers) watcher(is);
+}
+
+/** @param {Happening} event */
+function gather(event) {
+  gathered.push(event);
+  if (performance.now() - flushed > PAUSE) flush();
+  else if (!flushing) {
+    flushing = true;
+    if (document.hidden) turn.port2.postMessage("flush"); // a hidden tab's clock is slow
+    else setTimeout(flush, PAUSE);
+  }
+}
+
+function flush() {
+  flushing = false;
+  if (!gathered.length) return;
+  const events = gathered;
+  gathered = [];
+  flushed = performance.now();
+  channel?.postMessage({ events });
+  take(events);
+}
+
+/** @param {Happening[]} events */
+function take(events) {
+  for (const event of events) waiting.push(event);
+  if (!giving) {
+    giving = true;
+    give();
+  }
+}
+
+turn.port1.onmessage = (message) => (message.data === "flush" ? flush() : give());
+
+/** Give out what waits, in order, some at a time. */
+function give() {
+  const end = Math.min(waiting.length, MOST_AT_ONCE);
+  for (let i = 0; i < end; i += 1) {
+    const event = waiting[i];
+    if (last >= 0 && event.n > last + 1 && event.type !== "events_gone") {
+      waiting.splice(0, i);
+      fetchGap(event.n);
+      return;
+    }
+    if (event.n <= last && event.type !== "numbers_anew") continue;
+    last = event.n;
+    if (event.type) for (const listener of listeners) listener(event);
+  }
+  waiting.splice(0, end);
+  giving = waiting.length > 0;
+  if (giving) turn.port2.postMessage("give");
+}
+
+/**
+ * Put what lies between the last event and another one before all that waits.
+ * @param {number} until
+ */
+async function fetchGap(until) {
+  try {
+    const response = await fetch(`/api/v1/events?follow=false&after=${last}`);
+    if (!response.ok) throw new Error(String(response.status));
+    const found = [];
+    for (const part of (await response.text()).split("\n\n")) {
+      const line = part.split("\n").find((one) => one.startsWith("data: "));
+      const event = line ? read(line.slice(6), 0) : null;
+      if (event && event.n > last) found.push(event);
+    }
+    if (found.length) waiting.unshift(...found); // the server gives so many at a time; the rest is the next gap
+    else last = until - 1; // there is nothing that could be had
+    giving = true;
+    give();
+  } catch {
+    setTimeout(() => fetchGap(until), 1000);
+  }
+}

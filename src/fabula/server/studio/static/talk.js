@@ -1,0 +1,352 @@
+// The Talk page: what is said, the answer as it comes, answers to choose among, and what a conversation needs to be kept.
+
+import { ask, complain, say } from "./studio.js";
+
+const LONGEST = 4000; // characters of a message
+
+const talk = /** @type {HTMLElement | null} */ (document.getElementById("talk"));
+if (talk) converse(talk);
+
+/** @param {HTMLElement} talk */
+function converse(talk) {
+  const project = document.body.dataset.project ?? "";
+  const chat = talk.dataset.chat ?? "";
+  const player = talk.dataset.player ?? "";
+  const path = `/projects/${encodeURIComponent(project)}/chats/${encodeURIComponent(chat)}`;
+  const form = /** @type {HTMLFormElement} */ (document.getElementById("say"));
+  const words = /** @type {HTMLTextAreaElement} */ (document.getElementById("words"));
+  const key = `fabula-words:${project}:${chat}`;
+  const others = new BroadcastChannel("fabula-talk");
+  let busy = false;
+
+  const state = () => /** @type {DOMStringMap} */ (document.getElementById("state")?.dataset ?? {});
+  const version = () => Number(state().version);
+
+  /** @param {boolean} now */
+  function setBusy(now) {
+    busy = now;
+    talk.setAttribute("aria-busy", String(now));
+    for (const button of document.querySelectorAll("#talk button, #say button")) {
+      if (now) button.setAttribute("aria-disabled", "true");
+      else button.removeAttribute("aria-disabled");
+    }
+  }
+
+  /** Show the conversation as the server has it. */
+  function refresh() {
+    return new Promise((done) => {
+      talk.addEventListener("htmx:afterSettle", () => done(undefined), { once: true });
+      talk.addEventListener("htmx:responseError", () => done(undefined), { once: true });
+      talk.addEventListener("htmx:sendError", () => done(undefined), { once: true });
+      document.body.dispatchEvent(new CustomEvent("fabula:talked"));
+    });
+  }
+
+  function toEnd() {
+    const last = document.getElementById("log")?.lastElementChild;
+    last?.scrollIntoView({ block: "end" });
+  }
+
+  /**
+   * A line of the conversation.
+   * @param {string} name
+   * @param {string} text
+   * @param {boolean} own
+   */
+  function line(name, text, own) {
+    const paragraph = document.createElement("p");
+    paragraph.className = own ? "line own" : "line";
+    const who = document.createElement("b");
+    who.className = "name";
+    const colon = document.createElement("span");
+    colon.className = "unseen";
+    colon.textContent = ": ";
+    who.append(name, colon);
+    paragraph.append(who, text);
+    return paragraph;
+  }
+
+  /**
+   * A turn that is being made: what is said, and the answer as its pieces come, as text and never as HTML.
+   * @param {string} said
+   * @param {boolean} again
+   */
+  function liveTurn(said, again) {
+    document.getElementById("nothing")?.remove();
+    document.querySelector("#log .broken")?.remove();
+    const log = /** @type {HTMLElement} */ (document.getElementById("log"));
+    const turn = document.createElement("article");
+    turn.className = "turn live";
+    if (again) log.querySelector(".turn:last-of-type > .line:not(.own)")?.classList.add("faint");
+    if (said) turn.append(line(player, said, true));
+    log.append(turn);
+    /** @type {HTMLElement | null} */
+    let answer = null;
+    let waiting = "";
+    let drawn = false;
+    const draw = () => {
+      drawn = false;
+      answer?.append(waiting);
+      waiting = "";
+      toEnd();
+    };
+    const preparing = document.createElement("p");
+    preparing.className = "faint";
+    preparing.textContent = "Thinking …";
+    turn.append(preparing);
+    toEnd();
+    return {
+      /** @param {{who: string, text: string}} piece */
+      piece(piece) {
+        if (!answer) {
+          preparing.remove();
+          answer = line(piece.who, "", false);
+          turn.append(answer);
+        }
+        waiting += piece.text;
+        if (!drawn) {
+          drawn = true;
+          requestAnimationFrame(draw);
+        }
+      },
+      /**
+       * What came stays; nothing of it counts.
+       * @param {string} problem
+       */
+      breakOff(problem) {
+        preparing.remove();
+        draw();
+        turn.className = "turn broken";
+        const sentence = document.createElement("p");
+        sentence.className = "problem";
+        sentence.textContent = problem;
+        turn.append(sentence);
+      },
+    };
+  }
+
+  /**
+   * Make a move, or follow the one that is being made.
+   * @param {string} kind
+   * @param {string} [said]
+   * @param {boolean} [follow]
+   */
+  async function move(kind, said = "", follow = false) {
+    if (busy) return false;
+    setBusy(true);
+    complain("");
+    /** @type {Response} */
+    let response;
+    try {
+      response = await fetch(`/api/v1${path}/turns${follow ? "/live" : ""}`, {
+        method: follow ? "GET" : "POST",
+        headers: follow ? {} : { "content-type": "application/json" },
+        body: follow ? undefined : JSON.stringify({ kind, text: said, version: version() }),
+      });
+      if (!response.ok) throw await problemOf(response);
+    } catch (problem) {
+      setBusy(false);
+      await refused(/** @type {Error & {code?: string}} */ (problem));
+      return false;
+    }
+    others.postMessage({ project, chat });
+    if (response.status === 204 || !response.body) {
+      setBusy(false);
+      await refresh();
+      return true;
+    }
+    if (kind === "say" && !follow) keep("");
+    const turn = liveTurn(said, kind === "another");
+    let ended = false;
+    let spoken = "";
+    try {
+      for await (const { name, data } of eventsOf(response.body)) {
+        if (name === "piece") turn.piece(data);
+        else ended = true;
+        if (name === "done") spoken = data.turn.who ? `${data.turn.who}: ${data.turn.answer}` : "The part ends.";
+        if (name === "failed") spoken = `The answer failed. ${data.error.message}`;
+      }
+    } catch {
+      // the connection was cut; what follows asks the server how it stands
+    }
+    setBusy(false);
+    if (!ended && !(await alive())) {
+      turn.breakOff("The server cannot be reached. What came of the answer stays on this page; load it again once the server is back.");
+      if (said) keep(words.value || said);
+      say("The server cannot be reached.");
+      return true;
+    }
+    await refresh();
+    others.postMessage({ project, chat });
+    toEnd();
+    if (ended) say(spoken);
+    else attend();
+    return true;
+  }
+
+  async function alive() {
+    try {
+      await ask(path);
+      return true;
+    } catch (problem) {
+      return Boolean(/** @type {{status?: number}} */ (problem).status);
+    }
+  }
+
+  /** @param {Error & {code?: string}} problem */
+  async function refused(problem) {
+    if (problem.code === "stale" || problem.code === "busy") {
+      await refresh();
+      attend();
+    }
+    complain(problem.code ? problem.message : "The server cannot be reached. What you wrote is kept on this page.");
+  }
+
+  /**
+   * Choose the answer before or behind the one that stands; behind the last one another is drawn.
+   * @param {number} by
+   */
+  async function swipe(by) {
+    const { chosen, drawn } = state();
+    const wanted = Number(chosen) + by;
+    if (busy || !Number(drawn) || wanted < 1) return;
+    if (wanted > Number(drawn)) {
+      await move("another");
+    } else {
+      await change("/choose", { number: wanted, version: version() });
+      say(`Answer ${wanted} of ${drawn}. ${document.querySelector("#log .turn:last-of-type > .line:not(.own)")?.textContent ?? ""}`);
+    }
+    /** @type {HTMLElement | null} */ (document.querySelector(`[data-swipe="${by}"]:not(:disabled)`))?.focus();
+  }
+
+  /**
+   * @param {string} what
+   * @param {object} body
+   */
+  async function change(what, body) {
+    if (busy) return;
+    setBusy(true);
+    complain("");
+    try {
+      await ask(`${path}${what}`, { body });
+      others.postMessage({ project, chat });
+    } catch (problem) {
+      const { message, problem: said } = /** @type {Error & {problem?: {code: string}}} */ (problem);
+      setBusy(false);
+      await refused(Object.assign(new Error(message), { code: said?.code }));
+      return;
+    }
+    setBusy(false);
+    await refresh();
+  }
+
+  /** Follow what another window has begun. */
+  function attend() {
+    if (state().live === "true" && !busy) move(state().kind ?? "say", state().said ?? "", true);
+  }
+
+  /** @param {string} text */
+  function keep(text) {
+    words.value = text;
+    if (text) localStorage.setItem(key, text);
+    else localStorage.removeItem(key);
+    measure();
+  }
+
+  function measure() {
+    const length = /** @type {HTMLElement} */ (document.getElementById("length"));
+    const left = LONGEST - words.value.length;
+    length.textContent = left < 500 ? (left < 0 ? `${-left} characters too many.` : `${left} characters left.`) : "";
+  }
+
+  form.addEventListener("submit", (event) => {
+    event.preventDefault();
+    const text = words.value;
+    if (text.trim()) move("say", text);
+  });
+  words.addEventListener("keydown", (event) => {
+    if (event.key === "Enter" && !event.shiftKey && !event.isComposing) {
+      event.preventDefault();
+      form.requestSubmit();
+    }
+  });
+  words.addEventListener("input", () => keep(words.value));
+  document.addEventListener("click", (event) => {
+    const target = /** @type {HTMLElement} */ (event.target);
+    const button = /** @type {HTMLElement | null} */ (target.closest("[data-swipe], [data-undo], [data-retry], [data-move]"));
+    if (!button || busy) return;
+    if (button.dataset.swipe) swipe(Number(button.dataset.swipe));
+    else if (button.dataset.move) move(button.dataset.move);
+    else if (button.hasAttribute("data-undo")) change("/undo", { version: version() });
+    else {
+      const broken = /** @type {HTMLElement} */ (button.closest(".broken"));
+      move(broken.dataset.kind ?? "say", broken.dataset.said ?? "");
+    }
+  });
+  document.addEventListener("keydown", (event) => {
+    const by = event.key === "ArrowLeft" ? -1 : event.key === "ArrowRight" ? 1 : 0;
+    const at = /** @type {HTMLElement} */ (event.target);
+    const writes = at.matches("input, select, textarea") && !(at === words && !words.value);
+    if (!by || writes || event.altKey || event.ctrlKey || event.metaKey) return;
+    event.preventDefault();
+    swipe(by);
+  });
+  others.addEventListener("message", async ({ data }) => {
+    if (busy || data.project !== project || data.chat !== chat) return;
+    await refresh();
+    attend();
+  });
+  document.addEventListener("visibilitychange", async () => {
+    if (document.visibilityState !== "visible" || busy) return;
+    try {
+      if ((await ask(path)).version === version()) return;
+    } catch {
+      return; // said with the next move
+    }
+    await refresh();
+    attend();
+  });
+
+  keep(localStorage.getItem(key) ?? "");
+  toEnd();
+  attend();
+  if (location.hash === "#begin") {
+    history.replaceState(null, "", location.pathname);
+    if (state().turns === "0") move("begin");
+  }
+}
+
+/**
+ * The server's own sentence.
+ * @param {Response} response
+ */
+async function problemOf(response) {
+  try {
+    const { error } = await response.json();
+    return Object.assign(new Error(error.message), { code: error.code });
+  } catch {
+    return Object.assign(new Error(`The server answered ${response.status}.`), { code: "refused" });
+  }
+}
+
+/**
+ * Server-sent events of a body, as they come.
+ * @param {ReadableStream<Uint8Array>} body
+ */
+async function* eventsOf(body) {
+  const reader = body.pipeThrough(new TextDecoderStream()).getReader();
+  let text = "";
+  for (;;) {
+    const { value, done } = await reader.read();
+    if (done) return;
+    text += value;
+    let end = text.indexOf("\n\n");
+    for (; end >= 0; end = text.indexOf("\n\n")) {
+      const block = text.slice(0, end);
+      text = text.slice(end + 2);
+      const name = /^event: (.*)$/m.exec(block)?.[1];
+      const data = /^data: (.*)$/m.exec(block)?.[1];
+      if (name && data) yield { name, data: JSON.parse(data) };
+    }
+  }
+}

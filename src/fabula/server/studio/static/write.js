@@ -1,0 +1,153 @@
+// The Write page: the room while a run is at work, its sums, what it keeps, and how it stands.
+
+import { onConnection, onEvent } from "./events.js";
+import { dollars, makePanes } from "./panes.js";
+import { ask, complain, say } from "./studio.js";
+
+/** @typedef {import("./events.js").Happening} Happening */
+
+const project = document.body.dataset.project ?? "";
+const parts = `/projects/${encodeURIComponent(project)}/write-parts`;
+const room = /** @type {HTMLElement} */ (document.getElementById("room"));
+const sums = /** @type {HTMLElement} */ (document.getElementById("sum"));
+const connection = /** @type {HTMLElement} */ (document.getElementById("connection"));
+const scratchpad = /** @type {HTMLElement} */ (document.getElementById("scratchpad"));
+const panes = makePanes(/** @type {HTMLElement} */ (document.getElementById("roles")), showSum);
+
+let shown = ""; // the run whose room is shown
+let after = 0; // up to this number its events came in one piece
+let loading = false;
+/** @type {Happening[]} */
+let meanwhile = [];
+/** @type {Map<string, number>} */
+const soon = new Map();
+
+function newest() {
+  return document.getElementById("run")?.dataset.run ?? "";
+}
+
+/** @param {{calls: number, tokens: number, cost: number | null, running: number}} sum */
+function showSum(sum) {
+  const calls = `${sum.calls.toLocaleString("en")} ${sum.calls === 1 ? "call" : "calls"}`;
+  const kind = sum.running ? "about " : "";
+  sums.textContent = `${sum.running} at work · ${calls} · ${kind}${sum.tokens.toLocaleString("en")} tokens · ${dollars(sum.cost)}`;
+}
+
+/**
+ * Show the room of a run from its beginning; what comes while that is fetched follows it.
+ * @param {string} run
+ */
+async function showRoom(run) {
+  shown = run;
+  loading = true;
+  meanwhile = [];
+  panes.clear();
+  scratchpad.replaceChildren();
+  room.hidden = false;
+  try {
+    const found = await ask(`/projects/${encodeURIComponent(project)}/runs/${run}/events`);
+    if (shown !== run) return;
+    after = found.after;
+    for (const event of found.events) hearOfRun(event);
+  } catch (error) {
+    complain(/** @type {Error} */ (error).message);
+  }
+  loading = false;
+  for (const event of meanwhile) if (event.n > after) hearOfRun(event);
+  meanwhile = [];
+}
+
+/** @param {Happening} event of the run that is shown */
+function hearOfRun(event) {
+  panes.hear(event);
+  if (event.type === "kept") addKept(event);
+}
+
+/** @param {Happening} event */
+function addKept(event) {
+  const line = document.createElement("li");
+  const link = document.createElement("a");
+  link.href = `/projects/${encodeURIComponent(project)}/write?text=${encodeURIComponent(event.path)}`;
+  link.textContent = event.path;
+  line.append(link, ` ${event.words.toLocaleString("en")} words`);
+  scratchpad.append(line);
+  while (scratchpad.childElementCount > 300) scratchpad.firstElementChild?.remove();
+  /** @type {HTMLElement} */ (document.getElementById("nothing-kept")).hidden = true;
+}
+
+/**
+ * Load a part of the page anew, once for all that asks for it within a moment.
+ * @param {string} what
+ * @param {string} target
+ */
+function refresh(what, target) {
+  if (soon.has(target)) return;
+  const timer = window.setTimeout(() => {
+    soon.delete(target);
+    window.htmx.ajax("GET", `${parts}/${what}`, { target, swap: "outerHTML" });
+  }, 250);
+  soon.set(target, timer);
+}
+
+/** Show anew what stands in the middle, unless it is being read while marked. */
+function refreshText() {
+  const text = document.getElementById("text");
+  if (text && !getSelection()?.toString()) refresh(`text?name=${encodeURIComponent(text.dataset.name ?? "")}`, "#text");
+}
+
+/** @param {Happening} event */
+function hear(event) {
+  if (event.project !== project) return;
+  const type = event.type;
+  if (event.run === shown) {
+    if (loading) meanwhile.push(event);
+    else if (event.n > after) hearOfRun(event);
+  }
+  if (type === "run_begun" && event.run !== shown) showRoom(event.run);
+  if (type.startsWith("run_") || type === "answers_awaited") refreshRun();
+  if (type === "kept" || type === "run_ended" || type === "artefact_changed") {
+    refresh(`tree?name=${encodeURIComponent(document.getElementById("text")?.dataset.name ?? "")}`, "#tree");
+  }
+  if (type === "run_ended") {
+    say(`The run ${WORDS[event.state] ?? "ended"}. ${event.message ?? ""}`);
+    document.body.dispatchEvent(new CustomEvent("fabula:ended"));
+    refreshText();
+  }
+  if (type === "call_finished") refreshSum();
+}
+
+/** @type {Record<string, string>} */
+const WORDS = { finished: "has finished", waits: "waits for you", stopped: "was stopped", failed: "failed", killed: "was killed" };
+
+let summed = 0;
+
+/** The table of what the run took, at most every two seconds. */
+function refreshSum() {
+  if (Date.now() - summed < 2000) return;
+  summed = Date.now();
+  refreshRun();
+}
+
+/** Not while somebody types into it. */
+function refreshRun() {
+  const run = document.getElementById("run");
+  const typing = run?.contains(document.activeElement) && document.activeElement?.matches("textarea, input");
+  if (!typing) refresh("run", "#run");
+}
+
+document.addEventListener("click", (event) => {
+  const button = /** @type {HTMLElement} */ (event.target).closest("[data-copy]");
+  if (!button) return;
+  const place = /** @type {HTMLTextAreaElement} */ (document.getElementById(/** @type {HTMLElement} */ (button).dataset.copy ?? ""));
+  navigator.clipboard.writeText(place.value).then(
+    () => say("The prompt is in the clipboard."),
+    () => place.select(),
+  );
+});
+
+onConnection((is) => {
+  connection.hidden = is;
+});
+onEvent(hear);
+if (newest()) showRoom(newest());
+window.fabulaRoom = { texts: panes.texts };

@@ -1,0 +1,60 @@
+"""A study on its socket."""
+
+from __future__ import annotations
+
+from contextlib import nullcontext
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
+
+from fabula.base.files import held
+from fabula.measure.studies.answering import Answers
+from fabula.server.browser import Names
+from fabula.server.running import listen
+
+if TYPE_CHECKING:
+    import socket
+    from collections.abc import Callable, Sequence
+
+    from fabula.measure.studies.study import Study
+    from fabula.server.study.talks import Talks
+
+
+@dataclass(frozen=True)
+class StudyOffer:
+    """What is to be served.
+
+    Attributes:
+        host: that is listened at.
+        names: beside its own, under which a proxy passes requests on.
+        talks: conversations, where characters are rated.
+    """
+
+    study: Study
+    host: str = "127.0.0.1"
+    names: Sequence[str] = field(default_factory=tuple)
+    talks: Talks | None = None
+
+
+def now() -> str:
+    """The time, ISO 8601, in seconds and their parts."""
+    return datetime.now(UTC).isoformat(timespec="milliseconds")
+
+
+async def serve_study(offer: StudyOffer, opened: socket.socket, ready: Callable[[], None]) -> None:
+    """Serve until the task is cancelled; `ready` is called once requests are taken.
+
+    Raises:
+        ProjectError: another process serves the study.
+    """
+    from fabula.server.study.application import BOUNDS, Means, application  # noqa: PLC0415 - a second of imports
+
+    with held(offer.study.private, f"The study {offer.study.folder}"):
+        means = Means(Answers(offer.study, now), now, Names.of(offer.host, offer.names), offer.talks)
+        async with offer.talks or nullcontext():
+            await listen(application(means, cookie_of(opened)), opened, ready, BOUNDS)
+
+
+def cookie_of(opened: socket.socket) -> str:
+    """The name of the cookie: a browser sends the cookies of one machine to all its ports."""
+    return f"fabula-study-{opened.getsockname()[1]}"

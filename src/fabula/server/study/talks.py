@@ -1,0 +1,141 @@
+"""Conversations with the two characters of a task, each in a copy of its project that belongs to one rater.
+
+So what raters say lies in the study's folder alone, nobody waits for another's answer, and who withdraws takes all of
+it away.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import shutil
+from collections import defaultdict
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Final, Self
+
+from fabula.app.conversing import conversing
+from fabula.base.errors import UsageError
+from fabula.base.files import PRIVATE, make_folder, read_text, write_atomically
+from fabula.craft.conversation import Parties
+from fabula.project.folder import Project
+from fabula.story import readable
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from fabula.app.conversing import Conversing
+    from fabula.app.writing import Options
+    from fabula.craft.conversation import Session
+    from fabula.measure.studies.study import Study, Task
+
+_SESSION: Final = "talk"
+_LARGEST: Final = 20_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """A conversation as its page shows it: who said what, and whether it has ended."""
+
+    lines: tuple[tuple[str, str], ...] = ()
+    ended: bool = False
+
+
+@dataclass
+class Talks:
+    """All conversations of a study.
+
+    Attributes:
+        study: with copies of the characters' projects.
+        options: what calls are made with.
+        at_once: answers that are made side by side.
+    """
+
+    study: Study
+    options: Callable[[], Options]
+    at_once: int = 8
+    _locks: dict[str, asyncio.Lock] = field(default_factory=lambda: defaultdict(asyncio.Lock))
+    _room: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(8))
+
+    async def __aenter__(self) -> Self:
+        """Be ready for conversations."""
+        self._room = asyncio.Semaphore(self.at_once)
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        """Nothing is open between two moves."""
+
+    async def shown(self, task: Task, place: int) -> Shown:
+        """A conversation as it stands; nothing is asked."""
+        return await asyncio.to_thread(self._kept, self._folder(task, place))
+
+    async def move(self, task: Task, place: int, what: str, message: str) -> None:
+        """Say something, begin the next chapter, or end the talk.
+
+        Raises:
+            UsageError: the talk has ended, or the message cannot be said.
+            FabulaError: the character gave no answer; the talk stands as before.
+        """
+        folder = self._folder(task, place)
+        async with self._locks[str(folder)]:
+            before = await asyncio.to_thread(self._kept, folder)
+            if before.ended:
+                raise UsageError("This talk has ended. Answer the questions below, or talk with the other character.")
+            if what == "end":
+                await asyncio.to_thread(self._keep, folder, Shown(before.lines, ended=True))
+                return
+            async with self._room:
+                await self._moved(task, place, folder, what, message)
+
+    async def _moved(self, task: Task, place: int, folder: Path, what: str, message: str) -> None:
+        entry = self.study.entries[task.items[place]]
+        if not (folder / "project").is_dir():
+            await asyncio.to_thread(self._copy, entry.project, folder)
+        project = await asyncio.to_thread(Project.open, folder / "project")
+        async with conversing(project, project.settings, self.options()) as open_:
+            session = await self._session(open_, entry.player, entry.partner)
+            if what == "next":
+                await session.go_on()
+            elif not message.strip() and not session.turns:
+                await session.begin()
+            else:
+                await session.say(message)
+            shown = Shown(tuple(_lines(session)), session.where.over)
+        await asyncio.to_thread(self._keep, folder, shown)
+
+    async def _session(self, open_: Conversing, player: str, partner: str) -> Session:
+        return await open_.session(_SESSION, Parties(player, (partner,)))
+
+    def _folder(self, task: Task, place: int) -> Path:
+        return self.study.talks / task.rater / f"{task.key}-{'AB'[place]}"
+
+    def _copy(self, project: str, folder: Path) -> None:
+        make_folder(folder, mode=0o700)
+        shutil.copytree(self.study.folder / project, folder / "project", symlinks=True)
+
+    @staticmethod
+    def _kept(folder: Path) -> Shown:
+        file = folder / "shown.json"
+        if not file.is_file():
+            return Shown()
+        data: Any = json.loads(read_text(file, _LARGEST))
+        return Shown(tuple((str(name), str(said)) for name, said in data["lines"]), bool(data["ended"]))
+
+    @staticmethod
+    def _keep(folder: Path, shown: Shown) -> None:
+        make_folder(folder, mode=0o700)
+        data = {"lines": [list(line) for line in shown.lines], "ended": shown.ended}
+        write_atomically(folder / "shown.json", json.dumps(data, ensure_ascii=False) + "\n", mode=PRIVATE)
+
+
+def _lines(session: Session) -> list[tuple[str, str]]:
+    """Who said what; where a chapter ends it is said."""
+    found = []
+    for turn in session.turns:
+        if turn.said:
+            found.append((f"{session.parties.player} (you)", readable(turn.said)))
+        if turn.line is not None:
+            found.append((turn.line.name, readable(turn.line.text)))
+        if turn.ends_cell:
+            found.append(("", "The chapter ends here." if not turn.ends_story else "The story ends here."))
+    return found

@@ -1,0 +1,196 @@
+"""The Edit page in a browser: texts that save themselves, changes taken one by one, takes, and two who edit one."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from commandline import BRIEF, BY_PARTS, REPLIES, script_of
+from fabula.base.errors import DiskFullError
+from studio import browsing, chromium, sign_in, studio_there
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from studio import Tab
+
+pytestmark = pytest.mark.slow
+
+OLD = "The storm broke. Mara held the flame. It was cold. Nobody came. The window rattled."
+NEW = "The storm broke early. Mara lost the flame. It was warm. Nobody came at all. The window broke."
+SETTING = "A lighthouse on a rock in the north sea, autumn, a hundred years ago."
+
+
+def expect(locator: Any) -> Any:  # noqa: ANN401 - playwright's
+    from playwright.sync_api import expect as expected  # noqa: PLC0415 - not everywhere
+
+    return expected(locator)
+
+
+@pytest.fixture
+def shelf(tmp_path: Path) -> Path:
+    """A folder with a project `lamp` that is written."""
+    script(tmp_path, OLD)
+    (tmp_path / "brief.md").write_text(BRIEF, encoding="utf-8")
+    line = [sys.executable, "-m", "fabula", "write", "brief.md", "--out", "shelf/lamp", "--quiet", *BY_PARTS]
+    line += ["--model", f"scripted:{tmp_path / 'script.toml'}"]
+    subprocess.run(line, cwd=tmp_path, check=True, timeout=120, capture_output=True)
+    return tmp_path / "shelf"
+
+
+def script(folder: Path, climax: str) -> None:
+    """What the models say; all the same but the climax."""
+    (folder / "script.toml").write_text(script_of(REPLIES | {"climax": climax}), encoding="utf-8")
+
+
+def type_into(tab: Tab, words: str) -> None:
+    """Type at the end of the text, and wait until it is saved."""
+    tab.page.locator("#text").focus()
+    tab.page.keyboard.press("Control+End")
+    tab.page.keyboard.type(words)
+    expect(tab.page.locator("#saved")).to_have_text("Saved")
+
+
+def test_an_edit_is_saved_marked_and_written_again_and_three_of_five_sentences_are_taken(shelf: Path) -> None:
+    with studio_there(shelf) as there, browsing(there) as tab:
+        page = tab.page
+        tab.open("/projects/lamp/edit/setting")
+        expect(page.locator("#expected")).to_contain_text("Nothing: every text fits")
+        type_into(tab, " It rains.")
+        assert (shelf / "lamp/plan/setting.md").read_text(encoding="utf-8") == f"{SETTING} It rains.\n"
+        expect(page.locator("#expected")).to_contain_text("calls, about")
+        expect(page.locator("#expected table")).to_contain_text("03-climax.md")
+        expect(page.locator("#tree li", has_text="03-climax.md")).to_contain_text("stale")
+        script(shelf.parent, NEW)
+        page.get_by_role("button", name="Write it again").click()
+        expect(page.locator("#review h2")).to_have_text("What the last run changed", timeout=60_000)
+        expect(page.locator("#review h2")).to_be_focused()
+        page.get_by_role("button", name="story/03-climax.md").click()
+        expect(page.locator("#review h2")).to_be_focused()
+        expect(page.locator("#review .change")).to_have_count(5)
+        page.keyboard.press("j")
+        page.keyboard.press("j")
+        page.keyboard.press("r")  # the second; goes on to the third
+        page.keyboard.press("j")
+        page.keyboard.press("Space")  # leaves the fourth
+        expect(page.locator("#status")).to_have_text("3 of 5 changes are taken.")
+        assert tab.axe() == []
+        page.get_by_role("button", name="Save with these changes").click()
+        expect(page.locator("#status")).to_contain_text("3 of 5 changes taken")
+        taken = "The storm broke early. Mara held the flame. It was warm. Nobody came. The window broke."
+        assert (shelf / "lamp/story/03-climax.md").read_text(encoding="utf-8") == f"{taken}\n"
+        tab.check()
+
+
+def test_a_retake_is_one_of_two_texts_and_the_first_is_picked(shelf: Path) -> None:
+    with studio_there(shelf) as there, browsing(there) as tab:
+        page = tab.page
+        tab.open("/projects/lamp/edit/climax")
+        page.get_by_text("Write it another way").click()
+        page.get_by_label("Your wish").fill("warmer")
+        page.get_by_label("from nothing, not from this text").check()
+        script(shelf.parent, NEW)
+        page.get_by_role("button", name="Ask for it").click()
+        expect(page.locator("#done")).to_contain_text("climax will be written anew by the next run")
+        page.get_by_role("button", name="Write it again").click()
+        expect(page.locator("#review h2")).to_have_text("What the last run changed", timeout=60_000)
+        expect(page.locator("#text")).to_have_value(NEW)
+        page.get_by_role("button", name="All its texts beside each other").click()
+        expect(page.locator("#review article")).to_have_count(2)
+        assert tab.axe() == []
+        page.get_by_role("button", name="Pick version 1").click()
+        expect(page.locator("#text")).to_have_value(OLD)
+        assert (shelf / "lamp/story/03-climax.md").read_text(encoding="utf-8") == f"{OLD}\n"
+        page.get_by_role("button", name="Undo", exact=True).click()
+        expect(page.locator("#text")).to_have_value(NEW)
+        tab.check()
+
+
+def test_the_second_of_two_browsers_sees_both_texts_and_merges(shelf: Path) -> None:
+    with studio_there(shelf) as there, chromium() as browser:
+        one, two = sign_in(browser, there), sign_in(browser, there)
+        for tab in (one, two):
+            tab.open("/projects/lamp/edit/climax")
+            expect(tab.page.locator("#expected")).to_contain_text("Nothing")
+        two.page.route("**/edit-parts/stamp", lambda route: route.abort())  # it has not looked yet
+        type_into(one, " Then it was over.")
+        two.page.locator("#text").fill(OLD.replace("It was cold", "It was bitter"))
+        expect(two.page.locator("#review h2")).to_have_text("story/03-climax.md was changed elsewhere, too")
+        expect(two.page.locator("#saved")).to_have_text("Changed elsewhere")
+        assert f"{OLD} Then it was over.\n" == (shelf / "lamp/story/03-climax.md").read_text(encoding="utf-8")
+        assert two.axe() == []
+        two.page.get_by_role("button", name="Save both").click()
+        both = f"{OLD.replace('It was cold', 'It was bitter')} Then it was over."
+        expect(two.page.locator("#text")).to_have_value(both)
+        expect(one.page.locator("#text")).to_have_value(both)  # which had nothing unsaved
+        assert (shelf / "lamp/story/03-climax.md").read_text(encoding="utf-8") == f"{both}\n"
+
+
+def test_a_file_that_is_changed_outside_is_seen_and_not_overwritten(shelf: Path) -> None:
+    file = shelf / "lamp/story/03-climax.md"
+    with studio_there(shelf) as there, browsing(there) as tab:
+        tab.open("/projects/lamp/edit/climax")
+        expect(tab.page.locator("#expected")).to_contain_text("Nothing")
+        file.write_text("Changed in another program.\n", encoding="utf-8")
+        expect(tab.page.locator("#text")).to_have_value("Changed in another program.")
+        expect(tab.page.locator("#status")).to_contain_text("changed elsewhere")
+        type_into(tab, " And here.")
+        assert file.read_text(encoding="utf-8") == "Changed in another program. And here.\n"
+        tab.check()
+
+
+def test_a_full_disk_is_said_and_the_text_stays_in_the_page_and_after_a_reload(
+    shelf: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(path: Path, *_: object, **__: object) -> None:
+        raise DiskFullError(f"Cannot write {path.name}. The disk or quota is full. Free some space.")
+
+    with studio_there(shelf) as there, browsing(there) as tab:
+        page = tab.page
+        tab.open("/projects/lamp/edit/climax")
+        expect(page.locator("#expected")).to_contain_text("Nothing")
+        with monkeypatch.context() as patch:
+            patch.setattr("fabula.project.folder.write_atomically", full)
+            page.locator("#text").focus()
+            page.keyboard.press("Control+End")
+            page.keyboard.type(" Kept.")
+            expect(page.locator("#problem")).to_contain_text("Not saved: ")
+            expect(page.locator("#problem")).to_contain_text("The disk or quota is full")
+            expect(page.locator("#problem")).to_contain_text("stays on this page and in this browser")
+            expect(page.locator("#saved")).to_have_text("Not saved")
+            expect(page.locator("#text")).to_have_value(f"{OLD} Kept.")
+            assert tab.axe() == []
+            page.on("dialog", lambda dialog: dialog.accept())
+            page.reload()
+            expect(page.locator("#text")).to_have_value(f"{OLD} Kept.")
+        expect(page.locator("#saved")).to_have_text("Saved", timeout=30_000)
+        type_into(tab, " And more.")
+        assert (shelf / "lamp/story/03-climax.md").read_text(encoding="utf-8") == f"{OLD} Kept. And more.\n"
+
+
+def test_a_server_that_ends_and_a_session_that_is_over_are_said(shelf: Path) -> None:
+    with studio_there(shelf) as there, browsing(there) as tab:
+        page = tab.page
+        tab.open("/projects/lamp/edit/climax")
+        page.context.clear_cookies()
+        page.locator("#text").fill("Written without a session.")
+        expect(page.locator("#problem")).to_contain_text("You are not signed in here")
+        page.route("**/api/v1/**", lambda route: route.abort())
+        page.locator("#text").focus()
+        page.keyboard.press("Control+s")
+        expect(page.locator("#problem")).to_contain_text("The server cannot be reached.")
+        assert page.evaluate("localStorage.getItem('fabula-draft:lamp:climax')") is not None
+
+
+@pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
+@pytest.mark.parametrize("width", [1280, 360])
+def test_the_page_is_for_everybody(tmp_path: Path, width: int, *, dark: bool) -> None:
+    with studio_there(tmp_path) as there, browsing(there, dark=dark, width=width) as tab:
+        tab.open("/projects/sample/edit")
+        expect(tab.page.locator("#expected")).to_contain_text("Nothing")
+        assert tab.axe() == []
+        assert tab.page.evaluate("document.documentElement.scrollWidth") <= width
+        tab.check()

@@ -1,0 +1,88 @@
+"""The Plan page as a person goes: cards moved by mouse and by keyboard, and saved."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from studio import browsing, studio_there
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from studio import Tab
+
+pytestmark = pytest.mark.slow
+PLAN = "/projects/sample/plan"
+
+
+def titles(tab: Tab) -> list[str]:
+    found: list[str] = tab.page.eval_on_selector_all(".plan-cards > li", "all => all.map(one => one.dataset.title)")
+    return found
+
+
+@pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
+@pytest.mark.parametrize("width", [1280, 360])
+def test_the_plan_is_for_everybody(tmp_path: Path, width: int, *, dark: bool) -> None:
+    with studio_there(tmp_path) as there, browsing(there, dark=dark, width=width) as tab:
+        tab.page.set_default_timeout(10_000)
+        tab.open(PLAN)
+        tab.page.wait_for_selector("#knowing table")
+        tab.page.click("#scene-1 [hx-get]")
+        tab.page.wait_for_selector("#form-1 form")
+        for summary in tab.page.query_selector_all("summary"):
+            summary.click()
+        assert tab.axe() == []
+        assert tab.page.evaluate("document.documentElement.scrollWidth") <= width
+        tab.check()
+
+
+def test_a_card_is_dragged_and_the_new_order_saved(tmp_path: Path) -> None:
+    with studio_there(tmp_path) as there, browsing(there) as tab:
+        tab.page.set_default_timeout(10_000)
+        tab.open(PLAN)
+        before = titles(tab)
+        tab.page.drag_and_drop("#scene-1 h3", "#scene-3 h3")
+        tab.page.wait_for_selector("#plan-change form")
+        assert titles(tab)[:3] == [before[1], before[2], before[0]]
+        assert "It is not saved yet" in tab.page.inner_text("#status")
+        assert list(there.state.shelf["sample"].plan().plan.names) == before
+        tab.page.click("text=Save this")
+        tab.page.wait_for_selector("[data-said]")
+        tab.page.set_default_timeout(10_000)
+        tab.open(PLAN)
+        assert titles(tab)[:3] == [before[1], before[2], before[0]]
+        assert list(there.state.shelf["sample"].plan().plan.names) == titles(tab)
+        tab.check()
+
+
+def test_a_card_is_moved_by_keyboard_and_put_back(tmp_path: Path) -> None:
+    with studio_there(tmp_path) as there, browsing(there) as tab:
+        tab.page.set_default_timeout(10_000)
+        tab.open(PLAN)
+        before = titles(tab)
+        tab.page.focus("#scene-2 [data-move='1']")
+        tab.page.keyboard.press("ArrowRight")
+        tab.page.keyboard.press("ArrowRight")
+        assert titles(tab)[3] == before[1]
+        assert f"{before[1]} is now scene 4 of 9" in tab.page.inner_text("#status")
+        assert tab.page.evaluate("document.activeElement.closest('li').id") == "scene-2"
+        tab.page.keyboard.press("Home")
+        assert titles(tab)[0] == before[1]
+        tab.page.keyboard.press("ArrowLeft")
+        assert "stands at the beginning already" in tab.page.inner_text("#status")
+        tab.page.wait_for_selector("#plan-change form")
+        tab.page.click("text=Leave the plan as it was")
+        assert titles(tab) == before
+        tab.check()
+
+
+def test_the_lines_of_the_picture_lead_to_their_cards(tmp_path: Path) -> None:
+    with studio_there(tmp_path) as there, browsing(there) as tab:
+        tab.page.set_default_timeout(10_000)
+        tab.open(PLAN)
+        tab.page.focus(".timeline a[href='#scene-4']:not([tabindex])")
+        tab.page.keyboard.press("Enter")
+        assert tab.page.url.endswith("#scene-4")
+        tab.check()

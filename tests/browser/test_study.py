@@ -1,0 +1,139 @@
+"""A rater in a browser: a whole sitting by keyboard, a reload, a narrow screen, withdrawal; for everybody."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from fabula.measure.ratings import read_ratings
+from raters import study_here, study_there
+from studio import chromium, sign_in
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+pytestmark = pytest.mark.slow
+
+
+def test_a_whole_sitting_of_five_by_keyboard(tmp_path: Path) -> None:
+    study = study_here(tmp_path / "study", prompts=7)
+    with study_there(study) as there, chromium() as browser:
+        tab = sign_in(browser, there)
+        keys = tab.page.keyboard
+        tab.page.focus("text=I have read this and take part")
+        keys.press("Enter")
+        for number in range(5):
+            tab.page.wait_for_selector(f"h1:has-text('{number + 1} of 5')")
+            tab.page.wait_for_selector("#send:disabled")
+            assert tab.page.locator("#answers input[type=radio]:checked").count() == 0
+            keys.press("q")
+            assert tab.page.evaluate("document.activeElement.getAttribute('aria-label')") == "Story A"
+            keys.press("End")
+            keys.press("w")
+            keys.press("End")
+            for question, answer in zip("12345", "aasbb", strict=True):
+                keys.press(question)
+                keys.press(answer)
+            keys.press("u")
+            assert tab.page.is_disabled("#send")
+            keys.press("5")
+            keys.press("b")
+            assert not tab.page.is_disabled("#send")
+            tab.page.wait_for_selector("#status:has-text('Kept.')")
+            keys.press("Enter")
+        tab.page.wait_for_selector("text=Enough for this sitting")
+        assert tab.axe() == []
+        tab.check()
+    ratings = read_ratings(study.ratings_file)
+    assert len(ratings) == 25
+    assert [one.shown for one in ratings[:5]] == ["A", "A", "about the same", "B", "B"]
+
+
+def test_clicks_are_there_after_a_reload_and_an_answer_can_be_changed(tmp_path: Path) -> None:
+    study = study_here(tmp_path / "study")
+    with study_there(study) as there, chromium() as browser:
+        tab = sign_in(browser, there)
+        tab.page.click("text=I have read this and take part")
+        tab.page.click("input[name=plot][value=A]")
+        tab.page.click("input[name=overall][value=S]")
+        tab.page.wait_for_selector("#status:has-text('Kept.')")
+        tab.page.wait_for_load_state("networkidle")
+        tab.page.reload()
+        assert tab.page.is_checked("input[name=plot][value=A]")
+        assert tab.page.is_checked("input[name=overall][value=S]")
+        for name in ("creativity", "development", "language use"):
+            tab.page.click(f"input[name='{name}'][value=B]")
+        tab.page.click("#send")
+        tab.page.click("text=Back to the one before")
+        tab.page.click("input[name=plot][value=B]")
+        tab.page.dblclick("#send")
+        tab.page.wait_for_selector("h1:has-text('2 of 5')")
+        tab.check()
+    now = {one.question: one.shown for one in read_ratings(study.ratings_file)}
+    assert now["plot"] == "B"
+    assert len(study.ratings_file.read_text().splitlines()) == 10
+
+
+@pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
+@pytest.mark.parametrize("width", [1280, 360])
+def test_the_pages_are_for_everybody(tmp_path: Path, width: int, *, dark: bool) -> None:
+    study = study_here(tmp_path / "study")
+    with study_there(study) as there, chromium() as browser:
+        tab = sign_in(browser, there, dark=dark, width=width)
+        assert tab.axe() == []
+        tab.page.click("text=I have read this and take part")
+        tab.page.wait_for_selector("#answers")
+        assert tab.axe() == []
+        assert tab.page.evaluate("document.documentElement.scrollWidth") <= width
+        if width < 700:
+            assert tab.page.is_hidden("[aria-label='Story B']")
+            tab.page.click(".tabs >> text=B")
+            assert tab.page.is_hidden("[aria-label='Story A']")
+            assert tab.axe() == []
+        else:
+            a, b = (tab.page.locator(f"[aria-label='Story {side}']").bounding_box() for side in "AB")
+            assert abs(a["width"] - b["width"]) < 1
+        tab.check()
+
+
+def test_a_line_has_75_characters_at_most(tmp_path: Path) -> None:
+    study = study_here(tmp_path / "study")
+    with study_there(study) as there, chromium() as browser:
+        tab = sign_in(browser, there, width=2400)
+        tab.page.click("text=I have read this and take part")
+        tab.page.wait_for_selector("#answers")
+        longest = tab.page.evaluate(
+            """() => {
+              const node = document.querySelector(".text p").firstChild, range = document.createRange();
+              let top = null, count = 0, most = 0;
+              for (let at = 0; at < node.length; at++) {
+                range.setStart(node, at); range.setEnd(node, at + 1);
+                const box = range.getClientRects()[0];
+                if (!box) continue;
+                if (top === null || Math.abs(box.top - top) > 4) { top = box.top; count = 0; }
+                most = Math.max(most, ++count);
+              }
+              return most;
+            }"""
+        )
+        assert 40 < longest <= 75
+
+
+def test_who_withdraws_in_the_browser_leaves_nothing(tmp_path: Path) -> None:
+    study = study_here(tmp_path / "study")
+    with study_there(study) as there, chromium() as browser:
+        tab = sign_in(browser, there)
+        tab.page.click("text=I have read this and take part")
+        for name in ("plot", "creativity", "development", "language use", "overall"):
+            tab.page.click(f"input[name='{name}'][value=A]")
+        tab.page.click("#send")
+        tab.page.wait_for_selector("h1:has-text('2 of 5')")
+        assert len(read_ratings(study.ratings_file)) == 5
+        tab.page.click("text=First page")
+        tab.page.click("summary:has-text('Withdraw')")
+        tab.page.check("input[name=sure]")
+        tab.page.click("button:has-text('Withdraw')")
+        tab.page.wait_for_selector("text=You have withdrawn")
+        tab.check()
+    assert read_ratings(study.ratings_file) == ()

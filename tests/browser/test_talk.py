@@ -1,0 +1,232 @@
+"""The Talk page and the Prompt page in a browser: swipes, branches, failures, hostile text, a phone, keys."""
+
+from __future__ import annotations
+
+import json
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+from unittest import mock
+
+import pytest
+
+from fabula.base.errors import ModelError
+from fabula.models.base import Reply, Usage
+from serving import Engine, project
+from studio import browsing, chromium, sign_in, studio_there
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from studio import There
+
+pytestmark = pytest.mark.slow
+HOSTILE = '<img src=x onerror="document.title=1"><script>document.title=2</script> **bold** [a](javascript:alert(1))'
+
+
+class Talker(Engine):
+    """Answers with its number, in pieces; or fails in the middle of an answer."""
+
+    text = "I have told you {} times that the lamp stays dark."
+
+    async def ask(self, request: Any, on_text: Any = None) -> Reply:  # noqa: ANN401 - as its base
+        if "/turn/" not in request.path:
+            fails, self.fails = self.fails, None
+            try:
+                return await super().ask(request, on_text)
+            finally:
+                self.fails = fails
+        self.started += 1
+        text = f"[Mara: (looks up) {self.text.format(self.started)} Go home, and wait there for the morning.]"
+        if on_text is not None:
+            on_text(text[: len(text) // 2])
+        if self.fails is not None:
+            raise self.fails
+        if on_text is not None:
+            on_text(text[len(text) // 2 :])
+        return Reply(text, Usage(prompt=100, cached=40, reply=20), model=self.identity)
+
+
+@contextmanager
+def lamp(folder: Path, engine: Engine | None = None) -> Iterator[There]:
+    """A studio with the project `lamp`, whose models are scripted."""
+    project(folder)
+    with (
+        mock.patch("fabula.project.casting.open_model", return_value=engine or Talker()),
+        studio_there(folder) as there,
+    ):
+        yield there
+
+
+def begin(page: Any) -> None:  # noqa: ANN401 - playwright's
+    """Begin a conversation with Mara, as Tobias; she speaks first."""
+    page.select_option("#player", "Tobias")
+    page.click("text=Begin")
+    page.wait_for_selector(".swipes")
+
+
+def say(page: Any, text: str) -> None:  # noqa: ANN401 - playwright's
+    """Say something, and wait for the answer."""
+    turns = page.locator(".turn").count()
+    page.fill("#words", text)
+    page.keyboard.press("Enter")
+    there_are(page, ".turn:not(.live)", turns + 1)
+    page.wait_for_selector("#talk[aria-busy=false]")
+
+
+def there_are(page: Any, selector: str, count: int) -> None:  # noqa: ANN401 - playwright's
+    """Wait until so many elements are there. A function in the page would have to be evaluated, which it forbids."""
+    from playwright.sync_api import expect  # noqa: PLC0415 - not everywhere
+
+    expect(page.locator(selector)).to_have_count(count, timeout=20_000)
+
+
+def answer(page: Any) -> str:  # noqa: ANN401 - playwright's
+    return str(page.locator(".turn .line:not(.own)").last.inner_text())
+
+
+def test_a_chat_with_swipes_and_a_branch(tmp_path: Path) -> None:
+    with lamp(tmp_path) as there, browsing(there) as tab:
+        page = tab.page
+        tab.open("/projects/lamp/talk")
+        begin(page)
+        assert "(looks up) I have told you 1 times" in answer(page)
+        say(page, "Is there light?")
+        first = answer(page)
+        assert page.inner_text("#status").startswith("Mara: (looks up)")
+        assert page.input_value("#words") == ""
+        page.keyboard.press("ArrowRight")  # the field is empty
+        page.wait_for_selector("text=2 of 2")
+        assert answer(page) != first
+        page.click("[aria-label='The answer before']")
+        page.wait_for_selector("text=1 of 2")
+        assert answer(page) == first
+        page.locator("article").first.locator("text=Branch from here").click()
+        page.wait_for_url("**/talk/tobias-mara-2")
+        page.wait_for_selector("text=This one left tobias-mara after turn 1.")
+        say(page, "And the boat?")
+        page.click(".inspector >> text=tobias-mara")
+        page.wait_for_selector("text=Is there light?")
+        assert page.locator(".inspector >> text=after turn 1, now 2 turns").count() == 1
+        page.click("text=Take back")
+        there_are(page, ".turn", 1)
+        tab.check()
+
+
+def test_why_somebody_said_something_leads_to_the_prompt(tmp_path: Path) -> None:
+    with lamp(tmp_path) as there, browsing(there) as tab:
+        page = tab.page
+        tab.open("/projects/lamp/talk")
+        begin(page)
+        say(page, "Where is the heron?")
+        page.locator(".turn").last.locator("summary").first.click()
+        page.wait_for_selector(".why >> text=100 tokens read (40 of them cached), 20 written")
+        page.click("text=What Mara knows of this part of the story")
+        assert page.locator(".why .prose").inner_text().startswith("Mara kept the lamp")
+        page.click(".why >> text=The prompt")
+        page.wait_for_selector("h1 >> text=chat/tobias-mara")
+        assert "Where is the heron?" in page.inner_text("main")
+        assert tab.axe() == []
+        page.click("text=All calls")
+        page.fill("#search", "HERON")
+        there_are(page, ".calls li", 1)
+        page.click(".calls a")
+        page.wait_for_selector("text=All calls of this search")
+        assert page.locator("a[rel=prev]").count() == 0
+        tab.check()
+
+
+def test_what_came_stays_where_a_model_fails_and_it_can_be_tried_again(tmp_path: Path) -> None:
+    engine = Talker()
+    with lamp(tmp_path, engine) as there, browsing(there) as tab:
+        page = tab.page
+        tab.open("/projects/lamp/talk")
+        begin(page)
+        engine.fails = ModelError("The model's server was ended.", model="m")
+        page.fill("#words", "Is there light?")
+        page.click("#send")
+        page.wait_for_selector(".broken >> text=The model's server was ended. The conversation stands as before.")
+        assert "(looks up)" in page.inner_text(".broken")
+        assert "Is there light?" in page.inner_text(".broken")
+        page.reload()
+        assert "(looks up)" in page.inner_text(".broken")
+        engine.fails = None
+        page.click("text=Try again")
+        page.wait_for_selector("#talk[aria-busy=false] .turn:nth-of-type(2) .swipes")
+        assert page.locator(".broken").count() == 0
+        assert tab.axe() == []
+
+
+def test_words_that_cannot_be_said_stay_in_the_field(tmp_path: Path) -> None:
+    with lamp(tmp_path) as there, browsing(there) as tab:
+        page = tab.page
+        tab.open("/projects/lamp/talk")
+        begin(page)
+        page.fill("#words", "x" * 4100)
+        assert page.inner_text("#length") == "100 characters too many."
+        page.click("#send")
+        page.wait_for_selector("text=Your message has 4,100 characters; 4,000 are the most.")
+        assert len(page.input_value("#words")) == 4100
+        page.reload()
+        assert len(page.input_value("#words")) == 4100
+
+
+def test_two_windows_show_the_same_conversation(tmp_path: Path) -> None:
+    with lamp(tmp_path) as there, chromium() as browser:
+        tab = sign_in(browser, there)
+        tab.open("/projects/lamp/talk")
+        begin(tab.page)
+        other = tab.page.context.new_page()
+        other.goto(tab.page.url)
+        say(tab.page, "Is there light?")
+        other.wait_for_selector("text=Is there light?")
+        assert answer(other) == answer(tab.page)
+        tab.check()
+
+
+def test_hostile_text_stays_text(tmp_path: Path) -> None:
+    class Hostile(Talker):
+        text = HOSTILE.replace("{", "{{").replace("}", "}}")
+
+    made = project(tmp_path)
+    card = {"spec": "chara_card_v2", "spec_version": "2.0"}
+    card["data"] = {"name": f"Mara {HOSTILE}"[:60], "description": HOSTILE, "first_mes": HOSTILE}  # type: ignore[assignment] # JSON
+    (made.folder / "cards").mkdir()
+    (made.folder / "cards" / "mara.json").write_text(json.dumps(card), "utf-8")
+    with lamp(tmp_path, Hostile()) as there, browsing(there) as tab:
+        page = tab.page
+        tab.open("/projects/lamp/talk")
+        assert "<img src=x" in page.inner_text("main")
+        (made.folder / "cards" / "mara.json").unlink()
+        tab.open("/projects/lamp/talk")
+        begin(page)
+        say(page, HOSTILE)
+        assert HOSTILE in page.inner_text(".turn:last-of-type .own")
+        assert "<script>document.title=2</script>" in answer(page)
+        page.locator(".turn").last.locator("summary").first.click()
+        page.click(".why >> text=The prompt")
+        page.wait_for_selector("h1 >> text=chat/tobias-mara")
+        assert HOSTILE in page.inner_text("main")
+        assert page.title() not in ("1", "2")
+        assert page.locator("main img, main script").count() == 0
+        tab.check()
+
+
+@pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
+@pytest.mark.parametrize("width", [1280, 360])
+def test_the_pages_are_for_everybody(tmp_path: Path, width: int, *, dark: bool) -> None:
+    with lamp(tmp_path) as there, browsing(there, dark=dark, width=width, height=740) as tab:
+        page = tab.page
+        tab.open("/projects/lamp/talk")
+        assert tab.axe() == []
+        begin(page)
+        say(page, "Is there light?")
+        page.locator(".turn").last.locator("summary").first.click()
+        page.wait_for_selector(".why summary")
+        assert tab.axe() == []
+        assert page.evaluate("document.documentElement.scrollWidth") <= width
+        for path in ("/projects/lamp/calls", "/projects/lamp/calls/1"):
+            tab.open(path)
+            assert tab.axe() == []
+            assert page.evaluate("document.documentElement.scrollWidth") <= width
+        tab.check()

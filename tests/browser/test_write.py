@@ -1,0 +1,157 @@
+"""The Write page in a browser: the room while it writes, reloads, tabs, the server killed and started again."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from studio import TOKEN, There, browsing, chromium, sign_in, studio_there
+from studio_process import Killable, killable
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+PROGRAM = Path(__file__).parents[1] / "support" / "long_work.py"
+WRITE = "/projects/sample/write"
+TEXTS = "() => window.fabulaRoom.texts()"
+
+
+def whole(roles: int, tokens: int) -> dict[str, str]:
+    """What each pane shows in the end."""
+    return {f"role-{n}": f"[scene/{n}]\n" + "".join(f"{n}.{token} " for token in range(tokens)) for n in range(roles)}
+
+
+def working(there: There) -> There:
+    """A studio whose runs are done by the program that stands in for `fabula`."""
+    there.state.runs.command = (sys.executable, str(PROGRAM))
+    return there
+
+
+def start(there: There) -> dict[str, Any]:
+    with there.client() as client:
+        return dict(client.post("/api/v1/projects/sample/runs", json={}).raise_for_status().json())
+
+
+def ends(tab: Any, roles: int, tokens: int) -> None:  # noqa: ANN401 - playwright's
+    """Wait until a page shows all of every role's text, and nothing else."""
+    wanted = whole(roles, tokens)
+    tab.wait_for_function(
+        "wanted => { const has = window.fabulaRoom?.texts() ?? {}; return Object.keys(wanted).every((r) => has[r]?.length >= wanted[r].length) }",
+        arg=wanted,
+        timeout=30_000,
+    )
+    assert tab.evaluate(TEXTS) == wanted
+
+
+@pytest.fixture
+def there(tmp_path: Path) -> Iterator[There]:
+    environ = {"ROLES": "4", "TOKENS": "150", "PAUSE": "0.01"}
+    with studio_there(tmp_path / "shelf", environ) as found:
+        yield working(found)
+
+
+def test_the_room_is_watched_and_is_the_same_after_a_reload_in_the_middle(there: There) -> None:
+    with browsing(there) as tab:
+        tab.open(WRITE)
+        start(there)
+        tab.page.wait_for_function("() => (window.fabulaRoom.texts()['role-3'] ?? '').length > 100", timeout=20_000)
+        tab.page.reload()
+        ends(tab.page, 4, 150)
+        tab.page.wait_for_selector("#run[data-state=finished]")
+        assert tab.page.locator("#scratchpad li").count() == 4
+        assert "600 tokens" not in tab.page.inner_text("#run")
+        assert "640" in tab.page.inner_text("#run")
+        tab.check()
+
+
+def there_of(studio: Killable) -> There:
+    return There(studio.address, f"{studio.address}/login?token={TOKEN}", None)  # type: ignore[arg-type] # not looked at
+
+
+def tabs_of(browser: Any, there: There, count: int) -> list[Any]:  # noqa: ANN401 - playwright's
+    """Tabs of one browser on the Write page."""
+    first = sign_in(browser, there)
+    pages = [first.page, *(first.page.context.new_page() for _ in range(count - 1))]
+    for page in pages:
+        page.goto(there.address + WRITE, wait_until="load")
+    return pages
+
+
+def test_ten_tabs_have_one_connection_and_survive_that_its_tab_is_closed_and_the_server_killed(tmp_path: Path) -> None:
+    with killable(tmp_path / "shelf", ROLES="3", TOKENS="300", PAUSE="0.02") as studio, chromium() as browser:
+        there = there_of(studio)
+        tabs = tabs_of(browser, there, 10)
+        start(there)
+        tabs[9].wait_for_function("() => (window.fabulaRoom.texts()['role-2'] ?? '').length > 50", timeout=20_000)
+        assert studio.listening() == (1, 1)
+        tabs.pop(0).close()  # it was the first, so it has the connection
+        tabs[8].wait_for_function("() => (window.fabulaRoom.texts()['role-2'] ?? '').length > 400", timeout=20_000)
+        assert studio.listening() == (1, 2)
+        studio.kill()
+        tabs[8].wait_for_selector("#connection:not([hidden])", timeout=20_000)
+        studio.start()
+        for tab in tabs:
+            ends(tab, 3, 300)
+        assert studio.listening()[0] == 1
+
+
+def test_an_unthrottled_room_is_shown_whole_and_never_holds_the_page_up(tmp_path: Path) -> None:
+    environ = {"ROLES": "12", "TOKENS": "400", "WORK": "burst"}
+    with studio_there(tmp_path / "shelf", environ) as there, browsing(there) as tab:
+        working(there)
+        tab.page.add_init_script(
+            "window.longest = 0; new PerformanceObserver((list) => { for (const one of list.getEntries()) "
+            "window.longest = Math.max(window.longest, one.duration) }).observe({ type: 'longtask', buffered: true })"
+        )
+        tab.open(WRITE)
+        start(there)
+        ends(tab.page, 12, 400)
+        assert tab.page.evaluate("() => window.longest") <= 250, "in a test on a machine with other work"
+        tab.check()
+
+
+def test_what_a_model_writes_stays_text(tmp_path: Path) -> None:
+    with studio_there(tmp_path / "shelf", {"WORK": "hostile"}) as there, browsing(there) as tab:
+        working(there)
+        tab.open(WRITE)
+        start(there)
+        tab.page.wait_for_selector("#run[data-state=failed]", timeout=20_000)
+        assert "<img src=x onerror=alert(1)>" in tab.page.inner_text("#roles")
+        assert tab.page.locator("#roles img, #roles script, #run img, #scratchpad img").count() == 0
+        assert "<script>" in tab.page.inner_text("#run")
+        tab.check()
+
+
+def test_a_reader_stops_the_scrolling_and_sees_all_of_a_long_text(tmp_path: Path) -> None:
+    with (
+        studio_there(tmp_path / "shelf", {"ROLES": "1", "TOKENS": "4000", "PAUSE": "0.001"}) as there,
+        browsing(there) as tab,
+    ):
+        working(there)
+        tab.open(WRITE)
+        start(there)
+        tab.page.wait_for_function("() => (window.fabulaRoom.texts()['role-0'] ?? '').length > 15000", timeout=30_000)
+        log = tab.page.locator(".log")
+        assert log.evaluate("one => one.textContent.length") <= 12_100
+        assert log.evaluate("one => one.scrollTop + one.clientHeight >= one.scrollHeight - 8")
+        log.evaluate("one => { one.scrollTop = 10 }")
+        tab.page.wait_for_timeout(300)
+        assert log.evaluate("one => one.scrollTop") < 200
+        tab.page.click("text=Show all of it")
+        tab.page.wait_for_selector("#run[data-state=finished]", timeout=30_000)
+        ends(tab.page, 1, 4000)
+        assert log.evaluate("one => one.textContent") == whole(1, 4000)["role-0"]
+
+
+@pytest.mark.parametrize("dark", [False, True])
+def test_the_page_has_nothing_that_shuts_somebody_out(there: There, dark: bool) -> None:  # noqa: FBT001 - a parameter
+    with browsing(there, dark=dark) as tab:
+        tab.open(WRITE)
+        start(there)
+        tab.page.wait_for_selector("#run[data-state=finished]", timeout=20_000)
+        tab.page.wait_for_selector("#expected form")
+        assert tab.axe() == []
+        tab.check()

@@ -1,0 +1,131 @@
+"""What was measured, in the browser: a project's reports, and an experiment down to a single verdict."""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import TYPE_CHECKING, Final
+
+import pytest
+
+from commandline import BRIEF
+from fabula.app.reports import pairs_of, read_report, reports_in
+from fabula.measure.ratings import Rating
+from fabula.project.sample import copy_sample
+from studio import studio_here
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from commandline import Cli
+
+STORY: Final = "The lamp was dark. Mara lit it. The boats came home one after the other, and she slept."
+ENDING: Final = "Plot: A\nCreativity: A\nDevelopment: A\nLanguage Use: A\nOverall: A\n"
+EXPERIMENT: Final = """\
+name = "Two <rooms>"
+briefs = ["brief.md"]
+systems = ["agents-room"]
+models = [{ model = "scripted:script.toml", label = "script" }]
+preset = "faithful"
+
+[[evaluators]]
+evaluator = "pairwise"
+model = "scripted:script.toml"
+preset = "faithful"
+"""
+
+
+@pytest.fixture
+def experiment(cli: Cli, here: Path) -> Path:
+    """A folder with one experiment in it: two stories, and what a judge says of them."""
+    (here / "brief.md").write_text(BRIEF, encoding="utf-8")
+    (here / "exp.toml").write_text(EXPERIMENT, encoding="utf-8")
+    with (here / "script.toml").open("a", encoding="utf-8") as script:
+        script.write(f"writer = {json.dumps(STORY)}\njudge = {json.dumps(ENDING)}\n")
+    assert cli("lab", "experiment", "exp.toml", "--out", "shelf/exp").code == 0
+    return here / "shelf"
+
+
+async def test_an_experiment_is_shown_down_to_a_single_verdict(experiment: Path) -> None:
+    async with studio_here(experiment) as client:
+        shelf = (await client.get("/")).text
+        assert 'href="/experiments/exp"' in shelf
+        assert "Two &lt;rooms&gt;" in shelf
+        grid = (await client.get("/experiments/exp")).text
+        cell = 'href="/experiments/exp/runs/brief/end-to-end-faithful-script-1"'
+        assert cell in grid
+        assert "baseline" in grid
+        report = (await client.get("/experiments/exp/reports/evaluation/pairwise/pairwise")).text
+        assert "strength/overall" in report
+        assert "<svg" in report
+        assert "differs with the order" in report  # a judge that always prefers the first
+        assert cell in report
+        story = (await client.get("/experiments/exp/runs/brief/end-to-end-faithful-script-1")).text
+        assert "The boats came home" in story
+        assert "Shown first" in story
+        assert story.count('class="one-verdict"') == 10  # five questions in both orders
+        for text in (grid, report, story):
+            assert not re.search(r"<style|style=|\son\w+=|<script(?![^>]*src=)", text)
+        assert (await client.get("/experiments/epx")).status_code == 404
+        assert (await client.get("/experiments/exp/runs/../../../brief.md")).status_code == 404
+        assert (await client.get("/experiments/exp/runs/brief%2f..%2f..%2f..%2fbrief")).status_code == 404
+        assert (await client.get("/experiments/exp/reports/evaluation/nothing")).status_code == 404
+
+
+async def test_results_that_cannot_be_read_are_said_in_words(experiment: Path) -> None:
+    (experiment / "exp" / "report.json").write_text("[]")
+    async with studio_here(experiment) as client:
+        broken = await client.get("/experiments/exp", headers={"accept": "text/html"})
+        assert "is no report of an experiment. Give the same `fabula lab experiment` again." in broken.text
+        assert (await client.get("/")).status_code == 200
+
+
+async def test_the_reports_of_a_project_are_shown_with_their_verdicts(tmp_path: Path) -> None:
+    copy_sample(tmp_path / "home" / "sample")
+    async with studio_here(tmp_path / "home") as client:
+        newest = (await client.get("/projects/sample/measure")).text
+        assert "findings per 10,000 words" in newest
+        assert "share of suspicions, Wilson interval" in newest
+        assert "Single verdicts" in newest
+        named = (await client.get("/projects/sample/measure/evaluation/atlas")).text
+        assert 'aria-current="page">atlas' in named
+        unknown = await client.get("/projects/sample/measure/evaluation/altas")
+        assert (unknown.status_code, "Did you mean" in unknown.text) == (404, True)
+
+
+async def test_a_project_without_reports_says_how_to_come_by_one(cli: Cli, project: Path, here: Path) -> None:
+    async with studio_here(project) as client:
+        assert "Nothing was measured yet" in (await client.get("/projects/lamp/measure")).text
+
+
+def test_what_is_no_report_is_left_out(tmp_path: Path) -> None:
+    folder = tmp_path / "evaluation"
+    folder.mkdir()
+    for name, text in {
+        "list": "[]",
+        "deep": "[" * 100_000,
+        "other": '{"format": 2, "evaluator": "x", "rows": []}',
+        "odd": '{"format": 1, "evaluator": [], "rows": []}',
+        "good": '{"format": 1, "evaluator": "x", "rows": [{"of": "a", "what": "b", "value": null, "n": 1}, 7]}',
+    }.items():
+        (folder / f"{name}.json").write_text(text)
+    (folder / "link.json").symlink_to(tmp_path / "elsewhere.json")
+    assert [one.name for one in reports_in(tmp_path)] == ["evaluation/good"]
+
+
+def test_a_report_is_read_as_it_was_written() -> None:
+    text = (
+        '{"format": 1, "evaluator": "x", "how": {"preset": "faithful"}, "notes": ["few"], "details": {}, "rows": '
+        '[{"of": "a", "what": "b", "value": 1.5, "n": 3, "low": 1.0, "high": 2.0, "level": 0.9, "method": "mean"}]}'
+    )
+    report = read_report(text)
+    assert report is not None
+    assert report.rows[0].as_data() == json.loads(text)["rows"][0]
+
+
+def test_verdicts_in_both_orders_belong_together() -> None:
+    def said(*items: str, answer: str) -> Rating:
+        return Rating(rater="j", kind="model", items=items, question="plot", shown="A", answer=answer)
+
+    (pair,) = pairs_of([said("a", "b", answer="a"), said("b", "a", answer="b")])
+    assert (pair.items, len(pair.verdicts), pair.agree) == (("a", "b"), 2, False)

@@ -1,0 +1,364 @@
+"""Long work as processes: begun, queued, followed, stopped, found again by the next server, and its numbered events."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from fabula.base.errors import UnknownNameError, UsageError
+from fabula.server.runs.children import Runs
+from fabula.server.runs.feed import Feed
+from fabula.server.runs.record import Limits, Order, Run, arguments
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+
+PROGRAM = Path(__file__).parents[1] / "support" / "long_work.py"
+
+
+class Shelf:
+    """Projects in a folder."""
+
+    def __init__(self, folder: Path) -> None:
+        self.home = folder
+
+    @property
+    def names(self) -> list[str]:
+        return sorted(one.name for one in self.home.iterdir() if (one / "brief.md").is_file())
+
+    def folder(self, name: str) -> Path:
+        if name not in self.names:
+            raise UnknownNameError("project", name, self.names)
+        return self.home / name
+
+
+def projects(folder: Path, *names: str) -> Shelf:
+    for name in names or ("tale",):
+        (folder / "shelf" / name).mkdir(parents=True, exist_ok=True)
+        (folder / "shelf" / name / "brief.md").write_text("Write about Mara.")
+    return Shelf(folder / "shelf")
+
+
+@asynccontextmanager
+async def serving(folder: Path, *names: str, **environ: str) -> AsyncIterator[Runs]:
+    """The runs of a server."""
+    shelf = projects(folder, *names)
+    feed = Feed(folder / "state", "places", time.time)
+    runs = Runs(shelf, feed, time.time, {**os.environ, **environ}, (sys.executable, str(PROGRAM)))
+    async with runs.at_work():
+        yield runs
+
+
+async def until(runs: Runs, run: Run, *states: str, project: str = "tale") -> Run:
+    async with asyncio.timeout(20):
+        while runs.get(project, run.id).state not in states:
+            await asyncio.sleep(0.02)
+    return runs.get(project, run.id)
+
+
+async def heard(feed: Feed, after: int = 0, last: str = "run_ended") -> list[dict[str, Any]]:
+    """The events behind a number, up to the first of a type."""
+    found: list[dict[str, Any]] = []
+    async with asyncio.timeout(20):
+        async for events in feed.follow(after, 5):
+            found += [json.loads(event.data) for event in events]
+            if any(event["type"] == last for event in found):
+                return found
+    return found
+
+
+def texts(events: list[dict[str, Any]]) -> dict[str, str]:
+    found: dict[str, str] = {}
+    for event in events:
+        if event["type"] == "text_arrived":
+            found[event["path"]] = found.get(event["path"], "") + event["text"]
+    return found
+
+
+def whole(roles: int, tokens: int) -> dict[str, str]:
+    return {f"scene/{n}": "".join(f"{n}.{token} " for token in range(tokens)) for n in range(roles)}
+
+
+async def test_a_run_goes_from_the_queue_to_its_end_and_its_events_have_numbers(tmp_path: Path) -> None:
+    async with serving(tmp_path) as runs:
+        began = runs.start("tale", Order(model="m", budget=Limits(usd=2)))
+        assert began.state == "running"
+        events = await heard(runs.feed)
+        run = await until(runs, began, "finished")
+    assert [event["n"] for event in events] == list(range(1, len(events) + 1))
+    assert {event["project"] for event in events} == {"tale"}
+    assert {event["run"] for event in events} == {run.id}
+    kinds = [event["type"] for event in events]
+    assert kinds[:4] == ["run_queued", "run_begun", "command_started", "run_started"]
+    assert kinds[-2:] == ["command_ended", "run_ended"]
+    assert events[2]["arguments"] == [
+        "write",
+        str(tmp_path / "shelf/tale"),
+        "--yes",
+        "--model=m",
+        "--budget-usd=2.0",
+        "--json",
+    ]
+    assert texts(events) == whole(3, 20)
+    assert (run.total.calls, run.total.prompt, run.total.cached, run.total.reply) == (3, 30, 6, 60)
+    assert run.total.cost == pytest.approx(0.003)
+    assert run.roles["role-1"].reply == 20
+    assert run.kept == 3
+    assert run.exit_code == 0
+
+
+async def test_one_run_at_a_time_in_a_project_and_several_projects_at_once(tmp_path: Path) -> None:
+    async with serving(tmp_path, "tale", "other", WORK="sleep") as runs:
+        first, second = runs.start("tale", Order()), runs.start("tale", Order(kind="check"))
+        third = runs.start("other", Order())
+        assert [first.state, second.state, third.state] == ["running", "queued", "running"]
+        await asyncio.sleep(0.5)
+        runs.stop("tale", first.id)
+        assert (await until(runs, first, "stopped")).message == "Stopped."
+        assert (await until(runs, second, "running")).state == "running"
+        assert [run.id for run in runs.of("tale")] == sorted([first.id, second.id], reverse=True)
+        for project, run in (("tale", second), ("other", third)):
+            await asyncio.sleep(0.3)
+            runs.stop(project, run.id)
+            await until(runs, run, "stopped", "killed", project=project)
+
+
+async def test_a_queued_run_that_is_stopped_never_begins(tmp_path: Path) -> None:
+    async with serving(tmp_path, WORK="sleep") as runs:
+        first, second = runs.start("tale", Order()), runs.start("tale", Order())
+        assert runs.stop("tale", second.id).state == "stopped"
+        await asyncio.sleep(0.4)
+        runs.stop("tale", first.id)
+        await until(runs, first, "stopped")
+        assert not (tmp_path / "shelf/tale/.fabula/runs" / second.id / "events.jsonl").exists()
+
+
+async def test_what_does_not_stop_is_killed_when_it_is_asked_again(tmp_path: Path) -> None:
+    async with serving(tmp_path, WORK="stubborn") as runs:
+        run = runs.start("tale", Order())
+        await heard(runs.feed, last="run_started")
+        await asyncio.sleep(0.1)
+        runs.stop("tale", run.id)
+        await asyncio.sleep(0.3)
+        assert runs.get("tale", run.id).state == "running"
+        runs.stop("tale", run.id)
+        assert (await until(runs, run, "stopped", "killed")).state == "stopped"
+
+
+@pytest.mark.parametrize(
+    ("work", "state", "says"),
+    [
+        ("fail", "failed", "The model is gone. Start it again."),
+        ("wait", "waits", "plan waits."),
+        (
+            "crash",
+            "killed",
+            "The process was killed before it could say why. What was finished is kept; the same again goes on from "
+            "there. It had said last: Traceback: something",
+        ),
+    ],
+)
+async def test_how_a_run_ends_is_said_in_words(tmp_path: Path, work: str, state: str, says: str) -> None:
+    async with serving(tmp_path, WORK=work) as runs:
+        run = await until(runs, runs.start("tale", Order()), "failed", "waits", "killed")
+        events = await heard(runs.feed)
+    assert (run.state, run.message) == (state, says)
+    assert (events[-1]["state"], events[-1]["message"]) == (state, says)
+    assert run.waits_for == ("plan" if work == "wait" else "")
+
+
+async def test_the_next_server_follows_what_still_runs_and_numbers_stay(tmp_path: Path) -> None:
+    slow = {"TOKENS": "400", "ROLES": "2", "PAUSE": "0.005"}
+    async with serving(tmp_path, **slow) as runs:
+        run = runs.start("tale", Order())
+        await heard(runs.feed, last="text_arrived")
+        before = [one for batch in [runs.feed.after(0)] for one in batch]
+        child = runs._open.popitem()[1]  # as if this server had been killed: it settles nothing
+        assert child.process is not None
+        child.process.returncode = 0
+    async with serving(tmp_path) as runs:
+        assert runs.get("tale", run.id).state == "running"
+        events = await heard(runs.feed)
+        ended = await until(runs, run, "finished")
+    assert [json.loads(one.data) for one in before] == events[: len(before)]
+    assert [event["n"] for event in events] == list(range(1, len(events) + 1))
+    assert texts(events) == whole(2, 400)
+    assert (ended.total.calls, ended.total.reply) == (2, 800)
+
+
+async def test_the_next_server_says_that_a_run_was_killed_meanwhile(tmp_path: Path) -> None:
+    async with serving(tmp_path, WORK="sleep") as runs:
+        run = runs.start("tale", Order())
+        await heard(runs.feed, last="run_started")
+        child = runs._open.popitem()[1]
+        assert child.process is not None
+        child.process.send_signal(signal.SIGKILL)
+        child.process.wait()
+    async with serving(tmp_path) as runs:
+        ended = await until(runs, run, "killed")
+        assert "the same again goes on from there" in ended.message
+        assert runs.again("tale", run.id).order == run.order
+
+
+async def test_a_server_that_ends_in_order_leaves_its_processes_and_empties_its_queue(tmp_path: Path) -> None:
+    async with serving(tmp_path, WORK="sleep") as runs:
+        first, second = runs.start("tale", Order()), runs.start("tale", Order())
+        await heard(runs.feed, last="run_started")
+    async with serving(tmp_path) as runs:
+        assert runs.get("tale", first.id).state == "running"
+        assert runs.get("tale", second.id).state == "stopped"
+        assert runs.get("tale", second.id).message == "It had not begun when the server ended. Nothing was asked."
+        runs.stop("tale", first.id)
+        await until(runs, first, "stopped")
+
+
+async def test_an_unthrottled_producer_loses_nothing_to_whoever_follows(tmp_path: Path) -> None:
+    async with serving(tmp_path, WORK="burst", TOKENS="500", ROLES="12") as runs:
+        followers = [asyncio.create_task(heard(runs.feed)) for _ in range(3)]
+        await asyncio.sleep(0)
+        runs.start("tale", Order())
+        found = await asyncio.gather(*followers)
+    for events in found:
+        assert [event["n"] for event in events] == list(range(1, len(events) + 1))
+        assert texts(events) == whole(12, 500)
+
+
+async def test_whoever_comes_later_hears_all_from_any_number_on(tmp_path: Path) -> None:
+    async with serving(tmp_path, WORK="burst", TOKENS="400", ROLES="12") as runs:
+        await until(runs, runs.start("tale", Order()), "finished")
+        everything = await heard(runs.feed)
+        assert len(everything) > 4800  # more than are kept in memory
+        for after in (0, 1, 17, 2600, len(everything) - 1):
+            assert await heard(runs.feed, after) == everything[after:]
+
+
+async def test_what_has_happened_is_given_with_each_text_in_one_piece(tmp_path: Path) -> None:
+    async with serving(tmp_path, ROLES="2") as runs:
+        run = await until(runs, runs.start("tale", Order()), "finished")
+        after, events = runs.events("tale", run.id)
+    assert texts(events) == whole(2, 20)
+    assert sum(event["type"] == "text_arrived" for event in events) == 2
+    assert after == runs.feed.last
+
+
+async def test_events_whose_log_was_removed_are_said_to_be_gone(tmp_path: Path) -> None:
+    async with serving(tmp_path) as runs:
+        run = await until(runs, runs.start("tale", Order()), "finished")
+        last = runs.feed.last
+    shutil.rmtree(tmp_path / "shelf/tale/.fabula/runs" / run.id)
+    async with serving(tmp_path) as runs:
+        runs.feed.tell("project_changed")
+        events = await heard(runs.feed, last="project_changed")
+    assert "events_gone" in [event["type"] for event in events]
+    assert [event["n"] for event in events] == sorted({event["n"] for event in events})
+    assert events[-1]["n"] > last
+
+
+async def test_a_number_of_a_ledger_that_is_lost_is_answered(tmp_path: Path) -> None:
+    async with serving(tmp_path) as runs:
+        assert (await heard(runs.feed, 5000, last="numbers_anew"))[0]["n"] == runs.feed.last
+
+
+async def test_two_servers_of_the_same_projects_have_numbers_of_their_own(tmp_path: Path) -> None:
+    async with serving(tmp_path, PAUSE="0.2") as runs, serving(tmp_path) as other:
+        run = runs.start("tale", Order())
+        events = await heard(runs.feed)
+        assert texts(events) == whole(3, 20)
+        assert (await until(other, run, "finished")).total.calls == 3
+        assert [event["n"] for event in await heard(other.feed)][0] == 1
+
+
+async def test_a_hostile_log_and_record_do_no_harm(tmp_path: Path) -> None:
+    shelf = projects(tmp_path)
+    with subprocess.Popen(["sleep", "60"]) as innocent:
+        place = shelf.folder("tale") / ".fabula/runs/20990101-000000-aaaaaa"
+        place.mkdir(parents=True)
+        lines = [
+            b"no json",
+            b"[1]",
+            b'{"type": 5}',
+            b'{"type":"kept","n":99,"project":"x"}',
+            b"{" * 50_000,
+            b'{"type":"call_finished","usage":7}',
+        ]
+        (place / "events.jsonl").write_bytes(b"\n".join(lines) + b"\n")
+        Run(id=place.name, order=Order(), state="running", pid=innocent.pid, started=9e9).save(place)
+        (place.parent / "20990101-000000-bbbbbb").mkdir()
+        (place.parent / "20990101-000000-bbbbbb" / "run.json").write_text('{"id": "../../x"}')
+        (place.parent / "..evil").mkdir()
+        async with serving(tmp_path) as runs:
+            await asyncio.sleep(0.3)
+            runs.stop("tale", place.name)
+            runs.stop("tale", place.name)
+            await asyncio.sleep(0.2)
+            assert innocent.poll() is None, "a number in a record ends nobody else's process"
+            events = [json.loads(one.data) for one in runs.feed.after(0)]
+            assert [event["n"] for event in events] == list(range(1, len(events) + 1))
+            assert [event["type"] for event in events].count("unreadable") == 4
+            assert {event["project"] for event in events} == {"tale"}
+            with pytest.raises(UnknownNameError):
+                runs.get("tale", "../../x")
+        innocent.kill()
+
+
+async def test_old_logs_are_removed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("fabula.server.runs.children._MOST_KEPT", 2)
+    async with serving(tmp_path, TOKENS="1", ROLES="1") as runs:
+        found = [await until(runs, runs.start("tale", Order()), "finished") for _ in range(4)]
+        assert len(runs.of("tale")) <= 3
+        assert runs.of("tale")[0].id in {run.id for run in found}
+
+
+def test_the_command_line_of_each_kind() -> None:
+    folder = Path("/p/tale")
+    assert arguments(Order(approve="plans", words="500"), folder) == [
+        "write",
+        "/p/tale",
+        "--yes",
+        "--words=500",
+        "--approve=plans",
+        "--json",
+    ]
+    assert arguments(Order(kind="update", revise=True, only=["plot"]), folder) == [
+        "update",
+        "/p/tale",
+        "--yes",
+        "--revise",
+        "--only=plot",
+        "--json",
+    ]
+    assert arguments(Order(kind="plan"), folder) == ["plan", "--from-brief=/p/tale/brief.md", "--out=/p/tale", "--json"]
+    assert arguments(Order(kind="check", budget=Limits(tokens=5)), folder) == [
+        "check",
+        "/p/tale",
+        "--budget-tokens=5",
+        "--json",
+    ]
+    assert arguments(Order(kind="evaluate", evaluator="surface"), folder)[:3] == ["evaluate", "surface", "/p/tale"]
+    assert arguments(Order(kind="judge", against="x"), folder, Path("/p/x"))[:4] == ["eval", "judge", "/p/tale", "/p/x"]
+
+
+@pytest.mark.parametrize(
+    ("order", "says"),
+    [
+        (Order(kind="check", approve="all"), "`check` takes no approve. Leave that out."),
+        (Order(kind="write", revise=True, only=["a"]), "`write` takes no revise and no only. Leave that out."),
+        (Order(kind="evaluate", evaluator="--play=x"), "Say which `evaluator`; `fabula evaluate` lists them."),
+        (Order(kind="judge"), "Say `against` which other project the story is judged."),
+    ],
+)
+def test_an_order_that_does_not_hold_is_refused(order: Order, says: str) -> None:
+    with pytest.raises(UsageError) as error:
+        arguments(order, Path("/p/tale"))
+    assert str(error.value) == says

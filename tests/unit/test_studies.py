@@ -1,0 +1,363 @@
+"""Studies: who gets which task, what stands in the files, and what a report says."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from dataclasses import replace
+from datetime import UTC, datetime
+from itertools import pairwise
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pytest
+
+from fabula.app.studies import assign, new_version, study_of_stories
+from fabula.app.study_report import page_of_study, study_report
+from fabula.base.errors import UnknownNameError, UsageError
+from fabula.measure.ratings import SAME, Rating, parse_ratings, read_ratings, write_ratings
+from fabula.measure.studies.answering import Answers, Seen, Sent
+from fabula.measure.studies.assigning import Wanted, share_out
+from fabula.measure.studies.study import KINDS, Entry, Study, form_of, form_text, write_study
+from fabula.stats.estimate import Estimate, Unscored
+from raters import QUESTIONS, SYSTEMS, Clock, stories
+from raters import study_here as study_of
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+NOW = datetime(2026, 11, 1, tzinfo=UTC)
+ALL = dict.fromkeys(QUESTIONS, "A")
+
+
+# forms ----------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_every_kind_begins_with_a_form_that_is_one(kind: str) -> None:
+    form = form_of(form_text(kind, 'A "study"'), kind)
+    assert form.kind == kind
+    assert form.title == 'A "study"'
+    assert form.fields
+    assert all(one.choices for one in form.fields)
+
+
+def test_the_survey_of_snap_asks_four_numbers_of_each_side_and_a_preference() -> None:
+    fields = form_of(form_text("chat", "-"), "chat").fields
+    assert [one.key for one in fields[:2]] == ["continuity/A", "continuity/B"]
+    assert len(fields) == 9
+    assert fields[-1].choices == ("A", "S", "B")
+
+
+def test_findings_have_the_four_labels_of_the_paper() -> None:
+    (one,) = form_of(form_text("findings", "-"), "findings").fields
+    assert one.choices == ("confirmed", "wrong label", "grounded", "unsure")
+
+
+@pytest.mark.parametrize(
+    ("change", "says"),
+    [
+        ('kind = "pairwise"', 'kind = "rubric"'),
+        ("sitting = 5", "sitting = 0"),
+        ('name = "plot"', 'name = "overall"'),
+        ('scale = "sides"', 'scale = "labels"'),
+        ('rubric = "pairwise-people-1"', "rubric = 3"),
+        ("consent", "konsent"),
+    ],
+)
+def test_a_form_that_is_none_says_what_is_wrong(change: str, says: str) -> None:
+    with pytest.raises(UsageError, match=r"study.toml: .*\. Correct the file\."):
+        form_of(form_text("pairwise", "-").replace(change, says), "study.toml")
+
+
+def test_another_kind_is_named_with_those_there_are() -> None:
+    with pytest.raises(UnknownNameError, match="pairwise"):
+        form_text("pairs", "-")
+
+
+# who gets what --------------------------------------------------------------------------------------------------------
+
+
+def test_the_latin_square_of_the_paper(tmp_path: Path) -> None:
+    made = study_of_stories(tmp_path / "s", "pairwise", "-", stories(SYSTEMS, 55, 20)).study
+    shares = share_out(made, Wanted(overlap=3, shared=150))
+    cells = Counter((task.prompt, tuple(sorted(task.items))) for task in shares.tasks)
+    assert (shares.cells, shares.covered, shares.shared) == (1980, 1980, 150)
+    assert Counter(cells.values()) == {1: 1830, 3: 150}
+    by_rater = Counter(task.rater for task in shares.tasks)
+    assert shares.raters == 36 + 2 * 3
+    assert max(by_rater.values()) == 55
+    assert max(Counter((task.rater, task.prompt) for task in shares.tasks).values()) == 1
+    assert len({task.key for task in shares.tasks}) == len(shares.tasks)
+    assert share_out(made, Wanted(overlap=3, shared=150)) == shares
+    assert share_out(made, Wanted(overlap=3, shared=150, seed=2)).tasks != shares.tasks
+
+
+def test_either_of_two_systems_stands_left_as_often(tmp_path: Path) -> None:
+    study = study_of(tmp_path / "s", SYSTEMS[:4], 20)
+    left: Counter[tuple[str, ...]] = Counter()
+    for task in study.tasks:
+        left[tuple(entry.system for entry in study.shown(task))] += 1
+    assert all(abs(left[pair] - left[pair[::-1]]) <= 1 for pair in list(left))
+
+
+def test_raters_of_one_task_see_it_from_both_sides(tmp_path: Path) -> None:
+    study = study_of(tmp_path / "s", SYSTEMS[:3], 6, Wanted(overlap=2))
+    orders: dict[tuple[str, ...], set[tuple[str, ...]]] = {}
+    for task in study.tasks:
+        orders.setdefault(tuple(sorted(task.items)), set()).add(task.items)
+    assert all(len(shown) == 2 for shown in orders.values())
+
+
+def test_rows_are_divided_where_a_rater_has_no_time_for_all(tmp_path: Path) -> None:
+    made = study_of_stories(tmp_path / "s", "pairwise", "-", stories(SYSTEMS[:3], 7, 20)).study
+    shares = share_out(made, Wanted(most=3))
+    assert shares.covered == shares.cells == 21
+    assert max(Counter(task.rater for task in shares.tasks).values()) <= 3
+    assert shares.raters == 9
+    few = share_out(made, Wanted(raters=2))
+    assert (few.raters, few.covered) == (2, 14)
+    with pytest.raises(UsageError, match=r"3 raters do all there is, and 9 are given\. Give fewer, or .*--overlap 2"):
+        share_out(made, Wanted(raters=9))
+
+
+def test_prompts_that_lack_a_system_have_fewer_pairs(tmp_path: Path) -> None:
+    items = [item for item in stories(SYSTEMS[:3], 4, 20) if item.id != f"{SYSTEMS[0]}/item-0"]
+    alone = [replace(stories(SYSTEMS[:1], 1, 20)[0], id="alone", prompt="p-alone")]
+    made = study_of_stories(tmp_path / "s", "pairwise", "-", [*items, *alone])
+    assert made.left_out == ("p-alone",)
+    shares = share_out(made.study, Wanted())
+    assert shares.covered == shares.cells == 3 * 3 + 1
+
+
+def test_hours_and_pay_are_said_before(tmp_path: Path) -> None:
+    study = study_of(tmp_path / "s", SYSTEMS[:2], 4)
+    text = (study.folder / "study.toml").read_text().replace("pay_an_hour = 0.0", "pay_an_hour = 20")
+    (study.folder / "study.toml").write_text(text)
+    shares = share_out(Study.open(study.folder), Wanted())
+    words = sum(entry.words for entry in study.entries.values())
+    assert shares.hours == pytest.approx(words / 230 / 60 + 4 * 5 * 12 / 3600, rel=0.01)
+    assert shares.cost == pytest.approx(20 * shares.hours)
+
+
+def test_nothing_to_compare_is_said(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="No two items answer the same prompt by different systems"):
+        study_of_stories(tmp_path / "s", "pairwise", "-", stories(SYSTEMS[:1], 3, 20))
+    made = study_of_stories(tmp_path / "r", "rubric", "-", stories(SYSTEMS[:2], 3, 20))
+    shares = share_out(made.study, Wanted())
+    assert shares.covered == 6
+    assert max(Counter((task.rater, task.prompt) for task in shares.tasks).values()) == 1
+
+
+# after the first rating -----------------------------------------------------------------------------------------------
+
+
+def _sent(study: Study, clock: Clock | None = None) -> Answers:
+    answers = Answers(study, clock or Clock())
+    task = study.tasks[0]
+    answers.consent(task.rater)
+    answers.open(task.rater, task)
+    answers.send(task.rater, task, Sent(ALL), Seen(120, (1.0, 1.0)))
+    return answers
+
+
+@pytest.mark.parametrize("name", ["study.toml", "items.jsonl", "assignments.jsonl"])
+def test_a_study_that_was_changed_after_its_first_rating_is_refused(tmp_path: Path, name: str) -> None:
+    study = study_of(tmp_path / "s")
+    _sent(study)
+    Study.open(study.folder)
+    file = study.folder / name
+    file.write_text(file.read_text() + "\n")
+    with pytest.raises(UsageError, match=f"{name} of .* changed after the first rating.*--from .* NEW_FOLDER"):
+        Study.open(study.folder)
+    version = new_version(tmp_path / "next", study.folder).study
+    assert version.form.version == 2
+    assert version.entries == study.entries
+    assert version.tasks == ()
+
+
+def test_tasks_stay_as_they_are_after_the_first_rating(tmp_path: Path) -> None:
+    study = study_of(tmp_path / "s")
+    before = study.token(study.raters[0])
+    again, _ = assign(study, Wanted(seed=2), NOW)
+    assert again.raters != study.raters
+    assert again.token(again.raters[0]) != before
+    _sent(again)
+    with pytest.raises(UsageError, match="has ratings, so its tasks stay as they are"):
+        assign(Study.open(study.folder), Wanted(seed=3), NOW)
+    with pytest.raises(UsageError, match="has a study already"):
+        write_study(study.folder, "", [])
+
+
+def test_what_a_power_cut_left_half_written_is_taken_out(tmp_path: Path) -> None:
+    study = study_of(tmp_path / "s")
+    _sent(study)
+    for name in ("ratings.jsonl", "log.jsonl"):
+        with (study.folder / name).open("a") as file:
+            file.write('{"rater": "x", "what')
+    answers = Answers(Study.open(study.folder), Clock())
+    assert answers.done(study.tasks[0].rater) == 1
+    assert len(read_ratings(study.ratings_file)) == 5
+    answers.send(study.tasks[0].rater, study.tasks[0], Sent({**ALL, "plot": "S"}))
+    assert len(read_ratings(study.ratings_file)) == 5
+
+
+def test_a_kill_between_ratings_and_log_loses_nothing(tmp_path: Path) -> None:
+    study = study_of(tmp_path / "s")
+    _sent(study)
+    log = study.folder / "log.jsonl"
+    log.write_text("".join(f"{line}\n" for line in log.read_text().splitlines() if '"sent"' not in line))
+    answers = Answers(Study.open(study.folder), Clock())
+    task = study.tasks[0]
+    assert answers.progress[task.rater].sent[task.key].answers == ALL
+    assert answers.send(task.rater, task, Sent(ALL)) == "unchanged"
+
+
+def test_a_folder_that_is_no_study_says_so(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match=r"is no study: it has no study.toml\. Make one with `fabula study new`"):
+        Study.open(tmp_path)
+    study = study_of(tmp_path / "s")
+    (study.folder / "assignments.jsonl").write_text("{}\n")
+    with pytest.raises(UsageError, match=r"assignments.jsonl, line 1: no design of a study"):
+        Study.open(study.folder)
+    (study.folder / "items.jsonl").write_text('{"id": ""}\n')
+    with pytest.raises(UsageError, match=r"items.jsonl, line 1: id: .*\. Correct the line\."):
+        Study.open(study.folder)
+
+
+def test_an_amended_rating_is_read_once_and_stays_in_the_file() -> None:
+    first = Rating(
+        rater="x", kind="person", items=("a", "b"), question="plot", answer="a", started="1", ended="2", shown="A"
+    )
+    second = replace(first, answer="b", shown="B", ended="3", amends="2")
+    third = replace(second, answer=SAME, ended="4", amends="3")
+    text = write_ratings([first, second, third])
+    assert parse_ratings(text) == (third,)
+    assert len(text.splitlines()) == 3
+    with pytest.raises(UsageError, match="the same verdict"):
+        parse_ratings(write_ratings([first, replace(first, ended="9")]))
+
+
+# reports --------------------------------------------------------------------------------------------------------------
+
+
+def _rated(study: Study, kappa_noise: float, *, shown: bool) -> list[Rating]:
+    """What raters who mostly agree would leave; with `shown`, as if sides were systems."""
+    rng = np.random.default_rng(3)
+    better = {cell: str(rng.choice(cell)) for cell in {tuple(sorted(task.items)) for task in study.tasks}}
+    ratings = []
+    for task in study.tasks:
+        wins = better[tuple(sorted(task.items))]
+        if rng.random() < kappa_noise:
+            wins = str(rng.choice(sorted(task.items)))
+        answer, items = wins, task.items
+        if shown:  # what it would be if A were always the first in the alphabet
+            items = tuple(sorted(task.items))
+            answer = items[task.items.index(wins)]
+        ratings.append(
+            Rating(rater=task.rater, kind="person", items=items, prompt=task.prompt, question="overall", answer=answer)
+        )
+    return ratings
+
+
+def test_agreement_is_on_systems_and_not_on_what_was_shown(tmp_path: Path) -> None:
+    study = study_of(tmp_path / "s", SYSTEMS[:5], 20, Wanted(overlap=3))
+    found = {}
+    for shown in (False, True):
+        study.ratings_file.write_text(write_ratings(_rated(study, 0.3, shown=shown)))
+        scored = study_report(study).row("people", "Fleiss' kappa/overall").scored
+        assert isinstance(scored, Estimate)
+        found[shown] = scored.value
+    assert found[False] > 0.4
+    assert found[True] < found[False] - 0.3
+
+
+def test_one_category_has_no_alpha_and_the_report_says_why(tmp_path: Path) -> None:
+    entries = [Entry(id=f"f{n}", prompt="ferry", claim="It cannot be.", passages=("One.", "Two.")) for n in range(6)]
+    write_study(tmp_path / "s", form_text("findings", "Verify"), entries)
+    study, _ = assign(Study.open(tmp_path / "s"), Wanted(overlap=2), NOW)
+    answers = Answers(study, Clock())
+    for task in study.tasks:
+        answers.open(task.rater, task)
+        answers.send(task.rater, task, Sent({"verdict": "confirmed"}, comment="Clear."))
+    report = study_report(study)
+    alpha = report.row("people", "Krippendorff's alpha, nominal/verdict").scored
+    assert isinstance(alpha, Unscored)
+    assert alpha.reason == "all ratings are the same"
+    confirmed = report.row("all", "share confirmed").scored
+    assert isinstance(confirmed, Estimate)
+    assert (confirmed.value, confirmed.n) == (1.0, 6)
+    assert "all ratings are the same" in page_of_study(study, report)
+    assert "Clear." in page_of_study(study, report)
+
+
+def test_findings_are_counted_story_by_story_by_their_majority(tmp_path: Path) -> None:
+    entries = [
+        Entry(id=f"{story}/f{n}", prompt=story, claim="-", passages=("1", "2")) for story in "xy" for n in range(3)
+    ]
+    write_study(tmp_path / "s", form_text("findings", "Verify"), entries)
+    study, _ = assign(Study.open(tmp_path / "s"), Wanted(overlap=3), NOW)
+    answers = Answers(study, Clock())
+    for number, rater in enumerate(study.raters):
+        for task in study.tasks_of[rater]:
+            label = "grounded" if task.prompt == "y" and number != 1 else "confirmed"
+            answers.send(rater, task, Sent({"verdict": label}))
+    report = study_report(study)
+    for story, label, share in (("x", "confirmed", 1.0), ("y", "grounded", 1.0), ("all", "confirmed", 0.5)):
+        scored = report.row(story, f"share {label}").scored
+        assert isinstance(scored, Estimate)
+        assert scored.value == share
+    assert report.details["verdicts"]["y/f1"] == "grounded"
+
+
+def test_fast_raters_and_a_judge_stand_in_the_report(tmp_path: Path) -> None:
+    study = study_of(tmp_path / "s", SYSTEMS[:3], 10, Wanted(overlap=2))
+    clock = Clock()
+    answers = Answers(study, clock)
+    slow, fast = study.raters[0], study.raters[1]
+    order = {name: place for place, name in enumerate(SYSTEMS)}
+    for rater in study.raters:
+        for task in study.tasks_of[rater]:
+            answers.open(rater, task)
+            systems = [entry.system for entry in study.shown(task)]
+            better = "A" if order[systems[0]] > order[systems[1]] else "B"
+            given = dict.fromkeys(QUESTIONS, better)
+            given["plot"] = "S" if task.place == 0 else better
+            seconds = 20.0 if rater == fast else 900.0
+            clock.at += 1000 * clock.step
+            answers.send(rater, task, Sent(given, poor=task.place == 1), Seen(seconds, (1.0, 0.4)))
+    judge = [
+        replace(one, rater="model-x", kind="model", started="", ended="", amends="", flags=())
+        for one in {(one.items, one.question): one for one in read_ratings(study.ratings_file)}.values()
+    ]
+    report = study_report(study, judge, "judge.jsonl")
+    table = {one["rater"]: one for one in report.details["raters"]}
+    assert table[fast]["too fast"] == 10
+    assert table[slow]["too fast"] == 0
+    assert table[slow]["read to the end"] == "0 of 10"
+    assert f"Raters who answered most tasks too fast to have read them: {fast}." in report.notes
+    strengths = [report.row(name, "strength/overall").scored for name in SYSTEMS[:3]]
+    values = [one.value if isinstance(one, Estimate) else None for one in strengths]
+    assert values == [None] * 3 or all(one < other for one, other in pairwise(filter(None, values)))
+    rho = report.row("judge", "judge beside people/systems and questions: spearman").scored
+    assert isinstance(rho, Estimate)
+    assert rho.value > 0.9
+    assert rho.n == 15
+    ties = report.row("people", "ties/plot").scored
+    assert isinstance(ties, Estimate)
+    assert ties.value == pytest.approx(0.1)
+    assert {row.what for row in report.rows} >= {
+        "first position wins/overall",
+        "longer wins/overall",
+        "length and wins, rho/overall",
+        "tasks flagged 'both poor'",
+    }
+    page = page_of_study(study, report)
+    assert "A judge beside people" in page
+    assert json.dumps(report.as_data(), allow_nan=False)
+
+
+def test_a_report_needs_ratings(tmp_path: Path) -> None:
+    study = study_of(tmp_path / "s")
+    with pytest.raises(UsageError, match=r"There are no ratings in .* yet\. `fabula study serve` shows how far"):
+        study_report(study)

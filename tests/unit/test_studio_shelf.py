@@ -1,0 +1,175 @@
+"""The shelf: where projects stand, and how one begins: from a brief, from a story, or the sample."""
+
+from __future__ import annotations
+
+import re
+import shutil
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from fabula.base.errors import GoneError, UnknownNameError, UsageError
+from fabula.project.folder import Project
+from fabula.project.sample import copy_sample
+from fabula.server.studio.shelf import Shelf
+from fabula.story import Brief
+from studio import SAMPLE, studio_here
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    import httpx
+
+BRIEF = "Mara keeps the lamp of the cape. One night a letter comes that she wrote herself."
+FORM = {"hx-request": "true"}
+
+
+@pytest.fixture
+def script(tmp_path: Path) -> str:
+    """A model that nobody has to fetch."""
+    file = tmp_path / "script.toml"
+    file.write_text('[replies]\nwriter = "The lamp went out."\n')
+    return f"scripted:{file}"
+
+
+async def sent(client: httpx.AsyncClient, path: str, **fields: str) -> httpx.Response:
+    """The form, filled in and sent; a file is named by its content in `upload`."""
+    upload = fields.pop("upload", None)
+    files: dict[str, Any] = {"file": (fields.pop("name", "story.md"), upload)} if upload is not None else {}
+    return await client.post(path, data={"kind": "brief"} | fields, files=files or {"none": b""}, headers=FORM)
+
+
+async def test_every_project_says_where_it_stands(tmp_path: Path) -> None:
+    home = tmp_path / "home"
+    copy_sample(home / "sample")
+    Project.create(home / "lamp", Brief(BRIEF, "The <Lamp>"), {"model": "hand"})
+    (home / "broken").mkdir()
+    (home / "broken" / "brief.md").write_text("Something.")
+    (home / "broken" / "fabula.toml").write_text("model = [")
+    (home / "no project").mkdir()
+    async with studio_here(home) as client:
+        text = (await client.get("/")).text
+    assert "Sufficient Knowledge" in text
+    assert "3,234 words" in text
+    assert "The &lt;Lamp&gt;" in text
+    assert "Nothing is written yet" in text
+    assert "fabula.toml" in text
+    assert "no project" not in text
+
+
+async def test_an_empty_shelf_says_how_to_begin(tmp_path: Path) -> None:
+    home = tmp_path / "home"
+    async with studio_here(home) as client:
+        shutil.rmtree(home / SAMPLE)
+        assert "There is nothing here yet" in (await client.get("/")).text
+        made = await client.post("/sample", headers=FORM)
+        assert (made.status_code, made.headers["hx-redirect"].rpartition("/")[0]) == (204, "/projects/sample")
+        again = await client.post("/sample")  # a browser without script
+        assert (again.status_code, again.headers["location"].rpartition("/")[0]) == (303, "/projects/sample-2")
+        assert (home / "sample-2" / "story.md").is_file()
+
+
+async def test_a_brief_is_estimated_and_then_made_a_project(tmp_path: Path, script: str) -> None:
+    home = tmp_path / "home"
+    wanted = {"text": BRIEF, "title": "The Lamp", "model": script, "words": "300-400", "system": "end-to-end"}
+    async with studio_here(home) as client:
+        looked = await sent(client, "/new/estimate", **wanted)
+        assert looked.status_code == 200, looked.text
+        assert re.search(r"About <strong>\d calls?</strong>", looked.text)
+        assert "the model runs on this machine" in looked.text
+        assert not (home / "the-lamp").exists()
+        made = await sent(client, "/new", **wanted)
+        assert made.headers["hx-redirect"].startswith("/projects/the-lamp/")
+        assert "The Lamp" in (await client.get("/")).text
+    project = Project.open(home / "the-lamp")
+    assert (project.brief.text, project.brief.title) == (BRIEF, "The Lamp")
+    assert project.settings.config["words"] == "300-400"
+    assert (project.settings.system, project.settings.model) == ("end-to-end", script)
+
+
+@pytest.mark.parametrize("upload", [False, True])
+async def test_a_story_becomes_a_project_whose_plan_is_read_off(tmp_path: Path, script: str, *, upload: bool) -> None:
+    home, story = tmp_path / "home", "# The Lamp\n\nMara kept the lamp. Then the letter came."
+    wanted = {"kind": "story", "model": script} | ({"upload": story} if upload else {"text": story})
+    async with studio_here(home) as client:
+        looked = await sent(client, "/new/estimate", **wanted)
+        assert looked.status_code == 200, looked.text
+        assert "Reading the plan off the story" in looked.text
+        made = await sent(client, "/new", **wanted)
+        assert made.headers["hx-redirect"].startswith("/projects/the-lamp/")
+    assert "Mara kept the lamp." in (home / "the-lamp" / ".fabula" / "source.md").read_text()
+
+
+@pytest.mark.parametrize(
+    ("fields", "says"),
+    [
+        ({"text": ""}, "The brief"),
+        ({"text": BRIEF, "system": "agent-room"}, "Did you mean &#39;agents-room&#39;?"),
+        ({"text": BRIEF, "system": "/tmp/evil"}, "Unknown system"),  # noqa: S108 - is not opened
+        ({"text": BRIEF, "model": "embeded:x"}, "embedded"),
+        ({"text": BRIEF, "words": "many"}, "many"),
+        ({"kind": "story", "text": " "}, "The story is empty"),
+        ({"upload": "x", "name": "story.exe"}, "story.exe is no text that is read here"),
+        ({"upload": "\0\1\2", "name": "story.md"}, "story"),
+    ],
+)
+async def test_what_cannot_be_begun_is_said_in_words(
+    tmp_path: Path, script: str, fields: dict[str, str], says: str
+) -> None:
+    async with studio_here(tmp_path / "home") as client:
+        for path in ("/new/estimate", "/new"):
+            response = await sent(client, path, **({"model": script} | fields))
+            assert response.status_code in (400, 404), response.text
+            assert response.text.startswith('<p class="problem">')
+            assert says in response.text
+    assert [one.name for one in (tmp_path / "home").iterdir()] == [SAMPLE]
+
+
+async def test_where_there_is_no_model_the_form_says_what_to_do(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    nothing = {"FABULA_MODELS": str(tmp_path / "none"), "XDG_DATA_HOME": str(tmp_path), "HOME": str(tmp_path)}
+
+    async def no_servers(environ: object) -> list[object]:
+        return []
+
+    monkeypatch.setattr("fabula.server.studio.pages.shelf.look", no_servers)
+    async with studio_here(tmp_path / "home", nothing) as client:
+        assert "There is no model on this machine yet." in (await client.get("/new")).text
+        found = (await client.get("/new/models")).text
+        assert "<code>fabula models pull best</code>" in found
+        keyed = await client.get("/new/models")
+        assert "Keys are set" not in keyed.text
+    async with studio_here(tmp_path / "home", nothing | {"OPENAI_API_KEY": "sk-secret"}) as client:
+        found = (await client.get("/new/models")).text
+        assert "Keys are set for OpenAI" in found
+        assert "sk-secret" not in found
+
+
+def test_projects_keep_their_names(tmp_path: Path) -> None:
+    Project.create(tmp_path / "b" / "Lamp!", Brief(BRIEF))
+    Project.create(tmp_path / "b" / "lamp", Brief(BRIEF))
+    shelf = Shelf.of([tmp_path / "b" / "lamp", tmp_path / "b"])
+    assert shelf.names == ["lamp", "lamp-2"]
+    assert shelf.home == tmp_path / "b"
+    assert shelf.folder("lamp-2") == tmp_path / "b" / "Lamp!"
+    Project.create(tmp_path / "b" / "ferry", Brief(BRIEF))
+    assert shelf["ferry"].folder == tmp_path / "b" / "ferry"
+    shutil.rmtree(tmp_path / "b" / "lamp")
+    with pytest.raises(GoneError, match="is not there any more"):
+        shelf.folder("lamp")
+    with pytest.raises(UnknownNameError, match="Did you mean 'ferry'"):
+        shelf.folder("fery")
+    assert shelf.names == ["lamp-2", "ferry"]
+
+
+def test_a_link_in_a_folder_of_projects_is_not_followed(tmp_path: Path) -> None:
+    Project.create(tmp_path / "elsewhere", Brief(BRIEF))
+    (tmp_path / "home").mkdir()
+    (tmp_path / "home" / "link").symlink_to(tmp_path / "elsewhere")
+    assert Shelf.of([tmp_path / "home"]).names == []
+
+
+def test_a_folder_that_is_not_there_is_named(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match=r"There is no folder .* Name a project"):
+        Shelf.of([tmp_path / "nowhere"])
