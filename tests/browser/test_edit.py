@@ -41,9 +41,9 @@ def shelf(tmp_path: Path) -> Path:
     return tmp_path / "shelf"
 
 
-def script(folder: Path, climax: str) -> None:
+def script(folder: Path, climax: str, **more: str) -> None:
     """What the models say; all the same but the climax."""
-    (folder / "script.toml").write_text(script_of(REPLIES | {"climax": climax}), encoding="utf-8")
+    (folder / "script.toml").write_text(script_of(REPLIES | {"climax": climax} | more), encoding="utf-8")
 
 
 def type_into(tab: Tab, words: str) -> None:
@@ -106,6 +106,37 @@ def test_a_retake_is_one_of_two_texts_and_the_first_is_picked(shelf: Path) -> No
         assert (shelf / "lamp/story/03-climax.md").read_text(encoding="utf-8") == f"{OLD}\n"
         page.get_by_role("button", name="Undo", exact=True).click()
         expect(page.locator("#text")).to_have_value(NEW)
+        tab.check()
+
+
+def test_a_marked_passage_is_rewritten_and_its_changes_are_shown(shelf: Path) -> None:
+    script(shelf.parent, OLD, **{"climax:rewrite_passage": "Mara lost the flame."})
+    with studio_there(shelf) as there, browsing(there) as tab:
+        page = tab.page
+        tab.open("/projects/lamp/edit/climax")
+        page.get_by_text("Write it another way").click()
+        box = page.locator("#text")
+        box.focus()
+        box.evaluate("box => box.setSelectionRange(box.value.indexOf('Mara'), box.value.indexOf(' It was'))")
+        expect(page.locator("#marked")).to_have_text("Marked: 4 words.")
+        page.get_by_label("What should become of it").fill("she fails")
+        page.get_by_role("button", name="Rewrite the passage").click()
+        expect(page.locator("#review h2")).to_contain_text("version 1 and version 2", timeout=60_000)
+        expect(page.locator("#review del")).to_contain_text("held")
+        expect(box).to_have_value(OLD.replace("held", "lost"))
+        tab.check()
+
+
+def test_a_text_is_written_on(shelf: Path) -> None:
+    with studio_there(shelf) as there, browsing(there) as tab:
+        page = tab.page
+        tab.open("/projects/lamp/edit/resolution")
+        page.get_by_text("Write it another way").click()
+        page.get_by_label("About how many words more").fill("30")
+        page.get_by_role("button", name="Write on from its end").click()
+        expect(page.locator("#done")).to_contain_text("About 30 words more will be written")
+        expect(page.locator("#state")).to_contain_text("to be continued")
+        expect(page.locator("#expected")).to_contain_text("calls, about")
         tab.check()
 
 

@@ -113,7 +113,7 @@ async def test_what_would_change_is_said_with_calls_tokens_and_cost(tmp_path: Pa
         read = space.text("setting")
         await save(space, f"{read.text} The fen was flooded.")
         after = (await client.get(f"{PARTS}/expected", params={"name": "setting"})).text
-        assert "<strong>6 calls</strong>" in after
+        assert "<strong>At most 6 calls</strong>" in after
         assert "drafts/climax.md" in after
         assert "without a call: story/01-exposition.md" in after
         assert 'id="tree" hx-swap-oob="true"' in after

@@ -113,15 +113,21 @@ async def compared(
     request: Request,
     workspace: WorkspaceDep,
     name: str,
-    old: int,
-    new: int,
+    old: int | None = None,
+    new: int | None = None,
     view: Literal["changes", "beside"] = "changes",
 ) -> Response:
-    """Two versions: their changes, to be taken one by one; or both beside each other."""
+    """Two versions: their changes, to be taken one by one; or both beside each other.
+
+    Without numbers they are the newest one and the one before it.
+    """
 
     def found() -> dict[str, object]:
-        before, after, stands = workspace.text(name, old), workspace.text(name, new), workspace.text(name)
-        about = {"name": name, "file": stands.file, "old": old, "new": new, "base": stands.base, "view": view}
+        stands = workspace.text(name)
+        after = workspace.text(name, new or stands.version)
+        before = workspace.text(name, old or max(1, after.version - 1))
+        numbers = {"old": before.version, "new": after.version}
+        about = {"name": name, "file": stands.file, "base": stands.base, "view": view} | numbers
         lines = not stands.file.endswith(".md")
         if view == "beside":
             return about | {"rows": beside(before.text, after.text, lines=lines)}

@@ -356,7 +356,36 @@ async function ended(run) {
   else complain(run.message || "It was stopped. What was finished is kept; the same again goes on from there.");
   await editor?.look();
   tellSaved();
-  load(`${parts}/review`, "#review");
+  const of = run.order.kind === "rewrite" && `compare?name=${encodeURIComponent(run.order.artefact)}`;
+  if (!of || run.state === "finished") load(`${parts}/${of || "review"}`, "#review");
+}
+
+/** What is marked in the text, without the blanks around it; the numbers of its first and last character. */
+function marked() {
+  if (!text) return null;
+  const passage = text.value.slice(text.selectionStart, text.selectionEnd);
+  if (!passage.trim()) return null;
+  const begin = text.selectionStart + passage.length - passage.trimStart().length;
+  const before = [...text.value.slice(0, begin)].length; // as Python counts characters
+  return { passage: passage.trim(), from: before + 1, to: before + [...passage.trim()].length };
+}
+
+function showMarked() {
+  const place = find("marked");
+  if (!place || document.activeElement !== text) return;
+  const found = marked();
+  const words = found ? countWords(found.passage) : 0;
+  place.textContent = found ? `Marked: ${words} ${words === 1 ? "word" : "words"}.` : "Mark words in the text first.";
+}
+
+/** @param {SubmitEvent} event */
+async function rewrite(event) {
+  event.preventDefault();
+  const found = marked();
+  if (!found || !editor) return say("Mark words in the text first.");
+  await editor.save();
+  const note = /** @type {HTMLTextAreaElement} */ (find("passage-note")).value;
+  if (!editor.dirty) await start({ kind: "rewrite", artefact: editor.name, passage: `${found.from}-${found.to}`, note });
 }
 
 // the rest of the page ---------------------------------------------------------------------------------------------------
@@ -407,5 +436,8 @@ document.addEventListener("keydown", (event) => {
     editor?.save();
   } else if (/** @type {HTMLElement} */ (event.target).closest("#review")) onReviewKey(event);
 });
+document.addEventListener("selectionchange", showMarked);
+text?.addEventListener("select", showMarked);
+document.getElementById("rewrite")?.addEventListener("submit", (event) => rewrite(/** @type {SubmitEvent} */ (event)));
 editor?.begin();
 onEvent(hear);
