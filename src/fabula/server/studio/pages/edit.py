@@ -10,7 +10,7 @@ from fastapi import APIRouter, Form, Request
 from pydantic import BaseModel
 
 from fabula.app.bills import dollars
-from fabula.app.editing import beside, last_rewritten, written_again
+from fabula.app.editing import Stage, beside, last_rewritten, stages, written_again
 from fabula.app.workspace import BRIEF, Workspace
 from fabula.base.errors import FabulaError, UsageError
 from fabula.craft.wording import LARGEST
@@ -102,10 +102,11 @@ async def expected(request: Request, workspace: WorkspaceDep, name: str) -> Resp
 
 
 @router.get(PARTS + "/history", response_model=None)
-async def history(request: Request, workspace: WorkspaceDep, name: str) -> Response:
-    """All versions of a text: who wrote them, when, and why."""
+async def history(request: Request, workspace: WorkspaceDep, name: str, all_: bool = False) -> Response:  # noqa: FBT001, FBT002 - a field of the address
+    """The versions of a text: who wrote them, and when; those that were saved while somebody typed only if asked."""
     versions = await asyncio.to_thread(workspace.versions, name)
-    return page(request, "edit_history.html", name=name, versions=versions[::-1])
+    found = [Stage(made) for made in versions] if all_ else stages(versions)
+    return page(request, "edit_history.html", name=name, stages=found[::-1], hidden=len(versions) - len(found))
 
 
 @router.get(PARTS + "/compare", response_model=None)
@@ -187,8 +188,8 @@ async def takes(request: Request, workspace: WorkspaceDep, name: str, all_: bool
 def _different(workspace: Workspace, name: str) -> list[tuple[Made, str]]:
     """The versions that differ from each other, newest first, with their texts."""
     texts: dict[str, Made] = {}
-    for made in reversed(workspace.versions(name)):
-        texts.setdefault(workspace.text(name, made.number).text, made)
+    for stage in reversed(stages(workspace.versions(name))):
+        texts.setdefault(workspace.text(name, stage.made.number).text, stage.made)
     return [(made, text) for text, made in texts.items()]
 
 
