@@ -348,6 +348,10 @@ def test_the_command_line_of_each_kind() -> None:
         "--budget-tokens=5",
         "--json",
     ]
+    passage = Order(kind="rewrite", artefact="climax", passage="3-9", note="colder")
+    assert arguments(passage, folder) == [
+        *("text", "rewrite", "climax", "-C", "/p/tale", "--characters=3-9", "--note=colder", "--yes", "--json")
+    ]
     assert arguments(Order(kind="evaluate", evaluator="surface"), folder)[:3] == ["evaluate", "surface", "/p/tale"]
     assert arguments(Order(kind="judge", against="x"), folder, Path("/p/x"))[:4] == ["eval", "judge", "/p/tale", "/p/x"]
 
@@ -358,6 +362,10 @@ def test_the_command_line_of_each_kind() -> None:
         (Order(kind="check", approve="all"), "`check` takes no approve. Leave that out."),
         (Order(kind="write", revise=True, only=["a"]), "`write` takes no revise and no only. Leave that out."),
         (Order(kind="evaluate", evaluator="--play=x"), "Say which `evaluator`; `fabula evaluate` lists them."),
+        (
+            Order(kind="rewrite", artefact="-x", passage="1-2"),
+            "Say which `artefact` and which `passage` of it, as 120-480.",
+        ),
         (Order(kind="judge"), "Say `against` which other project the story is judged."),
     ],
 )
