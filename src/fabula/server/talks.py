@@ -15,7 +15,7 @@ from fabula.app.chat_views import ChatMoving, ChatView, records_of, view_of
 from fabula.app.chatting import free_name, parties_for, write_transcript
 from fabula.app.conversing import conversing, settings_for
 from fabula.app.writing import Prepared, Supplied, first_error
-from fabula.base.errors import FabulaError, LockedError, UsageError
+from fabula.base.errors import FabulaError, LockedError, ProjectError, UsageError
 from fabula.craft.conversation import SessionFiles, sessions_in
 from fabula.craft.conversation.session import copy_log, said_by_player, system_of_log
 from fabula.story import slug
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 Kind: TypeAlias = Literal["say", "begin", "go_on", "another"]
 """A move: say something, let the character begin, let the story go on, draw another answer."""
-LINGER: Final = 1.5  # seconds for which a project stays open after a turn
+LINGER: Final = 0.3  # seconds for which a project stays open after a turn
 _MOST: Final = 200  # turns of a server that are made at once
 _KEPT: Final = 100  # turns that failed and can still be looked at
 
@@ -74,6 +74,15 @@ class LiveTurn:
         """There is something new for those who follow."""
         self._news.set()
         self._news = asyncio.Event()
+
+    def end(self, task: asyncio.Task[None]) -> None:
+        """It is made, or failed, with the task that makes it."""
+        if task.cancelled():
+            self.problem = FabulaError("The server was ended. The conversation stands as before; say it again.")
+        elif (problem := task.exception()) is not None:
+            self.problem = first_error(problem) if isinstance(problem, BaseExceptionGroup) else problem
+        self.ended = True
+        self.tell()
 
     @property
     def text(self) -> str:
@@ -206,6 +215,7 @@ class Talks:
         task = asyncio.get_running_loop().create_task(self._make(name, live))
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
+        task.add_done_callback(live.end)
         self._forget()
         return live
 
@@ -300,7 +310,7 @@ class Talks:
             del self._turns[name]
 
     async def _make(self, name: str, live: LiveTurn) -> None:
-        """Make a turn, and tell those who follow."""
+        """Make a turn; those who follow are told as it comes."""
 
         async def move(session: Session) -> Turn:
             def heard(piece: str) -> None:
@@ -315,21 +325,12 @@ class Talks:
                 "another": lambda: session.retry(heard),
             }
             turn = await moves[live.kind]()
-            write_transcript(session)
+            with suppress(ProjectError):  # the turn is in the log; its transcript can be had at any time
+                write_transcript(session)
             session.prepare()
             return turn
 
-        try:
-            live.turn = await self._with(name, move)
-        except asyncio.CancelledError:
-            live.problem = FabulaError("The server was ended. The conversation stands as before; say it again.")
-        except BaseExceptionGroup as group:
-            live.problem = first_error(group)
-        except Exception as error:  # noqa: BLE001 - whoever follows is told, whatever it is
-            live.problem = error
-        finally:
-            live.ended = True
-            live.tell()
+        live.turn = await self._with(name, move)
 
     async def _with(self, name: str, work: Callable[[Session], Awaitable[T]]) -> T:
         """What is done in a conversation, which is as its log has it."""
