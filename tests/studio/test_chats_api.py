@@ -44,7 +44,7 @@ class Here:
         assert response.status_code == 201, response.text
         return dict(response.json())
 
-    async def move(self, chat: str, kind: str = "say", **more: Any) -> list[tuple[str, dict[str, Any]]]:  # noqa: ANN401
+    async def move(self, chat: str, kind: str = "say", **more: Any) -> list[tuple[str, dict[str, Any]]]:  # noqa: ANN401 - fields of a request
         """The events of a move."""
         response = await self.client.post(f"{CHATS}/{chat}/turns", json={"kind": kind} | more)
         assert response.status_code == 200, response.text
@@ -61,7 +61,7 @@ def events_in(text: str) -> list[tuple[str, dict[str, Any]]]:
 
 
 @asynccontextmanager
-async def here(folder: Path, engine: Engine | None = None, **settings: Any) -> AsyncIterator[Here]:  # noqa: ANN401
+async def here(folder: Path, engine: Engine | None = None, **settings: Any) -> AsyncIterator[Here]:  # noqa: ANN401 - fields of a request
     engine = engine or Engine()
     project(folder, **settings)
     with mock.patch("fabula.project.casting.open_model", return_value=engine):
