@@ -18,6 +18,7 @@ from fabula.app.writing import Prepared, Supplied, first_error
 from fabula.base.errors import FabulaError, LockedError, ProjectError, UsageError
 from fabula.craft.conversation import SessionFiles, sessions_in
 from fabula.craft.conversation.session import copy_log, said_by_player, system_of_log
+from fabula.project.casting import full_name
 from fabula.story import slug
 
 if TYPE_CHECKING:
@@ -126,6 +127,7 @@ class Talks:
     _turns: dict[str, LiveTurn] = field(default_factory=dict)
     _tasks: set[asyncio.Task[None]] = field(default_factory=set)
     _models: dict[str, Supplied] = field(default_factory=dict)
+    _played: dict[str, str] = field(default_factory=dict)
     _held: _Held | None = None
     _users: int = 0
     _opening: asyncio.Lock = field(default_factory=asyncio.Lock)
@@ -192,7 +194,7 @@ class Talks:
             self._leave()
         return name
 
-    def move(self, name: str, kind: Kind, text: str = "", version: int | None = None) -> LiveTurn:
+    def move(self, name: str, kind: Kind, text: str = "", version: int | None = None, model: str = "") -> LiveTurn:
         """Begin a turn; it is made whether anybody follows it or not.
 
         Args:
@@ -200,6 +202,7 @@ class Talks:
             kind: of the move.
             text: what the player says.
             version: of the conversation as whoever moves has seen it.
+            model: answers instead of the project's own.
 
         Raises:
             UnknownNameError: there is no such conversation.
@@ -212,7 +215,7 @@ class Talks:
         if len(self._tasks) >= _MOST:
             raise BusyError(f"{_MOST} answers are being made, and no more at once. Try again in a moment.")
         live = self._turns[name] = LiveTurn(kind, said)
-        task = asyncio.get_running_loop().create_task(self._make(name, live))
+        task = asyncio.get_running_loop().create_task(self._make(name, live, model))
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
         task.add_done_callback(live.end)
@@ -309,7 +312,7 @@ class Talks:
         for name in ended[: len(ended) - _KEPT]:
             del self._turns[name]
 
-    async def _make(self, name: str, live: LiveTurn) -> None:
+    async def _make(self, name: str, live: LiveTurn, model: str) -> None:
         """Make a turn; those who follow are told as it comes."""
 
         async def move(session: Session) -> Turn:
@@ -330,12 +333,12 @@ class Talks:
             session.prepare()
             return turn
 
-        live.turn = await self._with(name, move)
+        live.turn = await self._with(name, move, model)
 
-    async def _with(self, name: str, work: Callable[[Session], Awaitable[T]]) -> T:
+    async def _with(self, name: str, work: Callable[[Session], Awaitable[T]], model: str | None = None) -> T:
         """What is done in a conversation, which is as its log has it."""
         records = records_of(self.project, name)
-        held = await self._take(system_of_log(records))
+        held = await self._take(system_of_log(records), model)
         try:
             session = await held.open.session(name)
             if len(session.records) != len(records):  # somebody changed the log
@@ -345,28 +348,31 @@ class Talks:
         finally:
             self._leave()
 
-    async def _take(self, system: str) -> _Held:
-        """The project, open for conversations with a system; "" is its own."""
+    async def _take(self, system: str, model: str | None = None) -> _Held:
+        """The project, open for conversations with a system and a model; "" is its own, `None` the one used last."""
         project = self.project
         settings = settings_for(self.workspace.settings(project), system)
+        model = self._played.get(settings.system, "") if model is None else model
+        settings = settings.with_({"model": full_name(model)}, "the page") if model else settings
+        key = settings.model_dump_json()
         async with self._opening:
             held = self._held
-            if held is not None and held.system != settings.system:
+            if held is not None and held.key != key:
                 if self._users:
-                    raise LockedError(f"A conversation with {held.system!r} is being answered. Try again in a moment.")
+                    raise LockedError("Another conversation of this project is being answered. Try again in a moment.")
                 await self._close()
                 held = None
             if held is None:
-                key = settings.model_dump_json()
                 if key not in self._models:
                     while self._models:  # the settings have changed
                         await self._models.popitem()[1].cast.close()
                     self._models[key] = Supplied(Prepared(settings, self.options).cast())
                 stack = AsyncExitStack()
                 opened = conversing(project, settings, self.options, self._models[key])
-                held = _Held(settings.system, await stack.enter_async_context(opened), stack)
+                held = _Held(key, await stack.enter_async_context(opened), stack)
                 self._held = held
             self._users += 1
+            self._played[settings.system] = model
             return held
 
     def _leave(self) -> None:
@@ -394,6 +400,6 @@ class Talks:
 
 @dataclass
 class _Held:
-    system: str
+    key: str
     open: Conversing
     stack: AsyncExitStack
