@@ -17,27 +17,17 @@ from fabula.server.api import PREFIX, routers
 from fabula.server.browser import Browser
 from fabula.server.chat.wire import FaultBody
 from fabula.server.faults import UNEXPECTED, Problem, problem_for_author
-from fabula.server.gate import Bounds
+from fabula.server.gate import SILENT, Bounds
 from fabula.server.studio import assets, pages
 from fabula.server.studio.rendering import PAGES, page, templates
 from fabula.server.studio.shelf import Shelf
 from fabula.server.studio.state import StudioState
 
 if TYPE_CHECKING:
-    from fastapi.telemetry import TelemetryConfig
-
     from fabula.server.browser import Keys, Names
     from fabula.server.gate import App
 
 _LOG: Final = logging.getLogger("fabula.server")
-# Whatever the environment sets up: stories are nobody else's.
-_SILENT: Final[TelemetryConfig] = {
-    "tracing": False,
-    "metrics": False,
-    "logs": False,
-    "operation_spans": False,
-    "auto_configure": False,
-}
 BOUNDS: Final = Bounds(body=20_000_000, shorter="a shorter text")
 """Of the studio's requests: a long story fits into one."""
 # Who holds it is found out by what guards the application; here it is told to programs that read the document.
@@ -92,7 +82,7 @@ def pages_and_api(state: StudioState) -> FastAPI:
 def new_app(title: str, state: StudioState) -> FastAPI:
     """An application with `/api/v1`, where each error has one shape."""
     app = FastAPI(
-        title=title, version=__version__, docs_url=None, redoc_url=None, redirect_slashes=False, telemetry=_SILENT
+        title=title, version=__version__, docs_url=None, redoc_url=None, redirect_slashes=False, telemetry=SILENT
     )
     _handle(app)
     mount_api(app, state)
