@@ -71,7 +71,7 @@ def bench(sizes: Sizes | None = None) -> Table:
     sizes = sizes or Sizes()
     sys.path.append(str(_SUPPORT))
     try:
-        from studio_process import killable  # type: ignore[import-not-found] # noqa: PLC0415 - of the tests
+        from studio_process import killable  # noqa: PLC0415 - of the tests
     except ImportError as error:
         raise ProjectError(f"The extra `serve` or the tests' own files are missing here ({error}).") from error
     rooms, bare, wrong = list[dict[str, float]](), list[float](), list[float]()
@@ -108,16 +108,18 @@ def bench(sizes: Sizes | None = None) -> Table:
         Row("tabs without all tokens, after the server and the first tab ended", (float(missing),), "", "run", most=0),
     )
     notes = (
-        "A process writes one line for each token, as fast as it can; the server tails its log. The bare source is a "
-        "server that only sends the events, each by itself, and a page that only parses them.",
-        "The server is killed by SIGKILL while the room writes and started again; the tab with the connection is closed.",
+        (
+            "A process writes one line for each token, as fast as it can; the server tails its log. The bare source is "
+            "a server that only sends the events, each by itself, and a page that only parses them."
+        ),
+        "The server is killed by SIGKILL in the middle and started again; the tab with the connection is closed.",
     )
     return Table("studio_stream", TITLE, rows, notes)
 
 
 @contextmanager
 def _browser() -> Iterator[Any]:
-    from studio import chromium  # type: ignore[import-not-found] # noqa: PLC0415 - of the tests
+    from studio import chromium  # noqa: PLC0415 - of the tests
 
     try:
         with chromium() as browser:
@@ -129,9 +131,9 @@ def _browser() -> Iterator[Any]:
 
 
 def _signed_in(browser: Any, studio: Any) -> Any:  # noqa: ANN401 - playwright's
-    from studio import TOKEN, There, sign_in  # type: ignore[import-not-found] # noqa: PLC0415 - of the tests
+    from studio import sign_in  # noqa: PLC0415 - of the tests
 
-    return sign_in(browser, There(studio.address, f"{studio.address}/login?token={TOKEN}", None)).page
+    return sign_in(browser, studio.there).page
 
 
 def _start(page: Any) -> None:  # noqa: ANN401 - playwright's
@@ -196,17 +198,17 @@ def _tabs(browser: Any, studio: Any, sizes: Sizes) -> tuple[int, int]:  # noqa: 
     return missing, connections
 
 
-# the bare source --------------------------------------------------------------------------------------------------------
+# the bare source ------------------------------------------------------------------------------------------------------
 
 
 @contextmanager
 def _bare_source(sizes: Sizes) -> Iterator[int]:
     """The port of a server that only sends the events."""
     line = [sys.executable, "-m", "benchmarks.studio_stream", str(sizes.roles), str(sizes.tokens)]
-    with subprocess.Popen(line, stdout=subprocess.PIPE, text=True, cwd=Path(__file__).parents[1]) as process:  # noqa: S603 - our own file
+    root = Path(__file__).parents[1]
+    with subprocess.Popen(line, stdout=subprocess.PIPE, text=True, cwd=root) as process:  # noqa: S603 - our own file
         try:
-            assert process.stdout is not None
-            yield int(process.stdout.readline())
+            yield int(process.stdout.readline() if process.stdout else 0)
         finally:
             process.kill()
 

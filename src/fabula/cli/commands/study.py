@@ -216,6 +216,16 @@ class _Listening:
             metavar="URL", help="Under which a proxy before this server is reached, for the links.", show_default=False
         ),
     ] = ""
+    until: Annotated[
+        datetime | None,
+        typer.Option(
+            formats=["%Y-%m-%d"],
+            metavar="DAY",
+            help="Until when links hold, as 2026-12-31.",
+            show_default="as assigned",
+            rich_help_panel=MORE,
+        ),
+    ] = None
     parallel: Annotated[
         int, typer.Option(min=1, metavar="N", help="Characters that answer at once (chat).", rich_help_panel=MORE)
     ] = 8
@@ -254,7 +264,8 @@ async def _served(terminal: Terminal, listen: _Listening, caps: Caps, served: St
     name = urlsplit(listen.address).hostname or ""
     options = Options(environ=terminal.environ, whole=caps.budget)
     talks = Talks(served, lambda: options, listen.parallel) if served.form.kind == "chat" else None
-    offer = StudyOffer(served, listen.host, [name] if name else [], talks)
+    until = listen.until.replace(hour=23, minute=59, tzinfo=UTC).isoformat() if listen.until else ""
+    offer = StudyOffer(served, listen.host, [name] if name else [], talks, until)
     with listening(listen.host, listen.port) as opened:
         if not is_loopback(listen.host):
             terminal.message(
@@ -270,7 +281,16 @@ async def _served(terminal: Terminal, listen: _Listening, caps: Caps, served: St
         file = _kept_links(served, links)
 
         def ready() -> None:
-            _show(terminal, served, links, link(ORGANISER, "/organiser"), file)
+            expires = until or (served.design.expires if served.design else "")
+            _show(terminal, links, link(ORGANISER, "/organiser"), file, expires)
+            terminal.document(
+                {
+                    "study": str(served.folder),
+                    "organiser": link(ORGANISER, "/organiser"),
+                    "raters": [{"rater": rater, "link": own} for rater, own in links.items()],
+                    "expires": expires,
+                }
+            )
 
         await serve_study(offer, opened, ready)
 
@@ -286,23 +306,14 @@ def _kept_links(served: Study, links: dict[str, str]) -> Path:
     return served.private / "links.csv"
 
 
-def _show(terminal: Terminal, served: Study, links: dict[str, str], organiser: str, file: Path) -> None:
-    expires = served.design.expires[:10] if served.design else ""
-    terminal.say(f"The study is open until {expires}. A link for each rater:")
+def _show(terminal: Terminal, links: dict[str, str], organiser: str, file: Path, expires: str) -> None:
+    terminal.say(f"The study is open until {expires[:10]}. A link for each rater:")
     for rater, link in list(links.items())[:_LISTED]:
         terminal.say(f"  {rater}  {link}")
     if len(links) > _LISTED:
         terminal.say(f"  ... and {len(links) - _LISTED} more")
     terminal.say(f"How far it is: {organiser}")
     terminal.advise(f"All links: {near(file)}. Ctrl-C ends; what was answered is kept, and the links stay.")
-    terminal.document(
-        {
-            "study": str(served.folder),
-            "organiser": organiser,
-            "raters": [{"rater": rater, "link": link} for rater, link in links.items()],
-            "expires": served.design.expires if served.design else "",
-        }
-    )
 
 
 @study.command("report")

@@ -26,7 +26,7 @@ from fabula.measure.studies.answering import LONGEST, POOR, Seen, Sent
 from fabula.measure.studies.study import ORGANISER, SIDES
 from fabula.server.browser import Browser, LinkError, Names
 from fabula.server.faults import Problem
-from fabula.server.gate import Bounds
+from fabula.server.gate import SILENT, Bounds
 from fabula.server.study.talks import TalkError
 
 if TYPE_CHECKING:
@@ -61,25 +61,31 @@ class Means:
         now: the time, ISO 8601.
         names: that the server goes by.
         talks: conversations, where characters are rated.
+        until: when raters' links end, ISO 8601; empty for when the tasks' assignment says.
     """
 
     answers: Answers
     now: Callable[[], str]
     names: Names
     talks: Talks | None = None
+    until: str = ""
 
     @property
     def study(self) -> Study:
         """What is asked, of whom."""
         return self.answers.study
 
+    @property
+    def expires(self) -> str:
+        """When raters' links end."""
+        return self.until or (self.study.design.expires if self.study.design else self.now())
+
 
 @dataclass(frozen=True)
 class Links:
     """Who holds which link; those of raters end."""
 
-    study: Study
-    now: Callable[[], str]
+    means: Means
 
     def who(self, token: str) -> str:
         """The rater's number, or `organiser`.
@@ -87,11 +93,11 @@ class Links:
         Raises:
             LinkError: the link has expired.
         """
-        who, design = self.study.holder(token), self.study.design
-        ended = design is not None and datetime.fromisoformat(self.now()) > datetime.fromisoformat(design.expires)
-        if ended and design is not None and who not in ("", ORGANISER):
+        who, expires = self.means.study.holder(token), self.means.expires
+        ended = datetime.fromisoformat(self.means.now()) > datetime.fromisoformat(expires)
+        if ended and who not in ("", ORGANISER):
             raise LinkError(
-                f"Your link has ended: answers could be given until {design.expires[:10]}. What you had answered is "
+                f"Your link has ended: answers could be given until {expires[:10]}. What you had answered is "
                 "kept. Ask those who sent you the link for a longer time."
             )
         return who
@@ -99,7 +105,7 @@ class Links:
 
 def application(means: Means, cookie: str) -> App:
     """The whole application, with its guard."""
-    app = FastAPI(title="fabula study", docs_url=None, redoc_url=None, openapi_url=None, redirect_slashes=False)
+    app = FastAPI(docs_url=None, redoc_url=None, openapi_url=None, redirect_slashes=False, telemetry=SILENT)
     app.state.means = means
     app.mount("/static", StaticFiles(directory=_HERE / "static"))
     for path, method, handler in _ROUTES:
@@ -115,7 +121,7 @@ def application(means: Means, cookie: str) -> App:
         _LOG.error("A page failed: %s: %s", type(error).__name__, error)
         return _problem(request, _LATER)
 
-    return Browser(app, Links(means.study, means.now), means.names, cookie, _problem_page, BOUNDS)
+    return Browser(app, Links(means), means.names, cookie, _problem_page, BOUNDS)
 
 
 # who asks -------------------------------------------------------------------------------------------------------------
@@ -378,7 +384,7 @@ def _overview(means: Means, *, unblinded: bool) -> dict[str, Any]:
         "unblinded": unblinded,
         "done": done,
         "planned": planned,
-        "expires": study.design.expires[:10] if study.design else "",
+        "expires": means.expires[:10],
         "message": "",
     }
 

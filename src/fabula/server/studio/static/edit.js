@@ -6,6 +6,7 @@ import { ask, complain, say, showTab } from "./studio.js";
 const WAIT_TO_SAVE = 1200; // ms after the last key
 const WAIT_TO_KEEP = 250; // in the browser, in case the page ends
 const LONGEST_WAIT = 30_000; // between two tries to save
+const LOCKED = 3000; // the same, while a run holds the project
 const KEEPALIVE = 60_000; // bytes that a browser still sends while a page ends
 const SITTING = 120_000; // ms without a key after which `undo` begins anew
 const GATHER = 150; // ms in which several changes count as one
@@ -151,6 +152,12 @@ class Editor {
   async notSaved(error) {
     if (error.problem?.code === "conflict") return this.tear();
     this.failed += 1;
+    if (error.problem?.code === "locked") {
+      this.mark("unsaved", "Waits for the run");
+      say("A run is at work on this project. What you write is kept in this browser, and saved when the run has ended.");
+      this.saveIn(LOCKED);
+      return;
+    }
     const wrong = error.status !== undefined && [400, 404, 413, 422].includes(error.status); // the same would fail again
     const why = error.status ? error.message : "The server cannot be reached.";
     const next = wrong ? "It is saved when it is changed." : "Saving is tried again by itself.";
@@ -326,6 +333,7 @@ function hear(event) {
   const of = event.run === following && following;
   if (of && event.type === "run_ended") follow();
   else if (of && event.type !== "text_arrived") looking ??= setTimeout(follow, FOLLOW);
+  if (event.type === "run_ended" && editor?.dirty) editor.save();
   if (event.type === "artefact_changed" || event.type === "project_changed" || (event.type === "run_ended" && !of)) {
     editor?.look();
     tellSaved();
@@ -356,7 +364,36 @@ async function ended(run) {
   else complain(run.message || "It was stopped. What was finished is kept; the same again goes on from there.");
   await editor?.look();
   tellSaved();
-  load(`${parts}/review`, "#review");
+  const of = run.order.kind === "rewrite" && `compare?name=${encodeURIComponent(run.order.artefact)}`;
+  if (!of || run.state === "finished") load(`${parts}/${of || "review"}`, "#review");
+}
+
+/** What is marked in the text, without the blanks around it; the numbers of its first and last character. */
+function marked() {
+  if (!text) return null;
+  const passage = text.value.slice(text.selectionStart, text.selectionEnd);
+  if (!passage.trim()) return null;
+  const begin = text.selectionStart + passage.length - passage.trimStart().length;
+  const before = [...text.value.slice(0, begin)].length; // as Python counts characters
+  return { passage: passage.trim(), from: before + 1, to: before + [...passage.trim()].length };
+}
+
+function showMarked() {
+  const place = find("marked");
+  if (!place || document.activeElement !== text) return;
+  const found = marked();
+  const words = found ? countWords(found.passage) : 0;
+  place.textContent = found ? `Marked: ${words} ${words === 1 ? "word" : "words"}.` : "Mark words in the text first.";
+}
+
+/** @param {SubmitEvent} event */
+async function rewrite(event) {
+  event.preventDefault();
+  const found = marked();
+  if (!found || !editor) return say("Mark words in the text first.");
+  await editor.save();
+  const note = /** @type {HTMLTextAreaElement} */ (find("passage-note")).value;
+  if (!editor.dirty) await start({ kind: "rewrite", artefact: editor.name, passage: `${found.from}-${found.to}`, note });
 }
 
 // the rest of the page ---------------------------------------------------------------------------------------------------
@@ -407,5 +444,8 @@ document.addEventListener("keydown", (event) => {
     editor?.save();
   } else if (/** @type {HTMLElement} */ (event.target).closest("#review")) onReviewKey(event);
 });
+document.addEventListener("selectionchange", showMarked);
+text?.addEventListener("select", showMarked);
+document.getElementById("rewrite")?.addEventListener("submit", (event) => rewrite(/** @type {SubmitEvent} */ (event)));
 editor?.begin();
 onEvent(hear);
