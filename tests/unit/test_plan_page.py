@@ -12,6 +12,8 @@ if TYPE_CHECKING:
 
     from httpx import AsyncClient
 
+    from fabula.app.workspace import Workspace
+
 AT = "/projects/sample/plan"
 
 
@@ -23,6 +25,12 @@ def base_in(html: str) -> str:
 
 def titles(html: str) -> list[str]:
     return re.findall(r'data-title="([^"]*)"', html)
+
+
+def sample_of(client: AsyncClient) -> Workspace:
+    """The sample project as the studio has it."""
+    workspace: Workspace = client.state.shelf["sample"]  # type: ignore[attr-defined] # set by `studio_here`
+    return workspace
 
 
 async def post(client: AsyncClient, what: str, **fields: Any) -> Any:  # noqa: ANN401 - fields of a form
@@ -53,7 +61,7 @@ async def test_an_order_is_shown_before_it_is_saved_and_can_be_taken_back(tmp_pa
         saved = (await post(client, "save", **change)).text
         assert titles(saved)[:2] == ["The crate", "Two questions"]
         assert "Saved." in saved
-        workspace = client.state.shelf["sample"]  # type: ignore[attr-defined] # set by `studio_here`
+        workspace = sample_of(client)
         assert workspace.text("plan").text.index("The crate") < workspace.text("plan").text.index("Two questions")
         workspace.undo()
         assert titles((await client.get(AT)).text) == titles(html)
@@ -96,7 +104,7 @@ async def test_a_plan_from_which_no_story_can_be_written_is_not_saved(tmp_path: 
 
 async def test_problems_of_a_plan_that_was_changed_outside_stand_at_their_cards(tmp_path: Path) -> None:
     async with studio_here(tmp_path) as client:
-        file = client.state.shelf["sample"].folder / "plan" / "plan.yaml"  # type: ignore[attr-defined]
+        file = sample_of(client).folder / "plan" / "plan.yaml"
         file.write_text(
             file.read_text(encoding="utf-8").replace("time: 1998-10-12", "time: long ago"), encoding="utf-8"
         )
@@ -133,5 +141,5 @@ async def test_who_knows_what_is_filtered_and_paged(tmp_path: Path) -> None:
         assert "99 of 1" in beyond or beyond.count("<tr>") == 1
         nobody = await client.get(f"{AT}/knowing", params={"who": "Napoleon"})
         assert nobody.status_code == 404
-        client.state.shelf["sample"].folder.joinpath(".fabula", "world.db").unlink()  # type: ignore[attr-defined]
+        sample_of(client).folder.joinpath(".fabula", "world.db").unlink()
         assert "Nothing is known" in (await client.get(f"{AT}/knowing")).text

@@ -46,7 +46,11 @@ async def plan(request: Request, workspace: WorkspaceDep) -> Response:
 
 @router.get("/cards/{number}", response_model=None)
 async def card(request: Request, workspace: WorkspaceDep, number: int) -> Response:
-    """The form that changes a card."""
+    """The form that changes a card.
+
+    Raises:
+        UsageError: there is none of that number that can be changed here.
+    """
     cards, base = await asyncio.to_thread(_cards, workspace)
     if not (cards.movable and 1 <= number <= len(cards.cards)):
         raise UsageError(f"The plan has no card {number} that can be changed here. Load the page anew.")
