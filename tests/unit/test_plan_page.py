@@ -40,11 +40,13 @@ async def post(client: AsyncClient, what: str, **fields: Any) -> Any:  # noqa: A
 async def test_the_plan_of_the_sample_has_cards_both_orders_and_tables(tmp_path: Path) -> None:
     async with studio_here(tmp_path) as client:
         html = (await client.get(AT)).text
+        rails = (await client.get(f"{AT}/rails")).text
     assert titles(html)[:2] == ["Two questions", "The crate"]
-    assert '<a href="#scene-2">' in html
-    assert 'role="group"' in html
-    assert "told ahead" in html or "flashback" in html
-    assert "Who is in which scene, as a table" in html
+    assert '<a href="#scene-2">' in rails
+    assert 'role="group"' in rails
+    assert "told ahead" in rails or "flashback" in rails
+    assert "Who is in which scene, as a table" in rails
+    html += rails
     assert "style=" not in html
     assert "onclick" not in html
 
@@ -143,3 +145,21 @@ async def test_who_knows_what_is_filtered_and_paged(tmp_path: Path) -> None:
         assert nobody.status_code == 404
         sample_of(client).folder.joinpath(".fabula", "world.db").unlink()
         assert "Nothing is known" in (await client.get(f"{AT}/knowing")).text
+
+
+async def test_a_plan_of_three_hundred_scenes_begins_with_some_and_the_others_follow(tmp_path: Path) -> None:
+    async with studio_here(tmp_path) as client:
+        scenes = "".join(
+            f"  - name: Scene {n}\n    time: {n * 7 % 300}\n    outline: [It happens.]\n" for n in range(300)
+        )
+        (sample_of(client).folder / "plan" / "plan.yaml").write_text(f"scenes:\n{scenes}", encoding="utf-8")
+        html = (await client.get(AT)).text
+        assert len(titles(html)) == 60
+        assert f'hx-get="{AT}/cards?first=61"' in html
+        assert len(html.encode()) < 200_000
+        rest = (await client.get(f"{AT}/cards", params={"first": 61})).text
+        assert titles(rest) == [f"Scene {n}" for n in range(60, 300)]
+        assert (await client.get(f"{AT}/rails")).status_code == 200
+        order = ",".join(map(str, [2, 1, *range(3, 301)]))
+        saved = await post(client, "save", do="order", base=base_in(html), order=order)
+        assert titles(saved.text)[:2] == ["Scene 1", "Scene 0"]
