@@ -29,6 +29,7 @@ def test_the_plan_is_for_everybody(tmp_path: Path, width: int, *, dark: bool) ->
         tab.page.set_default_timeout(10_000)
         tab.open(PLAN)
         tab.page.wait_for_selector("#knowing table")
+        tab.page.wait_for_selector(".timeline svg")
         tab.page.click("#scene-1 [hx-get]")
         tab.page.wait_for_selector("#form-1 form")
         for summary in tab.page.query_selector_all("summary"):
@@ -82,6 +83,7 @@ def test_the_lines_of_the_picture_lead_to_their_cards(tmp_path: Path) -> None:
     with studio_there(tmp_path) as there, browsing(there) as tab:
         tab.page.set_default_timeout(10_000)
         tab.open(PLAN)
+        tab.page.wait_for_selector(".timeline svg")
         tab.page.focus(".timeline a[href='#scene-4']:not([tabindex])")
         tab.page.keyboard.press("Enter")
         assert tab.page.url.endswith("#scene-4")

@@ -6,7 +6,7 @@ let dragged = null;
 let before = "";
 
 const list = () => /** @type {HTMLElement | null} */ (document.querySelector("[data-cards]"));
-const cards = () => /** @type {HTMLElement[]} */ ([...(list()?.children ?? [])]);
+const cards = () => /** @type {HTMLElement[]} */ ([...(list()?.querySelectorAll(":scope > [data-number]") ?? [])]);
 const order = () => cards().map((card) => card.dataset.number).join(",");
 
 /** Show each card's place, and say what a person has done. @param {HTMLElement} card */
