@@ -39,6 +39,7 @@ function showSum(sum) {
  */
 async function showRoom(run) {
   shown = run;
+  document.getElementById("look-back")?.remove();
   loading = true;
   meanwhile = [];
   panes.clear();
@@ -149,5 +150,7 @@ onConnection((is) => {
   connection.hidden = is;
 });
 onEvent(hear);
-if (newest()) showRoom(newest());
+const back = document.getElementById("look-back");
+back?.querySelector("button")?.addEventListener("click", () => showRoom(newest()));
+if (newest() && !back) showRoom(newest());
 window.fabulaRoom = { texts: panes.texts, letters: panes.letters };
