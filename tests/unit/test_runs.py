@@ -255,7 +255,7 @@ async def test_whoever_comes_later_hears_all_from_any_number_on(tmp_path: Path) 
 async def test_what_has_happened_is_given_with_each_text_in_one_piece(tmp_path: Path) -> None:
     async with serving(tmp_path, ROLES="2") as runs:
         run = await until(runs, runs.start("tale", Order()), "finished")
-        after, events = runs.events("tale", run.id)
+        after, events = await runs.events("tale", run.id)
     assert texts(events) == whole(2, 20)
     assert sum(event["type"] == "text_arrived" for event in events) == 2
     assert after == runs.feed.last
@@ -435,3 +435,17 @@ async def test_a_server_ends_at_once_though_pages_listen(tmp_path: Path) -> None
                 await task
             assert time.monotonic() - began < 3
             writer.close()
+
+
+async def test_the_servers_own_events_do_not_grow_for_ever(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    async with serving(tmp_path, TOKENS="1") as runs:
+        await until(runs, runs.start("tale", Order()), "finished")
+        everything = await heard(runs.feed)
+    monkeypatch.setattr("fabula.server.runs.feed._LARGEST_OWN", 100)
+    async with serving(tmp_path) as runs:
+        runs.feed.tell("project_changed")
+        found = await heard(runs.feed, last="project_changed")
+        assert [event["type"] for event in found].count("events_gone") == 2
+        kept = [event for event in found if event["type"] not in ("events_gone", "project_changed")]
+        assert kept == [event for event in everything if event["type"] not in ("run_queued", "run_begun", "run_ended")]
+        assert found[-1]["n"] == everything[-1]["n"] + 1

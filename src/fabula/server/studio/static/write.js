@@ -146,8 +146,9 @@ document.addEventListener("click", (event) => {
   );
 });
 
-onConnection((is) => {
+onConnection((is, signedOut) => {
   connection.hidden = is;
+  connection.textContent = signedOut ? "signed out: open the link that the server printed" : "no connection; it is tried again";
 });
 onEvent(hear);
 const back = document.getElementById("look-back");
