@@ -107,7 +107,12 @@ async def _served(terminal: Terminal, listen: StudioListening, folders: Sequence
             _show(terminal, shelf.names, link, listen)
             terminal.document({"address": address, "link": link, "projects": shelf.names})
 
-        await serve_studio(offer, opened, ready)
+        try:
+            await serve_studio(offer, opened, ready)
+        finally:
+            if running := state.runs.running:
+                what = "A run goes on by itself" if len(running) == 1 else f"{len(running)} runs go on by themselves"
+                terminal.advise(f"{what}; open the studio again to watch, or to stop, what is written.")
 
 
 def _show(terminal: Terminal, projects: Sequence[str], link: str, listen: StudioListening) -> None:
