@@ -138,8 +138,8 @@ def _chore_done(text: str, envelope: Envelope, body: ChatRequest) -> Response:
     return Response("".join(map(_event, pieces)) + "data: [DONE]\n\n", media_type="text/event-stream")
 
 
-def application(means: Dependencies) -> App:
-    """The whole application, with its gate."""
+def application(means: Dependencies, more: Callable[[FastAPI], None] = lambda _: None) -> App:
+    """The whole application, with its gate; `more` adds other addresses to it."""
     app = FastAPI(
         title="fabula",
         version=__version__,
@@ -168,6 +168,7 @@ def application(means: Dependencies) -> App:
             return _response(Problem(404, f"There is no model {model[:200]!r}.", code="model_not_found", param="model"))
         return JSONResponse(model_body(model, began))
 
+    more(app)
     return Gate(app, means.tokens, means.bounds, Rates(means.bounds.rate, means.clock))
 
 
