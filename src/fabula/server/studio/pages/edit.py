@@ -243,7 +243,11 @@ async def retake(
 async def write_on(
     request: Request, workspace: WorkspaceDep, name: Name, words: Annotated[str, Form(max_length=10)] = ""
 ) -> Response:
-    """Have more written after a text."""
+    """Have more written after a text.
+
+    Raises:
+        UsageError: the words are no number of words.
+    """
     if words and not (words.isdecimal() and 1 <= int(words) <= LARGEST):
         raise UsageError(f"{words!r} is no number of words. Give one from 1 to {LARGEST:,}, or leave it out.")
     path, calls = await asyncio.to_thread(workspace.continue_text, name, int(words) if words else None)
