@@ -25,3 +25,14 @@ def test_the_api_stands_beside_the_chat_behind_the_same_token(tmp_path: Path) ->
         assert httpx.get(f"{base}/api/v1/nothing", headers=headers).json()["error"]["code"] == "unknown_url"
         assert httpx.get(f"{base}/v1/models", headers=headers).status_code == 200
         assert httpx.get(f"{base}/", headers=headers).status_code == 404  # no pages here
+
+
+def test_what_is_served_can_be_read_and_is_not_changed(tmp_path: Path) -> None:
+    with there(tmp_path) as server:
+        base = f"{server.address.removesuffix('/v1')}/api/v1/projects/lamp"
+        with httpx.Client(headers={"authorization": f"Bearer {TOKEN}"}) as client:
+            brief = client.get(f"{base}/artefacts/brief.md")
+            assert "Mara kept the lamp" in brief.json()["text"]
+            wanted = {"text": "Other.", "base": brief.json()["base"]}
+            answer = client.put(f"{base}/artefacts/brief.md", json=wanted)
+    assert (answer.status_code, answer.json()["error"]["code"]) == (409, "locked")

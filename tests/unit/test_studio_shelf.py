@@ -108,6 +108,18 @@ async def test_a_story_becomes_a_project_whose_plan_is_read_off(tmp_path: Path, 
     assert "Mara kept the lamp." in (home / "the-lamp" / ".fabula" / "source.md").read_text()
 
 
+@pytest.mark.parametrize(("kind", "begun"), [("brief", "write"), ("story", "plan")])
+async def test_it_is_begun_at_once_where_that_is_wanted(
+    tmp_path: Path, script: str, monkeypatch: pytest.MonkeyPatch, kind: str, begun: str
+) -> None:
+    started = []
+    monkeypatch.setattr("fabula.server.runs.children.Runs.start", lambda _, *order: started.append(order))
+    async with studio_here(tmp_path / "home") as client:
+        await sent(client, "/new", kind=kind, text=BRIEF, model=script, title="The Lamp", at_once="yes")
+    ((name, order),) = started
+    assert (name, order.kind) == ("the-lamp", begun)
+
+
 @pytest.mark.parametrize(
     ("fields", "says"),
     [

@@ -116,13 +116,13 @@ async def test_what_waits_can_be_written_anew(tmp_path: Path) -> None:
 async def test_a_run_that_was_killed_goes_on_and_pays_nothing_twice(tmp_path: Path) -> None:
     slow = tmp_path / "slow.py"
     slow.write_text(
-        "import time\n\n\ndef plot(request):\n    time.sleep(1.5)\n    return 'The lamp goes out, and Mara lights it again.'\n"
+        "import time\n\n\ndef plot(request):\n    time.sleep(1.5)\n    return 'The lamp goes out, and Mara waits.'\n"
     )
     folder = project(tmp_path, roles={"plot": {"play": f"{slow}:plot"}})
     async with studio_here(folder) as client:
         await client.post(f"{PARTS}/start", data={})
         async with asyncio.timeout(30):
-            while asked(folder) < 3:
+            while asked(folder) < 3:  # noqa: ASYNC110 - another process
                 await asyncio.sleep(0.02)
         run = await until(client, "running")
         os.kill(run["pid"], signal.SIGKILL)
@@ -145,7 +145,7 @@ async def test_a_run_is_stopped_within_a_second(tmp_path: Path) -> None:
     async with studio_here(folder) as client:
         await client.post(f"{PARTS}/start", data={})
         async with asyncio.timeout(30):
-            while asked(folder) < 3:
+            while asked(folder) < 3:  # noqa: ASYNC110 - another process
                 await asyncio.sleep(0.02)
         run = await until(client, "running")
         began = asyncio.get_running_loop().time()
@@ -160,7 +160,9 @@ async def test_prompts_are_carried_to_a_chat_window_by_hand(tmp_path: Path) -> N
     async with studio_here(folder) as client:
         await client.post(f"{PARTS}/start", data={"by_hand": "true"})
         async with asyncio.timeout(40):
-            while "A prompt for you" not in (form := (await client.get(f"{PARTS}/run")).text):
+            form = ""
+            while "A prompt for you" not in form:
+                form = (await client.get(f"{PARTS}/run")).text
                 await asyncio.sleep(0.1)
         assert "Write about Mara." in form
         answered = await client.post(f"{PARTS}/answer", data=hidden(form) | {"text": "Mara lit the lamp. " * 8})
@@ -175,15 +177,13 @@ async def test_prompts_are_carried_to_a_chat_window_by_hand(tmp_path: Path) -> N
 async def test_a_model_that_is_gone_in_the_middle_of_its_answer_is_said_in_words(tmp_path: Path) -> None:
     async with FakeProvider([Answer(cut=2)] * 20) as server:
         model = "openai-chat:tale-1"
-        folder = project(
-            tmp_path, model=model, models={model: {"base_url": server.openai_url}}
-        )
+        folder = project(tmp_path, model=model, models={model: {"base_url": server.openai_url}})
         async with studio_here(folder, {"OPENAI_API_KEY": "sk-a-secret-of-tests"}) as client:
             await client.post(f"{PARTS}/start", data={})
             run = await until(client, "failed", "finished", "killed")
             assert run["state"] == "failed"
             assert "tale-1" in run["message"]
-            assert run["kind_of_error"] in ("ModelUnavailableError", "ModelError")
+            assert run["kind_of_error"] in ("ModelUnavailableError", "OverloadedError")
             kinds = [e["type"] for e in (await client.get(f"{RUNS}/{run['id']}/events")).json()["events"]]
             assert "call_retried" in kinds
             assert "Go on" in (await client.get(f"{PARTS}/run")).text

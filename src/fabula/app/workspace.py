@@ -10,7 +10,9 @@ from __future__ import annotations
 import asyncio
 import os
 import threading
+import time
 from collections.abc import Mapping  # noqa: TC003 - pydantic reads it, for `/api/v1`
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from hashlib import sha256
 from pathlib import Path, PurePosixPath
@@ -18,14 +20,26 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from fabula.app import deciding
 from fabula.app.bills import budget_data
-from fabula.app.checking import OUT
+from fabula.app.checking import OUT, check_of
+from fabula.app.evaluating import dry_run_evaluation
 from fabula.app.exporting import exported
+from fabula.app.facts_shown import ProjectWorld
 from fabula.app.findings import count_again, dismiss_finding, findings_of
+from fabula.app.foresight import Foresight, changed_in, otherwise
 from fabula.app.past_calls import MOST, call_of, calls_of
 from fabula.app.planning import PLAN, order_of_time, plan_of
 from fabula.app.standing import CHANGED, shortfalls, texts, waiting, words_asked
 from fabula.app.world import moment_of, person_of, world_of
-from fabula.app.writing import Expected, Options, dry_run_in, fitting, paid_in, settings_as_last_time
+from fabula.app.writing import (
+    Expected,
+    Options,
+    dry_run_in,
+    dry_run_rewrite_in,
+    fitting,
+    paid_in,
+    rewrite_in,
+    settings_as_last_time,
+)
 from fabula.base.characters import binary_place, readable
 from fabula.base.errors import (
     ConflictError,
@@ -70,6 +84,7 @@ PINNED: Final = "pinned"
 _WAITS: Final = "waits for your approval"
 _FILES: Final = (BRIEF, "fabula.toml", STORY, ".fabula/journal.db", ".fabula/world.db")
 _READ: Final = (*FOLDERS, "world", OUT)
+_SLOW: Final = 0.2  # seconds; what takes longer is said at once as a first estimate
 _MOST_KNOWN: Final = 50  # answers that are kept until something changes
 
 
@@ -284,6 +299,7 @@ class Workspace:
         self.environ = os.environ if environ is None else environ
         self.told: Callable[[str], object] = lambda _: None
         self._changing = threading.RLock()  # this process holds the project for one of its threads at a time
+        self._foresight = Foresight()
         self._looking = threading.Lock()
         self._makers: dict[str, threading.RLock] = {}
         self._known: dict[str, tuple[object, Any]] = {}
@@ -354,6 +370,11 @@ class Workspace:
             made: T = known[1]
             return made
 
+    def _is_known(self, name: str) -> bool:
+        """Whether an answer is there to which nothing has changed."""
+        known = self._known.get(name)
+        return known is not None and known[0] == self.stamp()
+
     # looking --------------------------------------------------------------------------------------------------------
 
     def overview(self) -> Overview:
@@ -395,22 +416,27 @@ class Workspace:
             redo=deciding.wording_of(undone, places) if undone else "",
         )
 
-    def artefacts(self, *, marks: bool = True) -> list[Artefact]:
+    def artefacts(self, *, marks: bool = True, expected: Expected | None = None) -> list[Artefact]:
         """The brief and every text that a person may want to read, in order of file.
 
         Args:
             marks: say which are stale, too, for which what a run would ask is looked at.
+            expected: what a run would ask, where that is known; by default it is worked out.
         """
-        return list(self._cached(f"artefacts {marks}", lambda: self._artefacts(marks=marks)))
+        if not marks:
+            return list(self._cached("artefacts", lambda: self._artefacts(None)))
+        if expected is not None and expected.first:
+            return self._artefacts(expected.dry)
+        return list(self._cached("artefacts with marks", self._marked))
 
-    def _artefacts(self, *, marks: bool) -> list[Artefact]:
+    def _marked(self) -> list[Artefact]:
+        try:
+            return self._artefacts(self.expected().dry)
+        except FabulaError:  # `expected` says why
+            return self._artefacts(None)
+
+    def _artefacts(self, coming: DryRun | None) -> list[Artefact]:
         project = self.project()
-        coming: DryRun | None = None
-        if marks:
-            try:
-                coming = self.expected().dry
-            except FabulaError:
-                coming = None  # `expected` says why
         with project.journal as journal:
             changes = {change.path: change for change in self._changes_or_none(project, journal)}
             newest, made = journal.newest_texts(), journal.last_sources()
@@ -458,10 +484,10 @@ class Workspace:
             states=row.states,
         )
 
-    def tree(self, *, marks: bool = True) -> list[Branch]:
-        """The artefacts by folder, the manuscript first."""
+    def tree(self, *, marks: bool = True, expected: Expected | None = None) -> list[Branch]:
+        """The artefacts by folder, the manuscript first; as `artefacts`."""
         found: dict[str, list[Artefact]] = {"": [], **{name: [] for name in ("story", "plan", "role-play", "drafts")}}
-        for one in self.artefacts(marks=marks):
+        for one in self.artefacts(marks=marks, expected=expected):
             found.setdefault(one.folder, []).append(one)
         return [Branch(name, tuple(artefacts)) for name, artefacts in found.items() if artefacts]
 
@@ -537,7 +563,51 @@ class Workspace:
         """
         if pending or fit:
             return self._expected(pending or {}, fit=fit)
-        return self._cached("expected", lambda: self._expected({}, fit=False))
+        return self._cached("expected", self._expected_now)
+
+    def _expected_now(self) -> Expected:
+        project = self.project()
+        with project.journal as journal:
+            changed = changed_in(journal, self._changes_or_none(project, journal))
+        with self._foresight.working:
+            begun = time.perf_counter()
+            found = self._expected({}, fit=False)
+            if found.calls:  # where nothing is to be asked, that is known without going over the story
+                self._foresight.slow = time.perf_counter() - begun > _SLOW
+        self._foresight.keep(changed, found)
+        return found
+
+    def expected_soon(self) -> Expected:
+        """As `expected` where that is known, or known soon; else a first estimate, where there is one.
+
+        Raises:
+            FabulaError: what stands in the way of a run.
+        """
+        first: Expected | None = None
+        if self._foresight.slow and not self._is_known("expected"):
+            project = self.project()
+            with project.journal as journal:
+                first = self._foresight.first(changed_in(journal, self._changes_or_none(project, journal)))
+        return first or self.expected()
+
+    def foresee(self, name: str) -> None:
+        """Begin to work out what a change of a text would ask, for who has opened it; where that takes its time."""
+        self._foresight.wanted = name
+        if self._foresight.slow and name.partition("/")[0] != BRIEF:
+            threading.Thread(target=self._foresee, args=(name,), name="foresight", daemon=True).start()
+
+    def _foresee(self, name: str) -> None:
+        foresight = self._foresight
+        with suppress(FabulaError):
+            text, project = self.text(name), self.project()
+            with project.journal as journal:
+                changes = self._changes_or_none(project, journal)
+                now, changed = changed_in(journal, changes), changed_in(journal, changes, text.name)
+            if not text.file.endswith(".md") or changed == now:
+                return
+            with foresight.working:
+                if foresight.wanted == name and foresight.first(changed) is None:
+                    foresight.keep(changed, self._expected({text.name: otherwise(text.text)}, fit=False))
 
     def _expected(self, pending: Mapping[str, str], *, fit: bool) -> Expected:
         project, options = self.project(), self._options
@@ -618,6 +688,58 @@ class Workspace:
             UsageError: the report or the list of dismissals cannot be read.
         """
         return self._cached("findings", lambda: findings_of(self.project()))
+
+    def known_facts(self) -> ProjectWorld:
+        """What the story says about its world, with the sentences that say so; empty where nothing is recorded.
+
+        Raises:
+            ProjectError: it cannot be read.
+        """
+        return self._cached("known facts", lambda: ProjectWorld.of(self.project()))
+
+    def facts_expected(self) -> DryRun:
+        """What reading the story for facts would ask and cost now. Asks nobody, writes nothing.
+
+        Raises:
+            FabulaError: what stands in the way.
+        """
+        return self._read_expected("facts")
+
+    def check_expected(self) -> DryRun:
+        """What a check of the story would ask and cost now. Asks nobody, writes nothing.
+
+        Raises:
+            FabulaError: what stands in the way of a check.
+        """
+        return self._read_expected("atlas")
+
+    def _read_expected(self, evaluator: str) -> DryRun:
+        project = self.project()
+        task, settings = check_of(project, self.settings(project), evaluator)
+        return asyncio.run(dry_run_evaluation(task, settings, self._options))
+
+    def rewrite_expected(self, name: str, span: tuple[int, int], note: str) -> DryRun:
+        """What it would ask and cost to have a passage of a text written anew. Asks nobody, writes nothing.
+
+        Raises:
+            FabulaError: what stands in the way.
+        """
+        project = self.project()
+        settings = self.settings(project)
+        return asyncio.run(dry_run_rewrite_in(project, settings, self._options, name, span, note))
+
+    def rewritten(self, name: str, span: tuple[int, int], note: str) -> str:
+        """A passage of a text, written anew by who wrote it, as `note` wishes. Nothing of it is saved.
+
+        Raises:
+            FabulaError: any of its kinds; a finished call is kept and answers when the same is asked again.
+        """
+        with self._changing:
+            project = self.project()
+            with project.journal as journal:
+                old = journal.newest(name) or ""
+            new = asyncio.run(rewrite_in(project, self.settings(project), self._options, name, span, note))
+        return new[span[0] : len(new) - (len(old) - span[1])]
 
     def final_edits(self) -> tuple[list[Edit], frozenset[str]]:
         """What the final reading of the story changed, and the ids of what the author refuses; nothing without one."""

@@ -638,10 +638,12 @@ class Expected:
     Attributes:
         dry: what a dry run found.
         changes: in the project's files that the run would take over.
+        first: it is a first estimate: this was found when the same texts had been changed otherwise.
     """
 
     dry: DryRun
     changes: tuple[Change, ...] = ()
+    first: bool = False
 
     @property
     def calls(self) -> list[PlannedCall]:

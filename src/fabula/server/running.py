@@ -125,8 +125,17 @@ async def serve(offer: Offer, opened: socket.socket, ready: Callable[[Catalogue]
         await listen(app, opened, lambda: ready(catalogue), offer.bounds)
 
 
-async def listen(app: App, opened: socket.socket, ready: Callable[[], None], bounds: Bounds | None = None) -> None:
-    """Answer requests at a socket until the task is cancelled; answers in the making are given a few seconds."""
+async def listen(
+    app: App,
+    opened: socket.socket,
+    ready: Callable[[], None],
+    bounds: Bounds | None = None,
+    ending: Callable[[], None] = lambda: None,
+) -> None:
+    """Answer requests at a socket until the task is cancelled; answers in the making are given a few seconds.
+
+    `ending` is called before that: it ends what would never end by itself.
+    """
     import uvicorn  # noqa: PLC0415 - imports what `fabula --help` does not need
 
     from fabula.server.connections import bounded, quiet_accepting  # noqa: PLC0415 - as above
@@ -162,6 +171,7 @@ async def listen(app: App, opened: socket.socket, ready: Callable[[], None], bou
     try:
         await asyncio.shield(task)
     except asyncio.CancelledError:
+        ending()
         server.should_exit = True
         await task
         raise

@@ -22,12 +22,10 @@ from fabula.server.chat.projects import OVER, TurnRequest
 from fabula.server.chat.turns import PendingTurn
 from fabula.server.chat.wire import ChatRequest, Envelope, FaultBody, model_body, requested_turn
 from fabula.server.faults import SURPRISE, Problem, of_status, problem_of
-from fabula.server.gate import Bounds, Gate, Rates, Tokens
+from fabula.server.gate import SILENT, Bounds, Gate, Rates, Tokens
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable
-
-    from fastapi.telemetry import TelemetryConfig
 
     from fabula.server.chat.projects import Catalogue
     from fabula.server.gate import App
@@ -48,14 +46,6 @@ _FAULTS: Final[dict[int | str, dict[str, Any]]] = {
         503: "The language model cannot be reached, or is busy.",
         504: "The answer took too long.",
     }.items()
-}
-# Whatever the environment sets up: conversations are nobody else's.
-_SILENT: Final[TelemetryConfig] = {
-    "tracing": False,
-    "metrics": False,
-    "logs": False,
-    "operation_spans": False,
-    "auto_configure": False,
 }
 _ANSWERED: Final[dict[str, Any]] = {
     "description": "The answer, or its pieces as server-sent events where `stream` is true.",
@@ -157,7 +147,7 @@ def application(means: Dependencies, more: Callable[[FastAPI], None] = lambda _:
         redoc_url=None,
         responses=_FAULTS,
         redirect_slashes=False,
-        telemetry=_SILENT,
+        telemetry=SILENT,
     )
     _handle(app)
     chat, began = _Chat(means), int(means.now())

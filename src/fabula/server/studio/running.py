@@ -44,7 +44,8 @@ async def serve_studio(offer: StudioOffer, opened: socket.socket, ready: Callabl
 
     keys, names = OwnKeys(Tokens.of(offer.tokens)), Names.of(offer.host, offer.names)
     async with offer.state.at_work():
-        await listen(application(offer.state, keys, names, cookie_at(opened)), opened, ready, BOUNDS)
+        app = application(offer.state, keys, names, cookie_at(opened))
+        await listen(app, opened, ready, BOUNDS, offer.state.runs.feed.end)
 
 
 def cookie_at(opened: socket.socket) -> str:

@@ -68,6 +68,7 @@ async def edit(request: Request, workspace: WorkspaceDep, name: str) -> Response
 
     def found() -> dict[str, object]:
         text = workspace.text(name)
+        workspace.foresee(text.name)
         tree = workspace.tree(marks=False)
         one = next((one for branch in tree for one in branch.artefacts if one.name == text.name), None)
         about = {"text": text, "tree": tree, "one": one, "overview": workspace.overview()}
@@ -77,15 +78,15 @@ async def edit(request: Request, workspace: WorkspaceDep, name: str) -> Response
 
 
 @router.get(PARTS + "/expected", response_model=None)
-async def expected(request: Request, workspace: WorkspaceDep, name: str) -> Response:
-    """What a run would write again and take; and the list of texts with their marks."""
+async def expected(request: Request, workspace: WorkspaceDep, name: str, exact: bool = False) -> Response:  # noqa: FBT001, FBT002 - a field of the address
+    """What a run would write again and take, and the texts with their marks; at first perhaps an estimate of that."""
 
     def found() -> dict[str, object]:
         try:
-            expected, problem = workspace.expected(), ""
+            expected, problem = workspace.expected() if exact else workspace.expected_soon(), ""
         except FabulaError as error:
             expected, problem = None, str(error)
-        tree = workspace.tree()
+        tree = workspace.tree(expected=expected)
         files = {one.name: one.file for branch in tree for one in branch.artefacts}
         again = written_again(expected.dry, files) if expected else []
         one = next((one for branch in tree for one in branch.artefacts if one.name == name), None)
