@@ -325,7 +325,7 @@ class Talks:
                 "say": lambda: session.say(live.said, heard),
                 "begin": lambda: session.begin(heard),
                 "go_on": lambda: session.go_on(heard) if session.turns else session.begin(heard),
-                "another": lambda: session.retry(heard),
+                "another": lambda: session.another(heard),
             }
             turn = await moves[live.kind]()
             with suppress(ProjectError):  # the turn is in the log; its transcript can be had at any time
