@@ -305,8 +305,11 @@ let looking = /** @type {ReturnType<typeof setTimeout> | undefined} */ (undefine
 
 /** Begin a run, and follow it. @param {Record<string, unknown>} order */
 async function start(order) {
+  const budget = Object.fromEntries(
+    ["tokens", "usd"].map((id) => [id, /** @type {HTMLInputElement | null} */ (find(id))?.value]).filter(([, most]) => most),
+  );
   try {
-    const run = await ask(`${api}/runs`, { body: order });
+    const run = await ask(`${api}/runs`, { body: { ...order, budget } });
     following = run.id;
     await follow();
   } catch (error) {
