@@ -65,7 +65,13 @@ async def test_an_experiment_is_shown_down_to_a_single_verdict(experiment: Path)
         assert "The boats came home" in story
         assert "Shown first" in story
         assert story.count('class="one-verdict"') == 10  # five questions in both orders
-        for text in (grid, report, story):
+        asked = re.search(r'href="(/experiments/exp/verdict-of/[^"]*)"', story)
+        assert asked is not None
+        call = (await client.get(asked[1])).text
+        assert "Plot: A" in call
+        assert "The boats came home" in call
+        assert (await client.get("/experiments/exp/verdict-of/evaluation/pairwise/pairwise?call=x")).status_code == 404
+        for text in (grid, report, story, call):
             assert not re.search(r"<style|style=|\son\w+=|<script(?![^>]*src=)", text)
         assert (await client.get("/experiments/epx")).status_code == 404
         assert (await client.get("/experiments/exp/runs/../../../brief.md")).status_code == 404

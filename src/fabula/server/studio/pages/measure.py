@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING, Annotated, Any, Final
+from typing import TYPE_CHECKING, Annotated, Any, Final, TypeAlias
 
-from fastapi import APIRouter, Form, Request
+from fastapi import APIRouter, Form, Query, Request
 from fastapi.responses import Response  # noqa: TC002 - FastAPI reads it
 from markupsafe import Markup
 from pydantic import ValidationError
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from fabula.measure.report import Report, Row
 
 router = APIRouter()
+CallPath: TypeAlias = Annotated[str, Query(max_length=1000)]
 _MOST_SHOWN: Final = 200  # verdicts on one page
 _MOST_PICTURES: Final = 8
 _LEAST_ROWS: Final = 2  # of a picture
@@ -44,6 +45,16 @@ async def one_report(request: Request, project: str, name: str, workspace: Works
     found = await asyncio.to_thread(reports_in, workspace.folder)
     chosen = next((one for one in found if one.name == name), None) or report_named(workspace.folder, name)
     return await _measured(request, project, found, chosen, shelf.names)
+
+
+@router.get("/projects/{project}/verdict-of/{name:path}")
+async def asked_for(
+    request: Request, project: str, name: str, workspace: WorkspaceDep, call: CallPath = ""
+) -> Response:
+    """What was asked for a verdict, and what came back."""
+    found = await asyncio.to_thread(report_named, workspace.folder, name)
+    calls = await asyncio.to_thread(found.calls_behind, call)
+    return page(request, "verdict_calls.html", calls=calls, back=f"/projects/{project}/measure/{name}")
 
 
 @router.post("/projects/{project}/measure")
@@ -81,6 +92,16 @@ async def experiment_report(request: Request, name: str, report: str, shelf: She
     about = await asyncio.to_thread(_about, chosen, every="all" in request.query_params)
     runs = {str(run.get("run", "")) for run in found.runs}
     return page(request, "experiment_report.html", name=name, experiment=found, chosen=chosen, runs=runs, **about)
+
+
+@router.get("/experiments/{name}/verdict-of/{report:path}")
+async def asked_in_experiment(
+    request: Request, name: str, report: str, shelf: ShelfDep, call: CallPath = ""
+) -> Response:
+    """What was asked for a verdict in an experiment, and what came back."""
+    found = await asyncio.to_thread(shelf.experiment, name)
+    calls = await asyncio.to_thread(lambda: found.report(report).calls_behind(call))
+    return page(request, "verdict_calls.html", calls=calls, back=f"/experiments/{name}/reports/{report}")
 
 
 @router.get("/experiments/{name}/runs/{run:path}")
