@@ -151,17 +151,13 @@ function converse(talk) {
       return false;
     }
     others.postMessage({ project, chat });
-    if (response.status === 204 || !response.body) {
-      setBusy(false);
-      await refresh();
-      return true;
-    }
+    const body = /** @type {ReadableStream<Uint8Array>} */ (response.body);
     if (kind === "say" && !follow) keep("");
     const turn = liveTurn(said, kind === "another");
     let ended = false;
     let spoken = "";
     try {
-      for await (const { name, data } of eventsOf(response.body)) {
+      for await (const { name, data } of eventsOf(body)) {
         if (name === "piece") turn.piece(data);
         else ended = true;
         if (name === "done") spoken = data.turn.who ? `${data.turn.who}: ${data.turn.answer}` : "The part ends.";
