@@ -124,10 +124,10 @@ def main() -> int:
         if path.name not in made:
             path.unlink()
     sys.stdout.write(f"docs/reference/schemas: {len(stale)} of {len(made)} schemas written anew\n")
-    stale = _read(OPENAPI) != (text := openapi())
-    if stale:
+    differs = _read(OPENAPI) != (text := openapi())
+    if differs:
         OPENAPI.write_text(text, encoding="utf-8")
-    sys.stdout.write(f"{OPENAPI.name}: {int(stale)} of 1 documents written anew\n")
+    sys.stdout.write(f"{OPENAPI.name}: {int(differs)} of 1 documents written anew\n")
     drawn = pictures.drawn()
     stale = [name for name, text in drawn.items() if _read(pictures.PICTURES / name) != text]
     for name in stale:
@@ -174,7 +174,7 @@ def _http_api() -> str:
         lines += [f"| {method} | `{path.removeprefix('/api/v1')}` | {summary} |" for method, path, summary in rows]
     every = [set(operation["responses"]) for methods in data["paths"].values() for operation in methods.values()]
     faults = sorted(status for status in set.intersection(*every) if status >= "400")
-    first = next(iter(next(iter(data["paths"].values())).values()))["responses"]
+    described = data["components"]["responses"]
     lines += [
         "",
         "## Errors",
@@ -184,7 +184,7 @@ def _http_api() -> str:
         "| status | |",
         "|---|---|",
     ]
-    lines += [f"| {status} | {first[status]['description']} |" for status in faults]
+    lines += [f"| {status} | {described[f'Fault{status}']['description']} |" for status in faults]
     return "\n".join(lines)
 
 

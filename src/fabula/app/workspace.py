@@ -11,8 +11,8 @@ import asyncio
 import os
 import threading
 import time
-from contextlib import suppress
 from collections.abc import Mapping  # noqa: TC003 - pydantic reads it, for `/api/v1`
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from hashlib import sha256
 from pathlib import Path, PurePosixPath
@@ -23,9 +23,9 @@ from fabula.app.bills import budget_data
 from fabula.app.checking import OUT, check_of
 from fabula.app.evaluating import dry_run_evaluation
 from fabula.app.exporting import exported
-from fabula.app.foresight import Foresight, changed_in, otherwise
 from fabula.app.facts_shown import ProjectWorld
 from fabula.app.findings import count_again, dismiss_finding, findings_of
+from fabula.app.foresight import Foresight, changed_in, otherwise
 from fabula.app.past_calls import MOST, call_of, calls_of
 from fabula.app.planning import PLAN, order_of_time, plan_of
 from fabula.app.standing import CHANGED, shortfalls, texts, waiting, words_asked
