@@ -211,13 +211,14 @@ function converse(talk) {
     const { chosen, drawn } = state();
     const wanted = Number(chosen) + by;
     if (busy || !Number(drawn) || wanted < 1) return;
+    const pressed = document.activeElement?.hasAttribute("data-swipe");
     if (wanted > Number(drawn)) {
       await move("another");
     } else {
       await change("/choose", { number: wanted, version: version() });
       say(`Answer ${wanted} of ${drawn}. ${document.querySelector("#log .turn:last-of-type > .line:not(.own)")?.textContent ?? ""}`);
     }
-    /** @type {HTMLElement | null} */ (document.querySelector(`[data-swipe="${by}"]:not(:disabled)`))?.focus();
+    if (pressed) /** @type {HTMLElement | null} */ (document.querySelector(`[data-swipe="${by}"]:not(:disabled)`) ?? words).focus();
   }
 
   /**
