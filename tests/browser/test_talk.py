@@ -42,8 +42,8 @@ class Talker(Engine):
         text = f"[Mara: (looks up) {self.text.format(self.started)} Go home, and wait there for the morning.]"
         if on_text is not None:
             on_text(text[: len(text) // 2])
-        while self.waits:
-            await asyncio.sleep(0.01)  # noqa: ASYNC110 - it is set in another thread
+        while self.waits:  # noqa: ASYNC110 - it is set in another thread
+            await asyncio.sleep(0.01)
         if self.fails is not None:
             raise self.fails
         if on_text is not None:
@@ -179,6 +179,24 @@ def test_a_page_that_is_loaded_again_in_mid_answer_loses_nothing(tmp_path: Path)
         page.wait_for_selector("#talk[aria-busy=false] #turn-2 .swipes >> text=1 of 1")
         assert answer(page).endswith("wait there for the morning.")
         assert engine.started == 2
+        tab.check()
+
+
+def test_an_answer_can_be_stopped(tmp_path: Path) -> None:
+    engine = Talker()
+    with lamp(tmp_path, engine) as there, browsing(there) as tab:
+        page = tab.page
+        tab.open("/projects/lamp/talk")
+        begin(page)
+        engine.waits = True
+        page.fill("#words", "Is there light?")
+        page.keyboard.press("Enter")
+        page.wait_for_selector(".live >> text=(looks up)")
+        page.click("text=Stop")
+        page.wait_for_selector(".broken >> text=The answer was stopped. The conversation stands as before.")
+        engine.waits = False
+        page.click("text=Try again")
+        page.wait_for_selector("#talk[aria-busy=false] #turn-2")
         tab.check()
 
 

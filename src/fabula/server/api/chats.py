@@ -146,6 +146,13 @@ async def listen(talks: TalksDep, chat: ChatName) -> Response:
     return _streamed(talks, chat, turn)
 
 
+@router.post("/{chat}/stop", summary="Stop the turn that is being made")
+async def stop(talks: TalksDep, chat: ChatName) -> ChatView:
+    """The conversation stands as before it."""
+    await talks.stop(chat)
+    return await talks.view(chat)
+
+
 @router.post("/{chat}/choose", summary="Choose among the answers that were drawn")
 async def choose(talks: TalksDep, chat: ChatName, wanted: Choice) -> ChatView:
     """The others are kept."""

@@ -94,7 +94,12 @@ function converse(talk) {
     const preparing = document.createElement("p");
     preparing.className = "faint";
     preparing.textContent = "Thinking …";
-    turn.append(preparing);
+    const end = document.createElement("button");
+    end.type = "button";
+    end.className = "quiet";
+    end.dataset.stop = "";
+    end.textContent = "Stop";
+    turn.append(preparing, end);
     toEnd();
     return {
       /** @param {{who: string, text: string}} piece */
@@ -102,7 +107,7 @@ function converse(talk) {
         if (!answer) {
           preparing.remove();
           answer = line(piece.who, "", false);
-          turn.append(answer);
+          end.before(answer);
         }
         waiting += piece.text;
         if (!drawn) {
@@ -116,6 +121,7 @@ function converse(talk) {
        */
       breakOff(problem) {
         preparing.remove();
+        end.remove();
         draw();
         turn.className = "turn broken";
         const sentence = document.createElement("p");
@@ -275,6 +281,7 @@ function converse(talk) {
   words.addEventListener("input", () => keep(words.value));
   document.addEventListener("click", (event) => {
     const target = /** @type {HTMLElement} */ (event.target);
+    if (target.closest("[data-stop]")) ask(`${path}/stop`, { method: "POST" }).catch((problem) => complain(problem.message));
     const button = /** @type {HTMLElement | null} */ (target.closest("[data-swipe], [data-undo], [data-retry], [data-move]"));
     if (!button || busy) return;
     if (button.dataset.swipe) swipe(Number(button.dataset.swipe));
