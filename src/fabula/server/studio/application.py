@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from fastapi.telemetry import TelemetryConfig
 
     from fabula.server.browser import Keys, Names
-    from fabula.server.gate import App
     from fabula.server.studio.state import StudioState
 
 _LOG: Final = logging.getLogger("fabula.server")
@@ -55,7 +54,7 @@ _FAULTS: Final[dict[int | str, dict[str, Any]]] = {
 }
 
 
-def application(state: StudioState, keys: Keys, names: Names, cookie: str, bounds: Bounds = BOUNDS) -> App:
+def application(state: StudioState, keys: Keys, names: Names, cookie: str, bounds: Bounds = BOUNDS) -> Browser:
     """The whole application, with what guards it."""
     return Browser(pages_and_api(state), keys, names, cookie, problem_page, bounds)
 
