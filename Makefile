@@ -22,7 +22,7 @@ DEV     := $(VENV)/.dev-$(VERSION)
 DOCS    := $(VENV)/.docs-$(VERSION)
 PIP     := $(BIN)/python -m pip --disable-pip-version-check install --quiet
 
-.PHONY: help demo test test-train simulate cover check docs bench clean
+.PHONY: help demo test test-train simulate cover check docs screenshots bench clean
 .DELETE_ON_ERROR:
 
 help:
@@ -33,6 +33,7 @@ help:
 	@echo 'make cover  run them with branch coverage'
 	@echo 'make check  run linter, formatter, types, import layers and house rules'
 	@echo 'make docs   write docs/reference anew, and build the site in build/site'
+	@echo 'make screenshots  every page of the studio in both looks, in build/screenshots (needs playwright and Chromium)'
 	@echo 'make bench  run the benchmarks'
 	@echo 'make clean  remove the environment and caches'
 
@@ -72,6 +73,9 @@ docs: $(DOCS)
 	@$(BIN)/python docs/generate.py
 	@NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet
 	@echo 'The site:     build/site/index.html'
+
+screenshots: $(DEV)
+	@$(BIN)/python docs/screenshots.py
 
 bench: $(DEV)
 	@$(BIN)/python -m benchmarks $(ARGS)

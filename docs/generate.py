@@ -27,6 +27,7 @@ from fabula.engine.roles import OwnModel
 from fabula.evaluators import evaluators
 from fabula.models.known import KNOWN
 from fabula.models.providers import KINDS as PROVIDERS
+from fabula.server.studio.application import document
 from fabula.systems import System, systems
 from fabula.training.presets import KINDS
 
@@ -37,6 +38,7 @@ if TYPE_CHECKING:
 
 REFERENCE: Final = Path(__file__).parent / "reference"
 SCHEMAS = REFERENCE / "schemas"
+OPENAPI: Final = REFERENCE / "openapi.json"
 MADE: Final = "<!-- Made by docs/generate.py: `make docs` writes this page anew. -->\n"
 TABLES: Final = {
     "Settings": "The top of the file",
@@ -122,6 +124,10 @@ def main() -> int:
         if path.name not in made:
             path.unlink()
     sys.stdout.write(f"docs/reference/schemas: {len(stale)} of {len(made)} schemas written anew\n")
+    differs = _read(OPENAPI) != (text := openapi())
+    if differs:
+        OPENAPI.write_text(text, encoding="utf-8")
+    sys.stdout.write(f"{OPENAPI.name}: {int(differs)} of 1 documents written anew\n")
     drawn = pictures.drawn()
     stale = [name for name, text in drawn.items() if _read(pictures.PICTURES / name) != text]
     for name in stale:
@@ -142,6 +148,44 @@ def pages() -> dict[str, str]:
 def schemas() -> dict[str, str]:
     """The JSON schema of every command's document, by file name."""
     return {f"{name.replace(' ', '-')}.json": f"{json.dumps(schema_of(name), indent=2)}\n" for name in DOCUMENTS}
+
+
+def openapi() -> str:
+    """The document of `/api/v1`."""
+    return f"{json.dumps(document(), indent=1, sort_keys=True)}\n"
+
+
+def _http_api() -> str:
+    """Every address of `/api/v1`, by what it is about."""
+    data = document()
+    lines = [
+        "# The addresses of `/api/v1`",
+        "",
+        "`fabula studio` and `fabula serve` answer these; the whole document, with every field, is",
+        "[openapi.json](openapi.json), and a server gives its own at `/openapi.json`. How they are used says",
+        "[the how-to](../how-to/http-api.md).",
+    ]
+    by_tag: dict[str, list[tuple[str, str, str]]] = {}
+    for path, methods in data["paths"].items():
+        for method, operation in methods.items():
+            by_tag.setdefault(operation["tags"][0], []).append((method.upper(), path, operation["summary"]))
+    for tag, rows in by_tag.items():
+        lines += ["", f"## {tag.capitalize()}", "", "| | | |", "|---|---|---|"]
+        lines += [f"| {method} | `{path.removeprefix('/api/v1')}` | {summary} |" for method, path, summary in rows]
+    every = [set(operation["responses"]) for methods in data["paths"].values() for operation in methods.values()]
+    faults = sorted(status for status in set.intersection(*every) if status >= "400")
+    described = data["components"]["responses"]
+    lines += [
+        "",
+        "## Errors",
+        "",
+        'Each is `{"error": {"message", "type", "code", "param"}}`.',
+        "",
+        "| status | |",
+        "|---|---|",
+    ]
+    lines += [f"| {status} | {described[f'Fault{status}']['description']} |" for status in faults]
+    return "\n".join(lines)
 
 
 def page(name: str) -> str:
@@ -549,6 +593,7 @@ PAGES: Final[Mapping[str, Callable[[], str]]] = {
     "choosing.md": choosing,
     "papers.md": papers,
     "python.md": python,
+    "http-api.md": _http_api,
 }
 
 if __name__ == "__main__":

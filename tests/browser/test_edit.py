@@ -10,6 +10,7 @@ import pytest
 
 from commandline import BRIEF, BY_PARTS, REPLIES, script_of
 from fabula.base.errors import DiskFullError
+from fabula.project.folder import Project
 from studio import browsing, chromium, sign_in, studio_there
 
 if TYPE_CHECKING:
@@ -41,9 +42,9 @@ def shelf(tmp_path: Path) -> Path:
     return tmp_path / "shelf"
 
 
-def script(folder: Path, climax: str) -> None:
+def script(folder: Path, climax: str, **more: str) -> None:
     """What the models say; all the same but the climax."""
-    (folder / "script.toml").write_text(script_of(REPLIES | {"climax": climax}), encoding="utf-8")
+    (folder / "script.toml").write_text(script_of(REPLIES | {"climax": climax} | more), encoding="utf-8")
 
 
 def type_into(tab: Tab, words: str) -> None:
@@ -109,15 +110,47 @@ def test_a_retake_is_one_of_two_texts_and_the_first_is_picked(shelf: Path) -> No
         tab.check()
 
 
+def test_a_marked_passage_is_rewritten_and_its_changes_are_shown(shelf: Path) -> None:
+    script(shelf.parent, OLD, **{"climax:rewrite_passage": "Mara lost the flame."})
+    with studio_there(shelf) as there, browsing(there) as tab:
+        page = tab.page
+        tab.open("/projects/lamp/edit/climax")
+        page.get_by_text("Write it another way").click()
+        box = page.locator("#text")
+        box.focus()
+        box.evaluate("box => box.setSelectionRange(box.value.indexOf('Mara'), box.value.indexOf(' It was'))")
+        expect(page.locator("#marked")).to_have_text("Marked: 4 words.")
+        page.get_by_label("What should become of it").fill("she fails")
+        page.get_by_role("button", name="Rewrite the passage").click()
+        expect(page.locator("#review h2")).to_contain_text("version 1 and version 2", timeout=60_000)
+        expect(page.locator("#review del")).to_contain_text("held")
+        expect(box).to_have_value(OLD.replace("held", "lost"))
+        tab.check()
+
+
+def test_a_text_is_written_on(shelf: Path) -> None:
+    with studio_there(shelf) as there, browsing(there) as tab:
+        page = tab.page
+        tab.open("/projects/lamp/edit/resolution")
+        page.get_by_text("Write it another way").click()
+        page.get_by_label("About how many words more").fill("30")
+        page.get_by_role("button", name="Write on from its end").click()
+        expect(page.locator("#done")).to_contain_text("About 30 words more will be written")
+        expect(page.locator("#state")).to_contain_text("to be continued")
+        expect(page.locator("#expected")).to_contain_text("calls, about")
+        tab.check()
+
+
 def test_the_second_of_two_browsers_sees_both_texts_and_merges(shelf: Path) -> None:
     with studio_there(shelf) as there, chromium() as browser:
         one, two = sign_in(browser, there), sign_in(browser, there)
         for tab in (one, two):
             tab.open("/projects/lamp/edit/climax")
             expect(tab.page.locator("#expected")).to_contain_text("Nothing")
-        two.page.route("**/edit-parts/stamp", lambda route: route.abort())  # it has not looked yet
-        type_into(one, " Then it was over.")
         two.page.locator("#text").fill(OLD.replace("It was cold", "It was bitter"))
+        one.page.locator("#text").fill(f"{OLD} Then it was over.")
+        one.page.keyboard.press("Control+s")
+        expect(one.page.locator("#saved")).to_have_text("Saved")
         expect(two.page.locator("#review h2")).to_have_text("story/03-climax.md was changed elsewhere, too")
         expect(two.page.locator("#saved")).to_have_text("Changed elsewhere")
         assert f"{OLD} Then it was over.\n" == (shelf / "lamp/story/03-climax.md").read_text(encoding="utf-8")
@@ -169,6 +202,58 @@ def test_a_full_disk_is_said_and_the_text_stays_in_the_page_and_after_a_reload(
         expect(page.locator("#saved")).to_have_text("Saved", timeout=30_000)
         type_into(tab, " And more.")
         assert (shelf / "lamp/story/03-climax.md").read_text(encoding="utf-8") == f"{OLD} Kept. And more.\n"
+
+
+def test_what_is_typed_while_a_run_holds_the_project_is_saved_when_it_ends(shelf: Path) -> None:
+    with studio_there(shelf) as there, browsing(there) as tab:
+        page = tab.page
+        tab.open("/projects/lamp/edit/climax")
+        expect(page.locator("#expected")).to_contain_text("Nothing")
+        with Project.open(shelf / "lamp").lock():
+            page.locator("#text").fill("Typed meanwhile.")
+            expect(page.locator("#saved")).to_have_text("Waits for the run")
+            expect(page.locator("#status")).to_contain_text("saved when the run has ended")
+        expect(page.locator("#saved")).to_have_text("Saved", timeout=20_000)
+        assert (shelf / "lamp/story/03-climax.md").read_text(encoding="utf-8") == "Typed meanwhile.\n"
+
+
+def test_what_was_typed_in_one_go_is_undone_as_one_and_a_pin_apart(shelf: Path) -> None:
+    with studio_there(shelf) as there, browsing(there) as tab:
+        page = tab.page
+        tab.open("/projects/lamp/edit/climax")
+        type_into(tab, " One.")
+        type_into(tab, " Two.")
+        page.get_by_role("button", name="Pin").click()
+        expect(page.locator("#state .chip")).to_have_text("pinned")
+        undo = page.get_by_role("button", name="Undo", exact=True)
+        undo.click()
+        expect(page.locator("#state .chip")).to_have_text("edited")
+        expect(page.locator("#text")).to_have_value(f"{OLD} One. Two.")
+        undo.click()
+        expect(page.locator("#text")).to_have_value(OLD)
+        page.get_by_role("button", name="Redo").click()
+        expect(page.locator("#text")).to_have_value(f"{OLD} One. Two.")
+        tab.check()
+
+
+def test_hostile_text_stays_text_wherever_it_is_shown(shelf: Path) -> None:
+    hostile = (
+        "</textarea><script>document.title='gone'</script> <img src=x onerror=\"document.title='gone'\"> &amp; שלום"
+    )
+    with studio_there(shelf) as there, browsing(there) as tab:
+        page = tab.page
+        tab.open("/projects/lamp/edit/climax")
+        page.locator("#text").fill(f"{hostile}\n\nA \u202ehidden turn.")
+        expect(page.locator("#status")).to_contain_text("without characters that nobody can see")
+        expect(page.locator("#text")).to_have_value(f"{hostile}\n\nA hidden turn.")
+        page.reload()
+        expect(page.locator("#text")).to_have_value(f"{hostile}\n\nA hidden turn.")
+        page.get_by_text("History").click()
+        for how in ("Changes", "Beside each other"):
+            page.get_by_role("button", name=how).first.click()
+            expect(page.locator("#review")).to_contain_text("<script>document.title='gone'</script>")
+        assert "gone" not in page.title()
+        tab.check()
 
 
 def test_a_server_that_ends_and_a_session_that_is_over_are_said(shelf: Path) -> None:

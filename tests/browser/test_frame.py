@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from studio import browsing, studio_there
+from studio import SAMPLE, browsing, chromium, studio_there
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -40,3 +40,26 @@ def test_the_first_key_leads_past_the_navigation(tmp_path: Path) -> None:
         assert tab.page.evaluate("document.activeElement.textContent") == "Skip to the page itself"
         tab.page.keyboard.press("Enter")
         assert tab.page.evaluate("document.activeElement.id") == "main"
+
+
+def test_a_link_on_another_sites_page_signs_in(tmp_path: Path) -> None:
+    """After a redirect the browser would not send a strict cookie along."""
+    with studio_there(tmp_path) as there, chromium() as browser:
+        page = browser.new_page()
+        page.route("http://mail.example/", lambda route: route.fulfill(body=f"<a href='{there.link}'>the studio</a>"))
+        page.goto("http://mail.example/")
+        page.click("a")
+        page.wait_for_url(f"{there.address}/")
+        assert page.inner_text("h1") == "Your stories"
+
+
+def test_a_page_of_another_site_gets_nothing_and_changes_nothing(tmp_path: Path) -> None:
+    with studio_there(tmp_path) as there, browsing(there) as tab:
+        page, body = tab.page, f"<form method=post action='{there.address}/sample'><button>x</button></form>"
+        page.route("http://evil.example/", lambda route: route.fulfill(body=body, content_type="text/html"))
+        page.goto("http://evil.example/")
+        read = "address => fetch(address).then(() => 'read', () => 'refused')"
+        assert page.evaluate(read, there.address) == "refused"
+        page.click("button")
+        assert "sent by a page of another site" in page.inner_text("main")
+        assert there.state.shelf.names == [SAMPLE]

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 import pytest
 
+from fabula.app.studies import assign
 from fabula.measure.ratings import read_ratings
+from fabula.measure.studies.assigning import Wanted
+from fabula.measure.studies.study import ORGANISER, Entry, Study, form_text, write_study
 from raters import study_here, study_there
-from studio import chromium, sign_in
+from studio import Tab, chromium, sign_in
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -95,6 +99,37 @@ def test_the_pages_are_for_everybody(tmp_path: Path, width: int, *, dark: bool) 
             a, b = (tab.page.locator(f"[aria-label='Story {side}']").bounding_box() for side in "AB")
             assert abs(a["width"] - b["width"]) < 1
         tab.check()
+
+
+def test_the_other_kinds_are_for_everybody(tmp_path: Path) -> None:
+    entries = [
+        Entry(id=f"f{n}", prompt="ferry", claim=f"It cannot be ({n}).", label="date", passages=("One.", "Two."))
+        for n in range(3)
+    ]
+    write_study(tmp_path / "verify", form_text("findings", "Verify"), entries)
+    study, _ = assign(Study.open(tmp_path / "verify"), Wanted(), datetime.now(UTC))
+    with study_there(study) as there, chromium() as browser:
+        tab = sign_in(browser, there, width=360)
+        tab.page.click("text=I have read this and take part")
+        for _ in entries:
+            tab.page.wait_for_selector("#send:disabled")
+            assert tab.axe() == []
+            assert tab.page.evaluate("document.documentElement.scrollWidth") <= 360
+            tab.page.keyboard.press("n")
+            tab.page.keyboard.press("3")
+            tab.page.keyboard.press("Enter")
+            tab.page.wait_for_load_state("networkidle")
+        tab.page.wait_for_selector("h1:has-text('Thank you')")
+        assert tab.axe() == []
+        tab.check()
+    with study_there(study, ORGANISER) as there, chromium() as browser:
+        tab = Tab(browser.new_page(), there.address)
+        tab.page.goto(there.link)
+        tab.page.wait_for_url("**/organiser")
+        assert tab.axe() == []
+        tab.page.click("text=Show the systems; the log says so")
+        tab.page.wait_for_selector("text=not named")
+    assert {one.answer for one in read_ratings(study.ratings_file)} == {"grounded"}
 
 
 def test_a_line_has_75_characters_at_most(tmp_path: Path) -> None:

@@ -12,6 +12,7 @@ from commandline import BRIEF
 from fabula.app.reports import pairs_of, read_report, reports_in
 from fabula.measure.ratings import Rating
 from fabula.project.sample import copy_sample
+from fabula.server.runs.record import Order, Run
 from studio import studio_here
 
 if TYPE_CHECKING:
@@ -129,3 +130,39 @@ def test_verdicts_in_both_orders_belong_together() -> None:
 
     (pair,) = pairs_of([said("a", "b", answer="a"), said("b", "a", answer="b")])
     assert (pair.items, len(pair.verdicts), pair.agree) == (("a", "b"), 2, False)
+
+
+@pytest.mark.parametrize(
+    ("fields", "asked"),
+    [
+        ({"kind": "check"}, {"kind": "check"}),
+        ({"kind": "evaluate", "evaluator": "surface", "against": "x"}, {"kind": "evaluate", "evaluator": "surface"}),
+        ({"kind": "judge", "against": "other", "tokens": "1000"}, {"kind": "judge", "against": "other"}),
+    ],
+)
+async def test_measuring_is_begun_as_a_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, fields: dict[str, str], asked: dict[str, str]
+) -> None:
+    started = []
+
+    def start(_: object, project: str, order: Order) -> Run:
+        started.append((project, order))
+        return Run(id="20260101-000000-abcdef", order=order)
+
+    monkeypatch.setattr("fabula.server.runs.children.Runs.start", start)
+    copy_sample(tmp_path / "home" / "sample")
+    async with studio_here(tmp_path / "home") as client:
+        answer = await client.post("/projects/sample/measure", data=fields | {"evaluator": "surface"})
+        assert "20260101-000000-abcdef" in answer.text
+    ((project, order),) = started
+    assert project == "sample"
+    assert {name: getattr(order, name) for name in asked} == asked
+    assert order.budget.tokens == (1000 if "tokens" in fields else None)
+
+
+@pytest.mark.parametrize("fields", [{"kind": "rm"}, {"tokens": "many"}, {"tokens": "-1"}])
+async def test_what_cannot_be_measured_is_said_in_words(tmp_path: Path, fields: dict[str, str]) -> None:
+    copy_sample(tmp_path / "home" / "sample")
+    async with studio_here(tmp_path / "home") as client:
+        answer = await client.post("/projects/sample/measure", data=fields, headers={"hx-request": "true"})
+    assert (answer.status_code, answer.text.startswith('<p class="problem">This cannot be')) == (400, True)

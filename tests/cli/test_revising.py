@@ -304,14 +304,22 @@ def test_a_rewritten_passage_is_asked_about_at_a_terminal(
     assert climax(project) == "Mara lost the flame."
 
 
+def test_a_passage_is_named_by_its_characters(cli: Cli, project: Path, write_script: Callable[..., None]) -> None:
+    write_script(**{PASSAGE: "Mara lost the flame."})
+    cli("rewrite", "climax", "--characters", "29-68", "--yes", "-C", "lamp")
+    assert climax(project) == "The storm broke the window. Mara lost the flame."
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (("climax",), "Say which passage: --passage with its first and last words, or --lines N-M."),
+        (("climax",), "Say which passage: --passage with its first and last words, --lines N-M or --characters N-M."),
         (("climax", "--passage", "the dog"), "'the dog' does not stand in story/03-climax.md."),
         (("climax", "--passage", "the"), "'the' names 2 passages in story/03-climax.md."),
         (("climax", "--lines", "4-9"), "--lines 4-9 names no lines; the file has 1."),
         (("climax", "--lines", "x"), "--lines x names no lines"),
+        (("climax", "--characters", "60-900"), "--characters 60-900 names no words; the text has 68 characters."),
+        (("climax", "--characters", "0-9"), "--characters 0-9 names no words"),
     ],
 )
 def test_a_passage_that_is_none_is_refused(cli: Cli, project: Path, arguments: tuple[str, ...], message: str) -> None:

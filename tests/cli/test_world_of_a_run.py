@@ -162,3 +162,26 @@ def test_a_run_asks_nobody_to_approve_its_records(cli: Cli, tale: str) -> None:
 def test_chapters_of_a_longer_story_of_before_are_left_out(cli: Cli, tale: str) -> None:
     cli("write", tale, "--set", "max_steps=1")
     assert values(cli, tale)["lamp_lit"] is True
+
+
+def test_facts_that_a_model_reads_off_a_story_are_its_world(cli: Cli) -> None:
+    fact = {"about": "the lamp", "property": "state", "value": "lit", "quote": "lit the lamp", "known_to": ["Mara"]}
+    read = json.dumps({"characters": ["Mara", "Tobias"], "facts": [fact]})
+    (cli.folder / "facts.toml").write_text(script_of({"reader:read": read}), encoding="utf-8")
+    (cli.folder / "tale").mkdir()
+    (cli.folder / "tale" / "brief.md").write_text("A lamp.\n", encoding="utf-8")
+    (cli.folder / "tale" / "story.md").write_text("<!-- scene: one -->\nMara lit the lamp.\n", encoding="utf-8")
+    none = cli("world", "tale")
+    assert none.code != 0
+    assert "fabula evaluate facts tale --out tale/evaluation" in none.err
+    ran = cli("evaluate", "facts", "tale", "--out", "tale/evaluation", "--model", "scripted:facts.toml")
+    assert ran.code == 0, ran.err
+    shown = cli("world", "tale", "--json").json
+    assert [(fact["subject"], fact["value"], fact["witnesses"]) for fact in shown["facts"]] == [
+        ("the lamp", "lit", ["Mara"])
+    ]
+    known = cli("world", "tale", "--who", "Tobias")
+    assert "Tobias knows nothing yet" in known.out
+    (cli.folder / "tale" / "evaluation" / "facts.json").write_text('{"details": 3}', encoding="utf-8")
+    broken = cli("world", "tale")
+    assert "is no reading of this story alone" in broken.err

@@ -19,6 +19,10 @@ def test_a_page_is_not_stale(name: str) -> None:
     assert path.read_text(encoding="utf-8") == generate.page(name), "say `make docs`"
 
 
+def test_the_document_of_the_api_is_not_stale() -> None:
+    assert generate.OPENAPI.read_text(encoding="utf-8") == generate.openapi(), "say `make docs`"
+
+
 def test_there_is_no_page_without_a_source() -> None:
     assert {path.name for path in (ROOT / "docs" / "reference").glob("*.md")} == set(generate.PAGES)
 

@@ -11,7 +11,7 @@ from unittest import mock
 
 import pytest
 
-from fabula.base.errors import ModelError
+from fabula.base.errors import LockedError, ModelError
 from fabula.craft.conversation import SessionFiles
 from serving import Engine, SnapEngine, project
 from studio import studio_here
@@ -44,7 +44,7 @@ class Here:
         assert response.status_code == 201, response.text
         return dict(response.json())
 
-    async def move(self, chat: str, kind: str = "say", **more: Any) -> list[tuple[str, dict[str, Any]]]:  # noqa: ANN401
+    async def move(self, chat: str, kind: str = "say", **more: Any) -> list[tuple[str, dict[str, Any]]]:  # noqa: ANN401 - fields of a request
         """The events of a move."""
         response = await self.client.post(f"{CHATS}/{chat}/turns", json={"kind": kind} | more)
         assert response.status_code == 200, response.text
@@ -61,7 +61,7 @@ def events_in(text: str) -> list[tuple[str, dict[str, Any]]]:
 
 
 @asynccontextmanager
-async def here(folder: Path, engine: Engine | None = None, **settings: Any) -> AsyncIterator[Here]:  # noqa: ANN401
+async def here(folder: Path, engine: Engine | None = None, **settings: Any) -> AsyncIterator[Here]:  # noqa: ANN401 - fields of a request
     engine = engine or Engine()
     project(folder, **settings)
     with mock.patch("fabula.project.casting.open_model", return_value=engine):
@@ -316,3 +316,44 @@ async def test_the_prompt_of_a_text_is_one_address_away(tmp_path: Path) -> None:
         assert "What went into it" in shown
         brief = await client.get("/projects/sample/prompt-of", params={"name": "nothing-of-this-name"})
         assert brief.status_code == 404
+
+
+async def test_another_model_can_be_named_for_a_turn(tmp_path: Path) -> None:
+    async with here(tmp_path) as studio:
+        chat = (await studio.begin())["name"]
+        with mock.patch("fabula.project.casting.open_model", return_value=Engine(identity="another")) as opened:
+            assert (await studio.move(chat, text="One.", model="openai-chat:llama"))[-1][0] == "done"
+            assert "openai-chat:llama" in str(opened.call_args_list)
+            opened.reset_mock()
+            assert (await studio.client.get(f"{CHATS}/{chat}/turns/1/why")).json()["story"]
+            await studio.client.post(f"{CHATS}/{chat}/undo", json={})
+            assert not opened.called  # who only looks opens no other model
+        unknown = await studio.move(chat, text="One.", model="nonsense:llama")
+        assert unknown[-1][0] == "failed"
+        assert "nonsense" in unknown[-1][1]["error"]["message"]
+
+
+async def test_a_run_that_begins_is_let_in_before_its_time(tmp_path: Path) -> None:
+    async with here(tmp_path) as studio:
+        studio.talks.linger = 60.0
+        chat = (await studio.begin())["name"]
+        await studio.move(chat, text="One.")
+        with pytest.raises(LockedError), studio.talks.project.lock():
+            pass
+        await studio.talks.let_go()
+        with studio.talks.project.lock():
+            pass
+        assert (await studio.move(chat, text="Two."))[-1][0] == "done"
+
+
+async def test_a_project_that_is_gone_is_said_to_be(tmp_path: Path) -> None:
+    async with here(tmp_path) as studio:
+        chat = (await studio.begin())["name"]
+        await studio.move(chat, text="One.")
+        (tmp_path / "lamp").rename(tmp_path / "away")
+        for answer in (
+            await studio.client.get(f"{CHATS}/{chat}"),
+            await studio.client.post(f"{CHATS}/{chat}/turns", json={"kind": "go_on"}),
+            await studio.client.get("/api/v1/projects/lamp/calls"),
+        ):
+            assert answer.status_code == 410, answer.text

@@ -1,6 +1,7 @@
 """A program that stands in for `fabula` where long work is tested: it logs events as a command does.
 
-Its variables: `WORK` is what it does ("tokens", "sleep", "fail", "wait", "burst"), `ROLES` and `TOKENS` how many.
+Its variables: `WORK` is what it does ("tokens", "sleep", "fail", "wait", "burst"), `ROLES` and `TOKENS` how many,
+`BEFORE` and `PAUSE` the seconds before the first token and between two.
 """
 
 from __future__ import annotations
@@ -42,6 +43,7 @@ work = os.environ.get("WORK", "tokens")
 if work in ("tokens", "burst"):
     for n in range(roles):
         log.hear(CallStarted(f"scene/{n}", f"role-{n}", "model", 100))
+    time.sleep(float(os.environ.get("BEFORE", "0")))
     handle = os.open(os.environ["FABULA_EVENTS"], os.O_WRONLY | os.O_APPEND)
     for token in range(tokens):
         for n in range(roles):

@@ -90,13 +90,18 @@ class Room:
     folder: Path
     clock: Clock
     app: Any
-    answers: Answers
+    means: Means
     responses: list[tuple[str, httpx.Response]] = field(default_factory=list)
+
+    @property
+    def answers(self) -> Answers:
+        """All that raters did."""
+        return self.means.answers
 
     @property
     def study(self) -> Study:
         """As the server has it."""
-        return self.answers.study
+        return self.means.study
 
     @asynccontextmanager
     async def rater(self, name: str) -> AsyncIterator[Rater]:
@@ -147,8 +152,8 @@ def texts_in(page: str) -> list[str]:
 def room_of(study: Study, clock: Clock | None = None, talks: Talks | None = None) -> Room:
     """A study, served."""
     clock = clock or Clock()
-    answers = Answers(study, clock)
-    return Room(study.folder, clock, application(Means(answers, clock, Names(), talks), COOKIE), answers)
+    means = Means(Answers(study, clock), clock, Names(), talks)
+    return Room(study.folder, clock, application(means, COOKIE), means)
 
 
 def study_here(

@@ -18,7 +18,7 @@ from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass, field
 from importlib import import_module
 from importlib.util import find_spec
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, Protocol
 from urllib.parse import urlsplit
 
 import httpx
@@ -128,6 +128,13 @@ def studio_there(folder: Path, environ: Mapping[str, str] | None = None, port: i
     assert not problems, problems
 
 
+class Reached(Protocol):
+    """A server on a socket: its address, and the link that signs a browser in."""
+
+    address: str
+    link: str
+
+
 @dataclass
 class Tab:
     """A browser's tab that is signed in to a studio.
@@ -183,7 +190,7 @@ def chromium() -> Iterator[Any]:
             browser.close()
 
 
-def sign_in(browser: Any, there: There, *, dark: bool = False, width: int = 1280, height: int = 900) -> Tab:  # noqa: ANN401 - playwright's
+def sign_in(browser: Any, there: Reached, *, dark: bool = False, width: int = 1280, height: int = 900) -> Tab:  # noqa: ANN401 - playwright's
     """A new tab, with cookies of its own, that is signed in."""
     look = "dark" if dark else "light"
     context = browser.new_context(

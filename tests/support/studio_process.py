@@ -18,6 +18,8 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from studio import There
+
 HERE = Path(__file__).parent
 
 
@@ -44,12 +46,17 @@ def main(folder: Path, port: int) -> None:
 
     def say() -> None:
         for _ in sys.stdin:
-            print(now[0], ever[0], flush=True)
+            _say(f"{now[0]} {ever[0]}")
 
     threading.Thread(target=say, daemon=True).start()
     with listening("127.0.0.1", port) as opened:
-        print(opened.getsockname()[1], flush=True)
+        _say(str(opened.getsockname()[1]))
         asyncio.run(serve_studio(StudioOffer(state, [TOKEN]), opened, lambda: None))
+
+
+def _say(line: str) -> None:
+    sys.stdout.write(f"{line}\n")
+    sys.stdout.flush()
 
 
 class Killable:
@@ -93,6 +100,13 @@ class Killable:
     def address(self) -> str:
         """Without a slash at its end."""
         return f"http://127.0.0.1:{self.port}"
+
+    @property
+    def there(self) -> There:
+        """As tests know a studio; what it knows is in its own process."""
+        from studio import TOKEN, There  # noqa: PLC0415 - as above
+
+        return There(self.address, f"{self.address}/login?token={TOKEN}", None)  # type: ignore[arg-type] # not looked at
 
 
 @contextmanager

@@ -73,6 +73,7 @@ NAMES = {
     "hostile",
     "serving",
     "startup",
+    "studio_stream",
     "statistics",
     "world",
 }

@@ -7,8 +7,8 @@ import time
 from typing import TYPE_CHECKING
 
 import pytest
-
 from benchmarks.books import ENVIRON, Book
+
 from fabula.app import workspace as workspaces
 from fabula.app.foresight import otherwise
 from fabula.app.workspace import Workspace

@@ -62,7 +62,7 @@ async def serving(folder: Path, *names: str, **environ: str) -> AsyncIterator[Ru
 
 async def until(runs: Runs, run: Run, *states: str, project: str = "tale") -> Run:
     async with asyncio.timeout(20):
-        while runs.get(project, run.id).state not in states:
+        while runs.get(project, run.id).state not in states:  # noqa: ASYNC110 - another process
             await asyncio.sleep(0.02)
     return runs.get(project, run.id)
 
@@ -164,8 +164,10 @@ async def test_what_does_not_stop_is_killed_when_it_is_asked_again(tmp_path: Pat
         (
             "crash",
             "killed",
-            "The process was killed before it could say why. What was finished is kept; the same again goes on from "
-            "there. It had said last: Traceback: something",
+            (
+                "The process was killed before it could say why. What was finished is kept; the same again goes on "
+                "from there. It had said last: Traceback: something"
+            ),
         ),
     ],
 )
@@ -276,12 +278,13 @@ async def test_two_servers_of_the_same_projects_have_numbers_of_their_own(tmp_pa
         events = await heard(runs.feed)
         assert texts(events) == whole(3, 20)
         assert (await until(other, run, "finished")).total.calls == 3
-        assert [event["n"] for event in await heard(other.feed)][0] == 1
+        assert (await heard(other.feed))[0]["n"] == 1
 
 
 async def test_a_hostile_log_and_record_do_no_harm(tmp_path: Path) -> None:
     shelf = projects(tmp_path)
-    with subprocess.Popen(["sleep", "60"]) as innocent:
+    sleeps = [sys.executable, "-c", "import time; time.sleep(60)"]
+    with subprocess.Popen(sleeps) as innocent:  # noqa: ASYNC220 - it is begun at once
         place = shelf.folder("tale") / ".fabula/runs/20990101-000000-aaaaaa"
         place.mkdir(parents=True)
         lines = [
@@ -345,6 +348,10 @@ def test_the_command_line_of_each_kind() -> None:
         "--budget-tokens=5",
         "--json",
     ]
+    passage = Order(kind="rewrite", artefact="climax", passage="3-9", note="colder")
+    assert arguments(passage, folder) == [
+        *("text", "rewrite", "climax", "-C", "/p/tale", "--characters=3-9", "--note=colder", "--yes", "--json")
+    ]
     assert arguments(Order(kind="evaluate", evaluator="surface"), folder)[:3] == ["evaluate", "surface", "/p/tale"]
     assert arguments(Order(kind="judge", against="x"), folder, Path("/p/x"))[:4] == ["eval", "judge", "/p/tale", "/p/x"]
 
@@ -355,6 +362,10 @@ def test_the_command_line_of_each_kind() -> None:
         (Order(kind="check", approve="all"), "`check` takes no approve. Leave that out."),
         (Order(kind="write", revise=True, only=["a"]), "`write` takes no revise and no only. Leave that out."),
         (Order(kind="evaluate", evaluator="--play=x"), "Say which `evaluator`; `fabula evaluate` lists them."),
+        (
+            Order(kind="rewrite", artefact="-x", passage="1-2"),
+            "Say which `artefact` and which `passage` of it, as 120-480.",
+        ),
         (Order(kind="judge"), "Say `against` which other project the story is judged."),
     ],
 )

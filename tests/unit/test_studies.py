@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 
-from fabula.app.studies import assign, new_version, study_of_stories
+from fabula.app.studies import assign, new_version, study_of_findings, study_of_stories
 from fabula.app.study_report import page_of_study, study_report
 from fabula.base.errors import UnknownNameError, UsageError
 from fabula.measure.ratings import SAME, Rating, parse_ratings, read_ratings, write_ratings
@@ -220,6 +220,11 @@ def test_a_folder_that_is_no_study_says_so(tmp_path: Path) -> None:
     (study.folder / "assignments.jsonl").write_text("{}\n")
     with pytest.raises(UsageError, match=r"assignments.jsonl, line 1: no design of a study"):
         Study.open(study.folder)
+    hostile = study.tasks[0].model_dump_json().replace(study.tasks[0].rater, "../..")
+    head = (study_of(tmp_path / "t").folder / "assignments.jsonl").read_text().partition("\n")[0]
+    (study.folder / "assignments.jsonl").write_text(f"{head}\n{hostile}\n")
+    with pytest.raises(UsageError, match=r"assignments.jsonl, line 2: rater: String should match pattern"):
+        Study.open(study.folder)
     (study.folder / "items.jsonl").write_text('{"id": ""}\n')
     with pytest.raises(UsageError, match=r"items.jsonl, line 1: id: .*\. Correct the line\."):
         Study.open(study.folder)
@@ -289,6 +294,64 @@ def test_one_category_has_no_alpha_and_the_report_says_why(tmp_path: Path) -> No
     assert (confirmed.value, confirmed.n) == (1.0, 6)
     assert "all ratings are the same" in page_of_study(study, report)
     assert "Clear." in page_of_study(study, report)
+
+
+def _checked(folder: Path, story: str = "story") -> Path:
+    """What `fabula check` leaves in a folder."""
+    told = "Mara's umbrella was blue. She took it along."
+    one = {
+        "id": 1,
+        "key": "abcd1234",
+        "hallucination": "In scene 1, the umbrella is blue, but in scene 2, it is red",
+        "category": "appearance",
+        "passage_x": {"scene": 1, "start": 0, "text": told, "focus": [0, 25]},
+        "passage_y": {"scene": 2, "start": 90, "text": "Her red umbrella broke.", "focus": [0, 23]},
+    }
+    folder.mkdir(parents=True)
+    report = {"details": {"stories": [{"id": story, "findings": [one], "intra_scene": []}]}}
+    (folder / "atlas.json").write_text(json.dumps(report))
+    return folder
+
+
+def test_findings_come_from_what_a_check_has_left(tmp_path: Path) -> None:
+    project = tmp_path / "ferry"
+    _checked(project / "evaluation")
+    (project / "brief.md").write_text("A ferry.")
+    study = study_of_findings(tmp_path / "s", "Verify", [project, _checked(tmp_path / "other", "lamp")]).study
+    assert list(study.entries) == ["ferry/abcd1234", "lamp/abcd1234"]
+    one = study.entries["ferry/abcd1234"]
+    assert (one.prompt, one.label) == ("ferry", "appearance")
+    assert one.claim == "In scene 1, the umbrella is blue, but in scene 2, it is red"
+    assert one.passages == ("**Mara's umbrella was blue.** She took it along.", "Her red umbrella broke.")
+    shares = share_out(study, Wanted(overlap=2, most=1))
+    assert (shares.cells, shares.shared, len(shares.tasks)) == (2, 2, 4)
+
+
+def test_a_judges_verdicts_may_stand_in_the_same_file(tmp_path: Path) -> None:
+    study = study_of(tmp_path / "s", SYSTEMS[:3], 6)
+    answers = Answers(study, Clock())
+    for task in study.tasks:
+        answers.send(task.rater, task, Sent(ALL))
+    judge = [
+        replace(one, rater="m", kind="model", ended="", evaluator="pairwise")
+        for one in read_ratings(study.ratings_file)
+    ]
+    other = [replace(one, items=one.items[::-1], systems=one.systems[::-1]) for one in judge]
+    with study.ratings_file.open("a", encoding="utf-8") as file:
+        file.write(write_ratings(judge))
+    one_order = study_report(study)
+    assert any("90 of 90 pairs were judged in one order only" in note for note in one_order.notes)
+    with study.ratings_file.open("a", encoding="utf-8") as file:
+        file.write(write_ratings(other))
+    report = study_report(study)
+    assert len(report.ratings) == len(judge) == 90
+    pairs = report.row("judge", "judge beside people/plot: pairs: accuracy").scored
+    assert isinstance(pairs, Estimate)
+    first = Answers(Study.open(study.folder), Clock())
+    first.withdraw(study.raters[0])
+    left = read_ratings(study.ratings_file)
+    assert sum(one.kind == "model" for one in left) == 180
+    assert study.raters[0] not in {one.rater for one in left}
 
 
 def test_findings_are_counted_story_by_story_by_their_majority(tmp_path: Path) -> None:

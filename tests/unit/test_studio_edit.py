@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from fabula.app.editing import beside, last_rewritten, written_again
+from fabula.app.editing import beside, last_rewritten, stages, written_again
+from fabula.app.workspace import Made
 from fabula.engine.dry_run import DryRun, PlannedCall
 from fabula.engine.journal import Journal
 from studio import SAMPLE, studio_here
@@ -113,7 +114,7 @@ async def test_what_would_change_is_said_with_calls_tokens_and_cost(tmp_path: Pa
         read = space.text("setting")
         await save(space, f"{read.text} The fen was flooded.")
         after = (await client.get(f"{PARTS}/expected", params={"name": "setting"})).text
-        assert "<strong>6 calls</strong>" in after
+        assert "<strong>At most 6 calls</strong>" in after
         assert "drafts/climax.md" in after
         assert "without a call: story/01-exposition.md" in after
         assert 'id="tree" hx-swap-oob="true"' in after
@@ -219,6 +220,26 @@ async def test_history_says_who_and_an_earlier_version_is_picked(tmp_path: Path)
         assert space.text("setting").text == first
 
 
+def test_what_was_saved_while_its_author_typed_is_one_stage() -> None:
+    def made(number: int, source: str, minute: int) -> Made:
+        return Made(number, source, f"2026-01-01T10:{minute:02}:00+00:00", 5)
+
+    versions = [made(1, "made", 0), made(2, "edited", 1), made(3, "edited", 2), made(4, "edited", 6)]
+    versions += [made(5, "edited", 20), made(6, "revised", 21), made(7, "edited", 22)]
+    assert [(one.made.number, one.before) for one in stages(versions)] == [(1, 0), (4, 2), (5, 0), (6, 0), (7, 0)]
+
+
+async def test_the_history_can_show_what_was_saved_on_the_way(tmp_path: Path) -> None:
+    async with studio_here(tmp_path) as client:
+        for text in ("One.", "One, two.", "One, two, three."):
+            await save(space_of(client), text)
+        short = (await client.get(f"{PARTS}/history", params={"name": "setting"})).text
+        assert "saved 2 times on the way" in short
+        assert short.count('name="old"') == 2
+        whole = (await client.get(f"{PARTS}/history", params={"name": "setting", "all_": "1"})).text
+        assert whole.count('name="old"') == 4
+
+
 async def test_what_is_decided_on_the_page_is_said_and_taken_back(tmp_path: Path) -> None:
     async with studio_here(tmp_path) as client:
 
@@ -295,16 +316,6 @@ async def test_words_that_both_changed_are_shown(tmp_path: Path) -> None:
         shown = (await client.post(f"{PARTS}/merge", json=body)).text
         assert "in 1 place both of you changed the same words, and yours are shown" in shown
         assert "The lamp fell." in shown
-
-
-async def test_a_file_that_is_changed_outside_changes_the_stamp(tmp_path: Path) -> None:
-    async with studio_here(tmp_path) as client:
-        first = (await client.get(f"{PARTS}/stamp")).json()
-        assert (await client.get(f"{PARTS}/stamp")).json() == first
-        file = space_of(client).folder / "plan" / "setting.md"
-        file.write_text("Changed outside.\n", encoding="utf-8")
-        assert (await client.get(f"{PARTS}/stamp")).json() != first
-        assert "Changed outside." in (await client.get(f"{PAGE}/setting")).text
 
 
 async def test_a_project_that_is_deleted_is_said_to_be_gone(tmp_path: Path) -> None:

@@ -87,6 +87,14 @@ async def test_a_brief_is_estimated_and_then_made_a_project(tmp_path: Path, scri
     assert (project.settings.system, project.settings.model) == ("end-to-end", script)
 
 
+async def test_the_form_for_a_story_offers_systems_that_write_from_plans(tmp_path: Path) -> None:
+    async with studio_here(tmp_path) as client:
+        for_story = (await client.get("/new?kind=story")).text
+        assert 'value="agents-room"' in for_story
+        assert 'value="vanilla"' not in for_story
+        assert 'value="vanilla"' in (await client.get("/new")).text
+
+
 @pytest.mark.parametrize("upload", [False, True])
 async def test_a_story_becomes_a_project_whose_plan_is_read_off(tmp_path: Path, script: str, *, upload: bool) -> None:
     home, story = tmp_path / "home", "# The Lamp\n\nMara kept the lamp. Then the letter came."
@@ -98,6 +106,18 @@ async def test_a_story_becomes_a_project_whose_plan_is_read_off(tmp_path: Path, 
         made = await sent(client, "/new", **wanted)
         assert made.headers["hx-redirect"].startswith("/projects/the-lamp/")
     assert "Mara kept the lamp." in (home / "the-lamp" / ".fabula" / "source.md").read_text()
+
+
+@pytest.mark.parametrize(("kind", "begun"), [("brief", "write"), ("story", "plan")])
+async def test_it_is_begun_at_once_where_that_is_wanted(
+    tmp_path: Path, script: str, monkeypatch: pytest.MonkeyPatch, kind: str, begun: str
+) -> None:
+    started = []
+    monkeypatch.setattr("fabula.server.runs.children.Runs.start", lambda _, *order: started.append(order))
+    async with studio_here(tmp_path / "home") as client:
+        await sent(client, "/new", kind=kind, text=BRIEF, model=script, title="The Lamp", at_once="yes")
+    ((name, order),) = started
+    assert (name, order.kind) == ("the-lamp", begun)
 
 
 @pytest.mark.parametrize(

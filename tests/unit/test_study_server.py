@@ -18,6 +18,7 @@ from fabula.measure.studies import answering
 from fabula.measure.studies.answering import Answers
 from fabula.measure.studies.assigning import Wanted
 from fabula.measure.studies.study import ORGANISER, Study
+from fabula.server.study.application import Links
 from fabula.stats.estimate import Estimate
 from raters import HOST, QUESTIONS, SYSTEMS, People, Room, bare_pages, expected, key_in, leaks, rate_all, room_of
 from raters import study_here as study_of
@@ -244,6 +245,8 @@ async def test_an_expired_link_and_a_wrong_one_say_so(tmp_path: Path) -> None:
     async with room.rater(room.study.raters[0]) as rater:
         page = await rater.get("/")
         assert page.status_code == httpx.codes.UNAUTHORIZED
+    later = replace(room.means, until="2027-01-31T00:00:00+00:00")
+    assert Links(later).who(room.study.token(room.study.raters[0])) == room.study.raters[0]
     late = room.responses[0][1]
     assert late.status_code == httpx.codes.UNAUTHORIZED
     assert "Your link has ended: answers could be given until 2026-12-01. What you had answered is kept." in late.text

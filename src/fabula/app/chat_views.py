@@ -5,18 +5,18 @@ from __future__ import annotations
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final
 
 from fabula.app.chatting import narrative_in
 from fabula.app.past_calls import Took
-from fabula.base.errors import FabulaError, UnknownNameError
+from fabula.base.errors import FabulaError, UnknownNameError, UsageError
 from fabula.base.files import read_text
 from fabula.craft.conversation import SessionFiles, sessions_in
 from fabula.craft.conversation.cards import Cards
 from fabula.craft.conversation.session import (
     cells_of_log,
     drawn_answers,
-    kept_turns,
     known_in,
     origin_of_log,
     parties_of_log,
@@ -31,6 +31,7 @@ from fabula.story.plan_file import parse_plan
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping, Sequence
+    from pathlib import Path
 
     from fabula.craft.conversation import Turn
     from fabula.craft.conversation.session import Known
@@ -224,25 +225,36 @@ class ChatWhy:
 
 def chats_in(project: Project) -> ChatList:
     """The conversations of a project, and who can be talked to in it."""
-    return ChatList([_line(project, name) for name in sessions_in(project.folder)], *people_in(project))
+    return ChatList(lines_in(project), *people_in(project))
 
 
-def _line(project: Project, name: str) -> ChatLine:
+def lines_in(project: Project) -> list[ChatLine]:
+    """The conversations of a project, the one that was last talked in first."""
+    found = []
+    for name in sessions_in(project.folder):
+        with suppress(OSError, UsageError):  # it was deleted just now, or cannot be a session's
+            seen = SessionFiles.in_(project.folder, name).log.stat()
+            found.append(_line(project.folder, name, seen.st_mtime_ns, seen.st_size))
+    return found
+
+
+@lru_cache(maxsize=5000)  # other programs leave many, and all are in each list
+def _line(folder: Path, name: str, changed: int, size: int) -> ChatLine:
+    """A conversation in the list, as its log was when it was last changed and had that size."""
+    del size
+    at = datetime.fromtimestamp(changed / 1e9, UTC).isoformat(timespec="seconds")
     try:
-        files = SessionFiles.in_(project.folder, name)
-        at = datetime.fromtimestamp(files.log.stat().st_mtime, UTC).isoformat(timespec="seconds")
-        records = files.read(mend=False)
+        records = SessionFiles.in_(folder, name).read(mend=False)
         if not records:
             return ChatLine(name, at=at, problem="The log is empty.")
         parties, state = parties_of_log(records), state_of_log(records)
-    except (FabulaError, OSError) as error:
-        return ChatLine(name, problem=str(error))
+    except FabulaError as error:
+        return ChatLine(name, at=at, problem=str(error))
     last = state.last
     words = "" if last is None else last.line.text if last.line else last.said
     origin = origin_of_log(records) or ("", 0)
-    return ChatLine(
-        name, parties.player, list(parties.others), len(state.turns), state.over, at, words[:_SHOWN], *origin
-    )
+    people = parties.player, list(parties.others)
+    return ChatLine(name, *people, len(state.turns), state.over, at, words[:_SHOWN], *origin)
 
 
 def people_in(project: Project) -> tuple[list[str], list[str]]:
@@ -251,10 +263,15 @@ def people_in(project: Project) -> tuple[list[str], list[str]]:
     for name in (*_of_sheets(project), *Cards.in_(project.folder).people):
         _add(known, name)
     named: list[str] = []
-    for name in names_in(narrative_in(project)):
+    for name in _names_in(narrative_in(project)):
         if not any(same_person(name, one) for one in known):
             _add(named, name)
     return (known, named) if known else (named, [])
+
+
+@lru_cache(maxsize=16)  # a book takes a while
+def _names_in(text: str) -> tuple[str, ...]:
+    return names_in(text)
 
 
 def _add(names: list[str], name: str) -> None:
@@ -330,16 +347,10 @@ def view_of(project: Project, name: str, *, plan: bool = False) -> ChatView:
 
 def _branches(project: Project, name: str) -> list[ChatBranch]:
     """The conversations that went off from one."""
-    found = []
-    for other in sessions_in(project.folder):
-        try:
-            records = SessionFiles.in_(project.folder, other).read(mend=False)
-        except FabulaError:  # the list of conversations says what is wrong with it
-            continue
-        origin = origin_of_log(records)
-        if origin is not None and origin[0] == name and other != name:
-            found.append(ChatBranch(other, origin[1], len(kept_turns(records))))
-    return sorted(found, key=lambda one: (one.after, one.name))
+    lines = [line for line in lines_in(project) if line.branched_from == name and line.name != name]
+    return sorted(
+        (ChatBranch(one.name, one.branched_after, one.turns) for one in lines), key=lambda one: (one.after, one.name)
+    )
 
 
 def _points(state: State) -> list[ChatPoint]:

@@ -7,22 +7,25 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from fabula.app.item_files import MAX_STORY_BYTES, TABLES, named_set, read_items
+from fabula.app.evaluating import Task
+from fabula.app.item_files import MAX_STORY_BYTES, TABLES, Selection, named_set, read_items
 from fabula.app.sources import items_of, path_of
 from fabula.base.errors import UnknownNameError, UsageError
 from fabula.base.files import read_text, write_atomically
 from fabula.continuity import split
+from fabula.evaluators import find
 from fabula.evaluators.atlas.dismissed import read_dismissed, write_dismissed
 from fabula.evaluators.atlas.page import all_findings, as_markdown, as_page, findings_html
 from fabula.measure.items import Item
+from fabula.project.settings import Settings
 from fabula.story import Scene, Story, count_words, slug
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from fabula.app.bills import Bill
-    from fabula.app.item_files import Selection
     from fabula.app.sources import StorySource
+    from fabula.project.folder import Project
 
 OUT: Final = "evaluation"
 _MOST_BYTES: Final = 200_000_000
@@ -82,6 +85,21 @@ def _check_data(path: Path, whole: str) -> None:
             "prose."
         ) from error
     split(whole, "json")
+
+
+def check_of(project: Project, settings: Settings, evaluator: str = "atlas") -> tuple[Task, Settings]:
+    """The check of a project's story by the model that writes it, and the settings that it is done with.
+
+    With another `evaluator`, what that finds in the story.
+
+    Raises:
+        FabulaError: there is no story yet, or a setting is wrong.
+    """
+    tables = {model: table for model, table in settings.as_tables.get("models", {}).items() if model == settings.model}
+    own = Settings.of({"model": settings.model, "models": tables}, "the project").said_by(project.settings_file)
+    found, (item,) = find(evaluator), read_items([project.folder], Selection(None))
+    named = replace(item, id=_ALONE) if evaluator == "atlas" else item
+    return Task(found, [named], found.config(own.preset, {}), project.folder / OUT), own
 
 
 @dataclass(frozen=True)

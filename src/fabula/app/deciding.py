@@ -16,7 +16,7 @@ from fabula.project.telling import is_own
 from fabula.story import plain
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from fabula.app.writing import Options
     from fabula.craft.final_reading import Edit
@@ -212,6 +212,54 @@ def retake(project: Project, name: str, note: str | None = None, *, anew: bool =
             journal.decide(path, "revise" if revise else "retake", wish or None)
         notes = notes_of(journal, path)
     return Retake(path, revise, tuple(notes[:-1] if wish else notes))
+
+
+def continue_text(
+    project: Project, name: str, words: int | None, system: str, calls: Callable[[], int]
+) -> tuple[str, int]:
+    """Have more written after an artefact's text, or after the story's end where none is named.
+
+    Args:
+        project: the project.
+        name: of the artefact; empty for the part that ends the story.
+        words: about how many more; `None` for a third of the part.
+        system: that writes the story.
+        calls: gives how many calls the next run makes.
+
+    Returns:
+        Its path, and how many calls the next run makes.
+
+    Raises:
+        UsageError: it is pinned, waits to be continued already, or the system cannot continue it.
+    """
+    with project.recorded() as journal:
+        path = project.artefact(journal, name) if name else _last_part(journal)
+        check_unpinned(journal, path)
+        text = newest_of(journal, path)
+        if journal.override(path) == (text, "continued"):
+            raise UsageError(
+                f"{path} waits to be continued already. `fabula update` does it, `fabula undo` forgets it."
+            )
+        journal.decide(path, "continue", text, words)
+    try:
+        return path, calls()
+    except UsageError as error:
+        with project.recorded() as journal:
+            journal.decide(path, "undo", target=journal.decisions()[-1].id)
+        raise UsageError(
+            f"{path} is no part of the story, and {system} cannot continue it. Write on in its file, or say `fabula "
+            f"text retake {path}`."
+        ) from error
+
+
+def _last_part(journal: Journal) -> str:
+    """The part that ends the story; a text of the author's own is not asked for."""
+    parts = {file: path for path, file in journal.places().items() if file.startswith("story/")}
+    last = journal.trail()
+    written = [file for file, path in parts.items() if last is None or path in last.reached]
+    if not written:
+        raise UsageError("There is no story yet that could go on. Write it first.")
+    return parts[max(written)]
 
 
 def check_unpinned(journal: Journal, path: str) -> None:

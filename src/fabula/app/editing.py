@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections import defaultdict
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from datetime import datetime, timedelta
+from typing import TYPE_CHECKING, Final
 
 from fabula.app.deciding import authored
 from fabula.story.comparing import Piece, compare, word_pieces
@@ -12,8 +13,11 @@ from fabula.story.comparing import Piece, compare, word_pieces
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from fabula.app.workspace import Made
     from fabula.engine.dry_run import DryRun, PlannedCall
     from fabula.engine.journal import Journal
+
+_PAUSE: Final = timedelta(minutes=5)
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,6 +79,31 @@ def last_rewritten(journal: Journal) -> list[Rewritten]:
         if before and versions[-1].run == runs[-1]["id"] and versions[-1].text != before[-1].text:
             found.append(Rewritten(path, file, before[-1].number, versions[-1].number))
     return found
+
+
+@dataclass(frozen=True, slots=True)
+class Stage:
+    """A version, and how many of its author's were saved on the way to it, within a few minutes each."""
+
+    made: Made
+    before: int = 0
+
+
+def stages(versions: Sequence[Made]) -> list[Stage]:
+    """The versions of a text, oldest first, without those that were saved while its author went on typing."""
+    found: list[Stage] = []
+    for made in versions:
+        last = found[-1] if found else None
+        if last is not None and last.made.source == made.source == "edited" and _soon(last.made.at, made.at):
+            found[-1] = Stage(made, last.before + 1)
+        else:
+            found.append(Stage(made))
+    return found
+
+
+def _soon(before: str, after: str) -> bool:
+    """Whether one moment came soon after another."""
+    return datetime.fromisoformat(after) - datetime.fromisoformat(before) <= _PAUSE
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from fabula.app.world import WORLD_FILE, person_of, world_of
+from fabula.app.world import READ_FILE, WORLD_FILE, person_of, spelled, world_of
 from fabula.base.files import read_text
 from fabula.craft.quoting import located
 from fabula.project.folder import MAX_FILE
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 def has_world(folder: Path) -> bool:
     """Whether anything has been recorded of a project's world."""
-    return (folder / WORLD_FILE).is_file() or any((folder / "world").glob("*.json"))
+    return any((folder / file).is_file() for file in (WORLD_FILE, READ_FILE)) or any((folder / "world").glob("*.json"))
 
 
 def people_of(state: WorldState) -> tuple[str, ...]:
@@ -38,8 +38,8 @@ def people_of(state: WorldState) -> tuple[str, ...]:
             if name:
                 owner = state.index.owner(name)
                 counts[owner] = counts.get(owner, 0) + 1
-    ranked = sorted(counts, key=lambda owner: -counts[owner])
-    return tuple(state.index.called(owner) for owner in ranked)
+    names = spelled(state)
+    return tuple(names.get(owner, owner) for owner in sorted(counts, key=lambda owner: -counts[owner]))
 
 
 # showing ------------------------------------------------------------------------------------------------------------
@@ -106,11 +106,13 @@ class ProjectWorld:
     Attributes:
         state: closed already; what it has in memory can be asked.
         titles: of the scenes, by number.
+        parts: of the story, as they stand.
         there: whether anything is recorded.
     """
 
     state: WorldState
     titles: dict[int, str]
+    parts: tuple[StoryPart, ...] = ()
     there: bool = True
 
     @classmethod
@@ -120,13 +122,14 @@ class ProjectWorld:
         Raises:
             ProjectError: it cannot be read.
         """
+        parts = story_parts(project)
         if not has_world(project.folder):
-            return cls(WorldState(), {}, there=False)
+            return cls(WorldState(), {}, parts, there=False)
         with world_of(project) as state:
             titles = {row.no: row.title for row in state.scenes()}
-        for number, part in enumerate(story_parts(project), 1):
-            titles[number] = titles.get(number) or part.label
-        return cls(state, titles)
+        for part in parts:
+            titles[part.number] = titles.get(part.number) or part.label
+        return cls(state, titles, parts)
 
     @property
     def scenes(self) -> tuple[int, ...]:
@@ -193,6 +196,18 @@ class ProjectWorld:
             UsageError: there is none of that number.
         """
         return self._row(self.state.fact(number))
+
+    def sentence(self, number: int) -> Quoted | None:
+        """Where the story says what a fact says; `None` where its words are not known, or stand there no more.
+
+        Raises:
+            UsageError: there is no fact of that number.
+        """
+        return sentence_of(self.state.fact(number), self.parts)
+
+    def part(self, number: int) -> StoryPart | None:
+        """The part of the story that a scene's number means."""
+        return next((part for part in self.parts if part.number == number), None)
 
     def entities(self, scene: int | None = None) -> tuple[Entity, ...]:
         """Who and what is named by the end of a scene and described."""

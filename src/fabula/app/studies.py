@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+from collections import Counter
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any, Final
@@ -84,15 +85,18 @@ def study_of_findings(folder: Path, title: str, places: Iterable[Path]) -> Made:
 def study_of_characters(folder: Path, title: str, places: Iterable[Path], player: str, partner: str) -> Made:
     """A new study of characters to talk with: projects of several systems that play the same narrative.
 
-    Each is copied into the study, so that what raters say stays in it and can be deleted.
+    Each is copied into the study, so that what raters say stays in it and can be deleted. Projects of one system, which
+    may differ in model or settings, are told apart by their folders.
 
     Raises:
         UsageError: one has no narrative, or nobody to talk with.
         ProjectError: one is no project.
     """
     entries = []
-    for number, place in enumerate(places, 1):
-        project = Project.open(place)
+    projects = [Project.open(place) for place in places]
+    systems = Counter(project.settings.system for project in projects)
+    for number, project in enumerate(projects, 1):
+        name, system = project.folder.resolve().name, project.settings.system
         narrative = plain(narrative_in(project))
         parties = parties_of(narrative, player, (partner,) if partner else ())
         own = f"{CHARACTERS}/{number}"
@@ -100,8 +104,8 @@ def study_of_characters(folder: Path, title: str, places: Iterable[Path], player
         shutil.copytree(project.folder, folder / own, symlinks=True, dirs_exist_ok=True)
         entries.append(
             Entry(
-                id=place.resolve().name,
-                system=project.settings.system,
+                id=name,
+                system=system if systems[system] == 1 else name,
                 prompt=prompt_id(narrative),
                 text=narrative,
                 project=own,

@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from fabula.app.verdict_files import common_questions, side_of
+from fabula.app.verdict_files import ALL, common_questions, side_of
 from fabula.base.errors import UsageError
-from fabula.base.files import write_atomically
+from fabula.base.files import make_folder, write_atomically
 from fabula.evaluators.pairwise.config import Config
 from fabula.evaluators.pairwise.page import rows_on, strengths_picture, wins_picture
 from fabula.evaluators.pairwise.report import ranked
@@ -113,6 +113,7 @@ def study_report(study: Study, judge: Sequence[Rating] = (), judge_name: str = "
 
 def write_report(study: Study, report: Report, folder: Path) -> Studied:
     """The report with its page and its numbers in files."""
+    make_folder(folder)
     files = (folder / "report.html", folder / "report.csv")
     write_atomically(files[0], page_of_study(study, report))
     write_atomically(files[1], csv_of([report]))
@@ -157,7 +158,7 @@ def _strengths(study: Study, people: Sequence[Rating]) -> Report:
         return Report("study")
     texts = {entry.id: entry.text for entry in study.entries.values()} if study.form.kind == "pairwise" else {}
     found = ranked(sides, texts, Config.improved().ours)
-    rows = [replace(row, of=PEOPLE) if row.of == "judge" else row for row in found.rows]
+    rows = [replace(row, of=PEOPLE) if row.of == "judge" else row for row in found.rows if _is_of_people(row)]
     poor = [rating for rating in sides if rating.question == sides[-1].question and rating.answer is not None]
     rows.append(
         Row(PEOPLE, f"tasks flagged {POOR!r}", share(sum(POOR in one.flags for one in poor), len(poor), "tasks"))
@@ -165,6 +166,11 @@ def _strengths(study: Study, people: Sequence[Rating]) -> Report:
     return replace(
         found, rows=tuple(rows), notes=tuple(note for note in found.notes if "raters are counted" not in note)
     )
+
+
+def _is_of_people(row: Row) -> bool:
+    """Whether a row says something of people, who read a pair once, in one order."""
+    return not row.what.startswith("order consistency/")
 
 
 def _means(study: Study, people: Sequence[Rating]) -> Report:
@@ -233,10 +239,15 @@ def _codes(people: Sequence[Rating], question: str, labels: Sequence[str]) -> It
 
 
 def _agreement(people: Sequence[Rating]) -> Report:
-    """How far people agree among themselves, on each question; on tasks that several of them had."""
-    rows = []
-    for question, verdicts in side_of(people, "people").questions.items():
+    """How far people agree among themselves, on each question and on all; on tasks that several of them had."""
+    rows, every = [], []
+    asked = side_of(people, "people").questions
+    for question, verdicts in asked.items():
         rows += [Row(PEOPLE, f"{figure.what}/{question}", figure.scored) for figure in among(verdicts)]
+        # One thing that is rated is a task with a question.
+        every += [replace(one, items=tuple(f"{item}\n{question}" for item in one.items)) for one in verdicts]
+    if len(asked) > 1:
+        rows += [Row(PEOPLE, f"{figure.what}/{ALL}", figure.scored) for figure in among(every)]
     return Report("study", rows=tuple(rows))
 
 
@@ -257,7 +268,8 @@ def _beside(people: Sequence[Rating], judges: Sequence[Rating], name: str) -> Re
     ]
     rows.append(Row("judge", "judge beside people/systems and questions: spearman", _by_system(people, judges)))
     sentences = {question: result.sentence for question, result in found.items()}
-    return Report("study", rows=tuple(rows), notes=_meta_notes(found), details={"judge": sentences})
+    notes = (*mine.notes(), *_meta_notes(found))
+    return Report("study", rows=tuple(rows), notes=notes, details={"judge": sentences})
 
 
 def _meta_notes(found: Mapping[str, Meta]) -> tuple[str, ...]:

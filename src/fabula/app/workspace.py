@@ -20,15 +20,26 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from fabula.app import deciding
 from fabula.app.bills import budget_data
-from fabula.app.checking import OUT
+from fabula.app.checking import OUT, check_of
+from fabula.app.evaluating import dry_run_evaluation
 from fabula.app.exporting import exported
+from fabula.app.facts_shown import ProjectWorld
 from fabula.app.findings import count_again, dismiss_finding, findings_of
 from fabula.app.foresight import Foresight, changed_in, otherwise
 from fabula.app.past_calls import MOST, call_of, calls_of
 from fabula.app.planning import PLAN, order_of_time, plan_of
 from fabula.app.standing import CHANGED, shortfalls, texts, waiting, words_asked
 from fabula.app.world import moment_of, person_of, world_of
-from fabula.app.writing import Expected, Options, dry_run_in, fitting, paid_in, settings_as_last_time
+from fabula.app.writing import (
+    Expected,
+    Options,
+    dry_run_in,
+    dry_run_rewrite_in,
+    fitting,
+    paid_in,
+    rewrite_in,
+    settings_as_last_time,
+)
 from fabula.base.characters import binary_place, readable
 from fabula.base.errors import (
     ConflictError,
@@ -329,8 +340,8 @@ class Workspace:
         chosen = None if begun else default_model(self.environ)
         return settings if chosen is None else settings.with_(chosen.changes)
 
-    def stamp(self) -> object:
-        """What is another one whenever anything in the project may have changed."""
+    def stamp(self) -> tuple[tuple[str, int, int], ...]:
+        """Name, size and time of each file: another one whenever anything in the project may have changed."""
         found: list[tuple[str, int, int]] = []
         for name in _FILES:
             _seen(found, self.folder / name, name)
@@ -691,6 +702,58 @@ class Workspace:
         """
         return self._cached("findings", lambda: findings_of(self.project()))
 
+    def known_facts(self) -> ProjectWorld:
+        """What the story says about its world, with the sentences that say so; empty where nothing is recorded.
+
+        Raises:
+            ProjectError: it cannot be read.
+        """
+        return self._cached("known facts", lambda: ProjectWorld.of(self.project()))
+
+    def facts_expected(self) -> DryRun:
+        """What reading the story for facts would ask and cost now. Asks nobody, writes nothing.
+
+        Raises:
+            FabulaError: what stands in the way.
+        """
+        return self._read_expected("facts")
+
+    def check_expected(self) -> DryRun:
+        """What a check of the story would ask and cost now. Asks nobody, writes nothing.
+
+        Raises:
+            FabulaError: what stands in the way of a check.
+        """
+        return self._read_expected("atlas")
+
+    def _read_expected(self, evaluator: str) -> DryRun:
+        project = self.project()
+        task, settings = check_of(project, self.settings(project), evaluator)
+        return asyncio.run(dry_run_evaluation(task, settings, self._options))
+
+    def rewrite_expected(self, name: str, span: tuple[int, int], note: str) -> DryRun:
+        """What it would ask and cost to have a passage of a text written anew. Asks nobody, writes nothing.
+
+        Raises:
+            FabulaError: what stands in the way.
+        """
+        project = self.project()
+        settings = self.settings(project)
+        return asyncio.run(dry_run_rewrite_in(project, settings, self._options, name, span, note))
+
+    def rewritten(self, name: str, span: tuple[int, int], note: str) -> str:
+        """A passage of a text, written anew by who wrote it, as `note` wishes. Nothing of it is saved.
+
+        Raises:
+            FabulaError: any of its kinds; a finished call is kept and answers when the same is asked again.
+        """
+        with self._changing:
+            project = self.project()
+            with project.journal as journal:
+                old = journal.newest(name) or ""
+            new = asyncio.run(rewrite_in(project, self.settings(project), self._options, name, span, note))
+        return new[span[0] : len(new) - (len(old) - span[1])]
+
     def final_edits(self) -> tuple[list[Edit], frozenset[str]]:
         """What the final reading of the story changed, and the ids of what the author refuses; nothing without one."""
         with self.project().journal as journal:
@@ -829,6 +892,17 @@ class Workspace:
         """Have an artefact written anew by the next run, with another draw; or revised, as a note wishes."""
         with self._changing:
             return deciding.retake(self.project(), name, note, anew=anew)
+
+    def continue_text(self, name: str, words: int | None = None) -> tuple[str, int]:
+        """Have more written after a text by the next run; its path, and how many calls that makes.
+
+        Raises:
+            UsageError: it cannot be continued.
+        """
+        with self._changing:
+            self.expected()  # what stands in the way of any run is said as that
+            system = self.settings().system
+            return deciding.continue_text(self.project(), name, words, system, lambda: len(self.expected().calls))
 
     def approve(self, name: str = "") -> list[str]:
         """Approve an artefact, or all that wait; the paths of what was approved."""

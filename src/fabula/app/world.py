@@ -2,22 +2,27 @@
 
 from __future__ import annotations
 
+import json
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from fabula.base.errors import ProjectError, UnknownNameError
+from fabula.app.checking import OUT
+from fabula.base.errors import ProjectError, UnknownNameError, UsageError
 from fabula.base.files import read_text
 from fabula.project.folder import MAX_FILE, Project
 from fabula.story import Story
 from fabula.story.world import NOW, Moment, WorldState
-from fabula.story.world.file import parse_world, read_world, write_world
+from fabula.story.world.file import MAX_BYTES, parse_world, read_world, write_world
 from fabula.story.world.meaning import name_key
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from fabula.story.world.file import WorldFile
+
 WORLD_FILE: Final = Path(".fabula") / "world.db"
+READ_FILE: Final = Path(OUT) / "facts.json"
 _FOLDER: Final = "world"  # of what runs write
 
 
@@ -29,14 +34,16 @@ def world_of(project: Project) -> Iterator[WorldState]:
         ProjectError: it has none yet.
     """
     file, chapters = project.folder / WORLD_FILE, world_files(project)
-    if not (file.is_file() or chapters):
+    read = None if chapters else _read(project)
+    if not (file.is_file() or chapters or read):
         raise ProjectError(
             f"{project.folder} has no world yet. A system that keeps one makes it, or take facts from a file of "
-            "yours: `fabula world --import FILE`."
+            "yours: `fabula world --import FILE`. A model reads them off the story with `fabula evaluate facts "
+            f"{project.folder} --out {project.folder / OUT}`."
         )
     with ExitStack() as stack:
         own = stack.enter_context(WorldState(file)) if file.is_file() else None
-        if own is not None and not chapters:
+        if own is not None and not (chapters or read):
             yield own
             return
         state = stack.enter_context(WorldState())
@@ -44,7 +51,26 @@ def world_of(project: Project) -> Iterator[WorldState]:
             parse_world(write_world(own), str(file), is_json=True).add_to(state)
         for chapter in chapters:
             read_world(chapter).add_to(state)
+        if read is not None:
+            read.add_to(state)
         yield state
+
+
+def _read(project: Project) -> WorldFile | None:
+    """What a model has read off the story (`fabula evaluate facts`), where that is there.
+
+    Raises:
+        UsageError: the file is no such reading.
+    """
+    file = project.folder / READ_FILE
+    if not file.is_file():
+        return None
+    try:
+        (story,) = json.loads(read_text(file, MAX_BYTES))["details"]["stories"]
+        world = json.dumps(story["world"])
+    except (ValueError, KeyError, TypeError, RecursionError) as error:
+        raise UsageError(f"{file} is no reading of this story alone. Read it anew: `fabula evaluate facts`.") from error
+    return parse_world(world, str(file), is_json=True)
 
 
 def world_files(project: Project) -> list[Path]:
@@ -76,10 +102,16 @@ def person_of(state: WorldState, who: str) -> str:
     Raises:
         UnknownNameError: there is nobody of that name.
     """
-    names = {entity.name for entity in state.entities()}
+    owner, known = state.index.owner(who), spelled(state)
+    if owner not in known:
+        raise UnknownNameError("name", who, known.values())
+    return known[owner]
+
+
+def spelled(state: WorldState) -> dict[str, str]:
+    """Everybody and everything that is named, by the caseless name of each: as the world spells it."""
+    known = {state.index.owner(entity.name): entity.name for entity in state.entities()}
     for fact in state.facts():
-        names.update(fact.witnesses or (), filter(None, (fact.source,)))
-    owner = state.index.owner(who)
-    if owner not in {state.index.owner(name) for name in names}:
-        raise UnknownNameError("name", who, names)
-    return state.index.called(owner)
+        for name in (*(fact.witnesses or ()), *filter(None, (fact.source,))):
+            known.setdefault(state.index.owner(name), state.index.called(state.index.owner(name)))
+    return known

@@ -18,6 +18,8 @@ from fabula.server.faults import UNAUTHORISED, Problem
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from fastapi.telemetry import TelemetryConfig
+
 Scope: TypeAlias = MutableMapping[str, Any]
 Event: TypeAlias = MutableMapping[str, Any]
 Receive: TypeAlias = Callable[[], Awaitable[Event]]
@@ -28,6 +30,17 @@ App: TypeAlias = Callable[[Scope, Receive, Send], Awaitable[None]]
 _MOST_OF: Final = ((b"{", 12_000), (b"[", 12_000), (b'":', 50_000))
 SHORTEST: Final = 16  # letters of a token
 _ALWAYS: Final = ((b"cache-control", b"no-store"), (b"x-content-type-options", b"nosniff"))
+
+
+# Whatever the environment sets up: stories, conversations and answers are nobody else's.
+SILENT: Final[TelemetryConfig] = {
+    "tracing": False,
+    "metrics": False,
+    "logs": False,
+    "operation_spans": False,
+    "auto_configure": False,
+}
+"""What the web framework is told of telemetry."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,26 +7,23 @@ every change is recorded and can be taken back.
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from fabula.app.bills import Bill
-from fabula.app.checking import OUT, Checked
+from fabula.app.checking import OUT, Checked, check_of
 from fabula.app.deciding import edit, retake, take_back
-from fabula.app.evaluating import Task, evaluate_in
+from fabula.app.evaluating import evaluate_in
 from fabula.app.exporting import exported
-from fabula.app.item_files import Selection, read_items
 from fabula.app.standing import shortfalls, texts
 from fabula.app.writing import Options, dry_run_in, settings_as_last_time, write_in
 from fabula.base.errors import FabulaError, ProjectError, UnknownNameError, UsageError
 from fabula.base.files import inside, read_text, write_atomically
 from fabula.craft.length import parse_range
 from fabula.engine.folders import is_path
-from fabula.evaluators import find as find_evaluator
 from fabula.models.outside import CLIENT
 from fabula.project.folder import MAX_FILE, Project
-from fabula.project.settings import Settings
 from fabula.story import Brief, Story, count_words
 from fabula.systems import find as find_system
 
@@ -35,6 +32,7 @@ if TYPE_CHECKING:
 
     from fabula.engine.dry_run import DryRun
     from fabula.engine.events import Listener
+    from fabula.project.settings import Settings
 
 BRIEF: Final = "brief.md"
 _MOST: Final = 500  # projects that are listed
@@ -202,17 +200,7 @@ class Projects:
     async def check(self, name: str, listener: Listener, *, own_model: bool) -> dict[str, Any]:
         """Find where the story contradicts itself."""
         project, bill = self.project(name), Bill()
-        said = self._settings(project, own_model=own_model)
-        tables = {model: table for model, table in said.as_tables.get("models", {}).items() if model == said.model}
-        settings = Settings.of({"model": said.model, "models": tables}, "the project").said_by(project.settings_file)
-        evaluator = find_evaluator("atlas")
-        (item,) = read_items([project.folder], Selection(None))
-        task = Task(
-            evaluator,
-            [replace(item, id="story")],
-            evaluator.config(settings.preset, {}),
-            project.folder / OUT,
-        )
+        task, settings = check_of(project, self._settings(project, own_model=own_model))
         options = Options(environ=self.environ, listeners=(listener, bill))
         report = (await evaluate_in(task, settings, options)).report
         found = Checked.in_(project.folder / OUT, report.as_data(), ["fabula", "check", str(project.folder)], bill)

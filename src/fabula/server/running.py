@@ -105,6 +105,9 @@ async def serve(offer: Offer, opened: socket.socket, ready: Callable[[Catalogue]
         FabulaError: a project cannot be opened.
     """
     from fabula.server.chat.app import Dependencies, application  # noqa: PLC0415 - a second of imports
+    from fabula.server.studio.application import mount_api  # noqa: PLC0415 - as above
+    from fabula.server.studio.shelf import Shelf  # noqa: PLC0415 - as above
+    from fabula.server.studio.state import StudioState  # noqa: PLC0415 - as above
 
     tokens = Tokens.of(offer.tokens)
     async with AsyncExitStack() as stack:
@@ -116,11 +119,23 @@ async def serve(offer: Offer, opened: socket.socket, ready: Callable[[Catalogue]
         load_servers({name.partition(":")[0] for _, settings in offer.projects for name in settings.cast_models})
         catalogue = Catalogue(projects)
         means = Dependencies(catalogue, tokens, offer.bounds, time.monotonic, time.time, lambda: secrets.token_hex(12))
-        await listen(application(means), opened, lambda: ready(catalogue), offer.bounds)
+        shelf = Shelf.of([project.folder for project, _ in offer.projects], offer.options.environ)
+        state = await stack.enter_async_context(StudioState(shelf, offer.options).at_work())
+        app = application(means, lambda app: mount_api(app, state))
+        await listen(app, opened, lambda: ready(catalogue), offer.bounds)
 
 
-async def listen(app: App, opened: socket.socket, ready: Callable[[], None], bounds: Bounds | None = None) -> None:
-    """Answer requests at a socket until the task is cancelled; answers in the making are given a few seconds."""
+async def listen(
+    app: App,
+    opened: socket.socket,
+    ready: Callable[[], None],
+    bounds: Bounds | None = None,
+    ending: Callable[[], None] = lambda: None,
+) -> None:
+    """Answer requests at a socket until the task is cancelled; answers in the making are given a few seconds.
+
+    `ending` is called before that: it ends what would never end by itself.
+    """
     import uvicorn  # noqa: PLC0415 - imports what `fabula --help` does not need
 
     from fabula.server.connections import bounded, quiet_accepting  # noqa: PLC0415 - as above
@@ -156,6 +171,7 @@ async def listen(app: App, opened: socket.socket, ready: Callable[[], None], bou
     try:
         await asyncio.shield(task)
     except asyncio.CancelledError:
+        ending()
         server.should_exit = True
         await task
         raise

@@ -15,9 +15,10 @@ from fabula.app.chat_views import ChatMoving, ChatView, records_of, view_of
 from fabula.app.chatting import free_name, parties_for, write_transcript
 from fabula.app.conversing import conversing, settings_for
 from fabula.app.writing import Prepared, Supplied, first_error
-from fabula.base.errors import FabulaError, LockedError, UsageError
+from fabula.base.errors import FabulaError, LockedError, ProjectError, UsageError
 from fabula.craft.conversation import SessionFiles, sessions_in
 from fabula.craft.conversation.session import copy_log, said_by_player, system_of_log
+from fabula.project.casting import full_name
 from fabula.story import slug
 
 if TYPE_CHECKING:
@@ -35,7 +36,7 @@ if TYPE_CHECKING:
 
 Kind: TypeAlias = Literal["say", "begin", "go_on", "another"]
 """A move: say something, let the character begin, let the story go on, draw another answer."""
-LINGER: Final = 1.5  # seconds for which a project stays open after a turn
+LINGER: Final = 0.3  # seconds for which a project stays open after a turn
 _MOST: Final = 200  # turns of a server that are made at once
 _KEPT: Final = 100  # turns that failed and can still be looked at
 
@@ -74,6 +75,15 @@ class LiveTurn:
         """There is something new for those who follow."""
         self._news.set()
         self._news = asyncio.Event()
+
+    def end(self, task: asyncio.Task[None]) -> None:
+        """It is made, or failed, with the task that makes it."""
+        if task.cancelled():
+            self.problem = FabulaError("The server was ended. The conversation stands as before; say it again.")
+        elif (problem := task.exception()) is not None:
+            self.problem = first_error(problem) if isinstance(problem, BaseExceptionGroup) else problem
+        self.ended = True
+        self.tell()
 
     @property
     def text(self) -> str:
@@ -117,6 +127,7 @@ class Talks:
     _turns: dict[str, LiveTurn] = field(default_factory=dict)
     _tasks: set[asyncio.Task[None]] = field(default_factory=set)
     _models: dict[str, Supplied] = field(default_factory=dict)
+    _played: dict[str, str] = field(default_factory=dict)
     _held: _Held | None = None
     _users: int = 0
     _opening: asyncio.Lock = field(default_factory=asyncio.Lock)
@@ -183,7 +194,7 @@ class Talks:
             self._leave()
         return name
 
-    def move(self, name: str, kind: Kind, text: str = "", version: int | None = None) -> LiveTurn:
+    def move(self, name: str, kind: Kind, text: str = "", version: int | None = None, model: str = "") -> LiveTurn:
         """Begin a turn; it is made whether anybody follows it or not.
 
         Args:
@@ -191,6 +202,7 @@ class Talks:
             kind: of the move.
             text: what the player says.
             version: of the conversation as whoever moves has seen it.
+            model: answers instead of the project's own.
 
         Raises:
             UnknownNameError: there is no such conversation.
@@ -203,9 +215,10 @@ class Talks:
         if len(self._tasks) >= _MOST:
             raise BusyError(f"{_MOST} answers are being made, and no more at once. Try again in a moment.")
         live = self._turns[name] = LiveTurn(kind, said)
-        task = asyncio.get_running_loop().create_task(self._make(name, live))
+        task = asyncio.get_running_loop().create_task(self._make(name, live, model))
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
+        task.add_done_callback(live.end)
         self._forget()
         return live
 
@@ -299,8 +312,8 @@ class Talks:
         for name in ended[: len(ended) - _KEPT]:
             del self._turns[name]
 
-    async def _make(self, name: str, live: LiveTurn) -> None:
-        """Make a turn, and tell those who follow."""
+    async def _make(self, name: str, live: LiveTurn, model: str) -> None:
+        """Make a turn; those who follow are told as it comes."""
 
         async def move(session: Session) -> Turn:
             def heard(piece: str) -> None:
@@ -315,26 +328,17 @@ class Talks:
                 "another": lambda: session.retry(heard),
             }
             turn = await moves[live.kind]()
-            write_transcript(session)
+            with suppress(ProjectError):  # the turn is in the log; its transcript can be had at any time
+                write_transcript(session)
             session.prepare()
             return turn
 
-        try:
-            live.turn = await self._with(name, move)
-        except asyncio.CancelledError:
-            live.problem = FabulaError("The server was ended. The conversation stands as before; say it again.")
-        except BaseExceptionGroup as group:
-            live.problem = first_error(group)
-        except Exception as error:  # noqa: BLE001 - whoever follows is told, whatever it is
-            live.problem = error
-        finally:
-            live.ended = True
-            live.tell()
+        live.turn = await self._with(name, move, model)
 
-    async def _with(self, name: str, work: Callable[[Session], Awaitable[T]]) -> T:
+    async def _with(self, name: str, work: Callable[[Session], Awaitable[T]], model: str | None = None) -> T:
         """What is done in a conversation, which is as its log has it."""
         records = records_of(self.project, name)
-        held = await self._take(system_of_log(records))
+        held = await self._take(system_of_log(records), model)
         try:
             session = await held.open.session(name)
             if len(session.records) != len(records):  # somebody changed the log
@@ -344,28 +348,31 @@ class Talks:
         finally:
             self._leave()
 
-    async def _take(self, system: str) -> _Held:
-        """The project, open for conversations with a system; "" is its own."""
+    async def _take(self, system: str, model: str | None = None) -> _Held:
+        """The project, open for conversations with a system and a model; "" is its own, `None` the one used last."""
         project = self.project
         settings = settings_for(self.workspace.settings(project), system)
+        model = self._played.get(settings.system, "") if model is None else model
+        settings = settings.with_({"model": full_name(model)}, "the page") if model else settings
+        key = settings.model_dump_json()
         async with self._opening:
             held = self._held
-            if held is not None and held.system != settings.system:
+            if held is not None and held.key != key:
                 if self._users:
-                    raise LockedError(f"A conversation with {held.system!r} is being answered. Try again in a moment.")
+                    raise LockedError("Another conversation of this project is being answered. Try again in a moment.")
                 await self._close()
                 held = None
             if held is None:
-                key = settings.model_dump_json()
                 if key not in self._models:
                     while self._models:  # the settings have changed
                         await self._models.popitem()[1].cast.close()
                     self._models[key] = Supplied(Prepared(settings, self.options).cast())
                 stack = AsyncExitStack()
                 opened = conversing(project, settings, self.options, self._models[key])
-                held = _Held(settings.system, await stack.enter_async_context(opened), stack)
+                held = _Held(key, await stack.enter_async_context(opened), stack)
                 self._held = held
             self._users += 1
+            self._played[settings.system] = model
             return held
 
     def _leave(self) -> None:
@@ -393,6 +400,6 @@ class Talks:
 
 @dataclass
 class _Held:
-    system: str
+    key: str
     open: Conversing
     stack: AsyncExitStack

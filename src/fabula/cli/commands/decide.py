@@ -8,9 +8,8 @@ import typer
 
 from fabula.app.deciding import approve as approved_in
 from fabula.app.deciding import (
-    check_unpinned,
+    continue_text,
     done_data,
-    newest_of,
     pin_all,
     take_again,
     take_back,
@@ -29,7 +28,6 @@ from fabula.craft.wording import LARGEST
 
 if TYPE_CHECKING:
     from fabula.cli.terminal import Terminal
-    from fabula.engine.journal import Journal
     from fabula.project.folder import Project
 
 
@@ -113,46 +111,13 @@ def continue_(
     project, name = project_and_name(common, artefact)
     session = Session(terminal, project, settings_for(project, Choices(), terminal), Limits())
     session.dry_run()  # what stands in the way of any run is reported as that
-    with project.recorded() as journal:
-        path = project.artefact(journal, name) if name else _last_part(journal)
-        check_unpinned(journal, path)
-        text = newest_of(journal, path)
-        if journal.override(path) == (text, "continued"):
-            raise UsageError(
-                f"{path} waits to be continued already. `fabula update` does it, `fabula undo` forgets it."
-            )
-        journal.decide(path, "continue", text, words)
-    calls = _calls_to_continue(session, path)
+    path, count = continue_text(
+        project, name, words, session.settings.system, lambda: len(session.dry_run()[0].planned)
+    )
+    calls = counted(count, "call")
     more = f"About {words:,} words more" if words else "More"
     _done(terminal, project, path, "to be continued", f"{more} will be written after the text of {path}: {calls}.")
     terminal.advise(f"Next: `fabula update {near(project.folder)}`.")
-
-
-def _last_part(journal: Journal) -> str:
-    """The part that ends the story; a text of the author's own is not asked for."""
-    parts = {file: path for path, file in journal.places().items() if file.startswith("story/")}
-    last = journal.trail()
-    written = [file for file, path in parts.items() if last is None or path in last.reached]
-    if not written:
-        raise UsageError("There is no story yet that could go on. Write it first.")
-    return parts[max(written)]
-
-
-def _calls_to_continue(session: Session, path: str) -> str:
-    """How many calls the next update makes; the decision is taken back where the system cannot continue that text.
-
-    Raises:
-        UsageError: it cannot.
-    """
-    try:
-        return counted(len(session.dry_run()[0].planned), "call")
-    except UsageError as error:
-        with session.project.recorded() as journal:
-            journal.decide(path, "undo", target=journal.decisions()[-1].id)
-        raise UsageError(
-            f"{path} is no part of the story, and {session.settings.system} cannot continue it. Write on in its file, "
-            f"or say `fabula text retake {path}`."
-        ) from error
 
 
 @bundled

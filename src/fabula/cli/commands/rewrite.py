@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from fabula.cli.terminal import Terminal
     from fabula.project.folder import Project
 
-_LINES: Final = re.compile(r"(\d{1,7})(?:\s*-\s*(\d{1,7}))?")
+_FROM_TO: Final = re.compile(r"(\d{1,7})(?:\s*-\s*(\d{1,7}))?")
 
 
 @bundled
@@ -36,14 +36,17 @@ def rewrite(
         str, typer.Option(metavar="WORDS", help='First and last words of it: "The lamp ... went out."')
     ] = "",
     lines: Annotated[str, typer.Option(metavar="N-M", help="Its lines in the file, instead.")] = "",
+    characters: Annotated[
+        str, typer.Option(metavar="N-M", help="Its first and last character in the text, instead; for programs.")
+    ] = "",
     note: Annotated[str, typer.Option(metavar="TEXT", help="What you wish of it.")] = "",
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Take the new passage without asking.")] = False,
 ) -> None:
     """Have one passage of a text written anew by who wrote it; the rest stays, byte for byte."""
     terminal = terminal_of(common)
     project, name = project_and_artefact(common, artefact)
-    if bool(passage) == bool(lines):
-        raise UsageError("Say which passage: --passage with its first and last words, or --lines N-M.")
+    if sum(map(bool, (passage, lines, characters))) != 1:
+        raise UsageError("Say which passage: --passage with its first and last words, --lines N-M or --characters N-M.")
     settings = project.settings
     check(settings, terminal.environ)
     with project.recorded() as journal:
@@ -53,7 +56,10 @@ def rewrite(
             raise UsageError(f"{path} is pinned. Say `fabula text unpin {path}` first.")
     if not file.endswith(".md"):
         raise UsageError(f"{file} is no prose. Edit it by hand, or say `fabula text retake {path} --note ...`.")
-    span = _lines_of(text, lines) if lines else _passage(text, passage, file)
+    if characters:
+        span = _characters_of(text, characters)
+    else:
+        span = _lines_of(text, lines) if lines else _passage(text, passage, file)
     session = Session(terminal, project, settings, limits)
     if limits.dry_run:
         say_dry_run(
@@ -116,7 +122,7 @@ def _passage(text: str, words: str, file: str) -> tuple[int, int]:
 
 def _lines_of(text: str, lines: str) -> tuple[int, int]:
     """Where lines of a text stand, without the blank ones and blanks around them."""
-    match, all_lines = _LINES.fullmatch(lines.strip()), text.splitlines(keepends=True)
+    match, all_lines = _FROM_TO.fullmatch(lines.strip()), text.splitlines(keepends=True)
     first, last = (int(match[1]), int(match[2] or match[1])) if match else (0, 0)
     if not 1 <= first <= last <= len(all_lines):
         raise UsageError(f"--lines {lines} names no lines; the file has {len(all_lines)}. Write it as --lines 12-18.")
@@ -124,6 +130,20 @@ def _lines_of(text: str, lines: str) -> tuple[int, int]:
     if not passage.strip():
         raise UsageError(f"--lines {lines} holds no words. Name the lines of the passage.")
     start = len("".join(all_lines[: first - 1])) + len(passage) - len(passage.lstrip())
+    return start, start + len(passage.strip())
+
+
+def _characters_of(text: str, characters: str) -> tuple[int, int]:
+    """Where characters of a text stand, without the blanks at their ends; the first one has number 1."""
+    match = _FROM_TO.fullmatch(characters.strip())
+    first, last = (int(match[1]), int(match[2] or match[1])) if match else (0, 0)
+    passage = text[first - 1 : last] if 1 <= first <= last <= len(text) else ""
+    if not passage.strip():
+        raise UsageError(
+            f"--characters {characters} names no words; the text has {len(text):,} characters. Write it as "
+            "--characters 120-480."
+        )
+    start = first - 1 + len(passage) - len(passage.lstrip())
     return start, start + len(passage.strip())
 
 

@@ -32,6 +32,9 @@ from fabula.measure.report.page import estimate_cells
 from fabula.measure.studies.assigning import Wanted
 from fabula.measure.studies.study import ORGANISER, Study
 from fabula.server.running import is_loopback, listening
+from fabula.stats.estimate import Estimate
+from fabula.stats.meta import PEOPLE
+from fabula.stats.verdicts import JUDGE
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -39,11 +42,13 @@ if TYPE_CHECKING:
     from fabula.cli.terminal import Terminal
     from fabula.measure.report import Report, Row
     from fabula.measure.studies.assigning import Shares
+    from fabula.stats.estimate import Scored
 
 _HELP: Final = "Have people rate stories, talk with characters or verify findings; see what they found."
 PORT: Final = 8732
 _NEEDED: Final = ("fastapi", "uvicorn")
 _LISTED: Final = 12  # links in the terminal
+_SHORT: Final = ("pairs: accuracy", "stories: spearman", "systems: spearman", "questions: spearman")
 study = typer.Typer(help=_HELP, rich_markup_mode="rich", add_completion=False)
 
 
@@ -211,6 +216,16 @@ class _Listening:
             metavar="URL", help="Under which a proxy before this server is reached, for the links.", show_default=False
         ),
     ] = ""
+    until: Annotated[
+        datetime | None,
+        typer.Option(
+            formats=["%Y-%m-%d"],
+            metavar="DAY",
+            help="Until when links hold, as 2026-12-31.",
+            show_default="as assigned",
+            rich_help_panel=MORE,
+        ),
+    ] = None
     parallel: Annotated[
         int, typer.Option(min=1, metavar="N", help="Characters that answer at once (chat).", rich_help_panel=MORE)
     ] = 8
@@ -249,7 +264,8 @@ async def _served(terminal: Terminal, listen: _Listening, caps: Caps, served: St
     name = urlsplit(listen.address).hostname or ""
     options = Options(environ=terminal.environ, whole=caps.budget)
     talks = Talks(served, lambda: options, listen.parallel) if served.form.kind == "chat" else None
-    offer = StudyOffer(served, listen.host, [name] if name else [], talks)
+    until = listen.until.replace(hour=23, minute=59, tzinfo=UTC).isoformat() if listen.until else ""
+    offer = StudyOffer(served, listen.host, [name] if name else [], talks, until)
     with listening(listen.host, listen.port) as opened:
         if not is_loopback(listen.host):
             terminal.message(
@@ -265,7 +281,16 @@ async def _served(terminal: Terminal, listen: _Listening, caps: Caps, served: St
         file = _kept_links(served, links)
 
         def ready() -> None:
-            _show(terminal, served, links, link(ORGANISER, "/organiser"), file)
+            expires = until or (served.design.expires if served.design else "")
+            _show(terminal, links, link(ORGANISER, "/organiser"), file, expires)
+            terminal.document(
+                {
+                    "study": str(served.folder),
+                    "organiser": link(ORGANISER, "/organiser"),
+                    "raters": [{"rater": rater, "link": own} for rater, own in links.items()],
+                    "expires": expires,
+                }
+            )
 
         await serve_study(offer, opened, ready)
 
@@ -281,23 +306,14 @@ def _kept_links(served: Study, links: dict[str, str]) -> Path:
     return served.private / "links.csv"
 
 
-def _show(terminal: Terminal, served: Study, links: dict[str, str], organiser: str, file: Path) -> None:
-    expires = served.design.expires[:10] if served.design else ""
-    terminal.say(f"The study is open until {expires}. A link for each rater:")
+def _show(terminal: Terminal, links: dict[str, str], organiser: str, file: Path, expires: str) -> None:
+    terminal.say(f"The study is open until {expires[:10]}. A link for each rater:")
     for rater, link in list(links.items())[:_LISTED]:
         terminal.say(f"  {rater}  {link}")
     if len(links) > _LISTED:
         terminal.say(f"  ... and {len(links) - _LISTED} more")
     terminal.say(f"How far it is: {organiser}")
     terminal.advise(f"All links: {near(file)}. Ctrl-C ends; what was answered is kept, and the links stay.")
-    terminal.document(
-        {
-            "study": str(served.folder),
-            "organiser": organiser,
-            "raters": [{"rater": rater, "link": link} for rater, link in links.items()],
-            "expires": served.design.expires if served.design else "",
-        }
-    )
 
 
 @study.command("report")
@@ -335,13 +351,25 @@ def _tables(report: Report) -> list[str]:
     means = [row for row in report.rows if row.what.startswith(("mean/", "share "))]
     if means:
         parts.append(_rows(("of", "", "value", "95 % interval", "n"), means, named=True))
-    people = [row for row in report.rows if row.of == "people" and row.what.partition("/")[2]]
-    parts.append(_rows(("people", "", "value", "95 % interval", "n"), people, named=True))
-    beside = [row for row in report.rows if row.of == "judge" and row.what.startswith("judge beside")]
-    if beside:
-        short = [row for row in beside if row.what.endswith(("accuracy", "spearman"))]
-        parts.append(_rows(("", "", "value", "95 % interval", "n"), short, named=True))
-    return parts
+    people = {tuple(row.what.split("/")): row.scored for row in report.rows if row.of == PEOPLE and "/" in row.what}
+    parts += _columns("people", {(question, what): scored for (what, question), scored in people.items()})
+    start = "judge beside people/"
+    beside = [
+        row for row in report.rows if row.of == JUDGE and row.what.startswith(start) and row.what.endswith(_SHORT)
+    ]
+    judged = {tuple(row.what.removeprefix(start).split(": ", 1)): row.scored for row in beside}
+    return [*parts, *_columns("the judge", judged)]
+
+
+def _columns(head: str, found: dict[tuple[str, ...], Scored]) -> list[str]:
+    """A line for each question, a column for each measure; nothing where nothing is measured."""
+    questions, measures = ([*dict.fromkeys(names)] for names in zip(*found, strict=True)) if found else ([], [])
+    lines = [(name, *(_brief(found.get((name, what))) for what in measures)) for name in questions]
+    return [table([(head, *measures), *lines])] if lines else []
+
+
+def _brief(scored: Scored | None) -> str:
+    return str(scored) if isinstance(scored, Estimate) else "-"
 
 
 def _rows(head: tuple[str, ...], rows: Sequence[Row], *, named: bool = False) -> str:

@@ -173,7 +173,7 @@ class Entry(_Table):
     player: str = ""
     partner: str = ""
 
-    @property
+    @cached_property
     def words(self) -> int:
         """To be read."""
         return sum(map(count_words, (self.text, self.claim, *self.passages)))
@@ -207,9 +207,9 @@ class Task(_Table):
         items: ids in the order in which they are shown.
     """
 
-    rater: str
-    key: str
-    place: int
+    rater: str = Field(pattern=r"^[A-Z0-9]{1,20}$")  # folders are named after both
+    key: str = Field(pattern=r"^[0-9a-z]{1,40}$")
+    place: int = Field(ge=0)
     prompt: str
     items: tuple[str, ...]
 

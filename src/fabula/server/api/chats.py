@@ -56,12 +56,14 @@ class NewChat(_Body):
 class Move(_Body):
     """A move: "say" `text`; "begin" (the character speaks first); "go_on" without you; "another" answer instead.
 
-    `version` is that of the conversation as you have seen it: a move that is meant for an older one is refused.
+    `version` is that of the conversation as you have seen it: a move that is meant for an older one is refused. `model`
+    answers instead of the project's own.
     """
 
     kind: Kind
     text: Annotated[str, Field(max_length=_LONG)] = ""
     version: int | None = None
+    model: Annotated[str, Field(max_length=500)] = ""
 
 
 class Choice(_Body):
@@ -122,7 +124,7 @@ async def scene(talks: TalksDep, chat: ChatName, wanted: Scene) -> ChatView:
 @router.post("/{chat}/turns", summary="The next turn, streamed", responses=_STREAM, response_class=StreamingResponse)
 async def move(talks: TalksDep, chat: ChatName, wanted: Move) -> Response:
     """Whoever goes away can listen again with GET; the turn is made either way."""
-    return _streamed(talks, chat, talks.move(chat, wanted.kind, wanted.text, wanted.version))
+    return _streamed(talks, chat, talks.move(chat, wanted.kind, wanted.text, wanted.version, wanted.model))
 
 
 @router.get(

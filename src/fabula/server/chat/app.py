@@ -22,12 +22,10 @@ from fabula.server.chat.projects import OVER, TurnRequest
 from fabula.server.chat.turns import PendingTurn
 from fabula.server.chat.wire import ChatRequest, Envelope, FaultBody, model_body, requested_turn
 from fabula.server.faults import SURPRISE, Problem, of_status, problem_of
-from fabula.server.gate import Bounds, Gate, Rates, Tokens
+from fabula.server.gate import SILENT, Bounds, Gate, Rates, Tokens
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable
-
-    from fastapi.telemetry import TelemetryConfig
 
     from fabula.server.chat.projects import Catalogue
     from fabula.server.gate import App
@@ -48,14 +46,6 @@ _FAULTS: Final[dict[int | str, dict[str, Any]]] = {
         503: "The language model cannot be reached, or is busy.",
         504: "The answer took too long.",
     }.items()
-}
-# Whatever the environment sets up: conversations are nobody else's.
-_SILENT: Final[TelemetryConfig] = {
-    "tracing": False,
-    "metrics": False,
-    "logs": False,
-    "operation_spans": False,
-    "auto_configure": False,
 }
 _ANSWERED: Final[dict[str, Any]] = {
     "description": "The answer, or its pieces as server-sent events where `stream` is true.",
@@ -148,8 +138,8 @@ def _chore_done(text: str, envelope: Envelope, body: ChatRequest) -> Response:
     return Response("".join(map(_event, pieces)) + "data: [DONE]\n\n", media_type="text/event-stream")
 
 
-def application(means: Dependencies) -> App:
-    """The whole application, with its gate."""
+def application(means: Dependencies, more: Callable[[FastAPI], None] = lambda _: None) -> App:
+    """The whole application, with its gate; `more` adds other addresses to it."""
     app = FastAPI(
         title="fabula",
         version=__version__,
@@ -157,7 +147,7 @@ def application(means: Dependencies) -> App:
         redoc_url=None,
         responses=_FAULTS,
         redirect_slashes=False,
-        telemetry=_SILENT,
+        telemetry=SILENT,
     )
     _handle(app)
     chat, began = _Chat(means), int(means.now())
@@ -178,6 +168,7 @@ def application(means: Dependencies) -> App:
             return _response(Problem(404, f"There is no model {model[:200]!r}.", code="model_not_found", param="model"))
         return JSONResponse(model_body(model, began))
 
+    more(app)
     return Gate(app, means.tokens, means.bounds, Rates(means.bounds.rate, means.clock))
 
 

@@ -31,6 +31,7 @@ Source: TypeAlias = tuple[str, str]
 
 OWN: Final[Source] = ("", "")
 EVENTS: Final = "events.jsonl"
+UNREADABLE: Final = {"type": "unreadable"}
 _PIECE: Final = 2**17  # bytes that are read in one go; no line of ours is longer
 _SPAN: Final = 2**16  # bytes that one entry of the ledger covers, so that little is read to find one event
 _RECENT: Final = 2048  # events that are kept in memory, for whoever follows closely
@@ -69,12 +70,12 @@ class Numbered:
     """An event with its number, as JSON."""
 
     n: int
-    data: str
+    data: bytes
 
     @property
     def sse(self) -> bytes:
         """As a server-sent event."""
-        return f"id: {self.n}\ndata: {self.data}\n\n".encode("utf-8", "replace")
+        return b"id: %d\ndata: %b\n\n" % (self.n, self.data)
 
 
 @dataclass
@@ -120,10 +121,14 @@ class Feed:
             raise write_error(self._file, error) from error
         self.take_in(OWN)
 
-    def close(self) -> None:
-        """Let go of the ledger, and of whoever follows."""
+    def end(self) -> None:
+        """Let go of whoever follows: the server ends."""
         self.ended = True
         self._notify()
+
+    def close(self) -> None:
+        """Let go of the ledger, too."""
+        self.end()
         for handle in (self._handle, self._lock):
             if handle is not None:
                 os.close(handle)
@@ -186,7 +191,7 @@ class Feed:
             with suppress(OSError):  # a full disk; the numbers hold as long as this server does
                 os.write(self._handle, _entry(span).encode())
         events = [_event_of(line) for line in lines]
-        self._recent.extend(self._numbered(n, event, source) for n, event in enumerate(events, span.first))
+        self._recent.extend(self._all_numbered(lines, events, span))
         self._add(span)
         self._notify()
         return events
@@ -198,13 +203,18 @@ class Feed:
             append_synced(self.log_of(OWN), json.dumps(data, ensure_ascii=False).encode() + b"\n", sync=False)
         self.take_in(OWN)
 
-    def _numbered(self, n: int, event: dict[str, Any], source: Source) -> Numbered:
-        folder, run = source
-        if source == OWN:
-            folder, run = event.get("of", OWN)
-            event = {name: value for name, value in event.items() if name != "of"}
-        whole = {**event, "n": n, "project": self.names.get(folder, ""), "run": run}
-        return Numbered(n, json.dumps(whole, ensure_ascii=False, separators=(",", ":")))
+    def _all_numbered(self, lines: list[bytes], events: list[dict[str, Any]], span: Span) -> Iterator[Numbered]:
+        """The events of a span with their numbers, as they are sent."""
+        folder, run = span.source
+        about = _shown({"project": self.names.get(folder, ""), "run": run})[1:]
+        for n, (line, event) in enumerate(zip(lines, events, strict=True), span.first):
+            if span.source == OWN:
+                folder, run = event.pop("of", OWN)
+                about = _shown({"project": self.names.get(folder, ""), "run": run})[1:]
+            as_written = span.source != OWN and event is not UNREADABLE and line[-1:] == b"}" and b"\r" not in line
+            shown = line if as_written else _shown(event)
+            # Of two fields of one name the last one holds, so that a log cannot say whose it is.
+            yield Numbered(n, b'%b,"n":%d,%b' % (shown[:-1], n, about))
 
     def _notify(self) -> None:
         changed, self._changed = self._changed, asyncio.Event()
@@ -227,8 +237,9 @@ class Feed:
         if len(lines) != span.count:
             return [_gone(span.last)]
         skipped = n + 1 - span.first
-        wanted = islice(enumerate(lines, span.first), skipped, skipped + _BATCH)
-        return [self._numbered(number, _event_of(line), span.source) for number, line in wanted]
+        wanted = lines[skipped : skipped + _BATCH]
+        part = Span(n + 1, len(wanted), span.source, span.start, span.end)
+        return list(self._all_numbered(wanted, [_event_of(line) for line in wanted], part))
 
     async def follow(self, n: int, beat: float) -> AsyncIterator[list[Numbered]]:
         """What comes after number `n`, for as long as there is a server; nothing, every `beat` seconds, as a sign."""
@@ -267,8 +278,8 @@ def _gone(last: int) -> Numbered:
     return Numbered(last, _shown({"type": "events_gone", "n": last, "project": "", "run": ""}))
 
 
-def _shown(data: dict[str, Any]) -> str:
-    return json.dumps(data, separators=(",", ":"))
+def _shown(data: dict[str, Any]) -> bytes:
+    return json.dumps(data, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "replace")
 
 
 def _entry(span: Span) -> str:
@@ -289,7 +300,7 @@ def _event_of(line: bytes) -> dict[str, Any]:
         event = json.loads(line)
     except (ValueError, RecursionError):
         event = None
-    return event if isinstance(event, dict) and isinstance(event.get("type"), str) else {"type": "unreadable"}
+    return event if isinstance(event, dict) and isinstance(event.get("type"), str) else UNREADABLE
 
 
 def _lines_at(file: Path, start: int) -> tuple[list[bytes], int]:

@@ -12,7 +12,7 @@ from fabula.app.planning import SOURCE
 from fabula.base.errors import FabulaError, UsageError
 from fabula.base.files import PRIVATE, make_folder, read_text, write_atomically
 
-Kind: TypeAlias = Literal["write", "update", "plan", "check", "evaluate", "judge"]
+Kind: TypeAlias = Literal["write", "update", "rewrite", "plan", "check", "evaluate", "judge"]
 State: TypeAlias = Literal["queued", "running", "waits", "finished", "stopped", "failed", "killed"]
 
 NAME: Final = re.compile(r"\d{8}-\d{6}-[0-9a-f]{6}")
@@ -50,6 +50,13 @@ class Order(BaseModel):
         default=False, description="Revise old texts to fit, instead of writing them anew; for `update`."
     )
     only: list[str] = Field(default=[], max_length=1000, description="With `revise`: these artefacts alone.")
+    artefact: str = Field(default="", max_length=500, description="For `rewrite`: the text.")
+    passage: str = Field(
+        default="",
+        pattern=r"^([1-9]\d{0,6}-[1-9]\d{0,6})?$",
+        description="For `rewrite`: its first and last character, from 1, as 120-480.",
+    )
+    note: str = Field(default="", max_length=10_000, description="For `rewrite`: what should become of the passage.")
     evaluator: str = Field(default="", max_length=200, description="For `evaluate`: which one.")
     against: str = Field(default="", max_length=200, description="For `judge`: the other project's name.")
     budget: Limits = Limits()
@@ -174,11 +181,15 @@ def arguments(order: Order, folder: Path, against: Path | None = None) -> list[s
     return [*_words(order, str(folder), against), *options, *caps, "--json"]
 
 
-_OPTIONS: Final = ("model", "words", "system", "approve", "revise", "only", "evaluator", "against")
+_OPTIONS: Final = (
+    *("model", "words", "system", "approve", "revise", "only"),
+    *("artefact", "passage", "note", "evaluator", "against"),
+)
 _AS_TYPED: Final = ("model", "words", "system", "approve")
 _OF_KIND: Final[dict[Kind, tuple[str, ...]]] = {
     "write": ("model", "words", "system", "approve"),
     "update": ("model", "approve", "revise", "only"),
+    "rewrite": ("artefact", "passage", "note"),
     "plan": ("model", "words", "system"),
     "check": ("model",),
     "evaluate": ("model", "evaluator"),
@@ -193,6 +204,11 @@ def _words(order: Order, folder: str, against: Path | None) -> list[str]:
             f"--from-story={folder}/{SOURCE}" if Path(folder, SOURCE).is_file() else f"--from-brief={folder}/brief.md"
         )
         return ["plan", source, f"--out={folder}"]
+    if order.kind == "rewrite":
+        if not order.artefact.strip() or order.artefact.startswith("-") or not order.passage:
+            raise UsageError("Say which `artefact` and which `passage` of it, as 120-480.")
+        about = [f"--characters={order.passage}", *([f"--note={order.note}"] if order.note.strip() else [])]
+        return ["text", "rewrite", order.artefact, "-C", folder, *about, "--yes"]
     if order.kind == "evaluate":
         if not order.evaluator.strip() or order.evaluator.startswith("-"):
             raise UsageError("Say which `evaluator`; `fabula evaluate` lists them.")

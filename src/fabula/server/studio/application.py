@@ -5,9 +5,10 @@ from __future__ import annotations
 import logging
 from typing import TYPE_CHECKING, Any, Final
 
-from fastapi import FastAPI, Request
+from fastapi import Depends, FastAPI, Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import HTMLResponse, JSONResponse, Response
+from fastapi.security import HTTPBearer
 from starlette.exceptions import HTTPException
 
 from fabula.base.errors import FabulaError
@@ -16,27 +17,20 @@ from fabula.server.api import PREFIX, routers
 from fabula.server.browser import Browser
 from fabula.server.chat.wire import FaultBody
 from fabula.server.faults import UNEXPECTED, Problem, problem_for_author
-from fabula.server.gate import Bounds
+from fabula.server.gate import SILENT, Bounds
 from fabula.server.studio import assets, pages
 from fabula.server.studio.rendering import PAGES, page, templates
+from fabula.server.studio.shelf import Shelf
+from fabula.server.studio.state import StudioState
 
 if TYPE_CHECKING:
-    from fastapi.telemetry import TelemetryConfig
-
     from fabula.server.browser import Keys, Names
-    from fabula.server.studio.state import StudioState
 
 _LOG: Final = logging.getLogger("fabula.server")
-# Whatever the environment sets up: stories are nobody else's.
-_SILENT: Final[TelemetryConfig] = {
-    "tracing": False,
-    "metrics": False,
-    "logs": False,
-    "operation_spans": False,
-    "auto_configure": False,
-}
 BOUNDS: Final = Bounds(body=20_000_000, shorter="a shorter text")
 """Of the studio's requests: a long story fits into one."""
+# Who holds it is found out by what guards the application; here it is told to programs that read the document.
+_TOKEN: Final = HTTPBearer(auto_error=False, description="The token of the server; browsers send its cookie instead.")
 _FAULTS: Final[dict[int | str, dict[str, Any]]] = {
     status: {"model": FaultBody, "description": description}
     for status, description in {
@@ -49,7 +43,10 @@ _FAULTS: Final[dict[int | str, dict[str, Any]]] = {
         413: "The body is too large.",
         421: "Another server's name.",
         422: "A field is missing or of another type.",
-        500: "An error that was not expected.",
+        500: "An error that was not expected, or a journal that cannot be read.",
+        502: "The model's answer could not be used.",
+        503: "The model cannot be reached, or is busy.",
+        507: "The disk is full; what stood there before is not lost.",
     }.items()
 }
 
@@ -84,18 +81,39 @@ def pages_and_api(state: StudioState) -> FastAPI:
 def new_app(title: str, state: StudioState) -> FastAPI:
     """An application with `/api/v1`, where each error has one shape."""
     app = FastAPI(
-        title=title, version=__version__, docs_url=None, redoc_url=None, redirect_slashes=False, telemetry=_SILENT
+        title=title, version=__version__, docs_url=None, redoc_url=None, redirect_slashes=False, telemetry=SILENT
     )
     _handle(app)
     mount_api(app, state)
+    whole = app.openapi
+    app.openapi = lambda: _with_shared_faults(whole())  # type: ignore[method-assign] # FastAPI's own way of changing it
     return app
+
+
+def _with_shared_faults(data: dict[str, Any]) -> dict[str, Any]:
+    """An OpenAPI document in which what every address may answer stands once; done twice, it is as done once."""
+    shared = data.setdefault("components", {}).setdefault("responses", {})
+    for status, told in _FAULTS.items():
+        content = {"application/json": {"schema": {"$ref": "#/components/schemas/FaultBody"}}}
+        shared[f"Fault{status}"] = {"description": told["description"], "content": content}
+    for operation in (one for methods in data["paths"].values() for one in methods.values()):
+        for status, response in operation["responses"].items():
+            if response == shared.get(f"Fault{status}"):
+                operation["responses"][status] = {"$ref": f"#/components/responses/Fault{status}"}
+    return data
+
+
+def document() -> dict[str, Any]:
+    """The OpenAPI document of `/api/v1`, whatever is served."""
+    return new_app("fabula", StudioState(Shelf(()))).openapi()
 
 
 def mount_api(app: FastAPI, state: StudioState) -> None:
     """Give an application `/api/v1`."""
     app.state.studio = state
+    app.exception_handler(FabulaError)(_failed)
     for router in routers():
-        app.include_router(router, prefix=PREFIX, responses=_FAULTS)
+        app.include_router(router, prefix=PREFIX, responses=_FAULTS, dependencies=[Depends(_TOKEN)])
 
 
 def problem_page(problem: Problem) -> str:
@@ -105,13 +123,6 @@ def problem_page(problem: Problem) -> str:
 
 def _handle(app: FastAPI) -> None:
     """Say each error as who asked can read it."""
-
-    @app.exception_handler(FabulaError)
-    async def failed(request: Request, error: FabulaError) -> Response:
-        problem = problem_for_author(error)
-        if problem.status >= UNEXPECTED.status:
-            _LOG.error("%s %s: %s: %s", request.method, request.url.path, type(error).__name__, error)
-        return respond(request, problem)
 
     @app.exception_handler(RequestValidationError)
     async def misshapen(request: Request, error: RequestValidationError) -> Response:
@@ -125,6 +136,14 @@ def _handle(app: FastAPI) -> None:
     async def surprised(request: Request, error: Exception) -> Response:
         del error  # the web server logs it
         return respond(request, UNEXPECTED)
+
+
+async def _failed(request: Request, error: Exception) -> Response:
+    """What was raised on purpose, in its own words."""
+    problem = problem_for_author(error)
+    if problem.status >= UNEXPECTED.status:
+        _LOG.error("%s %s: %s: %s", request.method, request.url.path, type(error).__name__, error)
+    return respond(request, problem)
 
 
 def respond(request: Request, problem: Problem, headers: dict[str, str] | None = None) -> Response:

@@ -13,6 +13,7 @@ from markdown_it import MarkdownIt
 from markupsafe import Markup
 
 from fabula.server.studio.assets import studio_assets
+from fabula.story import without_marks
 
 if TYPE_CHECKING:
     from fastapi import Request
@@ -58,9 +59,9 @@ _MARKDOWN: Final = MarkdownIt("commonmark", {"html": False}).enable("table")
 
 
 def markdown(text: str) -> Markup:
-    """Markdown as HTML in which nothing runs, loads or is styled."""
+    """Markdown as HTML in which nothing runs, loads or is styled; what marks scenes in manuscripts is not shown."""
     html = nh3.clean(
-        _MARKDOWN.render(text),
+        _MARKDOWN.render(without_marks(text)),
         tags=set(_TAGS),
         attributes={"a": {"href", "title"}},
         url_schemes={"http", "https", "mailto"},
@@ -87,20 +88,21 @@ def templates() -> Environment:
 
 def pages_of(request: Request) -> list[tuple[str, str]]:
     """The pages that a project has here, by the last part of the address, with what they are called."""
-    found: list[tuple[str, str]] = request.app.state.pages
+    found: list[tuple[str, str]] = getattr(request.app.state, "pages", [])  # a server without pages has none
     return found
 
 
 def page(request: Request, template: str, status: int = 200, /, **values: Any) -> HTMLResponse:  # noqa: ANN401 - a template's
     """A template, filled in: a whole page, or a piece of one.
 
-    Beside `values` a template has `request`, `project` (its name, or empty), `pages` (those of a project that there
-    are), `here` (the page's own) and `after` (the number of the last event before the page).
+    Beside `values` a template has `request`, `project` (its name, or empty) and its `title`, `pages` (those of a
+    project that there are), `here` (the page's own) and `after` (the number of the last event before the page).
     """
     project = str(request.path_params.get("project", ""))
     about = {
         "request": request,
         "project": project,
+        "title": request.app.state.studio.shelf.title(project) if project else "",
         "here": request.url.path.removeprefix(f"/projects/{project}/").partition("/")[0] if project else "shelf",
         "pages": pages_of(request),
         "after": request.app.state.studio.runs.feed.last,

@@ -56,7 +56,7 @@ async def serve_studio(offer: StudioOffer, opened: socket.socket, ready: Callabl
 
     async with offer.state.at_work():
         try:
-            await listen(app, opened, begun, BOUNDS)
+            await listen(app, opened, begun, BOUNDS, offer.state.runs.feed.end)
         finally:
             for task in warming:
                 task.cancel()

@@ -12,14 +12,13 @@ from fabula.app.workspace import Workspace
 from fabula.base.errors import FabulaError, GoneError, UnknownNameError, UsageError
 from fabula.project.folder import Project
 from fabula.project.sample import copy_sample
-from fabula.story import slug
+from fabula.story import Brief, slug
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from pathlib import Path
 
     from fabula.app.reports import ExperimentFolder
-    from fabula.story import Brief
 
 _BRIEF: Final = "brief.md"
 _MOST: Final = 1000  # folders that are looked into
@@ -89,13 +88,26 @@ class Shelf:
             )
         return folder
 
+    def title(self, name: str) -> str:
+        """The title of a project's story; its name where it has none, or cannot be read."""
+        try:
+            return Brief.read(self.folder(name) / _BRIEF).title or name
+        except FabulaError:
+            return name
+
     def __getitem__(self, name: str) -> Workspace:
         """A project, opened."""
         folder = self.folder(name)
         with self._one:
-            if name not in self._open:
-                self._open[name] = Workspace(folder, self.environ)
-            return self._open[name]
+            workspace = self._open.pop(name, None) or Workspace(folder, self.environ)
+            self._open[name] = workspace  # the one that was asked for last stands last
+            return workspace
+
+    @property
+    def in_use(self) -> list[Workspace]:
+        """The projects that were opened, the one that was asked for last at the end."""
+        with self._one:
+            return [*self._open.values()]
 
     def __contains__(self, name: object) -> bool:
         """Whether there is such a project."""

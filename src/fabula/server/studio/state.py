@@ -14,6 +14,7 @@ from fabula.project.trust import state_home
 from fabula.server.runs.children import Runs
 from fabula.server.runs.feed import Feed
 from fabula.server.talks import Talks
+from fabula.server.watching import Watcher
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -51,11 +52,11 @@ class StudioState:
         return known
 
     @asynccontextmanager
-    async def at_work(self) -> AsyncIterator[None]:
+    async def at_work(self) -> AsyncIterator[StudioState]:
         """Do what goes on beside requests while this is open."""
         try:
-            async with self.runs.at_work():
-                yield
+            async with self.runs.at_work(), Watcher(self.shelf, self.runs.feed).at_work():
+                yield self
         finally:
             for talks in self._talks.values():
                 await talks.close()

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import logging
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
@@ -25,7 +26,8 @@ from fabula.measure.studies.answering import LONGEST, POOR, Seen, Sent
 from fabula.measure.studies.study import ORGANISER, SIDES
 from fabula.server.browser import Browser, LinkError, Names
 from fabula.server.faults import Problem
-from fabula.server.gate import Bounds
+from fabula.server.gate import SILENT, Bounds
+from fabula.server.study.talks import TalkError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -38,6 +40,9 @@ if TYPE_CHECKING:
 _HERE: Final = Path(__file__).parent
 BOUNDS: Final = Bounds(body=200_000)
 _MOST_FIELDS: Final = 200
+_LOG: Final = logging.getLogger("fabula.server")
+# Whatever happened: messages of errors name files of this machine, and models, and raters are to know neither.
+_LATER: Final = Problem(503, "This could not be done just now, and nothing is lost. Send it again in a minute.")
 _PAGES: Final = Environment(
     loader=FileSystemLoader(_HERE / "templates"),
     autoescape=True,
@@ -56,25 +61,31 @@ class Means:
         now: the time, ISO 8601.
         names: that the server goes by.
         talks: conversations, where characters are rated.
+        until: when raters' links end, ISO 8601; empty for when the tasks' assignment says.
     """
 
     answers: Answers
     now: Callable[[], str]
     names: Names
     talks: Talks | None = None
+    until: str = ""
 
     @property
     def study(self) -> Study:
         """What is asked, of whom."""
         return self.answers.study
 
+    @property
+    def expires(self) -> str:
+        """When raters' links end."""
+        return self.until or (self.study.design.expires if self.study.design else self.now())
+
 
 @dataclass(frozen=True)
 class Links:
     """Who holds which link; those of raters end."""
 
-    study: Study
-    now: Callable[[], str]
+    means: Means
 
     def who(self, token: str) -> str:
         """The rater's number, or `organiser`.
@@ -82,11 +93,11 @@ class Links:
         Raises:
             LinkError: the link has expired.
         """
-        who, design = self.study.holder(token), self.study.design
-        ended = design is not None and datetime.fromisoformat(self.now()) > datetime.fromisoformat(design.expires)
-        if ended and design is not None and who not in ("", ORGANISER):
+        who, expires = self.means.study.holder(token), self.means.expires
+        ended = datetime.fromisoformat(self.means.now()) > datetime.fromisoformat(expires)
+        if ended and who not in ("", ORGANISER):
             raise LinkError(
-                f"Your link has ended: answers could be given until {design.expires[:10]}. What you had answered is "
+                f"Your link has ended: answers could be given until {expires[:10]}. What you had answered is "
                 "kept. Ask those who sent you the link for a longer time."
             )
         return who
@@ -94,7 +105,7 @@ class Links:
 
 def application(means: Means, cookie: str) -> App:
     """The whole application, with its guard."""
-    app = FastAPI(title="fabula study", docs_url=None, redoc_url=None, openapi_url=None, redirect_slashes=False)
+    app = FastAPI(docs_url=None, redoc_url=None, openapi_url=None, redirect_slashes=False, telemetry=SILENT)
     app.state.means = means
     app.mount("/static", StaticFiles(directory=_HERE / "static"))
     for path, method, handler in _ROUTES:
@@ -107,9 +118,10 @@ def application(means: Means, cookie: str) -> App:
 
     @app.exception_handler(FabulaError)
     async def refused(request: Request, error: FabulaError) -> Response:
-        return _problem(request, _problem_of(error))
+        _LOG.error("A page failed: %s: %s", type(error).__name__, error)
+        return _problem(request, _LATER)
 
-    return Browser(app, Links(means.study, means.now), means.names, cookie, _problem_page, BOUNDS)
+    return Browser(app, Links(means), means.names, cookie, _problem_page, BOUNDS)
 
 
 # who asks -------------------------------------------------------------------------------------------------------------
@@ -145,13 +157,13 @@ class Visit:
             raise HTTPException(403, f"{words} Begin on the first page.")
 
 
-def _visit(request: Request) -> Visit:
+async def _visit(request: Request) -> Visit:
     if request.state.who == ORGANISER:
         raise HTTPException(403, "This is a rater's page; you came with the organiser's link. Go to /organiser.")
     return Visit(request.app.state.means, request.state.who)
 
 
-def _organiser(request: Request) -> Means:
+async def _organiser(request: Request) -> Means:
     if request.state.who != ORGANISER:
         raise HTTPException(404)
     means: Means = request.app.state.means
@@ -165,9 +177,9 @@ OrganiserDep: TypeAlias = Annotated[Means, Depends(_organiser)]
 # raters' pages --------------------------------------------------------------------------------------------------------
 
 
-async def start(visit: VisitDep) -> Response:
+async def start(request: Request) -> Response:
     """What the study is about; consent first."""
-    return _page("start.html", visit)
+    return _to("/organiser") if request.state.who == ORGANISER else _page("start.html", await _visit(request))
 
 
 async def consent(visit: VisitDep) -> Response:
@@ -205,8 +217,11 @@ async def send(visit: VisitDep, key: str, request: Request) -> Response:
     sent = Sent(_answers(visit, given), given.get("comment", ""), bool(given.get("poor")), skipped)
     try:
         await asyncio.to_thread(visit.means.answers.send, visit.rater, task, sent, _seen(given))
+    except UsageError as error:
+        return await _task_page(visit, task, Problem(400, str(error)), given)
     except FabulaError as error:  # the answers stay in the page
-        return await _task_page(visit, task, _problem_of(error), given)
+        _LOG.error("An answer was not kept: %s", error)
+        return await _task_page(visit, task, _LATER, given)
     return _to("/task")
 
 
@@ -243,8 +258,11 @@ async def say(visit: VisitDep, key: str, side: str, request: Request) -> Respons
     given = _fields(await request.body())
     try:
         await talks.move(task, SIDES.index(side), given.get("do", "say"), given.get("message", ""))
-    except FabulaError as error:
-        return await _task_page(visit, task, _problem_of(error), given)
+    except TalkError as error:
+        return await _task_page(visit, task, Problem(400, str(error)), given)
+    except FabulaError as error:  # its message may name a model
+        _LOG.error("A character did not answer: %s: %s", type(error).__name__, error)
+        return await _task_page(visit, task, _LATER, given)
     return _to(f"/task/{key}")
 
 
@@ -329,6 +347,7 @@ async def _task_page(
         last=last,
         previous=earlier[-1].key if earlier else "",
         talks=talks,
+        message_typed=(given or {}).get("message", ""),
         talking=next((side for side, talk in zip(SIDES, talks, strict=False) if not talk.ended), ""),
         longest=LONGEST,
         poor_label=POOR,
@@ -365,7 +384,7 @@ def _overview(means: Means, *, unblinded: bool) -> dict[str, Any]:
         "unblinded": unblinded,
         "done": done,
         "planned": planned,
-        "expires": study.design.expires[:10] if study.design else "",
+        "expires": means.expires[:10],
         "message": "",
     }
 
@@ -406,13 +425,6 @@ def _seen(given: Mapping[str, str]) -> Seen:
 
 def _to(address: str) -> Response:
     return RedirectResponse(address, 303)
-
-
-def _problem_of(error: FabulaError) -> Problem:
-    """What a rater is told; files and folders of the server's machine are not named."""
-    if isinstance(error, UsageError):
-        return Problem(400, str(error))
-    return Problem(503, "This could not be done just now, and nothing is lost. Send it again in a minute.")
 
 
 def _problem(request: Request, problem: Problem) -> Response:

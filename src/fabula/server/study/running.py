@@ -28,12 +28,14 @@ class StudyOffer:
         host: that is listened at.
         names: beside its own, under which a proxy passes requests on.
         talks: conversations, where characters are rated.
+        until: when raters' links end, if not when the assignment of tasks says; ISO 8601.
     """
 
     study: Study
     host: str = "127.0.0.1"
     names: Sequence[str] = field(default_factory=tuple)
     talks: Talks | None = None
+    until: str = ""
 
 
 def now() -> str:
@@ -50,7 +52,7 @@ async def serve_study(offer: StudyOffer, opened: socket.socket, ready: Callable[
     from fabula.server.study.application import BOUNDS, Means, application  # noqa: PLC0415 - a second of imports
 
     with held(offer.study.private, f"The study {offer.study.folder}"):
-        means = Means(Answers(offer.study, now), now, Names.of(offer.host, offer.names), offer.talks)
+        means = Means(Answers(offer.study, now), now, Names.of(offer.host, offer.names), offer.talks, offer.until)
         async with offer.talks or nullcontext():
             await listen(application(means, cookie_of(opened)), opened, ready, BOUNDS)
 

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Final, Self
 
 from fabula.app.conversing import conversing
 from fabula.base.errors import UsageError
-from fabula.base.files import PRIVATE, make_folder, read_text, write_atomically
+from fabula.base.files import PRIVATE, inside, make_folder, read_text, write_atomically
 from fabula.craft.conversation import Parties
 from fabula.project.folder import Project
 from fabula.story import readable
@@ -30,7 +30,12 @@ if TYPE_CHECKING:
     from fabula.measure.studies.study import Study, Task
 
 _SESSION: Final = "talk"
+_LONGEST: Final = 4000
 _LARGEST: Final = 20_000_000
+
+
+class TalkError(UsageError):
+    """What a rater wants cannot be done in this talk; the message names no model and no file."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,17 +78,23 @@ class Talks:
         """Say something, begin the next chapter, or end the talk.
 
         Raises:
-            UsageError: the talk has ended, or the message cannot be said.
+            TalkError: the talk has ended, or the message cannot be said.
             FabulaError: the character gave no answer; the talk stands as before.
         """
         folder = self._folder(task, place)
         async with self._locks[str(folder)]:
             before = await asyncio.to_thread(self._kept, folder)
             if before.ended:
-                raise UsageError("This talk has ended. Answer the questions below, or talk with the other character.")
+                raise TalkError("This talk has ended. Answer the questions, or talk with the other character.")
             if what == "end":
                 await asyncio.to_thread(self._keep, folder, Shown(before.lines, ended=True))
                 return
+            if len(message) > _LONGEST:
+                raise TalkError(
+                    f"You wrote {len(message):,} characters, and {_LONGEST:,} can be said at once. Say less."
+                )
+            if what == "say" and not message.strip() and before.lines:
+                raise TalkError("You wrote nothing. Say something, begin the next chapter, or end the talk.")
             async with self._room:
                 await self._moved(task, place, folder, what, message)
 
@@ -111,7 +122,7 @@ class Talks:
 
     def _copy(self, project: str, folder: Path) -> None:
         make_folder(folder, mode=0o700)
-        shutil.copytree(self.study.folder / project, folder / "project", symlinks=True)
+        shutil.copytree(inside(self.study.folder, project), folder / "project", symlinks=True)
 
     @staticmethod
     def _kept(folder: Path) -> Shown:

@@ -4,17 +4,16 @@ from __future__ import annotations
 
 import asyncio
 import json
-from hashlib import sha256
 from typing import TYPE_CHECKING, Annotated, Final, Literal
 
 from fastapi import APIRouter, Form, Request
-from fastapi.responses import JSONResponse
 from pydantic import BaseModel
 
 from fabula.app.bills import dollars
-from fabula.app.editing import beside, last_rewritten, written_again
+from fabula.app.editing import Stage, beside, last_rewritten, stages, written_again
 from fabula.app.workspace import BRIEF, Workspace
-from fabula.base.errors import FabulaError
+from fabula.base.errors import FabulaError, UsageError
+from fabula.craft.wording import LARGEST
 from fabula.project.folder import MAX_FILE
 from fabula.server.api.depends import WorkspaceDep  # noqa: TC001 - FastAPI reads it
 from fabula.server.studio.rendering import page
@@ -100,21 +99,15 @@ async def expected(request: Request, workspace: WorkspaceDep, name: str, exact: 
     return page(request, "edit_expected.html", **await asyncio.to_thread(found))
 
 
-@router.get(PARTS + "/stamp", response_model=None)
-async def stamp(workspace: WorkspaceDep) -> Response:
-    """What is another one whenever a file of the project was changed, here or elsewhere."""
-    seen = await asyncio.to_thread(workspace.stamp)
-    return JSONResponse({"stamp": sha256(repr(seen).encode()).hexdigest()[:16]})
-
-
 # versions -------------------------------------------------------------------------------------------------------------
 
 
 @router.get(PARTS + "/history", response_model=None)
-async def history(request: Request, workspace: WorkspaceDep, name: str) -> Response:
-    """All versions of a text: who wrote them, when, and why."""
+async def history(request: Request, workspace: WorkspaceDep, name: str, all_: bool = False) -> Response:  # noqa: FBT001, FBT002 - a field of the address
+    """The versions of a text: who wrote them, and when; those that were saved while somebody typed only if asked."""
     versions = await asyncio.to_thread(workspace.versions, name)
-    return page(request, "edit_history.html", name=name, versions=versions[::-1])
+    found = [Stage(made) for made in versions] if all_ else stages(versions)
+    return page(request, "edit_history.html", name=name, stages=found[::-1], hidden=len(versions) - len(found))
 
 
 @router.get(PARTS + "/compare", response_model=None)
@@ -122,15 +115,21 @@ async def compared(
     request: Request,
     workspace: WorkspaceDep,
     name: str,
-    old: int,
-    new: int,
+    old: int | None = None,
+    new: int | None = None,
     view: Literal["changes", "beside"] = "changes",
 ) -> Response:
-    """Two versions: their changes, to be taken one by one; or both beside each other."""
+    """Two versions: their changes, to be taken one by one; or both beside each other.
+
+    Without numbers they are the newest one and the one before it.
+    """
 
     def found() -> dict[str, object]:
-        before, after, stands = workspace.text(name, old), workspace.text(name, new), workspace.text(name)
-        about = {"name": name, "file": stands.file, "old": old, "new": new, "base": stands.base, "view": view}
+        stands = workspace.text(name)
+        after = workspace.text(name, new or stands.version)
+        before = workspace.text(name, old or max(1, after.version - 1))
+        numbers = {"old": before.version, "new": after.version}
+        about = {"name": name, "file": stands.file, "base": stands.base, "view": view} | numbers
         lines = not stands.file.endswith(".md")
         if view == "beside":
             return about | {"rows": beside(before.text, after.text, lines=lines)}
@@ -190,8 +189,8 @@ async def takes(request: Request, workspace: WorkspaceDep, name: str, all_: bool
 def _different(workspace: Workspace, name: str) -> list[tuple[Made, str]]:
     """The versions that differ from each other, newest first, with their texts."""
     texts: dict[str, Made] = {}
-    for made in reversed(workspace.versions(name)):
-        texts.setdefault(workspace.text(name, made.number).text, made)
+    for stage in reversed(stages(workspace.versions(name))):
+        texts.setdefault(workspace.text(name, stage.made.number).text, stage.made)
     return [(made, text) for text, made in texts.items()]
 
 
@@ -239,6 +238,18 @@ async def retake(
     done = await asyncio.to_thread(workspace.retake, name, wish, anew=bool(anew) and wish is not None)
     how = "revised as you wish" if done.revised else "written anew"
     return _done(request, f"{done.path} will be {how} by the next run; its old text stays in its history.")
+
+
+@router.post(PARTS + "/continue", response_model=None)
+async def write_on(
+    request: Request, workspace: WorkspaceDep, name: Name, words: Annotated[str, Form(max_length=10)] = ""
+) -> Response:
+    """Have more written after a text."""
+    if words and not (words.isdecimal() and 1 <= int(words) <= LARGEST):
+        raise UsageError(f"{words!r} is no number of words. Give one from 1 to {LARGEST:,}, or leave it out.")
+    path, calls = await asyncio.to_thread(workspace.continue_text, name, int(words) if words else None)
+    more = f"About {int(words):,} words more" if words else "More"
+    return _done(request, f"{more} will be written after the text of {path} by the next run, in {calls} calls.")
 
 
 @router.get(PARTS + "/final", response_model=None)

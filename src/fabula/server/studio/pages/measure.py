@@ -8,13 +8,15 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 from fastapi import APIRouter, Form, Request
 from fastapi.responses import Response  # noqa: TC002 - FastAPI reads it
 from markupsafe import Markup
+from pydantic import ValidationError
 
 from fabula.app.reports import pairs_of, report_named, reports_in
+from fabula.base.errors import UsageError
 from fabula.evaluators import evaluators
 from fabula.measure.report.page import difference_cells, estimate_cells
 from fabula.measure.report.pictures import intervals_svg
 from fabula.server.api.depends import RunsDep, ShelfDep, WorkspaceDep  # noqa: TC001 - FastAPI reads them
-from fabula.server.runs.record import Limits, Order
+from fabula.server.runs.record import Order
 from fabula.server.studio.rendering import page
 from fabula.stats.estimate import Estimate
 from fabula.story import Story
@@ -56,11 +58,10 @@ async def start(
     tokens: Annotated[str, Form(max_length=20)] = "",
 ) -> Response:
     """Have the story checked, measured or judged."""
-    budget = Limits.model_validate({"tokens": tokens.strip() or None})
-    asked: dict[str, Any] = {"kind": kind, "model": model.strip(), "budget": budget}
+    asked: dict[str, Any] = {"kind": kind, "model": model.strip(), "budget": {"tokens": tokens.strip() or None}}
     asked |= {"evaluator": evaluator} if kind == "evaluate" else {}
     asked |= {"against": against} if kind == "judge" else {}
-    run = runs.start(project, Order.model_validate(asked))
+    run = runs.start(project, _order(asked))
     return page(request, "measure_begun.html", run=run)
 
 
@@ -92,6 +93,15 @@ async def experiment_run(request: Request, name: str, run: str, shelf: ShelfDep)
     runs = {str(one.get("run", "")) for one in found.runs}
     shown = {"about": about, "story": story, "verdicts": verdicts, "run": run, "runs": runs}
     return page(request, "experiment_run.html", name=name, experiment=found, **shown)
+
+
+def _order(asked: dict[str, Any]) -> Order:
+    try:
+        return Order.model_validate(asked)
+    except ValidationError as error:
+        first = error.errors()[0]
+        where = " ".join(str(part) for part in first["loc"])
+        raise UsageError(f"This cannot be measured as asked; {where}: {first['msg']}.") from None
 
 
 async def _measured(

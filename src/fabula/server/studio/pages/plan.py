@@ -10,7 +10,6 @@ from fastapi import APIRouter, Query, Request
 from markupsafe import Markup
 
 from fabula.app.bills import dollars
-from fabula.app.facts_shown import ProjectWorld
 from fabula.app.plan_cards import CHAPTERS, LISTED, PLAN, PLOT, Part, PlanCards, plan_cards
 from fabula.app.planning import order_of_time
 from fabula.app.workspace import Workspace, base_of
@@ -147,7 +146,7 @@ def _rails(plan: Plan, said: str) -> Rails | str:
 
 
 def _knowing(workspace: Workspace, search: str, who: str, number: int, *, apart: bool) -> dict[str, Any]:
-    world = ProjectWorld.of(workspace.project())
+    world = workspace.known_facts()
     people = [world.person(who)] if who else list(world.people[:_MOST_COLUMNS])
     words = search.casefold().split()
     rows = {row.id: row for row in map(world.row, (fact.id for fact in world.state.facts())) if row.has(words)}

@@ -68,6 +68,13 @@ async def shelf(request: Request, shelf: ShelfDep, runs: RunsDep) -> Response:
     return page(request, "shelf.html", first=_first_page(request), **shown)
 
 
+@router.get("/cards")
+async def cards(request: Request, shelf: ShelfDep, runs: RunsDep) -> Response:
+    """The projects alone, as they stand now."""
+    standings = await asyncio.to_thread(_standings, shelf, runs)
+    return page(request, "shelf_cards.html", projects=standings, first=_first_page(request))
+
+
 @router.post("/sample")
 async def sample(request: Request, shelf: ShelfDep) -> Response:
     """Copy the sample project, and open it."""

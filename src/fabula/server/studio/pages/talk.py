@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 from fastapi import APIRouter, Form, Request
 from fastapi.responses import Response
 
-from fabula.app.chat_views import chats_in
+from fabula.app.chat_views import ChatList, chats_in, lines_in
 from fabula.craft.conversation.lines import Freedom  # noqa: TC001 - FastAPI reads it
 from fabula.server.api.chats import ChatName, why_of_turn
 from fabula.server.api.depends import TalksDep  # noqa: TC001 - FastAPI reads it
@@ -51,9 +51,8 @@ async def new(
 @router.get(PAGE + "/{chat}", response_model=None)
 async def talk(request: Request, talks: TalksDep, chat: ChatName) -> Response:
     """A conversation."""
-    listed = await asyncio.to_thread(chats_in, talks.project)
-    about = await _about(talks, chat)
-    return page(request, "talk.html", listed=listed, free=_FREE, **about)
+    lines = await asyncio.to_thread(lines_in, talks.project)
+    return page(request, "talk.html", listed=ChatList(lines, [], []), free=_FREE, **await _about(talks, chat))
 
 
 @router.get(PARTS, response_model=None)

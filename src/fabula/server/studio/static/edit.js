@@ -1,13 +1,15 @@
 // The Edit page: a text that saves itself, what it would change, and changes that are taken or left one by one.
 
+import { onEvent } from "./events.js";
 import { ask, complain, say, showTab } from "./studio.js";
 
 const WAIT_TO_SAVE = 1200; // ms after the last key
 const WAIT_TO_KEEP = 250; // in the browser, in case the page ends
 const LONGEST_WAIT = 30_000; // between two tries to save
+const LOCKED = 3000; // the same, while a run holds the project
 const KEEPALIVE = 60_000; // bytes that a browser still sends while a page ends
 const SITTING = 120_000; // ms without a key after which `undo` begins anew
-const LOOK = 2000; // between two looks for changes from elsewhere
+const GATHER = 150; // ms in which several changes count as one
 const FOLLOW = 500; // between two looks at a run
 
 /**
@@ -25,7 +27,13 @@ const parts = `${api}/edit-parts`;
 
 /** Ask htmx for a piece of the page. @param {string} path @param {string} target */
 const load = (path, target) => globalThis.htmx.ajax("GET", path, { target, swap: "innerHTML" });
-const tellSaved = () => document.body.dispatchEvent(new CustomEvent("fabula:saved"));
+let telling = /** @type {ReturnType<typeof setTimeout> | undefined} */ (undefined);
+
+/** Have looked anew at what would change. */
+function tellSaved() {
+  clearTimeout(telling);
+  telling = setTimeout(() => document.body.dispatchEvent(new CustomEvent("fabula:saved")), GATHER);
+}
 
 // What no text keeps: what a terminal would obey, what nobody can see, what turns the direction, halves of characters.
 const UNSEEN = /[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u061c\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff\p{Cs}]/u;
@@ -55,7 +63,6 @@ class Editor {
     this.torn = false; // two texts wait to be put together
     this.typed = 0;
     this.sitting = "";
-    this.stamp = "";
   }
 
   get dirty() {
@@ -145,6 +152,12 @@ class Editor {
   async notSaved(error) {
     if (error.problem?.code === "conflict") return this.tear();
     this.failed += 1;
+    if (error.problem?.code === "locked") {
+      this.mark("unsaved", "Waits for the run");
+      say("A run is at work on this project. What you write is kept in this browser, and saved when the run has ended.");
+      this.saveIn(LOCKED);
+      return;
+    }
     const wrong = error.status !== undefined && [400, 404, 413, 422].includes(error.status); // the same would fail again
     const why = error.status ? error.message : "The server cannot be reached.";
     const next = wrong ? "It is saved when it is changed." : "Saving is tried again by itself.";
@@ -203,20 +216,6 @@ class Editor {
     say("This text was changed elsewhere, and is shown as it stands now.");
   }
 
-  /** Is anything another file than it was? */
-  async lookAround() {
-    if (document.visibilityState === "hidden") return;
-    const { stamp } = await fetch(`${parts}/stamp`)
-      .then((answer) => (answer.ok ? answer.json() : Promise.reject()))
-      .catch(() => ({ stamp: this.stamp }));
-    if (stamp === this.stamp) return;
-    const first = !this.stamp;
-    this.stamp = stamp;
-    if (first) return;
-    await this.look();
-    tellSaved();
-  }
-
   /** Put back what a page before this one could not save. */
   async putBack() {
     let draft = /** @type {Draft | null} */ (null);
@@ -252,8 +251,6 @@ class Editor {
       this.keep();
       if (this.dirty && (this.failed || this.torn)) event.preventDefault();
     });
-    setInterval(() => this.lookAround(), LOOK);
-    this.lookAround();
     this.count();
     this.putBack();
   }
@@ -304,27 +301,42 @@ function tellTaken() {
 // runs -----------------------------------------------------------------------------------------------------------------
 
 let following = "";
+let looking = /** @type {ReturnType<typeof setTimeout> | undefined} */ (undefined);
 
 /** Begin a run, and follow it. @param {Record<string, unknown>} order */
 async function start(order) {
   try {
     const run = await ask(`${api}/runs`, { body: order });
-    await follow(run.id);
+    following = run.id;
+    await follow();
   } catch (error) {
     complain(/** @type {Error} */ (error).message);
   }
 }
 
-/** Follow a run to its end, and show what it has changed. @param {string} id */
-async function follow(id) {
-  following = id;
+/** How does the run stand that was begun here? At its end, show what it has changed. */
+async function follow() {
+  clearTimeout(looking);
+  looking = undefined;
+  const id = following;
+  const run = id && (await ask(`${api}/runs/${id}`).catch(() => null));
+  if (!run || following !== id) return;
   const words = { queued: "It waits for another run to end.", running: "It is being written." };
-  for (;;) {
-    const run = await ask(`${api}/runs/${id}`).catch(() => null);
-    if (following !== id) return;
-    if (run && run.state in words) showRun(run, words[/** @type {"queued" | "running"} */ (run.state)]);
-    else if (run) return ended(run);
-    await new Promise((done) => setTimeout(done, FOLLOW));
+  if (run.state in words) return showRun(run, words[/** @type {"queued" | "running"} */ (run.state)]);
+  following = "";
+  await ended(run);
+}
+
+/** What happens in this project, here or elsewhere. @param {import("./events.js").Happening} event */
+function hear(event) {
+  if (event.project !== project) return;
+  const of = event.run === following && following;
+  if (of && event.type === "run_ended") follow();
+  else if (of && event.type !== "text_arrived") looking ??= setTimeout(follow, FOLLOW);
+  if (event.type === "run_ended" && editor?.dirty) editor.save();
+  if (event.type === "artefact_changed" || event.type === "project_changed" || (event.type === "run_ended" && !of)) {
+    editor?.look();
+    tellSaved();
   }
 }
 
@@ -352,7 +364,36 @@ async function ended(run) {
   else complain(run.message || "It was stopped. What was finished is kept; the same again goes on from there.");
   await editor?.look();
   tellSaved();
-  load(`${parts}/review`, "#review");
+  const of = run.order.kind === "rewrite" && `compare?name=${encodeURIComponent(run.order.artefact)}`;
+  if (!of || run.state === "finished") load(`${parts}/${of || "review"}`, "#review");
+}
+
+/** What is marked in the text, without the blanks around it; the numbers of its first and last character. */
+function marked() {
+  if (!text) return null;
+  const passage = text.value.slice(text.selectionStart, text.selectionEnd);
+  if (!passage.trim()) return null;
+  const begin = text.selectionStart + passage.length - passage.trimStart().length;
+  const before = [...text.value.slice(0, begin)].length; // as Python counts characters
+  return { passage: passage.trim(), from: before + 1, to: before + [...passage.trim()].length };
+}
+
+function showMarked() {
+  const place = find("marked");
+  if (!place || document.activeElement !== text) return;
+  const found = marked();
+  const words = found ? countWords(found.passage) : 0;
+  place.textContent = found ? `Marked: ${words} ${words === 1 ? "word" : "words"}.` : "Mark words in the text first.";
+}
+
+/** @param {SubmitEvent} event */
+async function rewrite(event) {
+  event.preventDefault();
+  const found = marked();
+  if (!found || !editor) return say("Mark words in the text first.");
+  await editor.save();
+  const note = /** @type {HTMLTextAreaElement} */ (find("passage-note")).value;
+  if (!editor.dirty) await start({ kind: "rewrite", artefact: editor.name, passage: `${found.from}-${found.to}`, note });
 }
 
 // the rest of the page ---------------------------------------------------------------------------------------------------
@@ -403,4 +444,8 @@ document.addEventListener("keydown", (event) => {
     editor?.save();
   } else if (/** @type {HTMLElement} */ (event.target).closest("#review")) onReviewKey(event);
 });
+document.addEventListener("selectionchange", showMarked);
+text?.addEventListener("select", showMarked);
+document.getElementById("rewrite")?.addEventListener("submit", (event) => rewrite(/** @type {SubmitEvent} */ (event)));
 editor?.begin();
+onEvent(hear);

@@ -8,7 +8,7 @@
 /** @typedef {{n: number, type: string, project: string, run: string, at?: number, [field: string]: any}} Happening */
 
 const LOCK = "fabula-events";
-const MOST_AT_ONCE = 400; // events that are given out before the page has its turn
+const MOST_AT_ONCE = 250; // events that are given out before the page has its turn
 const LONGEST_WAIT = 15_000; // milliseconds between two tries to reach the server
 const PAUSE = 16; // milliseconds for which the leader gathers events
 
@@ -25,7 +25,7 @@ let last = Number(document.body.dataset.after ?? -1); // the last event that thi
 let giving = false;
 let leads = false;
 /** @type {Happening[]} */
-let gathered = [];
+const gathered = [];
 let flushed = 0;
 let flushing = false;
 let tries = 0;
@@ -123,8 +123,9 @@ function tell(is) {
 /** @param {Happening} event */
 function gather(event) {
   gathered.push(event);
+  if (flushing) return;
   if (performance.now() - flushed > PAUSE) flush();
-  else if (!flushing) {
+  else {
     flushing = true;
     if (document.hidden) turn.port2.postMessage("flush"); // a hidden tab's clock is slow
     else setTimeout(flush, PAUSE);
@@ -134,8 +135,11 @@ function gather(event) {
 function flush() {
   flushing = false;
   if (!gathered.length) return;
-  const events = gathered;
-  gathered = [];
+  const events = gathered.splice(0, MOST_AT_ONCE);
+  if (gathered.length) {
+    flushing = true;
+    turn.port2.postMessage("flush");
+  }
   flushed = performance.now();
   channel?.postMessage({ events });
   take(events);

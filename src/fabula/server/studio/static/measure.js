@@ -16,6 +16,6 @@ showFields();
 onEvent((event) => {
   const begun = document.querySelector("#begun [data-run]");
   if (event.type !== "run_ended" || !(begun instanceof HTMLElement) || event.run !== begun.dataset.run) return;
-  if (event.message) begun.textContent = event.message;
-  else location.reload();
+  if (event.state === "finished") location.reload();
+  else begun.textContent = event.message || "It was stopped. What was finished is kept.";
 });

@@ -5,9 +5,10 @@
 
 /** @typedef {import("./events.js").Happening} Happening */
 
-const SHOWN = 8_000; // characters of a pane, unless all are wanted
-const SLACK = 4_000; // and so many more before its beginning is taken off
+const SHOWN = 3_000; // characters of a pane, unless all are wanted
+const SLACK = 1_500; // and so many more before its beginning is taken off
 const KEPT = 2_000_000;
+const BETWEEN = 60; // milliseconds at least between two frames in which text is put in
 const LETTERS = 4; // of a token, on average
 
 /**
@@ -40,17 +41,21 @@ export function makePanes(place, onSum) {
   /** @type {Set<Pane>} */
   const changed = new Set();
   let drawing = false;
+  let drawn = 0;
 
   /** @param {Pane} pane */
   function draws(pane) {
     changed.add(pane);
     if (drawing) return;
     drawing = true;
-    requestAnimationFrame(draw);
+    const rest = drawn + BETWEEN - performance.now();
+    if (rest > 0) setTimeout(() => requestAnimationFrame(draw), rest);
+    else requestAnimationFrame(draw);
   }
 
   function draw() {
     drawing = false;
+    drawn = performance.now();
     for (const pane of changed) write(pane);
     for (const pane of changed) if (pane.follows) pane.log.scrollTop = 1e9;
     changed.clear();
@@ -83,7 +88,8 @@ export function makePanes(place, onSum) {
       changed.clear();
       place.replaceChildren();
     },
-    /** What has arrived of each role's texts, for tests. */
+    /** How many letters are on the page, and all of each role's text that has arrived: for tests. */
+    letters: () => [...panes.values()].reduce((sum, pane) => sum + pane.whole.length, 0),
     texts: () => Object.fromEntries([...panes].map(([role, pane]) => [role, pane.whole + pane.fresh.join("")])),
   };
 }

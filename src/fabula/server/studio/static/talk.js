@@ -16,6 +16,7 @@ function converse(talk) {
   const form = /** @type {HTMLFormElement} */ (document.getElementById("say"));
   const words = /** @type {HTMLTextAreaElement} */ (document.getElementById("words"));
   const key = `fabula-words:${project}:${chat}`;
+  const model = /** @type {HTMLInputElement} */ (document.getElementById("model"));
   const others = new BroadcastChannel("fabula-talk");
   let busy = false;
 
@@ -141,7 +142,7 @@ function converse(talk) {
       response = await fetch(`/api/v1${path}/turns${follow ? "/live" : ""}`, {
         method: follow ? "GET" : "POST",
         headers: follow ? {} : { "content-type": "application/json" },
-        body: follow ? undefined : JSON.stringify({ kind, text: said, version: version() }),
+        body: follow ? undefined : JSON.stringify({ kind, text: said, version: version(), model: model.value.trim() }),
       });
       if (!response.ok) throw await problemOf(response);
     } catch (problem) {
@@ -165,6 +166,10 @@ function converse(talk) {
         else ended = true;
         if (name === "done") spoken = data.turn.who ? `${data.turn.who}: ${data.turn.answer}` : "The part ends.";
         if (name === "failed") spoken = `The answer failed. ${data.error.message}`;
+        if (name === "failed" && data.error.code === "model_unavailable") {
+          complain("Nobody answers for this character. Name a model under Who plays them, and try again.");
+          model.closest("details")?.setAttribute("open", "");
+        }
       }
     } catch {
       // the connection was cut; what follows asks the server how it stands
@@ -307,6 +312,8 @@ function converse(talk) {
     attend();
   });
 
+  model.value = localStorage.getItem(`fabula-model:${project}`) ?? "";
+  model.addEventListener("change", () => localStorage.setItem(`fabula-model:${project}`, model.value.trim()));
   keep(localStorage.getItem(key) ?? "");
   toEnd();
   attend();

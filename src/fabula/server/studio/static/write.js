@@ -150,4 +150,4 @@ onConnection((is) => {
 });
 onEvent(hear);
 if (newest()) showRoom(newest());
-window.fabulaRoom = { texts: panes.texts };
+window.fabulaRoom = { texts: panes.texts, letters: panes.letters };

@@ -195,6 +195,14 @@ form?.addEventListener("submit", (event) => {
   /** @type {HTMLInputElement} */ (form.elements.namedItem("seconds")).value = seconds().toFixed(1);
   /** @type {HTMLInputElement} */ (form.elements.namedItem("depths")).value = JSON.stringify(depths.map((one) => Number(one.toFixed(3))));
 });
+for (const talk of document.querySelectorAll("form.say")) {
+  talk.addEventListener("submit", (event) => {
+    if (sent) event.preventDefault();
+    sent = true;
+    say("The character is answering.");
+  });
+  talk.closest(".talk")?.scrollTo(0, 1e9);
+}
 window.addEventListener("pageshow", (event) => {
   if (event.persisted) sent = false;
 });

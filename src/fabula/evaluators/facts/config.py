@@ -1,0 +1,27 @@
+"""Settings of the reading of facts. The paper reads none off a finished story, so all of them are ours."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from fabula.engine.methods import Presets
+
+
+@dataclass(frozen=True, slots=True)
+class Config(Presets):
+    """Settings.
+
+    Attributes:
+        scene_words: length at which a story without scenes is cut.
+        temperature: of the reader.
+        names: the reader is shown who and what earlier scenes named, so that one thing keeps one name.
+    """
+
+    scene_words: int = 2000
+    temperature: float = 0.0
+    names: bool = False
+
+    @classmethod
+    def improved(cls) -> Config:
+        """With the names of earlier scenes."""
+        return cls(names=True)

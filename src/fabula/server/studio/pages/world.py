@@ -1,0 +1,328 @@
+"""The world of the story: its facts as a graph and as a table, each with its sentence; and what contradicts itself."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, TypeAlias
+
+from fastapi import APIRouter, Depends, Query, Request
+
+from fabula.app.bills import dollars
+from fabula.app.findings import mended
+from fabula.app.workspace import Workspace, base_of
+from fabula.base.errors import FabulaError, UnknownNameError, UsageError
+from fabula.server.api.depends import ProjectName, RunsDep, WorkspaceDep  # noqa: TC001 - FastAPI reads them
+from fabula.server.runs.record import Order
+from fabula.server.studio.pages.plan import expectation, fields_of
+from fabula.server.studio.rendering import page
+from fabula.story import one_line
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from fastapi.responses import Response
+
+    from fabula.app.facts_shown import FactRow, ProjectWorld
+    from fabula.server.runs.record import Run
+
+router = APIRouter(prefix="/projects/{project}/world")
+ROWS: Final = 100  # of the table that is shown page by page
+DRAWN: Final = 150  # facts of the graph
+_MOST_CONFLICTS: Final = 50
+_LABEL: Final = 40
+Kind: TypeAlias = Literal["check", "facts"]
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """Which facts are looked at.
+
+    Attributes:
+        at: the number of the scene at whose end; empty for the end of the story.
+        of: who takes them for true; empty for all that stands.
+    """
+
+    at: str = ""
+    of: str = ""
+    search: str = ""
+
+    @property
+    def scene(self) -> int | None:
+        """The scene's number; `None` for the end of the story.
+
+        Raises:
+            UnknownNameError: it is no number.
+        """
+        if not self.at:
+            return None
+        if not (self.at.isascii() and self.at.isdigit() and len(self.at) < 8):  # noqa: PLR2004 - no story has ten million scenes
+            raise UnknownNameError("scene", self.at, ())
+        return int(self.at)
+
+
+def asked_of(
+    at: Annotated[str, Query(max_length=20)] = "",
+    of: Annotated[str, Query(max_length=200)] = "",
+    search: Annotated[str, Query(max_length=200)] = "",
+) -> Asked:
+    """Which facts an address asks for."""
+    return Asked(at, of, search)
+
+
+AskedDep: TypeAlias = Annotated[Asked, Depends(asked_of)]
+
+
+@router.get("", response_model=None)
+async def world(
+    request: Request,
+    workspace: WorkspaceDep,
+    asked: AskedDep,
+    fact: Annotated[int, Query(ge=0, le=10**9)] = 0,
+) -> Response:
+    """The page; with `fact` its sentence is shown at once."""
+    shown = await asyncio.to_thread(_facts, workspace, asked, 1)
+    return page(request, "world.html", fact=fact, **shown)
+
+
+@router.get("/facts", response_model=None)
+async def facts(
+    request: Request, workspace: WorkspaceDep, asked: AskedDep, number: Annotated[int, Query(ge=1, le=100_000)] = 1
+) -> Response:
+    """A page of the table."""
+    return page(request, "world_facts.html", **await asyncio.to_thread(_facts, workspace, asked, number))
+
+
+@router.get("/facts/{number}", response_model=None)
+async def fact(request: Request, workspace: WorkspaceDep, number: int) -> Response:
+    """A fact, and its sentence in its scene."""
+    return page(request, "world_fact.html", **await asyncio.to_thread(_fact, workspace, number))
+
+
+@router.get("/graph", response_model=None)
+async def graph(workspace: WorkspaceDep, asked: AskedDep) -> dict[str, Any]:
+    """The facts as nodes and edges, the first of many."""
+    return await asyncio.to_thread(_graph, workspace, asked)
+
+
+@router.get("/findings", response_model=None)
+async def findings(request: Request, workspace: WorkspaceDep) -> Response:
+    """What the last check found."""
+    return page(request, "findings.html", said="", found=await asyncio.to_thread(workspace.findings))
+
+
+@router.get("/findings/{key}/mend/{side}", response_model=None)
+async def mend_form(request: Request, workspace: WorkspaceDep, key: str, side: str) -> Response:
+    """The form that words one of the two sentences anew."""
+    found = await asyncio.to_thread(workspace.findings)
+    finding = found.find(key)
+    return page(request, "findings_mend.html", one=finding, place=finding.place(side))
+
+
+@router.post("/findings/{key}/mend/{side}/preview", response_model=None)
+async def mend_preview(request: Request, workspace: WorkspaceDep, key: str, side: str) -> Response:
+    """What a new wording would change."""
+    fields = await fields_of(request)
+
+    def looked() -> Any:  # noqa: ANN401 - what the template is given
+        new = mended(workspace.findings(), key, side, fields.get("wording", ""))
+        return expectation(workspace, {new.name: new.new})
+
+    return page(request, "expected_line.html", expected=await asyncio.to_thread(looked))
+
+
+@router.post("/findings/{key}/mend/{side}", response_model=None)
+async def mend(request: Request, workspace: WorkspaceDep, key: str, side: str) -> Response:
+    """Word one of the two sentences anew, as an edit of its text."""
+    fields = await fields_of(request)
+
+    def saved() -> str:
+        new = mended(workspace.findings(), key, side, fields.get("wording", ""))
+        done = workspace.save(new.name, new.new, base_of(new.old))
+        return f"Saved: {done.file}. Undo on the Edit page takes it back; a new check says whether the two agree now."
+
+    return await _after(request, workspace, saved)
+
+
+@router.post("/findings/{key}/propose/{side}/expected", response_model=None)
+async def propose_expected(request: Request, workspace: WorkspaceDep, key: str, side: str) -> Response:
+    """What it costs to have a wording proposed by the model that wrote the text."""
+    name, span, note = await asyncio.to_thread(_passage, workspace, key, side)
+    try:
+        dry = await asyncio.to_thread(workspace.rewrite_expected, name, span, note)
+        shown = {"problem": "", "calls": len(dry.planned), "tokens": dry.tokens, "cost": dollars(dry.cost)}
+    except FabulaError as error:
+        shown = {"problem": str(error), "calls": 0, "tokens": 0, "cost": ""}
+    return page(request, "findings_propose.html", key=key, side=side, **shown)
+
+
+@router.post("/findings/{key}/propose/{side}", response_model=None)
+async def propose(request: Request, workspace: WorkspaceDep, key: str, side: str) -> Response:
+    """A wording of the model that wrote the text; nothing is saved."""
+    name, span, note = await asyncio.to_thread(_passage, workspace, key, side)
+    wording = await asyncio.to_thread(workspace.rewritten, name, span, note)
+    return page(request, "findings_wording.html", key=key, side=side, wording=wording)
+
+
+def _passage(workspace: Workspace, key: str, side: str) -> tuple[str, tuple[int, int], str]:
+    """The text that holds one place of a finding, where its sentence stands there, and what is wished of it.
+
+    Raises:
+        UsageError: the sentence was changed since the check.
+    """
+    one = workspace.findings().find(key)
+    here = one.place(side)
+    there = one.place("y" if side == "x" else "x")
+    if here.now is None:
+        raise UsageError("This sentence does not stand in the story any more. Check the story anew.")
+    note = (
+        f"This passage says: {here.says}. Elsewhere the story says: {there.says} ({there.sentence!r}). Both cannot be "
+        "true. Word this passage so that it agrees with the other, and change nothing else of what it tells."
+    )
+    return here.now.part.name, (here.now.start, here.now.end), note
+
+
+@router.post("/findings/{key}/dismiss", response_model=None)
+async def dismiss(request: Request, workspace: WorkspaceDep, key: str) -> Response:
+    """Say why a finding is none."""
+    fields = await fields_of(request)
+
+    def done() -> str:
+        workspace.dismiss(key, fields.get("reason", ""))
+        return "Dismissed, with your reason; the next check keeps to it."
+
+    return await _after(request, workspace, done)
+
+
+@router.post("/findings/{key}/count", response_model=None)
+async def count(request: Request, workspace: WorkspaceDep, key: str) -> Response:
+    """Count a finding again that was dismissed."""
+
+    def done() -> str:
+        workspace.count_again(key)
+        return "It counts again."
+
+    return await _after(request, workspace, done)
+
+
+async def _after(request: Request, workspace: Workspace, act: Any) -> Response:  # noqa: ANN401 - a function of no arguments
+    """The findings after something was done about one of them."""
+    said = await asyncio.to_thread(act)
+    return page(request, "findings_list.html", said=said, found=await asyncio.to_thread(workspace.findings))
+
+
+@router.get("/expected/{kind}", response_model=None)
+async def expected(request: Request, workspace: WorkspaceDep, kind: Kind) -> Response:
+    """What reading the story would ask and cost, and the button that begins it."""
+    return page(request, "world_run.html", kind=kind, **await asyncio.to_thread(_expected, workspace, kind))
+
+
+@router.post("/run/{kind}", response_model=None)
+async def run(request: Request, workspace: WorkspaceDep, project: ProjectName, runs: RunsDep, kind: Kind) -> Response:
+    """Begin to read the story; it goes on beside the server."""
+    order = Order(kind="check")
+    if kind == "facts":  # a check takes the project's model by itself
+        settings = await asyncio.to_thread(workspace.settings)
+        model = settings.model if "model" in settings.model_fields_set else ""
+        order = Order(kind="evaluate", evaluator="facts", model=model)
+    begun: Run = await asyncio.to_thread(runs.start, project, order)
+    return page(request, "world_begun.html", run=begun)
+
+
+# what is shown ------------------------------------------------------------------------------------------------------
+
+
+def _facts(workspace: Workspace, asked: Asked, number: int) -> dict[str, Any]:
+    known = workspace.known_facts()
+    rows = known.facts(asked.scene, asked.of, asked.search)
+    first = (number - 1) * ROWS
+    at = known.at(asked.scene)
+    conflicts = [one for one in known.state.conflicts() if one.later.told <= at] if known.there else []
+    return {
+        "world": known,
+        "asked": asked,
+        "rows": rows[first : first + ROWS],
+        "total": len(rows),
+        "number": number,
+        "last": max((len(rows) + ROWS - 1) // ROWS, 1),
+        "drawn": min(len(rows), DRAWN),
+        "conflicts": [(known.row(one.earlier.id), known.row(one.later.id)) for one in conflicts[:_MOST_CONFLICTS]],
+        "more_conflicts": max(len(conflicts) - _MOST_CONFLICTS, 0),
+    }
+
+
+def _fact(workspace: Workspace, number: int) -> dict[str, Any]:
+    known = workspace.known_facts()
+    row, found = known.row(number), known.sentence(number)
+    return {"row": row, "quote": known.state.fact(number).quote, "part": known.part(row.scene),
+            "pieces": found.pieces() if found else None}  # fmt: skip
+
+
+def _graph(workspace: Workspace, asked: Asked) -> dict[str, Any]:
+    """The facts that say most of how people and things hang together, as cytoscape wants them."""
+    known = workspace.known_facts()
+    rows = known.facts(asked.scene, asked.of, asked.search)
+    chosen = _first(rows, DRAWN)
+    kinds = {known.state.index.owner(one.name): one.kind for one in known.state.entities()}
+    drawing = _Drawing(known, kinds)
+    for row in chosen:
+        drawing.draw(row)
+    return {"nodes": list(drawing.nodes.values()), "edges": drawing.edges, "drawn": len(chosen), "total": len(rows)}
+
+
+def _first(rows: Sequence[FactRow], most: int) -> Sequence[FactRow]:
+    """The facts to be drawn, in their order: those that link two, then those of whom most is said."""
+    if len(rows) <= most:
+        return rows
+    said: dict[str, int] = {}
+    for row in rows:
+        said[row.subject] = said.get(row.subject, 0) + 1
+    places = sorted(range(len(rows)), key=lambda n: (not rows[n].about, -said[rows[n].subject], n))
+    return [rows[n] for n in sorted(places[:most])]
+
+
+@dataclass
+class _Drawing:
+    """Nodes and edges as they come together."""
+
+    known: ProjectWorld
+    kinds: dict[str, str]
+
+    def __post_init__(self) -> None:
+        self.nodes: dict[str, dict[str, Any]] = {}
+        self.edges: list[dict[str, Any]] = []
+
+    def draw(self, row: FactRow) -> None:
+        """A fact: an edge to each that it concerns, else to a node that holds its value."""
+        mine = self._entity(row.subject)
+        ends = [self._entity(name) for name in row.about]
+        if not ends:
+            ends = [f"value:{row.id}"]
+            self.nodes[ends[0]] = {"id": ends[0], "label": _short(row.value), "kind": "value", "fact": row.id}
+        for place, end in enumerate(ends):
+            same = not row.about or row.value.casefold() in (name.casefold() for name in row.about)
+            label = _short(row.slot if same else f"{row.slot}: {row.value}")
+            self.edges.append({"id": f"fact:{row.id}:{place}", "source": mine, "target": end, "label": label,
+                               "fact": row.id, "outdated": row.outdated, "said": bool(row.said)})  # fmt: skip
+
+    def _entity(self, name: str) -> str:
+        owner = self.known.state.index.owner(name)
+        number = f"entity:{owner}"
+        if number not in self.nodes:
+            label = _short(self.known.state.index.called(owner) or name)
+            self.nodes[number] = {"id": number, "label": label, "kind": self.kinds.get(owner) or "thing"}
+        return number
+
+
+def _short(text: str) -> str:
+    line = one_line(text)
+    return line if len(line) <= _LABEL else line[: _LABEL - 1] + "…"
+
+
+def _expected(workspace: Workspace, kind: Kind) -> dict[str, Any]:
+    try:
+        dry = workspace.check_expected() if kind == "check" else workspace.facts_expected()
+    except FabulaError as error:
+        return {"problem": str(error), "calls": 0, "tokens": 0, "cost": "", "replayed": 0}
+    return {"problem": "", "calls": len(dry.planned), "tokens": dry.tokens, "cost": dollars(dry.cost),
+            "replayed": dry.replayed}  # fmt: skip

@@ -1,0 +1,100 @@
+// The World page: the graph, drawn by cytoscape, beside the table that holds all of it; and the findings.
+import { say } from "./studio.js";
+
+const place = document.getElementById("graph");
+/** @type {any} */
+let drawn = null;
+let asked = "";
+
+const colour = (/** @type {string} */ name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
+
+/** How nodes and edges look, in the colours of the page as it is now. */
+function look() {
+  const ink = colour("--ink");
+  return [
+    { selector: "node", style: { label: "data(label)", color: ink, "font-size": 11, "text-wrap": "wrap", "text-max-width": 110, "text-valign": "bottom", "text-margin-y": 3, width: 18, height: 18, "background-color": colour("--c8") } },
+    { selector: 'node[kind = "character"]', style: { "background-color": colour("--c1"), width: 26, height: 26, "font-weight": "bold" } },
+    { selector: 'node[kind = "location"], node[kind = "place"]', style: { "background-color": colour("--c2"), shape: "round-rectangle" } },
+    { selector: 'node[kind = "value"]', style: { "background-color": colour("--sunken"), "border-color": colour("--muted"), "border-width": 1, width: 10, height: 10, "font-size": 10, color: colour("--muted") } },
+    { selector: "edge", style: { label: "data(label)", color: colour("--muted"), "font-size": 9, "text-rotation": "autorotate", "text-background-color": colour("--surface"), "text-background-opacity": 0.85, "text-background-padding": 1, width: 1.4, "line-color": colour("--line"), "target-arrow-color": colour("--muted"), "target-arrow-shape": "triangle", "arrow-scale": 0.7, "curve-style": "bezier" } },
+    { selector: "edge[?said], edge[?outdated]", style: { "line-style": "dashed" } },
+    { selector: ".chosen", style: { "line-color": colour("--accent"), "background-color": colour("--accent"), "target-arrow-color": colour("--accent"), color: colour("--accent"), width: 3, "z-index": 9 } },
+    { selector: "node.chosen", style: { width: 24, height: 24 } },
+  ];
+}
+
+/** Draw the facts that the table is of. */
+async function draw() {
+  const from = /** @type {HTMLElement | null} */ (document.querySelector("[data-graph]"))?.dataset.graph ?? "";
+  if (!place || !from || from === asked) return;
+  asked = from;
+  const response = await fetch(from);
+  const note = document.getElementById("graph-note");
+  if (!response.ok || asked !== from) {
+    if (!response.ok && note) note.textContent = "The graph could not be loaded; the table below has all facts.";
+    return;
+  }
+  const { nodes, edges, drawn: count, total } = await response.json();
+  const { default: cytoscape } = await import("./vendor/cytoscape.esm.min.mjs");
+  if (asked !== from) return;
+  drawn?.destroy();
+  const elements = [...nodes, ...edges].map((data) => ({ data }));
+  drawn = cytoscape({ container: place, elements, style: look(), minZoom: 0.2, maxZoom: 3,
+    layout: { name: "cose", animate: false, nodeDimensionsIncludeLabels: true, randomize: true, padding: 20, nodeRepulsion: () => 9000, idealEdgeLength: () => 80 } });
+  drawn.on("tap", "[fact]", (/** @type {any} */ event) => choose(event.target.data("fact")));
+  place.dataset.drawn = String(count);
+  if (note) note.textContent = count < total
+    ? `The graph shows ${count} of ${total.toLocaleString("en")} facts: those that link two, and those about whom most is said. Choose a scene, a character or words to see others; the table below has all.`
+    : "Click an edge or a value to read its sentence; the table below has the same.";
+}
+
+/** Show a fact's sentence. @param {number | string} fact */
+function choose(fact) {
+  const at = location.pathname.replace(/\/$/, "");
+  window.htmx.ajax("GET", `${at}/facts/${fact}`, { target: "#fact", swap: "innerHTML" });
+}
+
+/** Mark the fact that is shown, in the graph, in the table and in its scene. @param {HTMLElement} shown */
+function mark(shown) {
+  const fact = shown.dataset.shown ?? "";
+  drawn?.elements(".chosen").removeClass("chosen");
+  drawn?.elements(`[fact = ${Number(fact)}]`).addClass("chosen");
+  document.querySelectorAll("tr.chosen").forEach((row) => row.classList.remove("chosen"));
+  document.getElementById(`row-${fact}`)?.classList.add("chosen");
+  const sentence = /** @type {HTMLElement | null} */ (shown.querySelector("[data-sentence]"));
+  const box = sentence?.closest(".scene-text");
+  if (sentence && box) box.scrollTop = sentence.offsetTop - box.getBoundingClientRect().height / 3 - /** @type {HTMLElement} */ (box).offsetTop;
+  say(sentence ? `${shown.querySelector("h2")?.textContent}. The sentence: ${sentence.textContent}` : shown.querySelector(".note")?.textContent ?? "");
+}
+
+document.addEventListener("htmx:afterSwap", (event) => {
+  const target = /** @type {CustomEvent} */ (event).detail?.target;
+  if (target?.id === "facts") {
+    say(target.querySelector("caption")?.textContent ?? "");
+    draw();
+  } else if (target?.id === "fact") {
+    const shown = target.querySelector("[data-shown]");
+    if (shown) mark(shown);
+  } else if (target?.id === "findings") {
+    say(target.querySelector("[data-said]")?.textContent ?? "");
+  } else if (target?.id.startsWith("mend-")) {
+    target.querySelector("textarea")?.focus();
+  }
+});
+
+document.addEventListener("click", (event) => {
+  const target = /** @type {HTMLElement} */ (event.target);
+  if (target.closest("[data-shut]")) target.closest("form")?.remove();
+  if (target.closest("[data-switch-theme]")) drawn?.style(look());
+  const step = /** @type {HTMLElement | null} */ (target.closest("[data-scene]"));
+  const scenes = /** @type {HTMLSelectElement | null} */ (document.getElementById("at"));
+  if (step && scenes) {
+    const last = scenes.options.length - 1;
+    const now = scenes.selectedIndex || last + 1; // the end of the story comes after the last scene
+    const next = now + Number(step.dataset.scene);
+    scenes.selectedIndex = next > last ? 0 : Math.max(next, 1);
+    scenes.dispatchEvent(new Event("change", { bubbles: true }));
+  }
+});
+
+draw();

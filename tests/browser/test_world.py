@@ -1,0 +1,101 @@
+"""The World page as a person goes: a fact is clicked and its sentence read, a finding is dismissed, another mended."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from fabula.evaluators.atlas.dismissed import read_dismissed
+from studio import browsing, studio_there
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from studio import Tab
+
+pytestmark = pytest.mark.slow
+WORLD = "/projects/sample/world"
+
+
+def opened(tab: Tab, path: str) -> None:
+    tab.page.set_default_timeout(10_000)
+    tab.open(path)
+
+
+@pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
+@pytest.mark.parametrize("width", [1280, 360])
+def test_world_and_findings_are_for_everybody(tmp_path: Path, width: int, *, dark: bool) -> None:
+    with studio_there(tmp_path) as there, browsing(there, dark=dark, width=width) as tab:
+        opened(tab, WORLD)
+        tab.page.wait_for_selector("#graph[data-drawn]")
+        tab.page.click("[data-fact] >> nth=0")
+        tab.page.wait_for_selector("[data-shown]")
+        assert tab.axe() == []
+        assert tab.page.evaluate("document.documentElement.scrollWidth") <= width
+        tab.open(f"{WORLD}/findings")
+        tab.page.click("text=Fix here")
+        tab.page.wait_for_selector("#findings textarea")
+        tab.page.click("summary >> nth=0")
+        assert tab.axe() == []
+        assert tab.page.evaluate("document.documentElement.scrollWidth") <= width
+        tab.check()
+
+
+def test_a_fact_that_is_clicked_in_the_graph_shows_its_sentence(tmp_path: Path) -> None:
+    with studio_there(tmp_path) as there, browsing(there) as tab:
+        opened(tab, f"{WORLD}?search=certificate")
+        tab.page.wait_for_selector("#graph[data-drawn='1']")
+        # Two nodes and an edge fill the graph; the pixel of an edge is found where cytoscape has it.
+        where = tab.page.evaluate(
+            """() => { const canvas = document.querySelector('#graph'); const box = canvas.getBoundingClientRect();
+            const one = canvas._cyreg.cy.edges()[0].renderedMidpoint(); return [box.x + one.x, box.y + one.y]; }"""
+        )
+        tab.page.mouse.click(*where)
+        tab.page.wait_for_selector("[data-sentence]")
+        assert tab.page.inner_text("[data-sentence]") == "under certificate number 217"
+        assert "The sentence: under certificate number 217" in tab.page.inner_text("#status")
+        assert tab.page.eval_on_selector("tr.chosen", "row => row.id").startswith("row-")
+        tab.check()
+
+
+def test_facts_are_looked_at_by_scene_with_the_keyboard(tmp_path: Path) -> None:
+    with studio_there(tmp_path) as there, browsing(there) as tab:
+        opened(tab, WORLD)
+        every = tab.page.locator("#facts tbody tr").count()
+        tab.page.focus("[data-scene='-1']")
+        for _ in range(5):
+            tab.page.keyboard.press("Enter")
+        tab.page.wait_for_selector("#facts caption:has-text('scene 1')")
+        assert tab.page.locator("#facts tbody tr").count() < every
+        assert "at the end of scene 1" in tab.page.inner_text("#status")
+        tab.check()
+
+
+def test_a_finding_is_dismissed_and_counted_again(tmp_path: Path) -> None:
+    with studio_there(tmp_path) as there, browsing(there) as tab:
+        opened(tab, f"{WORLD}/findings")
+        tab.page.click("text=It is on purpose")
+        tab.page.fill("input[name=reason]", "He had a second kettle.")
+        tab.page.keyboard.press("Enter")
+        tab.page.wait_for_selector("text=On purpose:")
+        folder = there.state.shelf["sample"].folder / "evaluation"
+        assert list(read_dismissed(folder).values()) == ["He had a second kettle."]
+        assert "Dismissed" in tab.page.inner_text("#status")
+        tab.page.click("text=Count it again")
+        tab.page.wait_for_selector("text=It is on purpose")
+        assert read_dismissed(folder) == {}
+        tab.check()
+
+
+def test_a_sentence_is_mended_after_its_cost_is_shown(tmp_path: Path) -> None:
+    with studio_there(tmp_path) as there, browsing(there) as tab:
+        opened(tab, f"{WORLD}/findings")
+        tab.page.click("text=Fix there")
+        tab.page.fill("textarea", "He had brought me a mug of tea from his flask.")
+        tab.page.click("text=What would change?")
+        tab.page.wait_for_selector("[id^=expected-] p")
+        tab.page.click("text=Save it")
+        tab.page.wait_for_selector("text=the text was changed since")
+        assert "from his flask" in there.state.shelf["sample"].text("climax").text
+        tab.check()

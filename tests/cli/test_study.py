@@ -1,0 +1,165 @@
+"""`fabula study`: a study is made, shared out, served and reported; what cannot be is said in words."""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+import sys
+from typing import TYPE_CHECKING, Any
+
+import httpx
+import pytest
+
+from fabula.measure.studies.answering import Answers, Sent
+from fabula.measure.studies.study import Study
+from raters import QUESTIONS, Clock
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from commandline import Cli
+
+
+@pytest.fixture
+def entries(here: Path) -> Path:
+    """Three systems with four prompts."""
+    for system in ("cape", "harbour", "inland"):
+        (here / "entries" / system).mkdir(parents=True)
+        for prompt in ("one", "two", "three", "four"):
+            text = f"Mara of the {system} lit lamp {prompt}.\n\nIt burned." + " On and on." * (system == "cape")
+            (here / "entries" / system / f"{prompt}.md").write_text(f"{text}\n", encoding="utf-8")
+    return here / "entries"
+
+
+@pytest.fixture
+def rated(cli: Cli, entries: Path) -> Path:
+    """A study that two raters have done: the cape is best, the first task of each a tie."""
+    folder = entries.parent / "lamps"
+    assert cli("study", "new", "lamps", "entries", "--title", "Lamps").code == 0
+    assert cli("study", "assign", "lamps", "--overlap", "2").code == 0
+    study = Study.open(folder)
+    answers = Answers(study, Clock())
+    best = ["cape", "harbour", "inland"]
+    for rater in study.raters:
+        for task in study.tasks_of[rater]:
+            answers.open(rater, task)
+            left, right = (best.index(entry.system) for entry in study.shown(task))
+            side = "S" if task.place == 0 else "A" if left < right else "B"
+            answers.send(rater, task, Sent(dict.fromkeys(QUESTIONS, side), comment="Fine."))
+    return folder
+
+
+@pytest.mark.usefixtures("entries")
+def test_a_study_is_made_and_says_what_it_takes(cli: Cli) -> None:
+    ran = cli("study", "new", "lamps", "entries")
+    assert ran.out == "lamps is a study (pairwise, version 1): 12 items of 3 systems on 4 prompts.\n"
+    assert "Look over lamps/study.toml" in ran.err
+    again = cli("study", "new", "lamps", "entries")
+    assert (again.code, again.err.strip()) == (2, "fabula: lamps has a study already. Give another folder.")
+    assigned = cli("study", "assign", "lamps", "--overlap", "3", "--shared", "4", "--json").json
+    assert (assigned["tasks"], assigned["raters"], assigned["cells"]) == (12 + 8, 5, 12)
+    assert (assigned["covered"], assigned["shared"]) == (12, 4)
+    said = cli("study", "assign", "lamps").out
+    assert "12 tasks for 3 raters, in at most 1 sitting of 5." in said
+    assert "It takes about " in said
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        (("new", "x"), "There is nothing to rate. Name stories or projects, or another study with --from."),
+        (("new", "x", "entries", "--from", "y"), "--from takes the items of the other study."),
+        (("new", "x", "entries", "--as", "Mara"), "--as and --with say who talks in a chat study."),
+        (("new", "x", "entries", "--kind", "findings"), "Nothing was checked in entries yet."),
+        (("assign", "entries"), "entries is no study: it has no study.toml."),
+        (("assign", "lamps", "--shared", "3"), "--shared says how many tasks have several raters."),
+        (("serve", "lamps"), "Nobody has a task in lamps yet. Say `fabula study assign` first."),
+        (("report", "lamps"), "There are no ratings in lamps yet."),
+    ],
+)
+@pytest.mark.usefixtures("entries")
+def test_what_cannot_be_done_is_said(cli: Cli, words: tuple[str, ...], says: str) -> None:
+    cli("study", "new", "lamps", "entries")
+    ran = cli("study", *words)
+    assert ran.code == 2
+    assert says in ran.err.replace("\n", " ")
+
+
+def test_others_are_let_in_only_if_it_is_said(cli: Cli, rated: Path) -> None:
+    ran = cli("study", "serve", str(rated), "--host", "0.0.0.0")  # noqa: S104 - it is refused
+    assert ran.code == 2
+    assert "Say --allow-remote too" in ran.err.replace("\n", " ")
+
+
+def test_a_report_has_strengths_agreement_and_a_page(cli: Cli, rated: Path) -> None:
+    ran = cli("study", "report", "lamps")
+    assert ran.code == 0, ran.err
+    (head,) = [line for line in ran.out.splitlines() if line.startswith("people ")]
+    assert "Fleiss' kappa" in head
+    assert "first position wins" in head
+    assert "lamps/report.html" in ran.err
+    page = (rated / "report.html").read_text(encoding="utf-8")
+    assert "How far raters agree" in page
+    assert "Fine." in page
+    assert "<script" not in page
+    data = cli("study", "report", "lamps", "--json", "--out", "found").json
+    assert data["report"]["evaluator"] == "study"
+    assert (rated.parent / "found" / "report.csv").read_text(encoding="utf-8").startswith("evaluator,of,what")
+
+
+def test_a_judge_stands_beside_people(cli: Cli, rated: Path) -> None:
+    lines = [json.loads(line) for line in (rated / "ratings.jsonl").read_text(encoding="utf-8").splitlines()]
+    one_each = {(tuple(line["items"]), line["question"]): line for line in lines}
+    judge = [{**line, "rater": "m", "kind": "model", "started": "", "ended": ""} for line in one_each.values()]
+    (rated.parent / "judge.jsonl").write_text("".join(f"{json.dumps(line)}\n" for line in judge), encoding="utf-8")
+    ran = cli("study", "report", "lamps", "--judge", "judge.jsonl")
+    (line,) = [line for line in ran.out.splitlines() if line.startswith("systems and questions")]
+    assert line.endswith("1 (n 15)")
+    (overall,) = [line for line in ran.out.splitlines() if line.startswith("overall") and "(n 4)" in line]
+    assert " 1 " in overall
+    assert "A judge beside people" in (rated / "report.html").read_text(encoding="utf-8")
+    assert cli("rank", "--ratings", "lamps/ratings.jsonl").code == 0
+    assert cli("meta", "judge.jsonl", "lamps/ratings.jsonl").code == 0
+
+
+def test_a_changed_study_is_refused_and_goes_on_as_a_new_version(cli: Cli, rated: Path) -> None:
+    file = rated / "study.toml"
+    file.write_text(file.read_text(encoding="utf-8").replace("sitting = 5", "sitting = 4"), encoding="utf-8")
+    for words in (("assign", "lamps"), ("serve", "lamps"), ("report", "lamps")):
+        ran = cli("study", *words)
+        assert ran.code == 2
+        assert "study.toml of lamps changed after the first rating" in ran.err.replace("\n", " ")
+    made = cli("study", "new", "next", "--from", "lamps", "--json").json
+    assert (made["version"], made["items"]) == (2, 12)
+    assert cli("study", "assign", "next").code == 0
+
+
+def test_a_study_is_served_to_its_raters_until_it_is_ended(rated: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PYTHONUNBUFFERED", "1")
+    words = ["study", "serve", str(rated), "--port", "0", "--json"]
+    with subprocess.Popen(
+        [sys.executable, "-m", "fabula", *words], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as process:
+        assert process.stdout is not None
+        text = ""
+        while not text.endswith("\n}\n"):
+            line = process.stdout.readline()
+            assert line, process.stderr.read() if process.stderr else ""
+            text += line
+        said: dict[str, Any] = json.loads(text)
+        assert len(said["raters"]) == 6
+        link = said["raters"][0]["link"]
+        with httpx.Client(trust_env=False) as client:
+            assert client.get(link).status_code == httpx.codes.OK
+            address = link.partition("/login")[0]
+            assert "Before you begin" in client.get(f"{address}/").text
+            assert client.get(f"{address}/api/v1/projects").status_code == httpx.codes.NOT_FOUND
+        second = subprocess.run(
+            [sys.executable, "-m", "fabula", *words], capture_output=True, text=True, check=False, timeout=60
+        )
+        assert "is in use by process" in json.loads(second.stdout)["error"]["message"]
+        process.send_signal(signal.SIGINT)
+        assert process.wait(30) == 130
+    assert "https" not in (rated / ".study" / "links.csv").read_text(encoding="utf-8")
+    assert (rated / ".study" / "links.csv").stat().st_mode & 0o077 == 0

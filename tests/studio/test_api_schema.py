@@ -1,0 +1,137 @@
+"""`/api/v1` keeps to its own document, whatever is sent: requests drawn by schemathesis, the same ones every time.
+
+python -m pytest tests/studio/test_api_schema.py --hypothesis-seed=7      # and FABULA_CASES=2000 for a long run
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections import Counter
+from typing import TYPE_CHECKING, Any, Final
+
+import httpx
+import pytest
+import schemathesis
+from hypothesis import HealthCheck, Phase, given, settings
+from schemathesis.specs.openapi.checks import (
+    ensure_resource_availability,
+    ignored_auth,
+    missing_required_header,
+    positive_data_acceptance,
+    unsupported_method,
+    use_after_free,
+)
+
+from fabula.server.runs.children import Runs
+from fabula.server.studio.application import document
+from studio import SAMPLE, TOKEN, studio_there
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from studio import There
+
+EXAMPLES: Final = int(os.environ.get("FABULA_CASES", "6"))
+HEADERS: Final = {"Authorization": f"Bearer {TOKEN}"}
+DOCUMENT: Final = document()
+OPERATIONS: Final = [
+    (path, method.upper())
+    for path, methods in DOCUMENT["paths"].items()
+    for method in methods
+    if path != "/api/v1/events"
+]
+# A drawn name is hardly ever one that there is; the drawn requests are to do something, too.
+NAMED: Final = {
+    "project": [SAMPLE, "nothing"],
+    "name": ["exposition", "story/02-rising-action.md", "plan", "brief.md", "story.md", "epub", "nothing"],
+    "artefact": ["exposition", "climax", "plan", "nothing"],
+    "key": ["dcf5212a", "nothing"],
+    "of": ["Wendy", "", "nobody"],
+    "at": ["1", "", "nowhere"],
+    "number": [1, 5, 10_000],
+}
+NOT_OF_USE: Final = [
+    positive_data_acceptance,  # a body of the right form may well ask for what cannot be done
+    *(ensure_resource_availability, use_after_free, ignored_auth, missing_required_header, unsupported_method),
+]
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[There]:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Runs, "_begin", lambda *_: None)  # nothing is written or asked here: runs stay in the queue
+        with studio_there(tmp_path_factory.mktemp("schema") / "shelf") as running:
+            yield running
+
+
+@pytest.fixture(scope="module")
+def answered() -> Counter[int]:
+    """How often each status was answered."""
+    return Counter()
+
+
+def with_names(data: dict[str, Any]) -> dict[str, Any]:
+    """The document with names for parameters that are names, and bodies that use them."""
+    data = json.loads(json.dumps(data))
+    for methods in data["paths"].values():
+        for operation in methods.values():
+            for parameter in operation.get("parameters", ()):
+                if parameter["name"] in NAMED:
+                    parameter["schema"] = {"enum": NAMED[parameter["name"]]}
+    for schema in data["components"]["schemas"].values():
+        for name, field in schema.get("properties", {}).items():
+            if name == "artefact" and field.get("type") == "string" and schema["title"] in {"Pin", "NewTake", "Choice"}:
+                schema["properties"][name] = {"enum": NAMED["artefact"]}
+    return dict(data)
+
+
+def test_the_document_that_is_served_is_the_one_of_the_reference(server: There) -> None:
+    served = httpx.get(f"{server.address}/openapi.json", headers=HEADERS, trust_env=False).json()
+    assert served["paths"] == DOCUMENT["paths"]
+    assert set(served["components"]["securitySchemes"]) == {"HTTPBearer"}
+
+
+def test_every_operation_says_what_it_does_and_what_it_answers() -> None:
+    for path, method in OPERATIONS:
+        operation = DOCUMENT["paths"][path][method.lower()]
+        assert operation["summary"], (path, method)
+        assert operation["tags"], (path, method)
+        assert {"400", "401", "403", "404", "409", "410", "413", "421", "422", "500", "507"} <= set(
+            operation["responses"]
+        )
+        (good,) = [status for status in operation["responses"] if status in {"200", "201", "204"}]
+        if good != "204":
+            for content in operation["responses"][good]["content"].values():
+                schema = content.get("schema", content.get("itemSchema"))
+                assert schema, (path, method)
+                assert schema != {"type": "object", "additionalProperties": True}
+
+
+@pytest.mark.parametrize(("path", "method"), OPERATIONS)
+def test_what_is_answered_is_in_the_document(server: There, answered: Counter[int], path: str, method: str) -> None:
+    operation = schemathesis.openapi.from_dict(with_names(DOCUMENT))[path][method]
+
+    @given(case=operation.as_strategy())
+    @settings(
+        max_examples=EXAMPLES,
+        derandomize=True,
+        deadline=None,
+        database=None,
+        phases=[Phase.generate],
+        suppress_health_check=list(HealthCheck),
+    )
+    def check(case: schemathesis.Case[Any]) -> None:
+        response = case.call(base_url=server.address, headers=HEADERS)
+        answered[response.status_code] += 1
+        case.validate_response(response, excluded_checks=NOT_OF_USE)
+        assert response.status_code < 500
+
+    check()
+
+
+def test_some_of_what_was_drawn_was_done(answered: Counter[int]) -> None:
+    if not answered:
+        pytest.skip("The requests above were drawn in another process.")
+    assert answered[200] > sum(answered.values()) / 5, answered

@@ -1,0 +1,220 @@
+"""The Write page and the runs of the API, with real processes that write a story with scripted models."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import re
+import signal
+from typing import TYPE_CHECKING, Any
+
+from fabula.project.folder import Project
+from fabula.story import Brief
+from fabula.systems import systems
+from fake_provider import Answer, FakeProvider
+from studio import studio_here
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    import httpx
+
+SCRIPT = systems()["agents-room"].folder / "script.toml"
+PARTS = "/projects/tale/write-parts"
+RUNS = "/api/v1/projects/tale/runs"
+PLAN = ["conflict", "characters", "setting", "plot"]
+CALLS = 9
+
+
+def project(folder: Path, **settings: Any) -> Path:  # noqa: ANN401 - of a project
+    given = {"preset": "faithful", "system": "agents-room", "model": f"scripted:{SCRIPT}"} | settings
+    Project.create(folder / "shelf" / "tale", Brief("Write about Mara."), given)
+    return folder / "shelf"
+
+
+async def until(client: httpx.AsyncClient, *states: str) -> dict[str, Any]:
+    """The newest run, once it stands so."""
+    async with asyncio.timeout(60):
+        while True:
+            run = (await client.get(RUNS)).json()["runs"][0]
+            if run["state"] in states:
+                return dict(run)
+            await asyncio.sleep(0.05)
+
+
+def asked(folder: Path) -> int:
+    with Project.open(folder / "tale").journal as journal:
+        return journal.count()
+
+
+def hidden(html: str) -> dict[str, str]:
+    """The hidden fields of a form."""
+    return dict(re.findall(r'<input type="hidden" name="(\w+)" value="([^"]*)">', html))
+
+
+async def test_a_story_is_written_from_the_page(tmp_path: Path) -> None:
+    folder = project(tmp_path)
+    async with studio_here(folder) as client:
+        first = await client.get("/projects/tale/write")
+        assert first.status_code == 200
+        assert "No run yet" in first.text
+        expected = (await client.get(f"{PARTS}/expected")).text
+        assert "<strong>9 calls</strong>" in expected
+        assert "scripted" in expected
+        begun = await client.post(f"{PARTS}/start", data={"usd": "1.50", "kind": "write"})
+        assert begun.status_code == 200, begun.text
+        assert "at work" in begun.text
+        run = await until(client, "finished", "failed")
+        assert (run["state"], run["message"]) == ("finished", "")
+        assert run["order"]["budget"] == {"tokens": None, "usd": 1.5}
+        assert run["total"]["calls"] == CALLS
+        assert run["total"]["cost"] == 0
+        assert "finished" in (await client.get(f"{PARTS}/run")).text
+        assert "05-resolution.md" in (await client.get(f"{PARTS}/tree")).text
+        assert "Mara" in (await client.get("/projects/tale/write")).text
+        assert "up to date" in (await client.get(f"{PARTS}/expected")).text
+        events = (await client.get(f"{RUNS}/{run['id']}/events")).json()["events"]
+        assert [event["path"] for event in events if event["type"] == "kept"][:4] == PLAN
+
+
+async def test_each_text_of_the_plan_is_approved_or_changed_before_the_next_step(tmp_path: Path) -> None:
+    folder = project(tmp_path)
+    async with studio_here(folder) as client:
+        await client.post(f"{PARTS}/start", data={"approve": "plans"})
+        for name in PLAN:
+            run = await until(client, "waits", "failed", "finished")
+            assert (run["state"], run["waits_for"]) == ("waits", name)
+            form = (await client.get(f"{PARTS}/run")).text
+            assert f"plan/{name}.md waits for your approval" in form
+            text = (
+                "Mara wants the harbour dark."
+                if name == "conflict"
+                else re.findall(r"<textarea[^>]*>\n(.*?)</textarea>", form, re.DOTALL)[0]
+            )
+            answer = await client.post(f"{PARTS}/approve", data=hidden(form) | {"text": text, "how": "approve"})
+            assert answer.status_code == 200, answer.text
+        run = await until(client, "finished", "failed")
+        assert run["state"] == "finished", run["message"]
+        assert asked(folder) == CALLS, "nothing is asked twice"
+        assert (folder / "tale/plan/conflict.md").read_text() == "Mara wants the harbour dark.\n"
+
+
+async def test_what_waits_can_be_written_anew(tmp_path: Path) -> None:
+    folder = project(tmp_path)
+    async with studio_here(folder) as client:
+        await client.post(f"{PARTS}/start", data={"approve": "plans"})
+        await until(client, "waits", "failed")
+        form = (await client.get(f"{PARTS}/run")).text
+        done = await client.post(f"{PARTS}/approve", data=hidden(form) | {"text": "x", "how": "retake"})
+        assert done.status_code == 200, done.text
+        run = await until(client, "waits", "failed")
+        assert run["waits_for"] == "conflict"
+        assert asked(folder) == 2
+
+
+async def test_a_run_that_was_killed_goes_on_and_pays_nothing_twice(tmp_path: Path) -> None:
+    slow = tmp_path / "slow.py"
+    slow.write_text(
+        "import time\n\n\ndef plot(request):\n    time.sleep(1.5)\n    return 'The lamp goes out, and Mara waits.'\n"
+    )
+    folder = project(tmp_path, roles={"plot": {"play": f"{slow}:plot"}})
+    async with studio_here(folder) as client:
+        await client.post(f"{PARTS}/start", data={})
+        async with asyncio.timeout(30):
+            while asked(folder) < 3:  # noqa: ASYNC110 - another process
+                await asyncio.sleep(0.02)
+        run = await until(client, "running")
+        os.kill(run["pid"], signal.SIGKILL)
+        run = await until(client, "killed")
+        shown = (await client.get(f"{PARTS}/run")).text
+        assert "Go on" in shown
+        assert "was killed before it could say why" in shown
+        before = asked(folder)
+        assert (await client.post(f"{PARTS}/again", data={"run": run["id"]})).status_code == 200
+        run = await until(client, "finished", "failed")
+        assert run["state"] == "finished", run["message"]
+        assert run["total"]["replayed"] == before
+        assert asked(folder) == CALLS
+
+
+async def test_a_run_is_stopped_within_a_second(tmp_path: Path) -> None:
+    slow = tmp_path / "slow.py"
+    slow.write_text("import time\n\n\ndef plot(request):\n    time.sleep(30)\n    return 'x'\n")
+    folder = project(tmp_path, roles={"plot": {"play": f"{slow}:plot"}})
+    async with studio_here(folder) as client:
+        await client.post(f"{PARTS}/start", data={})
+        async with asyncio.timeout(30):
+            while asked(folder) < 3:  # noqa: ASYNC110 - another process
+                await asyncio.sleep(0.02)
+        run = await until(client, "running")
+        began = asyncio.get_running_loop().time()
+        await client.post(f"{PARTS}/stop", data={"run": run["id"]})
+        run = await until(client, "stopped", "failed")
+        assert asyncio.get_running_loop().time() - began < 4, "a second, and what a busy machine takes"
+        assert run["message"].startswith("Stopped.")
+
+
+async def test_prompts_are_carried_to_a_chat_window_by_hand(tmp_path: Path) -> None:
+    folder = project(tmp_path, system="end-to-end", config={"words": "20-60"})
+    async with studio_here(folder) as client:
+        await client.post(f"{PARTS}/start", data={"by_hand": "true"})
+        async with asyncio.timeout(40):
+            form = ""
+            while "A prompt for you" not in form:
+                form = (await client.get(f"{PARTS}/run")).text
+                await asyncio.sleep(0.1)
+        assert "Write about Mara." in form
+        answered = await client.post(f"{PARTS}/answer", data=hidden(form) | {"text": "Mara lit the lamp. " * 8})
+        assert answered.status_code == 200, answered.text
+        run = await until(client, "finished", "failed")
+        assert run["state"] == "finished", run["message"]
+        assert "Mara lit the lamp." in (folder / "tale/story.md").read_text()
+        refused = await client.post(f"{RUNS}/{run['id']}/answers", json={"name": "../x", "text": "x"})
+        assert refused.status_code == 404
+
+
+async def test_a_model_that_is_gone_in_the_middle_of_its_answer_is_said_in_words(tmp_path: Path) -> None:
+    async with FakeProvider([Answer(cut=2)] * 20) as server:
+        model = "openai-chat:tale-1"
+        folder = project(tmp_path, model=model, models={model: {"base_url": server.openai_url}})
+        async with studio_here(folder, {"OPENAI_API_KEY": "sk-a-secret-of-tests"}) as client:
+            await client.post(f"{PARTS}/start", data={})
+            run = await until(client, "failed", "finished", "killed")
+            assert run["state"] == "failed"
+            assert "tale-1" in run["message"]
+            assert run["kind_of_error"] in ("ModelUnavailableError", "OverloadedError")
+            kinds = [e["type"] for e in (await client.get(f"{RUNS}/{run['id']}/events")).json()["events"]]
+            assert "call_retried" in kinds
+            assert "Go on" in (await client.get(f"{PARTS}/run")).text
+
+
+async def test_the_api_says_what_is_wrong_with_an_order(tmp_path: Path) -> None:
+    async with studio_here(project(tmp_path)) as client:
+        for body, status in (
+            ({"kind": "dance"}, 422),
+            ({"kind": "write", "play": "me"}, 422),
+            ({"kind": "check", "approve": "all"}, 400),
+            ({"budget": {"usd": -1}}, 422),
+        ):
+            response = await client.post(RUNS, json=body)
+            assert response.status_code == status
+            assert response.json()["error"]["message"]
+        wrong = await client.post(f"{PARTS}/start", data={"usd": "a lot"})
+        assert (wrong.status_code, "is no number of dollars" in wrong.text) == (400, True)
+        assert (await client.get(f"{RUNS}/nothing")).status_code == 404
+        assert (await client.post("/api/v1/projects/none/runs", json={})).status_code == 404
+
+
+async def test_events_are_given_from_any_number_on_without_following(tmp_path: Path) -> None:
+    async with studio_here(project(tmp_path)) as client:
+        await client.post(RUNS, json={"kind": "plan"})
+        await until(client, "finished", "failed")
+        await asyncio.sleep(0.2)
+        response = await client.get("/api/v1/events", params={"after": 0, "follow": "false"})
+        assert response.headers["content-type"].startswith("text/event-stream")
+        found = [json.loads(line[6:]) for line in response.text.split("\n") if line.startswith("data: ")]
+        assert [event["n"] for event in found] == list(range(1, len(found) + 1))
+        assert {event["project"] for event in found} == {"tale"}
+        later = await client.get("/api/v1/events", params={"follow": "false"}, headers={"last-event-id": "5"})
+        assert later.text.startswith("id: 6\n")
