@@ -163,3 +163,11 @@ async def test_a_plan_of_three_hundred_scenes_begins_with_some_and_the_others_fo
         order = ",".join(map(str, [2, 1, *range(3, 301)]))
         saved = await post(client, "save", do="order", base=base_in(html), order=order)
         assert titles(saved.text)[:2] == ["Scene 1", "Scene 0"]
+
+
+async def test_what_holds_for_each_part_is_said_apart_from_the_page(tmp_path: Path) -> None:
+    async with studio_here(tmp_path) as client:
+        sample_of(client).pin("climax")
+        states = (await client.get(f"{AT}/states")).json()
+        assert "pinned" in states["climax"]
+        assert set(states) == {"exposition", "rising-action", "climax", "falling-action", "resolution"}

@@ -54,6 +54,13 @@ async def rest(
     return page(request, "plan_cards.html", cards=cards, shown=cards.cards[first - 1 :], rest=0)
 
 
+@router.get("/states", response_model=None)
+async def states(workspace: WorkspaceDep) -> dict[str, tuple[str, ...]]:
+    """What holds for each part of the story, by its name; which are stale is known when a run was walked through."""
+    found = await asyncio.to_thread(workspace.artefacts)
+    return {one.name: one.states for one in found if _is_part(one)}
+
+
 @router.get("/rails", response_model=None)
 async def rails(request: Request, workspace: WorkspaceDep) -> Response:
     """Both orders of time."""
@@ -112,7 +119,7 @@ async def fields_of(request: Request) -> dict[str, str]:
 
 def _cards(workspace: Workspace) -> tuple[PlanCards, str]:
     """The plan as cards, and what names the text that they were made from."""
-    artefacts = workspace.artefacts()
+    artefacts = workspace.artefacts(marks=False)
     names = {one.name for one in artefacts if one.folder == "plan"}
     texts = {name: workspace.text(name).text for name in (PLAN, CHAPTERS, LISTED, PLOT) if name in names}
     parts = [Part(one.name, one.words, one.states) for one in artefacts if _is_part(one)]
@@ -130,7 +137,7 @@ def _is_part(one: Artefact) -> bool:
 
 def _shown(workspace: Workspace) -> dict[str, Any]:
     cards, base = _cards(workspace)
-    artefacts = workspace.artefacts()
+    artefacts = workspace.artefacts(marks=False)
     planned = [one for one in artefacts if one.folder == "plan"]
     many = len(cards.cards) > AT_ONCE
     return {
@@ -147,7 +154,7 @@ def _drawn(workspace: Workspace) -> Rails | str:
     cards, _ = _cards(workspace)
     if cards.plan is None or not cards.plan.scenes:
         return "There is no plan of scenes whose order of time could be drawn."
-    said = workspace.text("order").text if any(one.name == "order" for one in workspace.artefacts()) else ""
+    said = workspace.text("order").text if any(one.name == "order" for one in workspace.artefacts(marks=False)) else ""
     return _rails(cards.plan, said)
 
 
