@@ -86,6 +86,8 @@ class Talks:
             before = await asyncio.to_thread(self._kept, folder)
             if before.ended:
                 raise TalkError("This talk has ended. Answer the questions, or talk with the other character.")
+            if what == "end" and not before.lines:
+                raise TalkError("You have not talked with this character yet. Say something, or skip the task.")
             if what == "end":
                 await asyncio.to_thread(self._keep, folder, Shown(before.lines, ended=True))
                 return
