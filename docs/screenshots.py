@@ -24,7 +24,7 @@ from studio import SAMPLE, chromium, sign_in, studio_there  # noqa: E402 - as ab
 OUT: Final = ROOT / "build" / "screenshots"
 SHOWN: Final = ROOT / "docs" / "pictures" / "studio"
 _SIZES: Final = ((1280, 800), (360, 740))
-_KEPT: Final = ("shelf-light-1280", "edit-light-1280", "plan-dark-1280", "write-dark-360")
+_KEPT: Final = ("edit-light-1280", "plan-dark-1280", "write-dark-360")
 _SETTLED: Final = 1500  # milliseconds in which a page has fetched what it shows
 _BRIEF: Final = "A lighthouse keeper finds a letter in a bottle, in her own hand, from a winter that is still to come."
 
