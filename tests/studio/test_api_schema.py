@@ -29,6 +29,7 @@ from studio import SAMPLE, TOKEN, studio_there
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
     from studio import There
 
 EXAMPLES: Final = int(os.environ.get("SCHEMA_CASES", "6"))
