@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     from fabula.cli.terminal import Terminal
 
 PORT: Final = 8731
-_NEEDED: Final = ("fastapi", "uvicorn", "nh3", "python_multipart")
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +71,7 @@ def studio(
 ) -> None:
     """Open projects in the browser: write, edit, plan, talk and measure there."""
     terminal = terminal_of(common)
-    check_packages("The studio", _NEEDED)
+    check_packages("The studio")
     if folders and common.folder:
         raise UsageError(
             f"{folders[0]} and -C {common.folder} are both given. Give one; several can stand side by side."
