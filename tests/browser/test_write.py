@@ -168,3 +168,14 @@ def test_it_is_used_on_a_phone_and_shows_an_earlier_room_on_demand(there: There)
         tab.page.click("text=Show how it was written")
         ends(tab.page, 4, 150)
         tab.check()
+
+
+def test_an_answer_that_is_asked_for_again_says_so(tmp_path: Path) -> None:
+    with studio_there(tmp_path / "shelf", {"WORK": "retried"}) as there, browsing(there) as tab:
+        working(there)
+        tab.open(WRITE)
+        start(there)
+        tab.page.wait_for_selector("#run[data-state=finished]", timeout=20_000)
+        assert tab.page.evaluate(TEXTS) == {
+            "writer": "[a]\nOnce upon\n[The stream broke off. Asked again.]\nOnce upon a time."
+        }

@@ -14,8 +14,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 EXTRAS: Final = (
-    "anthropic", "cryptography", "docx", "fastapi", "genai_prices", "google.genai", "httpx2", "nh3", "openai", "pydantic_ai", "python_multipart",
-    "scipy", "uvicorn", "xllamacpp",
+    "anthropic", "cryptography", "docx", "fastapi", "genai_prices", "google.genai", "httpx2", "nh3", "openai",
+    "pydantic_ai", "python_multipart", "scipy", "uvicorn", "xllamacpp",
 )  # fmt: skip
 _WITHOUT: Final = (
     f"import sys; sys.modules.update(dict.fromkeys({EXTRAS!r})); from fabula.cli.main import main; sys.exit(main())"

@@ -172,3 +172,15 @@ async def test_what_cannot_be_measured_is_said_in_words(tmp_path: Path, fields: 
     async with studio_here(tmp_path / "home") as client:
         answer = await client.post("/projects/sample/measure", data=fields, headers={"hx-request": "true"})
     assert (answer.status_code, answer.text.startswith('<p class="problem">This cannot be')) == (400, True)
+
+
+async def test_what_measuring_would_take_is_said_before(cli: Cli, project: Path) -> None:
+    async with studio_here(project) as client:
+        free = await client.post("/projects/lamp/measure-estimate", data={"kind": "evaluate", "evaluator": "surface"})
+        assert "Nobody has to be asked" in free.text
+        asked = await client.post("/projects/lamp/measure-estimate", data={"kind": "check"})
+        assert re.search(r"About <strong>\d+ calls?</strong>", asked.text), asked.text
+        assert "it costs <strong>nothing" in asked.text
+        wrong = {"kind": "evaluate", "evaluator": "atlsa"}
+        answer = await client.post("/projects/lamp/measure-estimate", data=wrong, headers={"hx-request": "true"})
+        assert (answer.status_code, "Did you mean &#39;atlas&#39;?" in answer.text) == (400, True), answer.text

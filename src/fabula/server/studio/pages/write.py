@@ -100,7 +100,7 @@ async def write(
 
 
 def _first(tree: list[Branch]) -> str:
-    """The text that stands in the middle where none is named: the story's first part; before there is one, the brief."""
+    """The text that stands in the middle where none is named: the story's first part; else the brief."""
     return next((branch.artefacts[0].name for branch in tree if branch.name == "story"), BRIEF)
 
 
