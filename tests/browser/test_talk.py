@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
@@ -28,6 +29,7 @@ class Talker(Engine):
     """Answers with its number, in pieces; or fails in the middle of an answer."""
 
     text = "I have told you {} times that the lamp stays dark."
+    waits = False  # in the middle of an answer
 
     async def ask(self, request: Any, on_text: Any = None) -> Reply:  # noqa: ANN401 - as its base
         if "/turn/" not in request.path:
@@ -40,6 +42,8 @@ class Talker(Engine):
         text = f"[Mara: (looks up) {self.text.format(self.started)} Go home, and wait there for the morning.]"
         if on_text is not None:
             on_text(text[: len(text) // 2])
+        while self.waits:  # noqa: ASYNC110 - it is set in another thread
+            await asyncio.sleep(0.01)
         if self.fails is not None:
             raise self.fails
         if on_text is not None:
@@ -155,6 +159,71 @@ def test_what_came_stays_where_a_model_fails_and_it_can_be_tried_again(tmp_path:
         page.wait_for_selector("#talk[aria-busy=false] .turn:nth-of-type(2) .swipes")
         assert page.locator(".broken").count() == 0
         assert tab.axe() == []
+
+
+def test_a_page_that_is_loaded_again_in_mid_answer_loses_nothing(tmp_path: Path) -> None:
+    engine = Talker()
+    with lamp(tmp_path, engine) as there, browsing(there) as tab:
+        page = tab.page
+        tab.open("/projects/lamp/talk")
+        begin(page)
+        engine.waits = True
+        page.fill("#words", "Is there light?")
+        page.keyboard.press("Enter")
+        page.wait_for_selector(".live >> text=(looks up)")
+        page.reload()
+        page.wait_for_selector(".live >> text=(looks up)")
+        assert "Is there light?" in page.inner_text(".live")
+        page.keyboard.press("ArrowRight")  # no second answer while one is made
+        engine.waits = False
+        page.wait_for_selector("#talk[aria-busy=false] #turn-2 .swipes >> text=1 of 1")
+        assert answer(page).endswith("wait there for the morning.")
+        assert engine.started == 2
+        tab.check()
+
+
+def test_an_answer_can_be_stopped(tmp_path: Path) -> None:
+    engine = Talker()
+    with lamp(tmp_path, engine) as there, browsing(there) as tab:
+        page = tab.page
+        tab.open("/projects/lamp/talk")
+        begin(page)
+        engine.waits = True
+        page.fill("#words", "Is there light?")
+        page.keyboard.press("Enter")
+        page.wait_for_selector(".live >> text=(looks up)")
+        page.click("text=Stop")
+        page.wait_for_selector(".broken >> text=The answer was stopped. The conversation stands as before.")
+        engine.waits = False
+        page.click("text=Try again")
+        page.wait_for_selector("#talk[aria-busy=false] #turn-2")
+        tab.check()
+
+
+def test_a_conversation_by_keyboard_alone(tmp_path: Path) -> None:
+    with lamp(tmp_path) as there, browsing(there, width=360, height=740) as tab:
+        page = tab.page
+        tab.open("/projects/lamp/talk")
+        page.focus("#player")
+        page.keyboard.type("Tobias")
+        page.keyboard.press("Tab")
+        page.keyboard.press("Tab")
+        page.keyboard.press("Enter")
+        page.wait_for_selector(".swipes")
+        page.focus("#words")
+        page.keyboard.type("Is there light?")
+        page.keyboard.press("Enter")
+        page.wait_for_selector("#talk[aria-busy=false] #turn-2")
+        page.keyboard.press("ArrowRight")
+        page.wait_for_selector("text=2 of 2")
+        assert page.evaluate("document.activeElement.id") == "words"
+        page.wait_for_selector("#status >> text=I have told you 3 times", state="attached")
+        assert page.get_attribute("#log", "role") == "log"
+        assert page.get_attribute("#log", "aria-live") == "off"
+        page.keyboard.press("ArrowLeft")
+        page.wait_for_selector("text=1 of 2")
+        page.wait_for_selector("#status >> text=Answer 1 of 2. Mara: (looks up)", state="attached")
+        tab.check()
 
 
 def test_words_that_cannot_be_said_stay_in_the_field(tmp_path: Path) -> None:

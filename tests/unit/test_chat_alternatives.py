@@ -12,7 +12,9 @@ from fabula.app.conversing import conversing, settings_for
 from fabula.app.writing import Options
 from fabula.base.errors import UnknownNameError, UsageError
 from fabula.craft.conversation import Parties, SessionFiles
+from fabula.craft.conversation.cards import write_cards
 from fabula.craft.conversation.session import copy_log, drawn_answers, known_in, origin_of_log
+from fabula.story.cards import Card
 from serving import Engine, SnapEngine, project
 
 if TYPE_CHECKING:
@@ -184,3 +186,24 @@ async def test_a_view_says_how_far_the_story_is_and_spoils_nothing_unasked(tmp_p
     assert (view.place.cell, view.place.cells, view.place.step, view.place.steps) == (1, cells, 1, 2)
     assert view.plan is None
     assert [point.stands for point in view_of(made, "evening", plan=True).plan or ()] == ["now", "ahead"]
+
+
+async def test_of_a_card_the_other_greetings_are_what_else_it_says_first(tmp_path: Path) -> None:
+    made = project(tmp_path)
+    data = {"name": "Mara", "description": "A keeper.", "first_mes": "Who is there?"}
+    card = Card({"spec": "chara_card_v2", "spec_version": "2.0", "data": {**data, "alternate_greetings": ["Go away."]}})
+    write_cards(made.folder, [card], {})
+    with mock.patch("fabula.project.casting.open_model", return_value=Engine()):
+        async with conversing(made, settings_for(made.settings), Options()) as open_:
+            session = await open_.session("evening", TWO)
+            await session.begin()
+            heard: list[str] = []
+            assert str(await session.another(heard.append)) == "Go away."
+            assert "".join(heard) == "Go away."
+            assert "the lamp stays dark" in str(await session.another())
+            assert [str(turn) for turn in session.alternatives][:2] == ["Who is there?", "Go away."]
+            assert len(session.turns) == 1
+            assert str(await session.choose(2)) == "Go away."
+            await session.say("It is I.")
+            assert "the lamp stays dark" in str(await session.another())
+            assert len(session.turns) == 2

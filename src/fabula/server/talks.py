@@ -60,6 +60,7 @@ class LiveTurn:
         pieces: of the answer, as far as they have come.
         turn: the whole of it, once it is made.
         problem: why it failed.
+        task: that makes it.
     """
 
     kind: Kind
@@ -69,6 +70,7 @@ class LiveTurn:
     turn: Turn | None = None
     problem: BaseException | None = None
     ended: bool = False
+    task: asyncio.Task[None] | None = None
     _news: asyncio.Event = field(default_factory=asyncio.Event)
 
     def tell(self) -> None:
@@ -79,7 +81,7 @@ class LiveTurn:
     def end(self, task: asyncio.Task[None]) -> None:
         """It is made, or failed, with the task that makes it."""
         if task.cancelled():
-            self.problem = FabulaError("The server was ended. The conversation stands as before; say it again.")
+            self.problem = FabulaError("The answer was stopped.")
         elif (problem := task.exception()) is not None:
             self.problem = first_error(problem) if isinstance(problem, BaseExceptionGroup) else problem
         self.ended = True
@@ -216,6 +218,7 @@ class Talks:
             raise BusyError(f"{_MOST} answers are being made, and no more at once. Try again in a moment.")
         live = self._turns[name] = LiveTurn(kind, said)
         task = asyncio.get_running_loop().create_task(self._make(name, live, model))
+        live.task = task
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
         task.add_done_callback(live.end)
@@ -267,6 +270,12 @@ class Talks:
         source, target = (SessionFiles.in_(self.project.folder, one) for one in (name, free))
         copy_log(source, after, target)
         return free
+
+    async def stop(self, name: str) -> None:
+        """End the turn that is being made; the conversation stands as before."""
+        if (live := self._turns.get(name)) is not None and live.task is not None and not live.task.done():
+            live.task.cancel()
+            await asyncio.wait({live.task})
 
     async def leave(self, name: str) -> None:
         """Forget a conversation that is in memory; its log stays."""
@@ -325,7 +334,7 @@ class Talks:
                 "say": lambda: session.say(live.said, heard),
                 "begin": lambda: session.begin(heard),
                 "go_on": lambda: session.go_on(heard) if session.turns else session.begin(heard),
-                "another": lambda: session.retry(heard),
+                "another": lambda: session.another(heard),
             }
             turn = await moves[live.kind]()
             with suppress(ProjectError):  # the turn is in the log; its transcript can be had at any time

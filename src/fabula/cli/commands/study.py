@@ -47,7 +47,6 @@ if TYPE_CHECKING:
 
 _HELP: Final = "Have people rate stories, talk with characters or verify findings; see what they found."
 PORT: Final = 8732
-_NEEDED: Final = ("fastapi", "uvicorn")
 _LISTED: Final = 12  # links in the terminal
 _SHORT: Final = ("pairs: accuracy", "stories: spearman", "systems: spearman", "questions: spearman")
 study = typer.Typer(help=_HELP, rich_markup_mode="rich", add_completion=False)
@@ -242,7 +241,7 @@ def _serve(
 ) -> None:
     """Serve the study to its raters, each with a link of their own, and nothing else."""
     terminal = terminal_of(common)
-    check_packages("A study", _NEEDED)
+    check_packages("A study")
     served = Study.open(Path(folder))
     if served.design is None:
         raise UsageError(f"Nobody has a task in {near(served.folder)} yet. Say `fabula study assign` first.")

@@ -154,19 +154,22 @@ class Session:
             raise UsageError(f"There is no greeting {number}: {who} {has}.")
         return found[number - 1]
 
-    async def _greeted(self, text: str, on_text: Callable[[str], None] | None) -> Turn:
-        """The turn of a greeting; it is shown before the cell is made ready."""
+    async def _greeted(
+        self, text: str, on_text: Callable[[str], None] | None, start: State | None = None, take: int = 0
+    ) -> Turn:
+        """The turn of a greeting, shown before the cell is made ready; with a `take` it replaces the last turn."""
         who = next_speaker(self.parties, self.state, "")
         if on_text is not None:
             self._hearing = Hearing(on_text, who)
             self._hearing.end(text)
-        before = self.state
+        before = start or self.state
         state, cell = await self._ready(before)
         line = Line(who, "", text, (self.parties.player, *state.present))
         turn = Turn(len(state.turns) + 1, state.cell, state.step, "", line)
         after = state.with_turn(turn, self.parties.player, state.step, state.stayed, moved=False)
         cells = len(self.talk.segments)
-        self._write({"do": "turn", "take": 0, "turn": record_of(before, after), "cells": cells})
+        record = {"do": "retry" if take else "turn", "take": take, "turn": record_of(before, after), "cells": cells}
+        self._write(record)
         self.state, self._cell = after, cell
         return turn
 
@@ -218,6 +221,23 @@ class Session:
             if since:
                 self._note_present(since)
             return turn
+
+    async def another(self, on_text: Callable[[str], None] | None = None) -> Turn:
+        """Another answer in place of the last one: the next greeting, where that was one and has more, else drawn anew.
+
+        Raises:
+            UsageError: there is no turn yet.
+        """
+        async with self._one:
+            drawn = _drawn(self.records)
+            said = {str(turn) for turn in self.alternatives}
+            begun = len(drawn) == 1 and not self.state.turns[0].said and not said.isdisjoint(self.greetings)
+            greeting = next((text for text in self.greetings if begun and text not in said), "")
+            if greeting:
+                start = _state_after(self.records, self.parties, without=drawn[-1][-1])
+                take = 1 + max(_take(self.records[number]) for number in drawn[-1])
+                return await self._greeted(greeting, on_text, start, take)
+        return await self.retry(on_text)
 
     @property
     def alternatives(self) -> tuple[Turn, ...]:

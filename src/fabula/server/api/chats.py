@@ -31,11 +31,16 @@ _NAME: Final = 200
 _MOST: Final = 50
 
 ChatName = Annotated[str, Path(description="The conversation's name.", max_length=_NAME)]
+_EVENT: Final[dict[str, Any]] = {
+    "type": "object",
+    "required": ["data"],
+    "properties": {"event": {"type": "string"}, "data": {"type": "string"}},
+}
 _STREAM: Final[dict[int | str, dict[str, Any]]] = {
     200: {
         "description": "Server-sent events: `piece` {who, text}; then `done` with the turn, or `failed` with the "
         "error. The turn is made to its end, whether anybody listens or not.",
-        "content": {"text/event-stream": {"schema": {"type": "string"}}},
+        "content": {"text/event-stream": {"itemSchema": _EVENT}},
     }
 }
 
@@ -130,13 +135,22 @@ async def move(talks: TalksDep, chat: ChatName, wanted: Move) -> Response:
 @router.get(
     "/{chat}/turns/live",
     summary="Listen to the turn that is being made, from its beginning",
-    responses=_STREAM | {204: {"description": "None is being made."}},
+    responses=_STREAM,
     response_class=StreamingResponse,
 )
-async def live(talks: TalksDep, chat: ChatName) -> Response:
-    """The same events as those of the move."""
+async def listen(talks: TalksDep, chat: ChatName) -> Response:
+    """The same events as those of the move; `idle` alone where none is being made."""
     turn = talks.live(chat)
-    return _streamed(talks, chat, turn) if turn is not None and not turn.ended else Response(status_code=204)
+    if turn is None or turn.ended:
+        return Response(_event("idle", {}), media_type="text/event-stream")
+    return _streamed(talks, chat, turn)
+
+
+@router.post("/{chat}/stop", summary="Stop the turn that is being made")
+async def stop(talks: TalksDep, chat: ChatName) -> ChatView:
+    """The conversation stands as before it."""
+    await talks.stop(chat)
+    return await talks.view(chat)
 
 
 @router.post("/{chat}/choose", summary="Choose among the answers that were drawn")

@@ -94,7 +94,12 @@ function converse(talk) {
     const preparing = document.createElement("p");
     preparing.className = "faint";
     preparing.textContent = "Thinking …";
-    turn.append(preparing);
+    const end = document.createElement("button");
+    end.type = "button";
+    end.className = "quiet";
+    end.dataset.stop = "";
+    end.textContent = "Stop";
+    turn.append(preparing, end);
     toEnd();
     return {
       /** @param {{who: string, text: string}} piece */
@@ -102,7 +107,7 @@ function converse(talk) {
         if (!answer) {
           preparing.remove();
           answer = line(piece.who, "", false);
-          turn.append(answer);
+          end.before(answer);
         }
         waiting += piece.text;
         if (!drawn) {
@@ -116,6 +121,7 @@ function converse(talk) {
        */
       breakOff(problem) {
         preparing.remove();
+        end.remove();
         draw();
         turn.className = "turn broken";
         const sentence = document.createElement("p");
@@ -151,17 +157,13 @@ function converse(talk) {
       return false;
     }
     others.postMessage({ project, chat });
-    if (response.status === 204 || !response.body) {
-      setBusy(false);
-      await refresh();
-      return true;
-    }
+    const body = /** @type {ReadableStream<Uint8Array>} */ (response.body);
     if (kind === "say" && !follow) keep("");
     const turn = liveTurn(said, kind === "another");
     let ended = false;
     let spoken = "";
     try {
-      for await (const { name, data } of eventsOf(response.body)) {
+      for await (const { name, data } of eventsOf(body)) {
         if (name === "piece") turn.piece(data);
         else ended = true;
         if (name === "done") spoken = data.turn.who ? `${data.turn.who}: ${data.turn.answer}` : "The part ends.";
@@ -215,13 +217,14 @@ function converse(talk) {
     const { chosen, drawn } = state();
     const wanted = Number(chosen) + by;
     if (busy || !Number(drawn) || wanted < 1) return;
+    const pressed = document.activeElement?.hasAttribute("data-swipe");
     if (wanted > Number(drawn)) {
       await move("another");
     } else {
       await change("/choose", { number: wanted, version: version() });
       say(`Answer ${wanted} of ${drawn}. ${document.querySelector("#log .turn:last-of-type > .line:not(.own)")?.textContent ?? ""}`);
     }
-    /** @type {HTMLElement | null} */ (document.querySelector(`[data-swipe="${by}"]:not(:disabled)`))?.focus();
+    if (pressed) /** @type {HTMLElement | null} */ (document.querySelector(`[data-swipe="${by}"]:not(:disabled)`) ?? words).focus();
   }
 
   /**
@@ -278,6 +281,7 @@ function converse(talk) {
   words.addEventListener("input", () => keep(words.value));
   document.addEventListener("click", (event) => {
     const target = /** @type {HTMLElement} */ (event.target);
+    if (target.closest("[data-stop]")) ask(`${path}/stop`, { method: "POST" }).catch((problem) => complain(problem.message));
     const button = /** @type {HTMLElement | null} */ (target.closest("[data-swipe], [data-undo], [data-retry], [data-move]"));
     if (!button || busy) return;
     if (button.dataset.swipe) swipe(Number(button.dataset.swipe));
