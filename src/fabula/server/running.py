@@ -120,7 +120,8 @@ async def serve(offer: Offer, opened: socket.socket, ready: Callable[[Catalogue]
         catalogue = Catalogue(projects)
         means = Dependencies(catalogue, tokens, offer.bounds, time.monotonic, time.time, lambda: secrets.token_hex(12))
         shelf = Shelf.of([project.folder for project, _ in offer.projects], offer.options.environ)
-        state = await stack.enter_async_context(StudioState(shelf, offer.options).at_work())
+        held = {one.conversing.project.folder.resolve(): one.conversing for one in projects.values()}
+        state = await stack.enter_async_context(StudioState(shelf, offer.options, conversing=held).at_work())
         app = application(means, lambda app: mount_api(app, state))
         await listen(app, opened, lambda: ready(catalogue), offer.bounds)
 
