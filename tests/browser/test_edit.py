@@ -155,8 +155,13 @@ def test_the_second_of_two_browsers_sees_both_texts_and_merges(shelf: Path) -> N
         expect(two.page.locator("#saved")).to_have_text("Changed elsewhere")
         assert f"{OLD} Then it was over.\n" == (shelf / "lamp/story/03-climax.md").read_text(encoding="utf-8")
         assert two.axe() == []
+        shelf.joinpath("lamp/story/03-climax.md").write_text(
+            f"{OLD} Then it was over. And a third was here.\n", "utf-8"
+        )
+        two.page.get_by_role("button", name="Save both").click()  # in vain, since a third one was quicker
+        expect(two.page.locator("#review")).to_contain_text("And a third was here.")
         two.page.get_by_role("button", name="Save both").click()
-        both = f"{OLD.replace('It was cold', 'It was bitter')} Then it was over."
+        both = f"{OLD.replace('It was cold', 'It was bitter')} Then it was over. And a third was here."
         expect(two.page.locator("#text")).to_have_value(both)
         expect(one.page.locator("#text")).to_have_value(both)  # which had nothing unsaved
         assert (shelf / "lamp/story/03-climax.md").read_text(encoding="utf-8") == f"{both}\n"

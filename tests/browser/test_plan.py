@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from fabula.story.world import Fact, Moment, WorldState
 from studio import browsing, studio_there
 
 if TYPE_CHECKING:
@@ -29,6 +30,7 @@ def test_the_plan_is_for_everybody(tmp_path: Path, width: int, *, dark: bool) ->
         tab.page.set_default_timeout(10_000)
         tab.open(PLAN)
         tab.page.wait_for_selector("#knowing table")
+        tab.page.wait_for_selector(".timeline svg")
         tab.page.click("#scene-1 [hx-get]")
         tab.page.wait_for_selector("#form-1 form")
         for summary in tab.page.query_selector_all("summary"):
@@ -82,7 +84,29 @@ def test_the_lines_of_the_picture_lead_to_their_cards(tmp_path: Path) -> None:
     with studio_there(tmp_path) as there, browsing(there) as tab:
         tab.page.set_default_timeout(10_000)
         tab.open(PLAN)
+        tab.page.wait_for_selector(".timeline svg")
         tab.page.focus(".timeline a[href='#scene-4']:not([tabindex])")
         tab.page.keyboard.press("Enter")
         assert tab.page.url.endswith("#scene-4")
+        tab.check()
+
+
+def test_hostile_plans_and_facts_stay_text(tmp_path: Path) -> None:
+    evil = "<img src=x onerror=alert(1)><script>alert(2)</script>"
+    with studio_there(tmp_path) as there, browsing(there) as tab:
+        tab.page.set_default_timeout(20_000)
+        folder = there.state.shelf["sample"].folder
+        plan = f"scenes:\n  - name: '{evil}'\n    place: '{evil}'\n    outline: ['{evil}']\n"
+        (folder / "plan" / "plan.yaml").write_text(plan, encoding="utf-8")
+        with WorldState(folder / ".fabula" / "world.db") as state:
+            state.add([Fact(evil, evil, evil, Moment(1), about=(evil,), quote=evil, witnesses=(evil,))])
+        tab.open(PLAN)
+        tab.page.wait_for_selector("#knowing table")
+        tab.page.wait_for_selector(".timeline svg")
+        assert evil in tab.page.inner_text(".plan-cards")
+        tab.open("/projects/sample/world?search=onerror")
+        tab.page.wait_for_selector("#graph[data-drawn]")
+        tab.page.click("[data-fact]")
+        tab.page.wait_for_selector("[data-shown]")
+        assert tab.page.query_selector("img[src=x]") is None
         tab.check()

@@ -8,10 +8,12 @@ from typing import TYPE_CHECKING
 import pytest
 
 from fabula.app.studies import assign
+from fabula.app.writing import Options
 from fabula.measure.ratings import read_ratings
 from fabula.measure.studies.assigning import Wanted
 from fabula.measure.studies.study import ORGANISER, Entry, Study, form_text, write_study
-from raters import study_here, study_there
+from fabula.server.study.talks import Talks
+from raters import SAID, characters_here, study_here, study_there
 from studio import Tab, chromium, sign_in
 
 if TYPE_CHECKING:
@@ -87,7 +89,7 @@ def test_the_pages_are_for_everybody(tmp_path: Path, width: int, *, dark: bool) 
         tab = sign_in(browser, there, dark=dark, width=width)
         assert tab.axe() == []
         tab.page.click("text=I have read this and take part")
-        tab.page.wait_for_selector("#answers")
+        tab.page.wait_for_selector("#send:disabled")
         assert tab.axe() == []
         assert tab.page.evaluate("document.documentElement.scrollWidth") <= width
         if width < 700:
@@ -132,12 +134,43 @@ def test_the_other_kinds_are_for_everybody(tmp_path: Path) -> None:
     assert {one.answer for one in read_ratings(study.ratings_file)} == {"grounded"}
 
 
+def test_talk_with_two_characters_and_rate_them(tmp_path: Path) -> None:
+    study = characters_here(tmp_path)
+    with study_there(study, talks=Talks(study, lambda: Options(environ={}))) as there, chromium() as browser:
+        tab = sign_in(browser, there)
+        tab.page.click("text=I have read this and take part")
+        for side, item in zip("AB", study.tasks_of[study.raters[0]][0].items, strict=True):
+            talk = tab.page.locator(f"[aria-label='Character {side}']")
+            talk.locator("textarea").fill("Is it <b>true</b>?")
+            talk.locator("text=Say it").click()
+            tab.page.wait_for_selector(f"[aria-label='Character {side}'] >> text={SAID[item]}")
+            assert talk.locator("b").count() == 0
+            assert tab.axe() == []
+            tab.page.locator(f"[aria-label='Character {side}'] >> text=End this talk").click()
+            tab.page.wait_for_selector(f"[aria-label='Character {side}'] >> text=This talk has ended.")
+        tab.page.wait_for_selector("#send:disabled")
+        for _ in range(4):
+            for number in "42":
+                tab.page.keyboard.press("n")
+                tab.page.keyboard.press(number)
+        tab.page.keyboard.press("n")
+        tab.page.keyboard.press("a")
+        assert tab.axe() == []
+        tab.page.keyboard.press("Enter")
+        tab.page.wait_for_selector("h1:has-text('Thank you')")
+        tab.check()
+    ratings = read_ratings(study.ratings_file)
+    assert [one.answer for one in ratings[:8]] == [4.0, 2.0] * 4
+    assert ratings[8].answer == ratings[8].items[0]
+
+
 def test_a_line_has_75_characters_at_most(tmp_path: Path) -> None:
     study = study_here(tmp_path / "study")
     with study_there(study) as there, chromium() as browser:
         tab = sign_in(browser, there, width=2400)
         tab.page.click("text=I have read this and take part")
         tab.page.wait_for_selector("#answers")
+        tab.page.wait_for_load_state("networkidle")
         longest = tab.page.evaluate(
             """() => {
               const node = document.querySelector(".text p").firstChild, range = document.createRange();

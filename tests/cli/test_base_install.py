@@ -14,8 +14,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 EXTRAS: Final = (
-    "anthropic", "cryptography", "docx", "fastapi", "genai_prices", "google.genai", "httpx2", "openai", "pydantic_ai",
-    "scipy", "uvicorn", "xllamacpp",
+    "anthropic", "cryptography", "docx", "fastapi", "genai_prices", "google.genai", "httpx2", "nh3", "openai",
+    "pydantic_ai", "python_multipart", "scipy", "uvicorn", "xllamacpp",
 )  # fmt: skip
 _WITHOUT: Final = (
     f"import sys; sys.modules.update(dict.fromkeys({EXTRAS!r})); from fabula.cli.main import main; sys.exit(main())"
@@ -51,7 +51,7 @@ def test_commands_that_ask_nobody_work_without_any_extra(sample: Path, command: 
     ("command", "message"),
     [
         ("export --format docx", "A Word file needs the package docx, which is not installed"),
-        ("serve", "The server needs fastapi and uvicorn"),
+        ("serve", "The server needs fastapi, nh3, python-multipart and uvicorn"),
         (
             "check story.md --model openai:gpt-5 --out found",
             "The model openai:gpt-5 needs the package pydantic_ai, which is not installed",

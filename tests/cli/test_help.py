@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from commandline import Cli
 
 SCREEN = 40  # lines of 80 columns
-LIST = 30
+LIST = 29
 
 
 def every(name: str, command: Any) -> Iterator[tuple[list[str], Any]]:  # noqa: ANN401 - typer's command type is private

@@ -65,7 +65,13 @@ async def test_an_experiment_is_shown_down_to_a_single_verdict(experiment: Path)
         assert "The boats came home" in story
         assert "Shown first" in story
         assert story.count('class="one-verdict"') == 10  # five questions in both orders
-        for text in (grid, report, story):
+        asked = re.search(r'href="(/experiments/exp/verdict-of/[^"]*)"', story)
+        assert asked is not None
+        call = (await client.get(asked[1])).text
+        assert "Plot: A" in call
+        assert "The boats came home" in call
+        assert (await client.get("/experiments/exp/verdict-of/evaluation/pairwise/pairwise?call=x")).status_code == 404
+        for text in (grid, report, story, call):
             assert not re.search(r"<style|style=|\son\w+=|<script(?![^>]*src=)", text)
         assert (await client.get("/experiments/epx")).status_code == 404
         assert (await client.get("/experiments/exp/runs/../../../brief.md")).status_code == 404
@@ -166,3 +172,15 @@ async def test_what_cannot_be_measured_is_said_in_words(tmp_path: Path, fields: 
     async with studio_here(tmp_path / "home") as client:
         answer = await client.post("/projects/sample/measure", data=fields, headers={"hx-request": "true"})
     assert (answer.status_code, answer.text.startswith('<p class="problem">This cannot be')) == (400, True)
+
+
+async def test_what_measuring_would_take_is_said_before(cli: Cli, project: Path) -> None:
+    async with studio_here(project) as client:
+        free = await client.post("/projects/lamp/measure-estimate", data={"kind": "evaluate", "evaluator": "surface"})
+        assert "Nobody has to be asked" in free.text
+        asked = await client.post("/projects/lamp/measure-estimate", data={"kind": "check"})
+        assert re.search(r"About <strong>\d+ calls?</strong>", asked.text), asked.text
+        assert "it costs <strong>nothing" in asked.text
+        wrong = {"kind": "evaluate", "evaluator": "atlsa"}
+        answer = await client.post("/projects/lamp/measure-estimate", data=wrong, headers={"hx-request": "true"})
+        assert (answer.status_code, "Did you mean &#39;atlas&#39;?" in answer.text) == (400, True), answer.text

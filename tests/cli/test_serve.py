@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import httpx
 import pytest
 
+from fabula.cli import serving
 from fabula.cli.commands import serve as command
 from fabula.project.folder import Project
 from fabula.story import Brief
@@ -154,7 +155,7 @@ def test_what_cannot_be_is_told(
 def test_without_the_extra_the_command_says_what_to_install(
     cli: Cli, tale: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(command, "find_spec", lambda name: None if name == "uvicorn" else object())
+    monkeypatch.setattr(serving, "find_spec", lambda name: None if name == "uvicorn" else object())
     ran = cli("serve", "tale")
     assert ran.code == 2
     assert "needs uvicorn. Install them with `pip install 'fabula[serve]'`" in ran.err

@@ -13,6 +13,8 @@ import pytest
 
 from fabula.measure.studies.answering import Answers, Sent
 from fabula.measure.studies.study import Study
+from fabula.project.folder import Project
+from fabula.story import Brief
 from raters import QUESTIONS, Clock
 
 if TYPE_CHECKING:
@@ -133,6 +135,22 @@ def test_a_changed_study_is_refused_and_goes_on_as_a_new_version(cli: Cli, rated
     made = cli("study", "new", "next", "--from", "lamps", "--json").json
     assert (made["version"], made["items"]) == (2, 12)
     assert cli("study", "assign", "next").code == 0
+
+
+def test_characters_are_looked_at_before_raters_meet_them(cli: Cli, here: Path) -> None:
+    for name in ("plain", "other"):
+        settings = {"system": "vanilla", "model": "scripted:none.toml", "config": {"player": "Tobias", "npc": "Mara"}}
+        project = Project.create(here / name, Brief("Mara kept the lamp. Tobias brought Mara a letter."), settings)
+        (project.folder / "mine.py").write_text("def play(request):\n    return 'No.'\n", encoding="utf-8")
+        with (project.folder / "fabula.toml").open("a", encoding="utf-8") as file:
+            file.write('\n[roles.npc]\nplay = "mine.py:play"\n')
+    made = cli("study", "new", "talk", "plain", "other", "--kind", "chat", "--as", "Tobias", "--with", "Mara")
+    assert "talk is a study (chat, version 1): 2 items of 2 systems on 1 prompt." in made.out
+    assert cli("study", "assign", "talk").code == 0
+    ran = cli("study", "serve", "talk", "--port", "0")
+    assert ran.code == 2
+    assert "talk/characters/1" in ran.err.replace("\n", "")
+    assert "fabula trust" in ran.err.replace("\n", " ")
 
 
 def test_a_study_is_served_to_its_raters_until_it_is_ended(rated: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -14,7 +14,7 @@ import time
 from pathlib import Path
 
 from fabula.engine.event_log import EventLog
-from fabula.engine.events import CallFinished, CallStarted, Kept, RunStarted, TextArrived
+from fabula.engine.events import CallFinished, CallRetried, CallStarted, Kept, RunStarted, TextArrived
 from fabula.models.base import Usage
 
 
@@ -55,6 +55,12 @@ if work in ("tokens", "burst"):
             CallFinished(f"scene/{n}", f"role-{n}", "model", Usage(10, 2, tokens, 0.5, None, 0.001), replayed=False)
         )
         log.hear(Kept(f"scene-{n}", "story", "one two three", "made"))
+elif work == "retried":
+    log.hear(CallStarted("a", "writer", "tale-1@abc", 100))
+    log.hear(TextArrived("a", "Once upon"))
+    log.hear(CallRetried("tale-1", 1, 1.0, "The stream broke off."))
+    log.hear(TextArrived("a", "Once upon a time."))
+    log.flush()
 elif work == "hostile":
     nasty = "<img src=x onerror=alert(1)><script>alert(2)</script>"
     log.hear(CallStarted(nasty, nasty, nasty, 100))

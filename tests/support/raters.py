@@ -7,6 +7,7 @@ about the same where they seem close. What that means for strengths and agreemen
 from __future__ import annotations
 
 import asyncio
+import json
 import re
 import threading
 from contextlib import asynccontextmanager, contextmanager, suppress
@@ -18,10 +19,11 @@ from typing import TYPE_CHECKING, Any, Final
 import httpx
 import numpy as np
 
-from fabula.app.studies import assign, study_of_stories
+from fabula.app.studies import assign, study_of_characters, study_of_stories
 from fabula.measure.items import Item
 from fabula.measure.studies.answering import Answers
 from fabula.measure.studies.assigning import Wanted
+from fabula.project.folder import Project
 from fabula.server.browser import Names
 from fabula.server.running import listening
 from fabula.server.studio.running import link_to
@@ -200,6 +202,31 @@ def study_there(study: Study, rater: str = "", talks: Talks | None = None) -> It
             loop, task = running[0]
             loop.call_soon_threadsafe(task.cancel)
             worker.join(60)
+
+
+STORY: Final = (
+    "Mara kept the lamp of the cape. In the evening Tobias brought Mara a letter. Tobias asked Mara for light, but "
+    "Mara had an order. Then Mara lit the lamp."
+)
+SAID: Final = {"quillon-plain": "The lamp goes dark on Saturday.", "quillon-other": "Ask me no more of the lamp."}
+
+
+def characters_here(tmp_path: Path, raters: int = 2) -> Study:
+    """A new study of two characters of one story, each of which says one thing; all raters have both."""
+    places = []
+    for name, answer in SAID.items():
+        witnesses = [{"sentence": n, "witnesses": ["Mara", "Tobias"]} for n in range(1, 5)]
+        said = {"npc": f"[Mara: (looks up) {answer}]", "labeller": json.dumps({"sentences": witnesses})}
+        script = tmp_path / f"{name}.toml"
+        script.write_text("[replies]\n" + "".join(f"{role} = {json.dumps(text)}\n" for role, text in said.items()))
+        settings = {
+            "system": "vanilla",
+            "model": f"scripted:{script}",
+            "config": {"player": "Tobias", "npc": "Mara"},
+        }
+        places.append(Project.create(tmp_path / name, Brief(STORY), settings).folder)
+    made = study_of_characters(tmp_path / "vault-quillon", "Talk", places, "Tobias", "Mara").study
+    return assign(made, Wanted(overlap=raters), datetime(2026, 11, 1, tzinfo=UTC))[0]
 
 
 # how simulated people rate --------------------------------------------------------------------------------------------

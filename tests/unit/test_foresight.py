@@ -31,8 +31,8 @@ def book(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactor
 def foreseen(workspace: Workspace, name: str) -> None:
     """Open a text, and wait until its first estimate is there."""
     workspace.foresee(name)
-    known, until = len(workspace._foresight._found), time.monotonic() + 60
-    while len(workspace._foresight._found) == known and time.monotonic() < until:
+    until = time.monotonic() + 60
+    while not workspace.is_foreseen(name) and time.monotonic() < until:
         time.sleep(0.01)
 
 

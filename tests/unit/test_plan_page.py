@@ -12,6 +12,8 @@ if TYPE_CHECKING:
 
     from httpx import AsyncClient
 
+    from fabula.app.workspace import Workspace
+
 AT = "/projects/sample/plan"
 
 
@@ -25,6 +27,12 @@ def titles(html: str) -> list[str]:
     return re.findall(r'data-title="([^"]*)"', html)
 
 
+def sample_of(client: AsyncClient) -> Workspace:
+    """The sample project as the studio has it."""
+    workspace: Workspace = client.state.shelf["sample"]  # type: ignore[attr-defined] # set by `studio_here`
+    return workspace
+
+
 async def post(client: AsyncClient, what: str, **fields: Any) -> Any:  # noqa: ANN401 - fields of a form
     return await client.post(f"{AT}/{what}", data=fields, headers={"hx-request": "true"})
 
@@ -32,11 +40,13 @@ async def post(client: AsyncClient, what: str, **fields: Any) -> Any:  # noqa: A
 async def test_the_plan_of_the_sample_has_cards_both_orders_and_tables(tmp_path: Path) -> None:
     async with studio_here(tmp_path) as client:
         html = (await client.get(AT)).text
+        rails = (await client.get(f"{AT}/rails")).text
     assert titles(html)[:2] == ["Two questions", "The crate"]
-    assert '<a href="#scene-2">' in html
-    assert 'role="group"' in html
-    assert "told ahead" in html or "flashback" in html
-    assert "Who is in which scene, as a table" in html
+    assert '<a href="#scene-2">' in rails
+    assert 'role="group"' in rails
+    assert "told ahead" in rails or "flashback" in rails
+    assert "Who is in which scene, as a table" in rails
+    html += rails
     assert "style=" not in html
     assert "onclick" not in html
 
@@ -53,7 +63,7 @@ async def test_an_order_is_shown_before_it_is_saved_and_can_be_taken_back(tmp_pa
         saved = (await post(client, "save", **change)).text
         assert titles(saved)[:2] == ["The crate", "Two questions"]
         assert "Saved." in saved
-        workspace = client.state.shelf["sample"]  # type: ignore[attr-defined] # set by `studio_here`
+        workspace = sample_of(client)
         assert workspace.text("plan").text.index("The crate") < workspace.text("plan").text.index("Two questions")
         workspace.undo()
         assert titles((await client.get(AT)).text) == titles(html)
@@ -96,7 +106,7 @@ async def test_a_plan_from_which_no_story_can_be_written_is_not_saved(tmp_path: 
 
 async def test_problems_of_a_plan_that_was_changed_outside_stand_at_their_cards(tmp_path: Path) -> None:
     async with studio_here(tmp_path) as client:
-        file = client.state.shelf["sample"].folder / "plan" / "plan.yaml"  # type: ignore[attr-defined]
+        file = sample_of(client).folder / "plan" / "plan.yaml"
         file.write_text(
             file.read_text(encoding="utf-8").replace("time: 1998-10-12", "time: long ago"), encoding="utf-8"
         )
@@ -133,5 +143,31 @@ async def test_who_knows_what_is_filtered_and_paged(tmp_path: Path) -> None:
         assert "99 of 1" in beyond or beyond.count("<tr>") == 1
         nobody = await client.get(f"{AT}/knowing", params={"who": "Napoleon"})
         assert nobody.status_code == 404
-        client.state.shelf["sample"].folder.joinpath(".fabula", "world.db").unlink()  # type: ignore[attr-defined]
+        sample_of(client).folder.joinpath(".fabula", "world.db").unlink()
         assert "Nothing is known" in (await client.get(f"{AT}/knowing")).text
+
+
+async def test_a_plan_of_three_hundred_scenes_begins_with_some_and_the_others_follow(tmp_path: Path) -> None:
+    async with studio_here(tmp_path) as client:
+        scenes = "".join(
+            f"  - name: Scene {n}\n    time: {n * 7 % 300}\n    outline: [It happens.]\n" for n in range(300)
+        )
+        (sample_of(client).folder / "plan" / "plan.yaml").write_text(f"scenes:\n{scenes}", encoding="utf-8")
+        html = (await client.get(AT)).text
+        assert len(titles(html)) == 60
+        assert f'hx-get="{AT}/cards?first=61"' in html
+        assert len(html.encode()) < 200_000
+        rest = (await client.get(f"{AT}/cards", params={"first": 61})).text
+        assert titles(rest) == [f"Scene {n}" for n in range(60, 300)]
+        assert (await client.get(f"{AT}/rails")).status_code == 200
+        order = ",".join(map(str, [2, 1, *range(3, 301)]))
+        saved = await post(client, "save", do="order", base=base_in(html), order=order)
+        assert titles(saved.text)[:2] == ["Scene 1", "Scene 0"]
+
+
+async def test_what_holds_for_each_part_is_said_apart_from_the_page(tmp_path: Path) -> None:
+    async with studio_here(tmp_path) as client:
+        sample_of(client).pin("climax")
+        states = (await client.get(f"{AT}/states")).json()
+        assert "pinned" in states["climax"]
+        assert set(states) == {"exposition", "rising-action", "climax", "falling-action", "resolution"}

@@ -5,21 +5,28 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import re
 import shutil
 import signal
+import socket
 import subprocess
 import sys
 import time
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from fabula.base.errors import UnknownNameError, UsageError
+from fabula.server.browser import Names, OwnKeys
+from fabula.server.gate import Bounds, Tokens
+from fabula.server.running import listen, listening
 from fabula.server.runs.children import Runs
 from fabula.server.runs.feed import Feed
 from fabula.server.runs.record import Limits, Order, Run, arguments
+from fabula.server.studio.application import application
+from studio import COOKIE, TOKEN, state_of
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -248,7 +255,7 @@ async def test_whoever_comes_later_hears_all_from_any_number_on(tmp_path: Path) 
 async def test_what_has_happened_is_given_with_each_text_in_one_piece(tmp_path: Path) -> None:
     async with serving(tmp_path, ROLES="2") as runs:
         run = await until(runs, runs.start("tale", Order()), "finished")
-        after, events = runs.events("tale", run.id)
+        after, events = await runs.events("tale", run.id)
     assert texts(events) == whole(2, 20)
     assert sum(event["type"] == "text_arrived" for event in events) == 2
     assert after == runs.feed.last
@@ -373,3 +380,72 @@ def test_an_order_that_does_not_hold_is_refused(order: Order, says: str) -> None
     with pytest.raises(UsageError) as error:
         arguments(order, Path("/p/tale"))
     assert str(error.value) == says
+
+
+async def test_a_client_that_does_not_read_is_let_go_and_goes_on_from_its_number(tmp_path: Path) -> None:
+    bounds, environ = Bounds(unread=0.5), {"WORK": "burst", "TOKENS": "6000", "ROLES": "12", "BEFORE": "0.5"}
+    state = state_of(tmp_path / "shelf", environ)
+    state.runs.command = (sys.executable, str(PROGRAM))
+    app = application(state, OwnKeys(Tokens.of([TOKEN])), Names(), COOKIE)
+    with listening("127.0.0.1", 0) as opened:
+        opened.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 16_384)
+        port = opened.getsockname()[1]
+        async with state.at_work():
+            task = asyncio.create_task(listen(app, opened, lambda: None, bounds, state.runs.feed.end))
+            await asyncio.sleep(0.2)
+            reader, writer = await asyncio.open_connection("127.0.0.1", port, limit=16_384)
+            asked = f"GET /api/v1/events?after=0 HTTP/1.1\r\nhost: 127.0.0.1\r\nauthorization: Bearer {TOKEN}\r\n\r\n"
+            writer.write(asked.encode())
+            await reader.readuntil(b"id: 0\n")
+            run = state.runs.start("sample", Order())
+            everything = await heard(state.runs.feed)
+            assert texts(everything) == whole(12, 6000)
+            assert state.runs.get("sample", run.id).state == "finished"
+            await asyncio.sleep(1.5)
+            received = b""
+            with suppress(ConnectionError):
+                while piece := await reader.read(1_000_000):
+                    received += piece
+            writer.close()
+            numbers = [int(found) for found in re.findall(rb"^id: (\d+)\n", received, re.MULTILINE)]
+            assert 0 < len(numbers) < len(everything), "it was let go in the middle"
+            rest = await heard(state.runs.feed, numbers[-2])
+            assert rest == everything[numbers[-2] :]
+            began = time.monotonic()
+            task.cancel()
+            with suppress(asyncio.CancelledError):
+                await task
+            assert time.monotonic() - began < 3
+
+
+async def test_a_server_ends_at_once_though_pages_listen(tmp_path: Path) -> None:
+    state = state_of(tmp_path / "shelf")
+    app = application(state, OwnKeys(Tokens.of([TOKEN])), Names(), COOKIE)
+    with listening("127.0.0.1", 0) as opened:
+        async with state.at_work():
+            task = asyncio.create_task(listen(app, opened, lambda: None, None, state.runs.feed.end))
+            await asyncio.sleep(0.2)
+            reader, writer = await asyncio.open_connection("127.0.0.1", opened.getsockname()[1])
+            asked = f"GET /api/v1/events HTTP/1.1\r\nhost: 127.0.0.1\r\nauthorization: Bearer {TOKEN}\r\n\r\n"
+            writer.write(asked.encode())
+            await reader.readuntil(b"id: 0\n")
+            began = time.monotonic()
+            task.cancel()
+            with suppress(asyncio.CancelledError):
+                await task
+            assert time.monotonic() - began < 3
+            writer.close()
+
+
+async def test_the_servers_own_events_do_not_grow_for_ever(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    async with serving(tmp_path, TOKENS="1") as runs:
+        await until(runs, runs.start("tale", Order()), "finished")
+        everything = await heard(runs.feed)
+    monkeypatch.setattr("fabula.server.runs.feed._LARGEST_OWN", 100)
+    async with serving(tmp_path) as runs:
+        runs.feed.tell("project_changed")
+        found = await heard(runs.feed, last="project_changed")
+        assert [event["type"] for event in found].count("events_gone") == 2
+        kept = [event for event in found if event["type"] not in ("events_gone", "project_changed")]
+        assert kept == [event for event in everything if event["type"] not in ("run_queued", "run_begun", "run_ended")]
+        assert found[-1]["n"] == everything[-1]["n"] + 1

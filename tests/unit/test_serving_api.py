@@ -5,8 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import httpx
+import pytest
 
-from serving import TOKEN, there
+from fabula.cli.commands.serve import Listening
+from serving import TOKEN, here, there
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -36,3 +38,22 @@ def test_what_is_served_can_be_read_and_is_not_changed(tmp_path: Path) -> None:
             wanted = {"text": "Other.", "base": brief.json()["base"]}
             answer = client.put(f"{base}/artefacts/brief.md", json=wanted)
     assert (answer.status_code, answer.json()["error"]["code"]) == (409, "locked")
+
+
+@pytest.mark.parametrize(
+    ("listening", "offered"),
+    [
+        (Listening(), True),
+        (Listening(no_api=True), False),
+        (Listening(host="0.0.0.0"), False),  # noqa: S104 - is not listened at
+        (Listening(host="0.0.0.0", allow_remote=True), True),  # noqa: S104 - as above
+    ],
+)
+def test_the_api_is_offered_where_the_author_alone_has_the_token(listening: Listening, *, offered: bool) -> None:
+    assert listening.api is offered
+
+
+async def test_without_the_api_there_are_conversations_alone(tmp_path: Path) -> None:
+    async with here(tmp_path) as server:
+        assert (await server.client.get("/v1/models")).status_code == 200
+        assert (await server.client.get("/api/v1/projects")).status_code == 404

@@ -408,3 +408,19 @@ def test_a_socket_of_version_6_can_be_had() -> None:
             assert opened.family is socket.AF_INET6
     except UsageError as error:
         pytest.skip(f"This machine has no IPv6: {error}")
+
+
+async def test_a_small_packet_does_not_wait_for_the_one_before_it() -> None:
+    """Else each answer on a connection that is kept comes 40 ms late: its head is sent, and its body held back."""
+    at_once: asyncio.Future[int] = asyncio.get_running_loop().create_future()
+
+    def heard(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        accepted = writer.get_extra_info("socket")
+        at_once.set_result(accepted.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY))
+        writer.close()
+
+    with listening("127.0.0.1", 0) as opened:
+        async with await asyncio.start_server(heard, sock=opened):
+            _, writer = await asyncio.open_connection("127.0.0.1", opened.getsockname()[1])
+            assert await asyncio.wait_for(at_once, 10)
+            writer.close()

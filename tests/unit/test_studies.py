@@ -406,6 +406,8 @@ def test_fast_raters_and_a_judge_stand_in_the_report(tmp_path: Path) -> None:
     assert isinstance(rho, Estimate)
     assert rho.value > 0.9
     assert rho.n == 15
+    length = report.row("length", "judge beside people/overall: stories: accuracy").scored
+    assert isinstance(length, Estimate)
     ties = report.row("people", "ties/plot").scored
     assert isinstance(ties, Estimate)
     assert ties.value == pytest.approx(0.1)

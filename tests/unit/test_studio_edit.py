@@ -120,6 +120,9 @@ async def test_what_would_change_is_said_with_calls_tokens_and_cost(tmp_path: Pa
         assert 'id="tree" hx-swap-oob="true"' in after
         assert after.count('<span class="chip stale">') > 5
         assert "Undo takes back: edit of setting." in after
+        fitted = (await client.get(f"{PARTS}/expected", params={"name": "setting", "fit": "1"})).text
+        assert "Texts that the next run revises to fit" in fitted
+        assert 'data-run="revise"' in fitted
 
 
 def test_calls_are_counted_with_the_texts_that_they_are_for() -> None:

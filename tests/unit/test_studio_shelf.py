@@ -57,6 +57,16 @@ async def test_every_project_says_where_it_stands(tmp_path: Path) -> None:
     assert "no project" not in text
 
 
+async def test_many_projects_keep_nobody_waiting(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("fabula.server.studio.pages.shelf._PATIENCE", -1.0)
+    async with studio_here(tmp_path) as client:
+        first = (await client.get("/")).text
+        assert "Sufficient Knowledge" in first
+        assert "Looking where it stands" in first
+        assert 'hx-trigger="load, changed"' in first
+        assert "3,234 words" in (await client.get("/cards")).text
+
+
 async def test_an_empty_shelf_says_how_to_begin(tmp_path: Path) -> None:
     home = tmp_path / "home"
     async with studio_here(home) as client:

@@ -3,50 +3,25 @@
 from __future__ import annotations
 
 import json
-from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 import httpx
 import pytest
 
-from fabula.app.studies import assign, study_of_characters
+from fabula.app.studies import study_of_characters
 from fabula.app.study_report import study_report
 from fabula.app.writing import Options
 from fabula.base.errors import UsageError
 from fabula.measure.ratings import read_ratings
-from fabula.measure.studies.assigning import Wanted
 from fabula.measure.studies.study import Study
 from fabula.project.folder import Project
 from fabula.server.study.talks import Talks
 from fabula.stats.estimate import Estimate
 from fabula.story import Brief
-from raters import Room, key_in, leaks, room_of
+from raters import SAID, STORY, Room, characters_here, key_in, leaks, room_of
 
 if TYPE_CHECKING:
     from pathlib import Path
-
-STORY = (
-    "Mara kept the lamp of the cape. In the evening Tobias brought Mara a letter. Tobias asked Mara for light, but "
-    "Mara had an order. Then Mara lit the lamp."
-)
-SAID = {"quillon-plain": "The lamp goes dark on Saturday.", "quillon-other": "Ask me no more of the lamp."}
-
-
-def _study(tmp_path: Path, raters: int = 2) -> Study:
-    places = []
-    for name, answer in SAID.items():
-        witnesses = [{"sentence": n, "witnesses": ["Mara", "Tobias"]} for n in range(1, 5)]
-        said = {"npc": f"[Mara: (looks up) {answer}]", "labeller": json.dumps({"sentences": witnesses})}
-        script = tmp_path / f"{name}.toml"
-        script.write_text("[replies]\n" + "".join(f"{role} = {json.dumps(text)}\n" for role, text in said.items()))
-        settings = {
-            "system": "vanilla",
-            "model": f"scripted:{script}",
-            "config": {"player": "Tobias", "npc": "Mara"},
-        }
-        places.append(Project.create(tmp_path / name, Brief(STORY), settings).folder)
-    made = study_of_characters(tmp_path / "vault-quillon", "Talk", places, "Tobias", "Mara").study
-    return assign(made, Wanted(overlap=raters), datetime(2026, 11, 1, tzinfo=UTC))[0]
 
 
 def _room(study: Study) -> Room:
@@ -61,7 +36,7 @@ ANSWERS = {
 
 
 async def test_a_rater_talks_with_both_and_answers(tmp_path: Path) -> None:
-    study = _study(tmp_path)
+    study = characters_here(tmp_path)
     room = _room(study)
     name = study.raters[0]
     async with room.rater(name) as rater:
@@ -72,6 +47,8 @@ async def test_a_rater_talks_with_both_and_answers(tmp_path: Path) -> None:
         assert 'id="answers"' not in page
         task = study.tasks_of[name][0]
         base = f"/task/{task.key}"
+        page = (await rater.post(f"{base}/talk/A", {"do": "end"})).text
+        assert "You have not talked with this character yet. Say something, or skip the task." in page
         page = (await rater.post(f"{base}/talk/A", {"do": "say", "message": "<b>Is it true?</b>"})).text
         first, second = (SAID[item] for item in task.items)
         assert f"(looks up) {first}" in page
@@ -111,7 +88,7 @@ async def test_a_rater_talks_with_both_and_answers(tmp_path: Path) -> None:
 
 
 async def test_the_order_of_the_characters_is_balanced_and_each_talk_is_its_own(tmp_path: Path) -> None:
-    study = _study(tmp_path, raters=2)
+    study = characters_here(tmp_path, raters=2)
     assert {task.items for task in study.tasks} == {tuple(SAID), tuple(SAID)[::-1]}
     room = _room(study)
     for name in study.raters:
@@ -123,7 +100,7 @@ async def test_the_order_of_the_characters_is_balanced_and_each_talk_is_its_own(
 
 
 async def test_a_character_that_does_not_answer_is_told_in_words(tmp_path: Path) -> None:
-    study = _study(tmp_path)
+    study = characters_here(tmp_path)
     for name in SAID:
         (tmp_path / f"{name}.toml").unlink()
     room = _room(study)

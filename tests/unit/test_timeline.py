@@ -2,6 +2,8 @@ from __future__ import annotations
 
 import json
 import re
+from dataclasses import replace
+from importlib.resources import files
 from itertools import combinations
 from typing import TYPE_CHECKING
 from xml.etree import ElementTree as ET
@@ -395,3 +397,13 @@ def test_with_addresses_each_scene_is_a_link_that_the_keyboard_reaches_once() ->
     assert stops == [f"/plan?a=1&scene={number}" for number in range(1, 7)]
     assert parsed(svg).get("role") == "group"
     assert "<a " not in timeline_svg(plan, order)
+
+
+def test_each_colour_of_the_picture_has_a_rule_that_follows_the_theme_of_a_page() -> None:
+    style = files("fabula").joinpath("server/studio/static/plan.css").read_text(encoding="utf-8")
+    plan, order = plan_of([3, 1, 2, 5, 4], cast=2)
+    groups = Plan(plan.scenes, tuple(replace(one, group=True) for one in plan.characters))
+    pictures = timeline_svg(plan, order) + timeline_svg(groups, order)
+    colours = set(re.findall(r'(?:fill|stroke)="#\w{6}"', pictures))
+    assert {colour for colour in colours if f".timeline [{colour}]" not in style} == set()
+    assert len(colours) > 5

@@ -12,8 +12,16 @@ if TYPE_CHECKING:
 
     from httpx import AsyncClient
 
+    from fabula.app.workspace import Workspace
+
 AT = "/projects/sample/world"
 KEY = "dcf5212a"
+
+
+def sample_of(client: AsyncClient) -> Workspace:
+    """The sample project as the studio has it."""
+    workspace: Workspace = client.state.shelf["sample"]  # type: ignore[attr-defined] # set by `studio_here`
+    return workspace
 
 
 async def post(client: AsyncClient, path: str, **fields: Any) -> Any:  # noqa: ANN401 - fields of a form
@@ -53,7 +61,7 @@ async def test_a_fact_shows_its_sentence_marked_in_its_scene(tmp_path: Path) -> 
 
 async def test_of_five_thousand_facts_the_graph_shows_some_and_the_table_pages(tmp_path: Path) -> None:
     async with studio_here(tmp_path) as client:
-        folder = client.state.shelf["sample"].folder  # type: ignore[attr-defined] # set by `studio_here`
+        folder = sample_of(client).folder
         with WorldState(folder / ".fabula" / "world.db") as state:
             state.add([Fact(f"thing {n % 700}", f"slot {n}", "<b>v</b>", Moment(1 + n % 5)) for n in range(5000)])
         html = (await client.get(AT)).text
@@ -63,7 +71,7 @@ async def test_of_five_thousand_facts_the_graph_shows_some_and_the_table_pages(t
         graph = (await client.get(f"{AT}/graph")).json()
         assert (graph["drawn"], graph["total"]) == (150, 5021)
         assert {edge["fact"] for edge in graph["edges"]} >= {
-            fact.id for fact in client.state.shelf["sample"].known_facts().state.snapshot() if fact.about  # type: ignore[attr-defined]
+            fact.id for fact in sample_of(client).known_facts().state.snapshot() if fact.about
         }  # fmt: skip
         last = (await client.get(f"{AT}/facts", params={"number": 51})).text
         assert rows(last) == 21
@@ -72,7 +80,7 @@ async def test_of_five_thousand_facts_the_graph_shows_some_and_the_table_pages(t
 
 async def test_a_world_without_facts_offers_to_read_the_story_and_says_the_cost(tmp_path: Path) -> None:
     async with studio_here(tmp_path) as client:
-        client.state.shelf["sample"].folder.joinpath(".fabula", "world.db").unlink()  # type: ignore[attr-defined]
+        sample_of(client).folder.joinpath(".fabula", "world.db").unlink()
         html = (await client.get(AT)).text
         assert "Nothing is known of this story" in html
         assert f'hx-get="{AT}/expected/facts"' in html
@@ -91,7 +99,7 @@ async def test_a_finding_has_both_sentences_and_is_mended_as_an_edit(tmp_path: P
         wording = "He had brought me a mug of tea from his flask."
         shown = (await post(client, f"findings/{KEY}/mend/y/preview", wording=wording)).text
         assert "written again" in shown or "cannot be said" in shown
-        workspace = client.state.shelf["sample"]  # type: ignore[attr-defined]
+        workspace = sample_of(client)
         assert wording not in workspace.text("climax").text
         saved = (await post(client, f"findings/{KEY}/mend/y", wording=wording)).text
         assert "Saved: story/03-climax.md" in saved
@@ -103,7 +111,7 @@ async def test_a_finding_has_both_sentences_and_is_mended_as_an_edit(tmp_path: P
 
 async def test_a_dismissal_is_seen_by_the_command_line_and_taken_back(tmp_path: Path) -> None:
     async with studio_here(tmp_path) as client:
-        folder = client.state.shelf["sample"].folder  # type: ignore[attr-defined]
+        folder = sample_of(client).folder
         refused = await post(client, f"findings/{KEY}/dismiss", reason=" ")
         assert (refused.status_code, "no reason" in refused.text) == (400, True)
         done = (await post(client, f"findings/{KEY}/dismiss", reason="<i>A second</i> kettle.")).text
@@ -117,7 +125,7 @@ async def test_a_dismissal_is_seen_by_the_command_line_and_taken_back(tmp_path: 
 
 async def test_what_a_check_costs_is_said_before_it_begins(tmp_path: Path) -> None:
     async with studio_here(tmp_path) as client:
-        client.state.shelf["sample"].folder.joinpath("evaluation", "atlas.json").unlink()  # type: ignore[attr-defined]
+        sample_of(client).folder.joinpath("evaluation", "atlas.json").unlink()
         assert "was not checked yet" in (await client.get(f"{AT}/findings")).text
         said = (await client.get(f"{AT}/expected/check")).text
         assert "nothing has to be asked, all of it is kept from before" in said  # the sample's check is recorded

@@ -218,3 +218,22 @@ async def test_events_are_given_from_any_number_on_without_following(tmp_path: P
         assert {event["project"] for event in found} == {"tale"}
         later = await client.get("/api/v1/events", params={"follow": "false"}, headers={"last-event-id": "5"})
         assert later.text.startswith("id: 6\n")
+
+
+async def test_a_project_that_a_command_line_holds_is_said_to_be_in_use(tmp_path: Path) -> None:
+    folder = project(tmp_path)
+    async with studio_here(folder) as client:
+        with Project.open(folder / "tale").lock():
+            await client.post(f"{PARTS}/start", data={})
+            run = await until(client, "failed", "finished")
+        assert run["state"] == "failed"
+        assert f"is in use by process {os.getpid()}. Wait for it to end, or stop it." in run["message"]
+        assert "Go on" in (await client.get(f"{PARTS}/run")).text
+
+
+async def test_a_cap_stops_a_run_in_words(tmp_path: Path) -> None:
+    async with studio_here(project(tmp_path)) as client:
+        await client.post(f"{PARTS}/start", data={"tokens": "100"})
+        run = await until(client, "failed", "finished")
+        assert (run["state"], run["kind_of_error"]) == ("failed", "BudgetError")
+        assert "100" in run["message"]

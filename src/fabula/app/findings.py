@@ -237,6 +237,8 @@ def mended(found: ProjectFindings, key: str, side: str, wording: str) -> Mended:
     if wording == place.now.sentence.strip():
         raise UsageError("The new wording is the old one. Change it, or say that the finding is on purpose.")
     part = place.now.part
+    if not part.name:
+        raise UsageError("This story stands in story.md alone. Change the sentence in that file.")
     return Mended(part.name, part.text, part.text[: place.now.start] + wording + part.text[place.now.end :])
 
 

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from itertools import pairwise
 from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 
@@ -25,12 +26,14 @@ from fabula.story.plan_file import unchecked_plan, write_plan
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from fabula.story.plan_check import Problem
+
 Form: TypeAlias = Literal["scenes", "list", "chapters", "parts", "none"]
 PLAN, CHAPTERS, LISTED, PLOT = "plan", "chapters", "scenes", "plot"
 _LABELS: Final = {"Place": "place", "Plot element": "element", "Beat": "summary", "Present": "people", "Time": "time"}
 _CHAPTER: Final = re.compile(r"##[ \t]+(?:(?P<number>\d{1,6})\.[ \t]*)?(?P<title>[^\n]*)")
 _SECTION: Final = re.compile(r"^##[ \t]+([^\n]*)$", re.MULTILINE)
-_ABOUT: Final = re.compile(r"[ \t]*\(about \d{1,8} words\)")
+_ABOUT: Final = re.compile(r"\(about \d{1,8} words\)")
 _NEW_EVENT: Final = "What happens here is still to be said."
 _BETWEEN_NAMES: Final = re.compile(r"[,;\n]")
 _NO_CARD: Final = "The plan has no card {number}: it has {count}. Load the page anew."
@@ -278,13 +281,13 @@ def _sections(text: str) -> dict[str, str]:
 
 def _of_plan(text: str, parts: Sequence[Part]) -> PlanCards:
     try:
-        plan = unchecked_plan(text)
+        plan = _plan(text)
     except PlanError as error:
         note = "The plan's file cannot be read as scenes. Correct it on the Edit page."
         return PlanCards("scenes", (), "", text, note, problems=error.problems)
     found: dict[int, list[str]] = {}
     whole: list[str] = []
-    for problem in check_plan(plan):
+    for problem in _problems(text):
         if problem.path[0] == "scenes" and len(problem.path) > 1 and isinstance(problem.path[1], int):
             inner = problem.where.partition(" > ")[2]
             found.setdefault(problem.path[1], []).append(f"{inner}: {problem.what}" if inner else problem.what)
@@ -292,6 +295,17 @@ def _of_plan(text: str, parts: Sequence[Part]) -> PlanCards:
             whole.append(str(problem))
     cards = tuple(_card(n, scene, parts, found.get(n - 1, ())) for n, scene in enumerate(plan.scenes, 1))
     return PlanCards("scenes", cards, PLAN, text, "", plan.title, tuple(whole), plan)
+
+
+@lru_cache(maxsize=8)
+def _plan(text: str) -> Plan:
+    """The plan in a text; one of 300 scenes takes a tenth of a second to read, and a page asks for it several times."""
+    return unchecked_plan(text)
+
+
+@lru_cache(maxsize=8)
+def _problems(text: str) -> tuple[Problem, ...]:
+    return check_plan(_plan(text))
 
 
 def _card(number: int, scene: ScenePlan, parts: Sequence[Part], problems: Sequence[str]) -> Card:
@@ -464,7 +478,7 @@ def _kept_as_written(text: str, old: Plan, new: Plan) -> str | None:
     head, tail = "\n".join(lines[: found[0]]).rstrip(), "\n".join(lines[found[-1] :]).strip("\n")
     made = "\n".join([head, "\n\n".join(part.strip("\n") for part in parts), *([f"\n{tail}"] if tail else [])]) + "\n"
     try:
-        return made if unchecked_plan(made) == new else None
+        return made if _plan(plain(made)) == new else None
     except PlanError:
         return None
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from pydantic import TypeAdapter, ValidationError
 
-from fabula.app.evaluating import RATINGS
+from fabula.app.evaluating import RATINGS, journal_to_read
 from fabula.base.errors import UnknownNameError, UsageError
 from fabula.base.files import inside, read_text
 from fabula.measure.ratings import read_ratings
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from pathlib import Path
 
+    from fabula.engine.journal import Call
     from fabula.measure.ratings import Rating
 
 FOLDERS: Final = ("evaluation", "reports")
@@ -59,6 +60,19 @@ class FoundReport:
         ratings = read_ratings(file) if file.is_file() else ()
         own = tuple(rating for rating in ratings if rating.evaluator == self.report.evaluator)
         return own or tuple(rating for rating in ratings if not rating.evaluator)
+
+    def calls_behind(self, path: str) -> list[Call]:
+        """The calls that a verdict came from, by the path in its `call`, oldest first.
+
+        Raises:
+            UnknownNameError: none is recorded there.
+            JournalError: the record cannot be used.
+        """
+        with journal_to_read(self.file.parent) as journal:
+            found = journal.calls_at(path) if path else []
+        if not found:
+            raise UnknownNameError("call of this report", path[:200], {rating.call for rating in self.verdicts} - {""})
+        return found
 
 
 def reports_in(folder: Path) -> list[FoundReport]:

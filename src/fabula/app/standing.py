@@ -18,7 +18,7 @@ from fabula.story import count_words
 from fabula.systems import system_of, systems
 
 if TYPE_CHECKING:
-    from collections.abc import Collection
+    from collections.abc import Collection, Sequence
 
     from fabula.engine.dry_run import DryRun
     from fabula.engine.journal import Journal
@@ -186,12 +186,18 @@ def _writes_with(system: System, strength: Strength) -> bool:
     return not system.paper.get("chat") and _rank(system.strength) <= _rank(strength)
 
 
-def shortfalls(journal: Journal, brief: Brief, settings: Settings, words: int) -> list[str]:
-    """What the author asked for and did not get, in sentences: of a story with so many `words`, and of its parts."""
+def shortfalls(
+    journal: Journal, brief: Brief, settings: Settings, words: int, rows: Sequence[Text] | None = None
+) -> list[str]:
+    """What the author asked for and did not get, in sentences: of a story with so many `words`, and of its parts.
+
+    `rows` are its `texts`, where they are known.
+    """
     runs, asked = journal.runs(), words_asked(brief, settings)
     found = list(runs[-1]["settings"].get("shortfalls", [])) if runs else []
     if words and asked is not None and not asked.accepts(words):
         found.append(f"The story has {words:,} words where {asked.low:,} to {asked.high:,} were asked.")
-    if missed := sum(bool({TOO_SHORT, TOO_LONG} & set(text.states)) for text in texts(journal)):
+    rows = texts(journal) if rows is None else rows
+    if missed := sum(bool({TOO_SHORT, TOO_LONG} & set(text.states)) for text in rows):
         found.append(f"Shorter or longer than asked: {missed} of its parts; `fabula status` marks them.")
     return found

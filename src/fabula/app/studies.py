@@ -92,27 +92,28 @@ def study_of_characters(folder: Path, title: str, places: Iterable[Path], player
         UsageError: one has no narrative, or nobody to talk with.
         ProjectError: one is no project.
     """
-    entries = []
     projects = [Project.open(place) for place in places]
     systems = Counter(project.settings.system for project in projects)
+    entries = []
     for number, project in enumerate(projects, 1):
         name, system = project.folder.resolve().name, project.settings.system
         narrative = plain(narrative_in(project))
         parties = parties_of(narrative, player, (partner,) if partner else ())
-        own = f"{CHARACTERS}/{number}"
-        make_folder(folder)
-        shutil.copytree(project.folder, folder / own, symlinks=True, dirs_exist_ok=True)
         entries.append(
             Entry(
                 id=name,
                 system=system if systems[system] == 1 else name,
                 prompt=prompt_id(narrative),
                 text=narrative,
-                project=own,
+                project=f"{CHARACTERS}/{number}",
                 player=parties.player,
                 partner=parties.others[0],
             )
         )
+    _check_comparable(entries)
+    make_folder(folder)
+    for project, entry in zip(projects, entries, strict=True):
+        shutil.copytree(project.folder, folder / entry.project, symlinks=True, dirs_exist_ok=True)
     return _made(folder, "chat", title, entries)
 
 
@@ -151,16 +152,22 @@ def assign(study: Study, wanted: Wanted, now: datetime) -> tuple[Study, Shares]:
 
 def _made(folder: Path, kind: str, title: str, entries: Sequence[Entry]) -> Made:
     form = form_text(kind, one_line(title))
-    kept = list(_comparable(entries)) if form_of(form, kind).two_sided else list(entries)
-    if not kept:
-        raise UsageError(
-            "No two items answer the same prompt by different systems, so there is nothing to compare. Name folders as "
-            "DIR/SYSTEM/PROMPT.md, or projects, or JSON lines with `system` and `prompt`."
-        )
+    two_sided = form_of(form, kind).two_sided
+    if two_sided:
+        _check_comparable(entries)
+    kept = list(_comparable(entries)) if two_sided else list(entries)
     write_study(folder, form, kept)
     prompts = {entry.prompt for entry in kept}
     left_out = dict.fromkeys(entry.prompt for entry in entries if entry.prompt not in prompts)
     return Made(Study.open(folder), tuple(left_out))
+
+
+def _check_comparable(entries: Sequence[Entry]) -> None:
+    if not list(_comparable(entries)):
+        raise UsageError(
+            "No two items answer the same prompt by different systems, so there is nothing to compare. Name folders as "
+            "DIR/SYSTEM/PROMPT.md, or projects, or JSON lines with `system` and `prompt`."
+        )
 
 
 def _comparable(entries: Sequence[Entry]) -> Iterator[Entry]:

@@ -98,7 +98,7 @@ def study_report(study: Study, judge: Sequence[Rating] = (), judge_name: str = "
         raise UsageError(f"There are no ratings in {study.folder} yet. `fabula study serve` shows how far raters are.")
     judges = [*judge, *(rating for rating in there if rating.kind != "person")]
     found = [_strengths(study, people), _means(study, people), _labels(study, people), _agreement(people)]
-    found += [_raters(study), _beside(people, judges, judge_name)]
+    found += [_raters(study), _beside(study, people, judges, judge_name)]
     notes = [note for part in found for note in part.notes]
     details = {key: value for part in found for key, value in part.details.items()}
     return Report(
@@ -156,8 +156,7 @@ def _strengths(study: Study, people: Sequence[Rating]) -> Report:
     sides = [rating for rating in people if rating.question in names]
     if not any(rating.answer is not None for rating in sides):
         return Report("study")
-    texts = {entry.id: entry.text for entry in study.entries.values()} if study.form.kind == "pairwise" else {}
-    found = ranked(sides, texts, Config.improved().ours)
+    found = ranked(sides, _texts(study), Config.improved().ours)
     rows = [replace(row, of=PEOPLE) if row.of == "judge" else row for row in found.rows if _is_of_people(row)]
     poor = [rating for rating in sides if rating.question == sides[-1].question and rating.answer is not None]
     rows.append(
@@ -166,6 +165,11 @@ def _strengths(study: Study, people: Sequence[Rating]) -> Report:
     return replace(
         found, rows=tuple(rows), notes=tuple(note for note in found.notes if "raters are counted" not in note)
     )
+
+
+def _texts(study: Study) -> dict[str, str]:
+    """The stories that were rated, by id; those who talked with characters rated no text."""
+    return {} if study.form.kind == "chat" else {one.id: one.text for one in study.entries.values() if one.text}
 
 
 def _is_of_people(row: Row) -> bool:
@@ -251,13 +255,14 @@ def _agreement(people: Sequence[Rating]) -> Report:
     return Report("study", rows=tuple(rows))
 
 
-def _beside(people: Sequence[Rating], judges: Sequence[Rating], name: str) -> Report:
+def _beside(study: Study, people: Sequence[Rating], judges: Sequence[Rating], name: str) -> Report:
     """A judge beside people: by story, by pair, by system, and by system and question together."""
     if not judges:
         return Report("study")
     theirs, mine = side_of(people, "people"), side_of(judges, name)
+    texts = _texts(study)
     found = {
-        question: compared(both.judge, both.human, {}, raters=both.raters)
+        question: compared(both.judge, both.human, texts, raters=both.raters)
         for question, both in common_questions(mine, theirs).items()
     }
     rows = [

@@ -85,6 +85,7 @@ _WAITS: Final = "waits for your approval"
 _FILES: Final = (BRIEF, "fabula.toml", STORY, ".fabula/journal.db", ".fabula/world.db")
 _READ: Final = (*FOLDERS, "world", OUT)
 _SLOW: Final = 0.2  # seconds; what takes longer is said at once as a first estimate
+_PAUSE: Final = 0.5  # seconds for which a text is open before its first estimate is worked out
 _MOST_KNOWN: Final = 50  # answers that are kept until something changes
 
 
@@ -346,12 +347,9 @@ class Workspace:
             _seen(found, self.folder / name, name)
         _seen(found, self.folder / ".fabula" / "journal.db-wal", "wal", empty=False)
         for name in _READ:
-            try:
-                entries = sorted(os.scandir(self.folder / name), key=lambda entry: entry.name)
-            except OSError:
-                continue
-            for entry in entries:
-                _seen(found, Path(entry.path), f"{name}/{entry.name}")
+            with suppress(OSError), os.scandir(self.folder / name) as entries:
+                for entry in sorted(entries, key=lambda entry: entry.name):
+                    _seen(found, entry, f"{name}/{entry.name}")
         return tuple(found)
 
     def _cached(self, name: str, make: Callable[[], T]) -> T:
@@ -392,7 +390,7 @@ class Workspace:
             changed: tuple[str, ...] = ()
             try:
                 changed = tuple(change.file for change in self._changed(project, journal))
-                missed = tuple(shortfalls(journal, brief, settings, words))
+                missed = tuple(shortfalls(journal, brief, settings, words, self._rows(project, journal)))
                 asked = words_asked(brief, settings)
             except FabulaError as error:
                 problem, missed, asked = str(error), (), None
@@ -440,7 +438,7 @@ class Workspace:
         with project.journal as journal:
             changes = {change.path: change for change in self._changes_or_none(project, journal)}
             newest, made = journal.newest_texts(), journal.last_sources()
-            rows = texts(journal, list(changes.values()), coming)
+            rows = texts(journal, list(changes.values()), coming) if coming else self._rows(project, journal)
             of = {row.path: (newest.get(row.path, ""), made.get(row.path, "")) for row in rows}
             found = [self._artefact(journal, row, of[row.path], changes.get(row.path), coming) for row in rows]
             new = [change for path, change in changes.items() if path not in {row.path for row in rows}]
@@ -453,6 +451,10 @@ class Workspace:
             return self._changed(project, journal)
         except UsageError:
             return ()
+
+    def _rows(self, project: Project, journal: Journal) -> tuple[Text, ...]:
+        """The texts as they stand, without a look at what a run would make of them."""
+        return self._cached("texts", lambda: tuple(texts(journal, self._changes_or_none(project, journal))))
 
     def _changed(self, project: Project, journal: Journal) -> tuple[Change, ...]:
         return self._cached("changes", lambda: tuple(project.changes(journal)))
@@ -594,10 +596,21 @@ class Workspace:
         """Begin to work out what a change of a text would ask, for who has opened it; where that takes its time."""
         self._foresight.wanted = name
         if self._foresight.slow and name.partition("/")[0] != BRIEF:
-            threading.Thread(target=self._foresee, args=(name,), name="foresight", daemon=True).start()
+            later = threading.Timer(_PAUSE, self._foresee, (name,))  # first the page; and who leafs through wants none
+            later.daemon = True
+            later.start()
+
+    def is_foreseen(self, name: str) -> bool:
+        """Whether a change of a text has a first estimate by now, or needs none."""
+        project = self.project()
+        with project.journal as journal:
+            changed = changed_in(journal, self._changes_or_none(project, journal), name)
+        return not self._foresight.slow or self._foresight.first(changed) is not None
 
     def _foresee(self, name: str) -> None:
         foresight = self._foresight
+        if foresight.wanted != name:
+            return
         with suppress(FabulaError):
             text, project = self.text(name), self.project()
             with project.journal as journal:
@@ -951,7 +964,7 @@ async def _nobody(request: Request) -> str:
     raise ModelError(f"Nobody is here to play {request.role}. Start a run, and answer there.")
 
 
-def _seen(found: list[tuple[str, int, int]], file: Path, name: str, *, empty: bool = True) -> None:
+def _seen(found: list[tuple[str, int, int]], file: Path | os.DirEntry[str], name: str, *, empty: bool = True) -> None:
     """Note size and time of a file that is there."""
     try:
         status = file.stat()

@@ -46,7 +46,7 @@ COMMANDS: Final = {
     "evaluate": Entry("evaluate", STORY, "Run any evaluator on stories, also one of your own; or list them."),
     "chat": Entry("chat", STORY, "Talk with the characters of a story, who keep to it."),
     "studio": Entry("studio", STORY, "Open projects in the browser: write, edit, plan, talk, measure."),
-    "serve": Entry("serve", STORY, "Serve characters to programs that speak OpenAI's chat dialect."),
+    "serve": Entry("serve", SETTING_UP, "Serve characters to programs that speak OpenAI's chat dialect."),
     "mcp": Entry("mcp", SETTING_UP, "Offer projects to programs that speak the Model Context Protocol."),
     "text": Entry("", GROUPS, "Decide about single texts: pin, retake, rewrite, approve, ..."),
     "eval": Entry("", GROUPS, "Measure, judge, rank, rate and review stories."),

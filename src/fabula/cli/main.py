@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 INTERRUPTED: Final = 130
 _HELP: Final = """Rooms of agents that write long stories.
 
-Edit anything and only what depends on it is written again. Nothing is paid for twice, nothing is lost.
+Edit anything: only what depends on it is rewritten; nothing is paid twice.
 
 Start with: fabula write brief.md
 """

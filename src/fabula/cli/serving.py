@@ -4,25 +4,27 @@ from __future__ import annotations
 
 import secrets
 from importlib.util import find_spec
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from fabula.base.errors import UsageError
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from fabula.cli.terminal import Terminal
 
 
-def check_packages(what: str, needed: Sequence[str]) -> None:
-    """See that the packages which `what` is made with are there; `python-multipart` is imported as `python_multipart`.
+_NEEDED: Final = ("fastapi", "nh3", "python_multipart", "uvicorn")
+
+
+def check_packages(what: str) -> None:
+    """See that the packages are there with which `what` is served.
 
     Raises:
         UsageError: some are missing.
     """
-    missing = [name.replace("_", "-") for name in needed if find_spec(name) is None]
+    missing = [name.replace("_", "-") for name in _NEEDED if find_spec(name) is None]
     if missing:
-        raise UsageError(f"{what} needs {' and '.join(missing)}. Install them with `pip install 'fabula[serve]'`.")
+        shown = ", ".join(missing[:-1]) + " and " + missing[-1] if missing[1:] else missing[0]
+        raise UsageError(f"{what} needs {shown}. Install them with `pip install 'fabula[serve]'`.")
 
 
 def tokens_of(terminal: Terminal, variable: str) -> tuple[list[str], str]:

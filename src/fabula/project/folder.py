@@ -138,8 +138,7 @@ class Project:
     def _check_links(self) -> None:
         for name in (self.settings_file.name, self.brief_file.name, STORY, *FOLDERS, *_OTHERS):
             place = self.folder / name
-            inner = place.glob("*") if place.is_dir() else ()
-            for path in (place, *inner):
+            for path in (place, *(_odd_ones(place) if place.is_dir() else ())):
                 if path.is_symlink():
                     inside(self.folder, path.relative_to(self.folder).as_posix())
                 if path.exists() and not (path.is_file() or path.is_dir()):
@@ -650,6 +649,16 @@ class Project:
 def files_of(changes: Iterable[Change]) -> list[str]:
     """The files that were changed, with what was changed in `story.md`."""
     return [change.file + (f" ({change.path})" if change.file == STORY else "") for change in changes]
+
+
+def _odd_ones(folder: Path) -> list[Path]:
+    """What is in a folder and neither a file nor a folder itself; that is known without looking at each."""
+    with os.scandir(folder) as entries:
+        return [
+            folder / entry.name
+            for entry in entries
+            if not (entry.is_file(follow_symlinks=False) or entry.is_dir(follow_symlinks=False))
+        ]
 
 
 @contextmanager

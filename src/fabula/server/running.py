@@ -42,6 +42,7 @@ class Offer:
         tokens: open the gate.
         bounds: of requests.
         player: who the client plays, where a request says nothing; "" leaves it to each project.
+        api: offer the projects themselves, too, as `/api/v1`.
     """
 
     projects: Sequence[tuple[Project, Settings]]
@@ -49,6 +50,7 @@ class Offer:
     tokens: Sequence[str]
     bounds: Bounds = field(default_factory=Bounds)
     player: str = ""
+    api: bool = True
 
     @property
     def names(self) -> list[str]:
@@ -71,7 +73,8 @@ def listening(host: str, port: int) -> socket.socket:
         UsageError: the address cannot be had.
     """
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    opened = socket.socket(family, socket.SOCK_STREAM)
+    # The protocol is named: only then asyncio has small packets sent at once, and none waits 40 ms for the one before it.
+    opened = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     try:
         opened.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         opened.bind((host, port))
@@ -119,10 +122,13 @@ async def serve(offer: Offer, opened: socket.socket, ready: Callable[[Catalogue]
         load_servers({name.partition(":")[0] for _, settings in offer.projects for name in settings.cast_models})
         catalogue = Catalogue(projects)
         means = Dependencies(catalogue, tokens, offer.bounds, time.monotonic, time.time, lambda: secrets.token_hex(12))
-        shelf = Shelf.of([project.folder for project, _ in offer.projects], offer.options.environ)
-        held = {one.conversing.project.folder.resolve(): one.conversing for one in projects.values()}
-        state = await stack.enter_async_context(StudioState(shelf, offer.options, conversing=held).at_work())
-        app = application(means, lambda app: mount_api(app, state))
+        if offer.api:
+            shelf = Shelf.of([project.folder for project, _ in offer.projects], offer.options.environ)
+            held = {one.conversing.project.folder.resolve(): one.conversing for one in projects.values()}
+            state = await stack.enter_async_context(StudioState(shelf, offer.options, conversing=held).at_work())
+            app = application(means, lambda app: mount_api(app, state))
+        else:
+            app = application(means)
         await listen(app, opened, lambda: ready(catalogue), offer.bounds)
 
 

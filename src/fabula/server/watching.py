@@ -30,7 +30,8 @@ class Watcher:
     """Tells of changed files in the projects that somebody looks at.
 
     Each file of a text that has changed is an event `artefact_changed` with the `file`. That something else has
-    changed, such as what is decided about a text, is one `project_changed`.
+    changed, such as what is decided about a text, is one `project_changed`; so is the first look at a project, before
+    which a page may have been made.
     """
 
     shelf: Shelf
@@ -60,7 +61,9 @@ class Watcher:
             now = await asyncio.to_thread(_seen_in, workspace)
             before = self._seen.get(folder)
             self._seen[folder] = now
-            if before is not None and before != now:
+            if before is None:
+                self.feed.tell("project_changed", folder)
+            elif before != now:
                 self._tell(folder, list(_changed(before, now)))
 
     def _tell(self, folder: str, changed: Sequence[str]) -> None:

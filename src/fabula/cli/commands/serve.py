@@ -32,7 +32,6 @@ if TYPE_CHECKING:
     from fabula.server.chat.projects import Catalogue
 
 PORT: Final = 8730
-_NEEDED: Final = ("fastapi", "uvicorn")
 _BOUNDS: Final = Bounds()
 _LONGEST: Final = 200  # models that are listed at the start
 
@@ -66,6 +65,18 @@ class Listening:
     max_body: Annotated[
         int, typer.Option(min=1000, metavar="BYTES", help="Of a request at most.", rich_help_panel=MORE)
     ] = _BOUNDS.body
+    no_api: Annotated[
+        bool,
+        typer.Option(
+            "--no-api",
+            help="Offer conversations alone, without /api/v1: for tokens that you give to others.",
+            rich_help_panel=MORE,
+        ),
+    ] = False
+    allow_remote: Annotated[
+        bool,
+        typer.Option("--allow-remote", help="Offer /api/v1 to other machines, too.", rich_help_panel=MORE),
+    ] = False
     timeout: Annotated[
         float, typer.Option(min=1, metavar="SECONDS", help="An answer may take.", rich_help_panel=MORE)
     ] = _BOUNDS.answer
@@ -74,6 +85,11 @@ class Listening:
     def bounds(self) -> Bounds:
         """What requests are held to."""
         return replace(_BOUNDS, rate=self.rate, turns=self.parallel, body=self.max_body, answer=self.timeout)
+
+    @property
+    def api(self) -> bool:
+        """Whether projects are offered, too."""
+        return not self.no_api and (self.allow_remote or is_loopback(self.host))
 
 
 @bundled
@@ -89,7 +105,7 @@ def serve(
 ) -> None:
     """Serve the characters of projects to chat programs, as OpenAI's chat completions."""
     terminal = terminal_of(common)
-    check_packages("The server", _NEEDED)
+    check_packages("The server")
     if choices.words is not None:
         raise UsageError("--words is for writing; a conversation is as long as clients make it. Leave it out.")
     folders = named_or_here(common, projects)
@@ -99,7 +115,12 @@ def serve(
     offered = [(project, _settings(choices, project, terminal)) for project in opened]
     tokens, made = tokens_of(terminal, listen.token_env)
     offer = Offer(
-        offered, Options(environ=terminal.environ, whole=caps.budget), tokens, listen.bounds, listen.as_.strip()
+        offered,
+        Options(environ=terminal.environ, whole=caps.budget),
+        tokens,
+        listen.bounds,
+        listen.as_.strip(),
+        listen.api,
     )
     _ = offer.names  # two that are alike are found before anything is asked
     asyncio.run(stoppable(_served(terminal, offer, listen, made), "the same command"))
@@ -124,12 +145,12 @@ async def _served(terminal: Terminal, offer: Offer, listen: Listening, made: str
             )
 
         def ready(catalogue: Catalogue) -> None:
-            _show(terminal, address_of(opened), catalogue, made)
+            _show(terminal, address_of(opened), catalogue, made, api=offer.api)
 
         await serve_projects(offer, opened, ready)
 
 
-def _show(terminal: Terminal, address: str, catalogue: Catalogue, made: str) -> None:
+def _show(terminal: Terminal, address: str, catalogue: Catalogue, made: str, *, api: bool) -> None:
     """Say where the server is, who can be talked to, and the token if it is a new one."""
     models = catalogue.models
     terminal.say(f"Listening at {address}")
@@ -140,6 +161,10 @@ def _show(terminal: Terminal, address: str, catalogue: Catalogue, made: str) -> 
         terminal.say(f"  {model}")
     if made:
         terminal.say(f"Token (it is shown once, and kept nowhere): {made}")
+    if api:
+        terminal.advise(
+            "Whoever has the token can read the projects and begin runs, too, at /api/v1; --no-api leaves that out."
+        )
     terminal.advise("Ctrl-C ends; every conversation goes on when the server is started again.")
     terminal.document({"address": address, "models": models} | ({"token": made} if made else {}))
 

@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     from fabula.cli.terminal import Terminal
 
 PORT: Final = 8731
-_NEEDED: Final = ("fastapi", "uvicorn", "nh3", "python_multipart")
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +71,7 @@ def studio(
 ) -> None:
     """Open projects in the browser: write, edit, plan, talk and measure there."""
     terminal = terminal_of(common)
-    check_packages("The studio", _NEEDED)
+    check_packages("The studio")
     if folders and common.folder:
         raise UsageError(
             f"{folders[0]} and -C {common.folder} are both given. Give one; several can stand side by side."
@@ -108,7 +107,12 @@ async def _served(terminal: Terminal, listen: StudioListening, folders: Sequence
             _show(terminal, shelf.names, link, listen)
             terminal.document({"address": address, "link": link, "projects": shelf.names})
 
-        await serve_studio(offer, opened, ready)
+        try:
+            await serve_studio(offer, opened, ready)
+        finally:
+            if running := state.runs.running:
+                what = "A run goes on by itself" if len(running) == 1 else f"{len(running)} runs go on by themselves"
+                terminal.advise(f"{what}; open the studio again to watch, or to stop, what is written.")
 
 
 def _show(terminal: Terminal, projects: Sequence[str], link: str, listen: StudioListening) -> None:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
 
 import typer
 
+from fabula.app.beginning import check
 from fabula.app.studies import Made, assign, new_version, study_of_characters, study_of_findings, study_of_stories
 from fabula.app.study_report import study_report, write_report
 from fabula.app.writing import Options
@@ -46,7 +47,6 @@ if TYPE_CHECKING:
 
 _HELP: Final = "Have people rate stories, talk with characters or verify findings; see what they found."
 PORT: Final = 8732
-_NEEDED: Final = ("fastapi", "uvicorn")
 _LISTED: Final = 12  # links in the terminal
 _SHORT: Final = ("pairs: accuracy", "stories: spearman", "systems: spearman", "questions: spearman")
 study = typer.Typer(help=_HELP, rich_markup_mode="rich", add_completion=False)
@@ -241,7 +241,7 @@ def _serve(
 ) -> None:
     """Serve the study to its raters, each with a link of their own, and nothing else."""
     terminal = terminal_of(common)
-    check_packages("A study", _NEEDED)
+    check_packages("A study")
     served = Study.open(Path(folder))
     if served.design is None:
         raise UsageError(f"Nobody has a task in {near(served.folder)} yet. Say `fabula study assign` first.")
@@ -259,10 +259,12 @@ async def _served(terminal: Terminal, listen: _Listening, caps: Caps, served: St
 
     from fabula.server.studio.running import link_to  # noqa: PLC0415 - a second of imports
     from fabula.server.study.running import StudyOffer, serve_study  # noqa: PLC0415 - as above
-    from fabula.server.study.talks import Talks  # noqa: PLC0415 - as above
+    from fabula.server.study.talks import Talks, character  # noqa: PLC0415 - as above
 
     name = urlsplit(listen.address).hostname or ""
     options = Options(environ=terminal.environ, whole=caps.budget)
+    for entry in served.entries.values() if served.form.kind == "chat" else ():
+        check(character(served, entry).settings, terminal.environ)  # what is missing is said before raters meet it
     talks = Talks(served, lambda: options, listen.parallel) if served.form.kind == "chat" else None
     until = listen.until.replace(hour=23, minute=59, tzinfo=UTC).isoformat() if listen.until else ""
     offer = StudyOffer(served, listen.host, [name] if name else [], talks, until)

@@ -85,7 +85,7 @@ async def one(project: ProjectName, run: str, runs: RunsDep) -> Run:
 @router.get("/projects/{project}/runs/{run}/events", summary="What has happened in a run")
 async def events(project: ProjectName, run: str, runs: RunsDep) -> RunEvents:
     """From its beginning; `/api/v1/events?after=` goes on from there."""
-    after, found = runs.events(project, run)
+    after, found = await runs.events(project, run)
     return RunEvents(after=after, events=found)
 
 

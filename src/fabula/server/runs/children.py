@@ -197,11 +197,7 @@ class Runs:
             found += [run] if run is not None else []
         return found
 
-    def begins_after(self, project: str, name: str) -> int:
-        """The number of the event after which those of a run come."""
-        return self.feed.before((str(self._folder(project)), name))
-
-    def events(self, project: str, name: str) -> tuple[int, list[dict[str, Any]]]:
+    async def events(self, project: str, name: str) -> tuple[int, list[dict[str, Any]]]:
         """What has happened in a run so far, each call's text in one piece, and the number after which more comes.
 
         Raises:
@@ -209,15 +205,15 @@ class Runs:
         """
         run = self.get(project, name)
         source = (str(self._folder(project)), name)
-        until = self.feed.taken_in(source) if run.is_open else None
-        return self.feed.last, _whole_texts(self.feed.log_of(source), until)
+        until, last = self.feed.taken_in(source) if run.is_open else None, self.feed.last
+        return last, await asyncio.to_thread(_whole_texts, self.feed.log_of(source), until)
 
     def messages(self, project: str, name: str) -> str:
         """The last of what a run has said beside its events."""
         return self._messages((str(self._folder(project)), name))
 
     @property
-    def at_once(self) -> list[Run]:
+    def running(self) -> list[Run]:
         """Those that are at work."""
         return [child.run for child in self._open.values() if child.run.state == "running"]
 

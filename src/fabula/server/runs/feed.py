@@ -14,7 +14,7 @@ import os
 from bisect import bisect_right
 from collections import deque
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
@@ -38,6 +38,7 @@ _RECENT: Final = 2048  # events that are kept in memory, for whoever follows clo
 _BATCH: Final = 512  # events that are sent in one go
 _MOST_SPANS: Final = 20_000  # entries of the ledger that a new server takes over
 _LARGEST_LEDGER: Final = 64 * 2**20
+_LARGEST_OWN: Final = 4 * 2**20  # bytes of the server's own events, beyond which a new server begins anew
 _LEDGERS: Final = 100  # servers of the same projects at once
 
 
@@ -154,6 +155,13 @@ class Feed:
                         break  # what a killed server left half-written
                     self._add(span)
         self._spans = self._spans[-_MOST_SPANS:]
+        own = self.log_of(OWN)
+        with suppress(OSError):
+            if own.stat().st_size > _LARGEST_OWN:
+                own.unlink()
+                self._read.pop(OWN, None)
+                removed = ("", "removed")
+                self._spans = [replace(one, source=removed) if one.source == OWN else one for one in self._spans]
 
     def _add(self, span: Span) -> None:
         """Put a span behind the others, into the last one where it goes on with that."""
@@ -168,17 +176,13 @@ class Feed:
 
     def log_of(self, source: Source) -> Path:
         """The log of a run, or the server's own."""
-        if source == OWN:
-            return self._file.with_suffix(".jsonl")
+        if not source[0]:
+            return self._file.with_suffix(f".{source[1] or 'own'}.jsonl")
         return Path(source[0]) / ".fabula" / "runs" / source[1] / EVENTS
 
     def taken_in(self, source: Source) -> int:
         """How many bytes of a run's log have numbers."""
         return self._read.get(source, 0)
-
-    def before(self, source: Source) -> int:
-        """The number of the last event before the first of a run; that of the last of all, where it has none yet."""
-        return next((span.first - 1 for span in self._spans if span.source == source), self.last)
 
     def take_in(self, source: Source) -> list[dict[str, Any]]:
         """Number what is new in a log, as far as one piece of it goes; gives these events."""

@@ -25,7 +25,6 @@ from fabula.server.studio.state import StudioState
 
 if TYPE_CHECKING:
     from fabula.server.browser import Keys, Names
-    from fabula.server.gate import App
 
 _LOG: Final = logging.getLogger("fabula.server")
 BOUNDS: Final = Bounds(body=20_000_000, shorter="a shorter text")
@@ -52,7 +51,7 @@ _FAULTS: Final[dict[int | str, dict[str, Any]]] = {
 }
 
 
-def application(state: StudioState, keys: Keys, names: Names, cookie: str, bounds: Bounds = BOUNDS) -> App:
+def application(state: StudioState, keys: Keys, names: Names, cookie: str, bounds: Bounds = BOUNDS) -> Browser:
     """The whole application, with what guards it."""
     return Browser(pages_and_api(state), keys, names, cookie, problem_page, bounds)
 

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
+from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import quote
 
+from fabula.base.errors import FabulaError
 from fabula.server.browser import Names, OwnKeys
 from fabula.server.gate import Tokens
 from fabula.server.running import listen
@@ -14,6 +17,7 @@ if TYPE_CHECKING:
     import socket
     from collections.abc import Callable, Sequence
 
+    from fabula.server.gate import App, Event
     from fabula.server.studio.state import StudioState
 
 
@@ -43,9 +47,53 @@ async def serve_studio(offer: StudioOffer, opened: socket.socket, ready: Callabl
     from fabula.server.studio.application import BOUNDS, application  # noqa: PLC0415 - a second of imports
 
     keys, names = OwnKeys(Tokens.of(offer.tokens)), Names.of(offer.host, offer.names)
+    app = application(offer.state, keys, names, cookie_at(opened))
+    warming: list[asyncio.Task[None]] = []
+
+    def begun() -> None:
+        ready()
+        warming.append(asyncio.create_task(warm_up(offer.state, app.app)))  # while the browser opens
+
     async with offer.state.at_work():
-        app = application(offer.state, keys, names, cookie_at(opened))
-        await listen(app, opened, ready, BOUNDS, offer.state.runs.feed.end)
+        try:
+            await listen(app, opened, begun, BOUNDS, offer.state.runs.feed.end)
+        finally:
+            for task in warming:
+                task.cancel()
+
+
+async def warm_up(state: StudioState, app: App) -> None:
+    """Do what the first page would wait for: put templates and routes together, and look at a single project."""
+    from fabula.server.studio.rendering import templates  # noqa: PLC0415 - a second of imports
+
+    for name in templates().list_templates(["html"]):
+        await asyncio.to_thread(templates().get_template, name)
+    await app(_NOWHERE, _nothing, _unheard)
+    names = await asyncio.to_thread(lambda: state.shelf.names)
+    with suppress(FabulaError):
+        if len(names) == 1:
+            workspace = state.shelf[names[0]]
+            await asyncio.to_thread(workspace.overview)
+            await asyncio.to_thread(workspace.tree, marks=False)
+
+
+_NOWHERE: Final[dict[str, Any]] = {
+    "type": "http",
+    "http_version": "1.1",
+    "method": "GET",
+    "path": "/nowhere",
+    "query_string": b"",
+    "headers": [],
+}
+"""A request that is answered with a 404: the web framework puts its routes together when it looks for the first one."""
+
+
+async def _nothing() -> dict[str, Any]:
+    return {"type": "http.request", "body": b"", "more_body": False}
+
+
+async def _unheard(_: Event) -> None:
+    return
 
 
 def cookie_at(opened: socket.socket) -> str:

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from fabula.app.conversing import Conversing
     from fabula.app.writing import Options
     from fabula.craft.conversation import Session
-    from fabula.measure.studies.study import Study, Task
+    from fabula.measure.studies.study import Entry, Study, Task
 
 _SESSION: Final = "talk"
 _LONGEST: Final = 4000
@@ -86,6 +86,8 @@ class Talks:
             before = await asyncio.to_thread(self._kept, folder)
             if before.ended:
                 raise TalkError("This talk has ended. Answer the questions, or talk with the other character.")
+            if what == "end" and not before.lines:
+                raise TalkError("You have not talked with this character yet. Say something, or skip the task.")
             if what == "end":
                 await asyncio.to_thread(self._keep, folder, Shown(before.lines, ended=True))
                 return
@@ -101,9 +103,11 @@ class Talks:
     async def _moved(self, task: Task, place: int, folder: Path, what: str, message: str) -> None:
         entry = self.study.entries[task.items[place]]
         if not (folder / "project").is_dir():
-            await asyncio.to_thread(self._copy, entry.project, folder)
+            await asyncio.to_thread(self._copy, entry, folder)
+        # The settings are those that the organiser has trusted, and not the copy of them.
+        settings = (await asyncio.to_thread(character, self.study, entry)).settings
         project = await asyncio.to_thread(Project.open, folder / "project")
-        async with conversing(project, project.settings, self.options()) as open_:
+        async with conversing(project, settings, self.options()) as open_:
             session = await self._session(open_, entry.player, entry.partner)
             if what == "next":
                 await session.go_on()
@@ -120,9 +124,9 @@ class Talks:
     def _folder(self, task: Task, place: int) -> Path:
         return self.study.talks / task.rater / f"{task.key}-{'AB'[place]}"
 
-    def _copy(self, project: str, folder: Path) -> None:
+    def _copy(self, entry: Entry, folder: Path) -> None:
         make_folder(folder, mode=0o700)
-        shutil.copytree(inside(self.study.folder, project), folder / "project", symlinks=True)
+        shutil.copytree(character(self.study, entry).folder, folder / "project", symlinks=True)
 
     @staticmethod
     def _kept(folder: Path) -> Shown:
@@ -137,6 +141,16 @@ class Talks:
         make_folder(folder, mode=0o700)
         data = {"lines": [list(line) for line in shown.lines], "ended": shown.ended}
         write_atomically(folder / "shown.json", json.dumps(data, ensure_ascii=False) + "\n", mode=PRIVATE)
+
+
+def character(study: Study, entry: Entry) -> Project:
+    """The project of a character, inside the study's folder.
+
+    Raises:
+        UsageError: it would lie outside.
+        ProjectError: there is none.
+    """
+    return Project.open(inside(study.folder, entry.project))
 
 
 def _lines(session: Session) -> list[tuple[str, str]]:

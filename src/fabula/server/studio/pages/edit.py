@@ -78,19 +78,24 @@ async def edit(request: Request, workspace: WorkspaceDep, name: str) -> Response
 
 
 @router.get(PARTS + "/expected", response_model=None)
-async def expected(request: Request, workspace: WorkspaceDep, name: str, exact: bool = False) -> Response:  # noqa: FBT001, FBT002 - a field of the address
-    """What a run would write again and take, and the texts with their marks; at first perhaps an estimate of that."""
+async def expected(
+    request: Request, workspace: WorkspaceDep, *, name: str, exact: bool = False, fit: bool = False
+) -> Response:
+    """What a run would write again, or revise to `fit`, and take, and the texts with their marks.
+
+    At first it may be an estimate of that; where it is to be `exact`, that is waited for.
+    """
 
     def found() -> dict[str, object]:
         try:
-            expected, problem = workspace.expected() if exact else workspace.expected_soon(), ""
+            expected, problem = workspace.expected(fit=fit) if exact or fit else workspace.expected_soon(), ""
         except FabulaError as error:
             expected, problem = None, str(error)
         tree = workspace.tree(expected=expected)
         files = {one.name: one.file for branch in tree for one in branch.artefacts}
         again = written_again(expected.dry, files) if expected else []
         one = next((one for branch in tree for one in branch.artefacts if one.name == name), None)
-        about = {"tree": tree, "one": one, "overview": workspace.overview(), "name": name, "swap": True}
+        about = {"tree": tree, "one": one, "overview": workspace.overview(), "name": name, "swap": True, "fit": fit}
         cost = "at a cost that is not known"
         if expected is not None and expected.cost is not None:
             cost = f"about {dollars(expected.cost)}" if expected.cost else "at no cost"
@@ -103,7 +108,7 @@ async def expected(request: Request, workspace: WorkspaceDep, name: str, exact: 
 
 
 @router.get(PARTS + "/history", response_model=None)
-async def history(request: Request, workspace: WorkspaceDep, name: str, all_: bool = False) -> Response:  # noqa: FBT001, FBT002 - a field of the address
+async def history(request: Request, workspace: WorkspaceDep, *, name: str, all_: bool = False) -> Response:
     """The versions of a text: who wrote them, and when; those that were saved while somebody typed only if asked."""
     versions = await asyncio.to_thread(workspace.versions, name)
     found = [Stage(made) for made in versions] if all_ else stages(versions)
@@ -175,7 +180,7 @@ async def take(
 
 
 @router.get(PARTS + "/takes", response_model=None)
-async def takes(request: Request, workspace: WorkspaceDep, name: str, all_: bool = False) -> Response:  # noqa: FBT001, FBT002 - a field of the address
+async def takes(request: Request, workspace: WorkspaceDep, *, name: str, all_: bool = False) -> Response:
     """What was written for the author of one text, beside each other."""
 
     def found() -> dict[str, object]:
@@ -244,7 +249,11 @@ async def retake(
 async def write_on(
     request: Request, workspace: WorkspaceDep, name: Name, words: Annotated[str, Form(max_length=10)] = ""
 ) -> Response:
-    """Have more written after a text."""
+    """Have more written after a text.
+
+    Raises:
+        UsageError: the words are no number of words.
+    """
     if words and not (words.isdecimal() and 1 <= int(words) <= LARGEST):
         raise UsageError(f"{words!r} is no number of words. Give one from 1 to {LARGEST:,}, or leave it out.")
     path, calls = await asyncio.to_thread(workspace.continue_text, name, int(words) if words else None)

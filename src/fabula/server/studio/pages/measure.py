@@ -3,30 +3,37 @@
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING, Annotated, Any, Final
+import json
+from asyncio.subprocess import DEVNULL, PIPE
+from typing import TYPE_CHECKING, Annotated, Any, Final, TypeAlias
 
-from fastapi import APIRouter, Form, Request
+from fastapi import APIRouter, Depends, Form, Query, Request
 from fastapi.responses import Response  # noqa: TC002 - FastAPI reads it
 from markupsafe import Markup
 from pydantic import ValidationError
 
+from fabula.app.bills import dollars
 from fabula.app.reports import pairs_of, report_named, reports_in
 from fabula.base.errors import UsageError
 from fabula.evaluators import evaluators
 from fabula.measure.report.page import difference_cells, estimate_cells
 from fabula.measure.report.pictures import intervals_svg
 from fabula.server.api.depends import RunsDep, ShelfDep, WorkspaceDep  # noqa: TC001 - FastAPI reads them
-from fabula.server.runs.record import Order
+from fabula.server.runs.record import Order, arguments
 from fabula.server.studio.rendering import page
 from fabula.stats.estimate import Estimate
 from fabula.story import Story
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
     from fabula.app.reports import ExperimentFolder, FoundReport
     from fabula.measure.report import Report, Row
 
 router = APIRouter()
+CallPath: TypeAlias = Annotated[str, Query(max_length=1000)]
 _MOST_SHOWN: Final = 200  # verdicts on one page
+_LONGEST: Final = 60.0  # seconds in which a command says what it would ask
 _MOST_PICTURES: Final = 8
 _LEAST_ROWS: Final = 2  # of a picture
 
@@ -46,23 +53,58 @@ async def one_report(request: Request, project: str, name: str, workspace: Works
     return await _measured(request, project, found, chosen, shelf.names)
 
 
-@router.post("/projects/{project}/measure")
-async def start(
-    request: Request,
-    project: str,
-    runs: RunsDep,
+@router.get("/projects/{project}/verdict-of/{name:path}")
+async def asked_for(
+    request: Request, project: str, name: str, workspace: WorkspaceDep, call: CallPath = ""
+) -> Response:
+    """What was asked for a verdict, and what came back."""
+    found = await asyncio.to_thread(report_named, workspace.folder, name)
+    calls = await asyncio.to_thread(found.calls_behind, call)
+    return page(request, "verdict_calls.html", calls=calls, back=f"/projects/{project}/measure/{name}")
+
+
+async def order_of(
     kind: Annotated[str, Form(max_length=20)] = "check",
     evaluator: Annotated[str, Form(max_length=200)] = "",
     against: Annotated[str, Form(max_length=200)] = "",
     model: Annotated[str, Form(max_length=500)] = "",
     tokens: Annotated[str, Form(max_length=20)] = "",
-) -> Response:
-    """Have the story checked, measured or judged."""
+) -> Order:
+    """What the form asks for.
+
+    Raises:
+        UsageError: that is nothing that can be measured.
+    """
     asked: dict[str, Any] = {"kind": kind, "model": model.strip(), "budget": {"tokens": tokens.strip() or None}}
     asked |= {"evaluator": evaluator} if kind == "evaluate" else {}
     asked |= {"against": against} if kind == "judge" else {}
-    run = runs.start(project, _order(asked))
-    return page(request, "measure_begun.html", run=run)
+    try:
+        return Order.model_validate(asked)
+    except ValidationError as error:
+        first = error.errors()[0]
+        where = " ".join(str(part) for part in first["loc"])
+        raise UsageError(f"This cannot be measured as asked; {where}: {first['msg']}.") from None
+
+
+OrderDep: TypeAlias = Annotated[Order, Depends(order_of)]
+
+
+@router.post("/projects/{project}/measure-estimate")  # noqa: FAST003 - `workspace` is of it
+async def estimate(
+    request: Request, workspace: WorkspaceDep, shelf: ShelfDep, runs: RunsDep, order: OrderDep
+) -> Response:
+    """What it would ask and cost, as the command itself says it."""
+    other = shelf.folder(order.against) if order.against else None
+    expected = await _expected([*runs.command, *arguments(order, workspace.folder, other), "--dry-run"], runs.environ)
+    cost = expected.get("cost")
+    shown = {"calls": len(expected["calls"]), "tokens": expected["tokens"], "replayed": expected["replayed"]}
+    return page(request, "measure_estimate.html", cost=None if cost is None else dollars(cost), **shown)
+
+
+@router.post("/projects/{project}/measure")
+async def start(request: Request, project: str, runs: RunsDep, order: OrderDep) -> Response:
+    """Have the story checked, measured or judged."""
+    return page(request, "measure_begun.html", run=runs.start(project, order))
 
 
 @router.get("/experiments/{name}")
@@ -83,6 +125,16 @@ async def experiment_report(request: Request, name: str, report: str, shelf: She
     return page(request, "experiment_report.html", name=name, experiment=found, chosen=chosen, runs=runs, **about)
 
 
+@router.get("/experiments/{name}/verdict-of/{report:path}")
+async def asked_in_experiment(
+    request: Request, name: str, report: str, shelf: ShelfDep, call: CallPath = ""
+) -> Response:
+    """What was asked for a verdict in an experiment, and what came back."""
+    found = await asyncio.to_thread(shelf.experiment, name)
+    calls = await asyncio.to_thread(lambda: found.report(report).calls_behind(call))
+    return page(request, "verdict_calls.html", calls=calls, back=f"/experiments/{name}/reports/{report}")
+
+
 @router.get("/experiments/{name}/runs/{run:path}")
 async def experiment_run(request: Request, name: str, run: str, shelf: ShelfDep) -> Response:
     """A story of an experiment, and the verdicts on it."""
@@ -95,13 +147,28 @@ async def experiment_run(request: Request, name: str, run: str, shelf: ShelfDep)
     return page(request, "experiment_run.html", name=name, experiment=found, **shown)
 
 
-def _order(asked: dict[str, Any]) -> Order:
+async def _expected(command: Sequence[str], environ: Mapping[str, str]) -> dict[str, Any]:
+    """What a command says that it would ask.
+
+    Raises:
+        UsageError: it cannot do as asked, or does not come to an end.
+    """
+    process = await asyncio.create_subprocess_exec(*command, env=dict(environ), stdin=DEVNULL, stdout=PIPE, stderr=PIPE)
     try:
-        return Order.model_validate(asked)
-    except ValidationError as error:
-        first = error.errors()[0]
-        where = " ".join(str(part) for part in first["loc"])
-        raise UsageError(f"This cannot be measured as asked; {where}: {first['msg']}.") from None
+        async with asyncio.timeout(_LONGEST):
+            out, _ = await process.communicate()
+    except TimeoutError:
+        process.kill()
+        await process.wait()
+        raise UsageError(
+            f"What it would take could not be found out within {_LONGEST:g} s. Begin it with a bound."
+        ) from None
+    said = json.loads(out) if out.strip() else {}
+    if "calls" not in said:
+        error = said.get("error") or {}
+        raise UsageError(str(error.get("message") or "What it would take could not be found out."))
+    found: dict[str, Any] = said
+    return found
 
 
 async def _measured(

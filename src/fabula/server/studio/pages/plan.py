@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from fabula.story.plan import Plan
 
 router = APIRouter(prefix="/projects/{project}/plan")
+AT_ONCE: Final = 60  # cards that the page begins with; the others follow at once
 ROWS: Final = 50  # of a table that is shown page by page
 _MOST_NUMBERS: Final = 20_000  # characters of a new order
 _MOST_COLUMNS: Final = 12  # characters whose knowledge is shown at once
@@ -44,9 +45,35 @@ async def plan(request: Request, workspace: WorkspaceDep) -> Response:
     return page(request, "plan.html", **await asyncio.to_thread(_shown, workspace))
 
 
+@router.get("/cards", response_model=None)
+async def rest(
+    request: Request, workspace: WorkspaceDep, first: Annotated[int, Query(ge=1, le=1_000_000)] = 1
+) -> Response:
+    """The cards from one on: those that the page does not begin with."""
+    cards, _ = await asyncio.to_thread(_cards, workspace)
+    return page(request, "plan_cards.html", cards=cards, shown=cards.cards[first - 1 :], rest=0)
+
+
+@router.get("/states", response_model=None)
+async def states(workspace: WorkspaceDep) -> dict[str, tuple[str, ...]]:
+    """What holds for each part of the story, by its name; which are stale is known when a run was walked through."""
+    found = await asyncio.to_thread(workspace.artefacts)
+    return {one.name: one.states for one in found if _is_part(one)}
+
+
+@router.get("/rails", response_model=None)
+async def rails(request: Request, workspace: WorkspaceDep) -> Response:
+    """Both orders of time."""
+    return page(request, "plan_rails.html", rails=await asyncio.to_thread(_drawn, workspace))
+
+
 @router.get("/cards/{number}", response_model=None)
 async def card(request: Request, workspace: WorkspaceDep, number: int) -> Response:
-    """The form that changes a card."""
+    """The form that changes a card.
+
+    Raises:
+        UsageError: there is none of that number that can be changed here.
+    """
     cards, base = await asyncio.to_thread(_cards, workspace)
     if not (cards.movable and 1 <= number <= len(cards.cards)):
         raise UsageError(f"The plan has no card {number} that can be changed here. Load the page anew.")
@@ -92,7 +119,7 @@ async def fields_of(request: Request) -> dict[str, str]:
 
 def _cards(workspace: Workspace) -> tuple[PlanCards, str]:
     """The plan as cards, and what names the text that they were made from."""
-    artefacts = workspace.artefacts()
+    artefacts = workspace.artefacts(marks=False)
     names = {one.name for one in artefacts if one.folder == "plan"}
     texts = {name: workspace.text(name).text for name in (PLAN, CHAPTERS, LISTED, PLOT) if name in names}
     parts = [Part(one.name, one.words, one.states) for one in artefacts if _is_part(one)]
@@ -110,13 +137,25 @@ def _is_part(one: Artefact) -> bool:
 
 def _shown(workspace: Workspace) -> dict[str, Any]:
     cards, base = _cards(workspace)
-    artefacts = workspace.artefacts()
+    artefacts = workspace.artefacts(marks=False)
     planned = [one for one in artefacts if one.folder == "plan"]
-    shown: dict[str, Any] = {"cards": cards, "base": base, "planned": planned, "arc": ARC, "rails": None}
-    if cards.plan is not None and cards.plan.scenes:
-        said = workspace.text("order").text if any(one.name == "order" for one in artefacts) else ""
-        shown["rails"] = _rails(cards.plan, said)
-    return shown
+    many = len(cards.cards) > AT_ONCE
+    return {
+        "cards": cards,
+        "shown": cards.cards[:AT_ONCE],
+        "rest": AT_ONCE + 1 if many else 0,
+        "base": base,
+        "planned": planned,
+        "arc": ARC,
+    }
+
+
+def _drawn(workspace: Workspace) -> Rails | str:
+    cards, _ = _cards(workspace)
+    if cards.plan is None or not cards.plan.scenes:
+        return "There is no plan of scenes whose order of time could be drawn."
+    said = workspace.text("order").text if any(one.name == "order" for one in workspace.artefacts(marks=False)) else ""
+    return _rails(cards.plan, said)
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import math
+import time
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -37,6 +39,7 @@ if TYPE_CHECKING:
     from fabula.server.studio.shelf import Shelf
 
 router = APIRouter()
+_PATIENCE: Final = 0.15  # seconds in which the page is to be there, however many projects there are
 _KINDS: Final = (".md", ".txt", ".fountain", ".json")
 
 
@@ -50,6 +53,7 @@ class Standing:
         about: where it stands; `None` where it cannot be read.
         problem: why it cannot be read, or what stands in the way of a run.
         runs: a run is at work.
+        late: there was no time to look where it stands.
     """
 
     name: str
@@ -57,12 +61,13 @@ class Standing:
     about: Overview | None = None
     problem: str = ""
     runs: bool = False
+    late: bool = False
 
 
 @router.get("/")
 async def shelf(request: Request, shelf: ShelfDep, runs: RunsDep) -> Response:
     """All projects."""
-    standings = await asyncio.to_thread(_standings, shelf, runs)
+    standings = await asyncio.to_thread(_standings, shelf, runs, _PATIENCE)
     experiments = await asyncio.to_thread(_experiments, shelf)
     shown = {"projects": standings, "experiments": experiments, "home": str(shelf.home)}
     return page(request, "shelf.html", first=_first_page(request), **shown)
@@ -161,8 +166,13 @@ async def make(
     return _go_to(request, name)
 
 
-def _standings(shelf: Shelf, runs: Runs) -> Sequence[Standing]:
-    return [_standing(shelf, runs, name) for name in shelf.names]
+def _standings(shelf: Shelf, runs: Runs, patience: float = math.inf) -> Sequence[Standing]:
+    """Where projects stand; those that it has no patience for have their titles alone, and are asked for later."""
+    began, found = time.monotonic(), []
+    for name in shelf.names:
+        late = time.monotonic() - began > patience
+        found.append(Standing(name, shelf.title(name), late=True) if late else _standing(shelf, runs, name))
+    return found
 
 
 def _experiments(shelf: Shelf) -> list[tuple[str, str]]:

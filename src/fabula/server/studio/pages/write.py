@@ -11,7 +11,7 @@ from fastapi import APIRouter, Form, Query, Request
 from fabula.app.workspace import BRIEF
 from fabula.base.errors import FabulaError, UnknownNameError, UsageError
 from fabula.models.answer_files import KIND, LARGEST
-from fabula.project.folder import MAX_FILE, STORY
+from fabula.project.folder import MAX_FILE
 from fabula.server.api.depends import ProjectName, RunsDep, WorkspaceDep  # noqa: TC001 - FastAPI reads them
 from fabula.server.api.runs import Answer, Prompt, awaited, put_answer
 from fabula.server.runs.record import Limits, Order, Run
@@ -21,13 +21,14 @@ from fabula.story import plain
 if TYPE_CHECKING:
     from fastapi.responses import Response
 
-    from fabula.app.workspace import ArtefactText, Overview, Workspace
+    from fabula.app.workspace import ArtefactText, Branch, Workspace
     from fabula.server.runs.children import Runs
 
 router = APIRouter()
 PAGE: Final = "/projects/{project}/write"
 PARTS: Final = "/projects/{project}/write-parts"
 _ANSWERS: Final = ".fabula/answers"  # where prompts and answers lie that are carried to a chat window by hand
+_LONGEST: Final = 40_000  # characters of a text that are shown
 _SHOWN: Final = 8  # runs that the page lists
 
 Name = Annotated[str, Form(max_length=500)]
@@ -87,20 +88,27 @@ async def write(
     """The page; `text` is the artefact that stands in the middle."""
 
     def found() -> dict[str, Any]:
-        overview = workspace.overview()
+        branches = workspace.tree(marks=False)
         return {
-            "tree": workspace.tree(marks=False),
-            "overview": overview,
-            "text": workspace.text(text or _first(overview)),
+            "tree": branches,
+            "overview": workspace.overview(),
             "standing": standing(workspace, runs, project),
+            **_text(workspace, text or _first(branches)),
         }
 
     return page(request, "write.html", **await asyncio.to_thread(found))
 
 
-def _first(overview: Overview) -> str:
-    """The text that stands in the middle where none is named: the story, or the brief before there is one."""
-    return STORY if overview.words else BRIEF
+def _first(tree: list[Branch]) -> str:
+    """The text that stands in the middle where none is named: the story's first part; else the brief."""
+    return next((branch.artefacts[0].name for branch in tree if branch.name == "story"), BRIEF)
+
+
+def _text(workspace: Workspace, name: str) -> dict[str, Any]:
+    """A text for the page, with as much of it as fits on one."""
+    text = workspace.text(name)
+    cut = text.text.rfind("\n\n", 0, _LONGEST) if len(text.text) > _LONGEST else -1
+    return {"text": text, "shown": text.text[: cut if cut > 0 else _LONGEST], "whole": len(text.text) <= _LONGEST}
 
 
 @router.get(PARTS + "/tree", response_model=None)
@@ -113,7 +121,7 @@ async def tree(request: Request, workspace: WorkspaceDep, name: str = "") -> Res
 @router.get(PARTS + "/text", response_model=None)
 async def shown(request: Request, workspace: WorkspaceDep, name: Annotated[str, Query(max_length=500)]) -> Response:
     """A text."""
-    return page(request, "write_text.html", text=await asyncio.to_thread(workspace.text, name))
+    return page(request, "write_text.html", **await asyncio.to_thread(_text, workspace, name))
 
 
 @router.get(PARTS + "/run", response_model=None)

@@ -137,8 +137,9 @@ class Editor {
       this.mark(this.dirty ? "unsaved" : "saved", this.dirty ? "Not saved yet" : "Saved");
       say(`Saved at ${new Date().toLocaleTimeString([], { hour: "2-digit", minute: "2-digit" })}.`);
       this.keep();
-      if (UNSEEN.test(text) && !this.dirty) {
-        await this.take();
+      if (UNSEEN.test(text)) {
+        const there = await ask(this.address);
+        if (!this.dirty) this.show(there);
         say("Saved, without characters that nobody can see.");
       }
       tellSaved();
@@ -187,9 +188,14 @@ class Editor {
     say("This text was changed elsewhere, too. Look at both, and choose.");
   }
 
-  /** Take what stands at the server. */
+  /** Take what stands at the server; nothing can be typed until then. */
   async take() {
-    const there = await ask(this.address);
+    const there = await ask(this.address).catch((error) => complain(error.message));
+    if (there) this.show(there);
+  }
+
+  /** @param {{text: string, base: string}} there what stands at the server */
+  show(there) {
     const [from, to] = [this.box.selectionStart, this.box.selectionEnd];
     if (this.box.value !== there.text) this.box.value = there.text;
     this.was = this.sent = this.box.value;
@@ -212,7 +218,7 @@ class Editor {
       await this.tear();
       return;
     }
-    await this.take();
+    this.show(there);
     say("This text was changed elsewhere, and is shown as it stands now.");
   }
 
@@ -305,8 +311,11 @@ let looking = /** @type {ReturnType<typeof setTimeout> | undefined} */ (undefine
 
 /** Begin a run, and follow it. @param {Record<string, unknown>} order */
 async function start(order) {
+  const budget = Object.fromEntries(
+    ["tokens", "usd"].map((id) => [id, /** @type {HTMLInputElement | null} */ (find(id))?.value]).filter(([, most]) => most),
+  );
   try {
-    const run = await ask(`${api}/runs`, { body: order });
+    const run = await ask(`${api}/runs`, { body: { ...order, budget } });
     following = run.id;
     await follow();
   } catch (error) {
@@ -414,6 +423,11 @@ document.addEventListener("htmx:confirm", (event) => {
   if (detail.verb !== "post" || !editor?.dirty || editor.torn) return;
   event.preventDefault();
   editor.save().then(() => (editor.dirty ? undefined : detail.issueRequest(true)));
+});
+// A third text stands by now: the two are put together with that one.
+document.addEventListener("htmx:responseError", (event) => {
+  const { detail } = /** @type {CustomEvent} */ (event);
+  if (detail.xhr.status === 409 && detail.pathInfo.requestPath.endsWith("/edit-parts/merged")) editor?.tear();
 });
 document.body.addEventListener("fabula:look", () => {
   if (editor) editor.sitting = "";

@@ -14,7 +14,7 @@ const PAUSE = 16; // milliseconds for which the leader gathers events
 
 /** @type {Set<(event: Happening) => void>} */
 const listeners = new Set();
-/** @type {Set<(connected: boolean) => void>} */
+/** @type {Set<(connected: boolean, signedOut: boolean) => void>} */
 const watchers = new Set();
 /** @type {Happening[]} */
 const waiting = [];
@@ -42,8 +42,8 @@ export function onEvent(listener) {
 }
 
 /**
- * Hear whether the server is reached, where that changes.
- * @param {(connected: boolean) => void} watcher
+ * Hear whether the server is reached, where that changes, and whether it knows this browser still.
+ * @param {(connected: boolean, signedOut: boolean) => void} watcher
  */
 export function onConnection(watcher) {
   watchers.add(watcher);
@@ -75,7 +75,7 @@ function begin() {
 /** @param {any} said by another tab */
 function hearOthers(said) {
   if (said.events) take(said.events);
-  if (said.connected !== undefined) tell(said.connected);
+  if (said.connected !== undefined) tell(said.connected, said.signedOut);
   if (said.hello && leads) channel?.postMessage({ at: last });
   if (said.at > last) take([{ n: said.at, type: "", project: "", run: "" }]); // what lies before it is fetched
 }
@@ -93,6 +93,10 @@ function connect() {
     source.close();
     tries += 1;
     setTimeout(connect, Math.min(500 * 2 ** tries, LONGEST_WAIT));
+    fetch(`/api/v1/events?follow=false&after=${Math.max(last, 0)}`).then(
+      (response) => connected(false, response.status === 401),
+      () => connected(false),
+    );
   };
 }
 
@@ -109,15 +113,21 @@ function read(data, n) {
   }
 }
 
-/** @param {boolean} is */
-function connected(is) {
-  tell(is);
-  channel?.postMessage({ connected: is });
+/**
+ * @param {boolean} is
+ * @param {boolean} [signedOut]
+ */
+function connected(is, signedOut = false) {
+  tell(is, signedOut);
+  channel?.postMessage({ connected: is, signedOut });
 }
 
-/** @param {boolean} is */
-function tell(is) {
-  for (const watcher of watchers) watcher(is);
+/**
+ * @param {boolean} is
+ * @param {boolean} signedOut
+ */
+function tell(is, signedOut) {
+  for (const watcher of watchers) watcher(is, signedOut);
 }
 
 /** @param {Happening} event */

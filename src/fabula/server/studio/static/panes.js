@@ -78,7 +78,7 @@ export function makePanes(place, onSum) {
      * @param {Happening} event
      */
     hear(event) {
-      const pane = heard(event, roles, paneOf);
+      const pane = event.type === "call_retried" ? triedAgain(event, panes.values()) : heard(event, roles, paneOf);
       if (pane) draws(pane);
     },
     /** Begin anew, for another run. */
@@ -129,6 +129,20 @@ function heard(event, roles, paneOf) {
     pane.took.cost = pane.took.cost === null || event.usage.cost === null ? null : pane.took.cost + event.usage.cost;
   }
   return pane;
+}
+
+/**
+ * A model failed and is asked again: what it says from here on is its whole answer. The event does not say in which call,
+ * so it is only marked where a single role has that model at work.
+ * @param {Happening} event
+ * @param {Iterable<Pane>} panes
+ */
+function triedAgain(event, panes) {
+  const model = event.model.split("@")[0];
+  const at = [...panes].filter((pane) => pane.running.size === 1 && pane.performer === model);
+  if (at.length !== 1) return null;
+  at[0].fresh.push(`\n[${event.reason} Asked again.]\n`);
+  return at[0];
 }
 
 /**

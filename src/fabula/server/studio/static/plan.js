@@ -6,7 +6,7 @@ let dragged = null;
 let before = "";
 
 const list = () => /** @type {HTMLElement | null} */ (document.querySelector("[data-cards]"));
-const cards = () => /** @type {HTMLElement[]} */ ([...(list()?.children ?? [])]);
+const cards = () => /** @type {HTMLElement[]} */ ([...(list()?.querySelectorAll(":scope > [data-number]") ?? [])]);
 const order = () => cards().map((card) => card.dataset.number).join(",");
 
 /** Show each card's place, and say what a person has done. @param {HTMLElement} card */
@@ -127,10 +127,31 @@ document.addEventListener("dragend", () => {
   if (order() !== before) placed(card);
 });
 
+/** Say of each part of the story which is stale and the like: what a run would ask is looked at for that, so it comes later. */
+async function showStates() {
+  const at = /** @type {HTMLElement | null} */ (document.querySelector(".plan-cards"))?.dataset.at;
+  const response = at ? await fetch(`${at}/states`) : null;
+  if (!response?.ok) return;
+  const states = await response.json();
+  for (const card of /** @type {NodeListOf<HTMLElement>} */ (document.querySelectorAll(".plan-cards > [data-name]"))) {
+    const place = card.querySelector("[data-states]");
+    const found = /** @type {string[]} */ (states[card.dataset.name ?? ""] ?? []);
+    place?.replaceChildren(...found.flatMap((state) => {
+      const chip = document.createElement("span");
+      chip.className = `chip ${state.split(" ")[0]}`;
+      chip.textContent = state;
+      return [chip, " "];
+    }));
+  }
+}
+
 document.addEventListener("htmx:afterSwap", (event) => {
   const said = document.querySelector("#plan [data-said]");
   if (/** @type {CustomEvent} */ (event).detail?.target?.id === "plan") {
     say(said?.textContent?.trim() ?? "");
     document.getElementById("main")?.focus();
+    showStates();
   }
 });
+
+showStates();

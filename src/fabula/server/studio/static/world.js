@@ -1,4 +1,5 @@
 // The World page: the graph, drawn by cytoscape, beside the table that holds all of it; and the findings.
+import { onEvent } from "./events.js";
 import { say } from "./studio.js";
 
 const place = document.getElementById("graph");
@@ -71,7 +72,14 @@ document.addEventListener("htmx:afterSwap", (event) => {
   const target = /** @type {CustomEvent} */ (event).detail?.target;
   if (target?.id === "facts") {
     say(target.querySelector("caption")?.textContent ?? "");
-    draw();
+    // What a run has found stands here when it has ended: shown at once to who began it here, offered to others.
+onEvent((event) => {
+  if (event.type !== "run_ended" || event.project !== document.body.dataset.project) return;
+  if (document.querySelector("[data-begun]")) location.reload();
+  else say("A run has ended. Load this page anew to see what it has found.");
+});
+
+draw();
   } else if (target?.id === "fact") {
     const shown = target.querySelector("[data-shown]");
     if (shown) mark(shown);
@@ -95,6 +103,13 @@ document.addEventListener("click", (event) => {
     scenes.selectedIndex = next > last ? 0 : Math.max(next, 1);
     scenes.dispatchEvent(new Event("change", { bubbles: true }));
   }
+});
+
+// What a run has found stands here when it has ended: shown at once to who began it here, offered to others.
+onEvent((event) => {
+  if (event.type !== "run_ended" || event.project !== document.body.dataset.project) return;
+  if (document.querySelector("[data-begun]")) location.reload();
+  else say("A run has ended. Load this page anew to see what it has found.");
 });
 
 draw();

@@ -39,6 +39,7 @@ function showSum(sum) {
  */
 async function showRoom(run) {
   shown = run;
+  document.getElementById("look-back")?.remove();
   loading = true;
   meanwhile = [];
   panes.clear();
@@ -145,9 +146,12 @@ document.addEventListener("click", (event) => {
   );
 });
 
-onConnection((is) => {
+onConnection((is, signedOut) => {
   connection.hidden = is;
+  connection.textContent = signedOut ? "signed out: open the link that the server printed" : "no connection; it is tried again";
 });
 onEvent(hear);
-if (newest()) showRoom(newest());
+const back = document.getElementById("look-back");
+back?.querySelector("button")?.addEventListener("click", () => showRoom(newest()));
+if (newest() && !back) showRoom(newest());
 window.fabulaRoom = { texts: panes.texts, letters: panes.letters };

@@ -1,0 +1,199 @@
+"""The studio on a book of 100,000 words: what its server takes for each page, how large it is, and what an edit takes.
+
+Times are of the server alone, in this process, without a socket or a browser. *Cold* is the first request of a server
+that was just started, at that very moment; *started* the first one after `fabula studio` has made itself ready, which
+it does while the browser opens; *warm* any later one.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import random
+import subprocess
+import sys
+import tempfile
+import time
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+from unittest.mock import patch
+
+import httpx
+
+from benchmarks.books import ENVIRON, Book
+from benchmarks.table import Row, Table
+from fabula.app.writing import Options
+from fabula.server.studio.application import pages_and_api
+from fabula.server.studio.running import warm_up
+from fabula.server.studio.shelf import Shelf
+from fabula.server.studio.state import StudioState
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Sequence
+
+    from fabula.app.workspace import Workspace
+
+TITLE: Final = "the studio's pages on a book of 100,000 words, and what an edit of it would ask"
+_PAGE, _SCENE, _EDIT = 300.0, 100.0, 500.0  # milliseconds
+_LARGEST: Final = 200.0  # kilobytes
+_MS: Final = 1000.0
+_BOOK: Final = "/projects/book"
+_PAGES: Final = {
+    "shelf": "/",
+    "write": f"{_BOOK}/write",
+    "edit": f"{_BOOK}/edit",
+    "plan": f"{_BOOK}/plan",
+    "world": f"{_BOOK}/world",
+    "talk": f"{_BOOK}/talk",
+    "prompts": f"{_BOOK}/calls",
+    "measure": f"{_BOOK}/measure",
+}
+_SCENES: Final = {
+    "a scene to edit": f"{_BOOK}/edit/{{scene}}",
+    "a scene to read": f"{_BOOK}/write-parts/text?name={{scene}}",
+    "a scene over the API": f"/api/v1{_BOOK}/artefacts/{{scene}}",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Sizes:
+    """Scenes of the book, how often each thing is timed, and by which systems books are written that are edited."""
+
+    scenes: int = 300
+    rounds: int = 5
+    cold: int = 3
+    edited: tuple[str, ...] = ("end-to-end", "agents-room", "character-simulation", "magnet")
+    edits: int = 5
+    folder: str = ""  # where books are kept from one time to the next
+
+
+def bench(sizes: Sizes | None = None) -> Table:
+    """Every page cold and warm, then edits of each system's book."""
+    sizes = sizes or Sizes()
+    with tempfile.TemporaryDirectory(prefix="fabula-bench-") as temporary, patch.dict(os.environ, ENVIRON):
+        home = Path(sizes.folder or temporary)
+        book = home / "agents-room" / "book"
+        Book("agents-room", sizes.scenes).write(book)
+        rows = asyncio.run(_pages(book, sizes))
+        for system in sizes.edited:
+            folder = home / system / "book"
+            Book(system, sizes.scenes).replay(Book(system, sizes.scenes).write(folder))
+            rows += _edits(system, folder, sizes)
+    notes = (
+        f"A book of {sizes.scenes} scenes by Agents' Room for the pages. Milliseconds of the server alone.",
+        "An edit: one word of a scene that was opened before is changed; from saving it to the marks and the estimate.",
+        "Where working out an estimate takes long, the first one is marked as such; the share that agrees is of edits.",
+    )
+    return Table("studio_pages", TITLE, tuple(rows), notes)
+
+
+@asynccontextmanager
+async def _served(folder: Path, *, warmed: bool = False) -> AsyncIterator[httpx.AsyncClient]:
+    """A client of a studio that was just started."""
+    state = StudioState(Shelf.of([folder]), Options(environ=ENVIRON))
+    app = pages_and_api(state)
+    if warmed:
+        await warm_up(state, app)
+    transport = httpx.ASGITransport(app)
+    async with state.at_work(), httpx.AsyncClient(transport=transport, base_url="http://127.0.0.1") as client:
+        yield client
+
+
+async def _pages(book: Path, sizes: Sizes) -> list[Row]:
+    places = _PAGES | {what: place.format(scene=scene_of(book)) for what, place in _SCENES.items()}
+    rows: list[Row] = []
+    for what, place in places.items():
+        most = _PAGE if what in _PAGES else _SCENE
+        async with _served(book) as client:
+            _, size = await timed(client, place)
+            if not size:  # there is no such page
+                continue
+            warm = [(await timed(client, place))[0] for _ in range(sizes.rounds)]
+        cold, started = zip(*(in_a_new_process(book, place) for _ in range(sizes.cold)), strict=True)
+        rows += [
+            Row(f"{what}: cold", cold, "ms", "start"),
+            Row(f"{what}: started", started, "ms", "start", most=most),
+            Row(f"{what}: warm", tuple(warm), "ms", "request", most=most),
+            Row(f"{what}: size", (size,), "kB", "page", most=_LARGEST),
+        ]
+    return rows
+
+
+def scene_of(book: Path) -> str:
+    """A scene in the middle of a book."""
+    files = sorted((book / "story").glob("*.md"))
+    return files[len(files) // 2].stem.partition("-")[2]
+
+
+async def timed(client: httpx.AsyncClient, place: str) -> tuple[float, float]:
+    """Milliseconds of a request, and the kilobytes of its answer; 0 of them where there is no such page."""
+    begun = time.perf_counter()
+    answer = await client.get(place)
+    took = _MS * (time.perf_counter() - begun)
+    return took, len(answer.content) / 1000 if answer.status_code == httpx.codes.OK else 0.0
+
+
+def in_a_new_process(book: Path, place: str) -> tuple[float, float]:
+    """Milliseconds of the first request of a new server, at once and after it has made itself ready."""
+    words = f"from benchmarks.studio_pages import first; first({str(book)!r}, {place!r})"
+    done = subprocess.run([sys.executable, "-c", words], capture_output=True, text=True, check=True)  # noqa: S603 - ours
+    at_once, ready = done.stdout.split()[-2:]
+    return float(at_once), float(ready)
+
+
+def first(book: str, place: str) -> None:
+    """Print the milliseconds of a server's first request, at once and after it has made itself ready."""
+
+    async def request(*, warmed: bool) -> float:
+        async with _served(Path(book), warmed=warmed) as client:
+            return (await timed(client, place))[0]
+
+    print(asyncio.run(request(warmed=False)), asyncio.run(request(warmed=True)))
+
+
+def _edits(system: str, folder: Path, sizes: Sizes) -> list[Row]:
+    """What edits of a book's scenes take."""
+    workspace = Shelf.of([folder], ENVIRON)["book"]
+    workspace.tree()
+    draw = random.Random(1)  # noqa: S311 - edits, not secrets
+    names = [one.name for one in workspace.artefacts(marks=False) if one.folder == "story"]
+    found = [_edited(workspace, name, draw) for name in draw.sample(names, sizes.edits)]
+    soon, exact, firsts, alike = zip(*found, strict=True)
+    each = f"edit of {len(names)} parts"
+    agreed = [100.0 * same for same, was_first in zip(alike, firsts, strict=True) if was_first]
+    rows = [
+        Row(f"{system}: edit, marks and estimate", soon, "ms", each, most=_EDIT),
+        Row(f"{system}: the exact estimate", exact, "ms", each),
+    ]
+    return rows + ([Row(f"{system}: first estimates that agree", tuple(agreed), "%", "edit")] if agreed else [])
+
+
+def _edited(workspace: Workspace, name: str, draw: random.Random) -> tuple[float, float, bool, bool]:
+    """Milliseconds of the first and of the exact answer, whether it was a first estimate, and whether they agree."""
+    text = workspace.text(name)
+    workspace.foresee(name)
+    until = time.monotonic() + 60
+    while not workspace.is_foreseen(name) and time.monotonic() < until:
+        time.sleep(0.02)
+    changed = with_a_change(text.text, draw)
+    begun = time.perf_counter()
+    workspace.save(name, changed, text.base)
+    soon = workspace.expected_soon()
+    workspace.tree(expected=soon)
+    took = _MS * (time.perf_counter() - begun)
+    begun = time.perf_counter()
+    exact = workspace.expected()
+    exactly = _MS * (time.perf_counter() - begun) if soon.first else took
+    alike = soon.dry.stale == exact.dry.stale and [one.path for one in soon.calls] == [one.path for one in exact.calls]
+    workspace.undo()
+    workspace.tree()
+    return took, exactly, soon.first, alike
+
+
+def with_a_change(text: str, draw: random.Random) -> str:
+    """A text with one of its words changed."""
+    words: Sequence[str] = text.split(" ")
+    at = draw.randrange(len(words))
+    return " ".join([*words[:at], f"{words[at]}zz", *words[at + 1 :]])

@@ -1,0 +1,78 @@
+"""The World page begins a run that reads the story, and shows what it has found."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from commandline import script_of
+from studio import studio_here
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from httpx import AsyncClient
+
+pytestmark = pytest.mark.slow
+AT = "/projects/lamp/world"
+FACT = {"about": "the lamp", "property": "state", "value": "lit", "quote": "lit the lamp", "known_to": ["Mara"]}
+READ = json.dumps({"characters": ["Mara", "Tobias"], "facts": [FACT]})
+
+
+@pytest.fixture
+def shelf(tmp_path: Path) -> Path:
+    folder = tmp_path / "shelf" / "lamp"
+    folder.mkdir(parents=True)
+    (folder / "replies.toml").write_text(script_of({"reader:read": READ, "verifier": "{}"}), encoding="utf-8")
+    (folder / "fabula.toml").write_text('model = "scripted:replies.toml"\n', encoding="utf-8")
+    (folder / "brief.md").write_text("A lamp.\n", encoding="utf-8")
+    (folder / "story.md").write_text("<!-- scene: one -->\nAt six Mara lit the lamp.\n", encoding="utf-8")
+    return tmp_path / "shelf"
+
+
+async def ended(client: AsyncClient) -> dict[str, Any]:
+    """The project's only run, when it has ended."""
+    for _ in range(600):
+        (run,) = (await client.get("/api/v1/projects/lamp/runs")).json()["runs"]
+        if run["state"] not in ("queued", "running"):
+            found: dict[str, Any] = run
+            return found
+        await asyncio.sleep(0.1)
+    raise AssertionError("The run does not end.")
+
+
+async def test_a_story_without_facts_is_read_after_its_cost_is_said(shelf: Path) -> None:
+    async with studio_here(shelf) as client:
+        assert "Nothing is known of this story" in (await client.get(AT)).text
+        said = (await client.get(f"{AT}/expected/facts")).text
+        assert "<strong>1</strong> call" in said, said
+        begun = await client.post(f"{AT}/run/facts", headers={"hx-request": "true"})
+        assert "goes on when this page is closed" in begun.text
+        run = await ended(client)
+        assert run["state"] == "finished", run
+        html = (await client.get(AT)).text
+        assert "the lamp" in html
+        assert "1 fact." in html
+        fact = (await client.get(f"{AT}/facts/1")).text
+        assert "At six Mara <mark data-sentence>lit the lamp</mark>." in fact
+        graph = (await client.get(f"{AT}/graph")).json()
+        assert (graph["drawn"], len(graph["edges"])) == (1, 1)
+
+
+async def test_a_wording_is_proposed_after_its_cost_is_said_and_not_saved(tmp_path: Path) -> None:
+    async with studio_here(tmp_path) as client:
+        workspace = client.state.shelf["sample"]  # type: ignore[attr-defined] # set by `studio_here`
+        passage = "He had brought me a mug of tea from a flask."
+        (workspace.folder / "replies.toml").write_text(script_of({"climax:rewrite_passage": passage}), encoding="utf-8")
+        (workspace.folder / "fabula.toml").write_text(
+            'system = "agents-room"\nmodel = "scripted:replies.toml"\n', encoding="utf-8"
+        )
+        at = "/projects/sample/world/findings/dcf5212a/propose/y"
+        said = (await client.post(f"{at}/expected", headers={"hx-request": "true"})).text
+        assert "1 call" in said, said
+        new = await client.post(at, headers={"hx-request": "true"})
+        assert passage in new.text, new.text
+        assert passage not in workspace.text("climax").text
