@@ -183,7 +183,9 @@ class _Rater:
                     client, "POST", f"/task/{key}", {**answers, "seconds": "300", "depths": "[1, 1]"}
                 )
 
-    async def _timed(self, client: httpx.AsyncClient, method: str, path: str, data: dict[str, str] | None = None) -> str:
+    async def _timed(
+        self, client: httpx.AsyncClient, method: str, path: str, data: dict[str, str] | None = None
+    ) -> str:
         asked = time.perf_counter()
         answer = await client.request(method, path, data=data)
         self.heard.seconds.append(time.perf_counter() - asked)
