@@ -41,6 +41,8 @@ from benchmarks import (
     scale,
     schedule,
     startup,
+    studio_load,
+    studio_pages,
     world,
 )
 from benchmarks.recall_cases import ACTORS
@@ -402,3 +404,18 @@ def test_first_story_reads_what_rules_can_say_of_a_project(tmp_path: Path) -> No
     assert (looked.words, looked.twice, looked.drawn_again) == (3234, 0, 0)
     (line,) = first_story.table([looked]).notes
     assert line.startswith("demo: ")
+
+
+def test_pages_of_the_studio_are_timed_cold_started_and_warm_and_edits_beside_them() -> None:
+    table = studio_pages.bench(studio_pages.Sizes(scenes=24, rounds=1, cold=1, edited=("end-to-end",), edits=1))
+    found = {row.what for row in table.rows}
+    assert {"edit: cold", "edit: started", "edit: warm", "edit: size", "a scene to edit: warm"} <= found
+    assert {"end-to-end: edit, marks and estimate", "end-to-end: the exact estimate"} <= found
+    assert all(math.isfinite(value) for row in table.rows for value in row.values)
+
+
+def test_a_study_conversations_and_a_run_are_had_at_once_without_an_error() -> None:
+    sizes = studio_load.Sizes(2, 3, tasks=2, turns=1, pause=0.2, rounds=1, words=60, writes="end-to-end")
+    table = studio_load.bench(sizes)
+    check(table, 1)
+    assert [row.middle for row in table.rows if row.what.endswith("errors")] == [0.0, 0.0]

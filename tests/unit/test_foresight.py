@@ -36,6 +36,10 @@ def foreseen(workspace: Workspace, name: str) -> None:
         time.sleep(0.01)
 
 
+def drawn(seed: int) -> random.Random:
+    return random.Random(seed)  # noqa: S311 - edits, not secrets
+
+
 def with_a_change(text: str, draw: random.Random) -> str:
     words = text.split(" ")
     at = draw.randrange(len(words))
@@ -46,7 +50,7 @@ def test_a_first_estimate_is_there_at_once_and_is_what_is_worked_out_then(
     book: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(workspaces, "_SLOW", 0.0)
-    workspace, draw = Workspace(book, ENVIRON), random.Random(7)
+    workspace, draw = Workspace(book, ENVIRON), drawn(7)
     story = [one for one in workspace.artefacts(marks=False) if one.folder == "story"]
     alike = 0
     for one in draw.sample(story, 3):
@@ -71,7 +75,7 @@ def test_what_was_worked_out_is_the_first_estimate_of_the_next_change_of_the_sam
     book: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(workspaces, "_SLOW", 0.0)
-    workspace, draw = Workspace(book, ENVIRON), random.Random(3)
+    workspace, draw = Workspace(book, ENVIRON), drawn(3)
     name = next(one.name for one in workspace.artefacts(marks=False) if one.folder == "story")
     for _ in range(2):
         text = workspace.text(name)
@@ -85,7 +89,7 @@ def test_what_was_worked_out_is_the_first_estimate_of_the_next_change_of_the_sam
 
 def test_where_it_is_worked_out_quickly_nothing_is_estimated_first(book: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(workspaces, "_SLOW", 1000.0)
-    workspace, draw = Workspace(book, ENVIRON), random.Random(5)
+    workspace, draw = Workspace(book, ENVIRON), drawn(5)
     name = next(one.name for one in workspace.artefacts(marks=False) if one.folder == "story")
     for _ in range(2):
         text = workspace.text(name)

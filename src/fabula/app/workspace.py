@@ -585,12 +585,15 @@ class Workspace:
         Raises:
             FabulaError: what stands in the way of a run.
         """
-        first: Expected | None = None
-        if self._foresight.slow and not self._is_known("expected"):
-            project = self.project()
-            with project.journal as journal:
-                first = self._foresight.first(changed_in(journal, self._changes_or_none(project, journal)))
-        return first or self.expected()
+        return self._first() or self.expected()
+
+    def _first(self) -> Expected | None:
+        """A first estimate, where there is one and nothing better is there or quickly had."""
+        if not self._foresight.slow or self._is_known("expected"):
+            return None
+        project = self.project()
+        with project.journal as journal:
+            return self._foresight.first(changed_in(journal, self._changes_or_none(project, journal)))
 
     def foresee(self, name: str) -> None:
         """Begin to work out what a change of a text would ask, for who has opened it; where that takes its time."""
