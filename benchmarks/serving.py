@@ -74,7 +74,7 @@ def bench(sizes: Sizes | None = None) -> Table:
         for number in range(sizes.rounds + 1):  # the first round is for warming up
             for kind, pause in (("paced", sizes.pause), ("burst", 0.0)):
                 for port, told in ((bare, echo), (served, ours)):
-                    crowd = _Crowd(port, token, sizes, pause, f"{kind}-{number}")
+                    crowd = Crowd(port, token, sizes, pause, f"{kind}-{number}")
                     heard = asyncio.run(crowd.talk())
                     if number:
                         told[kind].append(heard)
@@ -118,7 +118,7 @@ def _notes(sizes: Sizes) -> tuple[str, ...]:
 
 
 @dataclass
-class _Crowd:
+class Crowd:
     """Sessions that talk; a client as small as can be, so that it is not what is measured."""
 
     port: int

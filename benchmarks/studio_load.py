@@ -15,14 +15,15 @@ import sys
 import tempfile
 import time
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 import httpx
 
-from benchmarks.serving import Heard, Sizes as Talkers, _Crowd, server_process
+from benchmarks.serving import Crowd, Heard, server_process
+from benchmarks.serving import Sizes as Talkers
 from benchmarks.table import Row, Table
 from benchmarks.theatre import prose
 from fabula.app.studies import assign, study_of_stories
@@ -69,8 +70,11 @@ def bench(sizes: Sizes | None = None) -> Table:
                 together[kind].append(heard[1])
     rows = [*_rows("study", "50 people in a study", alone, together), *_rows("chat", "conversations", alone, together)]
     notes = (
-        f"{sizes.people} raters load a page with two stories of {sizes.words:,} words, send two drafts and the answers; "
-        f"{sizes.sessions} conversations have a turn every {sizes.pause:g} s; {sizes.writes} writes a book meanwhile.",
+        (
+            f"{sizes.people} raters load a page with two stories of {sizes.words:,} words, send two drafts and the "
+            f"answers; {sizes.sessions} conversations have a turn every {sizes.pause:g} s; {sizes.writes} writes a "
+            "book meanwhile."
+        ),
         "Servers, the run and all clients share the machine's cores. p99 is over all requests of a kind in a round.",
     )
     return Table("studio_load", TITLE, tuple(rows), notes)
@@ -95,8 +99,8 @@ async def _round(folder: Path, sizes: Sizes, number: int) -> dict[str, tuple[Hea
     (folder / "chat").mkdir()
     with server_process("fabula", str(folder / "chat"), token) as chat, _study_process(study) as rating:
 
-        def talked(name: str) -> _Crowd:
-            return _Crowd(chat, token, talkers, sizes.pause, f"{name}-{number}")
+        def talked(name: str) -> Crowd:
+            return Crowd(chat, token, talkers, sizes.pause, f"{name}-{number}")
 
         await talked("warm").talk()
         rated_alone = await _rated(rating, study, study.raters[:half], sizes)
@@ -160,7 +164,6 @@ class _Rater:
     token: str
     sizes: Sizes
     heard: Heard
-    asked: list[str] = field(default_factory=list)
 
     async def rate(self, wait: float) -> None:
         """All tasks of a sitting."""
@@ -209,7 +212,7 @@ async def _serve(folder: Path) -> None:
     with listening("127.0.0.1", 0) as opened:
         port = opened.getsockname()[1]
         task = asyncio.ensure_future(
-            serve_study(StudyOffer(Study.open(folder)), opened, lambda: print(port, flush=True))  # noqa: T201 - for who started this
+            serve_study(StudyOffer(Study.open(folder)), opened, lambda: print(port, flush=True))
         )
         await asyncio.to_thread(sys.stdin.read)
         task.cancel()

@@ -75,7 +75,7 @@ def bench(sizes: Sizes | None = None) -> Table:
     with tempfile.TemporaryDirectory(prefix="fabula-bench-") as temporary, patch.dict(os.environ, ENVIRON):
         home = Path(sizes.folder or temporary)
         book = home / "agents-room" / "book"
-        Book("agents-room", sizes.scenes).write(book)
+        Book("agents-room", sizes.scenes).replay(Book("agents-room", sizes.scenes).write(book))
         rows = asyncio.run(_pages(book, sizes))
         for system in sizes.edited:
             folder = home / system / "book"

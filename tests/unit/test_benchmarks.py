@@ -73,6 +73,8 @@ NAMES = {
     "hostile",
     "serving",
     "startup",
+    "studio_load",
+    "studio_pages",
     "studio_stream",
     "statistics",
     "world",

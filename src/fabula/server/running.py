@@ -73,7 +73,7 @@ def listening(host: str, port: int) -> socket.socket:
         UsageError: the address cannot be had.
     """
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    # The protocol is named: only then asyncio has small packets sent at once, and none waits 40 ms for the one before it.
+    # The protocol is named: only then asyncio sends small packets at once, and none waits 40 ms for the one before it.
     opened = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     try:
         opened.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -124,7 +124,8 @@ async def serve(offer: Offer, opened: socket.socket, ready: Callable[[Catalogue]
         means = Dependencies(catalogue, tokens, offer.bounds, time.monotonic, time.time, lambda: secrets.token_hex(12))
         if offer.api:
             shelf = Shelf.of([project.folder for project, _ in offer.projects], offer.options.environ)
-            state = await stack.enter_async_context(StudioState(shelf, offer.options).at_work())
+            held = {one.conversing.project.folder.resolve(): one.conversing for one in projects.values()}
+            state = await stack.enter_async_context(StudioState(shelf, offer.options, conversing=held).at_work())
             app = application(means, lambda app: mount_api(app, state))
         else:
             app = application(means)
