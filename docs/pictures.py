@@ -32,7 +32,7 @@ VERDICTS: Final = ROOT / "benchmarks" / "replies" / "rooms" / "verdicts.jsonl"
 ROOMS: Final = {
     "testing": "rules that authors of systems, evaluators and providers can try",
     "cli": "one file a command: parses, calls app, prints",
-    "server": "chat completions over HTTP",
+    "server": "chats, projects, studio and studies over HTTP",
     "app": "writing, planning, judging, checking, chatting, experiments",
     "training": "fine-tuning of local models",
     "systems": "one folder a paper: its algorithm, prompts, deviations",

@@ -24,7 +24,8 @@ from studio import SAMPLE, chromium, sign_in, studio_there  # noqa: E402 - as ab
 OUT: Final = ROOT / "build" / "screenshots"
 SHOWN: Final = ROOT / "docs" / "pictures" / "studio"
 _SIZES: Final = ((1280, 800), (360, 740))
-_KEPT: Final = ("shelf-light-1280", "edit-light-1280", "plan-dark-1280", "write-dark-360")
+_KEPT: Final = ("edit-light-1280", "plan-dark-1280", "write-dark-360")
+_CHAT: Final = "joanne-starling-wendy-clabburn"  # of the sample
 _SETTLED: Final = 1500  # milliseconds in which a page has fetched what it shows
 _BRIEF: Final = "A lighthouse keeper finds a letter in a bottle, in her own hand, from a winter that is still to come."
 
@@ -56,7 +57,8 @@ def addresses(projects: list[str]) -> list[tuple[str, str]]:
     """What each page is called, and where it is."""
     name = SAMPLE if SAMPLE in projects else projects[0]
     pages = [(page, f"/projects/{name}/{page}") for page, _ in PAGES if page in routers()]
-    return [("shelf", "/"), ("new", "/new"), *pages]
+    inner = [("conversation", f"/projects/{name}/talk/{_CHAT}"), ("call", f"/projects/{name}/calls/5")]
+    return [("shelf", "/"), ("new", "/new"), *pages, *inner]
 
 
 if __name__ == "__main__":

@@ -46,12 +46,14 @@ if TYPE_CHECKING:
     from fabula.engine import events
     from fabula.project.folder import Project
     from fabula.project.settings import Settings
+    from fabula.server.client import Client
     from fabula.story import Brief, Scene, Story
 
 __all__ = [
     "Brief",
     "Chat",
     "Checked",
+    "Client",
     "Expected",
     "FabulaError",
     "Judged",
@@ -101,6 +103,7 @@ _HOMES = {
     "engine": ("events",),
     "project.folder": ("Project",),
     "project.settings": ("Settings",),
+    "server.client": ("Client",),
     "story": ("Brief", "Scene", "Story"),
 }
 _HOME = {name: home for home, names in _HOMES.items() for name in names}

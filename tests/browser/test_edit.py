@@ -195,9 +195,9 @@ def test_a_full_disk_is_said_and_the_text_stays_in_the_page_and_after_a_reload(
             page.locator("#text").focus()
             page.keyboard.press("Control+End")
             page.keyboard.type(" Kept.")
-            expect(page.locator("#problem")).to_contain_text("Not saved: ")
-            expect(page.locator("#problem")).to_contain_text("The disk or quota is full")
-            expect(page.locator("#problem")).to_contain_text("stays on this page and in this browser")
+            expect(page.locator("#trouble")).to_contain_text("Not saved: ")
+            expect(page.locator("#trouble")).to_contain_text("The disk or quota is full")
+            expect(page.locator("#trouble")).to_contain_text("stays on this page and in this browser")
             expect(page.locator("#saved")).to_have_text("Not saved")
             expect(page.locator("#text")).to_have_value(f"{OLD} Kept.")
             assert tab.axe() == []
@@ -267,11 +267,11 @@ def test_a_server_that_ends_and_a_session_that_is_over_are_said(shelf: Path) -> 
         tab.open("/projects/lamp/edit/climax")
         page.context.clear_cookies()
         page.locator("#text").fill("Written without a session.")
-        expect(page.locator("#problem")).to_contain_text("You are not signed in here")
+        expect(page.locator("#trouble")).to_contain_text("You are not signed in here")
         page.route("**/api/v1/**", lambda route: route.abort())
         page.locator("#text").focus()
         page.keyboard.press("Control+s")
-        expect(page.locator("#problem")).to_contain_text("The server cannot be reached.")
+        expect(page.locator("#trouble")).to_contain_text("The server cannot be reached.")
         assert page.evaluate("localStorage.getItem('fabula-draft:lamp:climax')") is not None
 
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import random
 import re
+from time import process_time
 
 import pytest
 from hypothesis import given, settings
@@ -166,3 +168,23 @@ def test_a_sentence_that_both_changed_is_a_conflict_and_mine_stands() -> None:
 def test_scripts_without_blanks_are_compared_by_character(text: str) -> None:
     pieces = word_pieces(text, text.replace("了", "过"))
     assert [piece.text for piece in pieces if piece.kind == "new"] == ["过"]
+
+
+@pytest.mark.parametrize("share", [0.02, 0.5, 1.0])
+def test_three_thousand_words_are_compared_in_a_tenth_of_a_second(share: float) -> None:
+    rng = random.Random(1)  # noqa: S311 - no secrets
+    words = [*(f"word{n}" for n in range(600)), *("the", "a", "and", "of") * 60]
+
+    def sentence() -> str:
+        return " ".join(rng.choices(words, k=rng.randint(5, 20))).capitalize() + "."
+
+    old = "\n\n".join(" ".join(sentence() for _ in range(4)) for _ in range(60))
+    assert len(old.split()) >= 2900
+    new = " ".join(rng.choice(words) if rng.random() < share else word for word in old.split(" "))
+    taken_times = []
+    for _ in range(3):  # the least of three: a busy machine makes single ones long
+        start = process_time()
+        for one in compare(old, new):
+            word_pieces(one.old, one.new)
+        taken_times.append(process_time() - start)
+    assert min(taken_times) <= 0.1

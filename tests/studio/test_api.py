@@ -6,6 +6,7 @@ import asyncio
 import errno
 import json
 import multiprocessing
+import os
 import shutil
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -273,7 +274,7 @@ def _hold(folder: Path, begun: Event, over: Event) -> None:
         over.wait(60)
 
 
-CHANGES = [
+CHANGES: list[tuple[str, str, dict[str, Any]]] = [
     ("PUT", f"/artefacts/{PART}", {"text": "Now.", "base": "x"}),
     ("PUT", "/artefacts/brief.md", {"text": "Now.", "base": "x"}),
     ("POST", "/pins", {"artefact": PART}),
@@ -362,7 +363,7 @@ async def test_a_full_disk_is_said_in_words_and_nothing_is_lost(
         def full(*_: object) -> int:
             raise OSError(errno.ENOSPC, "No space left on device")
 
-        monkeypatch.setattr(files.os, "write", full)
+        monkeypatch.setattr(os, "write", full)
         monkeypatch.setattr(files, "_new_file", full)
         code, message = await api.error("PUT", f"/artefacts/{PART}", 507, text="New.", base=text["base"])
         assert (code, "The disk or quota is full" in message) == ("disk_full", True)

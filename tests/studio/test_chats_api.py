@@ -9,18 +9,18 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 from unittest import mock
 
+import httpx
 import pytest
 
 from fabula.base.errors import LockedError, ModelError
 from fabula.craft.conversation import SessionFiles
-from serving import Engine, SnapEngine, project
+from serving import MODEL, Engine, SnapEngine, project, there
+from serving import TOKEN as SERVED
 from studio import studio_here
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
     from pathlib import Path
-
-    import httpx
 
     from fabula.server.talks import Talks
 
@@ -357,3 +357,22 @@ async def test_a_project_that_is_gone_is_said_to_be(tmp_path: Path) -> None:
             await studio.client.get("/api/v1/projects/lamp/calls"),
         ):
             assert answer.status_code == 410, answer.text
+
+
+def test_beside_the_chat_server_the_same_conversations_are_gone_on_with(tmp_path: Path) -> None:
+    headers = {"authorization": f"Bearer {SERVED}"}
+    with (
+        there(tmp_path) as server,
+        httpx.Client(base_url=server.address.removesuffix("/v1"), headers=headers) as client,
+    ):
+        chat = client.post(CHATS, json={"others": ["Mara"], "player": "Tobias"}).json()["name"]
+        body = {"kind": "say", "text": "Is there light?"}
+        assert events_in(client.post(f"{CHATS}/{chat}/turns", json=body).text)[-1][0] == "done"
+        said = {"model": MODEL, "messages": [{"role": "user", "content": "And now?"}]}
+        again = client.post("/v1/chat/completions", json=said, headers={"x-fabula-session": chat})
+        assert again.status_code == 200, again.text
+        turns = client.get(f"{CHATS}/{chat}").json()["turns"]
+        assert [turn["said"] for turn in turns] == ["Is there light?", "And now?"]
+        other = client.post(f"{CHATS}/{chat}/turns", json={**body, "model": "openai:gpt-4o"})
+        assert "Name no other one." in events_in(other.text)[-1][1]["error"]["message"]
+        assert client.post(f"{CHATS}/{chat}/close").status_code == 204

@@ -26,9 +26,9 @@ HERE = Path(__file__).parent
 def main(folder: Path, port: int) -> None:
     """Serve until killed."""
     from fabula.server.api import events  # noqa: PLC0415 - the parent imports this module, too
-    from fabula.server.running import listening  # noqa: PLC0415
-    from fabula.server.studio.running import StudioOffer, serve_studio  # noqa: PLC0415
-    from studio import TOKEN, state_of  # noqa: PLC0415
+    from fabula.server.running import listening  # noqa: PLC0415 - as above
+    from fabula.server.studio.running import StudioOffer, serve_studio  # noqa: PLC0415 - as above
+    from studio import TOKEN, state_of  # noqa: PLC0415 - as above
 
     state = state_of(folder)
     state.runs.command = (sys.executable, str(HERE / "long_work.py"))

@@ -354,6 +354,16 @@ def test_a_judges_verdicts_may_stand_in_the_same_file(tmp_path: Path) -> None:
     assert study.raters[0] not in {one.rater for one in left}
 
 
+def test_without_overlap_there_is_no_agreement_and_the_report_says_so(tmp_path: Path) -> None:
+    study = study_of(tmp_path / "s", SYSTEMS[:3], 4)
+    answers = Answers(study, Clock())
+    for task in study.tasks:
+        answers.send(task.rater, task, Sent({**ALL, "plot": "AB"[task.place % 2]}))
+    scored = study_report(study).row("people", "agreement/plot").scored
+    assert isinstance(scored, Unscored)
+    assert scored.reason == "no task was done by several raters"
+
+
 def test_findings_are_counted_story_by_story_by_their_majority(tmp_path: Path) -> None:
     entries = [
         Entry(id=f"{story}/f{n}", prompt=story, claim="-", passages=("1", "2")) for story in "xy" for n in range(3)
@@ -406,6 +416,10 @@ def test_fast_raters_and_a_judge_stand_in_the_report(tmp_path: Path) -> None:
     assert isinstance(rho, Estimate)
     assert rho.value > 0.9
     assert rho.n == 15
+    agreed = report.row("people", "Fleiss' kappa/overall").scored
+    assert isinstance(agreed, Estimate)
+    assert agreed.value == pytest.approx(1.0, abs=0.3)
+    assert agreed.n == 30
     length = report.row("length", "judge beside people/overall: stories: accuracy").scored
     assert isinstance(length, Estimate)
     ties = report.row("people", "ties/plot").scored

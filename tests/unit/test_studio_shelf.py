@@ -135,7 +135,7 @@ async def test_it_is_begun_at_once_where_that_is_wanted(
     [
         ({"text": ""}, "The brief"),
         ({"text": BRIEF, "system": "agent-room"}, "Did you mean &#39;agents-room&#39;?"),
-        ({"text": BRIEF, "system": "/tmp/evil"}, "Unknown system"),  # noqa: S108 - is not opened
+        ({"text": BRIEF, "system": "./evil"}, "Unknown system"),
         ({"text": BRIEF, "model": "embeded:x"}, "embedded"),
         ({"text": BRIEF, "words": "many"}, "many"),
         ({"kind": "story", "text": " "}, "The story is empty"),

@@ -68,6 +68,9 @@ def _check(room: Room, people: People, within: float) -> None:
         assert isinstance(found, Estimate)
         assert found.low is not None
         assert found.high is not None
+        assert found.n == sum(
+            count > 1 for count in Counter((t.prompt, frozenset(t.items)) for t in study.tasks).values()
+        )
         held.append(found.low <= kappa <= found.high)
     assert sum(held) / len(held) >= within, held
     assert leaks(room) == []

@@ -55,6 +55,7 @@ if TYPE_CHECKING:
     from fabula.measure.studies.study import Study, Task
     from fabula.stats.estimate import Scored
     from fabula.stats.meta import Meta
+    from fabula.stats.verdicts import Verdict
 
 TOO_FAST: Final = 3.0
 """Times the usual speed of reading from which on a task counts as answered too fast to have been read."""
@@ -230,6 +231,8 @@ def _majority(counts: Counter[str]) -> str:
 def _codes(people: Sequence[Rating], question: str, labels: Sequence[str]) -> Iterator[tuple[str, Scored]]:
     """How far raters agree on labels."""
     given = [rating for rating in people if rating.question == question and rating.answer in labels]
+    raters_of = Counter(rating.items for rating in given)
+    given = [rating for rating in given if raters_of[rating.items] > 1]
     items = list(dict.fromkeys(rating.items for rating in given))
     raters = sorted({rating.rater for rating in given})
     table = np.full((len(items), len(raters)), np.nan)
@@ -246,13 +249,25 @@ def _agreement(people: Sequence[Rating]) -> Report:
     """How far people agree among themselves, on each question and on all; on tasks that several of them had."""
     rows, every = [], []
     asked = side_of(people, "people").questions
-    for question, verdicts in asked.items():
+    for question, given in asked.items():
+        verdicts = _of_several(given)
+        if not verdicts:
+            rows.append(Row(PEOPLE, f"agreement/{question}", Unscored("no task was done by several raters")))
+            continue
         rows += [Row(PEOPLE, f"{figure.what}/{question}", figure.scored) for figure in among(verdicts)]
         # One thing that is rated is a task with a question.
         every += [replace(one, items=tuple(f"{item}\n{question}" for item in one.items)) for one in verdicts]
-    if len(asked) > 1:
+    if len(asked) > 1 and every:
         rows += [Row(PEOPLE, f"{figure.what}/{ALL}", figure.scored) for figure in among(every)]
     return Report("study", rows=tuple(rows))
+
+
+def _of_several(verdicts: Sequence[Verdict]) -> list[Verdict]:
+    """Those on what several people rated: n of an agreement is how much that is."""
+    raters: dict[tuple[str, ...], set[str]] = defaultdict(set)
+    for one in verdicts:
+        raters[one.pair or one.items].add(one.rater)
+    return [one for one in verdicts if len(raters[one.pair or one.items]) > 1]
 
 
 def _beside(study: Study, people: Sequence[Rating], judges: Sequence[Rating], name: str) -> Report:

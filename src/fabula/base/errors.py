@@ -27,6 +27,7 @@ The tree (catch the highest one that you can act on)::
     ├── ReplyError                  a reply could not be read after the allowed repairs; carries the reply
     ├── BudgetError                 the next call might pass the cap; nothing is lost
     ├── MoreThanAnnouncedError      a run would ask more than was announced, and nobody agreed; nothing is lost
+    ├── ServerError                 a server of fabula's refused, or is not reached; carries `status` and `code`
     └── PausedError                 the run waits for a person's approval; nothing is lost
 
 A message says what happened, with values, and what to do. The command line prints it without a traceback.
@@ -208,6 +209,19 @@ class BudgetError(FabulaError):
 
 class MoreThanAnnouncedError(FabulaError):
     """A run would ask more than was announced, and nobody agreed to it. All finished calls are kept."""
+
+
+class ServerError(FabulaError):
+    """A server of fabula's refused a request, or cannot be reached.
+
+    Attributes:
+        status: of its answer; 0 where there was none.
+        code: names what was wrong.
+    """
+
+    def __init__(self, message: str, *, status: int, code: str) -> None:
+        super().__init__(message)
+        self.status, self.code = status, code
 
 
 class PausedError(FabulaError):

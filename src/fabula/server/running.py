@@ -124,7 +124,8 @@ async def serve(offer: Offer, opened: socket.socket, ready: Callable[[Catalogue]
         means = Dependencies(catalogue, tokens, offer.bounds, time.monotonic, time.time, lambda: secrets.token_hex(12))
         if offer.api:
             shelf = Shelf.of([project.folder for project, _ in offer.projects], offer.options.environ)
-            state = await stack.enter_async_context(StudioState(shelf, offer.options).at_work())
+            held = {one.conversing.project.folder.resolve(): one.conversing for one in projects.values()}
+            state = await stack.enter_async_context(StudioState(shelf, offer.options, conversing=held).at_work())
             app = application(means, lambda app: mount_api(app, state))
         else:
             app = application(means)

@@ -121,11 +121,13 @@ class Talks:
         workspace: the project in which they are kept.
         options: what the models are asked with.
         linger: seconds for which the project stays open after a turn.
+        shared: the project, where the server has it open for as long as it runs.
     """
 
     workspace: Workspace
     options: Options
     linger: float = LINGER
+    shared: Conversing | None = None
     _turns: dict[str, LiveTurn] = field(default_factory=dict)
     _tasks: set[asyncio.Task[None]] = field(default_factory=set)
     _models: dict[str, Supplied] = field(default_factory=dict)
@@ -282,8 +284,9 @@ class Talks:
         live = self._turns.get(name)
         if live is None or live.ended:
             self._turns.pop(name, None)
-            if self._held is not None:
-                await self._held.open.close_session(name)
+            open_ = self.shared or (self._held.open if self._held is not None else None)
+            if open_ is not None:
+                await open_.close_session(name)
 
     async def let_go(self) -> None:
         """Let another process have the project, where no turn is being made."""
@@ -359,6 +362,8 @@ class Talks:
 
     async def _take(self, system: str, model: str | None = None) -> _Held:
         """The project, open for conversations with a system and a model; "" is its own, `None` the one used last."""
+        if self.shared is not None:
+            return self._take_shared(self.shared, system, model)
         project = self.project
         settings = settings_for(self.workspace.settings(project), system)
         model = self._played.get(settings.system, "") if model is None else model
@@ -383,6 +388,13 @@ class Talks:
             self._users += 1
             self._played[settings.system] = model
             return held
+
+    def _take_shared(self, shared: Conversing, system: str, model: str | None) -> _Held:
+        if model or system not in ("", shared.prepared.method.name):
+            name, own = shared.prepared.method.name, shared.prepared.settings.model
+            raise UsageError(f"This server talks with the system {name!r} and the model {own!r}. Name no other one.")
+        self._users += 1
+        return _Held("", shared, AsyncExitStack())
 
     def _leave(self) -> None:
         self._users -= 1

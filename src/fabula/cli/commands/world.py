@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
+from fabula.app.facts_shown import modality_shown, value_shown, witnesses_shown
 from fabula.app.world import WORLD_FILE, moment_of, person_of, world_of
 from fabula.base.errors import UsageError
 from fabula.base.files import write_atomically
@@ -155,7 +156,7 @@ def _show(terminal: Terminal, state: WorldState, views: Views) -> None:
     facts = state.snapshot(at)
     conflicts = [one for one in state.conflicts() if one.later.told <= at]
     head = ("about", "what", "value", "scene", "known to")
-    terminal.say(_rows(head, [(*_words(fact), _witnesses(fact)) for fact in facts]) or "Nothing is known.")
+    terminal.say(_rows(head, [(*_words(fact), _short(witnesses_shown(fact))) for fact in facts]) or "Nothing is known.")
     terminal.say(
         f"\n{counted(len(facts), 'fact')} stand{'s' * (len(facts) == 1)}{f' at scene {views.at}' * bool(views.at)}."
     )
@@ -226,24 +227,12 @@ def _rows(head: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> str:
 
 
 def _words(fact: Fact) -> tuple[str, str, str, str]:
-    kind = (
-        ""
-        if fact.modality in ("asserted", "author")
-        else f" ({fact.modality}{f' by {fact.source}' * bool(fact.source)})"
-    )
-    return _short(fact.subject), _short(fact.slot), _value(fact) + kind, str(fact.told.scene)
+    said = modality_shown(fact)
+    return _short(fact.subject), _short(fact.slot), _value(fact) + f" ({said})" * bool(said), str(fact.told.scene)
 
 
 def _value(fact: Fact) -> str:
-    items = fact.value if isinstance(fact.value, tuple) else (fact.value,)
-    shown = ", ".join("nothing" if item is None else str(item) for item in items)
-    return _short(shown if fact.polarity else f"not {'anything' if fact.value is None else shown}")
-
-
-def _witnesses(fact: Fact) -> str:
-    if fact.witnesses is None:
-        return "all" if fact.public else fact.source
-    return _short(", ".join(fact.witnesses)) or "nobody"
+    return _short(value_shown(fact))
 
 
 def _reason(fact: Fact) -> str:

@@ -27,6 +27,11 @@ router = APIRouter(prefix="/projects/{project}", tags=["decisions"])
 TextName = Annotated[str, Path(description="The artefact: its name, or its file.", max_length=LONGEST_NAME)]
 
 
+def _check(fine: bool, otherwise: str) -> None:  # noqa: FBT001 - what is checked
+    if not fine:
+        raise UsageError(otherwise)
+
+
 @router.get("/pins", summary="The texts that are pinned")
 def pins(workspace: WorkspaceDep) -> Artefacts:
     """In order of file."""
@@ -36,8 +41,7 @@ def pins(workspace: WorkspaceDep) -> Artefacts:
 @router.post("/pins", summary="Pin a text, or all")
 def pin(workspace: WorkspaceDep, body: Pin) -> Artefacts:
     """It stays as it is, whatever changes above it."""
-    if bool(body.artefact) == body.all:
-        raise UsageError("Name an artefact, or say that all are to be pinned.")
+    _check(bool(body.artefact) != body.all, "Name an artefact, or say that all are to be pinned.")
     return Artefacts(workspace.pin_all() if body.all else [workspace.pin(body.artefact)])
 
 
@@ -50,8 +54,8 @@ def unpin(workspace: WorkspaceDep, name: TextName) -> Artefacts:
 @router.post("/retakes", summary="Have a text written anew, or revised as a note wishes")
 def retake(workspace: WorkspaceDep, body: NewTake) -> TakeToCome:
     """The next run does it; the old text stays among its versions."""
-    if body.anew and body.note is None:
-        raise UsageError("`anew` goes with `note`; without a note the text is written anew in any case.")
+    wished = body.note is not None or not body.anew
+    _check(wished, "`anew` goes with `note`; without a note the text is written anew in any case.")
     done = workspace.retake(body.artefact, body.note, anew=body.anew)
     return TakeToCome(done.path, done.revised, list(done.before))
 

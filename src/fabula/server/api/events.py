@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
 from fastapi import APIRouter, Header, Query
 from fastapi.responses import StreamingResponse
 
 from fabula.server.api.depends import RunsDep  # noqa: TC001 - FastAPI reads it
+from fabula.server.runs.feed import BATCH
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -19,6 +21,7 @@ router = APIRouter(tags=["events"])
 BEAT: Final = 10.0  # seconds without an event after which a comment shows that the server lives
 MOST: Final = 5_000
 """Events that are given at a time to whoever does not follow."""
+_PAUSE: Final = 0.002  # seconds between two batches of a flood, so that a page has its turn between them
 _RETRY: Final = b"retry: 1000\n\n"
 _BEAT: Final = b": beat\n\n"
 _EVENTS: Final[dict[str, Any]] = {
@@ -60,6 +63,8 @@ async def _followed(feed: Feed, after: int) -> AsyncIterator[bytes]:
     yield _RETRY + f"id: {after}\n\n".encode()  # where a browser goes on that is cut off before the first event
     async for events in feed.follow(after, BEAT):
         yield b"".join(event.sse for event in events) or _BEAT
+        if len(events) == BATCH:  # a flood
+            await asyncio.sleep(_PAUSE)
 
 
 async def _until_now(feed: Feed, after: int) -> AsyncIterator[bytes]:

@@ -54,8 +54,8 @@ def _settings(body: NewProject) -> dict[str, Any]:
     if is_path(body.system):
         raise UsageError("A system that is a folder of code cannot be named here. Name one that is installed.")
     settings: dict[str, Any] = {}
-    if body.system:
-        settings["system"] = find(body.system).name
+    if wanted := body.system:
+        settings["system"] = find(wanted).name
     if body.model:
         settings["model"] = full_name(body.model)
     if body.preset:

@@ -1,6 +1,6 @@
 """What goes over the wire of `/api/v1` beside the dataclasses of `fabula.app`: bodies of requests, and answers.
 
-The client for Python (`fabula.client`) reads the same classes, so nothing here needs a web framework.
+The client for Python (`fabula.Client`) reads the same classes, so nothing here needs a web framework.
 """
 
 from __future__ import annotations

@@ -35,7 +35,8 @@ UNREADABLE: Final = {"type": "unreadable"}
 _PIECE: Final = 2**17  # bytes that are read in one go; no line of ours is longer
 _SPAN: Final = 2**16  # bytes that one entry of the ledger covers, so that little is read to find one event
 _RECENT: Final = 2048  # events that are kept in memory, for whoever follows closely
-_BATCH: Final = 512  # events that are sent in one go
+BATCH: Final = 128
+"""Events that are sent in one go."""
 _MOST_SPANS: Final = 20_000  # entries of the ledger that a new server takes over
 _LARGEST_LEDGER: Final = 64 * 2**20
 _LARGEST_OWN: Final = 4 * 2**20  # bytes of the server's own events, beyond which a new server begins anew
@@ -232,7 +233,7 @@ class Feed:
             return []
         if self._recent and n + 1 >= self._recent[0].n:
             begin = n + 1 - self._recent[0].n
-            return list(islice(self._recent, begin, begin + _BATCH))
+            return list(islice(self._recent, begin, begin + BATCH))
         place = bisect_right(self._spans, n + 1, key=lambda span: span.first) - 1
         if place < 0:  # an older ledger had it
             return [_gone(self._spans[0].first - 1 if self._spans else self.last)]
@@ -241,7 +242,7 @@ class Feed:
         if len(lines) != span.count:
             return [_gone(span.last)]
         skipped = n + 1 - span.first
-        wanted = lines[skipped : skipped + _BATCH]
+        wanted = lines[skipped : skipped + BATCH]
         part = Span(n + 1, len(wanted), span.source, span.start, span.end)
         return list(self._all_numbered(wanted, [_event_of(line) for line in wanted], part))
 

@@ -17,8 +17,10 @@ from fabula.server.talks import Talks
 from fabula.server.watching import Watcher
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
+    from collections.abc import AsyncIterator, Mapping
+    from pathlib import Path
 
+    from fabula.app.conversing import Conversing
     from fabula.server.studio.shelf import Shelf
 
 
@@ -30,11 +32,13 @@ class StudioState:
         shelf: the projects.
         options: what models are asked with: the environment among it.
         runs: long work in the projects, and what happens in it.
+        conversing: projects, by their folders, that this server has open for as long as it runs.
     """
 
     shelf: Shelf
     options: Options = field(default_factory=Options)
     runs: Runs = field(init=False)
+    conversing: Mapping[Path, Conversing] = field(default_factory=dict)
     _talks: dict[str, Talks] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -48,7 +52,8 @@ class StudioState:
         workspace = self.shelf[project]
         known = self._talks.get(project)
         if known is None or known.workspace is not workspace:
-            known = self._talks[project] = Talks(workspace, self.options)
+            shared = self.conversing.get(workspace.folder.resolve())
+            known = self._talks[project] = Talks(workspace, self.options, shared=shared)
         return known
 
     @asynccontextmanager

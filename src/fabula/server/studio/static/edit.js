@@ -1,7 +1,7 @@
 // The Edit page: a text that saves itself, what it would change, and changes that are taken or left one by one.
 
 import { onEvent } from "./events.js";
-import { ask, complain, say, showTab } from "./studio.js";
+import { ask, say, showTab } from "./studio.js";
 
 const WAIT_TO_SAVE = 1200; // ms after the last key
 const WAIT_TO_KEEP = 250; // in the browser, in case the page ends
@@ -37,6 +37,21 @@ function tellSaved() {
 
 // What no text keeps: what a terminal would obey, what nobody can see, what turns the direction, halves of characters.
 const UNSEEN = /[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u061c\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff\p{Cs}]/u;
+
+/**
+ * Say what went wrong, until it is right again; an empty text takes it away.
+ * @param {"unsaved" | "run"} about @param {string} words
+ */
+function warn(about, words) {
+  const place = find("trouble");
+  place.querySelector(`[data-about="${about}"]`)?.remove();
+  if (!words) return;
+  const line = document.createElement("p");
+  line.className = "problem";
+  line.dataset.about = about;
+  line.textContent = words;
+  place.append(line);
+}
 
 /** Number of words, about as the server counts them. @param {string} text */
 function countWords(text) {
@@ -132,7 +147,7 @@ class Editor {
       const answer = await ask(this.address, { method: "PUT", body: { text: text.replace(/\p{Cs}/gu, "\ufffd"), base: this.base, sitting: this.sitting } });
       this.base = answer.base;
       this.was = this.sent = text;
-      if (this.failed) complain("");
+      warn("unsaved", "");
       this.failed = 0;
       this.mark(this.dirty ? "unsaved" : "saved", this.dirty ? "Not saved yet" : "Saved");
       say(`Saved at ${new Date().toLocaleTimeString([], { hour: "2-digit", minute: "2-digit" })}.`);
@@ -163,7 +178,7 @@ class Editor {
     const why = error.status ? error.message : "The server cannot be reached.";
     const next = wrong ? "It is saved when it is changed." : "Saving is tried again by itself.";
     this.mark("failed", "Not saved");
-    complain(`Not saved: ${why} Your text stays on this page and in this browser. ${next}`);
+    warn("unsaved", `Not saved: ${why} Your text stays on this page and in this browser. ${next}`);
     say("Not saved.");
     if (wrong) this.failed = 0;
     else this.saveIn(Math.min(1000 * 2 ** this.failed, LONGEST_WAIT));
@@ -180,7 +195,7 @@ class Editor {
     if (!response?.ok) {
       this.torn = this.box.readOnly = false;
       this.failed += 1;
-      complain("Not saved: this text was changed elsewhere, and what stands there cannot be read now. Yours stays on this page.");
+      warn("unsaved", "Not saved: this text was changed elsewhere, and what stands there cannot be read now. Yours stays on this page.");
       this.saveIn(LONGEST_WAIT);
       return;
     }
@@ -190,7 +205,7 @@ class Editor {
 
   /** Take what stands at the server; nothing can be typed until then. */
   async take() {
-    const there = await ask(this.address).catch((error) => complain(error.message));
+    const there = await ask(this.address).catch((error) => warn("unsaved", error.message));
     if (there) this.show(there);
   }
 
@@ -203,6 +218,7 @@ class Editor {
     this.torn = this.box.readOnly = false;
     this.failed = 0;
     this.sitting = "";
+    warn("unsaved", "");
     this.box.setSelectionRange(from, to);
     this.mark("saved", "Saved");
     this.count();
@@ -210,7 +226,7 @@ class Editor {
   }
 
   /** Was the text changed elsewhere? What is unsaved here is not lost: then both are shown. */
-  async look() {
+  async look(quiet = false) {
     if (this.torn || this.saving) return;
     const there = await ask(this.address).catch(() => null);
     if (!there || there.base === this.base || this.torn || this.saving) return;
@@ -219,7 +235,7 @@ class Editor {
       return;
     }
     this.show(there);
-    say("This text was changed elsewhere, and is shown as it stands now.");
+    if (!quiet) say("This text was changed elsewhere, and is shown as it stands now.");
   }
 
   /** Put back what a page before this one could not save. */
@@ -315,11 +331,14 @@ async function start(order) {
     ["tokens", "usd"].map((id) => [id, /** @type {HTMLInputElement | null} */ (find(id))?.value]).filter(([, most]) => most),
   );
   try {
-    const run = await ask(`${api}/runs`, { body: { ...order, budget } });
+    const model = /** @type {HTMLInputElement | null} */ (find("model"))?.value.trim();
+    const chosen = model && order.kind === "update" ? { model } : {};
+    const run = await ask(`${api}/runs`, { body: { ...order, ...chosen, budget } });
     following = run.id;
+    warn("run", "");
     await follow();
   } catch (error) {
-    complain(/** @type {Error} */ (error).message);
+    warn("run", /** @type {Error} */ (error).message);
   }
 }
 
@@ -360,7 +379,7 @@ function showRun(run, words) {
   const stop = document.createElement("button");
   stop.type = "button";
   stop.textContent = "Stop";
-  stop.addEventListener("click", () => ask(`${api}/runs/${run.id}/stop`, { method: "POST" }).catch((error) => complain(error.message)));
+  stop.addEventListener("click", () => ask(`${api}/runs/${run.id}/stop`, { method: "POST" }).catch((error) => warn("run", error.message)));
   line.append(stop);
   if (!place.firstChild) say(words);
   if (!place.contains(document.activeElement)) place.replaceChildren(line);
@@ -369,12 +388,14 @@ function showRun(run, words) {
 /** @param {any} run */
 async function ended(run) {
   find("run")?.replaceChildren();
-  if (run.state === "finished") say("It is written.");
-  else complain(run.message || "It was stopped. What was finished is kept; the same again goes on from there.");
-  await editor?.look();
+  const stopped = "It was stopped. What was finished is kept; the same again goes on from there.";
+  const whole = run.state === "finished";
+  warn("run", whole ? "" : run.waits_for ? `It waits: approve ${run.waits_for}, then go on.` : run.message || stopped);
+  say(whole ? "It is written." : "It is not finished.");
+  await editor?.look(true);
   tellSaved();
   const of = run.order.kind === "rewrite" && `compare?name=${encodeURIComponent(run.order.artefact)}`;
-  if (!of || run.state === "finished") load(`${parts}/${of || "review"}`, "#review");
+  if (whole || (!of && run.kept)) load(`${parts}/${of || "review"}`, "#review");
 }
 
 /** What is marked in the text, without the blanks around it; the numbers of its first and last character. */
@@ -431,7 +452,7 @@ document.addEventListener("htmx:responseError", (event) => {
 });
 document.body.addEventListener("fabula:look", () => {
   if (editor) editor.sitting = "";
-  editor?.look();
+  editor?.look(true);
 });
 document.body.addEventListener("fabula:settled", () => editor?.take());
 

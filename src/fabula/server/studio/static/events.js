@@ -16,7 +16,7 @@ const PAUSE = 16; // milliseconds for which the leader gathers events
 const listeners = new Set();
 /** @type {Set<(connected: boolean, signedOut: boolean) => void>} */
 const watchers = new Set();
-/** @type {Happening[]} */
+/** @type {string[]} events as they came; they are parsed as they are given out */
 const waiting = [];
 const channel = "BroadcastChannel" in globalThis ? new BroadcastChannel(LOCK) : null;
 const turn = new MessageChannel();
@@ -24,9 +24,8 @@ const turn = new MessageChannel();
 let last = Number(document.body.dataset.after ?? -1); // the last event that this tab has heard; -1: none yet
 let giving = false;
 let leads = false;
-/** @type {Happening[]} */
+/** @type {string[]} */
 const gathered = [];
-let flushed = 0;
 let flushing = false;
 let tries = 0;
 
@@ -77,7 +76,7 @@ function hearOthers(said) {
   if (said.events) take(said.events);
   if (said.connected !== undefined) tell(said.connected, said.signedOut);
   if (said.hello && leads) channel?.postMessage({ at: last });
-  if (said.at > last) take([{ n: said.at, type: "", project: "", run: "" }]); // what lies before it is fetched
+  if (said.at > last) take([JSON.stringify({ n: said.at, type: "" })]); // what lies before it is fetched
 }
 
 function connect() {
@@ -86,7 +85,7 @@ function connect() {
     tries = 0;
     connected(true);
   };
-  source.onmessage = (message) => gather(read(message.data, Number(message.lastEventId)));
+  source.onmessage = (message) => gather(message.data);
   source.onerror = () => {
     connected(false);
     if (source.readyState !== EventSource.CLOSED) return; // the browser tries again by itself
@@ -102,14 +101,13 @@ function connect() {
 
 /**
  * @param {string} data
- * @param {number} n
  * @returns {Happening}
  */
-function read(data, n) {
+function read(data) {
   try {
     return JSON.parse(data);
   } catch {
-    return { n, type: "unreadable", project: "", run: "" };
+    return { n: last + 1, type: "unreadable", project: "", run: "" };
   }
 }
 
@@ -130,32 +128,28 @@ function tell(is, signedOut) {
   for (const watcher of watchers) watcher(is, signedOut);
 }
 
-/** @param {Happening} event */
-function gather(event) {
-  gathered.push(event);
+/**
+ * Keep an event for the next turn: a browser hands over thousands in one go, so that there is no time for more.
+ * @param {string} data
+ */
+function gather(data) {
+  gathered.push(data);
   if (flushing) return;
-  if (performance.now() - flushed > PAUSE) flush();
-  else {
-    flushing = true;
-    if (document.hidden) turn.port2.postMessage("flush"); // a hidden tab's clock is slow
-    else setTimeout(flush, PAUSE);
-  }
+  flushing = true;
+  if (document.hidden) turn.port2.postMessage("flush"); // a hidden tab's clock is slow
+  else setTimeout(flush, PAUSE);
 }
 
 function flush() {
-  flushing = false;
-  if (!gathered.length) return;
   const events = gathered.splice(0, MOST_AT_ONCE);
-  if (gathered.length) {
-    flushing = true;
-    turn.port2.postMessage("flush");
-  }
-  flushed = performance.now();
+  flushing = gathered.length > 0;
+  if (flushing) turn.port2.postMessage("flush");
+  if (!events.length) return;
   channel?.postMessage({ events });
   take(events);
 }
 
-/** @param {Happening[]} events */
+/** @param {string[]} events */
 function take(events) {
   for (const event of events) waiting.push(event);
   if (!giving) {
@@ -170,7 +164,7 @@ turn.port1.onmessage = (message) => (message.data === "flush" ? flush() : give()
 function give() {
   const end = Math.min(waiting.length, MOST_AT_ONCE);
   for (let i = 0; i < end; i += 1) {
-    const event = waiting[i];
+    const event = read(waiting[i]);
     if (last >= 0 && event.n > last + 1 && event.type !== "events_gone") {
       waiting.splice(0, i);
       fetchGap(event.n);
@@ -195,9 +189,8 @@ async function fetchGap(until) {
     if (!response.ok) throw new Error(String(response.status));
     const found = [];
     for (const part of (await response.text()).split("\n\n")) {
-      const line = part.split("\n").find((one) => one.startsWith("data: "));
-      const event = line ? read(line.slice(6), 0) : null;
-      if (event && event.n > last) found.push(event);
+      const at = part.indexOf("data: ");
+      if (at >= 0) found.push(part.slice(at + 6));
     }
     if (found.length) waiting.unshift(...found); // the server gives so many at a time; the rest is the next gap
     else last = until - 1; // there is nothing that could be had

@@ -1,0 +1,570 @@
+"""Projects on a server of fabula's, from Python: `fabula studio` and `fabula serve` answer.
+
+    import fabula
+
+    client = fabula.Client("http://127.0.0.1:8731", token)
+    ferry = client.project("ferry")
+    text = ferry.text("exposition")
+    ferry.save(text.name, text.text.replace("grey", "blue"), text.base)
+    run = ferry.start("update")
+    for event in client.events(run=run):
+        ...
+
+What is given are the classes that the server has; what it refuses are fabula's own errors. Each verb has a twin for
+who has an event loop, with `_async` behind its name. Nothing has to be installed beside fabula itself.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import time
+from dataclasses import dataclass, field
+from functools import wraps
+from http.client import HTTPConnection, HTTPException, HTTPSConnection
+from typing import TYPE_CHECKING, Any, Concatenate, Final, ParamSpec, TypeVar, cast
+from urllib.parse import quote, urlencode, urlsplit
+
+from pydantic import TypeAdapter
+
+from fabula.app.chat_views import ChatList, ChatTurn, ChatView
+from fabula.app.past_calls import CallList, WholeCall
+from fabula.app.workspace import ArtefactText, Decided, Saved
+from fabula.base.errors import (
+    ConflictError,
+    DiskFullError,
+    FabulaError,
+    GoneError,
+    LockedError,
+    ServerError,
+    UsageError,
+)
+from fabula.server.api.wire import (
+    ArtefactList,
+    Artefacts,
+    ChangeList,
+    Difference,
+    Estimate,
+    FinalEdits,
+    FindingList,
+    PlanView,
+    ProjectList,
+    ProjectView,
+    TakeToCome,
+    VersionList,
+    WorldView,
+)
+from fabula.server.runs.record import Run
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Callable, Coroutine, Iterator, Mapping, Sequence
+    from http.client import HTTPResponse
+
+P = ParamSpec("P")
+T = TypeVar("T")
+S = TypeVar("S")
+
+PATIENCE: Final = 60.0  # seconds for an answer
+_SILENCE: Final = 30.0  # seconds without a sign of life after which a stream is opened anew
+_PAUSES: Final = (0.0, 0.5, 1.0, 2.0, 5.0)  # seconds before a stream is opened anew, once more and once more
+_LARGEST: Final = 200_000_000  # bytes of an answer
+_LONGEST_LINE: Final = 20_000_000  # bytes of an event
+_REFUSED: Final = 400
+_KINDS: Final[Mapping[str, type[FabulaError]]] = {
+    "locked": LockedError,
+    "gone": GoneError,
+    "disk_full": DiskFullError,
+    "not_found": UsageError,
+    "invalid_request": UsageError,
+    "invalid_field": UsageError,
+}
+
+
+def in_a_thread(verb: Callable[Concatenate[S, P], T]) -> Callable[Concatenate[S, P], Coroutine[Any, Any, T]]:
+    """The twin of a verb for who has an event loop, which goes on meanwhile."""
+
+    @wraps(verb)
+    async def twin(self: S, *args: P.args, **kwargs: P.kwargs) -> T:
+        return await asyncio.to_thread(verb, self, *args, **kwargs)
+
+    twin.__name__ = f"{verb.__name__}_async"
+    twin.__qualname__ = f"{verb.__qualname__}_async"
+    return cast("Callable[Concatenate[S, P], Coroutine[Any, Any, T]]", twin)
+
+
+@dataclass(frozen=True, slots=True)
+class ServerEvent:
+    """Something that happened in a project.
+
+    Attributes:
+        n: its number; the events of a server are numbered in a row, over all its projects.
+        project: as addresses name it.
+        run: in which it happened; empty for none.
+        type: "text_arrived", "kept", "run_ended", ...
+        data: all of its fields.
+    """
+
+    n: int
+    project: str
+    run: str
+    type: str
+    data: Mapping[str, Any] = field(repr=False)
+
+
+class Wire:
+    """Requests to one server, each on a connection of its own."""
+
+    def __init__(self, address: str, token: str, patience: float) -> None:
+        parts = urlsplit(address)
+        if parts.scheme not in ("http", "https") or not parts.hostname:
+            raise UsageError(f"{address!r} is no address of a server. Give one as http://127.0.0.1:8731.")
+        self._parts, self._token, self._patience = parts, token, patience
+
+    def get(self, kind: type[T], path: str, **asked: object) -> T:
+        """What the server answers to a question, as an object of a class."""
+        given = {name: value for name, value in asked.items() if value not in (None, "")}
+        return self.send(kind, "GET", f"{path}?{urlencode(given)}" if given else path)
+
+    def send(self, kind: type[T], method: str, path: str, body: Mapping[str, Any] | None = None) -> T:
+        """What the server answers to a request, as an object of a class."""
+        return read_as(kind, self.whole(method, path, body))
+
+    def whole(self, method: str, path: str, body: Mapping[str, Any] | None = None) -> bytes:
+        """What the server answers, whole.
+
+        Raises:
+            FabulaError: it refuses, or cannot be reached.
+        """
+        try:
+            connection, response = self.open(method, path, body)
+            try:
+                return response.read(_LARGEST)
+            finally:
+                connection.close()
+        except (OSError, HTTPException) as error:
+            raise self.unreachable(error) from error
+
+    def open(
+        self, method: str, path: str, body: Mapping[str, Any] | None = None, patience: float | None = None
+    ) -> tuple[HTTPConnection, HTTPResponse]:
+        """An answer that has begun, and its connection."""
+        kind = HTTPSConnection if self._parts.scheme == "https" else HTTPConnection
+        connection = kind(self._parts.hostname or "", self._parts.port, timeout=patience or self._patience)
+        headers = {"authorization": f"Bearer {self._token}", "accept": "application/json"}
+        content = None if body is None else json.dumps(dict(body)).encode()
+        if content is not None:
+            headers["content-type"] = "application/json"
+        try:
+            connection.request(method, f"{self._parts.path.rstrip('/')}/api/v1{path}", content, headers)
+            response = connection.getresponse()
+            refused = _error_of(response.status, response.read(_LARGEST)) if response.status >= _REFUSED else None
+        except BaseException:
+            connection.close()
+            raise
+        if refused is not None:
+            connection.close()
+            raise refused
+        return connection, response
+
+    def unreachable(self, error: Exception) -> ServerError:
+        """What is said where the server does not answer."""
+        where = f"{self._parts.scheme}://{self._parts.netloc}"
+        return ServerError(
+            f"The server at {where} cannot be reached ({str(error) or type(error).__name__}). See that it runs, and "
+            "that this is the address that it said.",
+            status=0,
+            code="unreachable",
+        )
+
+
+class Client:
+    """A server of fabula's.
+
+    Args:
+        address: as it says it when it is started: `http://127.0.0.1:8731`.
+        token: that opens it.
+        patience: seconds for which an answer is waited for.
+    """
+
+    def __init__(self, address: str, token: str, patience: float = PATIENCE) -> None:
+        self._wire = Wire(address, token, patience)
+
+    def projects(self) -> ProjectList:
+        """The projects that are served."""
+        return self._wire.get(ProjectList, "/projects")
+
+    projects_async = in_a_thread(projects)
+
+    def new(
+        self,
+        brief: str,
+        *,
+        system: str = "",
+        model: str = "",
+        words: str = "",
+        preset: str = "",
+        seed: int | None = None,
+    ) -> ProjectView:
+        """A new project for a brief; what is left out is chosen as `fabula write` chooses it."""
+        body = {"brief": brief, "system": system, "model": model, "words": words, "preset": preset, "seed": seed}
+        return self._wire.send(ProjectView, "POST", "/projects", body)
+
+    new_async = in_a_thread(new)
+
+    def sample(self) -> ProjectView:
+        """A copy of the sample project."""
+        return self._wire.send(ProjectView, "POST", "/projects", {"sample": True})
+
+    sample_async = in_a_thread(sample)
+
+    def project(self, name: str) -> RemoteProject:
+        """A project, by the name that `projects` has for it; nothing is asked yet."""
+        return RemoteProject(self._wire, name)
+
+    def events(self, after: int | None = None, *, follow: bool = True, run: Run | None = None) -> Iterator[ServerEvent]:
+        """What happens in all projects, from behind number `after` on; without it, from now on.
+
+        A stream that is cut off is opened anew where it ended, for as long as it takes: nothing is lost or told twice.
+
+        Args:
+            after: the number of the last event that is known.
+            follow: wait for what is still to come; else it ends with what there is.
+            run: only what happens in that run, from its beginning to its end.
+        """
+        if run is not None and after is None:
+            after = 0
+        failed = 0
+        while True:
+            try:
+                for event in self._events_once(after, follow=follow):
+                    after, failed = event.n, 0
+                    if run is None or event.run == run.id:
+                        yield event
+                    if run is not None and event.type == "run_ended" and event.run == run.id:
+                        return
+                if not follow:
+                    return
+            except (OSError, HTTPException) as error:
+                if not follow:
+                    raise self._wire.unreachable(error) from error
+            time.sleep(_PAUSES[min(failed, len(_PAUSES) - 1)])
+            failed += 1
+
+    async def events_async(
+        self, after: int | None = None, *, follow: bool = True, run: Run | None = None
+    ) -> AsyncIterator[ServerEvent]:
+        """The same, for who has an event loop."""
+        events = self.events(after, follow=follow, run=run)
+        while (event := await asyncio.to_thread(next, events, None)) is not None:
+            yield event
+
+    def _events_once(self, after: int | None, *, follow: bool) -> Iterator[ServerEvent]:
+        asked: dict[str, Any] = {"follow": "true" if follow else "false"}
+        if after is not None:
+            asked["after"] = after
+        connection, response = self._wire.open("GET", f"/events?{urlencode(asked)}", patience=_SILENCE)
+        try:
+            for _, data in _stream(response):
+                known = ("n", "project", "run", "type")
+                n, project, run, type_ = (data.get(one) for one in known)
+                yield ServerEvent(int(n or 0), str(project or ""), str(run or ""), str(type_ or ""), data)
+        finally:
+            connection.close()
+
+
+@dataclass(frozen=True)
+class RemoteProject:
+    """A project on a server. `name` is the one that addresses have."""
+
+    wire: Wire
+    name: str
+
+    @property
+    def _at(self) -> str:
+        return f"/projects/{_quoted(self.name)}"
+
+    # looking --------------------------------------------------------------------------------------------------------
+
+    def view(self) -> ProjectView:
+        """Where the project stands."""
+        return self.wire.get(ProjectView, self._at)
+
+    view_async = in_a_thread(view)
+
+    def artefacts(self, folder: str | None = None, *, marks: bool = True) -> ArtefactList:
+        """The texts, in order of file; with `marks` it is known which are stale."""
+        return self._get(ArtefactList, "/artefacts", folder=folder, marks=str(marks).lower())
+
+    artefacts_async = in_a_thread(artefacts)
+
+    def text(self, artefact: str, version: int | None = None) -> ArtefactText:
+        """A text as it stands, or one of its versions; `story.md` is the whole story."""
+        return self._get(ArtefactText, f"/artefacts/{_quoted(artefact)}", version=version)
+
+    text_async = in_a_thread(text)
+
+    def versions(self, artefact: str) -> VersionList:
+        """The texts that an artefact has had, oldest first, and who wrote each."""
+        return self._get(VersionList, f"/versions/{_quoted(artefact)}")
+
+    versions_async = in_a_thread(versions)
+
+    def alternatives(self, artefact: str) -> VersionList:
+        """The versions that were written for the author, newest first."""
+        return self._get(VersionList, f"/alternatives/{_quoted(artefact)}")
+
+    alternatives_async = in_a_thread(alternatives)
+
+    def difference(self, artefact: str, old: int, new: int | None = None) -> Difference:
+        """What differs between two versions of a text; the newest, where `new` is left out."""
+        return self._get(Difference, "/diff", artefact=artefact, old=old, new=new)
+
+    difference_async = in_a_thread(difference)
+
+    def changes(self) -> ChangeList:
+        """Files that were changed outside and are not taken over yet."""
+        return self._get(ChangeList, "/changes")
+
+    changes_async = in_a_thread(changes)
+
+    def estimate(self, pending: Mapping[str, str] | None = None, *, fit: bool = False) -> Estimate:
+        """What a run would ask and cost now; with texts that are `pending`, as if these were saved."""
+        if pending:
+            return self._send(Estimate, "POST", "/estimate", {"pending": dict(pending), "fit": fit})
+        return self._get(Estimate, "/estimate", fit=str(fit).lower())
+
+    estimate_async = in_a_thread(estimate)
+
+    def plan(self) -> PlanView:
+        """The plan, in both orders of time."""
+        return self._get(PlanView, "/plan")
+
+    plan_async = in_a_thread(plan)
+
+    def world(self, at: str = "", of: str = "", after: int = 0) -> WorldView:
+        """What stands in the story's world at the end of a scene, or what somebody takes for true then."""
+        return self._get(WorldView, "/world", at=at, of=of, after=after)
+
+    world_async = in_a_thread(world)
+
+    def findings(self) -> FindingList:
+        """Where the story contradicts itself, as the last check found."""
+        return self._get(FindingList, "/findings")
+
+    findings_async = in_a_thread(findings)
+
+    def calls(self, search: str = "", *, artefact: str = "", before: int | None = None) -> CallList:
+        """What was asked and answered, the newest first."""
+        return self._get(CallList, "/calls", search=search, artefact=artefact, before=before)
+
+    calls_async = in_a_thread(calls)
+
+    def call(self, number: int) -> WholeCall:
+        """One call, with its prompt and its reply."""
+        return self._get(WholeCall, f"/calls/{number}")
+
+    call_async = in_a_thread(call)
+
+    def final_edits(self) -> FinalEdits:
+        """What the final reading of the story changed."""
+        return self._get(FinalEdits, "/edits")
+
+    final_edits_async = in_a_thread(final_edits)
+
+    def export(self, format_: str) -> bytes:
+        """The story as a file: "epub", "docx", "markdown", ..."""
+        return self.wire.whole("GET", f"{self._at}/exports/{_quoted(format_)}")
+
+    export_async = in_a_thread(export)
+
+    # changing -------------------------------------------------------------------------------------------------------
+
+    def save(self, artefact: str, text: str, base: str, sitting: str = "") -> Saved:
+        """Give an artefact a new text; `base` is what was read with the one that this came from.
+
+        Raises:
+            ConflictError: another text stands by now; it has that text, and its `base`.
+            LockedError: a run is at work on the project.
+        """
+        body = {"text": text, "base": base, "sitting": sitting}
+        return self._send(Saved, "PUT", f"/artefacts/{_quoted(artefact)}", body)
+
+    save_async = in_a_thread(save)
+
+    def pin(self, artefact: str) -> Artefacts:
+        """Keep a text, whatever changes above it."""
+        return self._send(Artefacts, "POST", "/pins", {"artefact": artefact})
+
+    pin_async = in_a_thread(pin)
+
+    def unpin(self, artefact: str) -> Artefacts:
+        """Let a pinned text change again."""
+        return self._send(Artefacts, "DELETE", f"/pins/{_quoted(artefact)}")
+
+    unpin_async = in_a_thread(unpin)
+
+    def retake(self, artefact: str, note: str | None = None, *, anew: bool = False) -> TakeToCome:
+        """Have a text written anew by the next run; or revised, as a note wishes."""
+        return self._send(TakeToCome, "POST", "/retakes", {"artefact": artefact, "note": note, "anew": anew})
+
+    retake_async = in_a_thread(retake)
+
+    def choose(self, artefact: str, version: int | None = None) -> Saved:
+        """Have a version stand again; without one, the text that was last written for the author."""
+        return self._send(Saved, "POST", "/choices", {"artefact": artefact, "version": version})
+
+    choose_async = in_a_thread(choose)
+
+    def approve(self, artefact: str = "") -> Artefacts:
+        """Approve a text, or all that wait."""
+        return self._send(Artefacts, "POST", "/approvals", {"artefact": artefact})
+
+    approve_async = in_a_thread(approve)
+
+    def refuse_edits(self, refuse: Sequence[str] = (), accept: Sequence[str] = ()) -> FinalEdits:
+        """Refuse edits of the final reading, or make them after all."""
+        return self._send(FinalEdits, "POST", "/edits", {"refuse": list(refuse), "accept": list(accept)})
+
+    refuse_edits_async = in_a_thread(refuse_edits)
+
+    def reorder(self, scenes: Sequence[str], base: str) -> Saved:
+        """Tell the plan's scenes in another order."""
+        return self._send(Saved, "PUT", "/plan/order", {"scenes": list(scenes), "base": base})
+
+    reorder_async = in_a_thread(reorder)
+
+    def dismiss(self, finding: str, reason: str) -> FindingList:
+        """Say why a finding is none."""
+        return self._send(FindingList, "PUT", f"/findings/{_quoted(finding)}/dismissal", {"reason": reason})
+
+    dismiss_async = in_a_thread(dismiss)
+
+    def count_again(self, finding: str) -> FindingList:
+        """Count a finding again that was dismissed."""
+        return self._send(FindingList, "DELETE", f"/findings/{_quoted(finding)}/dismissal")
+
+    count_again_async = in_a_thread(count_again)
+
+    def undo(self) -> Decided:
+        """Take back what was decided last, wherever that was done."""
+        return self._send(Decided, "POST", "/undo")
+
+    undo_async = in_a_thread(undo)
+
+    def redo(self) -> Decided:
+        """Decide again what was taken back."""
+        return self._send(Decided, "POST", "/redo")
+
+    redo_async = in_a_thread(redo)
+
+    # running --------------------------------------------------------------------------------------------------------
+
+    def start(self, kind: str = "write", options: Mapping[str, Any] | None = None) -> Run:
+        """Start a run: "write", "update", "plan", "check", ... with the fields that its address takes.
+
+        For instance `{"budget": {"tokens": 100_000}}`.
+        """
+        return self._send(Run, "POST", "/runs", {"kind": kind, **(options or {})})
+
+    start_async = in_a_thread(start)
+
+    def run(self, run: str) -> Run:
+        """A run as it stands."""
+        return self._get(Run, f"/runs/{_quoted(run)}")
+
+    run_async = in_a_thread(run)
+
+    def stop(self, run: str) -> Run:
+        """Stop a run; what is finished is kept."""
+        return self._send(Run, "POST", f"/runs/{_quoted(run)}/stop")
+
+    stop_async = in_a_thread(stop)
+
+    # talking --------------------------------------------------------------------------------------------------------
+
+    def chats(self) -> ChatList:
+        """The conversations, and who can be talked to."""
+        return self._get(ChatList, "/chats")
+
+    chats_async = in_a_thread(chats)
+
+    def chat(self, *others: str, player: str = "", name: str = "") -> ChatView:
+        """Begin a conversation with somebody, or several."""
+        return self._send(ChatView, "POST", "/chats", {"others": list(others), "player": player, "name": name})
+
+    chat_async = in_a_thread(chat)
+
+    def say(self, chat: str, text: str, on_text: Callable[[str], object] = lambda _: None) -> ChatTurn:
+        """Say something in a conversation, and hear the answer; `on_text` hears its pieces as they come.
+
+        Raises:
+            ServerError: the answer failed, or broke off.
+        """
+        where = f"{self._at}/chats/{_quoted(chat)}/turns"
+        connection, response = self.wire.open("POST", where, {"kind": "say", "text": text}, patience=_SILENCE)
+        try:
+            for name, data in _stream(response):
+                if name == "piece":
+                    on_text(str(data.get("text", "")))
+                elif name == "done":
+                    return read_as(ChatTurn, json.dumps(data["turn"]).encode())
+                elif name == "failed":
+                    raise _error_of(502, json.dumps(data).encode())
+        finally:
+            connection.close()
+        raise ServerError("The answer broke off. Look at the conversation: the turn is made.", status=0, code="cut_off")
+
+    say_async = in_a_thread(say)
+
+    def _get(self, kind: type[T], path: str, **asked: object) -> T:
+        return self.wire.get(kind, self._at + path, **asked)
+
+    def _send(self, kind: type[T], method: str, path: str, body: Mapping[str, Any] | None = None) -> T:
+        return self.wire.send(kind, method, self._at + path, body)
+
+
+_ADAPTERS: Final[dict[object, TypeAdapter[Any]]] = {}
+
+
+def read_as(kind: type[T], data: bytes) -> T:
+    """JSON as an object of a class."""
+    if kind not in _ADAPTERS:
+        _ADAPTERS[kind] = TypeAdapter(kind)
+    made: T = _ADAPTERS[kind].validate_json(data)
+    return made
+
+
+def _quoted(name: str) -> str:
+    return quote(name, safe="/")
+
+
+def _stream(response: HTTPResponse) -> Iterator[tuple[str, dict[str, Any]]]:
+    """The name and the data of each server-sent event."""
+    name, data = "", list[str]()
+    while line := response.readline(_LONGEST_LINE):
+        text = line.decode("utf-8", "replace").rstrip("\r\n")
+        if not text:
+            if data:
+                found = json.loads("\n".join(data))
+                yield name, found if isinstance(found, dict) else {}
+            name, data = "", []
+        elif text.startswith("data:"):
+            data.append(text.removeprefix("data:").removeprefix(" "))
+        elif text.startswith("event:"):
+            name = text.removeprefix("event:").strip()
+
+
+def _error_of(status: int, body: bytes) -> FabulaError:
+    """What the server refused, as an error of ours."""
+    try:
+        data = json.loads(body)
+        said = data["error"]
+        message, code = str(said["message"]), str(said["code"] or "")
+    except (ValueError, KeyError, TypeError):
+        return ServerError(f"The server answered with status {status}, and not as fabula does.", status=status, code="")
+    if code == "conflict" and isinstance(data.get("conflict"), dict):
+        both = data["conflict"]
+        return ConflictError(message, theirs=str(both.get("theirs", "")), base=str(both.get("base", "")))
+    if code in _KINDS:
+        return _KINDS[code](message)
+    return ServerError(message, status=status, code=code)

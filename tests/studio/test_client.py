@@ -1,0 +1,175 @@
+"""The client for Python, against a server on a socket: every verb, its errors, its twins, and events that resume."""
+
+from __future__ import annotations
+
+import inspect
+import json
+import socket
+import subprocess
+import sys
+import threading
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from fabula.base.errors import ConflictError, GoneError, ServerError, UsageError
+from fabula.server.client import Client, RemoteProject
+from studio import SAMPLE, TOKEN, studio_there
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from studio import There
+
+PART = "exposition"
+
+
+@pytest.fixture
+def there(tmp_path: Path) -> Iterator[There]:
+    with studio_there(tmp_path / "shelf") as running:
+        yield running
+
+
+@pytest.fixture
+def client(there: There) -> Client:
+    return Client(there.address, TOKEN)
+
+
+def test_a_project_is_looked_at_through_the_client(client: Client) -> None:
+    assert [one.project for one in client.projects().projects] == [SAMPLE]
+    sample = client.project(SAMPLE)
+    assert sample.view().standing.title == "Sufficient Knowledge"
+    listed = sample.artefacts("story").artefacts
+    assert (listed[0].name, listed[0].stale) == (PART, False)
+    assert sample.artefacts(marks=False).artefacts[1].stale is None
+    text = sample.text("story/01-exposition.md")
+    assert (text.name, text.version) == (PART, 1)
+    assert sample.versions(PART).versions[0].role == "exposition"
+    assert sample.alternatives(PART).versions[0].number == 1
+    assert sample.difference(PART, 1).places
+    assert sample.changes().changes == []
+    assert sample.estimate().total_calls == 0
+    assert sample.estimate({"setting": "A harbour."}).total_calls > 0
+    assert sample.plan().plan.scenes
+    assert sample.world(of="Wendy", at="1").of == "Wendy Clabburn"
+    assert sample.findings().checked
+    calls = sample.calls("Avery").calls
+    assert sample.call(calls[0].id).messages
+    assert sample.final_edits().edits
+    assert sample.export("epub").startswith(b"PK")
+    assert sample.chats() is not None
+
+
+def test_a_project_is_changed_through_the_client(client: Client) -> None:
+    sample = client.project(SAMPLE)
+    read = sample.text(PART)
+    saved = sample.save(PART, "Mine.", read.base)
+    assert saved.changed
+    with pytest.raises(ConflictError, match="was changed since you read it") as refused:
+        sample.save(PART, "Theirs.", read.base)
+    assert (refused.value.theirs, refused.value.base) == ("Mine.", saved.base)
+    assert sample.undo().wording == f"edit of {PART}"
+    assert sample.redo().artefacts == (PART,)
+    assert sample.choose(PART, 1).words == read.words
+    assert sample.pin(PART).artefacts == [PART]
+    assert sample.unpin(PART).artefacts == [PART]
+    assert sample.retake(PART, "Shorter.").revised
+    assert sample.approve("climax").artefacts == ["climax"]
+    first = sample.final_edits().edits[0].id
+    assert sample.refuse_edits([first]).edits[0].refused
+    plan = sample.plan()
+    names = [scene.name for scene in plan.plan.scenes]
+    assert sample.reorder(names[::-1], plan.base).name == "plan"
+    key = sample.findings().findings[0].key
+    assert sample.dismiss(key, "He had two.").findings[0].dismissed == "He had two."
+    assert not sample.count_again(key).findings[0].dismissed
+    assert client.new("# The Ferry\n\nA ferry.", words="300").project == "the-ferry"
+    assert client.sample().project == "sample-2"
+
+
+def test_what_the_server_refuses_is_an_error_of_ours(client: Client, there: There) -> None:
+    with pytest.raises(UsageError, match="Did you mean 'exposition'"):
+        client.project(SAMPLE).text("expositoin")
+    with pytest.raises(UsageError, match="Did you mean 'sample'"):
+        client.project("sampel").view()
+    with pytest.raises(ServerError, match="token") as refused:
+        Client(there.address, "another-token-of-16").projects()
+    assert (refused.value.status, refused.value.code) == (401, "invalid_api_key")
+    with pytest.raises(UsageError, match="no address of a server"):
+        Client("127.0.0.1:8731", TOKEN)
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    with pytest.raises(ServerError, match="cannot be reached") as unreachable:
+        Client(f"http://127.0.0.1:{port}", TOKEN).projects()
+    assert unreachable.value.code == "unreachable"
+    for file in sorted(there.state.shelf.folder(SAMPLE).rglob("*"), reverse=True):
+        file.rmdir() if file.is_dir() else file.unlink()
+    with pytest.raises(GoneError):
+        client.project(SAMPLE).text(PART)
+
+
+async def test_every_verb_has_a_twin_for_an_event_loop(client: Client) -> None:
+    for owner in (Client, RemoteProject):
+        verbs = {name for name, one in vars(owner).items() if inspect.isfunction(one) and not name.startswith("_")}
+        waiting = {name for name in verbs if not name.endswith("_async")} - {"project"}
+        assert {f"{name}_async" for name in waiting} == verbs - waiting - {"project"}
+    assert [one.project for one in (await client.projects_async()).projects] == [SAMPLE]
+    assert (await client.project(SAMPLE).text_async(PART)).name == PART
+
+
+def test_a_run_is_started_followed_and_stopped(client: Client) -> None:
+    run = client.project(SAMPLE).start("write")
+    types = [event.type for event in client.events(run=run)]
+    assert types[-1] == "run_ended"
+    assert client.project(SAMPLE).run(run.id).ended is not None
+    assert client.project(SAMPLE).stop(run.id).id == run.id
+    everything = list(client.events(0, follow=False))
+    assert [event.n for event in everything] == list(range(everything[0].n, everything[-1].n + 1))
+    assert {event.project for event in everything} == {SAMPLE}
+
+
+def _answering(pieces: list[bytes], heard: list[str]) -> tuple[int, threading.Thread]:
+    """A server that answers each request with one piece of a stream, and cuts it off."""
+    opened = socket.create_server(("127.0.0.1", 0))
+
+    def answer() -> None:
+        with opened:
+            for piece in pieces:
+                connection, _ = opened.accept()
+                with connection:
+                    heard.append(connection.recv(65_536).decode().split(" ")[1])
+                    connection.sendall(b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\n\r\n" + piece)
+
+    thread = threading.Thread(target=answer)
+    thread.start()
+    return opened.getsockname()[1], thread
+
+
+def _event(n: int, **more: Any) -> bytes:  # noqa: ANN401 - JSON
+    return f"id: {n}\ndata: {json.dumps({'n': n, 'project': 'x', 'run': 'r', 'type': 'noted'} | more)}\n\n".encode()
+
+
+def test_a_stream_that_is_cut_off_goes_on_where_it_ended() -> None:
+    half = _event(3)[:20]
+    pieces = [_event(1) + b": beat\n\n" + _event(2) + half, b"", _event(3) + _event(4, text="Zwölf")]
+    heard: list[str] = []
+    port, thread = _answering(pieces, heard)
+    found = []
+    for event in Client(f"http://127.0.0.1:{port}", TOKEN).events(0):
+        found.append(event)
+        if event.n == 4:
+            break
+    thread.join(10)
+    assert [event.n for event in found] == [1, 2, 3, 4]
+    assert found[-1].data["text"] == "Zwölf"
+    assert [path.rpartition("after=")[2] for path in heard] == ["0", "2", "2"]
+
+
+def test_the_client_needs_no_web_framework() -> None:
+    code = (
+        "import sys; sys.modules.update({name: None for name in ('fastapi', 'starlette', 'uvicorn', 'httpx')});"
+        "import fabula; fabula.Client"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)
