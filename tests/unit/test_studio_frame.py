@@ -87,7 +87,8 @@ async def test_an_expired_link_is_told_in_words() -> None:
 
 
 @pytest.mark.parametrize(
-    "host", ["evil.example", "127.0.0.1.evil.example", "evil.example:8731", "localhost.evil.example", "192.168.0.7", ""]
+    "host",
+    ["evil.example", "127.0.0.1.evil.example", "evil.example:8731", "localhost.evil.example", "192.168.0.7", "", "["],
 )
 async def test_a_foreign_name_is_refused(tmp_path: Path, host: str) -> None:
     async with studio_here(tmp_path) as client:
@@ -127,6 +128,7 @@ async def test_an_old_browser_names_the_origin(tmp_path: Path) -> None:
     async with studio_here(tmp_path) as client:
         assert (await client.post("/", headers={"origin": "https://evil.example"})).status_code == 403
         assert (await client.post("/", headers={"origin": "null"})).status_code == 403
+        assert (await client.post("/", headers={"origin": "http://["})).status_code == 403
         assert (await client.post("/", headers={"origin": HOST})).status_code == 405
 
 
