@@ -22,15 +22,15 @@ pytestmark = pytest.mark.slow
 EVIL: Final = (
     "The lamp <script>window.ran = true</script> was <img src=x onerror='window.ran = true'> dark. "
     "</textarea></title></script></select></button></template><svg onload=window.ran=true> She lit it. "
-    '" onfocus="window.ran = true" autofocus=" <a hx-get="/api/v1/projects" hx-trigger="load" hx-swap="outerHTML">x</a> '
+    '" onfocus="window.ran = true" autofocus=" <a hx-get="/api/v1/projects" hx-trigger="load" hx-swap="none">x</a> '
     "<base href=http://evil.example><meta http-equiv=refresh content='0;url=http://evil.example'> She slept. "
     "<style>body{display:none}</style><link rel=stylesheet href=//evil.example> {{ 7 * 7 }} ${7 * 7} "
     "[x](javascript:window.ran=true) [y](data:text/html,<script>1</script>) ![p](http://evil.example/p.png) --> <!-- "
 )
 WHOLE: Final = (
     f"{EVIL}\n\nIn the morning the boats came home, one after the other, and nobody asked who had kept the light. The "
-    "keeper's daughter carried the oil up the ninety steps, counted what was left of the wicks, and wrote both into the "
-    f"book. Then the fog went, and the cape stood where it had always stood. {EVIL[::-1]}\n"
+    "keeper's daughter carried the oil up the ninety steps, counted what was left of the wicks, and wrote both into "
+    f"the book. Then the fog went, and the cape stood where it had always stood. {EVIL[::-1]}\n"
 )
 ASKED: Final = "Write of a night <script>window.ran = true</script><img src=x onerror='window.ran = true'> at the cape."
 STRAY: Final = (
@@ -109,6 +109,7 @@ EVENTS: Final[tuple[Any, ...]] = (
     {"type": "kept"},
     {"type": "kept", "path": EVIL, "words": "many"},
     {"type": EVIL},
+    {"type": "text_arrived", "path": EVIL, "text": "And it goes on."},
     {"type": "command_ended", "exit_code": 1, "kind": EVIL, "message": EVIL},
 )
 
@@ -123,7 +124,8 @@ def test_a_log_of_somebody_else_stays_text_and_stops_no_page(tmp_path: Path) -> 
     with studio_there(tmp_path / "home") as there, browsing(there) as tab:
         tab.open(f"/projects/{SAMPLE}/write")
         tab.page.click("text=Show how it was written")
-        tab.page.wait_for_selector("#roles >> text=The lamp")
+        tab.page.wait_for_selector("#roles >> text=And it goes on.")
+        assert "The lamp <script>" in tab.page.inner_text("#roles")
         harmless(tab)
         tab.page.click("text=Start")
         tab.page.wait_for_selector("#run[data-state=finished]", timeout=60_000)
