@@ -131,7 +131,7 @@ def test_a_changed_study_is_refused_and_goes_on_as_a_new_version(cli: Cli, rated
     for words in (("assign", "lamps"), ("serve", "lamps"), ("report", "lamps")):
         ran = cli("study", *words)
         assert ran.code == 2
-        assert "study.toml of lamps changed after the first rating" in ran.err.replace("\n", " ")
+        assert "study.toml of lamps changed after raters had been shown it" in ran.err.replace("\n", " ")
     made = cli("study", "new", "next", "--from", "lamps", "--json").json
     assert (made["version"], made["items"]) == (2, 12)
     assert cli("study", "assign", "next").code == 0

@@ -44,7 +44,6 @@ from fabula.stats.intervals import mean_of
 from fabula.stats.meta import PEOPLE, among
 from fabula.stats.meta import meta as compared
 from fabula.stats.shares import share
-from fabula.story import count_words
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -318,7 +317,7 @@ def _by_system(people: Sequence[Rating], judges: Sequence[Rating]) -> Scored:
 
 def _raters(study: Study) -> Report:
     """How each rater went about it: speed, sides, answers that are all alike, texts not read to their end."""
-    answers = Answers(study, lambda: "")
+    answers = Answers(study, lambda: "", writes=False)
     rows, table, flagged = [], [], []
     for rater in study.raters:
         mine = answers.progress[rater]
@@ -367,8 +366,7 @@ def _speed(study: Study, answers: Answers, task: Task) -> float | None:
     seconds = (datetime.fromisoformat(ended) - datetime.fromisoformat(began)).total_seconds()
     seen = mine.seen.get(task.key)
     seconds = min(seconds, seen.seconds) if seen and seen.seconds else seconds
-    words = sum(entry.words for entry in study.shown(task)) + count_words(study.shown(task)[0].asked)
-    return 60 * words / max(seconds, 1.0)
+    return 60 * study.words(task) / max(seconds, 1.0)
 
 
 # the page -------------------------------------------------------------------------------------------------------------
