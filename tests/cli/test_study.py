@@ -94,6 +94,11 @@ def test_others_are_let_in_only_if_it_is_said(cli: Cli, rated: Path) -> None:
     assert "Say --allow-remote too" in ran.err.replace("\n", " ")
 
 
+def test_a_day_that_is_over_opens_no_study(cli: Cli, rated: Path) -> None:
+    ran = cli("study", "serve", rated.name, "--until", "2020-01-01")
+    assert (ran.code, "2020-01-01 is over, and no link would hold." in ran.err.replace("\n", " ")) == (2, True)
+
+
 def test_a_report_has_strengths_agreement_and_a_page(cli: Cli, rated: Path) -> None:
     ran = cli("study", "report", "lamps")
     assert ran.code == 0, ran.err

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections import Counter
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -441,6 +442,22 @@ def test_findings_are_counted_story_by_story_by_their_majority(tmp_path: Path) -
         assert isinstance(scored, Estimate)
         assert scored.value == share
     assert report.details["verdicts"]["y/f1"] == "grounded"
+    none = {"wrong label": 0, "unsure": 0}
+    assert report.details["counts"] == [
+        {"story": "x", "findings": 3, "confirmed": 3, "grounded": 0} | none,
+        {"story": "y", "findings": 3, "confirmed": 0, "grounded": 3} | none,
+        {"story": "all", "findings": 6, "confirmed": 3, "grounded": 3} | none,
+    ]
+    assert "<th>grounded</th>" in re.sub(r"(<th)[^>]*", r"\1", page_of_study(study, report))
+
+
+def test_a_report_says_who_has_withdrawn(tmp_path: Path) -> None:
+    study = study_of(tmp_path / "s", SYSTEMS[:3], 3, Wanted(overlap=2))
+    answers = Answers(study, Clock())
+    for task in study.tasks:
+        answers.send(task.rater, task, Sent(ALL))
+    answers.withdraw(study.raters[1])
+    assert f"Raters who have withdrawn, whose answers are deleted: {study.raters[1]}." in study_report(study).notes
 
 
 def test_fast_raters_and_a_judge_stand_in_the_report(tmp_path: Path) -> None:
