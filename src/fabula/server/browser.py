@@ -45,15 +45,7 @@ class Keys(Protocol):
     """Who may come in."""
 
     def who(self, token: str) -> str:
-        """The name of whoever holds a token; empty where nobody does.
-
-        Raises:
-            LinkError: somebody held it, and may not come in any more; the message says why, and what to do.
-        """
-
-
-class LinkError(Exception):
-    """A link that was right once and opens nothing now; the message says why, and what to do."""
+        """The name of whoever holds a token; empty where nobody does."""
 
 
 @dataclass(frozen=True)
@@ -169,10 +161,7 @@ class Browser:
 
     def _holder(self, token: str) -> str:
         """Who holds a token."""
-        try:
-            who = self.keys.who(token[:_LONGEST]) if token else ""
-        except LinkError as error:
-            raise Refused(Problem(401, str(error), "authentication_error", "expired_link")) from None
+        who = self.keys.who(token[:_LONGEST]) if token else ""
         if not who:
             message = (
                 "This link is not, or no longer, right."

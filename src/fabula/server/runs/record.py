@@ -27,7 +27,7 @@ _MOST_FILES: Final = 100  # files that are waited for, as they are shown
 class Limits(BaseModel):
     """What a run may spend; nothing sets no bound but the project's own."""
 
-    model_config = ConfigDict(extra="forbid", allow_inf_nan=False)
+    model_config = ConfigDict(extra="forbid", strict=True, allow_inf_nan=False)
 
     tokens: int | None = Field(default=None, ge=0, le=10**12, description="Most prompt and reply tokens.")
     usd: float | None = Field(default=None, ge=0, le=10**9, description="Most US dollars.")
@@ -36,7 +36,7 @@ class Limits(BaseModel):
 class Order(BaseModel):
     """What is to be done: a command, with the options that make sense for one without a terminal."""
 
-    model_config = ConfigDict(extra="forbid")
+    model_config = ConfigDict(extra="forbid", strict=True)
 
     kind: Kind = Field(default="write", description="The command.")
     model: str = Field(default="", max_length=500, description="The model of all roles; empty: as the project says.")
