@@ -72,14 +72,7 @@ document.addEventListener("htmx:afterSwap", (event) => {
   const target = /** @type {CustomEvent} */ (event).detail?.target;
   if (target?.id === "facts") {
     say(target.querySelector("caption")?.textContent ?? "");
-    // What a run has found stands here when it has ended: shown at once to who began it here, offered to others.
-onEvent((event) => {
-  if (event.type !== "run_ended" || event.project !== document.body.dataset.project) return;
-  if (document.querySelector("[data-begun]")) location.reload();
-  else say("A run has ended. Load this page anew to see what it has found.");
-});
-
-draw();
+    draw();
   } else if (target?.id === "fact") {
     const shown = target.querySelector("[data-shown]");
     if (shown) mark(shown);
