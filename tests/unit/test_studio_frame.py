@@ -69,7 +69,8 @@ async def test_a_person_without_the_token_is_told_what_to_do(tmp_path: Path, pat
 
 
 @pytest.mark.parametrize(
-    "host", ["evil.example", "127.0.0.1.evil.example", "evil.example:8731", "localhost.evil.example", "192.168.0.7", ""]
+    "host",
+    ["evil.example", "127.0.0.1.evil.example", "evil.example:8731", "localhost.evil.example", "192.168.0.7", "", "["],
 )
 async def test_a_foreign_name_is_refused(tmp_path: Path, host: str) -> None:
     async with studio_here(tmp_path) as client:
@@ -109,6 +110,7 @@ async def test_an_old_browser_names_the_origin(tmp_path: Path) -> None:
     async with studio_here(tmp_path) as client:
         assert (await client.post("/", headers={"origin": "https://evil.example"})).status_code == 403
         assert (await client.post("/", headers={"origin": "null"})).status_code == 403
+        assert (await client.post("/", headers={"origin": "http://["})).status_code == 403
         assert (await client.post("/", headers={"origin": HOST})).status_code == 405
 
 
