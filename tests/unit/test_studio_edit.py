@@ -185,6 +185,17 @@ def test_what_the_last_run_changed_is_found_until_its_author_changes_it() -> Non
         assert [one.name for one in last_rewritten(journal)] == ["one"]
 
 
+def test_of_what_the_last_run_changed_the_story_comes_first() -> None:
+    with Journal() as journal:
+        for text in ("The first.", "The second."):
+            journal.start_run("vanilla", {})
+            for path, folder in (("draft", "drafts"), ("scene", "story")):
+                journal.keep(path, text, "made")
+                journal.place(path, f"{folder}/{path}.md")
+            journal.end_run()
+        assert [one.name for one in last_rewritten(journal)] == ["scene", "draft"]
+
+
 async def test_two_versions_stand_beside_each_other(tmp_path: Path) -> None:
     async with studio_here(tmp_path) as client:
         space = space_of(client)

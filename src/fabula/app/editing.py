@@ -70,7 +70,7 @@ class Rewritten:
 
 
 def last_rewritten(journal: Journal) -> list[Rewritten]:
-    """The texts that the last run changed and that their author has not changed since, in order of file."""
+    """The texts that the last run changed and that their author has not changed since: those of the story first."""
     runs = journal.runs()
     found = []
     for path, file in authored(journal).items() if runs else ():
@@ -78,7 +78,7 @@ def last_rewritten(journal: Journal) -> list[Rewritten]:
         before = [one for one in versions if one.run != runs[-1]["id"]]
         if before and versions[-1].run == runs[-1]["id"] and versions[-1].text != before[-1].text:
             found.append(Rewritten(path, file, before[-1].number, versions[-1].number))
-    return found
+    return sorted(found, key=lambda one: not one.file.startswith("story/"))
 
 
 @dataclass(frozen=True, slots=True)
