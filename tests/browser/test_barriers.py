@@ -407,8 +407,8 @@ def focused(tab: Tab) -> str:
 def test_saving_by_itself_is_not_read_out_but_what_was_asked_for_is(there: There) -> None:
     with chromium() as browser:
         tab = sign_in(browser, there)
-        tab.open("/projects/lamp/edit/character")
-        tab.page.wait_for_selector("#expected >> text=/Nothing|call/")
+        tab.open("/projects/lamp/edit/plot")
+        tab.page.wait_for_selector("#expected p:not(.faint)")
         tab.page.focus("#text")
         tab.page.keyboard.type("And ")
         tab.page.wait_for_selector("#saved:has-text('Not saved yet')")
