@@ -73,7 +73,7 @@ evaluator = "pairwise"
 model = "scripted:script.toml"
 preset = "faithful"
 """
-"""An experiment of one system and its baseline, judged in pairs; its script needs `writer` and `judge` beside `REPLIES`."""
+"""Two systems, judged in pairs; its script needs `writer` and `judge` beside `REPLIES`."""
 
 PLAN = """\
 title: The Last Lamp
