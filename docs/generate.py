@@ -171,7 +171,7 @@ def _http_api() -> str:
         for method, operation in methods.items():
             by_tag.setdefault(operation["tags"][0], []).append((method.upper(), path, operation["summary"]))
     for tag, rows in by_tag.items():
-        lines += ["", f"## {tag.capitalize()}", "", "| | | |", "|---|---|---|"]
+        lines += ["", f"## {tag.capitalize()}", "", "| method | address | what it does |", "|---|---|---|"]
         lines += [f"| {method} | `{path.removeprefix('/api/v1')}` | {summary} |" for method, path, summary in rows]
     every = [set(operation["responses"]) for methods in data["paths"].values() for operation in methods.values()]
     faults = sorted(status for status in set.intersection(*every) if status >= "400")
@@ -182,7 +182,7 @@ def _http_api() -> str:
         "",
         'Each is `{"error": {"message", "type", "code", "param"}}`.',
         "",
-        "| status | |",
+        "| status | what went wrong |",
         "|---|---|",
     ]
     lines += [f"| {status} | {described[f'Fault{status}']['description']} |" for status in faults]

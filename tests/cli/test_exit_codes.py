@@ -24,6 +24,8 @@ MADE: dict[str, dict[str, Any]] = {
     "UnknownNameError": {"kind": "role", "name": "x", "known": ["y"]},
     "PlanError": {"problems": ["a: b"]},
     "ReplyError": {"message": "It cannot be read.", "reply": "?"},
+    "ConflictError": {"message": "It was changed.", "theirs": "x", "base": "y"},
+    "ServerError": {"message": "It refuses.", "status": 500, "code": "server_error"},
     "PausedError": {"message": "It waits.", "path": "plot"},
 }
 
