@@ -9,7 +9,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
 
 from fabula.app.chatting import narrative_in
-from fabula.app.past_calls import Took
+from fabula.app.past_calls import CallUsage
 from fabula.base.errors import FabulaError, UnknownNameError, UsageError
 from fabula.base.files import read_text
 from fabula.craft.conversation import SessionFiles, sessions_in
@@ -223,7 +223,7 @@ class ChatWhy:
     plan: list[ChatPoint]
     calls: list[int] = field(default_factory=list)
     model: str = ""
-    took: Took | None = None
+    took: CallUsage | None = None
 
 
 def chats_in(project: Project) -> ChatList:
@@ -396,7 +396,7 @@ def why_of(
         plan,
         [call.id for call in reversed(own)],
         own[-1].performer if own else "",
-        Took.of(sum((call.reply.usage for call in own), NOTHING_USED)) if own else None,
+        CallUsage.of(sum((call.reply.usage for call in own), NOTHING_USED)) if own else None,
     )
 
 
