@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from fabula.project.folder import Project
 
 MoveKind: TypeAlias = Literal["say", "begin", "go_on", "another"]
-"""What a player can have happen next."""
+"""A move: say something, let the character begin, let the story go on, draw another answer."""
 
 _SHOWN: Final = 120  # characters of a conversation's last words
 _PERSONAS: Final = "plan/personas.yaml"
