@@ -10,6 +10,7 @@ import pytest
 from fabula.app.studies import assign
 from fabula.app.writing import Options
 from fabula.measure.ratings import read_ratings
+from fabula.measure.studies.answering import Answers
 from fabula.measure.studies.assigning import Wanted
 from fabula.measure.studies.study import ORGANISER, Entry, Study, form_text, write_study
 from fabula.server.study.talks import Talks
@@ -63,11 +64,16 @@ def test_clicks_are_there_after_a_reload_and_an_answer_can_be_changed(tmp_path: 
         tab.page.click("text=I have read this and take part")
         tab.page.click("input[name=plot][value=A]")
         tab.page.click("input[name=overall][value=S]")
+        tab.page.fill("textarea[name=comment]", "A long thought.")
+        tab.page.check("input[name=poor]")
         tab.page.wait_for_selector("#status:has-text('Kept.')")
+        tab.page.wait_for_timeout(1000)
         tab.page.wait_for_load_state("networkidle")
         tab.page.reload()
         assert tab.page.is_checked("input[name=plot][value=A]")
         assert tab.page.is_checked("input[name=overall][value=S]")
+        assert tab.page.is_checked("input[name=poor]")
+        assert tab.page.input_value("textarea[name=comment]") == "A long thought."
         for name in ("creativity", "development", "language use"):
             tab.page.click(f"input[name='{name}'][value=B]")
         tab.page.click("#send")
@@ -76,8 +82,11 @@ def test_clicks_are_there_after_a_reload_and_an_answer_can_be_changed(tmp_path: 
         tab.page.dblclick("#send")
         tab.page.wait_for_selector("h1:has-text('2 of 5')")
         tab.check()
-    now = {one.question: one.shown for one in read_ratings(study.ratings_file)}
-    assert now["plot"] == "B"
+    given = {one.question: one.shown for one in read_ratings(study.ratings_file)}
+    assert given["plot"] == "B"
+    task = study.tasks_of[study.raters[0]][0]
+    seen = Answers(study, lambda: "", writes=False).progress[task.rater].seen[task.key]
+    assert seen.seconds > 1  # with the time before the reload
     assert len(study.ratings_file.read_text().splitlines()) == 10
 
 

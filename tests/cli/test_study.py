@@ -94,6 +94,11 @@ def test_others_are_let_in_only_if_it_is_said(cli: Cli, rated: Path) -> None:
     assert "Say --allow-remote too" in ran.err.replace("\n", " ")
 
 
+def test_a_day_that_is_over_opens_no_study(cli: Cli, rated: Path) -> None:
+    ran = cli("study", "serve", rated.name, "--until", "2020-01-01")
+    assert (ran.code, "2020-01-01 is over, and no link would hold." in ran.err.replace("\n", " ")) == (2, True)
+
+
 def test_a_report_has_strengths_agreement_and_a_page(cli: Cli, rated: Path) -> None:
     ran = cli("study", "report", "lamps")
     assert ran.code == 0, ran.err
@@ -131,7 +136,7 @@ def test_a_changed_study_is_refused_and_goes_on_as_a_new_version(cli: Cli, rated
     for words in (("assign", "lamps"), ("serve", "lamps"), ("report", "lamps")):
         ran = cli("study", *words)
         assert ran.code == 2
-        assert "study.toml of lamps changed after the first rating" in ran.err.replace("\n", " ")
+        assert "study.toml of lamps changed after raters had been shown it" in ran.err.replace("\n", " ")
     made = cli("study", "new", "next", "--from", "lamps", "--json").json
     assert (made["version"], made["items"]) == (2, 12)
     assert cli("study", "assign", "next").code == 0

@@ -77,10 +77,17 @@ async def test_projects_are_listed_and_made(tmp_path: Path) -> None:
         assert view["folder"].endswith(f"/{SAMPLE}")
         assert view["standing"]["undo"] == "edit of drafts/refused"
         assert view["standing"]["words"] > 3000
-        new = {"brief": "# The Ferry\n\nA ferry that never lands.", "system": "vanilla", "words": "500", "seed": 3}
+        new = {"brief": "# The Ferry\n\nA ferry that never lands.", "words": "500", "seed": 3, "preset": "faithful"}
+        new |= {"model": "openai-chat:tale", "base_url": "http://127.0.0.1:9/v1"}
         made = await api.client.post("/api/v1/projects", json=new)
         assert (made.status_code, made.json()["project"]) == (201, "the-ferry")
         assert (tmp_path / "the-ferry" / "brief.md").is_file()
+        settings = (tmp_path / "the-ferry" / "fabula.toml").read_text()
+        assert 'base_url = "http://127.0.0.1:9/v1"' in settings
+        assert all(line in settings for line in ("seed = 3", 'preset = "faithful"', 'words = "500"'))
+        story = {"story": "# The Lamp\n\nMara lit the lamp. Nobody came."}
+        assert (await api.client.post("/api/v1/projects", json=story)).json()["project"] == "the-lamp"
+        assert (tmp_path / "the-lamp" / "brief.md").is_file()
         again = await api.client.post("/api/v1/projects", json={"sample": True})
         assert again.json()["project"] == "sample-2"
 
@@ -90,7 +97,10 @@ async def test_projects_are_listed_and_made(tmp_path: Path) -> None:
     [
         ({"brief": ""}, 400, "empty"),
         ({"brief": "A story.", "system": "agents-rom"}, 404, "agents-room"),
-        ({"brief": "A story.", "system": "./evil"}, 400, "folder of code"),
+        ({"brief": "A story.", "system": "./evil"}, 404, "./evil"),
+        ({"brief": "A story.", "system": "vanilla", "words": "500"}, 404, "words"),  # it answers, and writes no stories
+        ({"brief": "A story.", "story": "Another."}, 400, "not both"),
+        ({"brief": "A story.", "seed": "3"}, 422, "seed"),
         ({"brief": "A story.", "words": "many"}, 400, "many"),
         ({"brief": "A story.", "model": "nothing:x"}, 404, "nothing"),
         ({"brief": "A story.", "unknown": 1}, 422, "unknown"),
@@ -341,7 +351,14 @@ async def test_a_name_that_is_not_known_says_which_is_near(tmp_path: Path) -> No
             wrong = path.replace(PART, "expositoin")
             assert "Did you mean" in (await api.error(method, wrong, 404, **named))[1]
         assert (await api.client.get("/api/v1/nothing")).json()["error"]["code"] == "unknown_url"
-        assert (await api.client.patch("/api/v1/projects")).json()["error"]["code"] == "method_not_allowed"
+        refused = await api.client.patch("/api/v1/projects")
+        assert (refused.json()["error"]["code"], refused.headers["allow"]) == ("method_not_allowed", "GET, POST")
+        lost = (await api.client.get("/api/v1/projekts")).json()["error"]["message"]
+        assert "/openapi.json" in lost
+        form = {"content-type": "application/x-www-form-urlencoded"}  # what curl sends where nobody says otherwise
+        sent = await api.client.post("/api/v1/projects", content='{"brief": "A ferry."}', headers=form)
+        assert (sent.status_code, sent.json()["error"]["code"]) == (415, "unsupported_media_type")
+        assert "Content-Type: application/json" in sent.json()["error"]["message"]
 
 
 async def test_a_project_that_was_deleted_is_gone(tmp_path: Path) -> None:

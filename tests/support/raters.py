@@ -13,7 +13,7 @@ import threading
 from contextlib import asynccontextmanager, contextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
-from html import escape, unescape
+from html import unescape
 from typing import TYPE_CHECKING, Any, Final
 
 import httpx
@@ -27,7 +27,7 @@ from fabula.project.folder import Project
 from fabula.server.browser import Names
 from fabula.server.running import listening
 from fabula.server.studio.running import link_to
-from fabula.server.study.application import Means, application
+from fabula.server.study.application import Means, application, prose
 from fabula.server.study.running import StudyOffer, serve_study
 from fabula.stats.agreement import fleiss_kappa
 from fabula.stats.bradley_terry import bradley_terry
@@ -342,7 +342,7 @@ def leaks(room: Room) -> list[str]:
 
 def _shown(text: str) -> str:
     """A text as it stands in a page."""
-    return "".join(f"<p>{escape(part.strip(), quote=True)}</p>\n" for part in text.split("\n\n"))
+    return str(prose(text))
 
 
 def bare_pages(room: Room) -> dict[str, set[str]]:

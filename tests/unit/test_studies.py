@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections import Counter
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -14,7 +15,8 @@ import pytest
 
 from fabula.app.studies import assign, new_version, study_of_findings, study_of_stories
 from fabula.app.study_report import page_of_study, study_report
-from fabula.base.errors import UnknownNameError, UsageError
+from fabula.base.errors import LockedError, UnknownNameError, UsageError
+from fabula.base.files import held
 from fabula.measure.ratings import SAME, Rating, parse_ratings, read_ratings, write_ratings
 from fabula.measure.studies.answering import Answers, Seen, Sent
 from fabula.measure.studies.assigning import Wanted, share_out
@@ -149,6 +151,11 @@ def test_nothing_to_compare_is_said(tmp_path: Path) -> None:
     assert max(Counter((task.rater, task.prompt) for task in shares.tasks).values()) == 1
 
 
+def test_few_raters_share_what_they_do_as_often_as_was_wanted(tmp_path: Path) -> None:
+    shares = share_out(study_of(tmp_path / "s", SYSTEMS[:4], 6), Wanted(raters=6, overlap=3))
+    assert (shares.raters, len(shares.tasks), shares.covered, shares.shared) == (6, 36, 12, 12)
+
+
 # after the first rating -----------------------------------------------------------------------------------------------
 
 
@@ -168,7 +175,7 @@ def test_a_study_that_was_changed_after_its_first_rating_is_refused(tmp_path: Pa
     Study.open(study.folder)
     file = study.folder / name
     file.write_text(file.read_text() + "\n")
-    with pytest.raises(UsageError, match=f"{name} of .* changed after the first rating.*--from .* NEW_FOLDER"):
+    with pytest.raises(UsageError, match=f"{name} of .* changed after raters had been shown it.*--from .* NEW_FOLDER"):
         Study.open(study.folder)
     version = new_version(tmp_path / "next", study.folder).study
     assert version.form.version == 2
@@ -187,6 +194,47 @@ def test_tasks_stay_as_they_are_after_the_first_rating(tmp_path: Path) -> None:
         assign(Study.open(study.folder), Wanted(seed=3), NOW)
     with pytest.raises(UsageError, match="has a study already"):
         write_study(study.folder, "", [])
+
+
+def test_what_was_rated_is_what_was_shown(tmp_path: Path) -> None:
+    study = study_of(tmp_path / "s")
+    file = study.folder / "study.toml"
+    before = file.read_text()
+    file.write_text(before.replace("sitting = 5", "sitting = 4"))  # a server goes on with what it has read
+    _sent(study)
+    with pytest.raises(UsageError, match=r"study.toml of .* changed after raters had been shown it"):
+        Study.open(study.folder)
+    file.write_text(before)
+    assert Study.open(study.folder).form.sitting == 5
+
+
+def test_tasks_are_not_shared_out_anew_while_raters_do_them(tmp_path: Path) -> None:
+    study = study_of(tmp_path / "s")
+    with (
+        held(study.private, f"The study {study.folder}"),
+        pytest.raises(LockedError, match="is in use"),
+    ):
+        assign(study, Wanted(seed=2), NOW)
+    assert Study.open(study.folder).tasks == study.tasks
+
+
+def test_a_report_touches_no_file_while_raters_answer(tmp_path: Path) -> None:
+    study = study_of(tmp_path / "s")
+    _sent(study)
+    log = study.folder / "log.jsonl"
+    with log.open("a") as file:
+        file.write('{"rater": "x", "what')  # a line of which the rest is about to be written
+    before = log.read_bytes()
+    study_report(Study.open(study.folder))
+    assert log.read_bytes() == before
+
+
+def test_who_changes_an_answer_has_read_the_texts_before(tmp_path: Path) -> None:
+    study = study_of(tmp_path / "s", SYSTEMS[:3], 3)
+    answers, task = _sent(study), study.tasks[0]
+    answers.send(task.rater, task, Sent({**ALL, "plot": "B"}), Seen(4, (0.2,)))
+    for one in (answers, Answers(Study.open(study.folder), Clock())):
+        assert one.progress[task.rater].seen[task.key] == Seen(120, (1.0, 1.0))
 
 
 def test_what_a_power_cut_left_half_written_is_taken_out(tmp_path: Path) -> None:
@@ -327,6 +375,19 @@ def test_findings_come_from_what_a_check_has_left(tmp_path: Path) -> None:
     assert (shares.cells, shares.shared, len(shares.tasks)) == (2, 2, 4)
 
 
+def test_a_finding_of_a_project_stands_in_its_paragraphs(tmp_path: Path) -> None:
+    _checked(tmp_path / "ferry" / "evaluation")
+    (tmp_path / "ferry" / "brief.md").write_text("A ferry.")
+    told = "Mara's umbrella was blue. She took it along."
+    story = f"Far off.\n\nIt rained.\n\nAt last. {told} And away.\n\nThe ferry came.\n\nHer red umbrella broke.\n"
+    (tmp_path / "ferry" / "story.md").write_text(story)
+    (one,) = study_of_findings(tmp_path / "s", "Verify", [tmp_path / "ferry"]).study.entries.values()
+    assert one.passages == (
+        "It rained.\n\nAt last. **Mara's umbrella was blue.** She took it along. And away.\n\nThe ferry came.",
+        "The ferry came.\n\n**Her red umbrella broke.**",
+    )
+
+
 def test_a_judges_verdicts_may_stand_in_the_same_file(tmp_path: Path) -> None:
     study = study_of(tmp_path / "s", SYSTEMS[:3], 6)
     answers = Answers(study, Clock())
@@ -381,6 +442,22 @@ def test_findings_are_counted_story_by_story_by_their_majority(tmp_path: Path) -
         assert isinstance(scored, Estimate)
         assert scored.value == share
     assert report.details["verdicts"]["y/f1"] == "grounded"
+    none = {"wrong label": 0, "unsure": 0}
+    assert report.details["counts"] == [
+        {"story": "x", "findings": 3, "confirmed": 3, "grounded": 0} | none,
+        {"story": "y", "findings": 3, "confirmed": 0, "grounded": 3} | none,
+        {"story": "all", "findings": 6, "confirmed": 3, "grounded": 3} | none,
+    ]
+    assert "<th>grounded</th>" in re.sub(r"(<th)[^>]*", r"\1", page_of_study(study, report))
+
+
+def test_a_report_says_who_has_withdrawn(tmp_path: Path) -> None:
+    study = study_of(tmp_path / "s", SYSTEMS[:3], 3, Wanted(overlap=2))
+    answers = Answers(study, Clock())
+    for task in study.tasks:
+        answers.send(task.rater, task, Sent(ALL))
+    answers.withdraw(study.raters[1])
+    assert f"Raters who have withdrawn, whose answers are deleted: {study.raters[1]}." in study_report(study).notes
 
 
 def test_fast_raters_and_a_judge_stand_in_the_report(tmp_path: Path) -> None:

@@ -18,7 +18,7 @@ from fabula.measure.studies import answering
 from fabula.measure.studies.answering import Answers
 from fabula.measure.studies.assigning import Wanted
 from fabula.measure.studies.study import ORGANISER, Study
-from fabula.server.study.application import Links
+from fabula.server.study.application import prose
 from fabula.stats.estimate import Estimate
 from raters import HOST, QUESTIONS, SYSTEMS, People, Room, bare_pages, expected, key_in, leaks, rate_all, room_of
 from raters import study_here as study_of
@@ -134,7 +134,10 @@ async def test_a_missing_answer_is_named_and_nothing_is_kept(tmp_path: Path) -> 
     async with room.rater(name) as rater:
         page = await rater.post(f"/task/{key}", {"plot": "A", "comment": "So far."})
         assert page.status_code == httpx.codes.BAD_REQUEST
-        assert "Creativity is not answered yet. Answer it, or skip the task with a reason." in page.text
+        assert (
+            "Creativity of ideas, themes and topics is not answered yet. Answer it, or skip the task with a reason."
+            in page.text
+        )
         assert "So far." in page.text
         wrong = await rater.post(f"/task/{key}", {**ALL, "plot": "C"})
         assert "Plot: &#39;C&#39; is no answer. Choose one of those shown." in wrong.text
@@ -244,15 +247,23 @@ async def test_a_rater_sees_only_the_own_tasks(tmp_path: Path) -> None:
 
 async def test_an_expired_link_and_a_wrong_one_say_so(tmp_path: Path) -> None:
     room = room_of(study_of(tmp_path / "vault-quillon"))
+    key = await _begun(room, name := room.study.raters[0])
     room.clock.at += timedelta(days=31)
-    async with room.rater(room.study.raters[0]) as rater:
-        page = await rater.get("/")
-        assert page.status_code == httpx.codes.UNAUTHORIZED
-    later = replace(room.means, until="2027-01-31T00:00:00+00:00")
-    assert Links(later).who(room.study.token(room.study.raters[0])) == room.study.raters[0]
-    late = room.responses[0][1]
-    assert late.status_code == httpx.codes.UNAUTHORIZED
-    assert "Your link has ended: answers could be given until 2026-12-01. What you had answered is kept." in late.text
+    async with room.rater(name) as rater:
+        for asked in ("/", "/task", f"/task/{key}"):
+            late = await rater.get(asked)
+            assert late.status_code == httpx.codes.UNAUTHORIZED
+            assert (
+                "Your link has ended: answers could be given until 2026-12-01. What you had answered is kept."
+                in late.text
+            )
+        assert (await rater.post(f"/task/{key}", ALL)).status_code == httpx.codes.UNAUTHORIZED
+        assert not (room.folder / "ratings.jsonl").exists()
+        assert 'href="/task"' not in (await rater.get("/")).text
+        gone = await rater.post("/withdraw", {"sure": "yes"})  # this was promised at any time
+        assert "You have withdrawn, and all that you had answered is deleted." in gone.text
+        assert (await rater.post("/consent")).status_code == httpx.codes.UNAUTHORIZED
+    assert replace(room.means, until="2027-01-31T00:00:00+00:00").ended == ""
     transport = httpx.ASGITransport(room.app)
     async with httpx.AsyncClient(transport=transport, base_url=HOST) as client:
         assert (await client.get("/login?token=guessed")).status_code == httpx.codes.UNAUTHORIZED
@@ -320,3 +331,54 @@ async def test_hostile_texts_stay_texts(tmp_path: Path) -> None:
         assert "{{ 7 * 7 }}" in page.text
         assert "default-src 'none'" in page.headers["content-security-policy"]
         assert " style=" not in page.text
+
+
+async def test_the_prompt_stands_in_every_task_of_it_whichever_story_came_with_it(tmp_path: Path) -> None:
+    made = study_of(tmp_path / "s", SYSTEMS[:2], 2, Wanted(overlap=2))
+    lines = [json.loads(line) for line in (made.folder / "items.jsonl").read_text().splitlines()]
+    lines[1].pop("asked")  # the other system's story came without its brief
+    (made.folder / "items.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+    room = room_of(Study.open(made.folder))
+    tasks = [task for task in room.study.tasks if task.prompt == lines[0]["prompt"]]
+    assert {task.items[0] for task in tasks} == {lines[0]["id"], lines[1]["id"]}
+    for task in tasks:
+        async with room.rater(task.rater) as rater:
+            await rater.post("/consent")
+            assert lines[0]["asked"] in (await rater.get(f"/task/{task.key}")).text
+    assert len({round(room.study.minutes(task), 6) for task in tasks}) == 1
+
+
+async def test_a_comment_and_a_flag_come_back_after_a_reload(tmp_path: Path) -> None:
+    room = room_of(study_of(tmp_path / "vault-quillon"))
+    key = await _begun(room, name := room.study.raters[0])
+    async with room.rater(name) as rater:
+        await rater.post(f"/task/{key}/draft", {"plot": "B", "comment": "The ending </textarea>", "poor": "yes"})
+    again = room_of(Study.open(room.folder))
+    async with again.rater(name) as rater:
+        page = (await rater.get("/task")).text
+        assert "The ending &lt;/textarea&gt;</textarea>" in page
+        assert 'name="poor" value="yes" checked' in page
+        await rater.post(f"/task/{key}", {**ALL, "comment": "Sent."})
+        await rater.post(f"/task/{key}/draft", {**ALL, "comment": "Sent, and more."})
+        assert "Sent, and more.</textarea>" in (await rater.get(f"/task/{key}")).text
+
+
+async def test_time_and_pay_are_said_as_people_say_them(tmp_path: Path) -> None:
+    study = study_of(tmp_path / "s")
+    file = study.folder / "study.toml"
+    paid = file.read_text().replace("pay_an_hour = 0.0", "pay_an_hour = 12.5")
+    file.write_text(paid.replace("words_a_minute = 230", "words_a_minute = 20"))
+    room = room_of(Study.open(study.folder))
+    async with room.rater(room.study.raters[0]) as rater:
+        page = (await rater.get("/")).text
+    assert "You are paid 12.50 EUR an hour." in page
+    assert " hours. You can stop after each one" in page
+
+
+def test_stories_are_read_as_prose_and_nothing_in_them_runs() -> None:
+    said, hostile = "*Softly*, **he** said:\n- No", "    1. <img src=x onerror=alert(1)>"
+    text = f"# The lamp\n\n{said}\n\n{hostile}\n\n***\n\n[a](http://b) 2 * 3"
+    assert prose(text) == (
+        "<h3>The lamp</h3>\n<p><em>Softly</em>, <strong>he</strong> said:\n- No</p>\n"
+        "<p>1. &lt;img src=x onerror=alert(1)&gt;</p>\n<hr>\n<p>[a](http://b) 2 * 3</p>\n"
+    )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import httpx
 import pytest
@@ -83,6 +83,29 @@ async def test_a_rater_talks_with_both_and_answers(tmp_path: Path) -> None:
         await rater.post("/withdraw", {"sure": "yes"})
     assert not (study.talks / name).exists()
     assert "Is it true" not in "".join(
+        file.read_text(errors="replace") for file in study.folder.rglob("*") if file.is_file()
+    )
+
+
+async def test_an_answer_that_comes_after_withdrawal_is_not_kept(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    study = characters_here(tmp_path)
+    room = _room(study)
+    name = study.raters[0]
+    session_of = Talks._session
+
+    async def slow(talks: Talks, *given: Any) -> Any:  # noqa: ANN401 - as it is called
+        session = await session_of(talks, *given)
+        room.means.answers.withdraw(name)
+        return session
+
+    monkeypatch.setattr(Talks, "_session", slow)
+    async with room.rater(name) as rater:
+        await rater.post("/consent")
+        await rater.post(f"/task/{study.tasks_of[name][0].key}/talk/A", {"do": "say", "message": "Forget me."})
+    assert not list((study.talks / name).rglob("shown.json"))
+    assert "Forget me" not in "".join(
         file.read_text(errors="replace") for file in study.folder.rglob("*") if file.is_file()
     )
 

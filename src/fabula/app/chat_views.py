@@ -6,7 +6,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
 
 from fabula.app.chatting import narrative_in
 from fabula.app.past_calls import Took
@@ -38,6 +38,9 @@ if TYPE_CHECKING:
     from fabula.craft.conversation.talk import State
     from fabula.engine.journal import Call, Journal
     from fabula.project.folder import Project
+
+MoveKind: TypeAlias = Literal["say", "begin", "go_on", "another"]
+"""What a player can have happen next."""
 
 _SHOWN: Final = 120  # characters of a conversation's last words
 _PERSONAS: Final = "plan/personas.yaml"

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import shutil
 from collections import Counter
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any, Final
 
 from fabula.app.chatting import narrative_in
 from fabula.app.checking import OUT, stored_check
-from fabula.base.errors import UsageError
-from fabula.base.files import make_folder, read_text
+from fabula.app.sources import read_story
+from fabula.base.errors import FabulaError, UsageError
+from fabula.base.files import held, make_folder, read_text
 from fabula.craft.narratives import parties_of
 from fabula.data.corpora import prompt_id
 from fabula.evaluators.atlas.page import all_findings
@@ -30,6 +32,7 @@ if TYPE_CHECKING:
 CHARACTERS: Final = "characters"
 _LARGEST_FORM: Final = 1_000_000
 _MARK: Final = "**"
+_BREAK: Final = "\n\n"  # between paragraphs
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,11 +75,12 @@ def study_of_findings(folder: Path, title: str, places: Iterable[Path]) -> Made:
     """
     entries = []
     for place in places:
-        checked = place / OUT if (place / "brief.md").is_file() else place
-        name = place.resolve().name
+        is_project = (place / "brief.md").is_file()
+        checked = place / OUT if is_project else place
+        name, text = place.resolve().name, _text_of(place) if is_project else ""
         for story in stored_check(checked)["details"]["stories"]:
             told = name if story["id"] == "story" else str(story["id"])
-            entries += [_finding(told, one) for one in all_findings(story)]
+            entries += [_finding(told, one, text) for one in all_findings(story)]
     if not entries:
         raise UsageError("Nothing was found in these stories, so there is nothing to verify.")
     return _made(folder, "findings", title, entries)
@@ -142,11 +146,13 @@ def assign(study: Study, wanted: Wanted, now: datetime) -> tuple[Study, Shares]:
 
     Raises:
         UsageError: somebody has rated already, or there is nothing to rate.
+        LockedError: the study is being served, and its raters have their tasks.
     """
     shares = share_out(study, wanted)
     expires = now + timedelta(days=study.form.days)
     design = design_of(shares, wanted, now.isoformat(timespec="seconds"), expires.isoformat(timespec="seconds"))
-    write_assignments(study, design, shares.tasks)
+    with held(study.private, f"The study {study.folder}"):
+        write_assignments(study, design, shares.tasks)
     return Study.open(study.folder), shares
 
 
@@ -178,21 +184,39 @@ def _comparable(entries: Sequence[Entry]) -> Iterator[Entry]:
     return (entry for entry in entries if len(systems[entry.prompt]) > 1)
 
 
-def _finding(story: str, one: Mapping[str, Any]) -> Entry:
+def _text_of(project: Path) -> str:
+    """The story of a project; empty where none is there any more."""
+    with suppress(FabulaError):
+        return plain(read_story(project / "story.md").text)
+    return ""
+
+
+def _finding(story: str, one: Mapping[str, Any], text: str) -> Entry:
     return Entry(
         id=f"{slug(story)}/{one['key']}",
         prompt=story,
         claim=one_line(str(one["hallucination"])),
         label=str(one.get("category") or one.get("attribute") or ""),
-        passages=tuple(_passage(one, place) for place in ("x", "y")),
+        passages=tuple(_passage(one, place, text) for place in ("x", "y")),
     )
 
 
-def _passage(one: Mapping[str, Any], place: str) -> str:
+def _passage(one: Mapping[str, Any], place: str, story: str) -> str:
     """A passage with what stands around it; the words that are meant are marked."""
     passage = one.get(f"passage_{place}")
     if not isinstance(passage, dict) or not passage.get("text"):
         return str(one.get(f"quote_{place}", ""))
     text, (low, high) = str(passage["text"]), passage["focus"]
     inner = text[low:high].strip()
-    return text.replace(inner, f"{_MARK}{inner}{_MARK}", 1) if inner and inner != text.strip() else text
+    start = text.find(inner, low) if inner else -1
+    marked = text if start < 0 else f"{text[:start]}{_MARK}{inner}{_MARK}{text[start + len(inner) :]}"
+    before, after = _around(text, story)
+    return f"{before}{marked if before or after or inner != text.strip() else text}{after}"
+
+
+def _around(passage: str, story: str) -> tuple[str, str]:
+    """What stands before and after a passage in its story, to the ends of the paragraphs beside its own."""
+    if story.count(passage) != 1:
+        return "", ""
+    before, _, after = story.partition(passage)
+    return _BREAK.join(before.split(_BREAK)[-2:]), _BREAK.join(after.split(_BREAK)[:2])

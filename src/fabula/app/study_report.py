@@ -44,7 +44,6 @@ from fabula.stats.intervals import mean_of
 from fabula.stats.meta import PEOPLE, among
 from fabula.stats.meta import meta as compared
 from fabula.stats.shares import share
-from fabula.story import count_words
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -61,6 +60,7 @@ TOO_FAST: Final = 3.0
 """Times the usual speed of reading from which on a task counts as answered too fast to have been read."""
 READ: Final = 0.95
 """Share of a text that must have been in view for it to count as read to its end."""
+_UNDECIDED: Final = "undecided"
 _ALIKE: Final = 3  # answers from which on it says something that all are the same
 _SIDES: Final = ("A", "B")
 
@@ -209,23 +209,22 @@ def _labels(study: Study, people: Sequence[Rating]) -> Report:
         for rating in people:
             if rating.question == one.question.name and rating.answer is not None:
                 votes[rating.prompt, rating.items[0]][str(rating.answer)] += 1
-        decided = {cell: _majority(counts) for cell, counts in votes.items()}
-        for story in ("all", *dict.fromkeys(prompt for prompt, _ in decided)):
+        decided = {cell: _majority(given) for cell, given in votes.items()}
+        counts: list[dict[str, Any]] = []
+        labels = [label for label in (*one.choices, _UNDECIDED) if label != _UNDECIDED or label in decided.values()]
+        for story in (*sorted({prompt for prompt, _ in decided}), "all"):
             mine = [label for (prompt, _), label in decided.items() if story in ("all", prompt)]
-            rows += [
-                Row(story, f"share {label}", share(mine.count(label), len(mine), "findings"))
-                for label in (*one.choices, "undecided")
-                if label in mine or label != "undecided"
-            ]
+            counts.append({"story": story, "findings": len(mine), **{label: mine.count(label) for label in labels}})
+            rows += [Row(story, f"share {label}", share(mine.count(label), len(mine), "findings")) for label in labels]
         codes = _codes(people, one.question.name, one.choices)
         rows += [Row(PEOPLE, f"{name}/{one.question.name}", scored) for name, scored in codes]
-        details["verdicts"] = {item: label for (_, item), label in decided.items()}
+        details |= {"verdicts": {item: label for (_, item), label in decided.items()}, "counts": counts}
     return Report("study", rows=tuple(rows), details=details)
 
 
 def _majority(counts: Counter[str]) -> str:
     (label, most), *rest = counts.most_common()
-    return "undecided" if rest and rest[0][1] == most else label
+    return _UNDECIDED if rest and rest[0][1] == most else label
 
 
 def _codes(people: Sequence[Rating], question: str, labels: Sequence[str]) -> Iterator[tuple[str, Scored]]:
@@ -318,7 +317,7 @@ def _by_system(people: Sequence[Rating], judges: Sequence[Rating]) -> Scored:
 
 def _raters(study: Study) -> Report:
     """How each rater went about it: speed, sides, answers that are all alike, texts not read to their end."""
-    answers = Answers(study, lambda: "")
+    answers = Answers(study, lambda: "", writes=False)
     rows, table, flagged = [], [], []
     for rater in study.raters:
         mine = answers.progress[rater]
@@ -349,13 +348,15 @@ def _raters(study: Study) -> Report:
                 "skipped": len(mine.sent) - len(tasks),
                 "words a minute": round(median(speeds.values())) if speeds else None,
                 "too fast": fast,
-                "left": f"{chosen.count('A')} of {len(chosen)}",
-                "all alike": f"{sum(alike)} of {len(alike)}",
+                "left": f"{chosen.count('A')} of {len(chosen)}" if chosen else None,
+                "all alike": f"{sum(alike)} of {len(alike)}" if alike else None,
                 "read to the end": f"{read} of {len(depths)}",
             }
         )
-    notes = (f"Raters who answered most tasks too fast to have read them: {', '.join(flagged)}.",) if flagged else ()
-    return Report("study", rows=tuple(rows), notes=notes, details={"raters": table})
+    notes = [f"Raters who answered most tasks too fast to have read them: {', '.join(flagged)}."] if flagged else []
+    if left := [rater for rater in study.raters if answers.progress[rater].withdrawn]:
+        notes.append(f"Raters who have withdrawn, whose answers are deleted: {', '.join(left)}.")
+    return Report("study", rows=tuple(rows), notes=tuple(notes), details={"raters": table})
 
 
 def _speed(study: Study, answers: Answers, task: Task) -> float | None:
@@ -367,8 +368,7 @@ def _speed(study: Study, answers: Answers, task: Task) -> float | None:
     seconds = (datetime.fromisoformat(ended) - datetime.fromisoformat(began)).total_seconds()
     seen = mine.seen.get(task.key)
     seconds = min(seconds, seen.seconds) if seen and seen.seconds else seconds
-    words = sum(entry.words for entry in study.shown(task)) + count_words(study.shown(task)[0].asked)
-    return 60 * words / max(seconds, 1.0)
+    return 60 * study.words(task) / max(seconds, 1.0)
 
 
 # the page -------------------------------------------------------------------------------------------------------------
@@ -382,7 +382,7 @@ def page_of_study(study: Study, report: Report) -> str:
     if means := [row for row in report.rows if row.what.startswith("mean/")]:
         sections.append(Section("Means", _means_section(means)))
     if labels := [row for row in report.rows if row.what.startswith("share ")]:
-        sections.append(Section("What people say of the findings", _table(labels)))
+        sections.append(Section("What people say of the findings", joined(_counts(report), _table(labels))))
     sections.append(Section("How far raters agree", _table([row for row in report.rows if _is_agreement(row)])))
     sections.append(Section("How raters went about it", _raters_section(report)))
     if beside := [row for row in report.rows if row.what.startswith("judge beside people/")]:
@@ -419,6 +419,14 @@ def _means_section(rows: Sequence[Row]) -> Html:
         named.sort(key=lambda one: -one[1].value if isinstance(one[1], Estimate) else 0.0)
         pictures.append(figure(intervals_svg(named, title=f"{what.removeprefix('mean/').capitalize()}: mean, 1 to 5")))
     return joined(*pictures, _table(rows))
+
+
+def _counts(report: Report) -> Html:
+    """How many findings of each story are what, as MAGNET's Table 9 has it."""
+    counts: list[dict[str, Any]] = report.details["counts"]
+    head = tuple(counts[0])
+    rows = [tuple(str(one[name]) for name in head) for one in counts]
+    return html_table(head, rows, right=tuple(range(1, len(head))))
 
 
 def _table(rows: Sequence[Row]) -> Html:

@@ -45,15 +45,7 @@ class Keys(Protocol):
     """Who may come in."""
 
     def who(self, token: str) -> str:
-        """The name of whoever holds a token; empty where nobody does.
-
-        Raises:
-            LinkError: somebody held it, and may not come in any more; the message says why, and what to do.
-        """
-
-
-class LinkError(Exception):
-    """A link that was right once and opens nothing now; the message says why, and what to do."""
+        """The name of whoever holds a token; empty where nobody does."""
 
 
 @dataclass(frozen=True)
@@ -95,7 +87,7 @@ class Names:
 
     def allow(self, host: str) -> bool:
         """Whether a request with this `Host` is for this server."""
-        name = urlsplit(f"//{host}").netloc.rpartition("@")[2].casefold()
+        name = _netloc(f"//{host}").rpartition("@")[2].casefold()
         bare = name.rpartition(":")[0] if not name.endswith("]") and ":" in name else name
         if bare in self.names:
             return True
@@ -169,10 +161,7 @@ class Browser:
 
     def _holder(self, token: str) -> str:
         """Who holds a token."""
-        try:
-            who = self.keys.who(token[:_LONGEST]) if token else ""
-        except LinkError as error:
-            raise Refused(Problem(401, str(error), "authentication_error", "expired_link")) from None
+        who = self.keys.who(token[:_LONGEST]) if token else ""
         if not who:
             message = (
                 "This link is not, or no longer, right."
@@ -235,7 +224,7 @@ def _check_from(scope: Scope) -> None:
         fine = all(site in _OWN for site in sites) or (not change and opens)
     else:  # a browser that does not say it names the origin of a change at least; a program says neither
         origins, host = _all(scope, b"origin"), "".join(_all(scope, b"host"))
-        fine = not change or all(urlsplit(origin).netloc == host for origin in origins)
+        fine = not change or all(_netloc(origin) == host for origin in origins)
     if not fine:
         raise Refused(
             Problem(
@@ -244,6 +233,14 @@ def _check_from(scope: Scope) -> None:
                 code="cross_site_request",
             )
         )
+
+
+def _netloc(address: str) -> str:
+    """The name and port in an address; empty where it is none."""
+    try:
+        return urlsplit(address).netloc
+    except ValueError:
+        return ""
 
 
 def _own_address(wanted: str) -> str:

@@ -9,9 +9,9 @@ from __future__ import annotations
 import asyncio
 from contextlib import AsyncExitStack, suppress
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Final, Literal, TypeAlias
+from typing import TYPE_CHECKING, Final
 
-from fabula.app.chat_views import ChatMoving, ChatView, records_of, view_of
+from fabula.app.chat_views import ChatMoving, ChatView, MoveKind, records_of, view_of
 from fabula.app.chatting import free_name, parties_for, write_transcript
 from fabula.app.conversing import conversing, settings_for
 from fabula.app.writing import Prepared, Supplied, first_error
@@ -34,7 +34,6 @@ if TYPE_CHECKING:
 
     T = TypeVar("T")
 
-Kind: TypeAlias = Literal["say", "begin", "go_on", "another"]
 """A move: say something, let the character begin, let the story go on, draw another answer."""
 LINGER: Final = 0.3  # seconds for which a project stays open after a turn
 _MOST: Final = 200  # turns of a server that are made at once
@@ -63,7 +62,7 @@ class LiveTurn:
         task: that makes it.
     """
 
-    kind: Kind
+    kind: MoveKind
     said: str
     who: str = ""
     pieces: list[str] = field(default_factory=list)
@@ -198,7 +197,7 @@ class Talks:
             self._leave()
         return name
 
-    def move(self, name: str, kind: Kind, text: str = "", version: int | None = None, model: str = "") -> LiveTurn:
+    def move(self, name: str, kind: MoveKind, text: str = "", version: int | None = None, model: str = "") -> LiveTurn:
         """Begin a turn; it is made whether anybody follows it or not.
 
         Args:
@@ -333,7 +332,7 @@ class Talks:
                 live.pieces.append(piece)
                 live.tell()
 
-            moves: dict[Kind, Callable[[], Awaitable[Turn]]] = {
+            moves: dict[MoveKind, Callable[[], Awaitable[Turn]]] = {
                 "say": lambda: session.say(live.said, heard),
                 "begin": lambda: session.begin(heard),
                 "go_on": lambda: session.go_on(heard) if session.turns else session.begin(heard),

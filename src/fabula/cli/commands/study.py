@@ -266,7 +266,7 @@ async def _served(terminal: Terminal, listen: _Listening, caps: Caps, served: St
     for entry in served.entries.values() if served.form.kind == "chat" else ():
         check(character(served, entry).settings, terminal.environ)  # what is missing is said before raters meet it
     talks = Talks(served, lambda: options, listen.parallel) if served.form.kind == "chat" else None
-    until = listen.until.replace(hour=23, minute=59, tzinfo=UTC).isoformat() if listen.until else ""
+    until = _until(listen.until)
     offer = StudyOffer(served, listen.host, [name] if name else [], talks, until)
     with listening(listen.host, listen.port) as opened:
         if not is_loopback(listen.host):
@@ -297,6 +297,16 @@ async def _served(terminal: Terminal, listen: _Listening, caps: Caps, served: St
         await serve_study(offer, opened, ready)
 
 
+def _until(day: datetime | None) -> str:
+    """When links end that hold until a day; empty where no day is given."""
+    if day is None:
+        return ""
+    end = day.replace(hour=23, minute=59, tzinfo=UTC)
+    if end < datetime.now(UTC):
+        raise UsageError(f"{end:%Y-%m-%d} is over, and no link would hold. Give a later day with --until.")
+    return end.isoformat()
+
+
 def _kept_links(served: Study, links: dict[str, str]) -> Path:
     """The file in which the links stand, for a mail to each rater."""
     out = io.StringIO()
@@ -309,7 +319,13 @@ def _kept_links(served: Study, links: dict[str, str]) -> Path:
 
 
 def _show(terminal: Terminal, links: dict[str, str], organiser: str, file: Path, expires: str) -> None:
-    terminal.say(f"The study is open until {expires[:10]}. A link for each rater:")
+    if datetime.fromisoformat(expires) < datetime.now(UTC):
+        terminal.say(
+            f"Raters' links ended on {expires[:10]}: nobody can answer, and who wants can withdraw. --until DAY opens "
+            "the study again. The links:"
+        )
+    else:
+        terminal.say(f"The study is open until {expires[:10]}. A link for each rater:")
     for rater, link in list(links.items())[:_LISTED]:
         terminal.say(f"  {rater}  {link}")
     if len(links) > _LISTED:

@@ -11,6 +11,7 @@ import shutil
 from collections import defaultdict
 from contextlib import suppress
 from dataclasses import dataclass, field
+from itertools import zip_longest
 from threading import RLock
 from typing import TYPE_CHECKING, Any, Final
 
@@ -43,7 +44,7 @@ class Progress:
         consented: when; empty before.
         withdrawn: when; empty before.
         opened: when each task was first shown, by its key.
-        drafts: what was clicked in a task that is not sent yet.
+        drafts: what was clicked and written in a task, and not sent yet.
         sent: answers of each task that was sent, with comment and flags.
         at: when each task was sent last.
         seen: how each task was read.
@@ -53,7 +54,7 @@ class Progress:
     consented: str = ""
     withdrawn: str = ""
     opened: dict[str, str] = field(default_factory=dict)
-    drafts: dict[str, dict[str, str]] = field(default_factory=dict)
+    drafts: dict[str, Sent] = field(default_factory=dict)
     sent: dict[str, Sent] = field(default_factory=dict)
     at: dict[str, str] = field(default_factory=dict)
     seen: dict[str, Seen] = field(default_factory=dict)
@@ -84,12 +85,19 @@ class Seen:
     seconds: float = 0.0
     depths: tuple[float, ...] = ()
 
+    def beside(self, other: Seen) -> Seen:
+        """Both together: who comes back to change an answer has read the texts before."""
+        depths = tuple(map(max, zip_longest(self.depths, other.depths, fillvalue=0.0)))
+        return Seen(max(self.seconds, other.seconds), depths)
+
 
 class Answers:
     """All that raters have done in a study, and the only writer of it."""
 
-    def __init__(self, study: Study, now: Callable[[], str]) -> None:
+    def __init__(self, study: Study, now: Callable[[], str], *, writes: bool = True) -> None:
         """Take up what the study's files hold; `now` gives the time, ISO 8601.
+
+        Who only reads, perhaps while a server writes, says so, and no file is touched.
 
         Raises:
             UsageError: a file cannot be read.
@@ -99,7 +107,7 @@ class Answers:
         self._lock = RLock()
         self.progress: dict[str, Progress] = defaultdict(Progress)
         self._ratings: dict[str, tuple[Rating, ...]] = {}
-        for file in (self._log, study.ratings_file):
+        for file in (self._log, study.ratings_file) if writes else ():
             _without_half_line(file)
         for line in _lines_of(self._log):
             self._apply(line)
@@ -140,12 +148,12 @@ class Answers:
             if task.key not in self.progress[rater].opened:
                 self._note(rater, "opened", task=task.key)
 
-    def draft(self, rater: str, task: Task, answers: Mapping[str, str]) -> None:
-        """Keep what is clicked so far, so that a reload finds it."""
-        kept = self._checked(answers, whole=False)
+    def draft(self, rater: str, task: Task, so_far: Sent) -> None:
+        """Keep what is clicked and written so far, so that a reload finds it."""
+        answers, comment = self._checked(so_far.answers, whole=False), readable(so_far.comment)[:LONGEST]
         with self._lock:
-            if self.progress[rater].drafts.get(task.key) != kept:
-                self._note(rater, "clicked", task=task.key, answers=kept)
+            if self.progress[rater].drafts.get(task.key) != Sent(answers, comment, so_far.poor):
+                self._note(rater, "clicked", task=task.key, answers=answers, comment=comment, poor=so_far.poor)
 
     def send(self, rater: str, task: Task, sent: Sent, seen: Seen | None = None) -> str:
         """Keep a rater's answers to a task: "stored", "amended", or "unchanged" where the same was sent before.
@@ -256,12 +264,13 @@ class Answers:
         elif what == "opened":
             mine.opened.setdefault(line["task"], at)
         elif what == "clicked":
-            mine.drafts[line["task"]] = dict(line["answers"])
+            mine.drafts[line["task"]] = Sent(line["answers"], line["comment"], line["poor"])
         elif what == "sent":
             mine.sent[line["task"]] = Sent(line["answers"], line["comment"], line["poor"], line["skipped"])
             mine.at[line["task"]] = at
             if "seconds" in line:
-                mine.seen[line["task"]] = Seen(line["seconds"], tuple(line["depths"]))
+                seen = Seen(line["seconds"], tuple(line["depths"]))
+                mine.seen[line["task"]] = seen.beside(mine.seen.get(line["task"], Seen()))
             mine.drafts.pop(line["task"], None)
         elif what == "went on":
             mine.rested = int(line["done"])

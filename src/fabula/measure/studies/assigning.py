@@ -88,8 +88,7 @@ def share_out(study: Study, wanted: Wanted) -> Shares:
             "There is nothing to rate: no prompt has items of two systems. Give stories of several systems with the "
             "same prompts."
         )
-    repeated = list(_repeated(rows, wanted))
-    parts = [part for row in [*rows, *repeated] for part in _divided(row, wanted.most)]
+    parts = [part for row in _repeated(rows, wanted) for part in _divided(row, wanted.most)]
     if wanted.raters is not None and wanted.raters > len(parts):
         raise UsageError(
             f"{len(parts)} raters do all there is, and {wanted.raters} are given. Give fewer, or let tasks have "
@@ -142,11 +141,15 @@ def _cells(study: Study, prompt: str, items: Sequence[str]) -> list[Cell]:
 
 
 def _repeated(rows: Sequence[list[Cell]], wanted: Wanted) -> Iterator[list[Cell]]:
-    """The rows that other raters get again, so that shared cells have as many raters as wanted."""
+    """Each row, and after it what other raters get of it again, so that shared cells have as many raters as wanted.
+
+    Fewer raters than it takes for all do so fewer rows, and those as often as was wanted.
+    """
     left = sum(map(len, rows)) if wanted.shared is None else wanted.shared
     for row in rows:
         again = row[:left]
         left -= len(again)
+        yield row
         for _ in range(wanted.overlap - 1 if again else 0):
             yield again
 

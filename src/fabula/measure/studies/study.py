@@ -10,7 +10,7 @@ import json
 import secrets
 import tomllib
 from base64 import urlsafe_b64encode
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from hashlib import sha256
 from pathlib import Path
@@ -224,6 +224,7 @@ class Study:
         entries: what is rated, by id.
         design: how tasks were assigned; `None` before.
         tasks: of all raters, in order.
+        hashes: of its files as they were read, by their names.
     """
 
     folder: Path
@@ -231,6 +232,7 @@ class Study:
     entries: Mapping[str, Entry]
     design: Design | None = None
     tasks: tuple[Task, ...] = ()
+    hashes: Mapping[str, str] = field(default_factory=dict)
 
     @classmethod
     def open(cls, folder: Path) -> Study:
@@ -252,12 +254,13 @@ class Study:
         """
         if not (folder / _STUDY).is_file():
             raise UsageError(f"{folder} is no study: it has no {_STUDY}. Make one with `fabula study new`.")
+        hashes = _hashes(folder)
         form = form_of(read_text(folder / _STUDY, _LARGEST_FORM), str(folder / _STUDY))
         entries = _lines(folder / _ITEMS, Entry)
         known = {entry.id: entry for entry in entries}
         if len(known) < len(entries):
             raise UsageError(f"{folder / _ITEMS}: two items have one id. Rename one of them.")
-        return cls(folder, form, known, *_assignments(folder / _ASSIGNMENTS, known))
+        return cls(folder, form, known, *_assignments(folder / _ASSIGNMENTS, known), hashes)
 
     @property
     def ratings_file(self) -> Path:
@@ -296,13 +299,28 @@ class Study:
         """What a task shows, in its order."""
         return tuple(self.entries[item] for item in task.items)
 
-    def minutes(self, task: Task) -> float:
-        """How long a task is likely to take."""
+    def asked(self, task: Task) -> str:
+        """The text of a task's prompt: one for all of its tasks, whichever item has it and stands left."""
+        return self._asked.get(task.prompt, "")
+
+    @cached_property
+    def _asked(self) -> Mapping[str, str]:
+        found: dict[str, str] = {}
+        for entry in self.entries.values():
+            if entry.asked:
+                found.setdefault(entry.prompt, entry.asked)
+        return found
+
+    def words(self, task: Task) -> int:
+        """How much there is to read in a task."""
         entries = self.shown(task)
         texts = entries[:1] if self.form.kind == "chat" else entries  # both characters play one story
-        words = sum(entry.words for entry in texts) + count_words(entries[0].asked)
+        return sum(entry.words for entry in texts) + count_words(self.asked(task))
+
+    def minutes(self, task: Task) -> float:
+        """How long a task is likely to take."""
         answers = len(self.form.fields) * self.form.seconds_a_question / 60
-        return words / self.form.words_a_minute + answers + len(entries) * self.form.minutes_of_talk
+        return self.words(task) / self.form.words_a_minute + answers + len(task.items) * self.form.minutes_of_talk
 
     # links ----------------------------------------------------------------------------------------------------------
 
@@ -335,13 +353,9 @@ class Study:
         return (self.private / "sealed.json").is_file()
 
     def seal(self) -> None:
-        """Fix the study as it is: the first rating is about to be kept."""
+        """Fix the study as it was read, and so shown: the first rating is about to be kept."""
         make_folder(self.private, mode=0o700)
-        write_atomically(self.private / "sealed.json", json.dumps(self._hashes(), indent=2) + "\n")
-
-    def _hashes(self) -> dict[str, str]:
-        files = (self.folder / name for name in (_STUDY, _ITEMS, _ASSIGNMENTS))
-        return {file.name: sha256(read_bytes(file, _MOST_BYTES)).hexdigest() for file in files}
+        write_atomically(self.private / "sealed.json", json.dumps(dict(self.hashes), indent=2) + "\n")
 
     def check_seal(self) -> None:
         """Stop where the study is not any more what its ratings were given to.
@@ -352,11 +366,11 @@ class Study:
         if not self.sealed:
             return
         before: Any = json.loads(read_text(self.private / "sealed.json", _LARGEST_FORM))
-        changed = [name for name, value in self._hashes().items() if before.get(name) != value]
+        changed = [name for name in (_STUDY, _ITEMS, _ASSIGNMENTS) if before.get(name) != self.hashes.get(name)]
         if changed:
             raise UsageError(
-                f"{', '.join(changed)} of {self.folder} changed after the first rating, so that answers would stand "
-                f"beside other questions. Put it back as it was, or make a new version: `fabula study new --from "
+                f"{', '.join(changed)} of {self.folder} changed after raters had been shown it, so that answers would "
+                f"stand beside other questions. Put it back as it was, or make a new version: `fabula study new --from "
                 f"{self.folder} NEW_FOLDER`."
             )
 
@@ -373,6 +387,11 @@ def form_of(text: str, where: str) -> Form:
         raise UsageError(f"{where}: {error}. Correct the file.") from error
     except ValidationError as error:
         raise UsageError(f"{where}: {_said(error)}. Correct the file.") from error
+
+
+def _hashes(folder: Path) -> dict[str, str]:
+    files = (folder / name for name in (_STUDY, _ITEMS, _ASSIGNMENTS))
+    return {file.name: sha256(read_bytes(file, _MOST_BYTES)).hexdigest() for file in files if file.is_file()}
 
 
 def form_text(kind: str, title: str) -> str:

@@ -8,14 +8,12 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 
 from fastapi import APIRouter, Path, Query
 from fastapi.responses import Response, StreamingResponse
-from pydantic import BaseModel, ConfigDict, Field
 
 from fabula.app.chat_views import ChatList, ChatTurn, ChatView, ChatWhy, chats_in, records_of, why_of
 from fabula.app.chatting import transcript_of
-from fabula.craft.conversation.lines import Freedom
 from fabula.server.api.depends import TalksDep, WorkspaceDep  # noqa: TC001 - FastAPI reads them
+from fabula.server.api.wire import LONGEST_CHAT, AnswerChoice, BranchPoint, ChatChange, Move, NewChat, Seen
 from fabula.server.faults import problem_for_author
-from fabula.server.talks import Kind
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -26,11 +24,8 @@ if TYPE_CHECKING:
 
 router = APIRouter(prefix="/projects/{project}/chats", tags=["chats"])
 PATIENCE: Final = 10.0  # seconds without a piece after which a stream shows that it lives
-_LONG: Final = 20_000  # characters that are taken in, to be told what is too long
-_NAME: Final = 200
-_MOST: Final = 50
 
-ChatName = Annotated[str, Path(description="The conversation's name.", max_length=_NAME)]
+ChatName = Annotated[str, Path(description="The conversation's name.", max_length=LONGEST_CHAT)]
 _EVENT: Final[dict[str, Any]] = {
     "type": "object",
     "required": ["data"],
@@ -43,58 +38,6 @@ _STREAM: Final[dict[int | str, dict[str, Any]]] = {
         "content": {"text/event-stream": {"itemSchema": _EVENT}},
     }
 }
-
-
-class _Body(BaseModel):
-    model_config = ConfigDict(extra="forbid")
-
-
-class NewChat(_Body):
-    """A conversation that is to begin. Without a `player` you are whom the story names most beside those who answer."""
-
-    others: Annotated[list[Annotated[str, Field(max_length=_NAME)]], Field(min_length=1, max_length=_MOST)]
-    player: Annotated[str, Field(max_length=_NAME)] = ""
-    freedom: Freedom | None = None
-    name: Annotated[str, Field(max_length=_NAME)] = ""
-
-
-class Move(_Body):
-    """A move: "say" `text`; "begin" (the character speaks first); "go_on" without you; "another" answer instead.
-
-    `version` is that of the conversation as you have seen it: a move that is meant for an older one is refused. `model`
-    answers instead of the project's own.
-    """
-
-    kind: Kind
-    text: Annotated[str, Field(max_length=_LONG)] = ""
-    version: int | None = None
-    model: Annotated[str, Field(max_length=500)] = ""
-
-
-class Choice(_Body):
-    """The number (from 1) of the answer that is to stand."""
-
-    number: int
-    version: int | None = None
-
-
-class Seen(_Body):
-    """The version of the conversation as you have seen it."""
-
-    version: int | None = None
-
-
-class BranchPoint(_Body):
-    """The turn (from 1) after which another conversation branches off; 0 keeps none."""
-
-    after: Annotated[int, Field(ge=0)]
-
-
-class Scene(_Body):
-    """Who of the others is there from now on, and how far you may lead away; what is null stays."""
-
-    present: list[Annotated[str, Field(max_length=_NAME)]] | None = None
-    freedom: Freedom | None = None
 
 
 @router.get("", summary="The conversations, and who can be talked to")
@@ -120,7 +63,7 @@ async def one(
 
 
 @router.patch("/{chat}", summary="Set who is there, and how free you are")
-async def scene(talks: TalksDep, chat: ChatName, wanted: Scene) -> ChatView:
+async def scene(talks: TalksDep, chat: ChatName, wanted: ChatChange) -> ChatView:
     """Who is not there learns of nothing."""
     await talks.set(chat, wanted.present, wanted.freedom)
     return await talks.view(chat)
@@ -154,7 +97,7 @@ async def stop(talks: TalksDep, chat: ChatName) -> ChatView:
 
 
 @router.post("/{chat}/choose", summary="Choose among the answers that were drawn")
-async def choose(talks: TalksDep, chat: ChatName, wanted: Choice) -> ChatView:
+async def choose(talks: TalksDep, chat: ChatName, wanted: AnswerChoice) -> ChatView:
     """The others are kept."""
     await talks.choose(chat, wanted.number, wanted.version)
     return await talks.view(chat)

@@ -13,12 +13,12 @@ from fabula.server.api.wire import (
     LONGEST_NAME,
     Approval,
     Artefacts,
-    Choice,
     EditsRefused,
     FinalEdits,
     NewTake,
     Pin,
     TakeToCome,
+    VersionChoice,
     VersionList,
 )
 
@@ -67,7 +67,7 @@ def alternatives(workspace: WorkspaceDep, name: TextName) -> VersionList:
 
 
 @router.post("/choices", summary="Have an earlier version of a text stand again")
-def choose(workspace: WorkspaceDep, body: Choice) -> Saved:
+def choose(workspace: WorkspaceDep, body: VersionChoice) -> Saved:
     """As an edit of the author's. Without a version the edits are taken back, and what was written for them stands."""
     if body.version is None:
         return workspace.revert(body.artefact)

@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from fastapi import APIRouter
 
+from fabula.app.beginning import Beginning, begin
 from fabula.app.workspace import Workspace  # noqa: TC001 - FastAPI reads it
 from fabula.base.errors import FabulaError, UsageError
-from fabula.craft.length import parse_range
-from fabula.engine.folders import is_path
-from fabula.project.casting import full_name
-from fabula.server.api.depends import ProjectName, ShelfDep, WorkspaceDep  # noqa: TC001 - FastAPI reads them
+from fabula.server.api.depends import ProjectName, ShelfDep, StateDep, WorkspaceDep  # noqa: TC001 - FastAPI reads them
 from fabula.server.api.wire import NewProject, ProjectLine, ProjectList, ProjectView
-from fabula.story import Brief
-from fabula.systems import find
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
 
 router = APIRouter(prefix="/projects", tags=["projects"])
 
@@ -35,37 +34,34 @@ def _line(name: str, workspace: Workspace) -> ProjectLine:
 
 
 @router.post("", status_code=201, summary="Make a project")
-def made(shelf: ShelfDep, body: NewProject) -> ProjectView:
-    """For a brief; nothing is asked yet. Or a copy of the sample project."""
+def made(shelf: ShelfDep, state: StateDep, body: NewProject) -> ProjectView:
+    """Nothing is asked of a model yet; the settings are checked."""
     if body.sample:
         name = shelf.add_sample()
     else:
-        brief = Brief.parse(body.brief)
-        name = shelf.create(brief.title or "story", brief, _settings(body))
+        beginning, settings = _beginning(body, state.options.environ)
+        name = shelf.make(beginning.called, lambda folder: begin(beginning, folder, settings))
     return _view(name, shelf[name])
 
 
-def _settings(body: NewProject) -> dict[str, Any]:
-    """What `fabula.toml` says of a new project.
+def _beginning(body: NewProject, environ: Mapping[str, str]) -> tuple[Beginning, dict[str, Any]]:
+    """What is begun with, and the settings of the project.
 
     Raises:
-        UsageError: a name is not known, or leads to code.
+        FabulaError: a setting does not hold, or there is no such system or model.
     """
-    if is_path(body.system):
-        raise UsageError("A system that is a folder of code cannot be named here. Name one that is installed.")
-    settings: dict[str, Any] = {}
-    if wanted := body.system:
-        settings["system"] = find(wanted).name
-    if body.model:
-        settings["model"] = full_name(body.model)
-    if body.preset:
-        settings["preset"] = body.preset
-    if body.seed is not None:
-        settings["seed"] = body.seed
-    if body.words:
-        parse_range(body.words)
-        settings["config"] = {"words": body.words}
-    return settings
+    if body.brief and body.story:
+        raise UsageError("Send a brief or a story, not both.")
+    beginning = Beginning(
+        text=body.story or body.brief,
+        from_story=bool(body.story),
+        system=body.system,
+        model=body.model,
+        base_url=body.base_url,
+        words=body.words,
+    )
+    said = {"preset": body.preset or None, "seed": body.seed}
+    return beginning, beginning.tables(environ) | {name: value for name, value in said.items() if value is not None}
 
 
 @router.get("/{project}", summary="Where a project stands")

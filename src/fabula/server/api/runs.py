@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import asyncio
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Final
+from typing import TYPE_CHECKING, Annotated, Final
 
 from fastapi import APIRouter, Query
-from pydantic import BaseModel, Field
 
 from fabula.base.errors import UnknownNameError, UsageError
 from fabula.base.files import PRIVATE, read_text, write_atomically
 from fabula.models.answer_files import ANSWER, LARGEST, PROMPT
 from fabula.server.api.depends import ProjectName, RunsDep, TalksDep  # noqa: TC001 - FastAPI reads them
-from fabula.server.runs.record import Order, Run
+from fabula.server.api.wire import Answer, Messages, Prompt, Prompts, RunEvents, RunList
+from fabula.server.runs.record import Order, Run  # noqa: TC001 - FastAPI reads them
 from fabula.story import plain
 
 if TYPE_CHECKING:
@@ -22,45 +22,6 @@ if TYPE_CHECKING:
 router = APIRouter(tags=["runs"])
 
 _MOST: Final = 200
-
-
-class RunList(BaseModel):
-    """The runs of a project, the newest first."""
-
-    runs: list[Run]
-
-
-class RunEvents(BaseModel):
-    """What has happened in a run so far."""
-
-    after: int = Field(description="The number after which `/api/v1/events` goes on.")
-    events: list[dict[str, Any]] = Field(description="As in `/api/v1/events`, each call's text in one piece.")
-
-
-class Messages(BaseModel):
-    """What a run has said beside its events."""
-
-    messages: str
-
-
-class Prompt(BaseModel):
-    """A prompt that somebody is to answer."""
-
-    name: str
-    prompt: str
-
-
-class Prompts(BaseModel):
-    """The prompts that wait for an answer."""
-
-    prompts: list[Prompt]
-
-
-class Answer(BaseModel):
-    """The answer to a prompt."""
-
-    name: str = Field(max_length=500)
-    text: str = Field(max_length=LARGEST)
 
 
 @router.get("/projects/{project}/runs", summary="The runs of a project")

@@ -11,8 +11,12 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
 from pydantic import BaseModel, ConfigDict, Field
 
 from fabula.app.bills import planned
+from fabula.app.chat_views import MoveKind
 from fabula.app.workspace import Artefact, Made, Overview  # noqa: TC001 - pydantic reads them
+from fabula.craft.conversation.lines import Freedom
+from fabula.models.answer_files import LARGEST
 from fabula.project.folder import MAX_FILE
+from fabula.server.runs.record import Run
 from fabula.story.plan import Plan  # noqa: TC001 - pydantic reads it
 
 if TYPE_CHECKING:
@@ -28,15 +32,19 @@ MOST_FACTS = 2000
 MOST_CONFLICTS = 200
 _MOST_AT_ONCE = 200
 _LONG = 10_000  # characters of a note or a reason
+LONGEST_CHAT = 200
+_LONGEST_SAID = 20_000  # characters that are taken in, to be told what is too long
+_MOST_IN_CHAT = 50
 
 Name = Annotated[str, Field(min_length=1, max_length=LONGEST_NAME)]
 WholeText = Annotated[str, Field(max_length=MAX_FILE)]
+InChat = Annotated[str, Field(max_length=LONGEST_CHAT)]
 
 
 class Body(BaseModel):
-    """The body of a request: what it does not know, it refuses."""
+    """The body of a request: what it does not know, it refuses, and what is of another type."""
 
-    model_config = ConfigDict(extra="forbid")
+    model_config = ConfigDict(extra="forbid", strict=True)
 
 
 # projects -------------------------------------------------------------------------------------------------------------
@@ -71,14 +79,18 @@ class ProjectView:
 
 
 class NewProject(Body):
-    """A project that is to be made, for a brief; or a copy of the sample project, if `sample` is true.
+    """A project that is to be made: for a brief, for a `story` whose plan is to be read off, or the sample.
 
-    The first heading of the brief is the story's title. What is left out is chosen as `fabula write` chooses it.
+    The first heading of the text is the story's title. What is left out is chosen as `fabula write` chooses it.
     """
 
     brief: WholeText = ""
+    story: Annotated[WholeText, Field(description="In place of a brief; a run `plan` reads its plan off.")] = ""
     system: Annotated[str, Field(max_length=100)] = ""
     model: Annotated[str, Field(max_length=LONGEST_NAME)] = ""
+    base_url: Annotated[
+        str, Field(max_length=500, description="The model's address, such as http://127.0.0.1:8080/v1.")
+    ] = ""
     words: Annotated[str, Field(max_length=40, description='Such as "2000" or "1800-2200".')] = ""
     preset: Literal["", "faithful", "improved"] = ""
     seed: Annotated[int | None, Field(ge=0, le=2**31 - 1)] = None
@@ -277,7 +289,7 @@ class TakeToCome:
     before: list[str]
 
 
-class Choice(Body):
+class VersionChoice(Body):
     """The version of an artefact that is to stand again; without one, the text that was last written for the author."""
 
     artefact: Name
@@ -570,3 +582,96 @@ class Formats:
     """The formats in which a story can be had."""
 
     formats: list[str]
+
+
+# runs -----------------------------------------------------------------------------------------------------------------
+
+
+class RunList(BaseModel):
+    """The runs of a project, the newest first."""
+
+    runs: list[Run]
+
+
+class RunEvents(BaseModel):
+    """What has happened in a run so far."""
+
+    after: int = Field(description="The number after which `/api/v1/events` goes on.")
+    events: list[dict[str, Any]] = Field(description="As in `/api/v1/events`, each call's text in one piece.")
+
+
+class Messages(BaseModel):
+    """What a run has said beside its events."""
+
+    messages: str
+
+
+class Prompt(BaseModel):
+    """A prompt that somebody is to answer."""
+
+    name: str
+    prompt: str
+
+
+class Prompts(BaseModel):
+    """The prompts that wait for an answer."""
+
+    prompts: list[Prompt]
+
+
+class Answer(Body):
+    """The answer to a prompt."""
+
+    name: str = Field(max_length=500)
+    text: str = Field(max_length=LARGEST)
+
+
+# chats ----------------------------------------------------------------------------------------------------------------
+
+
+class NewChat(Body):
+    """A conversation that is to begin. Without a `player` you are whom the story names most beside those who answer."""
+
+    others: Annotated[list[InChat], Field(min_length=1, max_length=_MOST_IN_CHAT)]
+    player: InChat = ""
+    freedom: Freedom | None = None
+    name: InChat = ""
+
+
+class Move(Body):
+    """A move: "say" `text`; "begin" (the character speaks first); "go_on" without you; "another" answer instead.
+
+    `version` is that of the conversation as you have seen it: a move that is meant for an older one is refused. `model`
+    answers instead of the project's own.
+    """
+
+    kind: MoveKind
+    text: Annotated[str, Field(max_length=_LONGEST_SAID)] = ""
+    version: int | None = None
+    model: Annotated[str, Field(max_length=500)] = ""
+
+
+class AnswerChoice(Body):
+    """The number (from 1) of the answer that is to stand."""
+
+    number: int
+    version: int | None = None
+
+
+class Seen(Body):
+    """The version of the conversation as you have seen it."""
+
+    version: int | None = None
+
+
+class BranchPoint(Body):
+    """The turn (from 1) after which another conversation branches off; 0 keeps none."""
+
+    after: Annotated[int, Field(ge=0)]
+
+
+class ChatChange(Body):
+    """Who of the others is there from now on, and how far you may lead away; what is null stays."""
+
+    present: list[InChat] | None = None
+    freedom: Freedom | None = None

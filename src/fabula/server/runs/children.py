@@ -11,23 +11,25 @@ import os
 import secrets
 import shutil
 import signal
+import stat
 import subprocess
 import sys
 import time
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from fabula.base.errors import FabulaError, UnknownNameError, UsageError
-from fabula.base.files import PRIVATE, make_folder, read_text
+from fabula.base.files import PRIVATE, inside, make_folder, read_text
 from fabula.base.locks import lock
 from fabula.engine.event_log import VARIABLE
-from fabula.server.runs.feed import EVENTS, Feed, events_in
+from fabula.project.trust import Trust, TrustError, acts_in
+from fabula.server.runs.feed import EVENTS, Feed, events_in, no_link
 from fabula.server.runs.record import NAME, Order, Run, Tally, arguments, read_run
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
-    from pathlib import Path
     from typing import Protocol
 
     from fabula.server.runs.feed import Source
@@ -55,7 +57,8 @@ _KILLED: Final = (
     "The process was killed before it could say why. What was finished is kept; the same again goes on from there."
 )
 _NOT_BEGUN: Final = "It had not begun when the server ended. Nothing was asked."
-FABULA: Final = (sys.executable, "-m", "fabula")
+FABULA: Final = (sys.executable, "-P", "-m", "fabula")
+"""This program. It runs in the project's folder, which may be somebody else's: `-P` imports nothing from there."""
 
 
 @dataclass
@@ -94,6 +97,7 @@ class Runs:
     command: Sequence[str] = FABULA
     _open: dict[Source, Child] = field(default_factory=dict, init=False)
     _known: set[Source] = field(default_factory=set, init=False)
+    _begun: set[Source] = field(default_factory=set, init=False)  # whose orders came from who uses this server
     _names: dict[str, str] = field(default_factory=dict, init=False)
     _scanned: float = field(default=0.0, init=False)
 
@@ -123,10 +127,11 @@ class Runs:
         """Begin a run, or queue it behind the one that is at work in its project.
 
         Raises:
-            UsageError: the order does not hold, or too many runs wait.
+            UsageError: the order does not hold, too many runs wait, or the folder of runs lies elsewhere.
             FabulaError: there is no such project, or nothing can be written in it.
         """
         folder = self._folder(project)
+        inside(folder, ".fabula/runs")
         self._command_line(order, folder)
         if sum(child.run.state == "queued" for child in self._open.values()) >= _MOST_QUEUED:
             raise UsageError(f"{_MOST_QUEUED} runs wait already. Stop some of them, or wait.")
@@ -136,6 +141,7 @@ class Runs:
         child = Child((str(folder), name), run)
         run.save(self._place(child.source))
         self._known.add(child.source)
+        self._begun.add(child.source)
         self._open[child.source] = child
         self.feed.tell("run_queued", *child.source, kind=order.kind)
         self._begin_next(str(folder))
@@ -145,12 +151,14 @@ class Runs:
         """Do the same again: it goes on from what is kept.
 
         Raises:
-            UsageError: it is at work.
+            UsageError: it is at work, or its record would do what nobody has allowed.
             FabulaError: there is no such run.
         """
-        run = self.get(project, name)
+        run, folder = self.get(project, name), self._folder(project)
         if run.is_open:
             raise UsageError(f"The run {name} has not ended yet.")
+        if (str(folder), name) not in self._begun:
+            _check_record(run, folder)
         return self.start(project, run.order)
 
     def stop(self, project: str, name: str) -> Run:
@@ -257,7 +265,7 @@ class Runs:
             return child.process.poll() is None
         if _is_locked(self.feed.log_of(child.source)):
             return True
-        young = self.clock() - (child.run.started or 0.0) < _YOUNG
+        young = 0 <= self.clock() - (child.run.started or 0.0) < _YOUNG
         return young and child.run.exit_code is None and child.run.pid is not None and _exists(child.run.pid)
 
     def _settle(self, child: Child) -> None:
@@ -356,7 +364,7 @@ class Runs:
         return self._sources_at(str(folder))
 
     def _sources_at(self, folder: str) -> Iterator[Source]:
-        with suppress(OSError), os.scandir(os.path.join(folder, ".fabula", "runs")) as entries:  # noqa: PTH118 - many of them, often
+        with suppress(OSError, UsageError), os.scandir(inside(Path(folder), ".fabula/runs")) as entries:
             for entry in entries:
                 if NAME.fullmatch(entry.name) and entry.is_dir(follow_symlinks=False):
                     yield folder, entry.name
@@ -382,6 +390,24 @@ class Runs:
             return ""
 
 
+def _check_record(run: Run, folder: Path) -> None:
+    """Check that a record, which may be somebody else's, has no program run and no folder elsewhere written into.
+
+    Raises:
+        UsageError: it would.
+    """
+    order = run.order
+    said = {"model": order.model, "system": order.system, "evaluator": order.evaluator}
+    try:
+        Trust().check(folder / "fabula.toml", acts_in(said, folder))
+    except TrustError as error:
+        what = "; ".join(str(act)[:300] for act in error.acts)
+        raise UsageError(
+            f"The record of the run {run.id} would {what}, and neither was it begun here nor have you allowed that. "
+            "Begin a new run, and say there what it is to be done with."
+        ) from None
+
+
 def _private(path: str, flags: int) -> int:
     return os.open(path, flags | getattr(os, "O_NOFOLLOW", 0), PRIVATE)
 
@@ -389,7 +415,9 @@ def _private(path: str, flags: int) -> int:
 def _is_locked(file: Path) -> bool:
     """Whether a process holds a log."""
     try:
-        with file.open("rb") as opened:
+        with open(file, "rb", opener=no_link) as opened:
+            if not stat.S_ISREG(os.fstat(opened.fileno()).st_mode):
+                return False
             lock(opened.fileno())
     except BlockingIOError:
         return True

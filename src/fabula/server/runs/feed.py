@@ -300,12 +300,21 @@ def _span_of(line: str) -> Span | None:
 
 
 def _event_of(line: bytes) -> dict[str, Any]:
-    """An event as it stands in a log; what cannot be read is one, too, so that numbers stay."""
+    """An event as it stands in a log; what cannot be read is one, too, so that numbers stay.
+
+    What only Python takes for JSON cannot: no browser reads `NaN` or UTF-16, and half a character cannot be sent.
+    """
     try:
-        event = json.loads(line)
+        event = json.loads(line.decode("utf-8"), parse_constant=_no_json)
+        if b"\\u" in line:
+            json.dumps(event, ensure_ascii=False).encode("utf-8")
     except (ValueError, RecursionError):
         event = None
     return event if isinstance(event, dict) and isinstance(event.get("type"), str) else UNREADABLE
+
+
+def _no_json(constant: str) -> None:
+    raise ValueError(constant)
 
 
 def _lines_at(file: Path, start: int) -> tuple[list[bytes], int]:
@@ -324,12 +333,13 @@ def _lines_between(file: Path, span: Span) -> list[bytes]:
 
 def _bytes_of(file: Path, start: int, most: int) -> bytes:
     try:
-        with open(file, "rb", opener=_no_link) as opened:
+        with open(file, "rb", opener=no_link) as opened:
             opened.seek(start)
             return opened.read(most)
     except OSError:
         return b""
 
 
-def _no_link(path: str, flags: int) -> int:
+def no_link(path: str, flags: int) -> int:
+    """Open a file that is no link, and wait for nobody at the other end of a pipe."""
     return os.open(path, flags | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0))

@@ -20,13 +20,14 @@ NAME: Final = re.compile(r"\d{8}-\d{6}-[0-9a-f]{6}")
 RECORD: Final = "run.json"
 OPEN: Final = ("queued", "running")
 _LARGEST: Final = 1_000_000
+_MOST: Final = 2**53  # of anything that is counted
 _MOST_FILES: Final = 100  # files that are waited for, as they are shown
 
 
 class Limits(BaseModel):
     """What a run may spend; nothing sets no bound but the project's own."""
 
-    model_config = ConfigDict(extra="forbid")
+    model_config = ConfigDict(extra="forbid", strict=True, allow_inf_nan=False)
 
     tokens: int | None = Field(default=None, ge=0, le=10**12, description="Most prompt and reply tokens.")
     usd: float | None = Field(default=None, ge=0, le=10**9, description="Most US dollars.")
@@ -35,7 +36,7 @@ class Limits(BaseModel):
 class Order(BaseModel):
     """What is to be done: a command, with the options that make sense for one without a terminal."""
 
-    model_config = ConfigDict(extra="forbid")
+    model_config = ConfigDict(extra="forbid", strict=True)
 
     kind: Kind = Field(default="write", description="The command.")
     model: str = Field(default="", max_length=500, description="The model of all roles; empty: as the project says.")
@@ -65,6 +66,8 @@ class Order(BaseModel):
 class Tally(BaseModel):
     """What calls took, of one role or of all."""
 
+    model_config = ConfigDict(allow_inf_nan=False)
+
     calls: int = 0
     replayed: int = 0
     prompt: int = 0
@@ -92,6 +95,8 @@ class Tally(BaseModel):
 class Run(BaseModel):
     """One run of a project."""
 
+    model_config = ConfigDict(allow_inf_nan=False)
+
     id: str
     order: Order
     state: State = "queued"
@@ -107,7 +112,9 @@ class Run(BaseModel):
     kept: int = Field(default=0, description="Artefacts that have their texts.")
     total: Tally = Tally()
     roles: dict[str, Tally] = {}
-    pid: int | None = Field(default=None, description="Of the process, or of the server in whose queue it is.")
+    pid: int | None = Field(
+        default=None, ge=1, lt=2**31, description="Of the process, or of the server in whose queue it is."
+    )
 
     @property
     def is_open(self) -> bool:
@@ -221,8 +228,12 @@ def _words(order: Order, folder: str, against: Path | None) -> list[str]:
 
 
 def _whole(value: object) -> int:
-    return value if isinstance(value, int) and not isinstance(value, bool) else 0
+    number = _number(value)
+    return 0 if number is None else int(number)
 
 
 def _number(value: object) -> float | None:
-    return float(value) if isinstance(value, (int, float)) and not isinstance(value, bool) else None
+    """What a log gives as a number; `None` where it is none, or more than any run can take."""
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 <= value <= _MOST:
+        return None
+    return float(value)

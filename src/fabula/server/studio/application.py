@@ -10,6 +10,7 @@ from fastapi.exceptions import RequestValidationError
 from fastapi.responses import HTMLResponse, JSONResponse, Response
 from fastapi.security import HTTPBearer
 from starlette.exceptions import HTTPException
+from starlette.routing import Match
 
 from fabula.base.errors import FabulaError
 from fabula.base.version import __version__
@@ -24,11 +25,14 @@ from fabula.server.studio.shelf import Shelf
 from fabula.server.studio.state import StudioState
 
 if TYPE_CHECKING:
+    from fastapi.routing import APIRoute
+
     from fabula.server.browser import Keys, Names
 
 _LOG: Final = logging.getLogger("fabula.server")
 BOUNDS: Final = Bounds(body=20_000_000, shorter="a shorter text")
 """Of the studio's requests: a long story fits into one."""
+_METHODS: Final = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE")
 # Who holds it is found out by what guards the application; here it is told to programs that read the document.
 _TOKEN: Final = HTTPBearer(auto_error=False, description="The token of the server; browsers send its cookie instead.")
 _FAULTS: Final[dict[int | str, dict[str, Any]]] = {
@@ -41,6 +45,7 @@ _FAULTS: Final[dict[int | str, dict[str, Any]]] = {
         409: "The project is in use, or has changed meanwhile.",
         410: "The project is not there any more.",
         413: "The body is too large.",
+        415: "The body is not said to be JSON.",
         421: "Another server's name.",
         422: "A field is missing or of another type.",
         500: "An error that was not expected, or a journal that cannot be read.",
@@ -81,13 +86,24 @@ def pages_and_api(state: StudioState) -> FastAPI:
 def new_app(title: str, state: StudioState) -> FastAPI:
     """An application with `/api/v1`, where each error has one shape."""
     app = FastAPI(
-        title=title, version=__version__, docs_url=None, redoc_url=None, redirect_slashes=False, telemetry=SILENT
+        title=title,
+        version=__version__,
+        docs_url=None,
+        redoc_url=None,
+        redirect_slashes=False,
+        telemetry=SILENT,
+        generate_unique_id_function=_operation,
     )
     _handle(app)
     mount_api(app, state)
     whole = app.openapi
     app.openapi = lambda: _with_shared_faults(whole())  # type: ignore[method-assign] # FastAPI's own way of changing it
     return app
+
+
+def _operation(route: APIRoute) -> str:
+    """What clients that are made from the document call an operation: `runs_start`."""
+    return f"{route.endpoint.__module__.rpartition('.')[2]}_{route.name}"
 
 
 def _with_shared_faults(data: dict[str, Any]) -> dict[str, Any]:
@@ -126,11 +142,15 @@ def _handle(app: FastAPI) -> None:
 
     @app.exception_handler(RequestValidationError)
     async def misshapen(request: Request, error: RequestValidationError) -> Response:
-        return respond(request, problem_of_fields(error))
+        sent = request.headers.get("content-type", "")
+        return respond(request, _of_type(sent) if _is_unread(error, sent) else problem_of_fields(error))
 
     @app.exception_handler(HTTPException)
     async def refused(request: Request, error: HTTPException) -> Response:
-        return respond(request, _problem_of_status(error), dict(error.headers or {}))
+        headers = dict(error.headers or {})
+        if error.status_code == 405:  # noqa: PLR2004 - Method Not Allowed
+            headers = {"allow": _allowed(request)}
+        return respond(request, _problem_of_status(error, request.url.path), headers)
 
     @app.exception_handler(Exception)
     async def surprised(request: Request, error: Exception) -> Response:
@@ -172,10 +192,34 @@ def problem_of_fields(error: RequestValidationError) -> Problem:
     return Problem(422, f"{fields} not as it should be; {where}: {first['msg']}.", code="invalid_field", param=where)
 
 
-def _problem_of_status(error: HTTPException) -> Problem:
+def _is_unread(error: RequestValidationError, sent: str) -> bool:
+    """Whether a body was not read as JSON since it was not said to be that."""
+    whole = any(one["loc"] == ("body",) and isinstance(one["input"], bytes | str) for one in error.errors())
+    return whole and "json" not in sent
+
+
+def _of_type(sent: str) -> Problem:
+    said = f"the content type {sent[:60]!r}" if sent else "no content type"
+    message = f"The body came with {said}. Send JSON, with the header `Content-Type: application/json`."
+    return Problem(415, message, code="unsupported_media_type")
+
+
+def _allowed(request: Request) -> str:
+    """The methods that an address takes, whichever routes they belong to."""
+    routes, scope = request.app.routes, dict(request.scope)
+    found = [
+        one for one in _METHODS if any(route.matches(scope | {"method": one})[0] == Match.FULL for route in routes)
+    ]
+    return ", ".join(found)
+
+
+def _problem_of_status(error: HTTPException, path: str) -> Problem:
     """What the web framework complains of."""
+    way = "Go back to the first page, and choose from there."
+    if path.startswith("/api/"):
+        way = "/openapi.json lists the addresses that there are."
     said = {
-        404: ("There is nothing at this address. Go back to the first page, and choose from there.", "unknown_url"),
+        404: (f"There is nothing at this address. {way}", "unknown_url"),
         405: ("This address does not take such a request.", "method_not_allowed"),
         400: ("The request cannot be read.", "invalid_request"),
     }

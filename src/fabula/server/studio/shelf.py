@@ -5,12 +5,11 @@ from __future__ import annotations
 import threading
 from dataclasses import dataclass, field
 from shutil import rmtree
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from fabula.app.reports import experiment_in, is_experiment
 from fabula.app.workspace import Workspace
 from fabula.base.errors import FabulaError, GoneError, UnknownNameError, UsageError
-from fabula.project.folder import Project
 from fabula.project.sample import copy_sample
 from fabula.story import Brief, slug
 
@@ -143,14 +142,6 @@ class Shelf:
         if name not in found:
             raise UnknownNameError("experiment", name[:200], found)
         return experiment_in(found[name])
-
-    def create(self, title: str, brief: Brief, settings: dict[str, Any]) -> str:
-        """Make a project called after `title`; gives its name.
-
-        Raises:
-            FabulaError: it cannot be made so, or there.
-        """
-        return self.make(title, lambda folder: Project.create(folder, brief, settings))
 
     def make(self, called: str, maker: Callable[[Path], object]) -> str:
         """Have a project made in a new folder at home, called after `called`; gives its name.

@@ -9,22 +9,25 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final, TypeAlias
 from urllib.parse import parse_qsl
 
+import nh3
 from fastapi import Depends, FastAPI, Request
 from fastapi.responses import HTMLResponse, RedirectResponse, Response
 from fastapi.staticfiles import StaticFiles
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from markdown_it import MarkdownIt
+from markupsafe import Markup
 from starlette.exceptions import HTTPException
 
 from fabula.base.errors import FabulaError, UsageError
 from fabula.measure.studies.answering import LONGEST, POOR, Seen, Sent
 from fabula.measure.studies.study import ORGANISER, SIDES
-from fabula.server.browser import Browser, LinkError, Names
+from fabula.server.browser import Browser, Names
 from fabula.server.faults import Problem
 from fabula.server.gate import SILENT, Bounds
 from fabula.server.study.talks import TalkError
@@ -40,6 +43,7 @@ if TYPE_CHECKING:
 _HERE: Final = Path(__file__).parent
 BOUNDS: Final = Bounds(body=200_000)
 _MOST_FIELDS: Final = 200
+_LONG: Final = 120  # minutes, from which on hours are said
 _LOG: Final = logging.getLogger("fabula.server")
 # Whatever happened: messages of errors name files of this machine, and models, and raters are to know neither.
 _LATER: Final = Problem(503, "This could not be done just now, and nothing is lost. Send it again in a minute.")
@@ -50,6 +54,23 @@ _PAGES: Final = Environment(
     trim_blocks=True,
     lstrip_blocks=True,
 )
+_MARKDOWN: Final = MarkdownIt("zero", {"html": False}).enable(["emphasis", "escape", "heading", "hr"])
+
+
+def prose(text: str) -> Markup:
+    """A story as HTML: paragraphs, headings, breaks and what is stressed; all else of Markdown stays as it was written.
+
+    Headings stand below those of the page, and all in one size.
+    """
+    tokens = _MARKDOWN.parse(text)
+    for token in tokens:
+        if token.type in ("heading_open", "heading_close"):
+            token.tag = "h3"
+    html = _MARKDOWN.renderer.render(tokens, _MARKDOWN.options, {})
+    return Markup(nh3.clean(html, tags={"p", "h3", "hr", "em", "strong"}, attributes={}))  # noqa: S704 - cleaned here
+
+
+_PAGES.filters["prose"] = prose
 
 
 @dataclass(frozen=True)
@@ -80,27 +101,26 @@ class Means:
         """When raters' links end."""
         return self.until or (self.study.design.expires if self.study.design else self.now())
 
+    @property
+    def ended(self) -> str:
+        """That raters' links have ended, in words; empty before. Who comes later can still withdraw."""
+        if datetime.fromisoformat(self.now()) <= datetime.fromisoformat(self.expires):
+            return ""
+        return (
+            f"Your link has ended: answers could be given until {self.expires[:10]}. What you had answered is kept. "
+            "Ask those who sent you the link for a longer time."
+        )
+
 
 @dataclass(frozen=True)
 class Links:
-    """Who holds which link; those of raters end."""
+    """Who holds which link."""
 
     means: Means
 
     def who(self, token: str) -> str:
-        """The rater's number, or `organiser`.
-
-        Raises:
-            LinkError: the link has expired.
-        """
-        who, expires = self.means.study.holder(token), self.means.expires
-        ended = datetime.fromisoformat(self.means.now()) > datetime.fromisoformat(expires)
-        if ended and who not in ("", ORGANISER):
-            raise LinkError(
-                f"Your link has ended: answers could be given until {expires[:10]}. What you had answered is "
-                "kept. Ask those who sent you the link for a longer time."
-            )
-        return who
+        """The rater's number, or `organiser`."""
+        return self.means.study.holder(token)
 
 
 def application(means: Means, cookie: str) -> App:
@@ -145,12 +165,22 @@ class Visit:
             raise HTTPException(404)
         return task
 
-    def check_takes_part(self) -> None:
-        """Stop a rater who has not agreed, or has withdrawn.
+    def check_open(self) -> None:
+        """Stop a rater whose link has ended.
 
         Raises:
             HTTPException: so it is.
         """
+        if self.means.ended:
+            raise HTTPException(401, self.means.ended)
+
+    def check_takes_part(self) -> None:
+        """Stop a rater who has not agreed, or has withdrawn, or whose link has ended.
+
+        Raises:
+            HTTPException: so it is.
+        """
+        self.check_open()
         mine = self.means.answers.progress[self.rater]
         if not mine.consented:
             words = "You have withdrawn." if mine.withdrawn else "You have not agreed to take part yet."
@@ -179,11 +209,16 @@ OrganiserDep: TypeAlias = Annotated[Means, Depends(_organiser)]
 
 async def start(request: Request) -> Response:
     """What the study is about; consent first."""
-    return _to("/organiser") if request.state.who == ORGANISER else _page("start.html", await _visit(request))
+    if request.state.who == ORGANISER:
+        return _to("/organiser")
+    visit = await _visit(request)
+    ended = visit.means.ended
+    return _page("start.html", visit, message=ended, status=401 if ended else 200)
 
 
 async def consent(visit: VisitDep) -> Response:
     """The rater agrees to take part."""
+    visit.check_open()
     await asyncio.to_thread(visit.means.answers.consent, visit.rater)
     return _to("/task")
 
@@ -193,6 +228,7 @@ async def current(visit: VisitDep) -> Response:
     answers = visit.means.answers
     if not answers.progress[visit.rater].consented:
         return _to("/")
+    visit.check_open()
     if answers.rests(visit.rater):
         return _page("rest.html", visit)
     task = answers.current(visit.rater)
@@ -214,7 +250,7 @@ async def send(visit: VisitDep, key: str, request: Request) -> Response:
     skipped = given.get("skip", "").strip()
     if "skipping" in given and not skipped:
         return await _task_page(visit, task, Problem(400, "Say in a few words why you skip this task."), given)
-    sent = Sent(_answers(visit, given), given.get("comment", ""), bool(given.get("poor")), skipped)
+    sent = replace(_sent(visit, given), skipped=skipped)
     try:
         await asyncio.to_thread(visit.means.answers.send, visit.rater, task, sent, _seen(given))
     except UsageError as error:
@@ -229,8 +265,8 @@ async def draft(visit: VisitDep, key: str, request: Request) -> Response:
     """Keep what is clicked so far."""
     task = visit.task(key)
     visit.check_takes_part()
-    given = _answers(visit, _fields(await request.body()))
-    await asyncio.to_thread(visit.means.answers.draft, visit.rater, task, given)
+    so_far = _sent(visit, _fields(await request.body()))
+    await asyncio.to_thread(visit.means.answers.draft, visit.rater, task, so_far)
     return Response(status_code=204)
 
 
@@ -309,10 +345,18 @@ def _page(name: str, visit: Visit, *, message: str = "", status: int = 200, **mo
         "total": total,
         "of_sitting": done % form.sitting,
         "message": message,
-        "minutes": round(sum(map(visit.means.study.minutes, visit.means.study.tasks_of[visit.rater]))),
+        "time": _time(sum(map(visit.means.study.minutes, visit.means.study.tasks_of[visit.rater]))),
+        "ended": bool(visit.means.ended),
         **more,
     }
     return HTMLResponse(_PAGES.get_template(name).render(shown), status)
+
+
+def _time(minutes: float) -> str:
+    """How long something takes, in words."""
+    if minutes < _LONG:
+        return f"{max(round(minutes), 1)} minute{'' if round(minutes) <= 1 else 's'}"
+    return f"{minutes / 60:.0f} hours"
 
 
 async def _task_page(
@@ -322,10 +366,9 @@ async def _task_page(
     means, answers = visit.means, visit.means.answers
     await asyncio.to_thread(answers.open, visit.rater, task)
     mine, form = answers.progress[visit.rater], means.study.form
-    sent = mine.sent.get(task.key)
-    before = dict(sent.answers) if sent else mine.drafts.get(task.key, {})
-    if given is not None:
-        before = _answers(visit, given)
+    so_far = mine.drafts.get(task.key) or mine.sent.get(task.key) or Sent()
+    if given is not None and "message" not in given:  # else it is what was said to a character
+        so_far = _sent(visit, given)
     talks = [await means.talks.shown(task, place) for place in range(len(task.items))] if means.talks else []
     tasks = means.study.tasks_of[visit.rater]
     earlier = [one for one in tasks[: task.place] if one.key in mine.sent]
@@ -339,10 +382,9 @@ async def _task_page(
         entries=means.study.shown(task),
         sides=SIDES if form.two_sided else ("",),
         fields=form.fields,
-        chosen=before,
-        comment=(given or {}).get("comment", sent.comment if sent else ""),
-        poor=bool(given.get("poor")) if given is not None else bool(sent and sent.poor),
-        sent=sent is not None,
+        asked=means.study.asked(task),
+        so_far=so_far,
+        sent=task.key in mine.sent,
         number=task.place % form.sitting + 1,
         last=last,
         previous=earlier[-1].key if earlier else "",
@@ -408,8 +450,9 @@ def _fields(body: bytes) -> dict[str, str]:
         raise HTTPException(400, "What was sent is no form. Send the page's own form") from None
 
 
-def _answers(visit: Visit, given: Mapping[str, str]) -> dict[str, str]:
-    return {one.key: given[one.key] for one in visit.means.study.form.fields if given.get(one.key)}
+def _sent(visit: Visit, given: Mapping[str, str]) -> Sent:
+    answers = {one.key: given[one.key] for one in visit.means.study.form.fields if given.get(one.key)}
+    return Sent(answers, given.get("comment", ""), bool(given.get("poor")))
 
 
 def _seen(given: Mapping[str, str]) -> Seen:

@@ -116,6 +116,8 @@ class Talks:
             else:
                 await session.say(message)
             shown = Shown(tuple(_lines(session)), session.where.over)
+        if not (folder / "project").is_dir():  # the rater has withdrawn while the character was answering
+            raise TalkError("This talk was deleted, since you have withdrawn. Begin on the first page.")
         await asyncio.to_thread(self._keep, folder, shown)
 
     async def _session(self, open_: Conversing, player: str, partner: str) -> Session:

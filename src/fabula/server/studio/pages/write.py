@@ -13,7 +13,8 @@ from fabula.base.errors import FabulaError, UnknownNameError, UsageError
 from fabula.models.answer_files import KIND, LARGEST
 from fabula.project.folder import MAX_FILE
 from fabula.server.api.depends import ProjectName, RunsDep, WorkspaceDep  # noqa: TC001 - FastAPI reads them
-from fabula.server.api.runs import Answer, Prompt, awaited, put_answer
+from fabula.server.api.runs import awaited, put_answer
+from fabula.server.api.wire import Answer, Prompt
 from fabula.server.runs.record import Limits, Order, Run
 from fabula.server.studio.rendering import page
 from fabula.story import plain

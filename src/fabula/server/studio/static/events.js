@@ -172,11 +172,24 @@ function give() {
     }
     if (event.n <= last && event.type !== "numbers_anew") continue;
     last = event.n;
-    if (event.type) for (const listener of listeners) listener(event);
+    if (event.type) for (const listener of listeners) tellOne(listener, event);
   }
   waiting.splice(0, end);
   giving = waiting.length > 0;
   if (giving) turn.port2.postMessage("give");
+}
+
+/**
+ * What one listener makes of an event keeps no other event from anybody.
+ * @param {(event: Happening) => void} listener
+ * @param {Happening} event
+ */
+function tellOne(listener, event) {
+  try {
+    listener(event);
+  } catch (error) {
+    console.error(error);
+  }
 }
 
 /**

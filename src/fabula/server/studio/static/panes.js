@@ -75,9 +75,10 @@ export function makePanes(place, onSum) {
   return {
     /**
      * Take an event of the run in.
-     * @param {Happening} event
+     * @param {Happening} said
      */
-    hear(event) {
+    hear(said) {
+      const event = whole(said);
       const pane = event.type === "call_retried" ? triedAgain(event, panes.values()) : heard(event, roles, paneOf);
       if (pane) draws(pane);
     },
@@ -92,6 +93,20 @@ export function makePanes(place, onSum) {
     letters: () => [...panes.values()].reduce((sum, pane) => sum + pane.whole.length, 0),
     texts: () => Object.fromEntries([...panes].map(([role, pane]) => [role, pane.whole + pane.fresh.join("")])),
   };
+}
+
+const FIELDS = ["path", "role", "performer", "model", "reason", "text"];
+
+/**
+ * An event with all that is read here: the log of a project that came from elsewhere may lack it.
+ * @param {Happening} said
+ * @returns {Happening}
+ */
+function whole(said) {
+  if (said.type === "text_arrived" && typeof said.path === "string" && typeof said.text === "string") return said;
+  const event = { ...said, usage: { prompt: 0, reply: 0, cached: 0, cost: null, ...said.usage } };
+  for (const field of FIELDS) event[field] = String(said[field] ?? "");
+  return event;
 }
 
 /**

@@ -70,7 +70,7 @@ function addKept(event) {
   const link = document.createElement("a");
   link.href = `/projects/${encodeURIComponent(project)}/write?text=${encodeURIComponent(event.path)}`;
   link.textContent = event.path;
-  line.append(link, ` ${event.words.toLocaleString("en")} words`);
+  line.append(link, ` ${Number(event.words ?? 0).toLocaleString("en")} words`);
   scratchpad.append(line);
   while (scratchpad.childElementCount > 300) scratchpad.firstElementChild?.remove();
   /** @type {HTMLElement} */ (document.getElementById("nothing-kept")).hidden = true;

@@ -6,9 +6,12 @@ const status = document.querySelector("#status");
 const begun = Date.now();
 let hiddenSince = document.hidden ? begun : 0;
 let hiddenFor = 0;
+const shelf = /** @type {HTMLElement | null} */ (document.querySelector(".texts"));
+/** How this task was read before it was loaded again, in this tab. @type {{seconds: number, depths: number[]}} */
+const earlier = JSON.parse(sessionStorage.getItem(`seen/${shelf?.dataset.key}`) ?? '{"seconds": 0, "depths": []}');
 /** The clicks that can be taken back, the last one last. @type {{name: string, value: string}[]} */
 const clicks = [];
-const depths = texts.map(() => 0);
+const depths = texts.map((_, at) => earlier.depths[at] ?? 0);
 
 /** Say something in words, also to those who do not see it. @param {string} words */
 function say(words) {
@@ -35,10 +38,10 @@ function goTo(question) {
   if (question) (chosen(question) ?? question.querySelector("input"))?.focus();
 }
 
-/** Seconds in which the page was to be seen. */
+/** Seconds in which the task was to be seen. */
 function seconds() {
   const away = hiddenSince ? Date.now() - hiddenSince : 0;
-  return (Date.now() - begun - hiddenFor - away) / 1000;
+  return earlier.seconds + (Date.now() - begun - hiddenFor - away) / 1000;
 }
 
 /** Note how far each text has been read. */
@@ -57,18 +60,15 @@ function complete() {
 }
 
 let saving = Promise.resolve();
-/** Keep what is clicked so far; what comes later is sent later. */
+/** Keep what is clicked and written so far; what comes later is sent later. */
 function save() {
   if (!form) return;
   const body = new URLSearchParams();
-  for (const one of questions()) {
-    const input = chosen(one);
-    if (input) body.set(input.name, input.value);
-  }
+  for (const [name, value] of new FormData(form)) body.set(name, String(value));
   saving = saving
     .then(() => fetch(`/task/${form.dataset.key}/draft`, { method: "POST", body }))
-    .then((answer) => say(answer.ok ? "Kept." : "This click could not be kept; it stays in this page."))
-    .catch(() => say("There is no connection; your clicks stay in this page."));
+    .then((answer) => say(answer.ok ? "Kept." : "This could not be kept; it stays in this page."))
+    .catch(() => say("There is no connection; your answers stay in this page."));
 }
 
 /** What stood in each question before the last change. @type {Map<string, string>} */
@@ -117,6 +117,20 @@ function answerAt(place) {
   return place < inputs.length && answer(/** @type {HTMLInputElement} */ (inputs[place]).value);
 }
 
+/** Where the rater was before the rubric was opened. @type {Element | null} */
+let left = null;
+/** Open the rubric and go there; close it, and go back. */
+function lookUp() {
+  const rubric = /** @type {HTMLDetailsElement | null} */ (document.querySelector("#rubric"));
+  if (!rubric) return;
+  rubric.open = !rubric.open;
+  if (rubric.open) {
+    left = document.activeElement;
+    rubric.querySelector("summary")?.focus();
+    rubric.scrollIntoView();
+  } else if (left && left !== document.body) /** @type {HTMLElement} */ (left).focus();
+}
+
 /** Do what a key stands for. @param {string} key @returns {boolean} whether it stands for anything here */
 function press(key) {
   const all = questions();
@@ -133,7 +147,7 @@ function press(key) {
   if (value) return answer(value);
   if (key === "n" || key === "p") goTo(all[Math.min(Math.max(at + (key === "n" ? 1 : -1), 0), all.length - 1)]);
   else if (key === "u") undo();
-  else if (key === "h") document.querySelector("#rubric")?.toggleAttribute("open");
+  else if (key === "h") lookUp();
   else if (key === "q" || key === "w") show(key === "q" ? 0 : 1);
   else if (key === "Enter" && at >= 0 && complete()) form?.requestSubmit();
   else return false;
@@ -183,6 +197,13 @@ for (const tabs of document.querySelectorAll(".tabs")) {
 form?.addEventListener("change", (event) => {
   const input = /** @type {HTMLInputElement} */ (event.target);
   if (input.type === "radio") changed(input);
+  else save();
+});
+let typing = 0;
+form?.addEventListener("input", (event) => {
+  if (!(/** @type {HTMLElement} */ (event.target).matches("textarea"))) return;
+  clearTimeout(typing);
+  typing = setTimeout(() => sent || save(), 800);
 });
 let sent = false;
 form?.addEventListener("submit", (event) => {
@@ -203,6 +224,10 @@ for (const talk of document.querySelectorAll("form.say")) {
   });
   talk.closest(".talk")?.scrollTo(0, 1e9);
 }
+window.addEventListener("pagehide", () => {
+  look();
+  if (shelf) sessionStorage.setItem(`seen/${shelf.dataset.key}`, JSON.stringify({ seconds: seconds(), depths }));
+});
 window.addEventListener("pageshow", (event) => {
   if (event.persisted) sent = false;
 });

@@ -1,0 +1,133 @@
+"""What a model writes that means harm, on every page that shows it: it stays text, while it comes and afterwards."""
+
+from __future__ import annotations
+
+import json
+import time
+from typing import TYPE_CHECKING, Any, Final
+
+import pytest
+
+from fabula.project.folder import Project
+from fabula.story import Brief
+from studio import SAMPLE, browsing, studio_there
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from studio import Tab, There
+
+pytestmark = pytest.mark.slow
+
+EVIL: Final = (
+    "The lamp <script>window.ran = true</script> was <img src=x onerror='window.ran = true'> dark. "
+    "</textarea></title></script></select></button></template><svg onload=window.ran=true> She lit it. "
+    '" onfocus="window.ran = true" autofocus=" <a hx-get="/api/v1/projects" hx-trigger="load" hx-swap="none">x</a> '
+    "<base href=http://evil.example><meta http-equiv=refresh content='0;url=http://evil.example'> She slept. "
+    "<style>body{display:none}</style><link rel=stylesheet href=//evil.example> {{ 7 * 7 }} ${7 * 7} "
+    "[x](javascript:window.ran=true) [y](data:text/html,<script>1</script>) ![p](http://evil.example/p.png) --> <!-- "
+)
+WHOLE: Final = (
+    f"{EVIL}\n\nIn the morning the boats came home, one after the other, and nobody asked who had kept the light. The "
+    "keeper's daughter carried the oil up the ninety steps, counted what was left of the wicks, and wrote both into "
+    f"the book. Then the fog went, and the cape stood where it had always stood. {EVIL[::-1]}\n"
+)
+ASKED: Final = "Write of a night <script>window.ran = true</script><img src=x onerror='window.ran = true'> at the cape."
+STRAY: Final = (
+    "object:not([type]), iframe, main script, main style, main base, main meta, main img, main link, "
+    "a[href^='javascript'], a[href^='data'], main [hx-get='/api/v1/projects'], [onfocus], [onerror], [onload]"
+)
+
+
+def harmless(tab: Tab) -> None:
+    """See that nothing of a text became a part of the page."""
+    tab.page.wait_for_timeout(400)
+    assert tab.page.evaluate("window.ran") is None
+    assert tab.page.evaluate("s => [...document.querySelectorAll(s)].map(one => one.outerHTML)", STRAY) == []
+    assert tab.page.evaluate("document.body.checkVisibility()") is True
+    tab.check()
+
+
+def hostile_project(home: Path) -> None:
+    """A project whose writer is a model that means harm."""
+    home.mkdir()
+    script = home / "script.toml"
+    script.write_text(f"[replies]\nwriter = {json.dumps(WHOLE)}\n", "utf-8")
+    brief = Brief(ASKED, title=ASKED)
+    Project.create(home / SAMPLE, brief, {"model": f"scripted:{script}", "system": "end-to-end"})
+
+
+def written(there: There) -> dict[str, Any]:
+    """The run, ended."""
+    runs = f"/api/v1/projects/{SAMPLE}/runs"
+    with there.client() as client:
+        until = time.monotonic() + 60
+        while time.monotonic() < until:
+            run: dict[str, Any] = client.get(runs).json()["runs"][0]
+            if run["state"] not in ("queued", "running"):
+                break
+            time.sleep(0.1)
+        return run
+
+
+def test_what_a_model_writes_stays_text_while_it_comes_and_on_every_page_afterwards(tmp_path: Path) -> None:
+    hostile_project(tmp_path / "home")
+    with studio_there(tmp_path / "home") as there, browsing(there) as tab:
+        tab.open(f"/projects/{SAMPLE}/write")
+        tab.page.click("text=Start")
+        tab.page.wait_for_function(
+            "() => Object.values(window.fabulaRoom?.texts() ?? {}).join('').includes('She slept')", timeout=60_000
+        )
+        assert "<script>window.ran = true</script>" in tab.page.inner_text("#roles")
+        harmless(tab)
+        run = written(there)
+        assert run["state"] == "finished", run["message"]
+        with there.client() as client:
+            call = client.get(f"/api/v1/projects/{SAMPLE}/calls").json()["calls"][0]["id"]
+            texts = client.get(f"/api/v1/projects/{SAMPLE}/artefacts").json()["artefacts"]
+        story = next(one["name"] for one in texts if one["folder"] == "story")
+        for path in (
+            *("write", f"edit/{story}", "edit/brief.md", "calls", f"calls/{call}", "plan", "world", "talk", "measure"),
+            *("calls?search=%3Cscript%3E", "calls?search=%22%3E%3Cimg+src%3Dx+onerror%3Dwindow.ran%3D1%3E"),
+            f"write?text={story}",
+        ):
+            tab.open(f"/projects/{SAMPLE}/{path}")
+            tab.page.evaluate("document.querySelectorAll('details').forEach(one => { one.open = true })")
+            harmless(tab)
+        tab.open("/")
+        harmless(tab)
+
+
+EVENTS: Final[tuple[Any, ...]] = (
+    {"type": "run_started", "system": EVIL, "roles": [EVIL]},
+    {"type": "call_started", "path": EVIL, "role": EVIL, "performer": EVIL},
+    {"type": "text_arrived", "path": EVIL, "text": EVIL},
+    {"type": "call_started", "path": None, "role": None},
+    {"type": "text_arrived", "path": {"a": 1}, "text": ["x"]},
+    {"type": "call_finished", "role": "__proto__", "path": EVIL},
+    {"type": "call_retried"},
+    {"type": "kept"},
+    {"type": "kept", "path": EVIL, "words": "many"},
+    {"type": EVIL},
+    {"type": "text_arrived", "path": EVIL, "text": "And it goes on."},
+    {"type": "command_ended", "exit_code": 1, "kind": EVIL, "message": EVIL},
+)
+
+
+def test_a_log_of_somebody_else_stays_text_and_stops_no_page(tmp_path: Path) -> None:
+    hostile_project(tmp_path / "home")
+    place = tmp_path / "home" / SAMPLE / ".fabula/runs/20260101-000000-abcdef"
+    place.mkdir(parents=True)
+    (place / "events.jsonl").write_text("".join(json.dumps(one) + "\n" for one in EVENTS), "utf-8")
+    record = {"id": place.name, "order": {"kind": "write"}, "state": "failed", "message": EVIL}
+    (place / "run.json").write_text(json.dumps(record), "utf-8")
+    with studio_there(tmp_path / "home") as there, browsing(there) as tab:
+        tab.open(f"/projects/{SAMPLE}/write")
+        tab.page.click("text=Show how it was written")
+        tab.page.wait_for_selector("#roles >> text=And it goes on.")
+        assert "The lamp <script>" in tab.page.inner_text("#roles")
+        harmless(tab)
+        tab.page.click("text=Start")
+        tab.page.wait_for_selector("#run[data-state=finished]", timeout=60_000)
+        assert "She slept" in tab.page.inner_text("#roles")
+        harmless(tab)

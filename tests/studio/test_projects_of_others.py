@@ -1,0 +1,136 @@
+"""Projects of others, opened in the studio: their records run nothing, stop nobody, and make nothing hang."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import time
+from typing import TYPE_CHECKING, Any, Final
+
+import pytest
+
+from fabula.project.sample import copy_sample
+from studio import SAMPLE, studio_here
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+RUN: Final = "20260101-000000-abcdef"
+API: Final = f"/api/v1/projects/{SAMPLE}/runs"
+NEW: Final = f"/projects/{SAMPLE}/write-parts"
+CALL: Final = '{"type": "call_finished", "role": "writer", "usage": %s}\n'
+
+
+def recorded(folder: Path, events: bytes = b"", **fields: Any) -> Path:  # noqa: ANN401 - JSON data
+    """The folder of a run in a sample project, with the record that somebody else gave it."""
+    project = copy_sample(folder / SAMPLE).folder
+    place = project / ".fabula/runs" / RUN
+    place.mkdir(parents=True)
+    data = {"id": RUN, "order": {"kind": "write"}, "state": "running", "pid": 1, "started": 1e15} | fields
+    (place / "run.json").write_text(json.dumps(data), encoding="utf-8")
+    (place / "events.jsonl").write_bytes(events)
+    return place
+
+
+def _pipe(place: Path) -> None:
+    (place / "events.jsonl").unlink()
+    os.mkfifo(place / "events.jsonl")
+
+
+def _link(place: Path) -> None:
+    """A log that is locked: that of a file which another process holds."""
+    (place / "events.jsonl").unlink()
+    (place / "events.jsonl").symlink_to("../../lock")
+
+
+RECORDS: Final[dict[str, tuple[dict[str, Any], bytes, Callable[[Path], None] | None]]] = {
+    "a process of no number that there is": ({"pid": 10**30, "state": "queued"}, b"", None),
+    "every process": ({"pid": -1}, b"", None),
+    "times that are none": ({"started": float("inf"), "created": float("nan"), "state": "failed"}, b"", None),
+    "a cost of no size": ({}, (CALL % ('{"cost": 1' + "0" * 400 + "}")).encode(), None),
+    "a cost that is no JSON": ({}, (CALL % '{"cost": 1e999, "seconds": NaN}').encode(), None),
+    "half a character": ({}, b'{"type": "command_ended", "exit_code": 1, "message": "\\ud800"}\n', None),
+    "another encoding": ({}, '{"type": "kept"}'.encode("utf-16-be") + b"\n", None),
+    "a pipe": ({}, b"", _pipe),
+    "a link": ({}, b"", _link),
+}
+
+
+@pytest.mark.parametrize("what", RECORDS)
+async def test_a_record_of_somebody_else_hangs_nothing_and_keeps_no_run_waiting(what: str, tmp_path: Path) -> None:
+    fields, events, change = RECORDS[what]
+    place = recorded(tmp_path, events, **fields)
+    if change is not None:
+        change(place)
+    async with asyncio.timeout(30), studio_here(tmp_path) as client:
+        await asyncio.sleep(0.2)  # it is followed, or not
+        for address in (API, f"{API}/{RUN}/events", f"/projects/{SAMPLE}/write", "/api/v1/events?follow=false&after=0"):
+            response = await client.get(address)
+            assert response.status_code == 200 or (address.endswith("/events") and response.status_code == 404), address
+        for line in response.text.splitlines():
+            if line.startswith("data: "):
+                json.loads(line.removeprefix("data: "), parse_constant=pytest.fail)
+        response = await client.post(f"{API}/{RUN}/stop")
+        assert response.status_code in (200, 404)
+        response = await client.get(API)
+        assert all(run["state"] != "running" for run in response.json()["runs"])
+
+
+EVIL: Final = "from pathlib import Path\nPath({!r}).write_text('ran')\n"
+
+
+@pytest.mark.parametrize("kind", ["write", "plan", "evaluate"])
+async def test_going_on_with_somebody_elses_run_runs_no_code_of_theirs(kind: str, tmp_path: Path) -> None:
+    name = "evaluator" if kind == "evaluate" else "system"
+    place = recorded(tmp_path, order={"kind": kind, name: "./evil"}, state="failed")
+    (place.parents[2] / "evil").mkdir()
+    (place.parents[2] / "evil" / "__init__.py").write_text(EVIL.format(str(tmp_path / "ran")))
+    (place.parents[2] / "evil" / "paper.toml").write_text("")
+    async with studio_here(tmp_path) as client:
+        response = await client.post(f"{API}/{RUN}/again")
+        assert response.status_code == 400
+        assert response.json()["error"]["message"] == (
+            f"The record of the run {RUN} would run the code in {place.parents[2]}/evil, and neither was it begun here "
+            "nor have you allowed that. Begin a new run, and say there what it is to be done with."
+        )
+        assert len((await client.get(API)).json()["runs"]) == 1
+    assert not (tmp_path / "ran").exists()
+
+
+async def test_going_on_with_somebody_elses_run_writes_into_no_folder_elsewhere(tmp_path: Path) -> None:
+    recorded(tmp_path, order={"kind": "write", "model": f"files:{tmp_path / 'elsewhere'}"}, state="stopped")
+    async with studio_here(tmp_path) as client:
+        response = await client.post(f"{API}/{RUN}/again")
+        assert response.status_code == 400
+        assert "write what is asked into" in response.json()["error"]["message"]
+
+
+@pytest.mark.parametrize("name", ["fabula", "json", "yaml"])
+async def test_a_run_imports_nothing_from_its_project(name: str, tmp_path: Path) -> None:
+    project = copy_sample(tmp_path / SAMPLE).folder
+    (project / name).mkdir()
+    for file in ("__init__", "__main__"):
+        (project / name / f"{file}.py").write_text(EVIL.format(str(tmp_path / "ran")))
+    async with studio_here(tmp_path, dict(os.environ)) as client:
+        run = (await client.post(API, json={"kind": "check", "model": "hand"})).json()["id"]
+        until = time.monotonic() + 60
+        while (await client.get(f"{API}/{run}")).json()["state"] in ("queued", "running"):
+            assert time.monotonic() < until
+            await asyncio.sleep(0.1)
+    assert not (tmp_path / "ran").exists()
+
+
+async def test_a_folder_of_runs_that_lies_elsewhere_is_not_used(tmp_path: Path) -> None:
+    project = copy_sample(tmp_path / SAMPLE).folder
+    elsewhere = tmp_path / "elsewhere"
+    (elsewhere / RUN).mkdir(parents=True)
+    (elsewhere / RUN / "run.json").write_text(json.dumps({"id": RUN, "order": {"kind": "write"}, "state": "failed"}))
+    (project / ".fabula" / "runs").symlink_to(elsewhere)
+    async with studio_here(tmp_path) as client:
+        assert (await client.get(API)).json() == {"runs": []}
+        response = await client.post(API, json={"kind": "check"})
+        assert response.status_code == 400
+        assert "is a link that leaves" in response.json()["error"]["message"]
+    assert [one.name for one in elsewhere.iterdir()] == [RUN]
