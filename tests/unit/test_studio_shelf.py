@@ -80,6 +80,14 @@ async def test_an_empty_shelf_says_how_to_begin(tmp_path: Path) -> None:
         assert (home / "sample-2" / "story.md").is_file()
 
 
+async def test_a_price_that_is_not_known_is_said_in_words(tmp_path: Path) -> None:
+    async with studio_here(tmp_path / "home") as client:
+        wanted = {"text": BRIEF, "model": "openai-chat:tale-1", "base_url": "http://127.0.0.1:9/v1"}
+        looked = await sent(client, "/new/estimate", **wanted)
+    assert "what that <strong>costs is not known</strong>" in looked.text
+    assert "about unknown" not in looked.text
+
+
 async def test_a_brief_is_estimated_and_then_made_a_project(tmp_path: Path, script: str) -> None:
     home = tmp_path / "home"
     wanted = {"text": BRIEF, "title": "The Lamp", "model": script, "words": "300-400", "system": "end-to-end"}

@@ -146,7 +146,7 @@ class ArtefactText:
 
 
 @dataclass(frozen=True, slots=True)
-class Made:
+class ArtefactVersion:
     """A version of an artefact, and who wrote it.
 
     Attributes:
@@ -529,7 +529,7 @@ class Workspace:
                 version = len(journal.versions(STORY))
         return ArtefactText(name, name, text, version, base_of(text), "edited", count_words(text))
 
-    def versions(self, name: str) -> list[Made]:
+    def versions(self, name: str) -> list[ArtefactVersion]:
         """The texts that an artefact has had, oldest first, and who wrote each."""
         if name == BRIEF:
             return []
@@ -539,7 +539,7 @@ class Workspace:
             makers = journal.makers(path, f"{DRAFTS}/{path}") | journal.makers(path, path)
         return [_made(version, makers, holds=version is versions[-1]) for version in versions]
 
-    def alternatives(self, name: str) -> list[Made]:
+    def alternatives(self, name: str) -> list[ArtefactVersion]:
         """The versions that were written for the author, newest first: each is a take, and one can be picked."""
         return [one for one in reversed(self.versions(name)) if one.source in ("made", "revised")]
 
@@ -985,10 +985,10 @@ def _new_artefact(change: Change) -> Artefact:
     return Artefact(*of, changed=True, states=(CHANGED,))
 
 
-def _made(version: Version, makers: Mapping[int, tuple[str, str]], *, holds: bool) -> Made:
+def _made(version: Version, makers: Mapping[int, tuple[str, str]], *, holds: bool) -> ArtefactVersion:
     role, performer = makers.get(version.number, ("", "")) if version.made else ("", "")
     words = count_words(version.text)
-    return Made(version.number, version.source, version.at, words, version.run, role, performer, holds)
+    return ArtefactVersion(version.number, version.source, version.at, words, version.run, role, performer, holds)
 
 
 def _fit_for_a_file(name: str, text: str) -> str:

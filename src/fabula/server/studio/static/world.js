@@ -1,6 +1,6 @@
 // The World page: the graph, drawn by cytoscape, beside the table that holds all of it; and the findings.
 import { onEvent } from "./events.js";
-import { say } from "./studio.js";
+import { goTo, say } from "./studio.js";
 
 const place = document.getElementById("graph");
 /** @type {any} */
@@ -85,7 +85,11 @@ document.addEventListener("htmx:afterSwap", (event) => {
 
 document.addEventListener("click", (event) => {
   const target = /** @type {HTMLElement} */ (event.target);
-  if (target.closest("[data-shut]")) target.closest("form")?.remove();
+  if (target.closest("[data-shut]")) {
+    const article = target.closest("article");
+    target.closest("form")?.remove();
+    goTo(article?.querySelector("[hx-get]"));
+  }
   if (target.closest("[data-switch-theme]")) drawn?.style(look());
   const step = /** @type {HTMLElement | null} */ (target.closest("[data-scene]"));
   const scenes = /** @type {HTMLSelectElement | null} */ (document.getElementById("at"));
