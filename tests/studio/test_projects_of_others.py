@@ -134,3 +134,17 @@ async def test_a_folder_of_runs_that_lies_elsewhere_is_not_used(tmp_path: Path) 
         assert response.status_code == 400
         assert "is a link that leaves" in response.json()["error"]["message"]
     assert [one.name for one in elsewhere.iterdir()] == [RUN]
+
+
+async def test_a_file_whose_name_is_in_another_encoding_is_left_alone_and_named(tmp_path: Path) -> None:
+    project = copy_sample(tmp_path / SAMPLE)
+    try:
+        (project.folder / "story" / "09-caf\udce9.md").write_text("Once.")
+    except OSError:
+        pytest.skip("This disk has no names of other encodings.")
+    async with studio_here(tmp_path) as client:
+        for page in ("write", "edit", "plan", "edit/brief.md"):
+            assert (await client.get(f"/projects/{SAMPLE}/{page}")).status_code == 200, page
+        for address in ("", "/artefacts", "/changes", "/estimate"):
+            assert (await client.get(f"/api/v1/projects/{SAMPLE}{address}")).status_code == 200, address
+    assert [*project.unread()] == ["story/09-caf\ufffd.md"]

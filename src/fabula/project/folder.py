@@ -295,12 +295,12 @@ class Project:
         return not stands.text and bool(self._written.artefact(stands.file))
 
     def unread(self) -> Iterator[str]:
-        """What lies in the folders of texts and is none: folders, and files of other kinds."""
+        """What lies in the folders of texts and is none: folders, files of other kinds, names that are no UTF-8."""
         for folder in FOLDERS:
             for file in sorted((self.folder / folder).glob("*")):
                 kept = file.name.startswith(".") or file.name.endswith(("~", ".bak", ".swp"))  # by an editor
-                if not kept and (file.is_dir() or file.suffix not in SUFFIXES):
-                    yield f"{folder}/{file.name}"
+                if not kept and (file.is_dir() or file.suffix not in SUFFIXES or not _is_utf8(file.name)):
+                    yield f"{folder}/{os.fsencode(file.name).decode('utf-8', 'replace')}"
 
     def _say(self, sentence: str) -> None:
         """Tell the author something about the files, once."""
@@ -309,12 +309,12 @@ class Project:
             self.tell(sentence)
 
     def _files(self) -> Iterator[str]:
-        """The artefacts' files; hidden ones are editors' and our own half-written files."""
+        """The artefacts' files; hidden ones are editors' and our own half-written ones, and `unread` has the others."""
         for folder in map(self.folder.joinpath, FOLDERS):
             with _permitted():
                 files = sorted(folder.iterdir()) if folder.is_dir() else []
                 names = [file.name for file in files if file.suffix in SUFFIXES and file.is_file()]
-            yield from (f"{folder.name}/{name}" for name in names if not name.startswith("."))
+            yield from (f"{folder.name}/{name}" for name in names if not name.startswith(".") and _is_utf8(name))
 
     def _changed_scenes(self, journal: Journal, places: dict[str, str], found: dict[str, Change]) -> Iterator[Change]:
         """What was changed in `story.md`; `found` holds the changed files."""
@@ -649,6 +649,15 @@ class Project:
 def files_of(changes: Iterable[Change]) -> list[str]:
     """The files that were changed, with what was changed in `story.md`."""
     return [change.file + (f" ({change.path})" if change.file == STORY else "") for change in changes]
+
+
+def _is_utf8(name: str) -> bool:
+    """Whether the name of a file is text: another encoding's can neither be shown nor be kept in a record."""
+    try:
+        name.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def _odd_ones(folder: Path) -> list[Path]:
