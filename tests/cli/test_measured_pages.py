@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import json
 import re
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 import pytest
 
-from commandline import BRIEF
+from commandline import BRIEF, ENDING, EXPERIMENT, LAMP
 from fabula.app.reports import pairs_of, read_report, reports_in
 from fabula.measure.ratings import Rating
 from fabula.project.sample import copy_sample
@@ -20,21 +20,6 @@ if TYPE_CHECKING:
 
     from commandline import Cli
 
-STORY: Final = "The lamp was dark. Mara lit it. The boats came home one after the other, and she slept."
-ENDING: Final = "Plot: A\nCreativity: A\nDevelopment: A\nLanguage Use: A\nOverall: A\n"
-EXPERIMENT: Final = """\
-name = "Two <rooms>"
-briefs = ["brief.md"]
-systems = ["agents-room"]
-models = [{ model = "scripted:script.toml", label = "script" }]
-preset = "faithful"
-
-[[evaluators]]
-evaluator = "pairwise"
-model = "scripted:script.toml"
-preset = "faithful"
-"""
-
 
 @pytest.fixture
 def experiment(cli: Cli, here: Path) -> Path:
@@ -42,7 +27,7 @@ def experiment(cli: Cli, here: Path) -> Path:
     (here / "brief.md").write_text(BRIEF, encoding="utf-8")
     (here / "exp.toml").write_text(EXPERIMENT, encoding="utf-8")
     with (here / "script.toml").open("a", encoding="utf-8") as script:
-        script.write(f"writer = {json.dumps(STORY)}\njudge = {json.dumps(ENDING)}\n")
+        script.write(f"writer = {json.dumps(LAMP)}\njudge = {json.dumps(ENDING)}\n")
     assert cli("lab", "experiment", "exp.toml", "--out", "shelf/exp").code == 0
     return here / "shelf"
 

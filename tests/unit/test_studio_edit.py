@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from fabula.app.editing import beside, last_rewritten, stages, written_again
-from fabula.app.workspace import Made
+from fabula.app.workspace import ArtefactVersion
 from fabula.engine.dry_run import DryRun, PlannedCall
 from fabula.engine.journal import Journal
 from studio import SAMPLE, studio_here
@@ -235,8 +235,8 @@ async def test_history_says_who_and_an_earlier_version_is_picked(tmp_path: Path)
 
 
 def test_what_was_saved_while_its_author_typed_is_one_stage() -> None:
-    def made(number: int, source: str, minute: int) -> Made:
-        return Made(number, source, f"2026-01-01T10:{minute:02}:00+00:00", 5)
+    def made(number: int, source: str, minute: int) -> ArtefactVersion:
+        return ArtefactVersion(number, source, f"2026-01-01T10:{minute:02}:00+00:00", 5)
 
     versions = [made(1, "made", 0), made(2, "edited", 1), made(3, "edited", 2), made(4, "edited", 6)]
     versions += [made(5, "edited", 20), made(6, "revised", 21), made(7, "edited", 22)]

@@ -13,7 +13,7 @@ from fabula.story.comparing import Piece, compare, word_pieces
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from fabula.app.workspace import Made
+    from fabula.app.workspace import ArtefactVersion
     from fabula.engine.dry_run import DryRun, PlannedCall
     from fabula.engine.journal import Journal
 
@@ -85,11 +85,11 @@ def last_rewritten(journal: Journal) -> list[Rewritten]:
 class Stage:
     """A version, and how many of its author's were saved on the way to it, within a few minutes each."""
 
-    made: Made
+    made: ArtefactVersion
     before: int = 0
 
 
-def stages(versions: Sequence[Made]) -> list[Stage]:
+def stages(versions: Sequence[ArtefactVersion]) -> list[Stage]:
     """The versions of a text, oldest first, without those that were saved while its author went on typing."""
     found: list[Stage] = []
     for made in versions:

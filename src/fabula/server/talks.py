@@ -7,19 +7,20 @@ project is held while a turn is made, and a moment longer, so that a run or the 
 from __future__ import annotations
 
 import asyncio
-from contextlib import AsyncExitStack, suppress
+from contextlib import AsyncExitStack, nullcontext, suppress
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final
 
-from fabula.app.chat_views import ChatMoving, ChatView, MoveKind, records_of, view_of
+from fabula.app.chat_views import ChatMoving, ChatView, MoveKind, people_in, records_of, view_of
 from fabula.app.chatting import free_name, parties_for, write_transcript
 from fabula.app.conversing import conversing, settings_for
 from fabula.app.writing import Prepared, Supplied, first_error
-from fabula.base.errors import FabulaError, LockedError, ProjectError, UsageError
+from fabula.base.errors import FabulaError, LockedError, ProjectError, UnknownNameError, UsageError
 from fabula.craft.conversation import SessionFiles, sessions_in
 from fabula.craft.conversation.session import copy_log, said_by_player, system_of_log
 from fabula.project.casting import full_name
 from fabula.story import slug
+from fabula.story.people import among
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
@@ -28,15 +29,15 @@ if TYPE_CHECKING:
     from fabula.app.conversing import Conversing
     from fabula.app.workspace import Workspace
     from fabula.app.writing import Options
-    from fabula.craft.conversation import Freedom, Session, Turn
+    from fabula.craft.conversation import Freedom, Parties, Session, Turn
     from fabula.craft.conversation.session import Known
     from fabula.project.folder import Project
 
     T = TypeVar("T")
 
-"""A move: say something, let the character begin, let the story go on, draw another answer."""
 LINGER: Final = 0.3  # seconds for which a project stays open after a turn
 _MOST: Final = 200  # turns of a server that are made at once
+_SHOWN: Final = 200  # letters of an unknown name
 _KEPT: Final = 100  # turns that failed and can still be looked at
 
 
@@ -181,7 +182,7 @@ class Talks:
         """
         if not others:
             raise UsageError("Choose at least one character to talk with.")
-        parties = await asyncio.to_thread(parties_for, self.project, others, player)
+        parties = await asyncio.to_thread(self._parties, others, player)
         if parties is None:
             raise UsageError("Choose at least one character to talk with.")
         known = sessions_in(self.project.folder)
@@ -196,6 +197,11 @@ class Talks:
         finally:
             self._leave()
         return name
+
+    def _parties(self, others: Sequence[str], player: str) -> Parties | None:
+        """Who talks, by the full names of the project's characters: "Ivan" is Ivan Utting."""
+        known = people_in(self.project)[0]
+        return parties_for(self.project, [among(one, known) or one for one in others], among(player, known) or player)
 
     def move(self, name: str, kind: MoveKind, text: str = "", version: int | None = None, model: str = "") -> LiveTurn:
         """Begin a turn; it is made whether anybody follows it or not.
@@ -286,6 +292,25 @@ class Talks:
             open_ = self.shared or (self._held.open if self._held is not None else None)
             if open_ is not None:
                 await open_.close_session(name)
+
+    async def delete(self, name: str) -> None:
+        """Delete a conversation, with its transcript; what was asked for it stays in the journal.
+
+        Raises:
+            UnknownNameError: there is no such conversation.
+            BusyError: an answer is being made in it.
+            LockedError: a run or a command is at work on the project.
+        """
+        folder = self.project.folder
+        if name not in (known := sessions_in(folder)):
+            raise UnknownNameError("conversation", name[:_SHOWN], known)
+        if (live := self._turns.get(name)) is not None and not live.ended:
+            raise BusyError("An answer is being made in this conversation. Stop it or wait for it, and delete it then.")
+        await self.leave(name)
+        await self.let_go()
+        held = self.shared is not None or self._held is not None
+        with nullcontext() if held else self.project.lock():
+            SessionFiles.in_(folder, name).delete()
 
     async def let_go(self) -> None:
         """Let another process have the project, where no turn is being made."""

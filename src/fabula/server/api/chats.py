@@ -12,7 +12,7 @@ from fastapi.responses import Response, StreamingResponse
 from fabula.app.chat_views import ChatList, ChatTurn, ChatView, ChatWhy, chats_in, records_of, why_of
 from fabula.app.chatting import transcript_of
 from fabula.server.api.depends import TalksDep, WorkspaceDep  # noqa: TC001 - FastAPI reads them
-from fabula.server.api.wire import LONGEST_CHAT, AnswerChoice, BranchPoint, ChatChange, Move, NewChat, Seen
+from fabula.server.api.wire import LONGEST_CHAT, AnswerChoice, BranchPoint, ChatChange, ChatVersion, Move, NewChat
 from fabula.server.faults import problem_for_author
 
 if TYPE_CHECKING:
@@ -69,6 +69,12 @@ async def scene(talks: TalksDep, chat: ChatName, wanted: ChatChange) -> ChatView
     return await talks.view(chat)
 
 
+@router.delete("/{chat}", summary="Delete a conversation", status_code=204)
+async def delete(talks: TalksDep, chat: ChatName) -> None:
+    """Its log and its transcript; the calls that were made for it are kept, and its branches too."""
+    await talks.delete(chat)
+
+
 @router.post("/{chat}/turns", summary="The next turn, streamed", responses=_STREAM, response_class=StreamingResponse)
 async def move(talks: TalksDep, chat: ChatName, wanted: Move) -> Response:
     """Whoever goes away can listen again with GET; the turn is made either way."""
@@ -104,7 +110,7 @@ async def choose(talks: TalksDep, chat: ChatName, wanted: AnswerChoice) -> ChatV
 
 
 @router.post("/{chat}/undo", summary="Take the last turn back")
-async def undo(talks: TalksDep, chat: ChatName, seen: Seen) -> ChatView:
+async def undo(talks: TalksDep, chat: ChatName, seen: ChatVersion) -> ChatView:
     """The log keeps it."""
     await talks.undo(chat, seen.version)
     return await talks.view(chat)
