@@ -751,7 +751,7 @@ class Workspace:
         return asyncio.run(dry_run_rewrite_in(project, settings, self._options, name, span, note))
 
     def rewritten(self, name: str, span: tuple[int, int], note: str) -> str:
-        """A passage of a text, written anew by who wrote it, as `note` wishes. Nothing of it is saved.
+        """A passage of a text, written anew by who wrote it, as `note` asks. Nothing of it is saved.
 
         Raises:
             FabulaError: any of its kinds; a finished call is kept and answers when the same is asked again.
@@ -898,7 +898,7 @@ class Workspace:
             return deciding.pin_all(self.project())
 
     def retake(self, name: str, note: str | None = None, *, anew: bool = False) -> Retake:
-        """Have an artefact written anew by the next run, with another draw; or revised, as a note wishes."""
+        """Have an artefact written anew by the next run, with another draw; or revised, as a note asks."""
         with self._changing:
             return deciding.retake(self.project(), name, note, anew=anew)
 
