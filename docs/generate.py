@@ -27,6 +27,7 @@ from fabula.engine.roles import OwnModel
 from fabula.evaluators import evaluators
 from fabula.models.known import KNOWN
 from fabula.models.providers import KINDS as PROVIDERS
+from fabula.server.client import RemoteProject, ServerEvent
 from fabula.server.studio.application import document
 from fabula.systems import System, systems
 from fabula.training.presets import KINDS
@@ -519,6 +520,11 @@ def python() -> str:
     parts.append("## What they take\n")
     parts += [_class(name, getattr(fabula, name)) for name in ("Brief", "Story", "Scene", "Project")]
     parts += [_class("OwnModel", OwnModel)]
+    parts.append(
+        "## A server's projects\n\n[How to use them](../how-to/http-api.md). "
+        "Each verb here has a twin with `_async`, too.\n"
+    )
+    parts += [_class(one.__name__, one, twins=False) for one in (fabula.Client, RemoteProject, ServerEvent)]
     parts.append("## Events\n\nWhat `on_event` is called with, from `fabula.events`.\n")
     events = [(f"`{kind.__name__}`", _first_line(kind), _fields(kind)) for kind in get_args(fabula.events.Event)]
     parts.append(_table(("event", "what it says", "fields"), events) + "\n")
@@ -553,8 +559,9 @@ def _signature(name: str, function: Callable[..., Any]) -> str:
     return f"{name}(\n{inner}) -> {signature.return_annotation}"
 
 
-def _class(name: str, kind: type) -> str:
-    """A class: what it is, its fields, its properties and its methods."""
+def _class(name: str, kind: type, *, twins: bool = True) -> str:
+    """A class: what it is, its fields, its properties and its methods, those for an event loop among them or not."""
+    endings = ("_",) if twins else ("_", "_async")
     about = inspect.getdoc(kind) or ""
     head, _, listed = about.partition("Attributes:\n")
     rows = [
@@ -562,7 +569,7 @@ def _class(name: str, kind: type) -> str:
         for field, said in re.findall(r"^    (\w+): (.*(?:\n        .*)*)", listed, flags=re.MULTILINE)
     ]
     for member, value in vars(kind).items():
-        if member.startswith("_") or member.endswith("_") or any(row[0] == f"`.{member}`" for row in rows):
+        if member.startswith("_") or member.endswith(endings) or any(row[0] == f"`.{member}`" for row in rows):
             continue
         inner = value.__func__ if isinstance(value, classmethod) else value
         if isinstance(inner, property):

@@ -4,13 +4,18 @@ from __future__ import annotations
 
 import json
 import time
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Final
 
 import pytest
 
+from fabula.app.studies import assign
+from fabula.measure.studies.assigning import Wanted
+from fabula.measure.studies.study import ORGANISER, Entry, Study, form_text, write_study
 from fabula.project.folder import Project
 from fabula.story import Brief
-from studio import SAMPLE, browsing, studio_there
+from raters import study_there
+from studio import SAMPLE, browsing, chromium, sign_in, studio_there
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -130,4 +135,41 @@ def test_a_log_of_somebody_else_stays_text_and_stops_no_page(tmp_path: Path) -> 
         tab.page.click("text=Start")
         tab.page.wait_for_selector("#run[data-state=finished]", timeout=60_000)
         assert "She slept" in tab.page.inner_text("#roles")
+        harmless(tab)
+
+
+@pytest.mark.parametrize("kind", ["pairwise", "rubric", "findings"])
+def test_what_is_rated_stays_text_on_raters_pages(kind: str, tmp_path: Path) -> None:
+    entries = [
+        Entry(
+            id=f"{number} {system}",
+            system=EVIL + system,
+            prompt=f"{EVIL} {number}",
+            asked=EVIL,
+            text=EVIL if kind != "findings" else "",
+            claim=EVIL if kind == "findings" else "",
+            label=EVIL if kind == "findings" else "",
+            passages=(EVIL, EVIL) if kind == "findings" else (),
+        )
+        for number in range(3)
+        for system in (("a", "b") if kind != "findings" else ("",))
+    ]
+    write_study(tmp_path / "study", form_text(kind, "Lamps"), entries)
+    study, _ = assign(Study.open(tmp_path / "study"), Wanted(), datetime.now(UTC))
+    with study_there(study) as there, chromium() as browser:
+        tab = sign_in(browser, there)
+        harmless(tab)
+        tab.page.click("text=I have read this and take part")
+        tab.page.wait_for_selector("#send")
+        assert "<script>window.ran = true</script>" in tab.page.inner_text("main")
+        tab.page.fill("[name=comment]", EVIL)
+        tab.page.evaluate("document.querySelectorAll('details').forEach(one => { one.open = true })")
+        harmless(tab)
+        tab.page.fill("[name=skip]", EVIL[:150])
+        tab.page.click("text=Skip >> nth=-1")
+        harmless(tab)
+        tab.page.goto(f"{there.address}/login?token={study.token(ORGANISER)}")
+        tab.open("/organiser")
+        harmless(tab)
+        tab.page.click("button >> nth=0")
         harmless(tab)

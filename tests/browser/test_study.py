@@ -44,6 +44,7 @@ def test_a_whole_sitting_of_five_by_keyboard(tmp_path: Path) -> None:
                 keys.press(answer)
             keys.press("u")
             assert tab.page.is_disabled("#send")
+            tab.page.wait_for_selector("#status:has-text('1 left to answer.')")
             keys.press("5")
             keys.press("b")
             assert not tab.page.is_disabled("#send")

@@ -68,6 +68,27 @@ def test_the_room_is_watched_and_is_the_same_after_a_reload_in_the_middle(there:
         tab.check()
 
 
+def test_the_page_says_that_the_run_has_ended_however_slow_the_server_is(there: There) -> None:
+    with browsing(there) as tab:
+        tab.open(WRITE)
+        asked: list[str] = []
+        tab.page.on(
+            "request", lambda request: asked.append(request.url.partition("/write-parts/")[2].partition("?")[0])
+        )
+        network = tab.page.context.new_cdp_session(tab.page)
+        network.send("Network.enable")
+        slow = {"offline": False, "latency": 1500, "downloadThroughput": -1, "uploadThroughput": -1}
+        network.send("Network.emulateNetworkConditions", slow)
+        start(there)
+        ends(tab.page, 4, 150)
+        tab.page.wait_for_selector("#run[data-state=finished] >> text=Read the story", timeout=15_000)
+        for _ in range(100):
+            if {"run", "tree", "text"} <= set(asked):
+                break
+            tab.page.wait_for_timeout(100)
+        assert {"run", "tree", "text"} <= set(asked)
+
+
 def tabs_of(browser: Any, there: There, count: int) -> list[Any]:  # noqa: ANN401 - playwright's
     """Tabs of one browser on the Write page."""
     first = sign_in(browser, there)

@@ -66,7 +66,7 @@ def test_no_file_gets_another_number_for_an_edit(cli: Cli, read: Path) -> None:
 def test_a_refusal_is_undone(cli: Cli, read: Path) -> None:
     (edit,) = cli("edits", "lamp", "--json").json["edits"]
     cli("edits", "lamp", "--refuse", edit["id"])
-    assert "Taken back: edit of drafts/refused" in cli("undo", "lamp").out
+    assert "Taken back: what you refused of the final reading" in cli("undo", "lamp").out
     assert not cli("edits", "lamp", "--json").json["edits"][0]["refused"]
     assert cli("update", "lamp", "--json").json["asked"] == 0
     assert "The lantern" in story(read)

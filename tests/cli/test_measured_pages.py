@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import json
 import re
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 import pytest
 
-from commandline import BRIEF
+from commandline import BRIEF, ENDING, EXPERIMENT, LAMP
 from fabula.app.reports import pairs_of, read_report, reports_in
 from fabula.measure.ratings import Rating, write_ratings
 from fabula.project.sample import copy_sample
@@ -20,21 +20,6 @@ if TYPE_CHECKING:
 
     from commandline import Cli
 
-STORY: Final = "The lamp was dark. Mara lit it. The boats came home one after the other, and she slept."
-ENDING: Final = "Plot: A\nCreativity: A\nDevelopment: A\nLanguage Use: A\nOverall: A\n"
-EXPERIMENT: Final = """\
-name = "Two <rooms>"
-briefs = ["brief.md"]
-systems = ["agents-room"]
-models = [{ model = "scripted:script.toml", label = "script" }]
-preset = "faithful"
-
-[[evaluators]]
-evaluator = "pairwise"
-model = "scripted:script.toml"
-preset = "faithful"
-"""
-
 
 @pytest.fixture
 def experiment(cli: Cli, here: Path) -> Path:
@@ -42,7 +27,7 @@ def experiment(cli: Cli, here: Path) -> Path:
     (here / "brief.md").write_text(BRIEF, encoding="utf-8")
     (here / "exp.toml").write_text(EXPERIMENT, encoding="utf-8")
     with (here / "script.toml").open("a", encoding="utf-8") as script:
-        script.write(f"writer = {json.dumps(STORY)}\njudge = {json.dumps(ENDING)}\n")
+        script.write(f"writer = {json.dumps(LAMP)}\njudge = {json.dumps(ENDING)}\n")
     assert cli("lab", "experiment", "exp.toml", "--out", "shelf/exp").code == 0
     return here / "shelf"
 
@@ -118,6 +103,9 @@ async def test_the_reports_of_a_project_are_shown_with_their_verdicts(tmp_path: 
         assert "findings per 10,000 words" in newest
         assert "share of suspicions, Wilson interval" in newest
         assert "Single verdicts" in newest
+        assert "<strong>Ivan&#39;s kettle had left his cab by 9 January / " in newest, "not the key of the finding"
+        assert "<strong>A planted suspicion</strong>: no error" in newest
+        assert "<strong>A suspicion</strong>: no error" in newest
         named = (await client.get("/projects/sample/measure/evaluation/atlas")).text
         assert 'aria-current="page">atlas' in named
         unknown = await client.get("/projects/sample/measure/evaluation/altas")

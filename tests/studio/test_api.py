@@ -8,6 +8,7 @@ import json
 import multiprocessing
 import os
 import shutil
+import sqlite3
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -15,8 +16,10 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from fabula.base import files
+from fabula.base.errors import JournalError
 from fabula.engine.journal import Journal
 from fabula.project.folder import Project
+from fabula.server.faults import problem_for_author
 from studio import SAMPLE, studio_here
 
 if TYPE_CHECKING:
@@ -388,6 +391,15 @@ async def test_a_full_disk_is_said_in_words_and_nothing_is_lost(
         monkeypatch.undo()
         await api("PUT", f"/artefacts/{PART}", text="New.", base=text["base"])  # the page sends it again
         assert (api.folder / FILE).read_text(encoding="utf-8") == "New.\n"
+
+
+async def test_a_journal_whose_helping_file_has_no_room_is_a_full_disk(tmp_path: Path) -> None:
+    for code, status in ((sqlite3.SQLITE_IOERR_SHMSIZE, 507), (sqlite3.SQLITE_IOERR_WRITE, 507), (5, 500)):
+        cause = sqlite3.OperationalError("disk I/O error")
+        cause.sqlite_errorcode = code
+        error = JournalError(f"The journal {tmp_path} cannot be used.")
+        error.__cause__ = cause
+        assert problem_for_author(error).status == status
 
 
 async def test_a_journal_on_a_full_disk_says_so_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import json
+import shutil
 import socket
 import subprocess
 import sys
@@ -12,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from fabula.base.errors import ConflictError, GoneError, ServerError, UsageError
+from fabula.base.errors import ConflictError, FabulaError, GoneError, ServerError, UsageError
 from fabula.server.client import Client, RemoteProject
 from studio import SAMPLE, TOKEN, studio_there
 
@@ -58,7 +59,11 @@ def test_a_project_is_looked_at_through_the_client(client: Client) -> None:
     assert sample.call(calls[0].id).messages
     assert sample.final_edits().edits
     assert sample.export("epub").startswith(b"PK")
-    assert sample.chats() is not None
+    chat = sample.chats().chats[0]
+    view = sample.conversation(chat.name)
+    assert len(view.turns) == chat.turns
+    assert view.turns[0].answer in sample.transcript(chat.name)
+    assert sample.why(chat.name, 1).who == view.turns[0].who
 
 
 def test_a_project_is_changed_through_the_client(client: Client) -> None:
@@ -84,8 +89,26 @@ def test_a_project_is_changed_through_the_client(client: Client) -> None:
     key = sample.findings().findings[0].key
     assert sample.dismiss(key, "He had two.").findings[0].dismissed == "He had two."
     assert not sample.count_again(key).findings[0].dismissed
-    assert client.new("# The Ferry\n\nA ferry.", words="300").project == "the-ferry"
+    url = "http://127.0.0.1:9/v1"
+    made = client.new("# The Ferry\n\nA ferry.", words="300", model="openai-chat:tale", base_url=url)
+    assert (made.project, made.standing.model) == ("the-ferry", "openai-chat:tale")
     assert client.sample().project == "sample-2"
+
+
+def test_a_conversation_goes_on_through_the_client(client: Client) -> None:
+    sample = client.project(SAMPLE)
+    begun = sample.chat("Ivan", player="Wendy")
+    assert (begun.others, begun.player) == (["Ivan Utting"], "Wendy Clabburn")
+    chat = next(one for one in sample.chats().chats if one.turns)
+    branched = sample.branch(chat.name, 2)
+    assert (len(branched.turns), branched.branched_from) == (2, chat.name)
+    assert len(sample.take_back(branched.name).turns) == 1
+    with pytest.raises(UsageError, match="no answer 7"):
+        sample.choose_answer(branched.name, 7)
+    with pytest.raises(UsageError, match="nothing:x"):
+        sample.say(branched.name, "And the kettle?", model="nothing:x")
+    with pytest.raises(FabulaError, match="empty"):
+        sample.move(branched.name, "say")
 
 
 def test_what_the_server_refuses_is_an_error_of_ours(client: Client, there: There) -> None:
@@ -104,8 +127,7 @@ def test_what_the_server_refuses_is_an_error_of_ours(client: Client, there: Ther
     with pytest.raises(ServerError, match="cannot be reached") as unreachable:
         Client(f"http://127.0.0.1:{port}", TOKEN).projects()
     assert unreachable.value.code == "unreachable"
-    for file in sorted(there.state.shelf.folder(SAMPLE).rglob("*"), reverse=True):
-        file.rmdir() if file.is_dir() else file.unlink()
+    shutil.rmtree(there.state.shelf.folder(SAMPLE), ignore_errors=True)  # the server may be taking files away, too
     with pytest.raises(GoneError):
         client.project(SAMPLE).text(PART)
 
@@ -120,10 +142,20 @@ async def test_every_verb_has_a_twin_for_an_event_loop(client: Client) -> None:
 
 
 def test_a_run_is_started_followed_and_stopped(client: Client) -> None:
-    run = client.project(SAMPLE).start("write")
-    types = [event.type for event in client.events(run=run)]
-    assert types[-1] == "run_ended"
-    assert client.project(SAMPLE).run(run.id).ended is not None
+    sample = client.project(SAMPLE)
+    run = sample.start("write")
+    found = list(sample.follow(run.id))
+    assert found[-1].type == "run_ended"
+    assert {(event.project, event.run) for event in found} == {(SAMPLE, run.id)}
+    assert sample.run(run.id).ended is not None
+    told = [event.type for event in sample.follow(run.id)]  # again, when it is over: it ends, too
+    assert told[0] == "command_started"
+    assert "command_ended" in told
+    again = sample.again(run.id)
+    assert [one.id for one in sample.runs().runs] == [again.id, run.id]
+    assert sample.prompts(run.id).prompts == []
+    with pytest.raises(UsageError, match="prompt that waits"):
+        sample.answer(run.id, "draft", "Once.")
     assert client.project(SAMPLE).stop(run.id).id == run.id
     everything = list(client.events(0, follow=False))
     assert [event.n for event in everything] == list(range(everything[0].n, everything[-1].n + 1))

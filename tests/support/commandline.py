@@ -59,6 +59,22 @@ REPLIES = {
 }
 BRIEF = "# The Lamp\n\nA girl lights a lighthouse against her father's will.\n"
 
+LAMP = "The lamp was dark. Mara lit it. The boats came home one after the other, and she slept."
+ENDING = "Plot: A\nCreativity: A\nDevelopment: A\nLanguage Use: A\nOverall: A\n"
+EXPERIMENT = """\
+name = "Two <rooms>"
+briefs = ["brief.md"]
+systems = ["agents-room"]
+models = [{ model = "scripted:script.toml", label = "script" }]
+preset = "faithful"
+
+[[evaluators]]
+evaluator = "pairwise"
+model = "scripted:script.toml"
+preset = "faithful"
+"""
+"""Two systems, judged in pairs; its script needs `writer` and `judge` beside `REPLIES`."""
+
 PLAN = """\
 title: The Last Lamp
 conflict: The lamp is to go dark while a boat is still out.

@@ -42,6 +42,7 @@ async def test_the_plan_of_the_sample_has_cards_both_orders_and_tables(tmp_path:
         html = (await client.get(AT)).text
         rails = (await client.get(f"{AT}/rails")).text
     assert titles(html)[:2] == ["Two questions", "The crate"]
+    assert "not written as a part of its own" not in html, "where no card is a part of its own"
     assert '<a href="#scene-2">' in rails
     assert 'role="group"' in rails
     assert "told ahead" in rails or "flashback" in rails

@@ -367,6 +367,18 @@ def test_the_command_line_of_each_kind() -> None:
     ("order", "says"),
     [
         (Order(kind="check", approve="all"), "`check` takes no approve. Leave that out."),
+        (
+            Order(kind="write", words="a lot"),
+            "'a lot' is no number of words. Write 1300-1350, 950 (about that), <=500 or >=2000.",
+        ),
+        (
+            Order(kind="write", system="./evil"),
+            "'./evil' is a folder of code, which is not run from here. Name an installed system.",
+        ),
+        (
+            Order(kind="evaluate", evaluator="../evil"),
+            "'../evil' is a folder of code, which is not run from here. Name an installed evaluator.",
+        ),
         (Order(kind="write", revise=True, only=["a"]), "`write` takes no revise and no only. Leave that out."),
         (Order(kind="evaluate", evaluator="--play=x"), "Say which `evaluator`; `fabula evaluate` lists them."),
         (

@@ -388,6 +388,21 @@ def test_a_finding_of_a_project_stands_in_its_paragraphs(tmp_path: Path) -> None
     )
 
 
+def test_folders_of_one_name_are_told_apart(tmp_path: Path) -> None:
+    for place in ("a/ferry", "b/ferry"):
+        _checked(tmp_path / place / "evaluation")
+        (tmp_path / place / "brief.md").write_text("A ferry.")
+    places = [tmp_path / "a" / "ferry", tmp_path / "b" / "ferry"]
+    study = study_of_findings(tmp_path / "s", "Verify", places).study
+    assert list(study.entries) == ["a-ferry/abcd1234", "b-ferry/abcd1234"]
+    with pytest.raises(UsageError, match=r"Two of the folders are called 'a-ferry'.*Rename one of them"):
+        study_of_findings(tmp_path / "t", "Verify", [places[0], places[0]])
+    twice = [_checked(tmp_path / name, "lamp") for name in ("one", "two")]
+    with pytest.raises(UsageError, match=r"Two of the items are called 'lamp/abcd1234'. Give each source once"):
+        study_of_findings(tmp_path / "t", "Verify", twice)
+    assert not (tmp_path / "t").exists()
+
+
 def test_a_judges_verdicts_may_stand_in_the_same_file(tmp_path: Path) -> None:
     study = study_of(tmp_path / "s", SYSTEMS[:3], 6)
     answers = Answers(study, Clock())

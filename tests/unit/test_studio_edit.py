@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from fabula.app.editing import beside, last_rewritten, stages, written_again
-from fabula.app.workspace import Made
+from fabula.app.workspace import ArtefactVersion
 from fabula.engine.dry_run import DryRun, PlannedCall
 from fabula.engine.journal import Journal
 from studio import SAMPLE, studio_here
@@ -185,6 +185,17 @@ def test_what_the_last_run_changed_is_found_until_its_author_changes_it() -> Non
         assert [one.name for one in last_rewritten(journal)] == ["one"]
 
 
+def test_of_what_the_last_run_changed_the_story_comes_first() -> None:
+    with Journal() as journal:
+        for text in ("The first.", "The second."):
+            journal.start_run("vanilla", {})
+            for path, folder in (("draft", "drafts"), ("scene", "story")):
+                journal.keep(path, text, "made")
+                journal.place(path, f"{folder}/{path}.md")
+            journal.end_run()
+        assert [one.name for one in last_rewritten(journal)] == ["scene", "draft"]
+
+
 async def test_two_versions_stand_beside_each_other(tmp_path: Path) -> None:
     async with studio_here(tmp_path) as client:
         space = space_of(client)
@@ -224,8 +235,8 @@ async def test_history_says_who_and_an_earlier_version_is_picked(tmp_path: Path)
 
 
 def test_what_was_saved_while_its_author_typed_is_one_stage() -> None:
-    def made(number: int, source: str, minute: int) -> Made:
-        return Made(number, source, f"2026-01-01T10:{minute:02}:00+00:00", 5)
+    def made(number: int, source: str, minute: int) -> ArtefactVersion:
+        return ArtefactVersion(number, source, f"2026-01-01T10:{minute:02}:00+00:00", 5)
 
     versions = [made(1, "made", 0), made(2, "edited", 1), made(3, "edited", 2), made(4, "edited", 6)]
     versions += [made(5, "edited", 20), made(6, "revised", 21), made(7, "edited", 22)]

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import errno
 import re
 import shutil
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from fabula.base.errors import GoneError, UnknownNameError, UsageError
+from fabula.base.errors import DiskFullError, GoneError, UnknownNameError, UsageError
 from fabula.project.folder import Project
 from fabula.project.sample import copy_sample
 from fabula.server.studio.shelf import Shelf
@@ -77,6 +78,14 @@ async def test_an_empty_shelf_says_how_to_begin(tmp_path: Path) -> None:
         again = await client.post("/sample")  # a browser without script
         assert (again.status_code, again.headers["location"].rpartition("/")[0]) == (303, "/projects/sample-2")
         assert (home / "sample-2" / "story.md").is_file()
+
+
+async def test_a_price_that_is_not_known_is_said_in_words(tmp_path: Path) -> None:
+    async with studio_here(tmp_path / "home") as client:
+        wanted = {"text": BRIEF, "model": "openai-chat:tale-1", "base_url": "http://127.0.0.1:9/v1"}
+        looked = await sent(client, "/new/estimate", **wanted)
+    assert "what that <strong>costs is not known</strong>" in looked.text
+    assert "about unknown" not in looked.text
 
 
 async def test_a_brief_is_estimated_and_then_made_a_project(tmp_path: Path, script: str) -> None:
@@ -203,3 +212,19 @@ def test_a_link_in_a_folder_of_projects_is_not_followed(tmp_path: Path) -> None:
 def test_a_folder_that_is_not_there_is_named(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match=r"There is no folder .* Name a project"):
         Shelf.of([tmp_path / "nowhere"])
+
+
+def test_a_sample_for_which_there_is_no_room_leaves_no_part_and_says_why(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(*_: object, **__: object) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(shutil, "copyfile", full)
+    with pytest.raises(DiskFullError) as error:
+        copy_sample(tmp_path / "sample")
+    assert str(error.value) == (
+        f"Cannot write {tmp_path}/sample. The disk or quota is full. Free some space and run the command again; "
+        "nothing that was there before is lost."
+    )
+    assert [*tmp_path.iterdir()] == []

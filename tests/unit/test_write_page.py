@@ -83,6 +83,13 @@ async def test_a_story_is_written_from_the_page(tmp_path: Path) -> None:
         assert [event["path"] for event in events if event["type"] == "kept"][:4] == PLAN
 
 
+async def test_the_text_in_the_middle_is_the_story_where_none_is_named(tmp_path: Path) -> None:
+    async with studio_here(tmp_path) as client:
+        parts = "/projects/sample/write-parts/text"
+        assert 'data-name="exposition"' in (await client.get(parts)).text
+        assert 'data-name="setting"' in (await client.get(parts, params={"name": "setting"})).text
+
+
 async def test_each_text_of_the_plan_is_approved_or_changed_before_the_next_step(tmp_path: Path) -> None:
     folder = project(tmp_path)
     async with studio_here(folder) as client:

@@ -9,7 +9,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
 
 from fabula.app.chatting import narrative_in
-from fabula.app.past_calls import Took
+from fabula.app.past_calls import CallUsage
 from fabula.base.errors import FabulaError, UnknownNameError, UsageError
 from fabula.base.files import read_text
 from fabula.craft.conversation import SessionFiles, sessions_in
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from fabula.project.folder import Project
 
 MoveKind: TypeAlias = Literal["say", "begin", "go_on", "another"]
-"""What a player can have happen next."""
+"""A move: say something, let the character begin, let the story go on, draw another answer."""
 
 _SHOWN: Final = 120  # characters of a conversation's last words
 _PERSONAS: Final = "plan/personas.yaml"
@@ -223,7 +223,7 @@ class ChatWhy:
     plan: list[ChatPoint]
     calls: list[int] = field(default_factory=list)
     model: str = ""
-    took: Took | None = None
+    took: CallUsage | None = None
 
 
 def chats_in(project: Project) -> ChatList:
@@ -396,7 +396,7 @@ def why_of(
         plan,
         [call.id for call in reversed(own)],
         own[-1].performer if own else "",
-        Took.of(sum((call.reply.usage for call in own), NOTHING_USED)) if own else None,
+        CallUsage.of(sum((call.reply.usage for call in own), NOTHING_USED)) if own else None,
     )
 
 

@@ -29,6 +29,7 @@ _OF_TEXTS: Final = frozenset({"edit", "rewrite", "unedit", "continue", "pin", "u
 _SEVERAL: Final = {"pin-all": "pin --all", "fit-all": "update --revise"}
 _PART_OF: Final = {"pin": "pin-all", "fit": "fit-all"}
 _SHOWN: Final = 3
+_NOUNS: Final = {"revise": "revision"}
 
 
 def authored(journal: Journal) -> dict[str, str]:
@@ -356,11 +357,15 @@ def wording_of(done: Done, places: Mapping[str, str]) -> str:
     if {"retake", "revise"} & set(kinds):
         kinds.pop("unedit", None)  # it makes room for the other text
     whole = [_SEVERAL[kind] for kind in kinds if kind in _SEVERAL]
-    parts = [f"{kind} of {_some(paths)}" for kind, paths in kinds.items() if kind not in _SEVERAL | _PART_OF]
-    parts += [
-        f"{kind} of {_some(paths)}" for kind, paths in kinds.items() if kind in _PART_OF and _PART_OF[kind] not in kinds
-    ]
-    return " and ".join([*whole, *parts])
+    told = {kind: paths for kind, paths in kinds.items() if kind not in _SEVERAL and _PART_OF.get(kind) not in kinds}
+    return " and ".join([*whole, *(_decided(kind, paths) for kind, paths in told.items())])
+
+
+def _decided(kind: str, paths: list[str]) -> str:
+    """One kind of decision about texts, in words."""
+    if {kind, *paths} == {"edit", _REFUSED}:
+        return "what you refused of the final reading"
+    return f"{_NOUNS.get(kind, kind)} of {_some(paths)}"
 
 
 def _some(names: list[str]) -> str:

@@ -13,7 +13,7 @@ from fabula.story.comparing import Piece, compare, word_pieces
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from fabula.app.workspace import Made
+    from fabula.app.workspace import ArtefactVersion
     from fabula.engine.dry_run import DryRun, PlannedCall
     from fabula.engine.journal import Journal
 
@@ -70,7 +70,7 @@ class Rewritten:
 
 
 def last_rewritten(journal: Journal) -> list[Rewritten]:
-    """The texts that the last run changed and that their author has not changed since, in order of file."""
+    """The texts that the last run changed and that their author has not changed since: those of the story first."""
     runs = journal.runs()
     found = []
     for path, file in authored(journal).items() if runs else ():
@@ -78,18 +78,18 @@ def last_rewritten(journal: Journal) -> list[Rewritten]:
         before = [one for one in versions if one.run != runs[-1]["id"]]
         if before and versions[-1].run == runs[-1]["id"] and versions[-1].text != before[-1].text:
             found.append(Rewritten(path, file, before[-1].number, versions[-1].number))
-    return found
+    return sorted(found, key=lambda one: not one.file.startswith("story/"))
 
 
 @dataclass(frozen=True, slots=True)
 class Stage:
     """A version, and how many of its author's were saved on the way to it, within a few minutes each."""
 
-    made: Made
+    made: ArtefactVersion
     before: int = 0
 
 
-def stages(versions: Sequence[Made]) -> list[Stage]:
+def stages(versions: Sequence[ArtefactVersion]) -> list[Stage]:
     """The versions of a text, oldest first, without those that were saved while its author went on typing."""
     found: list[Stage] = []
     for made in versions:

@@ -23,7 +23,7 @@ _SAME: Final = 200  # calls for the same text that are looked through
 
 
 @dataclass(frozen=True, slots=True)
-class Took:
+class CallUsage:
     """What a call took. An unknown cost is null; `seconds` and `first` (to the first token) are of the model alone."""
 
     prompt: int
@@ -36,7 +36,7 @@ class Took:
     estimated: int
 
     @classmethod
-    def of(cls, usage: Usage) -> Took:
+    def of(cls, usage: Usage) -> CallUsage:
         """The same."""
         return cls(**usage_data(usage), first=usage.first)
 
@@ -51,19 +51,19 @@ class CallLine:
     model: str
     at: str
     finish: str
-    took: Took
+    took: CallUsage
     opening: str
     found: str
 
     @classmethod
     def of(cls, listed: Listed) -> CallLine:
         """The same."""
-        one, took = listed, Took.of(listed.usage)
+        one, took = listed, CallUsage.of(listed.usage)
         return cls(one.id, one.path, one.role, one.performer, one.at, one.finish, took, one.opening, one.found)
 
 
 @dataclass(frozen=True, slots=True)
-class Asker:
+class CallRole:
     """A role, whoever performed it, and how many calls they have."""
 
     role: str
@@ -77,12 +77,12 @@ class CallList:
 
     calls: list[CallLine]
     total: int
-    askers: list[Asker]
+    askers: list[CallRole]
     older: int | None
 
 
 @dataclass(frozen=True, slots=True)
-class Prompted:
+class PromptMessage:
     """A message of a prompt."""
 
     role: str
@@ -90,7 +90,7 @@ class Prompted:
 
 
 @dataclass(frozen=True, slots=True)
-class Taken:
+class RemovedText:
     """A piece that a rule took out of a reply, and why there is such a rule."""
 
     rule: str
@@ -99,7 +99,7 @@ class Taken:
 
 
 @dataclass(frozen=True, slots=True)
-class Beside:
+class OtherCall:
     """Another call for the same text.
 
     Attributes:
@@ -122,7 +122,7 @@ class Source:
 
 
 @dataclass(frozen=True, slots=True)
-class Spoken:
+class CallTurn:
     """The turn of a conversation that a call was made for; 0 for what was made ready for its cell."""
 
     session: str
@@ -156,18 +156,18 @@ class WholeCall:
     at: str
     run: int
     finish: str
-    messages: list[Prompted]
+    messages: list[PromptMessage]
     reply: str
     reasoning: str
     form: dict[str, Any] | None
     sampling: dict[str, Any]
     dropped: list[str]
-    took: Took
-    removed: list[Taken]
-    beside: list[Beside]
+    took: CallUsage
+    removed: list[RemovedText]
+    beside: list[OtherCall]
     sources: list[Source]
     artefact: str
-    chat: Spoken | None
+    chat: CallTurn | None
     older: int | None
     newer: int | None
 
@@ -176,7 +176,7 @@ def calls_of(journal: Journal, wanted: Wanted, *, before: int | None = None, mos
     """A page of a project's calls, newest first."""
     span = {} if before is None else {"before": before}
     found = journal.listed(wanted, most + 1, **span)
-    askers = [Asker(*asker) for asker in journal.askers()]
+    askers = [CallRole(*asker) for asker in journal.askers()]
     older = found[most - 1].id if len(found) > most else None
     return CallList([CallLine.of(one) for one in found[:most]], journal.count(), askers, older)
 
@@ -197,14 +197,18 @@ def call_of(journal: Journal, number: int, among: Wanted | None = None) -> Whole
         call.at,
         call.run,
         call.reply.finish,
-        [Prompted(role, text) for role, text in call.messages],
+        [PromptMessage(role, text) for role, text in call.messages],
         call.reply.text,
         call.reply.reasoning,
         dict(call.schema) if call.schema else None,
         dict(call.reply.sent),
         list(call.reply.dropped),
-        Took.of(call.reply.usage),
-        [Taken(one.rule, _why(one.rule), one.text) for one in journal.removals(call.path) if one.path == call.path],
+        CallUsage.of(call.reply.usage),
+        [
+            RemovedText(one.rule, _why(one.rule), one.text)
+            for one in journal.removals(call.path)
+            if one.path == call.path
+        ],
         _beside(journal, call),
         [Source(*one) for one in journal.versions_in(prompt)],
         artefact_of(journal.paths(), call.path),
@@ -237,7 +241,7 @@ def artefact_of(artefacts: Sequence[str], path: str) -> str:
     return max(above, key=len, default="")
 
 
-def spoken_at(path: str) -> Spoken | None:
+def spoken_at(path: str) -> CallTurn | None:
     """The turn of a conversation that a path is of."""
     if not path.startswith(_CHAT):
         return None
@@ -245,7 +249,7 @@ def spoken_at(path: str) -> Spoken | None:
     cell, _, within = rest.partition("/")
     kind, _, place = within.partition("/")
     turn = place.partition("/")[0] if kind == "turn" else ""
-    return Spoken(session, _number(cell.removeprefix("cell-")), _number(turn))
+    return CallTurn(session, _number(cell.removeprefix("cell-")), _number(turn))
 
 
 def _number(text: str) -> int:
@@ -259,12 +263,12 @@ def _place(path: str) -> tuple[str, str]:
     return (head, prompt) if mark and last.isdigit() else (place, prompt)
 
 
-def _beside(journal: Journal, call: Call) -> list[Beside]:
+def _beside(journal: Journal, call: Call) -> list[OtherCall]:
     """Other calls for the same text, oldest first."""
     place, prompt = _place(call.path)
     found = journal.listed(Wanted(under=place), _SAME)
     others = [one for one in reversed(found) if one.id != call.id and _place(one.path) == (place, prompt)]
-    return [Beside(one.id, _kind(journal, call, one), one.at, one.opening) for one in others]
+    return [OtherCall(one.id, _kind(journal, call, one), one.at, one.opening) for one in others]
 
 
 def _kind(journal: Journal, call: Call, other: Listed) -> str:

@@ -74,12 +74,12 @@ def study_of_findings(folder: Path, title: str, places: Iterable[Path]) -> Made:
         UsageError: nothing was checked there, or nothing was found.
     """
     entries = []
-    for place in places:
+    for place, called in _named(places):
         is_project = (place / "brief.md").is_file()
         checked = place / OUT if is_project else place
-        name, text = place.resolve().name, _text_of(place) if is_project else ""
+        text = _text_of(place) if is_project else ""
         for story in stored_check(checked)["details"]["stories"]:
-            told = name if story["id"] == "story" else str(story["id"])
+            told = called if story["id"] == "story" else str(story["id"])
             entries += [_finding(told, one, text) for one in all_findings(story)]
     if not entries:
         raise UsageError("Nothing was found in these stories, so there is nothing to verify.")
@@ -96,11 +96,12 @@ def study_of_characters(folder: Path, title: str, places: Iterable[Path], player
         UsageError: one has no narrative, or nobody to talk with.
         ProjectError: one is no project.
     """
-    projects = [Project.open(place) for place in places]
+    named = _named(places)
+    projects = [Project.open(place) for place, _ in named]
     systems = Counter(project.settings.system for project in projects)
     entries = []
-    for number, project in enumerate(projects, 1):
-        name, system = project.folder.resolve().name, project.settings.system
+    for number, (project, (_, name)) in enumerate(zip(projects, named, strict=True), 1):
+        system = project.settings.system
         narrative = plain(narrative_in(project))
         parties = parties_of(narrative, player, (partner,) if partner else ())
         entries.append(
@@ -119,6 +120,25 @@ def study_of_characters(folder: Path, title: str, places: Iterable[Path], player
     for project, entry in zip(projects, entries, strict=True):
         shutil.copytree(project.folder, folder / entry.project, symlinks=True, dirs_exist_ok=True)
     return _made(folder, "chat", title, entries)
+
+
+def _named(places: Iterable[Path]) -> list[tuple[Path, str]]:
+    """Folders with their names; those of one name with the folder that they lie in before it.
+
+    Raises:
+        UsageError: two folders are the same, or lie in folders of one name too.
+    """
+    whole = [(place, place.resolve()) for place in places]
+    counts = Counter(full.name for _, full in whole)
+    named = [
+        (place, full.name if counts[full.name] == 1 else f"{full.parent.name}-{full.name}") for place, full in whole
+    ]
+    again = next((name for name, count in Counter(name for _, name in named).items() if count > 1), None)
+    if again:
+        raise UsageError(
+            f"Two of the folders are called {again!r}, so that they cannot be told apart. Rename one of them."
+        )
+    return named
 
 
 def new_version(folder: Path, before: Path) -> Made:

@@ -146,7 +146,7 @@ class ArtefactText:
 
 
 @dataclass(frozen=True, slots=True)
-class Made:
+class ArtefactVersion:
     """A version of an artefact, and who wrote it.
 
     Attributes:
@@ -534,7 +534,7 @@ class Workspace:
                 version = len(journal.versions(STORY))
         return ArtefactText(name, name, text, version, base_of(text), "edited", count_words(text))
 
-    def versions(self, name: str) -> list[Made]:
+    def versions(self, name: str) -> list[ArtefactVersion]:
         """The texts that an artefact has had, oldest first, and who wrote each."""
         if name == BRIEF:
             return []
@@ -545,7 +545,7 @@ class Workspace:
             notes = _notes(journal, path, versions)
         return [_made(version, makers, notes, holds=version is versions[-1]) for version in versions]
 
-    def alternatives(self, name: str) -> list[Made]:
+    def alternatives(self, name: str) -> list[ArtefactVersion]:
         """The versions that were written for the author, newest first: each is a take, and one can be picked."""
         return [one for one in reversed(self.versions(name)) if one.source in ("made", "revised")]
 
@@ -991,10 +991,12 @@ def _new_artefact(change: Change) -> Artefact:
     return Artefact(*of, changed=True, states=(CHANGED,))
 
 
-def _made(version: Version, makers: Mapping[int, tuple[str, str]], notes: Mapping[int, str], *, holds: bool) -> Made:
+def _made(
+    version: Version, makers: Mapping[int, tuple[str, str]], notes: Mapping[int, str], *, holds: bool
+) -> ArtefactVersion:
     role, performer = makers.get(version.number, ("", "")) if version.made else ("", "")
     words, note = count_words(version.text), notes.get(version.number, "")
-    return Made(version.number, version.source, version.at, words, version.run, role, performer, holds, note)
+    return ArtefactVersion(version.number, version.source, version.at, words, version.run, role, performer, holds, note)
 
 
 def _notes(journal: Journal, path: str, versions: Sequence[Version]) -> dict[int, str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 from pathlib import Path
 from typing import Final
@@ -39,6 +40,11 @@ def copy_sample(folder: Path) -> Project:
         for private in partial.rglob(_PRIVATE):
             private.chmod(0o700)
         partial.rename(folder)
+    except shutil.Error as error:  # of several files: what the system says of the first
+        shutil.rmtree(partial, ignore_errors=True)
+        why = str(error.args[0][0][-1]) if error.args and error.args[0] else ""
+        number = re.match(r"\[Errno (\d+)\]", why)
+        raise write_error(folder, OSError(int(number[1]) if number else 0, why)) from error
     except OSError as error:
         raise write_error(folder, error) from error
     return Project.open(folder)

@@ -14,7 +14,6 @@ import ipaddress
 import socket
 from dataclasses import dataclass
 from html import escape
-from http import HTTPStatus
 from http.cookies import CookieError, SimpleCookie
 from typing import TYPE_CHECKING, Final, Protocol
 from urllib.parse import parse_qs, urlsplit
@@ -203,16 +202,6 @@ _GO_ON: Final = (
     '<meta http-equiv="refresh" content="0; url={0}"></head><body><main><p><a href="{0}">Go on</a></p></main></body>'
     "</html>"
 )
-
-
-def plain_page(problem: Problem) -> str:
-    """A problem in words, on a page without any look."""
-    phrase = HTTPStatus(problem.status).phrase
-    return (
-        f'<!doctype html><html lang="en"><head><meta charset="utf-8"><title>{phrase}</title>'
-        '<link rel="icon" href="data:,"></head>'
-        f"<body><main><h1>{phrase}</h1><p>{escape(problem.message)}</p></main></body></html>"
-    )
 
 
 def _check_from(scope: Scope) -> None:

@@ -7,7 +7,7 @@
     text = ferry.text("exposition")
     ferry.save(text.name, text.text.replace("grey", "blue"), text.base)
     run = ferry.start("update")
-    for event in client.events(run=run):
+    for event in ferry.follow(run.id):
         ...
 
 What is given are the classes that the server has; what it refuses are fabula's own errors. Each verb has a twin for
@@ -19,7 +19,7 @@ from __future__ import annotations
 import asyncio
 import json
 import time
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import wraps
 from http.client import HTTPConnection, HTTPException, HTTPSConnection
 from typing import TYPE_CHECKING, Any, Concatenate, Final, ParamSpec, TypeVar, cast
@@ -27,7 +27,7 @@ from urllib.parse import quote, urlencode, urlsplit
 
 from pydantic import TypeAdapter
 
-from fabula.app.chat_views import ChatList, ChatTurn, ChatView
+from fabula.app.chat_views import ChatList, ChatTurn, ChatView, ChatWhy, MoveKind
 from fabula.app.past_calls import CallList, WholeCall
 from fabula.app.workspace import ArtefactText, Decided, Saved
 from fabula.base.errors import (
@@ -50,6 +50,9 @@ from fabula.server.api.wire import (
     PlanView,
     ProjectList,
     ProjectView,
+    Prompts,
+    RunEvents,
+    RunList,
     TakeToCome,
     VersionList,
     WorldView,
@@ -97,7 +100,7 @@ class ServerEvent:
     """Something that happened in a project.
 
     Attributes:
-        n: its number; the events of a server are numbered in a row, over all its projects.
+        n: its number; the events of a server are numbered in a row, over all its projects. 0 where one is told again.
         project: as addresses name it.
         run: in which it happened; empty for none.
         type: "text_arrived", "kept", "run_ended", ...
@@ -109,6 +112,12 @@ class ServerEvent:
     run: str
     type: str
     data: Mapping[str, Any] = field(repr=False)
+
+    @classmethod
+    def of(cls, data: Mapping[str, Any]) -> ServerEvent:
+        """An event as the server tells it."""
+        n, project, run, type_ = (data.get(one) for one in ("n", "project", "run", "type"))
+        return cls(int(n or 0), str(project or ""), str(run or ""), str(type_ or ""), data)
 
 
 class Wire:
@@ -166,6 +175,33 @@ class Wire:
             raise refused
         return connection, response
 
+    def events(self, after: int | None, *, follow: bool) -> Iterator[ServerEvent]:
+        """What happens on the server; a stream that is cut off is opened anew where it ended."""
+        failed = 0
+        while True:
+            try:
+                for event in self._events_once(after, follow=follow):
+                    after, failed = event.n, 0
+                    yield event
+                if not follow:
+                    return
+            except (OSError, HTTPException) as error:
+                if not follow:
+                    raise self.unreachable(error) from error
+            time.sleep(_PAUSES[min(failed, len(_PAUSES) - 1)])
+            failed += 1
+
+    def _events_once(self, after: int | None, *, follow: bool) -> Iterator[ServerEvent]:
+        asked: dict[str, Any] = {"follow": "true" if follow else "false"}
+        if after is not None:
+            asked["after"] = after
+        connection, response = self.open("GET", f"/events?{urlencode(asked)}", patience=_SILENCE)
+        try:
+            for _, data in _stream(response):
+                yield ServerEvent.of(data)
+        finally:
+            connection.close()
+
     def unreachable(self, error: Exception) -> ServerError:
         """What is said where the server does not answer."""
         where = f"{self._parts.scheme}://{self._parts.netloc}"
@@ -201,13 +237,24 @@ class Client:
         *,
         system: str = "",
         model: str = "",
+        base_url: str = "",
         words: str = "",
         preset: str = "",
         seed: int | None = None,
     ) -> ProjectView:
-        """A new project for a brief; what is left out is chosen as `fabula write` chooses it."""
-        body = {"brief": brief, "system": system, "model": model, "words": words, "preset": preset, "seed": seed}
-        return self._wire.send(ProjectView, "POST", "/projects", body)
+        """A new project for a brief; what is left out is chosen as `fabula write` chooses it.
+
+        Args:
+            brief: what the story is to be; its first heading is the title.
+            system: that writes.
+            model: of all roles, as `fabula write --model` takes it. Keys are the server's own.
+            base_url: the model's address, where it is not the usual one.
+            words: the length, "2000" or "1800-2200".
+            preset: "faithful" or "improved".
+            seed: of what is left to chance.
+        """
+        body = {"brief": brief, "system": system, "model": model, "base_url": base_url, "words": words}
+        return self._wire.send(ProjectView, "POST", "/projects", {**body, "preset": preset, "seed": seed})
 
     new_async = in_a_thread(new)
 
@@ -221,55 +268,21 @@ class Client:
         """A project, by the name that `projects` has for it; nothing is asked yet."""
         return RemoteProject(self._wire, name)
 
-    def events(self, after: int | None = None, *, follow: bool = True, run: Run | None = None) -> Iterator[ServerEvent]:
+    def events(self, after: int | None = None, *, follow: bool = True) -> Iterator[ServerEvent]:
         """What happens in all projects, from behind number `after` on; without it, from now on.
 
         A stream that is cut off is opened anew where it ended, for as long as it takes: nothing is lost or told twice.
+        `RemoteProject.follow` gives what happens in one run.
 
         Args:
             after: the number of the last event that is known.
             follow: wait for what is still to come; else it ends with what there is.
-            run: only what happens in that run, from its beginning to its end.
         """
-        if run is not None and after is None:
-            after = 0
-        failed = 0
-        while True:
-            try:
-                for event in self._events_once(after, follow=follow):
-                    after, failed = event.n, 0
-                    if run is None or event.run == run.id:
-                        yield event
-                    if run is not None and event.type == "run_ended" and event.run == run.id:
-                        return
-                if not follow:
-                    return
-            except (OSError, HTTPException) as error:
-                if not follow:
-                    raise self._wire.unreachable(error) from error
-            time.sleep(_PAUSES[min(failed, len(_PAUSES) - 1)])
-            failed += 1
+        return self._wire.events(after, follow=follow)
 
-    async def events_async(
-        self, after: int | None = None, *, follow: bool = True, run: Run | None = None
-    ) -> AsyncIterator[ServerEvent]:
+    def events_async(self, after: int | None = None, *, follow: bool = True) -> AsyncIterator[ServerEvent]:
         """The same, for who has an event loop."""
-        events = self.events(after, follow=follow, run=run)
-        while (event := await asyncio.to_thread(next, events, None)) is not None:
-            yield event
-
-    def _events_once(self, after: int | None, *, follow: bool) -> Iterator[ServerEvent]:
-        asked: dict[str, Any] = {"follow": "true" if follow else "false"}
-        if after is not None:
-            asked["after"] = after
-        connection, response = self._wire.open("GET", f"/events?{urlencode(asked)}", patience=_SILENCE)
-        try:
-            for _, data in _stream(response):
-                known = ("n", "project", "run", "type")
-                n, project, run, type_ = (data.get(one) for one in known)
-                yield ServerEvent(int(n or 0), str(project or ""), str(run or ""), str(type_ or ""), data)
-        finally:
-            connection.close()
+        return _in_threads(self.events(after, follow=follow))
 
 
 @dataclass(frozen=True)
@@ -480,6 +493,56 @@ class RemoteProject:
 
     stop_async = in_a_thread(stop)
 
+    def again(self, run: str) -> Run:
+        """Do the same again, as a new run: what is kept is not asked again."""
+        return self._send(Run, "POST", f"/runs/{_quoted(run)}/again")
+
+    again_async = in_a_thread(again)
+
+    def runs(self) -> RunList:
+        """The runs of the project, the newest first."""
+        return self._get(RunList, "/runs")
+
+    runs_async = in_a_thread(runs)
+
+    def follow(self, run: str) -> Iterator[ServerEvent]:
+        """What happens in a run, from its beginning to its end.
+
+        What has happened already comes without numbers, each call's text in one piece; the rest as it comes.
+        """
+        told = self._get(RunEvents, f"/runs/{_quoted(run)}/events")
+        for event in map(ServerEvent.of, told.events):
+            yield replace(event, project=self.name, run=run)
+        yield from self._rest(run, told.after, follow=self.run(run).is_open)
+
+    def _rest(self, run: str, after: int, *, follow: bool) -> Iterator[ServerEvent]:
+        """What happens in a run behind number `after`: to its end, or until there is no more."""
+        more = True
+        while more:
+            more = False
+            for event in self.wire.events(after, follow=follow):
+                after, more = event.n, not follow  # where nobody follows, so many are given at a time
+                if (event.project, event.run) == (self.name, run):
+                    yield event
+                    if event.type == "run_ended":
+                        return
+
+    def follow_async(self, run: str) -> AsyncIterator[ServerEvent]:
+        """The same, for who has an event loop."""
+        return _in_threads(self.follow(run))
+
+    def prompts(self, run: str) -> Prompts:
+        """The prompts for which a run waits, where its model is whoever answers in a folder (`files:FOLDER`)."""
+        return self._get(Prompts, f"/runs/{_quoted(run)}/prompts")
+
+    prompts_async = in_a_thread(prompts)
+
+    def answer(self, run: str, prompt: str, text: str) -> None:
+        """Answer a prompt for which a run waits."""
+        self.wire.whole("POST", f"{self._at}/runs/{_quoted(run)}/answers", {"name": prompt, "text": text})
+
+    answer_async = in_a_thread(answer)
+
     # talking --------------------------------------------------------------------------------------------------------
 
     def chats(self) -> ChatList:
@@ -494,14 +557,48 @@ class RemoteProject:
 
     chat_async = in_a_thread(chat)
 
-    def say(self, chat: str, text: str, on_text: Callable[[str], object] = lambda _: None) -> ChatTurn:
+    def conversation(self, chat: str) -> ChatView:
+        """A conversation: its turns, and how far the story is."""
+        return self._get(ChatView, f"/chats/{_quoted(chat)}")
+
+    conversation_async = in_a_thread(conversation)
+
+    def say(
+        self, chat: str, text: str, on_text: Callable[[str], object] = lambda _: None, *, model: str = ""
+    ) -> ChatTurn:
         """Say something in a conversation, and hear the answer; `on_text` hears its pieces as they come.
 
         Raises:
-            ServerError: the answer failed, or broke off.
+            FabulaError: the answer failed, or broke off.
+        """
+        return self.move(chat, "say", text, on_text, model=model)
+
+    say_async = in_a_thread(say)
+
+    def move(
+        self,
+        chat: str,
+        kind: MoveKind,
+        text: str = "",
+        on_text: Callable[[str], object] = lambda _: None,
+        *,
+        model: str = "",
+    ) -> ChatTurn:
+        """What comes next: you "say" a text, the character speaks first ("begin"), they "go_on", or "another" answer.
+
+        Args:
+            chat: the conversation.
+            kind: of the move.
+            text: that you say.
+            on_text: hears the pieces of the answer as they come.
+            model: that answers in place of the project's own.
+
+        Raises:
+            FabulaError: the answer failed, or broke off.
         """
         where = f"{self._at}/chats/{_quoted(chat)}/turns"
-        connection, response = self.wire.open("POST", where, {"kind": "say", "text": text}, patience=_SILENCE)
+        body = {"kind": kind, "text": text, "model": model}
+        connection, response = self.wire.open("POST", where, body, patience=_SILENCE)
         try:
             for name, data in _stream(response):
                 if name == "piece":
@@ -514,7 +611,37 @@ class RemoteProject:
             connection.close()
         raise ServerError("The answer broke off. Look at the conversation: the turn is made.", status=0, code="cut_off")
 
-    say_async = in_a_thread(say)
+    move_async = in_a_thread(move)
+
+    def choose_answer(self, chat: str, number: int) -> ChatView:
+        """Have another of the answers stand that were drawn for the last turn, from 1."""
+        return self._send(ChatView, "POST", f"/chats/{_quoted(chat)}/choose", {"number": number})
+
+    choose_answer_async = in_a_thread(choose_answer)
+
+    def take_back(self, chat: str) -> ChatView:
+        """Take the last turn of a conversation back."""
+        return self._send(ChatView, "POST", f"/chats/{_quoted(chat)}/undo", {})
+
+    take_back_async = in_a_thread(take_back)
+
+    def branch(self, chat: str, after: int) -> ChatView:
+        """Go on from an earlier turn in another conversation."""
+        return self._send(ChatView, "POST", f"/chats/{_quoted(chat)}/branch", {"after": after})
+
+    branch_async = in_a_thread(branch)
+
+    def why(self, chat: str, turn: int) -> ChatWhy:
+        """What whoever answered in a turn knew, which point of the plan it served, and the calls that were made."""
+        return self._get(ChatWhy, f"/chats/{_quoted(chat)}/turns/{turn}/why")
+
+    why_async = in_a_thread(why)
+
+    def transcript(self, chat: str) -> str:
+        """A conversation as Markdown."""
+        return self.wire.whole("GET", f"{self._at}/chats/{_quoted(chat)}/transcript").decode()
+
+    transcript_async = in_a_thread(transcript)
 
     def _get(self, kind: type[T], path: str, **asked: object) -> T:
         return self.wire.get(kind, self._at + path, **asked)
@@ -524,6 +651,11 @@ class RemoteProject:
 
 
 _ADAPTERS: Final[dict[object, TypeAdapter[Any]]] = {}
+
+
+async def _in_threads(events: Iterator[ServerEvent]) -> AsyncIterator[ServerEvent]:
+    while (event := await asyncio.to_thread(next, events, None)) is not None:
+        yield event
 
 
 def read_as(kind: type[T], data: bytes) -> T:

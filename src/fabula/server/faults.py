@@ -181,13 +181,15 @@ _OF_AUTHOR: Final[tuple[tuple[type[FabulaError], int, str], ...]] = (
     (ReplyError, 502, "unreadable_reply"),
     (FabulaError, 409, "refused"),
 )
+# What SQLite says where a page, or the file that readers share, finds no room.
+_FULL: Final = (sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR_WRITE, sqlite3.SQLITE_IOERR_SHMSIZE)
 _FULL_JOURNAL: Final = (JournalError, 507, "disk_full")
 _LEAST_OF_SERVER: Final = 500
 
 
 def _is_full(cause: BaseException | None) -> bool:
     """Whether the journal could not be written since the disk is full."""
-    return isinstance(cause, sqlite3.Error) and getattr(cause, "sqlite_errorcode", 0) == sqlite3.SQLITE_FULL
+    return isinstance(cause, sqlite3.Error) and getattr(cause, "sqlite_errorcode", 0) in _FULL
 
 
 def problem_for_author(error: BaseException) -> Problem:

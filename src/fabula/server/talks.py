@@ -11,7 +11,7 @@ from contextlib import AsyncExitStack, nullcontext, suppress
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final
 
-from fabula.app.chat_views import ChatMoving, ChatView, MoveKind, records_of, view_of
+from fabula.app.chat_views import ChatMoving, ChatView, MoveKind, people_in, records_of, view_of
 from fabula.app.chatting import free_name, parties_for, write_transcript
 from fabula.app.conversing import conversing, settings_for
 from fabula.app.writing import Prepared, Supplied, first_error
@@ -20,6 +20,7 @@ from fabula.craft.conversation import SessionFiles, sessions_in
 from fabula.craft.conversation.session import copy_log, said_by_player, system_of_log
 from fabula.project.casting import full_name
 from fabula.story import slug
+from fabula.story.people import among
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
@@ -28,13 +29,12 @@ if TYPE_CHECKING:
     from fabula.app.conversing import Conversing
     from fabula.app.workspace import Workspace
     from fabula.app.writing import Options
-    from fabula.craft.conversation import Freedom, Session, Turn
+    from fabula.craft.conversation import Freedom, Parties, Session, Turn
     from fabula.craft.conversation.session import Known
     from fabula.project.folder import Project
 
     T = TypeVar("T")
 
-"""A move: say something, let the character begin, let the story go on, draw another answer."""
 LINGER: Final = 0.3  # seconds for which a project stays open after a turn
 _MOST: Final = 200  # turns of a server that are made at once
 _SHOWN: Final = 200  # letters of an unknown name
@@ -182,7 +182,7 @@ class Talks:
         """
         if not others:
             raise UsageError("Choose at least one character to talk with.")
-        parties = await asyncio.to_thread(parties_for, self.project, others, player)
+        parties = await asyncio.to_thread(self._parties, others, player)
         if parties is None:
             raise UsageError("Choose at least one character to talk with.")
         known = sessions_in(self.project.folder)
@@ -197,6 +197,11 @@ class Talks:
         finally:
             self._leave()
         return name
+
+    def _parties(self, others: Sequence[str], player: str) -> Parties | None:
+        """Who talks, by the full names of the project's characters: "Ivan" is Ivan Utting."""
+        known = people_in(self.project)[0]
+        return parties_for(self.project, [among(one, known) or one for one in others], among(player, known) or player)
 
     def move(self, name: str, kind: MoveKind, text: str = "", version: int | None = None, model: str = "") -> LiveTurn:
         """Begin a turn; it is made whether anybody follows it or not.

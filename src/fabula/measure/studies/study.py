@@ -10,6 +10,7 @@ import json
 import secrets
 import tomllib
 from base64 import urlsafe_b64encode
+from collections import Counter
 from dataclasses import dataclass, field
 from functools import cached_property
 from hashlib import sha256
@@ -415,6 +416,9 @@ def write_study(folder: Path, form: str, entries: Iterable[Entry]) -> None:
     """
     if (folder / _STUDY).exists():
         raise UsageError(f"{folder} has a study already. Give another folder.")
+    entries = list(entries)
+    if again := next((one for one, count in Counter(entry.id for entry in entries).items() if count > 1), None):
+        raise UsageError(f"Two of the items are called {again!r}. Give each source once, and files names of their own.")
     make_folder(folder)
     lines = (entry.model_dump_json(exclude_defaults=True) for entry in entries)
     write_atomically(folder / _ITEMS, "".join(f"{line}\n" for line in lines))

@@ -12,7 +12,7 @@ from fastapi.responses import Response, StreamingResponse
 from fabula.app.chat_views import ChatList, ChatTurn, ChatView, ChatWhy, chats_in, records_of, why_of
 from fabula.app.chatting import transcript_of
 from fabula.server.api.depends import TalksDep, WorkspaceDep  # noqa: TC001 - FastAPI reads them
-from fabula.server.api.wire import LONGEST_CHAT, AnswerChoice, BranchPoint, ChatChange, Move, NewChat, Seen
+from fabula.server.api.wire import LONGEST_CHAT, AnswerChoice, BranchPoint, ChatChange, ChatVersion, Move, NewChat
 from fabula.server.faults import problem_for_author
 
 if TYPE_CHECKING:
@@ -110,7 +110,7 @@ async def choose(talks: TalksDep, chat: ChatName, wanted: AnswerChoice) -> ChatV
 
 
 @router.post("/{chat}/undo", summary="Take the last turn back")
-async def undo(talks: TalksDep, chat: ChatName, seen: Seen) -> ChatView:
+async def undo(talks: TalksDep, chat: ChatName, seen: ChatVersion) -> ChatView:
     """The log keeps it."""
     await talks.undo(chat, seen.version)
     return await talks.view(chat)

@@ -12,7 +12,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from fabula.app.bills import planned
 from fabula.app.chat_views import MoveKind
-from fabula.app.workspace import Artefact, Made, Overview  # noqa: TC001 - pydantic reads them
+from fabula.app.workspace import Artefact, ArtefactVersion, Overview  # noqa: TC001 - pydantic reads them
 from fabula.craft.conversation.lines import Freedom
 from fabula.models.answer_files import LARGEST
 from fabula.project.folder import MAX_FILE
@@ -134,7 +134,7 @@ class VersionList:
     """The texts that an artefact has had, oldest first."""
 
     artefact: str
-    versions: list[Made]
+    versions: list[ArtefactVersion]
 
 
 @dataclass(frozen=True, slots=True)
@@ -658,7 +658,7 @@ class AnswerChoice(Body):
     version: int | None = None
 
 
-class Seen(Body):
+class ChatVersion(Body):
     """The version of the conversation as you have seen it."""
 
     version: int | None = None

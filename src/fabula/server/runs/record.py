@@ -11,6 +11,8 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from fabula.app.planning import SOURCE
 from fabula.base.errors import FabulaError, UsageError
 from fabula.base.files import PRIVATE, make_folder, read_text, write_atomically
+from fabula.craft.length import parse_range
+from fabula.engine.folders import is_path
 
 Kind: TypeAlias = Literal["write", "update", "rewrite", "plan", "check", "evaluate", "judge"]
 State: TypeAlias = Literal["queued", "running", "waits", "finished", "stopped", "failed", "killed"]
@@ -182,6 +184,11 @@ def arguments(order: Order, folder: Path, against: Path | None = None) -> list[s
     stray = [name for name in given if name not in _OF_KIND[order.kind]]
     if stray:
         raise UsageError(f"`{order.kind}` takes no {' and no '.join(stray)}. Leave that out.")
+    if order.words:
+        parse_range(order.words)
+    for what, name in (("system", order.system), ("evaluator", order.evaluator)):
+        if is_path(name):
+            raise UsageError(f"{name!r} is a folder of code, which is not run from here. Name an installed {what}.")
     options = [f"--{name}={value}" for name, value in given.items() if isinstance(value, str) and name in _AS_TYPED]
     options += ["--revise"] if order.revise else []
     options += [f"--only={name}" for name in order.only]

@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
+import math
 from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
@@ -458,12 +459,13 @@ def _sent(visit: Visit, given: Mapping[str, str]) -> Sent:
 def _seen(given: Mapping[str, str]) -> Seen:
     """How the task was read, as far as the page said it; a page may say anything."""
     try:
-        seconds = min(max(float(given.get("seconds") or 0), 0.0), 1e6)
         read: Any = json.loads(given.get("depths") or "[]")
-        depths = tuple(min(max(float(depth), 0.0), 1.0) for depth in read[:2])
-    except (ValueError, TypeError, RecursionError):
+        seconds, *depths = (float(one) for one in (given.get("seconds") or 0, *list(read)[:2]))
+    except (ValueError, TypeError, OverflowError, RecursionError):
         return Seen()
-    return Seen(seconds, depths)
+    if not all(map(math.isfinite, (seconds, *depths))):
+        return Seen()
+    return Seen(min(max(seconds, 0.0), 1e6), tuple(min(max(depth, 0.0), 1.0) for depth in depths))
 
 
 def _to(address: str) -> Response:

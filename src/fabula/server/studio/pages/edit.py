@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from fastapi.responses import Response
 
-    from fabula.app.workspace import Made
+    from fabula.app.workspace import ArtefactVersion
     from fabula.story.comparing import Stretch
 
 router = APIRouter()
@@ -191,9 +191,9 @@ async def takes(request: Request, workspace: WorkspaceDep, *, name: str, all_: b
     return page(request, "edit_takes.html", **await asyncio.to_thread(found))
 
 
-def _different(workspace: Workspace, name: str) -> list[tuple[Made, str]]:
+def _different(workspace: Workspace, name: str) -> list[tuple[ArtefactVersion, str]]:
     """The versions that differ from each other, newest first, with their texts."""
-    texts: dict[str, Made] = {}
+    texts: dict[str, ArtefactVersion] = {}
     for stage in reversed(stages(workspace.versions(name))):
         texts.setdefault(workspace.text(name, stage.made.number).text, stage.made)
     return [(made, text) for text, made in texts.items()]

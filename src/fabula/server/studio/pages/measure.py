@@ -15,7 +15,7 @@ from pydantic import ValidationError
 from fabula.app.bills import dollars
 from fabula.app.reports import pairs_of, report_named, reports_in
 from fabula.app.verdict_files import beside_people
-from fabula.base.errors import UsageError
+from fabula.base.errors import FabulaError, UsageError
 from fabula.evaluators import evaluators
 from fabula.measure.ratings import parse_ratings
 from fabula.measure.report.page import difference_cells, estimate_cells
@@ -30,7 +30,9 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from fabula.app.reports import ExperimentFolder, FoundReport
+    from fabula.app.workspace import Workspace
     from fabula.measure.report import Report, Row
+    from fabula.server.studio.shelf import Shelf
 
 router = APIRouter()
 CallPath: TypeAlias = Annotated[str, Query(max_length=1000)]
@@ -39,13 +41,15 @@ _MOST_SHOWN: Final = 200  # verdicts on one page
 _LONGEST: Final = 60.0  # seconds in which a command says what it would ask
 _MOST_PICTURES: Final = 8
 _LEAST_ROWS: Final = 2  # of a picture
+_CHECK: Final = "atlas"  # the evaluator whose verdicts are on suspicions
+_PLANTED: Final = "A planted suspicion"
 
 
 @router.get("/projects/{project}/measure")
 async def measure(request: Request, project: str, workspace: WorkspaceDep, shelf: ShelfDep) -> Response:
     """The reports of a project, the newest of them open."""
     found = await asyncio.to_thread(reports_in, workspace.folder)
-    return await _measured(request, project, found, found[0] if found else None, shelf.names)
+    return await _measured(request, workspace, found, found[0] if found else None, _without(shelf, project))
 
 
 @router.get("/projects/{project}/measure/{name:path}")
@@ -53,7 +57,7 @@ async def one_report(request: Request, project: str, name: str, workspace: Works
     """One report of a project."""
     found = await asyncio.to_thread(reports_in, workspace.folder)
     chosen = next((one for one in found if one.name == name), None) or report_named(workspace.folder, name)
-    return await _measured(request, project, found, chosen, shelf.names)
+    return await _measured(request, workspace, found, chosen, _without(shelf, project))
 
 
 @router.get("/projects/{project}/verdict-of/{name:path}")
@@ -212,13 +216,30 @@ async def _beside_people(request: Request, found: FoundReport, ratings: UploadFi
 
 
 async def _measured(
-    request: Request, project: str, found: list[FoundReport], chosen: FoundReport | None, names: list[str]
+    request: Request, workspace: Workspace, found: list[FoundReport], chosen: FoundReport | None, others: list[str]
 ) -> Response:
     every = "all" in request.query_params
     about = await asyncio.to_thread(_about, chosen, every=every) if chosen is not None else {}
-    others = [name for name in names if name != project]
+    about["claims"] = await asyncio.to_thread(_claims, workspace, chosen) if chosen is not None else {}
     known = [(name, one.paper.get("summary", "")) for name, one in evaluators().items()]
     return page(request, "measure.html", reports=found, chosen=chosen, others=others, evaluators=known, **about)
+
+
+def _without(shelf: Shelf, project: str) -> list[str]:
+    """The projects that one can be compared with."""
+    return [name for name in shelf.names if name != project]
+
+
+def _claims(workspace: Workspace, report: FoundReport) -> dict[str, str]:
+    """What a check for contradictions asked, in words, by the question as it stands in the verdict."""
+    asked = {one.question for one in report.verdicts if one.evaluator == _CHECK}
+    if not asked:
+        return {}
+    try:
+        heads = {one.key: one.head for one in workspace.findings().findings}
+    except FabulaError:
+        heads = {}  # the findings cannot be read: the World page says so
+    return {one: _PLANTED if one.startswith("control ") else heads.get(one, "A suspicion") for one in asked}
 
 
 def _about(found: FoundReport, *, every: bool) -> dict[str, Any]:

@@ -238,4 +238,7 @@ def _by_role(dry: DryRun) -> list[tuple[str, str, int, int, int]]:
 
 
 def _cost(dry: DryRun) -> str:
-    return "nothing: the model runs on this machine" if dry.cost == 0 else f"about {dollars(dry.cost)}"
+    """What it costs, in words; empty where that is not known."""
+    if dry.cost is None:
+        return ""
+    return f"about {dollars(dry.cost)}" if dry.cost else "nothing: the model runs on this machine"

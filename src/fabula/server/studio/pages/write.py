@@ -122,9 +122,15 @@ async def tree(request: Request, workspace: WorkspaceDep, name: str = "") -> Res
 
 
 @router.get(PARTS + "/text", response_model=None)
-async def shown(request: Request, workspace: WorkspaceDep, name: Annotated[str, Query(max_length=500)]) -> Response:
-    """A text."""
-    return page(request, "write_text.html", **await asyncio.to_thread(_text, workspace, name))
+async def shown(
+    request: Request, workspace: WorkspaceDep, name: Annotated[str, Query(max_length=500)] = ""
+) -> Response:
+    """A text; where none is named, the one that stands in the middle then."""
+
+    def found() -> dict[str, Any]:
+        return _text(workspace, name or _first(workspace.tree(marks=False)))
+
+    return page(request, "write_text.html", **await asyncio.to_thread(found))
 
 
 @router.get(PARTS + "/run", response_model=None)

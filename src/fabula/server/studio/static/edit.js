@@ -44,6 +44,7 @@ const UNSEEN = /[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u061c\u200b\u200e\u200f\u20
  */
 function warn(about, words) {
   const place = find("trouble");
+  if (words && place.querySelector(`[data-about="${about}"]`)?.textContent === words) return; // said once is enough
   place.querySelector(`[data-about="${about}"]`)?.remove();
   if (!words) return;
   const line = document.createElement("p");
@@ -148,9 +149,9 @@ class Editor {
       this.base = answer.base;
       this.was = this.sent = text;
       warn("unsaved", "");
+      if (this.failed) say("Saved.");
       this.failed = 0;
       this.mark(this.dirty ? "unsaved" : "saved", this.dirty ? "Not saved yet" : "Saved");
-      say(`Saved at ${new Date().toLocaleTimeString([], { hour: "2-digit", minute: "2-digit" })}.`);
       this.keep();
       if (UNSEEN.test(text)) {
         const there = await ask(this.address);
@@ -170,7 +171,7 @@ class Editor {
     this.failed += 1;
     if (error.problem?.code === "locked") {
       this.mark("unsaved", "Waits for the run");
-      say("A run is at work on this project. What you write is kept in this browser, and saved when the run has ended.");
+      if (this.failed === 1) say("A run is at work on this project. What you write is kept in this browser, and saved when the run has ended.");
       this.saveIn(LOCKED);
       return;
     }
@@ -179,7 +180,7 @@ class Editor {
     const next = wrong ? "It is saved when it is changed." : "Saving is tried again by itself.";
     this.mark("failed", "Not saved");
     warn("unsaved", `Not saved: ${why} Your text stays on this page and in this browser. ${next}`);
-    say("Not saved.");
+    if (this.failed === 1) say("Not saved.");
     if (wrong) this.failed = 0;
     else this.saveIn(Math.min(1000 * 2 ** this.failed, LONGEST_WAIT));
   }
@@ -476,7 +477,7 @@ document.addEventListener("change", (event) => {
 document.addEventListener("keydown", (event) => {
   if ((event.ctrlKey || event.metaKey) && event.key === "s") {
     event.preventDefault();
-    editor?.save();
+    editor?.save().then(() => (editor.dirty ? undefined : say("Saved.")));
   } else if (/** @type {HTMLElement} */ (event.target).closest("#review")) onReviewKey(event);
 });
 document.addEventListener("selectionchange", showMarked);

@@ -1,5 +1,5 @@
 // The Plan page: cards are moved by dragging and by keyboard. Nothing is saved here: each move shows what would change.
-import { say } from "./studio.js";
+import { goTo, say } from "./studio.js";
 
 /** @type {HTMLElement | null} */
 let dragged = null;
@@ -72,8 +72,10 @@ document.addEventListener("click", (event) => {
   else if (target.closest("[data-remove]") && card) {
     ask({ do: "remove", number: card.dataset.number ?? "" });
     say(`What would change without ${card.dataset.title} stands below the cards.`);
-  } else if (target.closest("[data-shut]")) target.closest("form")?.remove();
-  else if (target.closest("[data-leave]")) leave();
+  } else if (target.closest("[data-shut]")) {
+    target.closest("form")?.remove();
+    goTo(card?.querySelector("[hx-get]"));
+  } else if (target.closest("[data-leave]")) leave();
 });
 
 /** Put the cards back as the plan has them. */
@@ -89,6 +91,7 @@ function leave() {
       if (shown) shown.textContent = String(place + 1);
     });
   say("The plan is as it was.");
+  goTo(document.getElementById("scenes-head"));
 }
 
 document.addEventListener("dragstart", (event) => {
@@ -147,11 +150,14 @@ async function showStates() {
 
 document.addEventListener("htmx:afterSwap", (event) => {
   const said = document.querySelector("#plan [data-said]");
-  if (/** @type {CustomEvent} */ (event).detail?.target?.id === "plan") {
+  const target = /** @type {HTMLElement | undefined} */ (/** @type {CustomEvent} */ (event).detail?.target);
+  if (target?.id === "plan") {
     say(said?.textContent?.trim() ?? "");
     document.getElementById("main")?.focus();
     showStates();
-  }
+  } else if (target?.id === "plan-change" && !document.activeElement?.matches("[data-move], body")) {
+    goTo(target.querySelector("h3")); // but who moves a card by keyboard goes on with that
+  } else if (target?.id.startsWith("form-")) target.querySelector("input:not([type=hidden]), textarea")?.focus();
 });
 
 showStates();

@@ -1,6 +1,6 @@
 // The World page: the graph, drawn by cytoscape, beside the table that holds all of it; and the findings.
 import { onEvent } from "./events.js";
-import { say } from "./studio.js";
+import { goTo, say } from "./studio.js";
 
 const place = document.getElementById("graph");
 /** @type {any} */
@@ -72,14 +72,7 @@ document.addEventListener("htmx:afterSwap", (event) => {
   const target = /** @type {CustomEvent} */ (event).detail?.target;
   if (target?.id === "facts") {
     say(target.querySelector("caption")?.textContent ?? "");
-    // What a run has found stands here when it has ended: shown at once to who began it here, offered to others.
-onEvent((event) => {
-  if (event.type !== "run_ended" || event.project !== document.body.dataset.project) return;
-  if (document.querySelector("[data-begun]")) location.reload();
-  else say("A run has ended. Load this page anew to see what it has found.");
-});
-
-draw();
+    draw();
   } else if (target?.id === "fact") {
     const shown = target.querySelector("[data-shown]");
     if (shown) mark(shown);
@@ -92,7 +85,11 @@ draw();
 
 document.addEventListener("click", (event) => {
   const target = /** @type {HTMLElement} */ (event.target);
-  if (target.closest("[data-shut]")) target.closest("form")?.remove();
+  if (target.closest("[data-shut]")) {
+    const article = target.closest("article");
+    target.closest("form")?.remove();
+    goTo(article?.querySelector("[hx-get]"));
+  }
   if (target.closest("[data-switch-theme]")) drawn?.style(look());
   const step = /** @type {HTMLElement | null} */ (target.closest("[data-scene]"));
   const scenes = /** @type {HTMLSelectElement | null} */ (document.getElementById("at"));

@@ -21,6 +21,8 @@ let loading = false;
 let meanwhile = [];
 /** @type {Map<string, number>} */
 const soon = new Map();
+let loaded = Promise.resolve(); // parts are loaded one after the other: htmx drops all but the last of those that wait
+const chosen = new URLSearchParams(location.search).has("text");
 
 function newest() {
   return document.getElementById("run")?.dataset.run ?? "";
@@ -85,15 +87,16 @@ function refresh(what, target) {
   if (soon.has(target)) return;
   const timer = window.setTimeout(() => {
     soon.delete(target);
-    window.htmx.ajax("GET", `${parts}/${what}`, { target, swap: "outerHTML" });
+    loaded = loaded.then(() => window.htmx.ajax("GET", `${parts}/${what}`, { target, swap: "outerHTML" })).catch(() => {});
   }, 250);
   soon.set(target, timer);
 }
 
-/** Show anew what stands in the middle, unless it is being read while marked. */
+/** Show anew what stands in the middle, unless it is being read while marked: what was asked for, else the story. */
 function refreshText() {
   const text = document.getElementById("text");
-  if (text && !getSelection()?.toString()) refresh(`text?name=${encodeURIComponent(text.dataset.name ?? "")}`, "#text");
+  const name = chosen ? text?.dataset.name ?? "" : "";
+  if (text && !getSelection()?.toString()) refresh(`text?name=${encodeURIComponent(name)}`, "#text");
 }
 
 /** @param {Happening} event */

@@ -51,9 +51,14 @@ function look() {
   });
 }
 
+/** How many questions have no answer yet. */
+function unanswered() {
+  return questions().filter((one) => !chosen(one)).length;
+}
+
 /** Whether all is answered; the button says so. */
 function complete() {
-  const open = questions().filter((one) => !chosen(one)).length;
+  const open = unanswered();
   const button = /** @type {HTMLButtonElement | null} */ (document.querySelector("#send"));
   if (button) button.disabled = open > 0;
   return open === 0;
@@ -67,7 +72,7 @@ function save() {
   for (const [name, value] of new FormData(form)) body.set(name, String(value));
   saving = saving
     .then(() => fetch(`/task/${form.dataset.key}/draft`, { method: "POST", body }))
-    .then((answer) => say(answer.ok ? "Kept." : "This could not be kept; it stays in this page."))
+    .then((answer) => say(answer.ok ? `Kept. ${unanswered() || "None"} left to answer.` : "This could not be kept; it stays in this page."))
     .catch(() => say("There is no connection; your answers stay in this page."));
 }
 
