@@ -39,7 +39,7 @@ def rated(cli: Cli, entries: Path) -> Path:
     """A study that two raters have done: the cape is best, the first task of each a tie."""
     folder = entries.parent / "lamps"
     assert cli("study", "new", "lamps", "entries", "--title", "Lamps").code == 0
-    assert cli("study", "assign", "lamps", "--overlap", "2").code == 0
+    assert cli("study", "assign", "lamps", "--overlap", "2", "--seed", "1").code == 0
     study = Study.open(folder)
     answers = Answers(study, Clock())
     best = ["cape", "harbour", "inland"]
@@ -50,6 +50,21 @@ def rated(cli: Cli, entries: Path) -> Path:
             side = "S" if task.place == 0 else "A" if left < right else "B"
             answers.send(rater, task, Sent(dict.fromkeys(QUESTIONS, side), comment="Fine."))
     return folder
+
+
+def test_sides_are_drawn_with_a_seed_that_nobody_can_guess(cli: Cli, entries: Path) -> None:
+    assert cli("study", "new", "lamps", "entries").code == 0
+
+    def drawn(*said: str) -> tuple[int, list[tuple[str, ...]]]:
+        assert cli("study", "assign", "lamps", *said).code == 0
+        study = Study.open(entries.parent / "lamps")
+        assert study.design is not None
+        return study.design.seed, [task.items for tasks in study.tasks_of.values() for task in tasks]
+
+    first, second = drawn(), drawn()
+    assert first[0] != second[0]
+    assert drawn("--seed", "7") == drawn("--seed", "7")
+    assert drawn("--seed", str(first[0])) == first
 
 
 @pytest.mark.usefixtures("entries")

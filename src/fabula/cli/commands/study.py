@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import csv
 import io
+import secrets
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -151,7 +152,10 @@ class _Assigning:
         int | None,
         typer.Option(min=1, metavar="N", help="Tasks of one rater at most.", show_default="all prompts"),
     ] = None
-    seed: Annotated[int, typer.Option(help="Of all draws.")] = 1
+    seed: Annotated[
+        int | None,
+        typer.Option(min=0, metavar="N", help="Of all draws.", show_default="one that nobody can guess"),
+    ] = None
 
 
 @study.command("assign")
@@ -165,7 +169,9 @@ def _assign(
     terminal = terminal_of(common)
     if assigning.shared is not None and assigning.overlap == 1:
         raise UsageError("--shared says how many tasks have several raters. Say how many raters with --overlap.")
-    wanted = Wanted(assigning.raters, assigning.overlap, assigning.shared, assigning.most, assigning.seed)
+    # Who knows the seed and the stories can compute which side is which system; raters never see it.
+    seed = secrets.randbelow(2**48) if assigning.seed is None else assigning.seed
+    wanted = Wanted(assigning.raters, assigning.overlap, assigning.shared, assigning.most, seed)
     assigned, shares = assign(Study.open(Path(folder)), wanted, datetime.now(UTC))
     for line in _said(assigned, shares):
         terminal.say(line)
