@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import json
+import subprocess
+import sys
 from typing import TYPE_CHECKING, Any, Final
 
 import pytest
 
+from commandline import BRIEF, REPLIES, script_of
 from fabula.project.folder import Project
 from fabula.project.sample import copy_sample
 from fabula.server.studio.pages import routers
@@ -32,7 +36,22 @@ PATHS: Final = (
     "/new",
     "/new?kind=story",
     *(f"/projects/{SAMPLE}/{page}" for page, _ in PAGES if page in routers()),
+    "/experiments/rooms",
+    "/experiments/rooms/reports/evaluation/pairwise/pairwise",
+    "/experiments/rooms/runs/brief/end-to-end-faithful-script-1",
 )
+EXPERIMENT: Final = """\
+name = "Two rooms <script>window.ran = true</script>"
+briefs = ["brief.md"]
+systems = ["agents-room"]
+models = [{ model = "scripted:script.toml", label = "script" }]
+preset = "faithful"
+
+[[evaluators]]
+evaluator = "pairwise"
+model = "scripted:script.toml"
+preset = "faithful"
+"""
 SETTLED: Final = 700  # milliseconds in which a page has fetched what it shows
 
 
@@ -50,7 +69,20 @@ def hostile(tmp_path_factory: pytest.TempPathFactory) -> Path:
         file.write_text(text.replace("Ivan", "Ivan <script>window.ran = true</script>"), "utf-8")
     findings = project.folder / "evaluation" / "atlas.json"
     findings.write_text(findings.read_text("utf-8").replace("Ivan", "Ivan <img src=x onerror='window.ran = true'>"))
+    experiment(tmp_path_factory.mktemp("work"), home)
     return home
+
+
+def experiment(work: Path, home: Path) -> None:
+    """An experiment on the shelf: two stories, one of them hostile, and what a judge says of them."""
+    verdict = "".join(
+        f"{dimension}: A\n" for dimension in ("Plot", "Creativity", "Development", "Language Use", "Overall")
+    )
+    replies = f"writer = {json.dumps(EVIL)}\njudge = {json.dumps(EVIL + chr(10) + verdict)}\n"
+    for name, text in {"brief.md": BRIEF, "exp.toml": EXPERIMENT, "script.toml": script_of(REPLIES) + replies}.items():
+        (work / name).write_text(text, encoding="utf-8")
+    line = [sys.executable, "-m", "fabula", "lab", "experiment", "exp.toml", "--out", str(home / "rooms"), "--quiet"]
+    subprocess.run(line, cwd=work, check=True, timeout=120, capture_output=True)
 
 
 @pytest.fixture(scope="module")

@@ -192,6 +192,10 @@ def test_an_answer_can_be_stopped(tmp_path: Path) -> None:
         page.fill("#words", "Is there light?")
         page.keyboard.press("Enter")
         page.wait_for_selector(".live >> text=(looks up)")
+        page.fill("#words", "And now?")
+        page.keyboard.press("Enter")
+        page.wait_for_selector("#status >> text=Your words stay here")
+        assert page.input_value("#words") == "And now?"
         page.click("text=Stop")
         page.wait_for_selector(".broken >> text=The answer was stopped. The conversation stands as before.")
         engine.waits = False

@@ -10,7 +10,7 @@ import pytest
 
 from commandline import BRIEF, ENDING, EXPERIMENT, LAMP
 from fabula.app.reports import pairs_of, read_report, reports_in
-from fabula.measure.ratings import Rating
+from fabula.measure.ratings import Rating, write_ratings
 from fabula.project.sample import copy_sample
 from fabula.server.runs.record import Order, Run
 from studio import studio_here
@@ -62,6 +62,30 @@ async def test_an_experiment_is_shown_down_to_a_single_verdict(experiment: Path)
         assert (await client.get("/experiments/exp/runs/../../../brief.md")).status_code == 404
         assert (await client.get("/experiments/exp/runs/brief%2f..%2f..%2f..%2fbrief")).status_code == 404
         assert (await client.get("/experiments/exp/reports/evaluation/nothing")).status_code == 404
+
+
+async def test_a_judge_is_put_beside_people(experiment: Path) -> None:
+    at = "/experiments/exp/beside-people/evaluation/pairwise/pairwise"
+    runs = [f"brief/{who}-faithful-script-1" for who in ("agents-room", "end-to-end")]
+    people = [
+        Rating(rater=f"p{n}", kind="person", items=tuple(runs), question="plot", shown="A", answer=runs[0])
+        for n in range(3)
+    ]
+    async with studio_here(experiment) as client:
+        report = (await client.get("/experiments/exp/reports/evaluation/pairwise/pairwise")).text
+        assert f'hx-post="{at}"' in report
+        judged = json.loads((experiment / "exp/evaluation/pairwise/ratings.jsonl").read_text().splitlines()[0])
+        assert set(judged["items"]) == set(runs)
+        sent = {"ratings": ("ratings.jsonl", write_ratings(people).encode())}
+        compared = await client.post(at, files=sent)
+        assert compared.status_code == 200, compared.text
+        assert "plot: pairs: accuracy" in compared.text
+        assert "A judge beside people" in compared.text
+        assert "baseline" in compared.text
+        for wrong, says in ((b"<script>", "line 1"), (b"", "holds no rating")):
+            refused = await client.post(at, files={"ratings": ("x<b>.jsonl", wrong)})
+            assert refused.status_code == 400, refused.text
+            assert says in refused.text
 
 
 async def test_results_that_cannot_be_read_are_said_in_words(experiment: Path) -> None:

@@ -14,6 +14,8 @@ import pytest
 
 from fabula.base.errors import LockedError, ModelError
 from fabula.craft.conversation import SessionFiles
+from fabula.project.folder import Project
+from fabula.server.talks import LiveTurn
 from serving import MODEL, Engine, SnapEngine, project, there
 from serving import TOKEN as SERVED
 from studio import studio_here
@@ -238,6 +240,37 @@ async def test_a_conversation_that_was_deleted_or_written_by_another_is_seen_as_
         assert (await studio.client.post(f"{CHATS}/{chat}/turns", json={"kind": "go_on"})).status_code == 404
         again = await studio.begin(name=chat)
         assert again["turns"] == []
+
+
+async def test_a_conversation_is_deleted_with_its_transcript_and_its_branch_stays(tmp_path: Path) -> None:
+    async with here(tmp_path) as studio:
+        studio.talks.linger = 60.0  # it is still in memory
+        chat = (await studio.begin())["name"]
+        await studio.move(chat, text="One.")
+        branch = (await studio.client.post(f"{CHATS}/{chat}/branch", json={"after": 1})).json()["name"]
+        files = SessionFiles.in_(tmp_path / "lamp", chat)
+        files.transcript.write_text("# As it was", encoding="utf-8")
+        assert (await studio.client.delete(f"{CHATS}/{chat}")).status_code == 204
+        assert not files.log.exists()
+        assert not files.transcript.exists()
+        assert [one["name"] for one in (await studio.client.get(CHATS)).json()["chats"]] == [branch]
+        assert (await studio.client.delete(f"{CHATS}/{chat}")).status_code == 404
+        assert (await studio.begin(name=chat))["turns"] == []
+        gone = await studio.client.post(f"/projects/lamp/talk-parts/{branch}/delete")
+        assert (gone.status_code, gone.headers["hx-redirect"]) == (204, "/projects/lamp/talk")
+        with Project.open(tmp_path / "lamp").journal as journal:
+            assert journal.count()
+
+
+async def test_a_conversation_is_not_deleted_while_it_is_talked_in(tmp_path: Path) -> None:
+    async with here(tmp_path) as studio:
+        chat = (await studio.begin())["name"]
+        await studio.move(chat, text="One.")
+        with mock.patch.dict(studio.talks._turns, {chat: LiveTurn("say", "Two.")}):
+            refused = await studio.client.delete(f"{CHATS}/{chat}")
+        assert refused.status_code == 409
+        assert "An answer is being made in this conversation." in refused.json()["error"]["message"]
+        assert (await studio.client.get(f"{CHATS}/{chat}")).status_code == 200
 
 
 async def test_who_is_there_and_how_free_one_is_can_be_set(tmp_path: Path) -> None:

@@ -111,6 +111,9 @@ def test_a_pinned_text_stays_and_a_take_can_be_picked(space: Workspace) -> None:
     assert space.pick(PART, 1).words == read.words
     assert space.text(PART).text == read.text
     assert space.retake(PART, "Shorter, please.").revised
+    with space.project().recorded() as journal:
+        journal.keep(PART, "It was short.", "revised")
+    assert [one.note for one in space.versions(PART)] == ["", "", "", "Shorter, please."]
 
 
 def test_a_text_of_ones_own_goes_into_the_story(space: Workspace) -> None:
@@ -135,6 +138,21 @@ def test_the_brief_and_the_whole_story_are_texts_too(space: Workspace) -> None:
     with pytest.raises(UsageError, match=r"story\.md lacks the scene"):
         space.save("story.md", "Nothing of it.", story.base)
     assert space.text("story.md").text == story.text
+    whole = space.tree(marks=False)[0].artefacts
+    assert [one.name for one in whole] == ["brief.md", "story.md"]
+    assert 3000 < whole[1].words < 3500
+
+
+def test_scenes_that_are_told_in_another_order_stay_as_they_were_written(space: Workspace) -> None:
+    plan = space.plan()
+    names = [scene.name for scene in plan.plan.scenes]
+    said = f"- name: {names[0]}"
+    text = space.text("plan").text.replace(said, f"{said}  # my own remark", 1)
+    assert "# my own remark" in text
+    saved = space.save("plan", text, space.text("plan").base)
+    space.reorder([*names[1:], names[0]], saved.base)
+    assert "# my own remark" in space.text("plan").text
+    assert [scene.name for scene in space.plan().plan.scenes] == [*names[1:], names[0]]
 
 
 def test_plan_world_findings_and_calls_are_shown(space: Workspace) -> None:

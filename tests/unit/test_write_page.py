@@ -59,6 +59,7 @@ async def test_a_story_is_written_from_the_page(tmp_path: Path) -> None:
         first = await client.get("/projects/tale/write")
         assert first.status_code == 200
         assert "No run yet" in first.text
+        assert "exports/" not in first.text, "there is no story to take out"
         expected = (await client.get(f"{PARTS}/expected")).text
         assert "<strong>9 calls</strong>" in expected
         assert "scripted" in expected
@@ -71,7 +72,11 @@ async def test_a_story_is_written_from_the_page(tmp_path: Path) -> None:
         assert run["total"]["calls"] == CALLS
         assert run["total"]["cost"] == 0
         assert "finished" in (await client.get(f"{PARTS}/run")).text
-        assert "05-resolution.md" in (await client.get(f"{PARTS}/tree")).text
+        tree = (await client.get(f"{PARTS}/tree")).text
+        assert "05-resolution.md" in tree
+        assert "/projects/tale/write?text=story.md" in tree
+        (book,) = re.findall(r'href="(/api/v1/projects/tale/exports/epub)" download', tree)
+        assert (await client.get(book)).content.startswith(b"PK")
         assert "Mara" in (await client.get("/projects/tale/write")).text
         assert "up to date" in (await client.get(f"{PARTS}/expected")).text
         events = (await client.get(f"{RUNS}/{run['id']}/events")).json()["events"]

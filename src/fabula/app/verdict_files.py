@@ -15,13 +15,16 @@ from fabula.evaluators.pairwise.config import MARGIN
 from fabula.evaluators.pairwise.verdicts import choice_of, pair_choices
 from fabula.evaluators.ttcw.verdicts import EVALUATOR, REFERENCE, Outcome, outcomes_in
 from fabula.measure.ratings import SAME
-from fabula.stats.verdicts import PAIR, Verdict
+from fabula.measure.report import Report, Row
+from fabula.stats.meta import PEOPLE, meta
+from fabula.stats.verdicts import JUDGE, PAIR, Verdict
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from fabula.evaluators.pairwise.verdicts import Choice, PairChoice
     from fabula.measure.ratings import Rating
+    from fabula.stats.meta import Meta
 
 ALL: Final = "all questions"
 PASSED: Final = "tests passed"
@@ -272,3 +275,56 @@ def _stories(verdicts: Sequence[Verdict]) -> set[str]:
 
 def _some(side: Side) -> str:
     return ", ".join(repr(item) for item in sorted(side.stories)[:3]) or "none"
+
+
+# the comparison -----------------------------------------------------------------------------------------------------
+
+
+def beside_people(verdicts: Sequence[Rating], people: Sequence[Rating]) -> Report:
+    """How far a judge's verdicts agree with people's ratings of the same stories.
+
+    Raises:
+        UsageError: they have no story, or no question, in common.
+    """
+    judge, human = side_of(verdicts, "the report"), side_of(people, "the ratings")
+    questions = common_questions(judge, human)
+    found = {name: meta(both.judge, both.human, {}, 1, both.raters) for name, both in questions.items()}
+    return meta_report(found, judge, human)
+
+
+def meta_report(
+    found: Mapping[str, Meta], judge: Side, people: Side, *, margin: float = MARGIN, seed: int = 1
+) -> Report:
+    """How far a judge agrees with people, question by question, beside trivial baselines."""
+    rows = tuple(
+        Row(f.of, f"{name}: {f.what}", f.scored, baseline=f.of not in (JUDGE, PEOPLE))
+        for name, result in found.items()
+        for f in result.findings
+    )
+    notes = [*judge.notes(), *people.notes()]
+    if len(judge.raters) > 1:
+        notes.append(
+            f"{judge.name}: {len(judge.raters)} raters are averaged ({', '.join(judge.raters)}); --rater takes one."
+        )
+    if PASSED in found:
+        notes.append(
+            f"{PASSED}: of each story, by the judge as `fabula eval ttcw` counts them, and on each test by the "
+            "majority of people."
+        )
+    if ALL in found:
+        notes.append(f"{ALL}: each story's mean over the questions, or its share of all comparisons.")
+    notes += [f"{name}: {note}" for name, result in found.items() for note in result.notes]
+    how = {
+        "judge": ", ".join(judge.raters),
+        "people": ", ".join(people.raters),
+        "seed": seed,
+        **{
+            f"choices of {who}": side.method(margin)
+            for who, side in (("the judge", judge), ("people", people))
+            if side.pairs
+        },
+        "accuracy": "symmetric: a tie of one side counts half; of both sides it counts whole by pairs (both say the "
+        "same), and not at all by stories and by systems",
+    }
+    sentences = [f"{name}: {result.sentence}" for name, result in found.items()]
+    return Report("meta", how, rows, notes=tuple(notes), details={"sentences": sentences})

@@ -13,7 +13,7 @@ import threading
 import time
 from collections.abc import Mapping  # noqa: TC003 - pydantic reads it, for `/api/v1`
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any, Final, TypeVar
@@ -27,6 +27,7 @@ from fabula.app.facts_shown import ProjectWorld
 from fabula.app.findings import count_again, dismiss_finding, findings_of
 from fabula.app.foresight import Foresight, changed_in, otherwise
 from fabula.app.past_calls import MOST, call_of, calls_of
+from fabula.app.plan_cards import plan_cards
 from fabula.app.planning import PLAN, order_of_time, plan_of
 from fabula.app.standing import CHANGED, shortfalls, texts, waiting, words_asked
 from fabula.app.world import moment_of, person_of, world_of
@@ -57,7 +58,6 @@ from fabula.engine.run import DRAFTS
 from fabula.project.default_model import default_model
 from fabula.project.folder import FOLDERS, MAX_FILE, STORY, SUFFIXES, Project
 from fabula.story import Brief, Story, count_words, plain
-from fabula.story.plan_file import write_plan
 from fabula.story.timeline import timeline_data
 
 if TYPE_CHECKING:
@@ -158,6 +158,7 @@ class ArtefactVersion:
         role: that wrote it; empty where a person did.
         performer: who played the role.
         holds: it is the text that stands.
+        note: what the author wished of it; empty where that was nothing.
     """
 
     number: int
@@ -168,6 +169,7 @@ class ArtefactVersion:
     role: str = ""
     performer: str = ""
     holds: bool = False
+    note: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -487,10 +489,13 @@ class Workspace:
         )
 
     def tree(self, *, marks: bool = True, expected: Expected | None = None) -> list[Branch]:
-        """The artefacts by folder, the manuscript first; as `artefacts`."""
+        """The artefacts by folder, the manuscript first; as `artefacts`, and `story.md`, which is the whole story."""
         found: dict[str, list[Artefact]] = {"": [], **{name: [] for name in ("story", "plan", "role-play", "drafts")}}
         for one in self.artefacts(marks=marks, expected=expected):
             found.setdefault(one.folder, []).append(one)
+        if found["story"] and (self.folder / STORY).is_file():
+            words = sum(one.words for one in found["story"])
+            found[""].append(Artefact(STORY, "", STORY, "md", words, "made", 0, ""))
         return [Branch(name, tuple(artefacts)) for name, artefacts in found.items() if artefacts]
 
     def text(self, name: str, version: int | None = None) -> ArtefactText:
@@ -537,7 +542,8 @@ class Workspace:
             path = STORY if name == STORY else self.project().artefact(journal, name)
             versions = journal.versions(path)
             makers = journal.makers(path, f"{DRAFTS}/{path}") | journal.makers(path, path)
-        return [_made(version, makers, holds=version is versions[-1]) for version in versions]
+            notes = _notes(journal, path, versions)
+        return [_made(version, makers, notes, holds=version is versions[-1]) for version in versions]
 
     def alternatives(self, name: str) -> list[ArtefactVersion]:
         """The versions that were written for the author, newest first: each is a take, and one can be picked."""
@@ -745,7 +751,7 @@ class Workspace:
         return asyncio.run(dry_run_rewrite_in(project, settings, self._options, name, span, note))
 
     def rewritten(self, name: str, span: tuple[int, int], note: str) -> str:
-        """A passage of a text, written anew by who wrote it, as `note` wishes. Nothing of it is saved.
+        """A passage of a text, written anew by who wrote it, as `note` asks. Nothing of it is saved.
 
         Raises:
             FabulaError: any of its kinds; a finished call is kept and answers when the same is asked again.
@@ -849,13 +855,13 @@ class Workspace:
         Raises:
             UsageError: these are not the plan's scenes.
         """
-        plan = plan_of(self.project()).plan
-        if sorted(scenes) != sorted(plan.names):
+        cards = plan_cards({PLAN: self.text(PLAN).text}, ())
+        places = {card.title: card.number for card in cards.cards}
+        if sorted(scenes) != sorted(places):
             raise UsageError(
                 "These are not the scenes of the plan, each once. Read the plan again, and move them there."
             )
-        moved = replace(plan, scenes=tuple(plan.scene(name) for name in scenes))
-        return self.save(PLAN, write_plan(moved), base)
+        return self.save(PLAN, cards.ordered([places[name] for name in scenes]), base)
 
     def pick(self, name: str, version: int) -> Saved:
         """Have an artefact's earlier version stand again, as an edit."""
@@ -892,7 +898,7 @@ class Workspace:
             return deciding.pin_all(self.project())
 
     def retake(self, name: str, note: str | None = None, *, anew: bool = False) -> Retake:
-        """Have an artefact written anew by the next run, with another draw; or revised, as a note wishes."""
+        """Have an artefact written anew by the next run, with another draw; or revised, as a note asks."""
         with self._changing:
             return deciding.retake(self.project(), name, note, anew=anew)
 
@@ -985,10 +991,23 @@ def _new_artefact(change: Change) -> Artefact:
     return Artefact(*of, changed=True, states=(CHANGED,))
 
 
-def _made(version: Version, makers: Mapping[int, tuple[str, str]], *, holds: bool) -> ArtefactVersion:
+def _made(
+    version: Version, makers: Mapping[int, tuple[str, str]], notes: Mapping[int, str], *, holds: bool
+) -> ArtefactVersion:
     role, performer = makers.get(version.number, ("", "")) if version.made else ("", "")
-    words = count_words(version.text)
-    return ArtefactVersion(version.number, version.source, version.at, words, version.run, role, performer, holds)
+    words, note = count_words(version.text), notes.get(version.number, "")
+    return ArtefactVersion(version.number, version.source, version.at, words, version.run, role, performer, holds, note)
+
+
+def _notes(journal: Journal, path: str, versions: Sequence[Version]) -> dict[int, str]:
+    """What the author wished of versions that were made, by their numbers: the newest wish since the version before."""
+    wishes = [one for one in journal.decisions() if one.path == path and one.kind in ("retake", "revise") and one.text]
+    found: dict[int, str] = {}
+    for wish in wishes:
+        made = next((one for one in versions if one.source in ("made", "revised") and one.at >= wish.at), None)
+        if made is not None and made.number > 1:
+            found[made.number] = str(wish.text)
+    return found
 
 
 def _fit_for_a_file(name: str, text: str) -> str:

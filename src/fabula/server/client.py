@@ -417,7 +417,7 @@ class RemoteProject:
     unpin_async = in_a_thread(unpin)
 
     def retake(self, artefact: str, note: str | None = None, *, anew: bool = False) -> TakeToCome:
-        """Have a text written anew by the next run; or revised, as a note wishes."""
+        """Have a text written anew by the next run; or revised, as a note asks."""
         return self._send(TakeToCome, "POST", "/retakes", {"artefact": artefact, "note": note, "anew": anew})
 
     retake_async = in_a_thread(retake)

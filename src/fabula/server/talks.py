@@ -7,7 +7,7 @@ project is held while a turn is made, and a moment longer, so that a run or the 
 from __future__ import annotations
 
 import asyncio
-from contextlib import AsyncExitStack, suppress
+from contextlib import AsyncExitStack, nullcontext, suppress
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final
 
@@ -15,7 +15,7 @@ from fabula.app.chat_views import ChatMoving, ChatView, MoveKind, people_in, rec
 from fabula.app.chatting import free_name, parties_for, write_transcript
 from fabula.app.conversing import conversing, settings_for
 from fabula.app.writing import Prepared, Supplied, first_error
-from fabula.base.errors import FabulaError, LockedError, ProjectError, UsageError
+from fabula.base.errors import FabulaError, LockedError, ProjectError, UnknownNameError, UsageError
 from fabula.craft.conversation import SessionFiles, sessions_in
 from fabula.craft.conversation.session import copy_log, said_by_player, system_of_log
 from fabula.project.casting import full_name
@@ -37,6 +37,7 @@ if TYPE_CHECKING:
 
 LINGER: Final = 0.3  # seconds for which a project stays open after a turn
 _MOST: Final = 200  # turns of a server that are made at once
+_SHOWN: Final = 200  # letters of an unknown name
 _KEPT: Final = 100  # turns that failed and can still be looked at
 
 
@@ -291,6 +292,25 @@ class Talks:
             open_ = self.shared or (self._held.open if self._held is not None else None)
             if open_ is not None:
                 await open_.close_session(name)
+
+    async def delete(self, name: str) -> None:
+        """Delete a conversation, with its transcript; what was asked for it stays in the journal.
+
+        Raises:
+            UnknownNameError: there is no such conversation.
+            BusyError: an answer is being made in it.
+            LockedError: a run or a command is at work on the project.
+        """
+        folder = self.project.folder
+        if name not in (known := sessions_in(folder)):
+            raise UnknownNameError("conversation", name[:_SHOWN], known)
+        if (live := self._turns.get(name)) is not None and not live.ended:
+            raise BusyError("An answer is being made in this conversation. Stop it or wait for it, and delete it then.")
+        await self.leave(name)
+        await self.let_go()
+        held = self.shared is not None or self._held is not None
+        with nullcontext() if held else self.project.lock():
+            SessionFiles.in_(folder, name).delete()
 
     async def let_go(self) -> None:
         """Let another process have the project, where no turn is being made."""

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from fabula.app.verdict_files import ALL, PASSED, common_questions, side_of
+from fabula.app.verdict_files import PASSED, common_questions, meta_report, side_of
 from fabula.base.errors import UsageError
 from fabula.base.files import write_atomically
 from fabula.cli.opening import terminal_of
@@ -18,7 +18,7 @@ from fabula.cli.stories import stories_of
 from fabula.cli.terminal import table
 from fabula.evaluators.pairwise.config import MARGIN
 from fabula.measure.ratings import read_ratings
-from fabula.measure.report import Report, Row, csv_of
+from fabula.measure.report import csv_of
 from fabula.measure.report.page import Section, bullets, figure, joined, page, report_section
 from fabula.measure.report.pictures import intervals_svg
 from fabula.stats.estimate import Estimate, Unscored
@@ -27,9 +27,9 @@ from fabula.stats.meta import meta as compared
 from fabula.stats.verdicts import JUDGE
 
 if TYPE_CHECKING:
-    from fabula.app.verdict_files import Side
     from fabula.cli.terminal import Terminal
     from fabula.measure.ratings import Rating
+    from fabula.measure.report import Report
     from fabula.stats.meta import Meta
 
 _MAIN = ("pairs: accuracy", "stories: accuracy", "stories: spearman", "systems: spearman")
@@ -71,7 +71,7 @@ def meta(
     found = {
         name: compared(both.judge, both.human, texts, comparing.seed, both.raters) for name, both in questions.items()
     }
-    report = _report(found, judge, people, comparing)
+    report = meta_report(found, judge, people, margin=comparing.margin, seed=comparing.seed)
     if comparing.html:
         _write(Path(comparing.html), found, report)
     if comparing.csv:
@@ -113,41 +113,6 @@ def _texts(terminal: Terminal, comparing: Comparing) -> dict[str, str]:
     if not comparing.stories:
         return {}
     return {item.id: item.story.text for item in stories_of(terminal, comparing.stories)}
-
-
-def _report(found: dict[str, Meta], judge: Side, people: Side, comparing: Comparing) -> Report:
-    rows = tuple(
-        Row(f.of, f"{name}: {f.what}", f.scored, baseline=f.of not in (JUDGE, PEOPLE))
-        for name, result in found.items()
-        for f in result.findings
-    )
-    notes = [*judge.notes(), *people.notes()]
-    if len(judge.raters) > 1:
-        notes.append(
-            f"{judge.name}: {len(judge.raters)} raters are averaged ({', '.join(judge.raters)}); --rater takes one."
-        )
-    if PASSED in found:
-        notes.append(
-            f"{PASSED}: of each story, by the judge as `fabula eval ttcw` counts them, and on each test by the "
-            "majority of people."
-        )
-    if ALL in found:
-        notes.append(f"{ALL}: each story's mean over the questions, or its share of all comparisons.")
-    notes += [f"{name}: {note}" for name, result in found.items() for note in result.notes]
-    how = {
-        "judge": ", ".join(judge.raters),
-        "people": ", ".join(people.raters),
-        "seed": comparing.seed,
-        **{
-            f"choices of {who}": side.method(comparing.margin)
-            for who, side in (("the judge", judge), ("people", people))
-            if side.pairs
-        },
-        "accuracy": "symmetric: a tie of one side counts half; of both sides it counts whole by pairs (both say the "
-        "same), and not at all by stories and by systems",
-    }
-    sentences = [f"{name}: {result.sentence}" for name, result in found.items()]
-    return Report("meta", how, rows, notes=tuple(notes), details={"sentences": sentences})
 
 
 def _rendered(result: Meta) -> dict[str, Any]:

@@ -587,6 +587,18 @@ class SessionFiles:
             raise write_error(self.log, error) from error
         write_atomically(self.log, b"".join(map(_line, records)), mode=PRIVATE)
 
+    def delete(self) -> None:
+        """Have the session be there no more.
+
+        Raises:
+            ProjectError: a file cannot be deleted.
+        """
+        for file in (self.log, self.transcript):
+            try:
+                file.unlink(missing_ok=True)
+            except OSError as error:
+                raise write_error(file, error) from error
+
     def append(self, record: dict[str, Any]) -> None:
         """Add a record; it is on the disk when this returns, in a file that is its owner's alone.
 

@@ -69,6 +69,12 @@ async def scene(talks: TalksDep, chat: ChatName, wanted: ChatChange) -> ChatView
     return await talks.view(chat)
 
 
+@router.delete("/{chat}", summary="Delete a conversation", status_code=204)
+async def delete(talks: TalksDep, chat: ChatName) -> None:
+    """Its log and its transcript; the calls that were made for it are kept, and its branches too."""
+    await talks.delete(chat)
+
+
 @router.post("/{chat}/turns", summary="The next turn, streamed", responses=_STREAM, response_class=StreamingResponse)
 async def move(talks: TalksDep, chat: ChatName, wanted: Move) -> Response:
     """Whoever goes away can listen again with GET; the turn is made either way."""

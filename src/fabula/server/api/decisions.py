@@ -51,7 +51,7 @@ def unpin(workspace: WorkspaceDep, name: TextName) -> Artefacts:
     return Artefacts([workspace.unpin(name)])
 
 
-@router.post("/retakes", summary="Have a text written anew, or revised as a note wishes")
+@router.post("/retakes", summary="Have a text written anew, or revised as a note asks")
 def retake(workspace: WorkspaceDep, body: NewTake) -> TakeToCome:
     """The next run does it; the old text stays among its versions."""
     wished = body.note is not None or not body.anew

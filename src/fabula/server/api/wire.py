@@ -282,7 +282,7 @@ class NewTake(Body):
 
 @dataclass(frozen=True, slots=True)
 class TakeToCome:
-    """An artefact that the next run writes: revised or anew; earlier wishes still hold."""
+    """An artefact that the next run writes: revised or anew; what was asked before still holds."""
 
     artefact: str
     revised: bool

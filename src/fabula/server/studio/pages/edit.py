@@ -238,7 +238,7 @@ async def decide(
 async def retake(
     request: Request, workspace: WorkspaceDep, name: Name, note: Text = "", anew: Annotated[str, Form()] = ""
 ) -> Response:
-    """Have a text written anew by the next run, or revised as a note wishes."""
+    """Have a text written anew by the next run, or revised as a note asks."""
     wish = plain(note).strip() or None
     done = await asyncio.to_thread(workspace.retake, name, wish, anew=bool(anew) and wish is not None)
     how = "revised as you wish" if done.revised else "written anew"

@@ -7,22 +7,24 @@ import json
 from asyncio.subprocess import DEVNULL, PIPE
 from typing import TYPE_CHECKING, Annotated, Any, Final, TypeAlias
 
-from fastapi import APIRouter, Depends, Form, Query, Request
+from fastapi import APIRouter, Depends, Form, Query, Request, UploadFile
 from fastapi.responses import Response  # noqa: TC002 - FastAPI reads it
 from markupsafe import Markup
 from pydantic import ValidationError
 
 from fabula.app.bills import dollars
 from fabula.app.reports import pairs_of, report_named, reports_in
+from fabula.app.verdict_files import beside_people
 from fabula.base.errors import FabulaError, UsageError
 from fabula.evaluators import evaluators
+from fabula.measure.ratings import parse_ratings
 from fabula.measure.report.page import difference_cells, estimate_cells
 from fabula.measure.report.pictures import intervals_svg
 from fabula.server.api.depends import RunsDep, ShelfDep, WorkspaceDep  # noqa: TC001 - FastAPI reads them
 from fabula.server.runs.record import Order, arguments
 from fabula.server.studio.rendering import page
 from fabula.stats.estimate import Estimate
-from fabula.story import Story
+from fabula.story import Story, readable
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -34,6 +36,7 @@ if TYPE_CHECKING:
 
 router = APIRouter()
 CallPath: TypeAlias = Annotated[str, Query(max_length=1000)]
+_LARGEST: Final = 20_000_000  # bytes of a file of ratings
 _MOST_SHOWN: Final = 200  # verdicts on one page
 _LONGEST: Final = 60.0  # seconds in which a command says what it would ask
 _MOST_PICTURES: Final = 8
@@ -83,7 +86,7 @@ async def order_of(
     asked |= {"evaluator": evaluator} if kind == "evaluate" else {}
     asked |= {"against": against} if kind == "judge" else {}
     try:
-        return Order.model_validate(asked)
+        return Order.model_validate(asked, strict=False)
     except ValidationError as error:
         first = error.errors()[0]
         where = " ".join(str(part) for part in first["loc"])
@@ -109,6 +112,22 @@ async def estimate(
 async def start(request: Request, project: str, runs: RunsDep, order: OrderDep) -> Response:
     """Have the story checked, measured or judged."""
     return page(request, "measure_begun.html", run=runs.start(project, order))
+
+
+@router.post("/projects/{project}/beside-people/{name:path}")  # noqa: FAST003 - `workspace` is of it
+async def judge_beside_people(request: Request, name: str, workspace: WorkspaceDep, ratings: UploadFile) -> Response:
+    """How far a report's verdicts agree with people's ratings of the same stories."""
+    found = await asyncio.to_thread(report_named, workspace.folder, name)
+    return await _beside_people(request, found, ratings)
+
+
+@router.post("/experiments/{name}/beside-people/{report:path}")
+async def experiment_beside_people(
+    request: Request, name: str, report: str, shelf: ShelfDep, ratings: UploadFile
+) -> Response:
+    """How far a judge of an experiment agrees with people."""
+    found = await asyncio.to_thread(lambda: shelf.experiment(name).report(report))
+    return await _beside_people(request, found, ratings)
 
 
 @router.get("/experiments/{name}")
@@ -175,6 +194,27 @@ async def _expected(command: Sequence[str], environ: Mapping[str, str]) -> dict[
     return found
 
 
+async def _beside_people(request: Request, found: FoundReport, ratings: UploadFile) -> Response:
+    """The comparison, from a file that was sent.
+
+    Raises:
+        UsageError: it is no file of ratings, holds none, or has no story in common with the report.
+    """
+
+    def compared() -> dict[str, Any]:
+        content = ratings.file.read(_LARGEST + 1)
+        if len(content) > _LARGEST:
+            raise UsageError(f"This file has more than {_LARGEST:,} bytes. Leave ratings of other stories out.")
+        name = (ratings.filename or "ratings")[:100]
+        people = parse_ratings(readable(content.decode("utf-8", "replace")), name)
+        if not people:
+            raise UsageError(f"{name} holds no rating. Give the ratings.jsonl of a study of the same stories.")
+        report = beside_people(found.verdicts, people)
+        return {"report": report, "sentences": report.details["sentences"], **_shown(report)}
+
+    return page(request, "beside_people.html", **await asyncio.to_thread(compared))
+
+
 async def _measured(
     request: Request, workspace: Workspace, found: list[FoundReport], chosen: FoundReport | None, others: list[str]
 ) -> Response:
@@ -204,14 +244,20 @@ def _claims(workspace: Workspace, report: FoundReport) -> dict[str, str]:
 
 def _about(found: FoundReport, *, every: bool) -> dict[str, Any]:
     """A report as templates show it."""
-    report, pairs = found.report, pairs_of(found.verdicts)
+    pairs = pairs_of(found.verdicts)
+    return {
+        "pairs": pairs if every else pairs[:_MOST_SHOWN],
+        "left_out": 0 if every else max(len(pairs) - _MOST_SHOWN, 0),
+        **_shown(found.report),
+    }
+
+
+def _shown(report: Report) -> dict[str, Any]:
     numbers = [row for row in report.rows if not row.is_difference]
     return {
         "numbers": [(row, *estimate_cells(row.scored), _method(row)) for row in numbers],
         "differences": [difference_cells(row) for row in report.rows if row.is_difference],
         "pictures": _pictures(report),
-        "pairs": pairs if every else pairs[:_MOST_SHOWN],
-        "left_out": 0 if every else max(len(pairs) - _MOST_SHOWN, 0),
     }
 
 

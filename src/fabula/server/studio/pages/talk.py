@@ -92,6 +92,13 @@ async def branch(request: Request, talks: TalksDep, chat: ChatName, after: Annot
     return _go_to(f"/projects/{request.path_params['project']}/talk/{name}")
 
 
+@router.post(PARTS + "/delete", response_model=None)
+async def delete(request: Request, talks: TalksDep, chat: ChatName) -> Response:
+    """A conversation is there no more; then all that are left."""
+    await talks.delete(chat)
+    return _go_to(f"/projects/{request.path_params['project']}/talk")
+
+
 async def _about(talks: Talks, chat: str, *, every: bool = False) -> dict[str, Any]:
     """What the templates need of a conversation."""
     view = await talks.view(chat)

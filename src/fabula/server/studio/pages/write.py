@@ -18,6 +18,7 @@ from fabula.server.api.wire import Answer, Prompt
 from fabula.server.runs.record import Limits, Order, Run
 from fabula.server.studio.rendering import page
 from fabula.story import plain
+from fabula.story.export import FORMATS
 
 if TYPE_CHECKING:
     from fastapi.responses import Response
@@ -92,6 +93,7 @@ async def write(
         branches = workspace.tree(marks=False)
         return {
             "tree": branches,
+            "formats": FORMATS,
             "overview": workspace.overview(),
             "standing": standing(workspace, runs, project),
             **_text(workspace, text or _first(branches)),
@@ -116,7 +118,7 @@ def _text(workspace: Workspace, name: str) -> dict[str, Any]:
 async def tree(request: Request, workspace: WorkspaceDep, name: str = "") -> Response:
     """The texts by folder, with their states."""
     found = await asyncio.to_thread(workspace.tree, marks=False)
-    return page(request, "write_tree.html", tree=found, name=name)
+    return page(request, "write_tree.html", tree=found, name=name, formats=FORMATS)
 
 
 @router.get(PARTS + "/text", response_model=None)

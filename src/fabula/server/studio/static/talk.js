@@ -270,7 +270,8 @@ function converse(talk) {
   form.addEventListener("submit", (event) => {
     event.preventDefault();
     const text = words.value;
-    if (text.trim()) move("say", text);
+    if (text.trim() && busy) say("An answer is being written. Your words stay here; send them when it has come.");
+    else if (text.trim()) move("say", text);
   });
   words.addEventListener("keydown", (event) => {
     if (event.key === "Enter" && !event.shiftKey && !event.isComposing) {
