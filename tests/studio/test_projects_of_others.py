@@ -64,7 +64,7 @@ async def test_a_record_of_somebody_else_hangs_nothing_and_keeps_no_run_waiting(
     place = recorded(tmp_path, events, **fields)
     if change is not None:
         change(place)
-    async with asyncio.timeout(30), studio_here(tmp_path) as client:
+    async with asyncio.timeout(120), studio_here(tmp_path) as client:
         await asyncio.sleep(0.2)  # it is followed, or not
         for address in (API, f"{API}/{RUN}/events", f"/projects/{SAMPLE}/write", "/api/v1/events?follow=false&after=0"):
             response = await client.get(address)
@@ -115,7 +115,7 @@ async def test_a_run_imports_nothing_from_its_project(name: str, tmp_path: Path)
         (project / name / f"{file}.py").write_text(EVIL.format(str(tmp_path / "ran")))
     async with studio_here(tmp_path, dict(os.environ)) as client:
         run = (await client.post(API, json={"kind": "check", "model": "hand"})).json()["id"]
-        until = time.monotonic() + 60
+        until = time.monotonic() + 120
         while (await client.get(f"{API}/{run}")).json()["state"] in ("queued", "running"):
             assert time.monotonic() < until
             await asyncio.sleep(0.1)
