@@ -82,7 +82,8 @@ async def order_of(
     Raises:
         UsageError: that is nothing that can be measured.
     """
-    asked: dict[str, Any] = {"kind": kind, "model": model.strip(), "budget": {"tokens": tokens.strip() or None}}
+    most = int(tokens) if tokens.strip().isdecimal() else tokens.strip() or None
+    asked: dict[str, Any] = {"kind": kind, "model": model.strip(), "budget": {"tokens": most}}
     asked |= {"evaluator": evaluator} if kind == "evaluate" else {}
     asked |= {"against": against} if kind == "judge" else {}
     try:
