@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import pytest
 
-from commandline import BRIEF, REPLIES, script_of
+from commandline import BRIEF, EXPERIMENT, REPLIES, script_of
 from fabula.project.folder import Project
 from fabula.project.sample import copy_sample
 from fabula.server.studio.pages import routers
@@ -40,18 +40,6 @@ PATHS: Final = (
     "/experiments/rooms/reports/evaluation/pairwise/pairwise",
     "/experiments/rooms/runs/brief/end-to-end-faithful-script-1",
 )
-EXPERIMENT: Final = """\
-name = "Two rooms <script>window.ran = true</script>"
-briefs = ["brief.md"]
-systems = ["agents-room"]
-models = [{ model = "scripted:script.toml", label = "script" }]
-preset = "faithful"
-
-[[evaluators]]
-evaluator = "pairwise"
-model = "scripted:script.toml"
-preset = "faithful"
-"""
 SETTLED: Final = 700  # milliseconds in which a page has fetched what it shows
 
 
@@ -79,7 +67,8 @@ def experiment(work: Path, home: Path) -> None:
         f"{dimension}: A\n" for dimension in ("Plot", "Creativity", "Development", "Language Use", "Overall")
     )
     replies = f"writer = {json.dumps(EVIL)}\njudge = {json.dumps(EVIL + chr(10) + verdict)}\n"
-    for name, text in {"brief.md": BRIEF, "exp.toml": EXPERIMENT, "script.toml": script_of(REPLIES) + replies}.items():
+    named = EXPERIMENT.replace("<rooms>", "rooms <script>window.ran = true</script>")
+    for name, text in {"brief.md": BRIEF, "exp.toml": named, "script.toml": script_of(REPLIES) + replies}.items():
         (work / name).write_text(text, encoding="utf-8")
     line = [sys.executable, "-m", "fabula", "lab", "experiment", "exp.toml", "--out", str(home / "rooms"), "--quiet"]
     subprocess.run(line, cwd=work, check=True, timeout=120, capture_output=True)

@@ -128,7 +128,7 @@ def test_why_somebody_said_something_leads_to_the_prompt(tmp_path: Path) -> None
         page.click("text=What Mara knows of this part of the story")
         assert page.locator(".why .prose").inner_text().startswith("Mara kept the lamp")
         page.click(".why >> text=The prompt")
-        page.wait_for_selector("h1 >> text=chat/tobias-mara")
+        page.wait_for_selector("h1:not([hidden]) >> text=chat/tobias-mara")
         assert "Where is the heron?" in page.inner_text("main")
         assert tab.axe() == []
         page.click("text=All calls")
@@ -278,7 +278,7 @@ def test_hostile_text_stays_text(tmp_path: Path) -> None:
         assert "<script>document.title=2</script>" in answer(page)
         page.locator(".turn").last.locator("summary").first.click()
         page.click(".why >> text=The prompt")
-        page.wait_for_selector("h1 >> text=chat/tobias-mara")
+        page.wait_for_selector("h1:not([hidden]) >> text=chat/tobias-mara")
         assert HOSTILE in page.inner_text("main")
         assert page.title() not in ("1", "2")
         assert page.locator("main img, main script").count() == 0

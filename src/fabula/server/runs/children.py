@@ -199,11 +199,12 @@ class Runs:
         """The runs of a project, the newest first."""
         folder = self._folder(project)
         found = []
-        for source in sorted(self._sources(folder), reverse=True):
+        for source in self._sources(folder):
             child = self._open.get(source)
             run = child.run if child is not None else read_run(self._place(source))
             found += [run] if run is not None else []
-        return found
+        # Names have whole seconds only, in which several runs may be asked for.
+        return sorted(found, key=lambda run: (run.created, run.id), reverse=True)
 
     async def events(self, project: str, name: str) -> tuple[int, list[dict[str, Any]]]:
         """What has happened in a run so far, each call's text in one piece, and the number after which more comes.
