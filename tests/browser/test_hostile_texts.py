@@ -169,7 +169,7 @@ def test_what_is_rated_stays_text_on_raters_pages(kind: str, tmp_path: Path) -> 
         tab.page.click("text=Skip >> nth=-1")
         harmless(tab)
         tab.page.goto(f"{there.address}/login?token={study.token(ORGANISER)}")
-        tab.open("/organiser")
+        tab.page.wait_for_url("**/organiser")
         harmless(tab)
         tab.page.click("button >> nth=0")
         harmless(tab)
