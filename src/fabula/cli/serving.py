@@ -4,14 +4,24 @@ from __future__ import annotations
 
 import secrets
 from importlib.util import find_spec
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Annotated, Final, TypeAlias
+
+import typer
 
 from fabula.base.errors import UsageError
+from fabula.cli.help import MORE
 
 if TYPE_CHECKING:
     from fabula.cli.terminal import Terminal
 
-
+TokenEnv: TypeAlias = Annotated[
+    str,
+    typer.Option(
+        metavar="NAME",
+        help="Variable that holds the token, or several; default: a new one, shown once.",
+        rich_help_panel=MORE,
+    ),
+]
 _NEEDED: Final = ("fastapi", "nh3", "python_multipart", "uvicorn")
 
 

@@ -17,7 +17,7 @@ from fabula.cli.asked import changes_of, say_default
 from fabula.cli.help import MORE
 from fabula.cli.opening import named_or_here, project_of, terminal_of
 from fabula.cli.options import Caps, Choices, Common, bundled
-from fabula.cli.serving import check_packages, tokens_of
+from fabula.cli.serving import TokenEnv, check_packages, tokens_of
 from fabula.cli.stopping import stoppable
 from fabula.project.settings import Settings
 from fabula.server.gate import Bounds
@@ -44,14 +44,7 @@ class Listening:
         str, typer.Option(metavar="ADDRESS", help="Address to listen at; another than loopback is open to others.")
     ] = "127.0.0.1"
     port: Annotated[int, typer.Option(min=0, max=65535, metavar="N", help="0 takes a free one.")] = PORT
-    token_env: Annotated[
-        str,
-        typer.Option(
-            metavar="NAME",
-            help="Variable that holds the token, or several; default: a new one, shown once.",
-            rich_help_panel=MORE,
-        ),
-    ] = ""
+    token_env: TokenEnv = ""
     as_: Annotated[str, typer.Option("--as", metavar="NAME", help="The character that clients play.")] = ""
     rate: Annotated[
         int,

@@ -16,7 +16,7 @@ from fabula.base.errors import UsageError
 from fabula.cli.help import MORE
 from fabula.cli.opening import terminal_of
 from fabula.cli.options import Common, bundled
-from fabula.cli.serving import check_packages, tokens_of
+from fabula.cli.serving import TokenEnv, check_packages, tokens_of
 from fabula.cli.stopping import stoppable
 from fabula.server.running import is_loopback, listening
 
@@ -50,14 +50,7 @@ class StudioListening:
         list[str] | None,
         typer.Option(metavar="NAME", help="A name that a proxy before the studio goes by.", rich_help_panel=MORE),
     ] = None
-    token_env: Annotated[
-        str,
-        typer.Option(
-            metavar="NAME",
-            help="Variable that holds the token, or several; default: a new one, shown once.",
-            rich_help_panel=MORE,
-        ),
-    ] = ""
+    token_env: TokenEnv = ""
 
 
 @bundled
