@@ -16,6 +16,8 @@ from studio import browsing, chromium, sign_in, studio_there
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from playwright.sync_api import Route
+
     from studio import Tab
 
 pytestmark = pytest.mark.slow
@@ -201,12 +203,40 @@ def test_a_full_disk_is_said_and_the_text_stays_in_the_page_and_after_a_reload(
             expect(page.locator("#saved")).to_have_text("Not saved")
             expect(page.locator("#text")).to_have_value(f"{OLD} Kept.")
             assert tab.axe() == []
+            page.evaluate("document.dispatchEvent(new Event('visibilitychange'))")  # it looks at what stands there
+            page.keyboard.type(" Longer.")
+            with page.expect_response(lambda answer: answer.request.method == "PUT"):
+                pass  # it tries again, from the text that the journal has kept of it
+            expect(page.locator("#saved")).to_have_text("Not saved")
             page.on("dialog", lambda dialog: dialog.accept())
             page.reload()
-            expect(page.locator("#text")).to_have_value(f"{OLD} Kept.")
+            expect(page.locator("#text")).to_have_value(f"{OLD} Kept. Longer.")
         expect(page.locator("#saved")).to_have_text("Saved", timeout=30_000)
         type_into(tab, " And more.")
-        assert (shelf / "lamp/story/03-climax.md").read_text(encoding="utf-8") == f"{OLD} Kept. And more.\n"
+        assert (shelf / "lamp/story/03-climax.md").read_text(encoding="utf-8") == f"{OLD} Kept. Longer. And more.\n"
+
+
+def test_an_answer_that_never_came_does_not_set_a_writer_against_their_own_text(shelf: Path) -> None:
+    with studio_there(shelf) as there, browsing(there) as tab:
+        page, lost = tab.page, list[Any]()
+
+        def lose(route: Route) -> None:
+            if route.request.method == "PUT" and not lost:
+                lost.append(route.fetch())
+                route.abort()
+            else:
+                route.fallback()
+
+        page.route("**/artefacts/climax", lose)
+        tab.open("/projects/lamp/edit/climax")
+        expect(page.locator("#expected")).to_contain_text("Nothing")
+        page.locator("#text").fill(f"{OLD} One.")
+        expect(page.locator("#saved")).to_have_text("Not saved")
+        assert lost[0].ok
+        page.locator("#text").fill(f"{OLD} One. Two.")
+        expect(page.locator("#saved")).to_have_text("Saved", timeout=20_000)
+        expect(page.locator("#review h2")).to_have_count(0)
+        assert (shelf / "lamp/story/03-climax.md").read_text(encoding="utf-8") == f"{OLD} One. Two.\n"
 
 
 def test_what_is_typed_while_a_run_holds_the_project_is_saved_when_it_ends(shelf: Path) -> None:

@@ -8,6 +8,7 @@ const WAIT_TO_KEEP = 250; // in the browser, in case the page ends
 const LONGEST_WAIT = 30_000; // between two tries to save
 const LOCKED = 3000; // the same, while a run holds the project
 const KEEPALIVE = 60_000; // bytes that a browser still sends while a page ends
+const TRIED = 3; // texts that may stand at the server though no answer said so
 const SITTING = 120_000; // ms without a key after which `undo` begins anew
 const GATHER = 150; // ms in which several changes count as one
 const FOLLOW = 500; // between two looks at a run
@@ -17,6 +18,7 @@ const FOLLOW = 500; // between two looks at a run
  * @property {string} text
  * @property {string} was the text that it was made from
  * @property {string} base names that one
+ * @property {string[]} [tried] what was handed in since
  */
 
 /** @param {string} id */
@@ -54,6 +56,9 @@ function warn(about, words) {
   place.append(line);
 }
 
+/** A text as the server keeps it: without blanks at the ends of lines. @param {string} text */
+const plain = (text) => text.replace(/\p{Cs}/gu, "\ufffd").split("\n").map((line) => line.trimEnd()).join("\n").replace(/^\n+/, "").trimEnd();
+
 /** Number of words, about as the server counts them. @param {string} text */
 function countWords(text) {
   const signs = /[\u3005-\u3007\u3041-\u3096\u30a1-\u30fa\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff]/gu;
@@ -72,6 +77,9 @@ class Editor {
     this.base = box.dataset.base ?? ""; // names what the server has
     this.was = box.value; // what the server has
     this.sent = box.value; // the same, as it was typed
+    this.tried = /** @type {string[]} */ ([]); // what was handed in since, and may stand though no answer said so
+    this.looks = /** @type {Promise<void>} */ (Promise.resolve());
+    this.nextLook = /** @type {Promise<void> | null} */ (null);
     this.address = `${api}/artefacts/${this.name.split("/").map(encodeURIComponent).join("/")}`;
     this.key = `fabula-draft:${project}:${this.name}`;
     this.saving = /** @type {Promise<void> | null} */ (null);
@@ -101,7 +109,7 @@ class Editor {
 
   keep() {
     try {
-      const draft = /** @type {Draft} */ ({ text: this.box.value, was: this.was, base: this.base });
+      const draft = /** @type {Draft} */ ({ text: this.box.value, was: this.was, base: this.base, tried: this.tried });
       if (this.dirty) localStorage.setItem(this.key, JSON.stringify(draft));
       else localStorage.removeItem(this.key);
     } catch {
@@ -144,10 +152,12 @@ class Editor {
   async put() {
     const text = this.box.value;
     this.mark("unsaved", "Saving …");
+    this.hand(text);
     try {
       const answer = await ask(this.address, { method: "PUT", body: { text: text.replace(/\p{Cs}/gu, "\ufffd"), base: this.base, sitting: this.sitting } });
       this.base = answer.base;
       this.was = this.sent = text;
+      this.tried = [];
       warn("unsaved", "");
       if (this.failed) say("Saved.");
       this.failed = 0;
@@ -161,8 +171,31 @@ class Editor {
       tellSaved();
     } catch (error) {
       this.keep();
-      await this.notSaved(/** @type {any} */ (error));
+      const { problem, data } = /** @type {any} */ (error);
+      const there = problem?.code === "conflict" && data?.conflict;
+      if (there && this.isOwn(there.theirs)) {
+        this.standOn({ text: there.theirs, base: there.base });
+        await this.put();
+      } else await this.notSaved(/** @type {any} */ (error));
     }
+  }
+
+  /** @param {string} text which is handed in now */
+  hand(text) {
+    this.tried = [...this.tried.filter((one) => one !== text), text].slice(-TRIED);
+  }
+
+  /** Was this text handed in here? A disk that fills, or a line that breaks, may keep it and say nothing of it. @param {string} text */
+  isOwn(text) {
+    return this.tried.some((one) => plain(one) === plain(text));
+  }
+
+  /** Go on from a text of this page's own that stands at the server by now. @param {{text: string, base: string}} there */
+  standOn(there) {
+    this.base = there.base;
+    this.was = there.text;
+    if (this.box.value !== there.text) this.sent = there.text; // else it stays unsaved until an answer says otherwise
+    if (this.dirty && !this.saving) this.saveIn(WAIT_TO_SAVE);
   }
 
   /** @param {Error & {status?: number, problem?: {code: string}}} error */
@@ -218,6 +251,7 @@ class Editor {
     this.base = there.base;
     this.torn = this.box.readOnly = false;
     this.failed = 0;
+    this.tried = [];
     this.sitting = "";
     warn("unsaved", "");
     this.box.setSelectionRange(from, to);
@@ -227,10 +261,23 @@ class Editor {
   }
 
   /** Was the text changed elsewhere? What is unsaved here is not lost: then both are shown. */
-  async look(quiet = false) {
-    if (this.torn || this.saving) return;
+  look(quiet = false) {
+    this.nextLook ??= this.looks.then(() => this.see(quiet)); // one after another: an older answer never comes last
+    this.looks = this.nextLook;
+    return this.looks;
+  }
+
+  /** @param {boolean} quiet */
+  async see(quiet) {
+    this.nextLook = null;
+    while (this.saving) await this.saving;
+    if (this.torn) return;
     const there = await ask(this.address).catch(() => null);
     if (!there || there.base === this.base || this.torn || this.saving) return;
+    if (this.isOwn(there.text)) {
+      this.standOn(there);
+      return;
+    }
     if (this.dirty) {
       await this.tear();
       return;
@@ -248,8 +295,10 @@ class Editor {
       return;
     }
     if (!draft || draft.text === this.box.value) return this.keep();
+    const there = this.box.value;
     this.box.value = draft.text;
-    if (draft.base === this.base) {
+    this.tried = draft.tried ?? [];
+    if (draft.base === this.base || this.isOwn(there)) {
       say("What could not be saved the last time was put back.");
       this.changed();
       return;
@@ -259,8 +308,10 @@ class Editor {
   }
 
   leave() {
+    const hands = this.dirty && !this.torn && this.box.value.length <= KEEPALIVE / 3;
+    if (hands) this.hand(this.box.value);
     this.keep();
-    if (!this.dirty || this.torn || this.box.value.length > KEEPALIVE / 3) return;
+    if (!hands) return;
     const body = JSON.stringify({ text: this.box.value, base: this.base, sitting: this.sitting });
     fetch(`/api/v1${this.address}`, { method: "PUT", keepalive: true, headers: { "content-type": "application/json" }, body }).catch(() => {});
   }
