@@ -111,7 +111,7 @@ class Records:
         """Record a step: all its actions, those that were selected, what they changed, and its paragraphs."""
         record: dict[str, Any] = {"step": t, "goal": goal, "world_before": self.hash}
         record["proposals"] = [
-            {"character": p.character, "attempts": p.attempts, "final": p.action,
+            {"character": p.character, "attempts": [fields_of(a) for a in p.attempts], "final": p.action,
              "forced": p.forced, "goal_reached": p.goal_reached}
             for p in actions
         ]  # fmt: skip
@@ -120,8 +120,8 @@ class Records:
         self.counts["forced"] += sum(p.forced for p in actions)
         self.counts["refused"] += sum(len(p.refused) for p in actions)
         if made is not None:
-            record |= {"commits": made.rows, "conflicts": made.conflicts, "near": made.near}
-            record["refused"] = [one for p in selected for one in p.refused]
+            record |= {"commits": [fields_of(row) for row in made.rows], "conflicts": made.conflicts, "near": made.near}
+            record["refused"] = [fields_of(one) for p in selected for one in p.refused]
             record["world_after"] = self.hash = made.hash
             self.counts["refused"] += len(made.refused)
             self.counts["conflicts"] += len(made.conflicts)
@@ -136,7 +136,7 @@ class Records:
     async def keep_steps(self, run: Run, chapter: int) -> None:
         """Keep a chapter's steps in a file beside the story."""
         steps, self.steps = self.steps, []
-        await _kept(run, "steps", chapter, lambda: json.dumps(steps, ensure_ascii=False, indent=1, default=fields_of))
+        await _kept(run, "steps", chapter, lambda: json.dumps(steps, ensure_ascii=False, indent=1))
 
     async def keep_world(self, run: Run, chapter: int, world: WorldState) -> None:
         """Keep a chapter's part of the world in a file beside the story."""
