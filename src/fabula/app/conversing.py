@@ -170,7 +170,7 @@ def card_project(
     """The project in which one talks with a card's character, made where it is not there yet.
 
     Its story is what the card tells of the character and the situation. Without another system the whole of it is in
-    the prompt, and the talk has no end.
+    the prompt, and the conversation has no end.
 
     Raises:
         FabulaError: any of its kinds.

@@ -79,7 +79,7 @@ class Form(_Table):
         days: for which raters' links hold.
         words_a_minute: how fast people read, for the hours that the study takes.
         seconds_a_question: for the answers, the same.
-        minutes_of_talk: with each of two characters.
+        minutes_of_conversation: with each of two characters.
         pay_an_hour: for the cost; 0 where nobody is paid.
     """
 
@@ -91,7 +91,7 @@ class Form(_Table):
     days: int = Field(default=30, ge=1, le=1000)
     words_a_minute: float = Field(default=230, gt=0)
     seconds_a_question: float = Field(default=12, ge=0)
-    minutes_of_talk: float = Field(default=0, ge=0)
+    minutes_of_conversation: float = Field(default=0, ge=0)
     pay_an_hour: float = Field(default=0, ge=0)
     currency: str = Field(default="EUR", max_length=10)
     consent: str = Field(min_length=1)
@@ -274,9 +274,9 @@ class Study:
         return self.folder / _PRIVATE_FOLDER
 
     @property
-    def talks(self) -> Path:
+    def conversations(self) -> Path:
         """The folder of conversations."""
-        return self.folder / "talks"
+        return self.folder / "conversations"
 
     @cached_property
     def raters(self) -> tuple[str, ...]:
@@ -321,7 +321,7 @@ class Study:
     def minutes(self, task: Task) -> float:
         """How long a task is likely to take."""
         answers = len(self.form.fields) * self.form.seconds_a_question / 60
-        return self.words(task) / self.form.words_a_minute + answers + len(task.items) * self.form.minutes_of_talk
+        return self.words(task) / self.form.words_a_minute + answers + len(task.items) * self.form.minutes_of_conversation
 
     # links ----------------------------------------------------------------------------------------------------------
 

@@ -41,7 +41,7 @@ class Ours:
         private: a prompt holds what its character witnessed; else everybody has the whole narrative, as in the paper.
         lenient: a turn that is not usable is silence; else that is an error.
         turn_sentences: of a turn at most; the paper asks for 1, with a gesture before it, which is free from 2 on.
-        open_ended: there is no end that the talk leads to, as with a card, which tells no story.
+        open_ended: there is no end that the conversation leads to, as with a card, which tells no story.
         last_word: between two models, the words that end the dialogue are answered once more.
     """
 

@@ -29,13 +29,13 @@ if TYPE_CHECKING:
     from fabula.craft.conversation import Session
     from fabula.measure.studies.study import Entry, Study, Task
 
-_SESSION: Final = "talk"
+_SESSION: Final = "conversation"
 _LONGEST: Final = 4000
 _LARGEST: Final = 20_000_000
 
 
-class TalkError(UsageError):
-    """What a rater wants cannot be done in this talk; the message names no model and no file."""
+class ConversationError(UsageError):
+    """What a rater wants cannot be done in this conversation; the message names no model and no file."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +47,7 @@ class Shown:
 
 
 @dataclass
-class Talks:
+class RatersConversations:
     """All conversations of a study.
 
     Attributes:
@@ -75,28 +75,28 @@ class Talks:
         return await asyncio.to_thread(self._kept, self._folder(task, place))
 
     async def move(self, task: Task, place: int, what: str, message: str) -> None:
-        """Say something, begin the next chapter, or end the talk.
+        """Say something, begin the next chapter, or end the conversation.
 
         Raises:
-            TalkError: the talk has ended, or the message cannot be said.
-            FabulaError: the character gave no answer; the talk stands as before.
+            ConversationError: it has ended, or the message cannot be said.
+            FabulaError: the character gave no answer; the conversation stands as before.
         """
         folder = self._folder(task, place)
         async with self._locks[str(folder)]:
             before = await asyncio.to_thread(self._kept, folder)
             if before.ended:
-                raise TalkError("This talk has ended. Answer the questions, or talk with the other character.")
+                raise ConversationError("This conversation has ended. Answer the questions, or talk with the other character.")
             if what == "end" and not before.lines:
-                raise TalkError("You have not talked with this character yet. Say something, or skip the task.")
+                raise ConversationError("You have not talked with this character yet. Say something, or skip the task.")
             if what == "end":
                 await asyncio.to_thread(self._keep, folder, Shown(before.lines, ended=True))
                 return
             if len(message) > _LONGEST:
-                raise TalkError(
+                raise ConversationError(
                     f"You wrote {len(message):,} characters, and {_LONGEST:,} can be said at once. Say less."
                 )
             if what == "say" and not message.strip() and before.lines:
-                raise TalkError("You wrote nothing. Say something, begin the next chapter, or end the talk.")
+                raise ConversationError("You wrote nothing. Say something, begin the next chapter, or end the conversation.")
             async with self._room:
                 await self._moved(task, place, folder, what, message)
 
@@ -117,14 +117,14 @@ class Talks:
                 await session.say(message)
             shown = Shown(tuple(_lines(session)), session.where.over)
         if not (folder / "project").is_dir():  # the rater has withdrawn while the character was answering
-            raise TalkError("This talk was deleted, since you have withdrawn. Begin on the first page.")
+            raise ConversationError("This conversation was deleted, since you have withdrawn. Begin on the first page.")
         await asyncio.to_thread(self._keep, folder, shown)
 
     async def _session(self, open_: Conversing, player: str, partner: str) -> Session:
         return await open_.session(_SESSION, Parties(player, (partner,)))
 
     def _folder(self, task: Task, place: int) -> Path:
-        return self.study.talks / task.rater / f"{task.key}-{'AB'[place]}"
+        return self.study.conversations / task.rater / f"{task.key}-{'AB'[place]}"
 
     def _copy(self, entry: Entry, folder: Path) -> None:
         make_folder(folder, mode=0o700)

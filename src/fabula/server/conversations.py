@@ -114,7 +114,7 @@ class LiveTurn:
 
 
 @dataclass
-class Talks:
+class Conversations:
     """The conversations of one project.
 
     Attributes:
