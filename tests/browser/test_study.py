@@ -146,7 +146,10 @@ def test_the_other_kinds_are_for_everybody(tmp_path: Path) -> None:
 
 def test_talk_with_two_characters_and_rate_them(tmp_path: Path) -> None:
     study = characters_here(tmp_path)
-    with study_there(study, conversations=RatersConversations(study, lambda: Options(environ={}))) as there, chromium() as browser:
+    with (
+        study_there(study, conversations=RatersConversations(study, lambda: Options(environ={}))) as there,
+        chromium() as browser,
+    ):
         tab = sign_in(browser, there)
         tab.page.click("text=I have read this and take part")
         for side, item in zip("AB", study.tasks_of[study.raters[0]][0].items, strict=True):

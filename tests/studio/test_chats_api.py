@@ -13,7 +13,7 @@ import httpx
 import pytest
 
 from fabula.base.errors import LockedError, ModelError
-from fabula.craft.conversation import SessionFiles
+from fabula.craft.conversation import ConversationFiles
 from fabula.project.folder import Project
 from fabula.server.conversations import LiveTurn
 from serving import MODEL, Engine, SnapEngine, project, there
@@ -196,7 +196,7 @@ async def test_two_windows_of_one_conversation_do_not_talk_past_each_other(tmp_p
         ({"others": ["Sigrid"]}, 404, "Unknown character 'Sigrid'"),
         ({"others": []}, 422, "others"),
         ({"others": ["Mara"], "player": "Mara"}, 400, "are the same"),
-        ({"others": ["Mara"], "player": "Tobias", "name": "../out"}, 400, "cannot name a session"),
+        ({"others": ["Mara"], "player": "Tobias", "name": "../out"}, 400, "cannot name a conversation"),
         ({"others": ["Mara"], "freedom": "wild"}, 422, "freedom"),
         ({"others": ["Mara"], "colour": "red"}, 422, "colour"),
     ],
@@ -231,7 +231,7 @@ async def test_a_conversation_that_was_deleted_or_written_by_another_is_seen_as_
         chat = (await studio.begin())["name"]
         await studio.move(chat, text="One.")
         await studio.move(chat, text="Two.")
-        files = SessionFiles.in_(tmp_path / "lamp", chat)
+        files = ConversationFiles.in_(tmp_path / "lamp", chat)
         files.append({"do": "undo"})
         await studio.move(chat, text="Three.")
         assert [turn["said"] for turn in (await studio.view(chat))["turns"]] == ["One.", "Three."]
@@ -248,7 +248,7 @@ async def test_a_conversation_is_deleted_with_its_transcript_and_its_branch_stay
         chat = (await studio.begin())["name"]
         await studio.move(chat, text="One.")
         branch = (await studio.client.post(f"{CHATS}/{chat}/branch", json={"after": 1})).json()["name"]
-        files = SessionFiles.in_(tmp_path / "lamp", chat)
+        files = ConversationFiles.in_(tmp_path / "lamp", chat)
         files.transcript.write_text("# As it was", encoding="utf-8")
         assert (await studio.client.delete(f"{CHATS}/{chat}")).status_code == 204
         assert not files.log.exists()

@@ -93,14 +93,14 @@ async def test_an_answer_that_comes_after_withdrawal_is_not_kept(
     study = characters_here(tmp_path)
     room = _room(study)
     name = study.raters[0]
-    session_of = RatersConversations._session
+    conversation_of = RatersConversations._conversation
 
     async def slow(conversations: RatersConversations, *given: Any) -> Any:  # noqa: ANN401 - as it is called
-        session = await session_of(conversations, *given)
+        conversation = await conversation_of(conversations, *given)
         room.means.answers.withdraw(name)
-        return session
+        return conversation
 
-    monkeypatch.setattr(RatersConversations, "_session", slow)
+    monkeypatch.setattr(RatersConversations, "_conversation", slow)
     async with room.rater(name) as rater:
         await rater.post("/consent")
         await rater.post(f"/task/{study.tasks_of[name][0].key}/talk/A", {"do": "say", "message": "Forget me."})

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Unpack
 
 from fabula.app.calling import Caller, table_in, waiting
-from fabula.app.chatting import Chat, parties_for, project_for_talk, session_for
+from fabula.app.chatting import Chat, conversation_for, parties_for, project_for_talk
 from fabula.app.checking import OUT, Checked, stories_to_check
 from fabula.app.conversing import PLAYER, card_project, is_card, settings_for
 from fabula.app.evaluating import Task, evaluate_in
@@ -30,8 +30,8 @@ from fabula.app.standing import check_words
 from fabula.app.writing import Expected, Prepared, Written, dry_run_in, settings_as_last_time, write_in
 from fabula.app.writing import dry_run as dry_run_of
 from fabula.base.errors import UsageError
-from fabula.craft.conversation import SessionFiles
-from fabula.craft.conversation.session import system_of_log
+from fabula.craft.conversation import ConversationFiles
+from fabula.craft.conversation.kept import system_of_log
 from fabula.craft.narratives import check_people
 from fabula.evaluators import find
 from fabula.evaluators.pairwise.algorithm import pairs_of
@@ -437,8 +437,8 @@ async def chat_async(
     else:
         project, in_force, why = _talked_in(story, (character, player), folder, caller)
     parties = parties_for(project, (character,) if character else (), player)
-    name, parties = session_for(project, session, parties, new=new)
-    made = system_of_log(SessionFiles.in_(project.folder, name).read())
+    name, parties = conversation_for(project, session, parties, new=new)
+    made = system_of_log(ConversationFiles.in_(project.folder, name).read())
     if made not in ("", in_force.system) and "system" not in settings:
         in_force = settings_for(in_force, made)
     chat = Chat(project, name, in_force, caller.options(budget_tokens, budget_usd), caller.bill, why)

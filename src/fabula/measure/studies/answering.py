@@ -103,7 +103,7 @@ class Answers:
             UsageError: a file cannot be read.
         """
         self.study, self._now = study, now
-        self._log = study.folder / "log.jsonl"
+        self._log = study.log_file
         self._lock = RLock()
         self.progress: dict[str, Progress] = defaultdict(Progress)
         self._ratings: dict[str, tuple[Rating, ...]] = {}

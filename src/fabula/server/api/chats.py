@@ -18,9 +18,9 @@ from fabula.server.faults import problem_for_author
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
-    from fabula.craft.conversation.session import Known
+    from fabula.craft.conversation.kept import Known
     from fabula.project.folder import Project
-    from fabula.server.conversations import LiveTurn, Conversations
+    from fabula.server.conversations import Conversations, LiveTurn
 
 router = APIRouter(prefix="/projects/{project}/chats", tags=["chats"])
 PATIENCE: Final = 10.0  # seconds without a piece after which a stream shows that it lives
@@ -78,7 +78,9 @@ async def delete(conversations: ConversationsDep, chat: ChatName) -> None:
 @router.post("/{chat}/turns", summary="The next turn, streamed", responses=_STREAM, response_class=StreamingResponse)
 async def move(conversations: ConversationsDep, chat: ChatName, wanted: Move) -> Response:
     """Whoever goes away can listen again with GET; the turn is made either way."""
-    return _streamed(conversations, chat, conversations.move(chat, wanted.kind, wanted.text, wanted.version, wanted.model))
+    return _streamed(
+        conversations, chat, conversations.move(chat, wanted.kind, wanted.text, wanted.version, wanted.model)
+    )
 
 
 @router.get(

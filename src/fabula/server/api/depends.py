@@ -7,10 +7,10 @@ from typing import Annotated, TypeAlias
 from fastapi import Depends, Path, Request
 
 from fabula.app.workspace import Workspace
+from fabula.server.conversations import Conversations
 from fabula.server.runs.children import Runs
 from fabula.server.studio.shelf import Shelf
 from fabula.server.studio.state import StudioState
-from fabula.server.conversations import Conversations
 
 
 def state_of(request: Request) -> StudioState:

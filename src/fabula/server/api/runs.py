@@ -11,7 +11,7 @@ from fastapi import APIRouter, Query
 from fabula.base.errors import UnknownNameError, UsageError
 from fabula.base.files import PRIVATE, read_text, write_atomically
 from fabula.models.answer_files import ANSWER, LARGEST, PROMPT
-from fabula.server.api.depends import ProjectName, RunsDep, ConversationsDep  # noqa: TC001 - FastAPI reads them
+from fabula.server.api.depends import ConversationsDep, ProjectName, RunsDep  # noqa: TC001 - FastAPI reads them
 from fabula.server.api.wire import Answer, Messages, Prompt, Prompts, RunEvents, RunList
 from fabula.server.runs.record import Order, Run  # noqa: TC001 - FastAPI reads them
 from fabula.story import plain

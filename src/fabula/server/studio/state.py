@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING
 
 from fabula.app.writing import Options
 from fabula.project.trust import state_home
+from fabula.server.conversations import Conversations
 from fabula.server.runs.children import Runs
 from fabula.server.runs.feed import Feed
-from fabula.server.conversations import Conversations
 from fabula.server.watching import Watcher
 
 if TYPE_CHECKING:

@@ -14,8 +14,9 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final, Self
 
 from fabula.app.conversing import conversing
+from fabula.app.studies import character, character_settings
 from fabula.base.errors import UsageError
-from fabula.base.files import PRIVATE, inside, make_folder, read_text, write_atomically
+from fabula.base.files import PRIVATE, make_folder, read_text, write_atomically
 from fabula.craft.conversation import Parties
 from fabula.project.folder import Project
 from fabula.story import readable
@@ -26,10 +27,10 @@ if TYPE_CHECKING:
 
     from fabula.app.conversing import Conversing
     from fabula.app.writing import Options
-    from fabula.craft.conversation import Session
+    from fabula.craft.conversation import Conversation
     from fabula.measure.studies.study import Entry, Study, Task
 
-_SESSION: Final = "conversation"
+_CONVERSATION: Final = "conversation"
 _LONGEST: Final = 4000
 _LARGEST: Final = 20_000_000
 
@@ -85,7 +86,9 @@ class RatersConversations:
         async with self._locks[str(folder)]:
             before = await asyncio.to_thread(self._kept, folder)
             if before.ended:
-                raise ConversationError("This conversation has ended. Answer the questions, or talk with the other character.")
+                raise ConversationError(
+                    "This conversation has ended. Answer the questions, or talk with the other character."
+                )
             if what == "end" and not before.lines:
                 raise ConversationError("You have not talked with this character yet. Say something, or skip the task.")
             if what == "end":
@@ -96,7 +99,9 @@ class RatersConversations:
                     f"You wrote {len(message):,} characters, and {_LONGEST:,} can be said at once. Say less."
                 )
             if what == "say" and not message.strip() and before.lines:
-                raise ConversationError("You wrote nothing. Say something, begin the next chapter, or end the conversation.")
+                raise ConversationError(
+                    "You wrote nothing. Say something, begin the next chapter, or end the conversation."
+                )
             async with self._room:
                 await self._moved(task, place, folder, what, message)
 
@@ -105,23 +110,23 @@ class RatersConversations:
         if not (folder / "project").is_dir():
             await asyncio.to_thread(self._copy, entry, folder)
         # The settings are those that the organiser has trusted, and not the copy of them.
-        settings = (await asyncio.to_thread(character, self.study, entry)).settings
+        settings = await asyncio.to_thread(character_settings, self.study, entry)
         project = await asyncio.to_thread(Project.open, folder / "project")
         async with conversing(project, settings, self.options()) as open_:
-            session = await self._session(open_, entry.player, entry.partner)
+            conversation = await self._conversation(open_, entry.player, entry.partner)
             if what == "next":
-                await session.go_on()
-            elif not message.strip() and not session.turns:
-                await session.begin()
+                await conversation.go_on()
+            elif not message.strip() and not conversation.turns:
+                await conversation.begin()
             else:
-                await session.say(message)
-            shown = Shown(tuple(_lines(session)), session.where.over)
+                await conversation.say(message)
+            shown = Shown(tuple(_lines(conversation)), conversation.where.over)
         if not (folder / "project").is_dir():  # the rater has withdrawn while the character was answering
             raise ConversationError("This conversation was deleted, since you have withdrawn. Begin on the first page.")
         await asyncio.to_thread(self._keep, folder, shown)
 
-    async def _session(self, open_: Conversing, player: str, partner: str) -> Session:
-        return await open_.session(_SESSION, Parties(player, (partner,)))
+    async def _conversation(self, open_: Conversing, player: str, partner: str) -> Conversation:
+        return await open_.conversation(_CONVERSATION, Parties(player, (partner,)))
 
     def _folder(self, task: Task, place: int) -> Path:
         return self.study.conversations / task.rater / f"{task.key}-{'AB'[place]}"
@@ -145,22 +150,12 @@ class RatersConversations:
         write_atomically(folder / "shown.json", json.dumps(data, ensure_ascii=False) + "\n", mode=PRIVATE)
 
 
-def character(study: Study, entry: Entry) -> Project:
-    """The project of a character, inside the study's folder.
-
-    Raises:
-        UsageError: it would lie outside.
-        ProjectError: there is none.
-    """
-    return Project.open(inside(study.folder, entry.project))
-
-
-def _lines(session: Session) -> list[tuple[str, str]]:
+def _lines(conversation: Conversation) -> list[tuple[str, str]]:
     """Who said what; where a chapter ends it is said."""
     found = []
-    for turn in session.turns:
+    for turn in conversation.turns:
         if turn.said:
-            found.append((f"{session.parties.player} (you)", readable(turn.said)))
+            found.append((f"{conversation.parties.player} (you)", readable(turn.said)))
         if turn.line is not None:
             found.append((turn.line.name, readable(turn.line.text)))
         if turn.ends_cell:

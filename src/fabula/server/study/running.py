@@ -52,7 +52,9 @@ async def serve_study(offer: StudyOffer, opened: socket.socket, ready: Callable[
     from fabula.server.study.application import BOUNDS, Means, application  # noqa: PLC0415 - a second of imports
 
     with held(offer.study.private, f"The study {offer.study.folder}"):
-        means = Means(Answers(offer.study, now), now, Names.of(offer.host, offer.names), offer.conversations, offer.until)
+        means = Means(
+            Answers(offer.study, now), now, Names.of(offer.host, offer.names), offer.conversations, offer.until
+        )
         async with offer.conversations or nullcontext():
             await listen(application(means, cookie_of(opened)), opened, ready, BOUNDS)
 

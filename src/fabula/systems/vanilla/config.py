@@ -36,7 +36,7 @@ class Ours:
     """What improved mode adds.
 
     Attributes:
-        freedom: is noted in sessions; the baseline's prompt does not know it.
+        freedom: is noted in conversations; the baseline's prompt does not know it.
         tries: draws of a turn that is not usable.
         private: a prompt holds what its character witnessed; else everybody has the whole narrative, as in the paper.
         lenient: a turn that is not usable is silence; else that is an error.

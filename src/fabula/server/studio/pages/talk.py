@@ -41,7 +41,11 @@ async def begin(request: Request, conversations: ConversationsDep) -> Response:
 
 @router.post(PAGE, response_model=None)
 async def new(
-    request: Request, conversations: ConversationsDep, others: Names = None, player: Name = "", freedom: Freedom | None = None
+    request: Request,
+    conversations: ConversationsDep,
+    others: Names = None,
+    player: Name = "",
+    freedom: Freedom | None = None,
 ) -> Response:
     """A conversation that begins."""
     name = await conversations.open(others or (), player, freedom)
@@ -75,7 +79,11 @@ async def why(request: Request, conversations: ConversationsDep, chat: ChatName,
 
 @router.post(PARTS + "/scene", response_model=None)
 async def scene(
-    request: Request, conversations: ConversationsDep, chat: ChatName, present: Names = None, freedom: Freedom | None = None
+    request: Request,
+    conversations: ConversationsDep,
+    chat: ChatName,
+    present: Names = None,
+    freedom: Freedom | None = None,
 ) -> Response:
     """Who is there from now on, and how far one may lead away."""
     view = await conversations.view(chat)
@@ -86,7 +94,9 @@ async def scene(
 
 
 @router.post(PARTS + "/branch", response_model=None)
-async def branch(request: Request, conversations: ConversationsDep, chat: ChatName, after: Annotated[int, Form(ge=0)]) -> Response:
+async def branch(
+    request: Request, conversations: ConversationsDep, chat: ChatName, after: Annotated[int, Form(ge=0)]
+) -> Response:
     """Another conversation that goes on from an earlier turn."""
     name = await conversations.branch(chat, after)
     return _go_to(f"/projects/{request.path_params['project']}/talk/{name}")
