@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from fabula.measure.report import Report, Row
     from fabula.server.studio.shelf import Shelf
 
-router = APIRouter()
+router = APIRouter(include_in_schema=False)
 CallPath: TypeAlias = Annotated[str, Query(max_length=1000)]
 _LARGEST: Final = 20_000_000  # bytes of a file of ratings
 _MOST_SHOWN: Final = 200  # verdicts on one page
