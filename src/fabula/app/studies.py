@@ -15,7 +15,7 @@ from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any, Final
 
 from fabula.app.chatting import narrative_in
-from fabula.app.checking import OUT, stored_check
+from fabula.app.checking import OUT, finding_id, stored_check
 from fabula.app.sources import read_story
 from fabula.base.errors import FabulaError, UsageError
 from fabula.base.files import held, make_folder, read_text
@@ -26,7 +26,7 @@ from fabula.measure.studies.assigning import design_of, share_out
 from fabula.measure.studies.study import Entry, Study, form_of, form_text, write_assignments, write_study
 from fabula.project.folder import Project
 from fabula.project.trust import Act, Trust, TrustError
-from fabula.story import one_line, plain, slug
+from fabula.story import one_line, plain
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -316,7 +316,7 @@ def _text_of(project: Path) -> str:
 
 def _finding(story: str, one: Mapping[str, Any], text: str) -> Entry:
     return Entry(
-        id=f"{slug(story)}/{one['key']}",
+        id=finding_id(story, str(one["key"])),
         prompt=story,
         claim=one_line(str(one["hallucination"])),
         label=str(one.get("category") or one.get("attribute") or ""),

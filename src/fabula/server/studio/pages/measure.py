@@ -12,7 +12,6 @@ from fastapi.responses import Response  # noqa: TC002 - FastAPI reads it
 from markupsafe import Markup
 from pydantic import ValidationError
 
-from fabula.app.bills import dollars
 from fabula.app.reports import pairs_of, report_named, reports_in
 from fabula.app.verdict_files import beside_people
 from fabula.base.errors import FabulaError, UsageError
@@ -34,7 +33,7 @@ if TYPE_CHECKING:
     from fabula.measure.report import Report, Row
     from fabula.server.studio.shelf import Shelf
 
-router = APIRouter()
+router = APIRouter(include_in_schema=False)
 CallPath: TypeAlias = Annotated[str, Query(max_length=1000)]
 _LARGEST: Final = 20_000_000  # bytes of a file of ratings
 _MOST_SHOWN: Final = 200  # verdicts on one page
@@ -104,9 +103,8 @@ async def estimate(
     """What it would ask and cost, as the command itself says it."""
     other = shelf.folder(order.against) if order.against else None
     expected = await _expected([*runs.command, *arguments(order, workspace.folder, other), "--dry-run"], runs.environ)
-    cost = expected.get("cost")
     shown = {"calls": len(expected["calls"]), "tokens": expected["tokens"], "replayed": expected["replayed"]}
-    return page(request, "measure_estimate.html", cost=None if cost is None else dollars(cost), **shown)
+    return page(request, "measure_estimate.html", cost=expected.get("cost"), **shown)
 
 
 @router.post("/projects/{project}/measure")

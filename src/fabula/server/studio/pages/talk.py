@@ -17,7 +17,7 @@ from fabula.server.studio.rendering import page
 if TYPE_CHECKING:
     from fabula.server.conversations import Conversations
 
-router = APIRouter()
+router = APIRouter(include_in_schema=False)
 PAGE: Final = "/projects/{project}/talk"
 PARTS: Final = "/projects/{project}/talk-parts/{chat}"
 _SHOWN: Final = 200  # turns that are shown at first
