@@ -227,8 +227,8 @@ async def _run(kind: str, folder: Path, token: str) -> None:
 async def _fabula(folder: Path, token: str, opened: Any, ready: Any) -> None:  # noqa: ANN401 - a socket and a function
     from fabula.app.writing import Options  # noqa: PLC0415 - as above
     from fabula.project.folder import Project  # noqa: PLC0415 - as above
+    from fabula.server.chat.running import Offer, serve  # noqa: PLC0415 - as above
     from fabula.server.gate import Bounds  # noqa: PLC0415 - as above
-    from fabula.server.running import Offer, serve  # noqa: PLC0415 - as above
     from fabula.story import Brief  # noqa: PLC0415 - as above
 
     script = folder / "script.toml"

@@ -22,8 +22,7 @@ from fabula.measure.items import Item
 from fabula.measure.studies.answering import Answers
 from fabula.measure.studies.assigning import Wanted
 from fabula.project.folder import Project
-from fabula.server.browser import Names
-from fabula.server.studio.running import link_to
+from fabula.server.browser import Names, link_to
 from fabula.server.study.application import Means, application, prose
 from fabula.server.study.running import StudyOffer, serve_study
 from fabula.stats.agreement import fleiss_kappa

@@ -16,9 +16,9 @@ from fabula.models.base import Capabilities, Reply, Request, Usage
 from fabula.project.folder import Project
 from fabula.server.chat.app import Dependencies, application
 from fabula.server.chat.projects import Catalogue, served
+from fabula.server.chat.running import Offer, base_url, serve
 from fabula.server.chat.turns import measure
 from fabula.server.gate import Bounds, Tokens
-from fabula.server.running import Offer, address_of, serve
 from fabula.story import Brief
 from threads import serving
 from witnesses import marks_of
@@ -185,4 +185,4 @@ def there(folder: Path, engine: Engine | None = None, bounds: Bounds | None = No
         mock.patch("fabula.project.casting.open_model", return_value=engine),
         serving(lambda opened, ready: serve(offer, opened, lambda _: ready())) as served_,
     ):
-        yield There(address_of(served_.opened), engine, served_.loop, served_.problems)
+        yield There(base_url(served_.opened), engine, served_.loop, served_.problems)

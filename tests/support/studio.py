@@ -24,12 +24,12 @@ import pytest
 
 from fabula.app.writing import Options
 from fabula.project.sample import copy_sample
-from fabula.server.browser import Names, OwnKeys
+from fabula.server.browser import Names, OwnKeys, link_to
 from fabula.server.gate import Tokens
+from fabula.server.shelf import Shelf
+from fabula.server.state import StudioState
 from fabula.server.studio.application import application
-from fabula.server.studio.running import StudioOffer, link_to, serve_studio
-from fabula.server.studio.shelf import Shelf
-from fabula.server.studio.state import StudioState
+from fabula.server.studio.running import StudioOffer, serve_studio
 from threads import serving
 
 if TYPE_CHECKING:

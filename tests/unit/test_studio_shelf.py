@@ -12,7 +12,7 @@ import pytest
 from fabula.base.errors import DiskFullError, GoneError, UnknownNameError, UsageError
 from fabula.project.folder import Project
 from fabula.project.sample import copy_sample
-from fabula.server.studio.shelf import Shelf
+from fabula.server.shelf import Shelf
 from fabula.story import Brief
 from studio import SAMPLE, studio_here
 

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from fabula.app.workspace import Overview
     from fabula.engine.dry_run import DryRun
     from fabula.server.runs.children import Runs
-    from fabula.server.studio.shelf import Shelf
+    from fabula.server.shelf import Shelf
 
 router = APIRouter(include_in_schema=False)
 _PATIENCE: Final = 0.15  # seconds in which the page is to be there, however many projects there are

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from fabula.app.conversing import Conversing
-    from fabula.server.studio.shelf import Shelf
+    from fabula.server.shelf import Shelf
 
 
 @dataclass
