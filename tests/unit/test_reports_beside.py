@@ -10,7 +10,6 @@ from fabula.stats.differences import between
 from fabula.stats.estimate import Estimate, Scored, Unscored
 from fabula.stats.shares import wilson
 
-
 LEVELS = "no interval: those of the two numbers are of different levels"
 
 

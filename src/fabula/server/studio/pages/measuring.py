@@ -17,7 +17,7 @@ from fabula.base.errors import FabulaError, UsageError
 from fabula.base.files import read_text
 from fabula.evaluators import evaluators
 from fabula.project.learned import place_for
-from fabula.server.api.depends import ProjectName, RunsDep, ShelfDep, StateDep, ConversationsDep, WorkspaceDep  # noqa: TC001 - FastAPI reads them
+from fabula.server.api.depends import ConversationsDep, ProjectName, RunsDep, ShelfDep, StateDep, WorkspaceDep  # noqa: TC001 - FastAPI reads them
 from fabula.server.runs.record import Order
 from fabula.server.studio.rendering import page
 
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
     from fabula.app.workspace import Workspace
     from fabula.project.learned import Place
+    from fabula.server.conversations import Conversations
     from fabula.server.runs.children import Runs
     from fabula.server.runs.record import Kind, Run
     from fabula.server.studio.shelf import Shelf
@@ -149,7 +150,7 @@ async def again(
     return await _standing(request, project, runs, runs.again(project, run).id, begun=True)
 
 
-async def _begin(request: Request, project: str, runs: Runs, conversations: Any, order: Order) -> Response:  # noqa: ANN401 - ConversationsDep
+async def _begin(request: Request, project: str, runs: Runs, conversations: Conversations, order: Order) -> Response:
     await conversations.let_go()
     return await _standing(request, project, runs, runs.start(project, order).id, begun=True)
 
