@@ -17,7 +17,7 @@ from fabula.craft.narratives import FILE as NARRATIVE_FILE
 from fabula.craft.narratives import narrative_of
 from fabula.craft.revising import reviser
 from fabula.engine.run import Run
-from fabula.project.folder import MAX_FILE, Project
+from fabula.project.folder import MAX_STORY, Project
 from fabula.project.telling import CHAT
 from fabula.story import Brief, Story, plain
 from fabula.systems import find, systems
@@ -244,7 +244,7 @@ async def _narrative(project: Project, run: Run) -> str:
 def written_or_asked(project: Project) -> str:
     """The written story of a project, else its brief."""
     if project.story_file.is_file():
-        story = Story.parse(read_text(project.story_file, MAX_FILE))
+        story = Story.parse(read_text(project.story_file, MAX_STORY))
         if story.words:
             return story.text
     return project.brief.text

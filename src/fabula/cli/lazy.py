@@ -32,6 +32,7 @@ class Entry:
 COMMANDS: Final = {
     "sample": Entry("sample", STORY, "Copy a finished project, to try everything without a model."),
     "new": Entry("new", STORY, "Make a project folder for a brief."),
+    "import": Entry("import_manuscript", STORY, "Make a project of a manuscript, word for word.", "import_"),
     "plan": Entry("plan", STORY, "Make a plan from a brief or a story, or check one."),
     "write": Entry("write", STORY, "Write the story of a project or brief; go on where it stopped."),
     "update": Entry("update", STORY, "Take your edits over: say what it asks and costs, then do it."),

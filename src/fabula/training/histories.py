@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from fabula.engine.journal import Given, Journal
     from fabula.project.folder import Project
 
-OWN: Final = ("edited", "rewritten")  # sources of versions that are the author's own
+OWN: Final = ("edited", "rewritten", "imported")  # sources of versions that are the author's own
 _REPLACING: Final = ("edit", "rewrite", "retake", "revise")
 _KINDS: Final = {"edit": "edit", "rewrite": "rewrite", "retake": "retake", "revise": "note"}
 _REFUSED: Final = f"{DRAFTS}/{REFUSED}"
