@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from fabula.server.conversations import Conversations
     from fabula.server.runs.children import Runs
     from fabula.server.runs.record import Kind, Run
-    from fabula.server.studio.shelf import Shelf
+    from fabula.server.shelf import Shelf
 
 router = APIRouter(prefix="/projects/{project}")
 RunName: TypeAlias = Annotated[str, Form(max_length=100)]
