@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from fabula.app.conversing import Conversing
+    from fabula.server.runs.record import Order, Run
     from fabula.server.shelf import Shelf
 
 
@@ -55,6 +56,24 @@ class StudioState:
             shared = self.conversing.get(workspace.folder.resolve())
             known = self._conversations[project] = Conversations(workspace, self.options, shared=shared)
         return known
+
+    async def start(self, project: str, order: Order) -> Run:
+        """Begin a run, or queue it; a conversation that still holds the project lets go of it first.
+
+        Raises:
+            FabulaError: see `Runs.start`.
+        """
+        await self.conversations(project).let_go()
+        return self.runs.start(project, order)
+
+    async def again(self, project: str, run: str) -> Run:
+        """Do the same again as a run; as `start`.
+
+        Raises:
+            FabulaError: see `Runs.again`.
+        """
+        await self.conversations(project).let_go()
+        return self.runs.again(project, run)
 
     @asynccontextmanager
     async def at_work(self) -> AsyncIterator[StudioState]:

@@ -161,7 +161,7 @@ async def make(
     tables = await asyncio.to_thread(wanted.tables, state.options.environ)
     name = await asyncio.to_thread(shelf.make, wanted.called, lambda folder: begin(wanted, folder, tables))
     if at_once:
-        state.runs.start(name, Order(kind="plan" if wanted.from_story else "write"))
+        await state.start(name, Order(kind="plan" if wanted.from_story else "write"))
     return _go_to(request, name)
 
 
