@@ -315,7 +315,7 @@ async def test_the_plan_is_shown_where_it_is_asked_for(tmp_path: Path) -> None:
         assert why["who"] == "Mara"
         assert why["story"]
         call = (await studio.client.get(f"/api/v1/projects/lamp/calls/{why['calls'][0]}")).json()
-        assert call["chat"] == {"session": chat, "cell": 1, "turn": 1}
+        assert call["chat"] == {"name": chat, "cell": 1, "turn": 1}
 
 
 async def test_calls_are_searched_and_shown_whole(tmp_path: Path) -> None:
