@@ -48,6 +48,11 @@ def project_alone(stories: Sequence[Path]) -> Path | None:
     return stories[0] if len(stories) == 1 and (stories[0] / "brief.md").is_file() else None
 
 
+def model_of(settings: Settings) -> str:
+    """The model that a project names for all roles; empty where none is, or its address has to be named with it."""
+    return settings.model if settings.model not in settings.models and "model" in settings.model_fields_set else ""
+
+
 def stories_to_check(sources: Sequence[StorySource], selection: Selection) -> tuple[Item, ...]:
     """The stories; a single file is taken as it is, so that scenes, headings and places in it stay its own.
 

@@ -298,7 +298,7 @@ def _of_plan(text: str, parts: Sequence[Part]) -> PlanCards:
             found.setdefault(problem.path[1], []).append(f"{inner}: {problem.what}" if inner else problem.what)
         else:
             whole.append(str(problem))
-    named = _named(parts)
+    named = _by_name(parts)
     cards = tuple(_card(n, scene, named, found.get(n - 1, ())) for n, scene in enumerate(plan.scenes, 1))
     return PlanCards("scenes", cards, PLAN, text, "", plan.title, tuple(whole), plan)
 
@@ -314,8 +314,8 @@ def _problems(text: str) -> tuple[Problem, ...]:
     return check_plan(_plan(text))
 
 
-def _card(number: int, scene: ScenePlan, parts: Mapping[str, Part], problems: Sequence[str]) -> Card:
-    part = _part_of(scene.name, number, parts)
+def _card(number: int, scene: ScenePlan, named: Mapping[str, Part], problems: Sequence[str]) -> Card:
+    part = _part_of(scene.name, number, named)
     return Card(
         number,
         scene.name,
@@ -335,21 +335,20 @@ def _card(number: int, scene: ScenePlan, parts: Mapping[str, Part], problems: Se
     )
 
 
-def _named(parts: Sequence[Part]) -> dict[str, Part]:
-    """The story's parts by the slugs of their names."""
+def _by_name(parts: Sequence[Part]) -> dict[str, Part]:
     return {slug(part.name): part for part in parts}
 
 
-def _part_of(title: str, number: int, parts: Mapping[str, Part]) -> Part | None:
+def _part_of(title: str, number: int, named: Mapping[str, Part]) -> Part | None:
     """The part of the story that a card is written as: named like it, or by its number."""
     wanted = (slug(title), f"chapter-{number}", f"scene-{number}", f"dialogue-{number}")
-    return next((parts[name] for name in wanted if name in parts), None)
+    return next((named[name] for name in wanted if name in named), None)
 
 
 def _blocks(text: str, form: Form, parts: Sequence[Part]) -> tuple[Card, ...]:
     """The cards of a text of blocks; nothing where it has none."""
     cards: list[Card] = []
-    named = _named(parts)
+    named = _by_name(parts)
     for block in _block_texts(text, form):
         number = len(cards) + 1
         card = _listed(number, block) if form == "list" else _chapter(number, block)

@@ -408,6 +408,10 @@ class Run:
         self.context.told[path] = folder, text
         return Draft(name, text, given)
 
+    def stands(self, name: str) -> bool:
+        """Whether the author gave the text of the artefact `name`, also one that is to go on: it is not written anew."""
+        return self.context.override("/".join((*self.path, name))) is not None
+
     def may_stand_as_made(self, name: str) -> bool:
         """Whether an artefact's text may be what was made: not in an estimate, where the author wants it revised."""
         path, draft = "/".join((*self.path, name)), "/".join((*self.path, DRAFTS, name))

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from fabula.app.workspace import ArtefactVersion
     from fabula.story.comparing import Stretch
 
-router = APIRouter()
+router = APIRouter(include_in_schema=False)
 PAGE: Final = "/projects/{project}/edit"
 PARTS: Final = "/projects/{project}/edit-parts"
 _TAKES: Final = 4  # beside each other at first

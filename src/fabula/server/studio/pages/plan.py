@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from fabula.app.workspace import Artefact
     from fabula.story.plan import Plan
 
-router = APIRouter(prefix="/projects/{project}/plan")
+router = APIRouter(prefix="/projects/{project}/plan", include_in_schema=False)
 AT_ONCE: Final = 60  # cards that the page begins with; the others follow at once
 ROWS: Final = 50  # of a table that is shown page by page
 _MOST_NUMBERS: Final = 20_000  # characters of a new order

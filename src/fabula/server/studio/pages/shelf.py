@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from fabula.server.runs.children import Runs
     from fabula.server.studio.shelf import Shelf
 
-router = APIRouter()
+router = APIRouter(include_in_schema=False)
 _PATIENCE: Final = 0.15  # seconds in which the page is to be there, however many projects there are
 _KINDS: Final = (".md", ".txt", ".fountain", ".json")
 

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from fabula.app.facts_shown import FactRow, ProjectWorld
     from fabula.server.runs.record import Run
 
-router = APIRouter(prefix="/projects/{project}/world")
+router = APIRouter(prefix="/projects/{project}/world", include_in_schema=False)
 ROWS: Final = 100  # of the table that is shown page by page
 DRAWN: Final = 150  # facts of the graph
 _MOST_CONFLICTS: Final = 50
