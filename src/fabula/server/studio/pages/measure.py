@@ -8,6 +8,7 @@ import time
 from dataclasses import dataclass
 from itertools import islice
 from typing import TYPE_CHECKING, Annotated, Any, Final, TypeAlias
+from urllib.parse import urlencode
 
 from fastapi import APIRouter, Depends, Path, Query, Request, UploadFile
 from fastapi.responses import Response  # noqa: TC002 - FastAPI reads it
@@ -88,6 +89,16 @@ class Placed:
     def page(self) -> str:
         """Where it is shown."""
         return f"{self.home}/{'measure' if self.home.startswith('/projects/') else 'reports'}/{self.found.name}"
+
+    def before(self, other: Placed) -> str:
+        """Where it stands beside another one, as the first of the two."""
+        part = "/measure" if self.home.startswith("/projects/") else ""
+        return f"{self.home}{part}/compare?{urlencode({'one': self.found.name, 'other': other.key})}"
+
+    def beside(self, other: Placed) -> str:
+        """Where the two stand beside each other: of one project the older first, so that differences are changes."""
+        older = other.home == self.home and other.found.changed < self.found.changed
+        return other.before(self) if older else self.before(other)
 
     @property
     def made(self) -> str:
