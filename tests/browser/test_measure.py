@@ -82,7 +82,7 @@ def test_a_story_is_judged_twice_the_reports_are_compared_and_verdicts_found(tmp
         every = page.locator("#verdicts details").count()
         page.focus("#words")
         page.keyboard.type("promised kept")
-        expect(page.locator("#verdicts")).to_contain_text("0 of the comparisons")
+        expect(page.locator("#verdicts")).to_contain_text("Found 0 of 8.")
         page.fill("#words", "promised")
         expect(page.locator("#verdicts mark >> nth=0")).to_have_text("promised")
         page.fill("#words", "")
