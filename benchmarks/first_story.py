@@ -22,7 +22,7 @@ from benchmarks.table import Row, Table
 from fabula.app.standing import lengths_asked, words_asked
 from fabula.app.writing import Options, write_in
 from fabula.base.errors import ModelUnavailableError
-from fabula.craft.ngrams import ngrams
+from fabula.story.words import ngrams
 from fabula.craft.telling import untold
 from fabula.models.known import installed, models_home
 from fabula.project.folder import Project

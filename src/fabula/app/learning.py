@@ -24,7 +24,8 @@ from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from fabula.app.preferences import HOW, OWN, unique
-from fabula.app.training_pairs import PairsAsked, prepare_pairs, train_pairs
+from fabula.app.training import TrainingAsked
+from fabula.app.training_pairs import prepare_pairs, train_pairs
 from fabula.app.writing import settings_as_last_time
 from fabula.base.errors import FabulaError, UsageError
 from fabula.base.files import PRIVATE, make_folder, read_text, write_atomically
@@ -516,7 +517,7 @@ class PairTrainer:
             StoppedLearningError: a signal came.
         """
         with _for_an_author(data):
-            work = prepare_pairs(PairsAsked(data, self.base, out, values=self.values), self.environ, self.listener)
+            work = prepare_pairs(TrainingAsked(data, self.base, out, values=self.values), self.environ, self.listener)
             trained = train_pairs(work, self.listener)
         if trained.outcome is not None and trained.outcome.ended == "interrupted":
             raise StoppedLearningError(trained.outcome.signal)
@@ -583,7 +584,7 @@ def needs_of(proposal: Proposal, environ: Mapping[str, str], listener: Listener)
     with TemporaryDirectory(prefix="fabula-") as folder:
         data = Path(folder) / "data"
         _write_pairs(data, train, development)
-        asked = PairsAsked(data, proposal.base, Path(folder) / "adapter", values=proposal.settings)
+        asked = TrainingAsked(data, proposal.base, Path(folder) / "adapter", values=proposal.settings)
         with _for_an_author(data):
             work = prepare_pairs(asked, environ, listener)
     seconds = None

@@ -96,6 +96,11 @@ class Tally(BaseModel):
     seconds: float = 0.0
     cost: float | None = Field(default=0.0, description="US dollars; null where a price is not known.")
 
+    def begin(self, event: dict[str, Any]) -> None:
+        """Take in that a call has begun: before the first one is answered, its price may not be known."""
+        if event.get("priced") is False and not self.calls:
+            self.cost = None
+
     def count(self, event: dict[str, Any]) -> None:
         """Take in that a call was answered, or lost; from the journal it costs nothing."""
         if event.get("replayed"):
@@ -103,13 +108,14 @@ class Tally(BaseModel):
             return
         usage = event.get("usage")
         usage = usage if isinstance(usage, dict) else {}
+        before = self.cost if self.calls else 0.0
         self.calls += 1
         self.prompt += _whole(usage.get("prompt"))
         self.cached += _whole(usage.get("cached"))
         self.reply += _whole(usage.get("reply"))
         self.seconds += _number(usage.get("seconds")) or 0.0
         cost = _number(usage.get("cost"))
-        self.cost = None if self.cost is None or cost is None else self.cost + cost
+        self.cost = None if before is None or cost is None else before + cost
 
 
 class Run(BaseModel):
@@ -144,7 +150,10 @@ class Run(BaseModel):
     def hear(self, event: dict[str, Any]) -> None:
         """Take in what has happened."""
         kind = event["type"]
-        if kind in ("call_finished", "call_lost"):
+        if kind == "call_started":
+            self.total.begin(event)
+            self.roles.setdefault(str(event.get("role", "")), Tally()).begin(event)
+        elif kind in ("call_finished", "call_lost"):
             role = str(event.get("role", ""))
             self.total.count(event)
             self.roles.setdefault(role, Tally()).count(event)

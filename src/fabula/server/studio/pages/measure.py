@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from fabula.measure.report.beside import Twice
     from fabula.server.studio.shelf import Shelf
 
-router = APIRouter()
+router = APIRouter(include_in_schema=False)
 CallPath: TypeAlias = Annotated[str, Query(max_length=1000)]
 ReportName: TypeAlias = Annotated[str, Query(max_length=1000)]
 _LARGEST: Final = 20_000_000  # bytes of a file of ratings

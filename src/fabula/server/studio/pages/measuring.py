@@ -11,14 +11,13 @@ from fastapi import APIRouter, Depends, Form, Query, Request
 from fastapi.responses import Response  # noqa: TC002 - FastAPI reads it
 from pydantic import ValidationError
 
-from fabula.app.bills import dollars
 from fabula.app.learning import missing_packages, put_into_use
 from fabula.app.reports import reports_in
 from fabula.base.errors import FabulaError, UsageError
 from fabula.base.files import read_text
 from fabula.evaluators import evaluators
 from fabula.project.learned import place_for
-from fabula.server.api.depends import ProjectName, RunsDep, ShelfDep, StateDep, TalksDep, WorkspaceDep  # noqa: TC001 - FastAPI reads them
+from fabula.server.api.depends import ProjectName, RunsDep, ShelfDep, StateDep, ConversationsDep, WorkspaceDep  # noqa: TC001 - FastAPI reads them
 from fabula.server.runs.record import Order
 from fabula.server.studio.rendering import page
 
@@ -113,16 +112,17 @@ async def estimate(request: Request, workspace: WorkspaceDep, runs: RunsDep, ord
     said = await _dry(runs, order, workspace.folder)
     if "calls" not in said:
         raise UsageError("What it would take could not be found out.")
-    cost = said.get("cost")
     asked = {"calls": len(said["calls"]), "tokens": said["tokens"], "replayed": said["replayed"]}
     who = list(dict.fromkeys(str(call.get("by", "")).partition("@")[0] for call in said["calls"]))
-    return page(request, "measure_estimate.html", cost=None if cost is None else dollars(cost), who=who, **asked)
+    return page(request, "measure_estimate.html", cost=said.get("cost"), who=who, **asked)
 
 
 @router.post("/measure")
-async def start(request: Request, project: str, runs: RunsDep, talks: TalksDep, order: OrderDep) -> Response:
+async def start(
+    request: Request, project: str, runs: RunsDep, conversations: ConversationsDep, order: OrderDep
+) -> Response:
     """Have the story checked, measured, judged or ranked."""
-    return await _begin(request, project, runs, talks, order)
+    return await _begin(request, project, runs, conversations, order)
 
 
 @router.get("/measure-run")
@@ -141,14 +141,16 @@ async def stop(request: Request, project: str, runs: RunsDep, run: RunName) -> R
 
 
 @router.post("/measure-run/again")
-async def again(request: Request, project: str, runs: RunsDep, talks: TalksDep, run: RunName) -> Response:
+async def again(
+    request: Request, project: str, runs: RunsDep, conversations: ConversationsDep, run: RunName
+) -> Response:
     """Go on with what was stopped or failed."""
-    await talks.let_go()
+    await conversations.let_go()
     return await _standing(request, project, runs, runs.again(project, run).id, begun=True)
 
 
-async def _begin(request: Request, project: str, runs: Runs, talks: Any, order: Order) -> Response:  # noqa: ANN401 - TalksDep
-    await talks.let_go()
+async def _begin(request: Request, project: str, runs: Runs, conversations: Any, order: Order) -> Response:  # noqa: ANN401 - ConversationsDep
+    await conversations.let_go()
     return await _standing(request, project, runs, runs.start(project, order).id, begun=True)
 
 
@@ -254,10 +256,10 @@ async def learning_estimate(request: Request, workspace: WorkspaceDep, runs: Run
 
 @router.post("/measure/learning/begin")
 async def begin_learning(
-    request: Request, project: str, runs: RunsDep, talks: TalksDep, order: LearningDep
+    request: Request, project: str, runs: RunsDep, conversations: ConversationsDep, order: LearningDep
 ) -> Response:
     """Learn, as a run."""
-    return await _begin(request, project, runs, talks, order)
+    return await _begin(request, project, runs, conversations, order)
 
 
 @router.get("/measure-run/learning")
