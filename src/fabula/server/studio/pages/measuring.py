@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
     from fabula.app.workspace import Workspace
     from fabula.project.learned import Place
+    from fabula.server.conversations import Conversations
     from fabula.server.runs.children import Runs
     from fabula.server.runs.record import Kind, Run
     from fabula.server.studio.shelf import Shelf
@@ -147,7 +148,7 @@ async def again(
     return await _standing(request, project, runs, runs.again(project, run).id, begun=True)
 
 
-async def _begin(request: Request, project: str, runs: Runs, conversations: Any, order: Order) -> Response:  # noqa: ANN401 - ConversationsDep
+async def _begin(request: Request, project: str, runs: Runs, conversations: Conversations, order: Order) -> Response:
     await conversations.let_go()
     return await _standing(request, project, runs, runs.start(project, order).id, begun=True)
 
