@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from fabula.app.item_files import TABLES
 from fabula.app.sources import read_story
-from fabula.base.errors import ProjectError, UsageError
+from fabula.base.errors import UsageError
 from fabula.base.files import read_bytes, read_text
 from fabula.continuity.parts import Manuscript, manuscript, of_story
 from fabula.craft.chapters import Chapter, chapters_text

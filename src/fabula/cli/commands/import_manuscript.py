@@ -35,9 +35,7 @@ def import_(
         str, typer.Option("--out", "-o", metavar="DIR", help="Project folder; default: the file's name, here.")
     ] = "",
     title: Annotated[str, typer.Option(help="Title of the story; default: the manuscript's own.")] = "",
-    dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Only say into which parts it would be divided.")
-    ] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only say into which parts it would be divided.")] = False,
 ) -> None:
     """Make a project of a manuscript, to go on with it here.
 
