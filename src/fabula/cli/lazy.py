@@ -62,7 +62,9 @@ COMMANDS: Final = {
         "new_system", SETTING_UP, "Make the folder of a system or evaluator of your own.", "new_system"
     ),
     "doctor": Entry("doctor", SETTING_UP, "Say what this machine has and what is missing."),
-    "trust": Entry("trust", SETTING_UP, "Allow a project of somebody else to run its programs and reach its servers."),
+    "trust": Entry(
+        "trust", SETTING_UP, "Allow a project or study of somebody else to run its programs and reach its servers."
+    ),
     "text pin": Entry("decide", "text", "Keep an artefact's text whatever changes above it."),
     "text unpin": Entry("decide", "text", "Let a pinned artefact change again."),
     "text retake": Entry("decide", "text", "Have an artefact written anew, or revised as a note wishes."),
