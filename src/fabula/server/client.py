@@ -263,6 +263,19 @@ class Client:
 
     new_async = in_a_thread(new)
 
+    def import_manuscript(self, text: str, *, source: str = "", title: str = "") -> ProjectView:
+        """A new project of a manuscript, whose parts become the story's, word for word; nobody is asked.
+
+        Args:
+            text: of the whole manuscript, in Markdown or plain.
+            source: the name of its file.
+            title: where its first heading is not meant.
+        """
+        body = {"manuscript": text, "source": source, "title": title}
+        return self._wire.send(ProjectView, "POST", "/projects", body)
+
+    import_manuscript_async = in_a_thread(import_manuscript)
+
     def sample(self) -> ProjectView:
         """A copy of the sample project."""
         return self._wire.send(ProjectView, "POST", "/projects", {"sample": True})
