@@ -86,6 +86,16 @@ def dollars(cost: float | None) -> str:
     return f"${cost:,.4f}" if cost else "$0"
 
 
+def amount(expected: DryRun) -> str:
+    """What a dry run expects, in words: calls, tokens and, where it is known, the cost."""
+    if not expected.planned:
+        return "nothing to ask"
+    calls, tokens = len(expected.planned), float(f"{expected.tokens:.2g}")  # more figures than that are not known
+    cost = f", {dollars(expected.cost)}" if expected.cost else ""
+    several = f"{expected.least_calls:,} to {calls:,}" if expected.least_calls < calls else f"{calls:,}"
+    return f"about {several} {'call' if calls == 1 else 'calls'} to make, {tokens:,.0f} tokens{cost}"
+
+
 def total(roles: Mapping[str, Usage]) -> Usage:
     """The sum over roles; its cost is `None` where one is unknown."""
     return sum(roles.values(), NOTHING_USED)

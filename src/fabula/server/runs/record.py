@@ -49,6 +49,10 @@ class Order(BaseModel):
     approve: Literal["", "plans", "all"] = Field(
         default="", description="Wait for approval of the plan, or of every text; for `write` and `update`."
     )
+    anew: bool = Field(
+        default=False,
+        description="For `write`: write again what stands, where other settings than before want that.",
+    )
     revise: bool = Field(
         default=False, description="Revise old texts to fit, instead of writing them anew; for `update`."
     )
@@ -190,18 +194,19 @@ def arguments(order: Order, folder: Path, against: Path | None = None) -> list[s
         if is_path(name):
             raise UsageError(f"{name!r} is a folder of code, which is not run from here. Name an installed {what}.")
     options = [f"--{name}={value}" for name, value in given.items() if isinstance(value, str) and name in _AS_TYPED]
+    options += ["--anew"] if order.anew else []
     options += ["--revise"] if order.revise else []
     options += [f"--only={name}" for name in order.only]
     return [*_words(order, str(folder), against), *options, *caps, "--json"]
 
 
 _OPTIONS: Final = (
-    *("model", "words", "system", "approve", "revise", "only"),
+    *("model", "words", "system", "approve", "anew", "revise", "only"),
     *("artefact", "passage", "note", "evaluator", "against"),
 )
 _AS_TYPED: Final = ("model", "words", "system", "approve")
 _OF_KIND: Final[dict[Kind, tuple[str, ...]]] = {
-    "write": ("model", "words", "system", "approve"),
+    "write": ("model", "words", "system", "approve", "anew"),
     "update": ("model", "approve", "revise", "only"),
     "rewrite": ("artefact", "passage", "note"),
     "plan": ("model", "words", "system"),

@@ -181,9 +181,16 @@ async def stop(request: Request, project: ProjectName, workspace: WorkspaceDep, 
 
 
 @router.post(PARTS + "/again", response_model=None)
-async def again(request: Request, project: ProjectName, workspace: WorkspaceDep, runs: RunsDep, run: Name) -> Response:
-    """Go on with a run."""
-    runs.again(project, run)
+async def again(
+    request: Request,
+    project: ProjectName,
+    workspace: WorkspaceDep,
+    runs: RunsDep,
+    run: Name,
+    anew: Annotated[bool, Form()] = False,  # noqa: FBT002 - FastAPI's form of a box
+) -> Response:
+    """Go on with a run; `anew`, where it would write again what stands."""
+    runs.again(project, run, anew=anew)
     return await _shown(request, project, workspace, runs)
 
 
