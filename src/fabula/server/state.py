@@ -66,14 +66,14 @@ class StudioState:
         await self.conversations(project).let_go()
         return self.runs.start(project, order)
 
-    async def again(self, project: str, run: str) -> Run:
-        """Do the same again as a run; as `start`.
+    async def again(self, project: str, run: str, *, anew: bool = False) -> Run:
+        """Do the same again as a run, or write `anew` what stands; as `start`.
 
         Raises:
             FabulaError: see `Runs.again`.
         """
         await self.conversations(project).let_go()
-        return self.runs.again(project, run)
+        return self.runs.again(project, run, anew=anew)
 
     @asynccontextmanager
     async def at_work(self) -> AsyncIterator[StudioState]:

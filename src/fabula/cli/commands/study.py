@@ -21,6 +21,7 @@ from fabula.app.studies import (
     check_trusted,
     new_version,
     study_of_characters,
+    study_of_comments,
     study_of_findings,
     study_of_stories,
 )
@@ -56,7 +57,7 @@ if TYPE_CHECKING:
     from fabula.measure.studies.assigning import Shares
     from fabula.stats.estimate import Scored
 
-_HELP: Final = "Have people rate stories, talk with characters or verify findings; see what they found."
+_HELP: Final = "Have people rate stories, talk with characters or verify findings and comments; see what they found."
 PORT: Final = 8732
 _LISTED: Final = 12  # links in the terminal
 _SHORT: Final = ("pairs: accuracy", "stories: spearman", "systems: spearman", "questions: spearman")
@@ -68,10 +69,10 @@ class _Making:
     """What a new study is of."""
 
     kind: Annotated[
-        Literal["pairwise", "chat", "findings", "rubric"],
+        Literal["pairwise", "chat", "findings", "comments", "rubric"],
         typer.Option(
-            help="Two stories side by side; two characters to talk with; findings of `fabula check`; one story at a "
-            "time."
+            help="Two stories side by side; two characters to talk with; findings of `fabula check`; comments of "
+            "`fabula eval review`; one story at a time."
         ),
     ] = "pairwise"
     title: Annotated[str, typer.Option(metavar="TEXT", help="As raters see it.")] = "A reading study"
@@ -94,7 +95,7 @@ def _new(
         typer.Argument(
             metavar="[SOURCE]...",
             help="Stories as for `fabula eval rank`: DIR/SYSTEM/PROMPT.md, files, projects, experiments; projects for "
-            "chat and findings.",
+            "chat and findings; the folder of a check or review.",
             show_default=False,
         ),
     ] = None,
@@ -140,6 +141,8 @@ def _made(terminal: Terminal, making: _Making, selecting: Selecting, folder: Pat
         raise UsageError("--as and --with say who talks in a chat study. Give --kind chat, or leave them out.")
     if making.kind == "findings":
         return study_of_findings(folder, making.title, map(Path, sources))
+    if making.kind == "comments":
+        return study_of_comments(folder, making.title, map(Path, sources))
     if making.kind == "chat":
         return study_of_characters(folder, making.title, map(Path, sources), making.player, making.partner)
     return study_of_stories(folder, making.kind, making.title, stories_of(terminal, sources, selecting.selection()))
@@ -386,7 +389,7 @@ def _tables(report: Report) -> list[str]:
     for question in report.details.get("questions", ()):
         strengths = rows_on(report, question, what="strength")
         parts.append(_rows((question, "strength", "95 % interval", "prompts"), strengths))
-    means = [row for row in report.rows if row.what.startswith(("mean/", "share "))]
+    means = [row for row in report.rows if row.what.startswith(("mean/", "share ", "precision", "agreement rate"))]
     if means:
         parts.append(_rows(("of", "", "value", "95 % interval", "n"), means, named=True))
     people = {tuple(row.what.split("/")): row.scored for row in report.rows if row.of == PEOPLE and "/" in row.what}

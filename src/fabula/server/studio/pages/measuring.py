@@ -11,10 +11,9 @@ from fastapi import APIRouter, Depends, Form, Query, Request
 from fastapi.responses import Response  # noqa: TC002 - FastAPI reads it
 from pydantic import ValidationError
 
-from fabula.app.learning import missing_packages, put_into_use
+from fabula.app.learning import LearningStands, missing_packages, put_into_use
 from fabula.app.reports import reports_in
-from fabula.base.errors import FabulaError, UsageError
-from fabula.base.files import read_text
+from fabula.base.errors import UsageError
 from fabula.evaluators import evaluators
 from fabula.project.learned import place_for
 from fabula.server.api.depends import ProjectName, RunsDep, ShelfDep, StateDep, WorkspaceDep  # noqa: TC001 - FastAPI reads them
@@ -35,7 +34,6 @@ if TYPE_CHECKING:
 router = APIRouter(prefix="/projects/{project}")
 RunName: TypeAlias = Annotated[str, Form(max_length=100)]
 Short: TypeAlias = Annotated[str, Form(max_length=200)]
-_LARGEST_REPORT: Final = 1_000_000
 _LONGEST: Final = 60.0  # seconds in which a command says what it would ask
 _MEASURES: Final[tuple[Kind, ...]] = ("check", "evaluate", "judge", "rank")
 _LEARNS: Final[tuple[Kind, ...]] = ("learn",)
@@ -293,15 +291,4 @@ def _place(workspace: Workspace, environ: Mapping[str, str]) -> Place:
 
 
 def _learned(workspace: Workspace, environ: Mapping[str, str]) -> dict[str, Any]:
-    """What was learned from the author of a project, and whether new projects write with it."""
-    place = _place(workspace, environ)
-    about: dict[str, Any] = {"place": place, "learned": None, "report": "", "has": False, "unread": ""}
-    if not place.folder.is_dir():
-        return about
-    try:
-        learned = place.read()
-        about |= {"learned": learned, "has": learned is not None and place.has(learned)}
-        about["report"] = read_text(place.report, _LARGEST_REPORT) if place.report.is_file() else ""
-    except FabulaError as error:
-        about["unread"] = str(error)
-    return about
+    return {"stands": LearningStands.at(_place(workspace, environ))}

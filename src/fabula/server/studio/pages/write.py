@@ -182,10 +182,15 @@ async def stop(request: Request, project: ProjectName, workspace: WorkspaceDep, 
 
 @router.post(PARTS + "/again", response_model=None)
 async def again(
-    request: Request, project: ProjectName, workspace: WorkspaceDep, state: StateDep, run: Name
+    request: Request,
+    project: ProjectName,
+    workspace: WorkspaceDep,
+    state: StateDep,
+    run: Name,
+    anew: Annotated[bool, Form()] = False,  # noqa: FBT002 - FastAPI's form of a box
 ) -> Response:
-    """Go on with a run."""
-    await state.again(project, run)
+    """Go on with a run; `anew`, where it would write again what stands."""
+    await state.again(project, run, anew=anew)
     return await _shown(request, project, workspace, state.runs)
 
 
