@@ -134,7 +134,7 @@ async def test_one_run_at_a_time_in_a_project_and_several_projects_at_once(tmp_p
         runs.stop("tale", first.id)
         assert (await until(runs, first, "stopped")).message == "Stopped."
         assert (await until(runs, second, "running")).state == "running"
-        assert [run.id for run in runs.of("tale")] == sorted([first.id, second.id], reverse=True)
+        assert [run.id for run in runs.of("tale")] == [second.id, first.id]
         for project, run in (("tale", second), ("other", third)):
             await asyncio.sleep(0.3)
             runs.stop(project, run.id)
