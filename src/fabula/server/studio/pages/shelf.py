@@ -7,7 +7,7 @@ import math
 import time
 from contextlib import suppress
 from dataclasses import dataclass
-from pathlib import Path
+from pathlib import Path, PureWindowsPath
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Annotated, Final
 
@@ -206,6 +206,11 @@ def _go_to(request: Request, name: str) -> Response:
     return Response(status_code=303, headers={"location": where})
 
 
+def _shown(file: UploadFile) -> str:
+    """What a file is called where it comes from, without the folders that some browsers send."""
+    return PureWindowsPath(file.filename or "").name[:100]
+
+
 def _uploaded(file: UploadFile, *, story: bool) -> str:
     """The text of a file that was sent.
 
@@ -215,14 +220,17 @@ def _uploaded(file: UploadFile, *, story: bool) -> str:
     suffix = Path(file.filename or "").suffix.casefold()
     if suffix not in _KINDS:
         raise UsageError(
-            f"{(file.filename or '')[:100]} is no text that is read here. Give a file of the kind {', '.join(_KINDS)}, "
+            f"{_shown(file)} is no text that is read here. Give a file of the kind {', '.join(_KINDS)}, "
             "or paste the text."
         )
     content = file.file.read(MAX_STORY_BYTES + 1)
     with TemporaryDirectory(prefix="fabula-") as spare:
         place = Path(spare) / f"story{suffix}"
         place.write_bytes(content)
-        read = read_story(place)
+        try:
+            read = read_story(place)
+        except FabulaError as error:
+            raise UsageError(str(error).replace(str(place), _shown(file))) from error
     if story:
         return read.manuscript()
     return read.text
