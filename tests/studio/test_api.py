@@ -78,7 +78,7 @@ async def test_projects_are_listed_and_made(tmp_path: Path) -> None:
         ]
         view = await api("GET", "")
         assert view["folder"].endswith(f"/{SAMPLE}")
-        assert view["standing"]["undo"] == "what you refused of the final reading"
+        assert view["standing"]["undo"] == ""
         assert view["standing"]["words"] > 3000
         new = {"brief": "# The Ferry\n\nA ferry that never lands.", "words": "500", "seed": 3, "preset": "faithful"}
         new |= {"model": "openai-chat:tale", "base_url": "http://127.0.0.1:9/v1"}

@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from fabula.measure.studies.study import Study, Task
-    from fabula.server.study.talks import Talks
+    from fabula.server.study.conversations import RatersConversations
 
 HOST: Final = "http://127.0.0.1"
 COOKIE: Final = "fabula-study-tests"
@@ -151,10 +151,10 @@ def texts_in(page: str) -> list[str]:
     return re.findall(r"t\d{3}x\d{2}q", unescape(page))
 
 
-def room_of(study: Study, clock: Clock | None = None, talks: Talks | None = None) -> Room:
+def room_of(study: Study, clock: Clock | None = None, conversations: RatersConversations | None = None) -> Room:
     """A study, served."""
     clock = clock or Clock()
-    means = Means(Answers(study, clock), clock, Names(), talks)
+    means = Means(Answers(study, clock), clock, Names(), conversations)
     return Room(study.folder, clock, application(means, COOKIE), means)
 
 
@@ -181,14 +181,14 @@ class There:
 
 
 @contextmanager
-def study_there(study: Study, rater: str = "", talks: Talks | None = None) -> Iterator[There]:
+def study_there(study: Study, rater: str = "", conversations: RatersConversations | None = None) -> Iterator[There]:
     """A study on a socket, in a thread of its own, with the link of a rater (by default the first)."""
     begun, running = threading.Event(), list[tuple[asyncio.AbstractEventLoop, asyncio.Task[None]]]()
     with listening("127.0.0.1", 0) as opened:
         there = There(link_to(opened).rstrip("/"), link_to(opened, study.token(rater or study.raters[0])))
 
         async def run() -> None:
-            task = asyncio.ensure_future(serve_study(StudyOffer(study, talks=talks), opened, begun.set))
+            task = asyncio.ensure_future(serve_study(StudyOffer(study, conversations=conversations), opened, begun.set))
             running.append((asyncio.get_running_loop(), task))
             with suppress(asyncio.CancelledError):
                 await task

@@ -120,7 +120,7 @@ async def test_a_body_that_is_too_large_is_refused_whether_its_length_is_told_or
 
 
 @pytest.mark.parametrize("letters", [4001, 100_000])
-async def test_a_message_that_is_too_long_is_refused_and_the_session_stands(server: Here, letters: int) -> None:
+async def test_a_message_that_is_too_long_is_refused_and_the_conversation_stands(server: Here, letters: int) -> None:
     first = await server.answer("One.")
     found = fault(await server.say("One.", first, "x" * letters), 413)
     assert found["code"] == "message_too_long"
@@ -187,7 +187,11 @@ async def test_an_answer_that_takes_too_long_is_given_up(tmp_path: Path, stream:
     async with here(tmp_path, engine, Bounds(answer=0.0)) as server:
         response = await server.say("One.", stream=stream)
         assert fault(response, 504)["code"] == "timeout"
-        assert not [session.turns for session in server.served.conversing._sessions.values() if session.turns]
+        assert not [
+            conversation.turns
+            for conversation in server.served.conversing._conversations.values()
+            if conversation.turns
+        ]
 
 
 async def test_a_stream_shows_that_it_lives_and_tells_what_failed(tmp_path: Path) -> None:
@@ -246,8 +250,8 @@ async def test_where_the_client_goes_away_the_turn_is_not_made(
         engine.gate.set()
         assert (await server.say("Hello.")).status_code == 200, "its place is free again"
         assert len(server.logs()) == 1
-        (session,) = server.served.conversing._sessions.values()
-        assert len(session.turns) == 1
+        (conversation,) = server.served.conversing._conversations.values()
+        assert len(conversation.turns) == 1
     assert not caplog.records
 
 
@@ -315,7 +319,7 @@ async def test_who_is_not_in_the_story_cannot_be_talked_to_or_played(server: Her
     assert server.logs() == []
 
 
-async def test_a_name_of_a_session_is_bounded(server: Here) -> None:
+async def test_a_name_of_a_conversation_is_bounded(server: Here) -> None:
     assert "200 are the most" in fault(await server.say("One.", metadata={"session_id": "x" * 201}), 400)["message"]
 
 

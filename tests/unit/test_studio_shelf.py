@@ -85,7 +85,7 @@ async def test_a_price_that_is_not_known_is_said_in_words(tmp_path: Path) -> Non
     async with studio_here(tmp_path / "home") as client:
         wanted = {"text": BRIEF, "model": "openai-chat:tale-1", "base_url": "http://127.0.0.1:9/v1"}
         looked = await sent(client, "/new/estimate", **wanted)
-    assert "what that <strong>costs is not known</strong>" in looked.text
+    assert "<strong>price unknown</strong>" in looked.text
     assert "about unknown" not in looked.text
 
 

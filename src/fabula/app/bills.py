@@ -80,10 +80,15 @@ class Bill:
 
 
 def dollars(cost: float | None) -> str:
-    """US dollars for people: "unknown", "$0", "$0.0123"."""
+    """US dollars for people: "price unknown", "$0", "$0.0123"."""
     if cost is None:
-        return "unknown"
+        return "price unknown"
     return f"${cost:,.4f}" if cost else "$0"
+
+
+def cost_of(cost: float | None) -> str:
+    """What something costs, as a part of a sentence: "price unknown", "cost $0", "cost $0.0123"."""
+    return dollars(cost) if cost is None else f"cost {dollars(cost)}"
 
 
 def total(roles: Mapping[str, Usage]) -> Usage:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from fabula.base.errors import ProjectError
 from fabula.base.files import read_text
-from fabula.project.folder import MAX_FILE
+from fabula.project.folder import MAX_STORY
 from fabula.story import Story, slug
 from fabula.story.export import Meta, find, without_comments
 from fabula.story.language import language_of
@@ -46,7 +46,7 @@ def exported(project: Project, format_: str, again: str) -> Exported:
     chosen = find(format_)
     if not project.story_file.exists():
         raise ProjectError(f"There is no story yet. Write it with {again}.")
-    story = without_comments(Story.parse(read_text(project.story_file, MAX_FILE)))
+    story = without_comments(Story.parse(read_text(project.story_file, MAX_STORY)))
     settings, brief = project.settings, project.brief
     with project.journal as journal:
         runs = journal.runs()

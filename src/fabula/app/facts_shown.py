@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from fabula.app.world import READ_FILE, WORLD_FILE, person_of, spelled, world_of
 from fabula.base.files import read_text
 from fabula.craft.quoting import located
-from fabula.project.folder import MAX_FILE, STORY
+from fabula.project.folder import MAX_STORY, STORY
 from fabula.story import Story, one_line, plain, slug
 from fabula.story.sentences import spans
 from fabula.story.world import NOW, Moment, WorldState
@@ -240,7 +240,7 @@ def story_parts(project: Project) -> tuple[StoryPart, ...]:
     with project.journal as journal:
         places = {path: file for path, file in journal.places().items() if file.startswith("story/")}
         texts = {path: plain(journal.newest(path) or "") for path in places}
-    told = Story.parse(read_text(project.story_file, MAX_FILE)).scenes if project.story_file.is_file() else ()
+    told = Story.parse(read_text(project.story_file, MAX_STORY)).scenes if project.story_file.is_file() else ()
     if not places:  # a story that was brought along
         return tuple(StoryPart(n, "", STORY, scene.label, scene.text) for n, scene in enumerate(told, 1))
     labels = {slug(scene.label): scene.label for scene in told}

@@ -1,4 +1,9 @@
-"""Making a study with people: from stories, findings or characters to its folder, and who gets which task."""
+"""Making a study with people: from stories, findings or characters to its folder, and who gets which task.
+
+A study may come from somebody else. Its characters are projects, so what one of them could do beyond writing texts
+needs trust as in any project, and so does a project that is not the study's own: else who made the study could have
+raters talk with what is private here. All of it is asked for at once, for the study's `study.toml`.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +15,7 @@ from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any, Final
 
 from fabula.app.chatting import narrative_in
-from fabula.app.checking import OUT, stored_check
+from fabula.app.checking import OUT, finding_id, stored_check
 from fabula.app.sources import read_story
 from fabula.base.errors import FabulaError, UsageError
 from fabula.base.files import held, make_folder, read_text
@@ -20,7 +25,8 @@ from fabula.evaluators.atlas.page import all_findings
 from fabula.measure.studies.assigning import design_of, share_out
 from fabula.measure.studies.study import Entry, Study, form_of, form_text, write_assignments, write_study
 from fabula.project.folder import Project
-from fabula.story import one_line, plain, slug
+from fabula.project.trust import Act, Trust, TrustError
+from fabula.story import one_line, plain
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -28,6 +34,7 @@ if TYPE_CHECKING:
 
     from fabula.measure.items import Item
     from fabula.measure.studies.assigning import Shares, Wanted
+    from fabula.project.settings import Settings
 
 CHARACTERS: Final = "characters"
 _LARGEST_FORM: Final = 1_000_000
@@ -119,7 +126,10 @@ def study_of_characters(folder: Path, title: str, places: Iterable[Path], player
     make_folder(folder)
     for project, entry in zip(projects, entries, strict=True):
         shutil.copytree(project.folder, folder / entry.project, symlinks=True, dirs_exist_ok=True)
-    return _made(folder, "chat", title, entries)
+    made = _made(folder, "chat", title, entries)
+    if not any(_refused(project.settings) for project in projects):
+        _trust(made.study)  # whoever trusts the projects trusts their copies
+    return made
 
 
 def _named(places: Iterable[Path]) -> list[tuple[Path, str]]:
@@ -146,19 +156,112 @@ def new_version(folder: Path, before: Path) -> Made:
 
     Raises:
         UsageError: there is no study to begin with, or one in the folder already.
+        TrustError: it would copy, or its characters would do, what nobody has allowed the other study.
     """
     text = read_text(before / "study.toml", _LARGEST_FORM)
     form = form_of(text, str(before / "study.toml"))
-    items = Study.read(before)
+    study = Study.read(before)
+    check_trusted(study)
     lines = [
         f"version = {form.version + 1}" if line.partition("=")[0].strip() == "version" else line
         for line in text.split("\n")
     ]
-    if (before / CHARACTERS).is_dir():
-        make_folder(folder)
-        shutil.copytree(before / CHARACTERS, folder / CHARACTERS, symlinks=True)
-    write_study(folder, "\n".join(lines), items.entries.values())
-    return Made(Study.open(folder))
+    copies: dict[str, str] = {}
+    for entry in study.entries.values():
+        if entry.project and entry.project not in copies:
+            copies[entry.project] = f"{CHARACTERS}/{len(copies) + 1}"
+            make_folder(folder)
+            shutil.copytree(character(study, entry).folder, folder / copies[entry.project], symlinks=True)
+    entries = [one.model_copy(update={"project": copies.get(one.project, "")}) for one in study.entries.values()]
+    write_study(folder, "\n".join(lines), entries)
+    made = Made(Study.open(folder))
+    _trust(made.study)
+    return made
+
+
+# the characters of a study, which may be somebody else's --------------------------------------------------------------
+
+
+def character(study: Study, entry: Entry) -> Project:
+    """The project of a character.
+
+    Raises:
+        TrustError: it is not the study's own, and nobody has allowed that it is shown.
+        UsageError: its name is none, or the study would be copied into itself.
+        ProjectError: there is none.
+    """
+    folder, acts = _place(study, entry)
+    Trust().check(study.form_file, acts)
+    return Project.open(folder)
+
+
+def character_settings(study: Study, entry: Entry) -> Settings:
+    """The settings of a character; what they could do is allowed its project, or else the study.
+
+    Raises:
+        FabulaError: see `character`, or the settings are wrong.
+    """
+    settings = character(study, entry).settings
+    return settings.said_by(study.form_file) if _refused(settings) else settings
+
+
+def acts_of_study(study: Study) -> frozenset[Act]:
+    """What a study could show and do that is not its own and that its characters' projects are not allowed.
+
+    Raises:
+        FabulaError: a character has no project, or its settings are wrong.
+    """
+    acts: set[Act] = set()
+    for entry in study.entries.values():
+        if entry.project:
+            folder, shown = _place(study, entry)
+            acts |= shown | _refused(Project.open(folder).settings)
+    return frozenset(acts)
+
+
+def check_trusted(study: Study) -> None:
+    """Check that a study neither shows nor does what nobody has allowed it.
+
+    Raises:
+        TrustError: it would.
+        FabulaError: a character has no project, or its settings are wrong.
+    """
+    Trust().check(study.form_file, acts_of_study(study))
+
+
+def _trust(study: Study) -> None:
+    if acts := acts_of_study(study):
+        Trust().give(study.form_file, acts)
+
+
+def _place(study: Study, entry: Entry) -> tuple[Path, frozenset[Act]]:
+    """The folder of a character, and the act of showing it where it is not among the study's own."""
+    if not entry.project or not entry.project.isprintable():
+        raise UsageError(f"{study.folder}: the item {entry.id!r} names no folder of a project. Correct `project`.")
+    home = study.folder.resolve()
+    try:
+        folder = (home / entry.project).resolve()
+    except (OSError, RuntimeError) as error:
+        raise UsageError(f"{home / entry.project} cannot be followed. Correct the item {entry.id!r}.") from error
+    if home.is_relative_to(folder):
+        raise UsageError(f"The item {entry.id!r} names {folder}, which holds the study itself. Name another project.")
+    hidden = any(folder.is_relative_to(one.resolve()) for one in (study.private, study.conversations))
+    own = folder.is_relative_to(home) and not hidden
+    return folder, frozenset() if own else frozenset({Act("project", str(folder))})
+
+
+def _refused(settings: Settings) -> frozenset[Act]:
+    """What settings could do that nobody has allowed their file."""
+    acts: set[Act] = set()
+    for check in (settings.check_trusted, settings.check_folder_trusted):
+        try:
+            check()
+        except TrustError as error:
+            acts |= set(error.acts)
+    return frozenset(acts)
+
+
+# who gets what --------------------------------------------------------------------------------------------------------
 
 
 def assign(study: Study, wanted: Wanted, now: datetime) -> tuple[Study, Shares]:
@@ -213,7 +316,7 @@ def _text_of(project: Path) -> str:
 
 def _finding(story: str, one: Mapping[str, Any], text: str) -> Entry:
     return Entry(
-        id=f"{slug(story)}/{one['key']}",
+        id=finding_id(story, str(one["key"])),
         prompt=story,
         claim=one_line(str(one["hallucination"])),
         label=str(one.get("category") or one.get("attribute") or ""),

@@ -56,7 +56,7 @@ from fabula.engine.events import RECORD
 from fabula.engine.journal import Wanted
 from fabula.engine.run import DRAFTS
 from fabula.project.default_model import default_model
-from fabula.project.folder import FOLDERS, MAX_FILE, STORY, SUFFIXES, Project
+from fabula.project.folder import FOLDERS, MAX_FILE, MAX_STORY, STORY, SUFFIXES, Project
 from fabula.story import Brief, Story, count_words, plain
 from fabula.story.timeline import timeline_data
 
@@ -386,7 +386,7 @@ class Workspace:
         brief, problem = project.brief, ""
         settings = self.settings(project)
         file = project.story_file
-        words = Story.parse(read_text(file, MAX_FILE)).words if file.exists() else 0
+        words = Story.parse(read_text(file, MAX_STORY)).words if file.exists() else 0
         with project.journal as journal:
             runs, waits, in_all = journal.runs(), waiting(journal), paid_in(journal, settings)
             changed: tuple[str, ...] = ()
@@ -527,7 +527,7 @@ class Workspace:
         file = project.folder / name
         if not file.is_file():
             raise UnknownNameError("artefact", name, [one.name for one in self.artefacts(marks=False)])
-        text = plain(read_text(file, MAX_FILE))
+        text = plain(read_text(file, MAX_STORY))
         version = 0
         if name == STORY:
             with project.journal as journal:
@@ -827,7 +827,7 @@ class Workspace:
         """The whole story with changes in it, taken over as if it had been changed in its file."""
         if not project.story_file.exists():
             raise ProjectError("There is no story yet. Write it with `fabula write`.")
-        stands = read_text(project.story_file, MAX_FILE)
+        stands = read_text(project.story_file, MAX_STORY)
         changed = plain(stands) != plain(text)
         if changed:
             _check_base(STORY, stands, base)

@@ -35,7 +35,7 @@ from fabula.server.chat.clients import NoTurnError
 from fabula.server.chat.projects import PLAYER, TooLongError
 from fabula.server.chat.scenes import SceneError
 from fabula.server.chat.wire import UnableError
-from fabula.server.talks import BusyError, StaleError
+from fabula.server.conversations import BusyError, StaleError
 
 INVALID: Final = "invalid_request_error"
 SERVER: Final = "server_error"

@@ -23,7 +23,7 @@ from fabula.base.files import inside, read_text, write_atomically
 from fabula.craft.length import parse_range
 from fabula.engine.folders import is_path
 from fabula.models.outside import CLIENT
-from fabula.project.folder import MAX_FILE, Project
+from fabula.project.folder import MAX_FILE, MAX_STORY, Project
 from fabula.story import Brief, Story, count_words
 from fabula.systems import find as find_system
 
@@ -110,7 +110,7 @@ class Projects:
         if not text:
             if not project.story_file.exists():
                 raise ProjectError(f"{name} has no story yet. The tool `write` writes it.")
-            return {"project": name, "text": read_text(project.story_file, MAX_FILE)}
+            return {"project": name, "text": read_text(project.story_file, MAX_STORY)}
         with project.journal as journal:
             path = project.artefact(journal, text)
             return {"project": name, "name": path, "text": journal.newest(path) or ""}
@@ -262,7 +262,7 @@ def _about(folder: Path) -> dict[str, Any]:
 
 def _words(project: Project) -> int:
     file = project.story_file
-    return Story.parse(read_text(file, MAX_FILE)).words if file.exists() else 0
+    return Story.parse(read_text(file, MAX_STORY)).words if file.exists() else 0
 
 
 def _to_ask(coming: DryRun) -> dict[str, Any]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from fabula.app.beginning import check
-from fabula.app.bills import budget_data, dollars, total, usage_data
+from fabula.app.bills import budget_data, cost_of, total, usage_data
 from fabula.app.standing import shortfalls, texts, waiting, words_asked
 from fabula.app.writing import paid_in, settings_as_last_time
 from fabula.base.errors import FabulaError
@@ -141,7 +141,7 @@ def _next(folder: str, coming: DryRun | None, problem: str, changes: list[Change
         return f"Next: put right what stands in the way. {problem}"
     if coming.planned:
         command = "update" if started else "write"
-        what = f"{counted(len(coming.planned), 'call')}, about {coming.tokens:,} tokens, cost {dollars(coming.cost)}"
+        what = f"{counted(len(coming.planned), 'call')}, about {coming.tokens:,} tokens, {cost_of(coming.cost)}"
         stale = "; it writes what is stale again" if coming.stale and started else ""
         return f"Next: `fabula {command} {folder}` ({what}){stale}."
     if changes:

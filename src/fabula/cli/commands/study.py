@@ -14,7 +14,16 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
 import typer
 
 from fabula.app.beginning import check
-from fabula.app.studies import Made, assign, new_version, study_of_characters, study_of_findings, study_of_stories
+from fabula.app.studies import (
+    Made,
+    assign,
+    character_settings,
+    check_trusted,
+    new_version,
+    study_of_characters,
+    study_of_findings,
+    study_of_stories,
+)
 from fabula.app.study_report import study_report, write_report
 from fabula.app.writing import Options
 from fabula.base.errors import UsageError
@@ -264,16 +273,20 @@ async def _served(terminal: Terminal, listen: _Listening, caps: Caps, served: St
     from urllib.parse import urlsplit  # noqa: PLC0415 - beside what needs it
 
     from fabula.server.studio.running import link_to  # noqa: PLC0415 - a second of imports
+    from fabula.server.study.conversations import RatersConversations  # noqa: PLC0415 - as above
     from fabula.server.study.running import StudyOffer, serve_study  # noqa: PLC0415 - as above
-    from fabula.server.study.talks import Talks, character  # noqa: PLC0415 - as above
 
     name = urlsplit(listen.address).hostname or ""
     options = Options(environ=terminal.environ, whole=caps.budget)
-    for entry in served.entries.values() if served.form.kind == "chat" else ():
-        check(character(served, entry).settings, terminal.environ)  # what is missing is said before raters meet it
-    talks = Talks(served, lambda: options, listen.parallel) if served.form.kind == "chat" else None
+    if served.form.kind == "chat":
+        check_trusted(served)
+        for entry in served.entries.values():
+            check(character_settings(served, entry), terminal.environ)  # what is missing is said before raters meet it
+    conversations = (
+        RatersConversations(served, lambda: options, listen.parallel) if served.form.kind == "chat" else None
+    )
     until = _until(listen.until)
-    offer = StudyOffer(served, listen.host, [name] if name else [], talks, until)
+    offer = StudyOffer(served, listen.host, [name] if name else [], conversations, until)
     with listening(listen.host, listen.port) as opened:
         if not is_loopback(listen.host):
             terminal.message(

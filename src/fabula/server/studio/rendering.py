@@ -12,6 +12,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markdown_it import MarkdownIt
 from markupsafe import Markup
 
+from fabula.app.bills import dollars
 from fabula.server.studio.assets import studio_assets
 from fabula.story import without_marks
 
@@ -82,8 +83,17 @@ def templates() -> Environment:
     )
     environment.globals["static"] = studio_assets().address
     environment.filters["markdown"] = markdown
+    environment.filters["dollars"] = dollars
+    environment.filters["expected"] = expected_cost
     environment.filters["number"] = lambda value: f"{value:,}"
     return environment
+
+
+def expected_cost(cost: float | None) -> str:
+    """What an estimate comes to, as a part of a sentence: "price unknown", "at no cost", "about $0.0123"."""
+    if cost is None:
+        return dollars(cost)
+    return f"about {dollars(cost)}" if cost else "at no cost"
 
 
 def pages_of(request: Request) -> list[tuple[str, str]]:

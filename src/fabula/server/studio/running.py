@@ -21,6 +21,9 @@ if TYPE_CHECKING:
     from fabula.server.studio.state import StudioState
 
 
+_PAUSE: Final = 0.5  # seconds for which the first page has the server to itself
+
+
 @dataclass(frozen=True)
 class StudioOffer:
     """What is to be served, and to whom.
@@ -52,7 +55,7 @@ async def serve_studio(offer: StudioOffer, opened: socket.socket, ready: Callabl
 
     def begun() -> None:
         ready()
-        warming.append(asyncio.create_task(warm_up(offer.state, app.app)))  # while the browser opens
+        warming.append(asyncio.create_task(warm_up(offer.state, app.app, _PAUSE)))
 
     async with offer.state.at_work():
         try:
@@ -62,19 +65,23 @@ async def serve_studio(offer: StudioOffer, opened: socket.socket, ready: Callabl
                 task.cancel()
 
 
-async def warm_up(state: StudioState, app: App) -> None:
-    """Do what the first page would wait for: put templates and routes together, and look at a single project."""
+async def warm_up(state: StudioState, app: App, pause: float = 0.0) -> None:
+    """Do what pages would wait for: look at a single project, and after a pause put templates and routes together.
+
+    A page that is asked for in the pause makes what it needs of these itself, and does not wait for the others.
+    """
     from fabula.server.studio.rendering import templates  # noqa: PLC0415 - a second of imports
 
-    for name in templates().list_templates(["html"]):
-        await asyncio.to_thread(templates().get_template, name)
-    await app(_NOWHERE, _nothing, _unheard)
     names = await asyncio.to_thread(lambda: state.shelf.names)
     with suppress(FabulaError):
         if len(names) == 1:
             workspace = state.shelf[names[0]]
             await asyncio.to_thread(workspace.overview)
             await asyncio.to_thread(workspace.tree, marks=False)
+    await asyncio.sleep(pause)
+    for name in templates().list_templates(["html"]):
+        await asyncio.to_thread(templates().get_template, name)
+    await app(_NOWHERE, _nothing, _unheard)
 
 
 _NOWHERE: Final[dict[str, Any]] = {

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Annotated, Final, Literal
 from fastapi import APIRouter, Form, Request
 from pydantic import BaseModel
 
-from fabula.app.bills import dollars
 from fabula.app.editing import Stage, beside, last_rewritten, stages, written_again
 from fabula.app.workspace import BRIEF, Workspace
 from fabula.base.errors import FabulaError, UsageError
@@ -28,7 +27,7 @@ if TYPE_CHECKING:
     from fabula.app.workspace import ArtefactVersion
     from fabula.story.comparing import Stretch
 
-router = APIRouter()
+router = APIRouter(include_in_schema=False)
 PAGE: Final = "/projects/{project}/edit"
 PARTS: Final = "/projects/{project}/edit-parts"
 _TAKES: Final = 4  # beside each other at first
@@ -96,10 +95,7 @@ async def expected(
         again = written_again(expected.dry, files) if expected else []
         one = next((one for branch in tree for one in branch.artefacts if one.name == name), None)
         about = {"tree": tree, "one": one, "overview": workspace.overview(), "name": name, "swap": True, "fit": fit}
-        cost = "at a cost that is not known"
-        if expected is not None and expected.cost is not None:
-            cost = f"about {dollars(expected.cost)}" if expected.cost else "at no cost"
-        return about | {"expected": expected, "again": again, "problem": problem, "files": files, "cost": cost}
+        return about | {"expected": expected, "again": again, "problem": problem, "files": files}
 
     return page(request, "edit_expected.html", **await asyncio.to_thread(found))
 

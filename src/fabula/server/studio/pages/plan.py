@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 from fastapi import APIRouter, Query, Request
 from markupsafe import Markup
 
-from fabula.app.bills import dollars
 from fabula.app.plan_cards import CHAPTERS, LISTED, PLAN, PLOT, Part, PlanCards, plan_cards
 from fabula.app.planning import order_of_time
 from fabula.app.workspace import Workspace, base_of
@@ -30,7 +29,7 @@ if TYPE_CHECKING:
     from fabula.app.workspace import Artefact
     from fabula.story.plan import Plan
 
-router = APIRouter(prefix="/projects/{project}/plan")
+router = APIRouter(prefix="/projects/{project}/plan", include_in_schema=False)
 AT_ONCE: Final = 60  # cards that the page begins with; the others follow at once
 ROWS: Final = 50  # of a table that is shown page by page
 _MOST_NUMBERS: Final = 20_000  # characters of a new order
@@ -268,12 +267,12 @@ class Expectation:
     Attributes:
         problem: why that is not known; empty where it is.
         stale: names of the texts that would be written again.
-        cost: in words.
+        cost: US dollars; `None` where the price is not known.
     """
 
     calls: int = 0
     tokens: int = 0
-    cost: str = ""
+    cost: float | None = 0.0
     stale: tuple[str, ...] = ()
     problem: str = ""
 
@@ -285,7 +284,7 @@ def expectation(workspace: Workspace, pending: Mapping[str, str]) -> Expectation
     except FabulaError as error:
         return Expectation(problem=str(error))
     stale = tuple(name for name in found.dry.stale if not name.startswith(("steps/", "world/")))
-    return Expectation(len(found.calls), found.tokens, dollars(found.dry.cost), stale)
+    return Expectation(len(found.calls), found.tokens, found.dry.cost, stale)
 
 
 def _whole(said: str) -> int:

@@ -15,7 +15,6 @@ from fastapi import APIRouter, Depends, Form, Request, UploadFile
 from fastapi.responses import Response
 
 from fabula.app.beginning import Beginning, begin, expected
-from fabula.app.bills import dollars
 from fabula.app.item_files import MAX_STORY_BYTES
 from fabula.app.sources import read_story
 from fabula.base.errors import FabulaError, UsageError
@@ -38,7 +37,7 @@ if TYPE_CHECKING:
     from fabula.server.runs.children import Runs
     from fabula.server.studio.shelf import Shelf
 
-router = APIRouter()
+router = APIRouter(include_in_schema=False)
 _PATIENCE: Final = 0.15  # seconds in which the page is to be there, however many projects there are
 _KINDS: Final = (".md", ".txt", ".fountain", ".json")
 
@@ -146,7 +145,7 @@ async def estimate(request: Request, state: StateDep, wanted: BeginningDep) -> R
     tables = await asyncio.to_thread(wanted.tables, environ)
     dry = await asyncio.to_thread(lambda: asyncio.run(expected(wanted, environ, tables)))
     settings = Settings.of(tables, "the form")
-    shown = {"settings": settings, "rows": _by_role(dry), "dry": dry, "cost": _cost(dry)}
+    shown = {"settings": settings, "rows": _by_role(dry), "dry": dry}
     return page(request, "new_estimate.html", wanted=wanted, **shown)
 
 
@@ -243,10 +242,3 @@ def _by_role(dry: DryRun) -> list[tuple[str, str, int, int, int]]:
         mine = [call for call in dry.planned if (call.role, call.performer) == (role, who)]
         rows.append((role, who, len(mine), sum(call.prompt for call in mine), sum(call.reply for call in mine)))
     return rows
-
-
-def _cost(dry: DryRun) -> str:
-    """What it costs, in words; empty where that is not known."""
-    if dry.cost is None:
-        return ""
-    return f"about {dollars(dry.cost)}" if dry.cost else "nothing: the model runs on this machine"

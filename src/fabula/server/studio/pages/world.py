@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, TypeAlias
 
 from fastapi import APIRouter, Depends, Query, Request
 
-from fabula.app.bills import dollars
 from fabula.app.findings import mended
 from fabula.app.workspace import Workspace, base_of
 from fabula.base.errors import FabulaError, UnknownNameError, UsageError
@@ -26,7 +25,7 @@ if TYPE_CHECKING:
     from fabula.app.facts_shown import FactRow, ProjectWorld
     from fabula.server.runs.record import Run
 
-router = APIRouter(prefix="/projects/{project}/world")
+router = APIRouter(prefix="/projects/{project}/world", include_in_schema=False)
 ROWS: Final = 100  # of the table that is shown page by page
 DRAWN: Final = 150  # facts of the graph
 _MOST_CONFLICTS: Final = 50
@@ -150,9 +149,9 @@ async def propose_expected(request: Request, workspace: WorkspaceDep, key: str, 
     name, span, note = await asyncio.to_thread(_passage, workspace, key, side)
     try:
         dry = await asyncio.to_thread(workspace.rewrite_expected, name, span, note)
-        shown = {"problem": "", "calls": len(dry.planned), "tokens": dry.tokens, "cost": dollars(dry.cost)}
+        shown = {"problem": "", "calls": len(dry.planned), "tokens": dry.tokens, "cost": dry.cost}
     except FabulaError as error:
-        shown = {"problem": str(error), "calls": 0, "tokens": 0, "cost": ""}
+        shown = {"problem": str(error), "calls": 0, "tokens": 0, "cost": 0.0}
     return page(request, "findings_propose.html", key=key, side=side, **shown)
 
 
@@ -323,6 +322,6 @@ def _expected(workspace: Workspace, kind: Kind) -> dict[str, Any]:
     try:
         dry = workspace.check_expected() if kind == "check" else workspace.facts_expected()
     except FabulaError as error:
-        return {"problem": str(error), "calls": 0, "tokens": 0, "cost": "", "replayed": 0}
-    return {"problem": "", "calls": len(dry.planned), "tokens": dry.tokens, "cost": dollars(dry.cost),
+        return {"problem": str(error), "calls": 0, "tokens": 0, "cost": 0.0, "replayed": 0}
+    return {"problem": "", "calls": len(dry.planned), "tokens": dry.tokens, "cost": dry.cost,
             "replayed": dry.replayed}  # fmt: skip

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from fabula.app.workspace import ArtefactText, Branch, Workspace
     from fabula.server.runs.children import Runs
 
-router = APIRouter()
+router = APIRouter(include_in_schema=False)
 PAGE: Final = "/projects/{project}/write"
 PARTS: Final = "/projects/{project}/write-parts"
 _ANSWERS: Final = ".fabula/answers"  # where prompts and answers lie that are carried to a chat window by hand
