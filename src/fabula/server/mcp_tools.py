@@ -23,8 +23,8 @@ from fabula.app.standing import shortfalls, texts
 from fabula.app.writing import Options, dry_run_in, refuse_anew, settings_as_last_time, write_in
 from fabula.base.errors import FabulaError, ProjectError, UnknownNameError, UsageError
 from fabula.base.files import inside, read_text, write_atomically
-from fabula.craft.conversation import ConversationFiles
-from fabula.craft.conversation.kept import conversations_in, system_of_log
+from fabula.craft.conversation import ConversationFiles, conversations_in
+from fabula.craft.conversation.kept import system_of_log
 from fabula.craft.length import parse_range
 from fabula.engine.folders import is_path
 from fabula.models.outside import CLIENT
