@@ -15,7 +15,7 @@ from collections.abc import Mapping  # noqa: TC003 - pydantic reads it, for `/ap
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from typing import TYPE_CHECKING, Any, Final, Protocol, TypeVar
 
 from fabula.app import deciding, saving
 from fabula.app.bills import budget_data
@@ -79,6 +79,7 @@ PINNED: Final = "pinned"
 _FILES: Final = (BRIEF, "fabula.toml", STORY, ".fabula/journal.db", ".fabula/world.db")
 _READ: Final = (*FOLDERS, "world", OUT)
 _SLOW: Final = 0.2  # seconds; what takes longer is said at once as a first estimate
+_LONG: Final = 300  # calls; to go over fewer takes less than 0.2 s
 _PAUSE: Final = 0.5  # seconds for which a text is open before its first estimate is worked out
 _MOST_KNOWN: Final = 50  # answers that are kept until something changes
 
@@ -263,19 +264,32 @@ class Overview:
     redo: str
 
 
+class Elsewhere(Protocol):
+    """Works out in another process what a run of a long story would ask."""
+
+    def __call__(
+        self, folder: Path, environ: Mapping[str, str], pending: Mapping[str, str], *, fit: bool
+    ) -> Expected | None:
+        """What `Workspace.work_out` gives; `None` where that is to be worked out in this process."""
+
+
 class Workspace:
     """A project that pages and programs look at and change.
 
     Args:
         folder: of the project.
         environ: variables that hold keys and folders; those of this process by default.
+        elsewhere: works out in another process what a run of a long story would ask.
 
     Attributes:
         told: hears sentences about the files that the author should read.
     """
 
-    def __init__(self, folder: Path, environ: Mapping[str, str] | None = None) -> None:
+    def __init__(
+        self, folder: Path, environ: Mapping[str, str] | None = None, elsewhere: Elsewhere | None = None
+    ) -> None:
         self.folder = folder
+        self._elsewhere = elsewhere
         self.environ = os.environ if environ is None else environ
         self.told: Callable[[str], object] = lambda _: None
         self._changing = threading.RLock()  # this process holds the project for one of its threads at a time
@@ -609,6 +623,22 @@ class Workspace:
                     foresight.keep(changed, self._expected({text.name: otherwise(text.text)}, fit=False))
 
     def _expected(self, pending: Mapping[str, str], *, fit: bool) -> Expected:
+        found = None
+        if self._elsewhere is not None and self._is_long():
+            found = self._elsewhere(self.folder, self.environ, pending, fit=fit)
+        return self.work_out(pending, fit=fit) if found is None else found
+
+    def _is_long(self) -> bool:
+        """Whether going over the story takes so long that others should not wait for it."""
+        with self.project().journal as journal:
+            return journal.count() > _LONG
+
+    def work_out(self, pending: Mapping[str, str], *, fit: bool) -> Expected:
+        """As `expected`, worked out in any case, and in this process.
+
+        Raises:
+            FabulaError: what stands in the way of a run.
+        """
         project, options = self.project(), self._options
         settings = self.settings(project)
         with project.journal as journal:
