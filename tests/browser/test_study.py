@@ -114,14 +114,14 @@ def test_the_pages_are_for_everybody(tmp_path: Path, width: int, *, dark: bool) 
 
 
 @pytest.mark.parametrize(
-    ("kind", "passages", "heads"),
+    ("kind", "passages", "heads", "third"),
     [
-        ("findings", ("One.", "Two."), ["The claim", "Earlier", "Later"]),
-        ("comments", ("She **lit** the lamp.",), ["The comment", "The passage"]),
+        ("findings", ("One.", "Two."), ["The claim", "Earlier", "Later"], "grounded"),
+        ("comments", ("She **lit** the lamp.",), ["The comment", "The passage"], "unsure"),
     ],
 )
 def test_the_other_kinds_are_for_everybody(
-    tmp_path: Path, kind: str, passages: tuple[str, ...], heads: list[str]
+    tmp_path: Path, kind: str, passages: tuple[str, ...], heads: list[str], third: str
 ) -> None:
     entries = [
         Entry(id=f"f{n}", prompt="ferry", claim=f"It cannot be ({n}).", label="date", passages=passages, group="decoys")
@@ -152,7 +152,7 @@ def test_the_other_kinds_are_for_everybody(
         assert tab.axe() == []
         tab.page.click("text=Show the systems; the log says so")
         tab.page.wait_for_selector("text=not named")
-    assert {one.answer for one in read_ratings(study.ratings_file)} == {"grounded"}
+    assert {one.answer for one in read_ratings(study.ratings_file)} == {third}
 
 
 def test_talk_with_two_characters_and_rate_them(tmp_path: Path) -> None:
