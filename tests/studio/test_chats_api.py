@@ -12,9 +12,11 @@ from unittest import mock
 import httpx
 import pytest
 
+from fabula.app.chat_views import people_in
 from fabula.base.errors import LockedError, ModelError
 from fabula.craft.conversation import ConversationFiles
 from fabula.project.folder import Project
+from fabula.project.sample import copy_sample
 from fabula.server.conversations import LiveTurn
 from serving import MODEL, Engine, SnapEngine, project, there
 from serving import TOKEN as SERVED
@@ -409,3 +411,16 @@ def test_beside_the_chat_server_the_same_conversations_are_gone_on_with(tmp_path
         other = client.post(f"{CHATS}/{chat}/turns", json={**body, "model": "openai:gpt-4o"})
         assert "Name no other one." in events_in(other.text)[-1][1]["error"]["message"]
         assert client.post(f"{CHATS}/{chat}/close").status_code == 204
+
+
+def test_others_are_those_whom_the_plan_or_the_world_has_as_persons(tmp_path: Path) -> None:
+    sample = copy_sample(tmp_path / "sample")
+    known, others = people_in(sample)
+    assert known[:2] == ["Wendy Clabburn", "Ivan Utting"]
+    assert others == ["Derek Peckover", "Pauline Peckover"], "no place, month or thing that has a capital letter"
+    (sample.folder / ".fabula" / "world.db").write_text("no database", encoding="utf-8")
+    assert people_in(sample)[1] == [], "a world that cannot be read names nobody"
+    (sample.folder / "plan" / "plan.yaml").unlink()
+    guessed, others = people_in(sample)
+    assert "Wendy" in " ".join(guessed)
+    assert others == []
