@@ -27,6 +27,7 @@ from fabula.app.studies import (
 )
 from fabula.app.study_report import study_report, write_report
 from fabula.app.writing import Options
+from fabula.base.addresses import is_loopback_host
 from fabula.base.errors import UsageError
 from fabula.base.files import PRIVATE, write_atomically
 from fabula.cli.help import MORE
@@ -43,7 +44,7 @@ from fabula.measure.ratings import read_ratings
 from fabula.measure.report.page import estimate_cells
 from fabula.measure.studies.assigning import Wanted
 from fabula.measure.studies.study import ORGANISER, Study
-from fabula.server.running import is_loopback, listening
+from fabula.server.running import listening
 from fabula.stats.estimate import Estimate
 from fabula.stats.meta import PEOPLE
 from fabula.stats.verdicts import JUDGE
@@ -263,7 +264,7 @@ def _serve(
     served = Study.open(Path(folder))
     if served.design is None:
         raise UsageError(f"Nobody has a task in {near(served.folder)} yet. Say `fabula study assign` first.")
-    if not is_loopback(listen.host) and not listen.allow_remote:
+    if not is_loopback_host(listen.host) and not listen.allow_remote:
         raise UsageError(
             f"{listen.host} is open to other machines. Say --allow-remote too if raters shall reach it from there, or "
             "leave --host out."
@@ -275,7 +276,7 @@ async def _served(terminal: Terminal, listen: _Listening, caps: Caps, served: St
     """Serve until a signal comes; say the links, once requests are taken."""
     from urllib.parse import urlsplit  # noqa: PLC0415 - beside what needs it
 
-    from fabula.server.studio.running import link_to  # noqa: PLC0415 - a second of imports
+    from fabula.server.browser import link_to  # noqa: PLC0415 - a second of imports
     from fabula.server.study.conversations import RatersConversations  # noqa: PLC0415 - as above
     from fabula.server.study.running import StudyOffer, serve_study  # noqa: PLC0415 - as above
 
@@ -291,7 +292,7 @@ async def _served(terminal: Terminal, listen: _Listening, caps: Caps, served: St
     until = _until(listen.until)
     offer = StudyOffer(served, listen.host, [name] if name else [], conversations, until)
     with listening(listen.host, listen.port) as opened:
-        if not is_loopback(listen.host):
+        if not is_loopback_host(listen.host):
             terminal.message(
                 f"Warning: {listen.host} is open to other machines. What is answered goes over the network "
                 "unencrypted: put a server with TLS before this one, and name it with --address."
