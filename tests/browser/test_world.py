@@ -99,3 +99,27 @@ def test_a_sentence_is_mended_after_its_cost_is_shown(tmp_path: Path) -> None:
         tab.page.wait_for_selector("text=the text was changed since")
         assert "from his flask" in there.state.shelf["sample"].text("climax").text
         tab.check()
+
+
+@pytest.mark.parametrize("width", [1280, 360])
+def test_labels_of_the_graph_can_be_read_and_the_keyboard_makes_them_larger(tmp_path: Path, width: int) -> None:
+    with studio_there(tmp_path) as there, browsing(there, width=width) as tab:
+        opened(tab, WORLD)
+        tab.page.wait_for_selector("#graph[data-drawn]")
+        assert zoom(tab) >= 0.9, "labels have 14 pixels and more at their full size"
+        first = zoom(tab)
+        tab.page.focus("text=Larger")
+        tab.page.keyboard.press("Enter")
+        tab.page.wait_for_function("first => Number(document.getElementById('graph').dataset.zoom) > first", arg=first)
+        tab.page.wait_for_selector("#status:has-text('The graph is shown at')")
+        tab.page.keyboard.press("ArrowLeft")
+        tab.page.focus("text=All of it")
+        tab.page.keyboard.press("Enter")
+        tab.page.wait_for_function("first => Number(document.getElementById('graph').dataset.zoom) <= first", arg=first)
+        assert tab.axe() == []
+        tab.check()
+
+
+def zoom(tab: Tab) -> float:
+    """At what size the graph is shown."""
+    return float(tab.page.get_attribute("#graph", "data-zoom"))

@@ -12,9 +12,11 @@ from unittest import mock
 import httpx
 import pytest
 
+from fabula.app.chat_views import people_in
 from fabula.base.errors import LockedError, ModelError
 from fabula.craft.conversation import ConversationFiles
 from fabula.project.folder import Project
+from fabula.project.sample import copy_sample
 from fabula.server.conversations import LiveTurn
 from fabula.server.runs.children import Runs
 from serving import MODEL, Engine, SnapEngine, project, there
@@ -438,3 +440,16 @@ async def test_a_run_begins_at_once_beside_a_conversation_wherever_it_is_asked_f
         answered = await studio.client.post(address, **body)
         assert answered.is_success, answered.text
     assert begun == [next(iter(body.values()))["kind"]]
+
+
+def test_others_are_those_whom_the_plan_or_the_world_has_as_persons(tmp_path: Path) -> None:
+    sample = copy_sample(tmp_path / "sample")
+    known, others = people_in(sample)
+    assert known[:2] == ["Wendy Clabburn", "Ivan Utting"]
+    assert others == ["Derek Peckover", "Pauline Peckover"], "no place, month or thing that has a capital letter"
+    (sample.folder / ".fabula" / "world.db").write_text("no database", encoding="utf-8")
+    assert people_in(sample)[1] == [], "a world that cannot be read names nobody"
+    (sample.folder / "plan" / "plan.yaml").unlink()
+    guessed, others = people_in(sample)
+    assert "Wendy" in " ".join(guessed)
+    assert others == []
