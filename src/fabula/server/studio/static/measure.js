@@ -21,13 +21,16 @@ function showFields() {
   }
 }
 
-// What was said of the cost is of the fields as they were.
-for (const form of document.querySelectorAll("#measure, #learn")) {
-  form.addEventListener("input", () => {
-    showFields();
-    window.htmx.trigger(form, "htmx:abort");
-    document.getElementById("begun")?.replaceChildren();
-  });
+/** What the fields of a form say. @param {HTMLFormElement} form */
+const fields = (form) => new URLSearchParams(/** @type {any} */ (new FormData(form))).toString();
+
+// What was said of the cost is of the fields as they were, whenever the answer comes.
+for (const form of /** @type {NodeListOf<HTMLFormElement>} */ (document.querySelectorAll("#measure, #learn"))) {
+  let asked = "";
+  const forget = () => { if (fields(form) !== asked) document.getElementById("begun")?.replaceChildren(); };
+  form.addEventListener("input", () => { showFields(); forget(); });
+  form.addEventListener("htmx:beforeRequest", (event) => { if (event.target === form) asked = fields(form); });
+  form.addEventListener("htmx:afterSettle", forget);
 }
 showFields();
 
