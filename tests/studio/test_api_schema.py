@@ -48,6 +48,9 @@ NAMED: Final = {
     "of": ["Wendy", "", "nobody"],
     "at": ["1", "", "nowhere"],
     "number": [1, 5, 10_000],
+    "report": ["evaluation/atlas", "nothing"],
+    "one": ["evaluation/atlas", "nothing"],
+    "other": ["evaluation/atlas", "nothing"],
 }
 NOT_OF_USE: Final = [
     positive_data_acceptance,  # a body of the right form may well ask for what cannot be done

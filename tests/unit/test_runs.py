@@ -403,6 +403,24 @@ def test_the_command_line_of_each_kind() -> None:
     ]
     assert arguments(Order(kind="evaluate", evaluator="surface"), folder)[:3] == ["evaluate", "surface", "/p/tale"]
     assert arguments(Order(kind="judge", against="x"), folder, Path("/p/x"))[:4] == ["eval", "judge", "/p/tale", "/p/x"]
+    assert arguments(Order(kind="rank", beside=["x", "y"], model="m"), folder, None, [Path("/p/x"), Path("/p/y")]) == [
+        *("eval", "rank", "/p/tale", "/p/x", "/p/y", "--as-stories", "--out=/p/tale/evaluation", "--model=m", "--json")
+    ]
+    learning = Order(kind="learn", beside=["x"], base="smollm2", quick=False, use_anyway=True)
+    assert arguments(learning, folder, None, [Path("/p/x")]) == [
+        *("learn", "/p/tale", "/p/x", "--thorough", "--use-anyway", "--base=smollm2", "--json")
+    ]
+    assert arguments(Order(kind="learn", quick=True), folder) == ["learn", "/p/tale", "--quick", "--json"]
+
+
+def test_who_judges_is_the_model_of_the_project_where_none_is_named(tmp_path: Path) -> None:
+    (tmp_path / "fabula.toml").write_text('model = "openai-chat:gpt"\n', "utf-8")
+    judge, counting = Order(kind="evaluate", evaluator="rubric"), Order(kind="evaluate", evaluator="surface")
+    assert "--model=openai-chat:gpt" in arguments(judge, tmp_path)
+    assert not [one for one in arguments(counting, tmp_path) if one.startswith("--model")], "it asks nobody"
+    assert "--model=m" in arguments(judge.model_copy(update={"model": "m"}), tmp_path)
+    (tmp_path / "fabula.toml").write_text('model = "a:b"\n[models."a:b"]\nbase_url = "http://127.0.0.1:1"\n', "utf-8")
+    assert not [one for one in arguments(judge, tmp_path) if one.startswith("--model")], "its address would be lost"
 
 
 @pytest.mark.parametrize(
@@ -428,6 +446,9 @@ def test_the_command_line_of_each_kind() -> None:
             "Say which `artefact` and which `passage` of it, as 120-480.",
         ),
         (Order(kind="judge"), "Say `against` which other project the story is judged."),
+        (Order(kind="rank"), "Say `beside` which other projects' stories this one is ranked."),
+        (Order(kind="learn", model="m"), "`learn` takes no model. Leave that out."),
+        (Order(kind="judge", beside=["x"]), "`judge` takes no beside. Leave that out."),
     ],
 )
 def test_an_order_that_does_not_hold_is_refused(order: Order, says: str) -> None:
