@@ -249,10 +249,10 @@ def test_four_hundred_chapters_stand_in_their_order(cli: Cli) -> None:
         (bytes(range(32)) * 9, "novel.md holds binary data"),
         (
             b"{\\rtf1 Mara.}",
-            "novel.md is an RTF file. Save the manuscript as plain text or Markdown, and give that file.",
+            "novel.md is an RTF file. Save the manuscript as DOCX, Markdown or plain text, and give that.",
         ),
         (b"%PDF-1.7 Mara", "novel.md is a PDF file."),
-        (b"PK\x03\x04\0\0\0", "novel.md is a packed file, as word processors make them."),
+        (b"PK\x03\x04\0\0\0", "novel.md cannot be read as a Word file: it is damaged or of another kind."),
         (b"<html><p>Mara", "novel.md is a web page."),
     ],
 )
