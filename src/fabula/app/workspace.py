@@ -76,6 +76,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 PINNED: Final = "pinned"
+_AS_IT_CAME: Final = ("edited", "imported")  # a manuscript's text that nobody has changed
 _FILES: Final = (BRIEF, "fabula.toml", STORY, ".fabula/journal.db", ".fabula/world.db")
 _READ: Final = (*FOLDERS, "world", OUT)
 _SLOW: Final = 0.2  # seconds; what takes longer is said at once as a first estimate
@@ -469,7 +470,7 @@ class Workspace:
             suffix=path.suffix.removeprefix("."),
             words=count_words(text) if change else row.words,
             asked=row.asked,
-            source="edited" if change else source or stands[1],
+            source="edited" if change else stands[1] if (source, stands[1]) == _AS_IT_CAME else source or stands[1],
             stale=None if coming is None else row.path in coming.stale,
             pinned=source == PINNED,
             waits=WAITS in row.states,
