@@ -16,6 +16,7 @@ from fabula.base.errors import LockedError, ModelError
 from fabula.craft.conversation import ConversationFiles
 from fabula.project.folder import Project
 from fabula.server.conversations import LiveTurn
+from fabula.server.runs.children import Runs
 from serving import MODEL, Engine, SnapEngine, project, there
 from serving import TOKEN as SERVED
 from studio import studio_here
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from fabula.server.conversations import Conversations
+    from fabula.server.runs.children import Child
 
 CHATS = "/api/v1/projects/lamp/chats"
 
@@ -409,3 +411,30 @@ def test_beside_the_chat_server_the_same_conversations_are_gone_on_with(tmp_path
         other = client.post(f"{CHATS}/{chat}/turns", json={**body, "model": "openai:gpt-4o"})
         assert "Name no other one." in events_in(other.text)[-1][1]["error"]["message"]
         assert client.post(f"{CHATS}/{chat}/close").status_code == 204
+
+
+@pytest.mark.parametrize(
+    ("address", "body"),
+    [
+        ("/api/v1/projects/lamp/runs", {"json": {"kind": "update"}}),
+        ("/projects/lamp/write-parts/start", {"data": {"kind": "update"}}),
+        ("/projects/lamp/measure", {"data": {"kind": "check"}}),
+    ],
+)
+async def test_a_run_begins_at_once_beside_a_conversation_wherever_it_is_asked_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, address: str, body: dict[str, Any]
+) -> None:
+    begun: list[str] = []
+
+    def begin(runs: Runs, child: Child) -> None:
+        del runs
+        with studio.conversations.project.lock():  # as the run's process does
+            begun.append(child.run.order.kind)
+
+    monkeypatch.setattr(Runs, "_begin", begin)
+    async with here(tmp_path) as studio:
+        studio.conversations.linger = 60.0
+        await studio.move((await studio.begin())["name"], text="One.")
+        answered = await studio.client.post(address, **body)
+        assert answered.is_success, answered.text
+    assert begun == [next(iter(body.values()))["kind"]]

@@ -78,6 +78,7 @@ _WHAT: Final = "Learning from your choices"
 _TOKENS_A_SECOND, _MEASURED_ON = 70, 135_000_000
 _AROUND: Final = 10  # seconds in which a model is loaded, and its adapter measured and written
 _LARGEST: Final = 50_000_000
+_LONGEST_REPORT: Final = 1_000_000
 MANY: Final = 200
 """Pairs from which on one training is enough: a fifth of them can show something."""
 
@@ -375,6 +376,45 @@ def _again(place: Place, before: Learned, *, anyway: bool) -> Learned:
         before = replace(before, anyway=True, off=False)
         place.write(before)
     return before
+
+
+@dataclass(frozen=True, slots=True)
+class LearningStands:
+    """What was learned from an author, as somebody is shown it.
+
+    Attributes:
+        learned: the record; `None` where nothing was.
+        usable: its adapter is there.
+        in_use: new projects write with it.
+        unfinished: something is being learned, or was left halfway.
+        report: what was found, as text.
+        problem: why it cannot be read; empty where it can.
+    """
+
+    learned: Learned | None = None
+    usable: bool = False
+    in_use: bool = False
+    unfinished: bool = False
+    report: str = ""
+    problem: str = ""
+
+    @classmethod
+    def at(cls, place: Place) -> LearningStands:
+        """What was learned at a place."""
+        unfinished = place.next.exists()
+        try:
+            learned = place.read()
+            usable = learned is not None and place.has(learned)
+            report = read_text(place.report, _LONGEST_REPORT) if place.report.is_file() else ""
+        except FabulaError as error:
+            return cls(unfinished=unfinished, problem=str(error))
+        in_use = learned is not None and usable and learned.in_use
+        return cls(learned, usable, in_use, unfinished, report)
+
+    @property
+    def is_there(self) -> bool:
+        """Whether there is anything that could be forgotten."""
+        return bool(self.learned or self.unfinished or self.problem)
 
 
 def missing_packages() -> str:

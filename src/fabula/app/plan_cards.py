@@ -105,6 +105,11 @@ class PlanCards:
     problems: tuple[str, ...] = ()
     plan: Plan | None = None
 
+    def of(self, name: str) -> tuple[Card, ...]:
+        """The cards of a part of the story: its own, else those of the plot element that the part is written from."""
+        own = tuple(card for card in self.cards if card.name == name)
+        return own or tuple(card for card in self.cards if not card.name and slug(card.element) == slug(name))
+
     @property
     def movable(self) -> bool:
         """Whether cards can be moved, added and removed."""

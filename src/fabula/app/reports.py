@@ -394,7 +394,8 @@ def _shortened(text: str) -> str:
 def _row(data: Any) -> Row:  # noqa: ANN401 - JSON
     """A number as `Row.as_data` writes it."""
     data = data if isinstance(data, dict) else {}
-    of, what, baseline = str(data.get("of", "")), str(data.get("what", "")), bool(data.get("baseline"))
+    of, what = (str(data.get(name) or "unnamed") for name in ("of", "what"))
+    baseline = bool(data.get("baseline"))
     value, n = _number(data.get("value")), _number(data.get("n"))
     count = int(n) if n is not None and n >= 0 else 0
     if value is None:

@@ -148,8 +148,8 @@ class Runs:
         self._begin_next(str(folder))
         return run
 
-    def again(self, project: str, name: str) -> Run:
-        """Do the same again: it goes on from what is kept.
+    def again(self, project: str, name: str, *, anew: bool = False) -> Run:
+        """Do the same again: it goes on from what is kept, or writes `anew` what stands.
 
         Raises:
             UsageError: it is at work, or its record would do what nobody has allowed.
@@ -160,7 +160,7 @@ class Runs:
             raise UsageError(f"The run {name} has not ended yet.")
         if (str(folder), name) not in self._begun:
             _check_record(run, folder)
-        return self.start(project, run.order)
+        return self.start(project, run.order.model_copy(update={"anew": True}) if anew else run.order)
 
     def stop(self, project: str, name: str) -> Run:
         """Have a run end: within a second, as a person would with Ctrl-C; the second time at once.

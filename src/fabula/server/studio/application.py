@@ -18,10 +18,10 @@ from fabula.server.api import PREFIX, routers
 from fabula.server.browser import Browser
 from fabula.server.faults import UNEXPECTED, Problem, problem_for_author
 from fabula.server.gate import SILENT, Bounds
+from fabula.server.shelf import Shelf
+from fabula.server.state import StudioState
 from fabula.server.studio import assets, pages
 from fabula.server.studio.rendering import PAGES, page, templates
-from fabula.server.studio.shelf import Shelf
-from fabula.server.studio.state import StudioState
 
 if TYPE_CHECKING:
     from fastapi.routing import APIRoute

@@ -8,6 +8,7 @@ import time
 from dataclasses import dataclass
 from itertools import islice
 from typing import TYPE_CHECKING, Annotated, Any, Final, TypeAlias
+from urllib.parse import urlencode
 
 from fastapi import APIRouter, Depends, Path, Query, Request, UploadFile
 from fastapi.responses import Response  # noqa: TC002 - FastAPI reads it
@@ -33,7 +34,7 @@ if TYPE_CHECKING:
     from fabula.app.workspace import Workspace
     from fabula.measure.report import Report, Row
     from fabula.measure.report.beside import Twice
-    from fabula.server.studio.shelf import Shelf
+    from fabula.server.shelf import Shelf
 
 router = APIRouter(include_in_schema=False)
 CallPath: TypeAlias = Annotated[str, Query(max_length=1000)]
@@ -88,6 +89,16 @@ class Placed:
     def page(self) -> str:
         """Where it is shown."""
         return f"{self.home}/{'measure' if self.home.startswith('/projects/') else 'reports'}/{self.found.name}"
+
+    def before(self, other: Placed) -> str:
+        """Where it stands beside another one, as the first of the two."""
+        part = "/measure" if self.home.startswith("/projects/") else ""
+        return f"{self.home}{part}/compare?{urlencode({'one': self.found.name, 'other': other.key})}"
+
+    def beside(self, other: Placed) -> str:
+        """Where the two stand beside each other: of one project the older first, so that differences are changes."""
+        older = other.home == self.home and other.found.changed < self.found.changed
+        return other.before(self) if older else self.before(other)
 
     @property
     def made(self) -> str:
@@ -348,12 +359,12 @@ def _apart_pictures(rows: Sequence[Twice]) -> list[Markup]:
     """The differences that have an interval, by measure."""
     by_measure: dict[str, list[Twice]] = {}
     for row in rows:
-        if row.said:
+        if row.said and not row.baseline:
             by_measure.setdefault(row.what, []).append(row)
     if not by_measure:
         return []
     if max(map(len, by_measure.values())) < _LEAST_ROWS:  # measures of one story: all in one picture
-        one = [(row.what, row.apart) for row in rows if row.said][:_MOST_SHOWN]
+        one = [(row.what, row.apart) for group in by_measure.values() for row in group][:_MOST_SHOWN]
         return [Markup(intervals_svg(one, title="Second minus first", styled=False))]  # noqa: S704 - escaped where it is drawn
     pictures = (
         intervals_svg(
@@ -373,7 +384,8 @@ def _verdicts(chosen: Placed, sought: Sought, claims: dict[str, str], *, every: 
         ratings, unread = chosen.found.verdicts, ""
     except UsageError as error:
         ratings, unread = (), str(error)
-    pairs = sought.among(pairs_of(ratings))
+    every_pair = pairs_of(ratings)
+    pairs = sought.among(every_pair)
     shown = pairs[: _MOST_AT_ONCE if every else _MOST_SHOWN]
     winners = sorted({winner_of(rating) for rating in ratings}, key=_in_order)
     names = {name for rating in ratings for name in (*rating.items, *rating.systems) if name}
@@ -381,6 +393,7 @@ def _verdicts(chosen: Placed, sought: Sought, claims: dict[str, str], *, every: 
         "chosen": chosen,
         "pairs": shown,
         "found": len(pairs),
+        "total": len(every_pair),
         "left_out": len(pairs) - len(shown),
         "every": every,
         "open": bool(sought) and len(shown) <= _MOST_OPEN,
@@ -466,6 +479,7 @@ def _pictures(report: Report) -> list[Markup]:
         if not row.is_difference:
             by_measure.setdefault(row.what, []).append(row)
     shown = [(what, rows) for what, rows in by_measure.items() if len(rows) >= _LEAST_ROWS and any(map(_bounded, rows))]
+    shown.sort(key=lambda one: all(row.baseline for row in one[1]))  # trivial baselines last
     pictures = (
         intervals_svg([(row.of, row.scored) for row in rows], title=what, styled=False)
         for what, rows in shown[:_MOST_PICTURES]
