@@ -159,11 +159,23 @@ def chromium() -> Iterator[Any]:
             browser.close()
 
 
-def sign_in(browser: Any, there: Reached, *, dark: bool = False, width: int = 1280, height: int = 900) -> Tab:  # noqa: ANN401 - playwright's
-    """A new tab, with cookies of its own, that is signed in."""
+def sign_in(
+    browser: Any,  # noqa: ANN401 - playwright's
+    there: Reached,
+    *,
+    dark: bool = False,
+    width: int = 1280,
+    height: int = 900,
+    phone: bool = False,
+) -> Tab:
+    """A new tab, with cookies of its own, that is signed in; on a phone it is used with fingers."""
     look = "dark" if dark else "light"
     context = browser.new_context(
-        viewport={"width": width, "height": height}, color_scheme=look, reduced_motion="reduce"
+        viewport={"width": width, "height": height},
+        color_scheme=look,
+        reduced_motion="reduce",
+        is_mobile=phone,
+        has_touch=phone,
     )
     tab = Tab(context.new_page(), there.address)
     own = urlsplit(there.address).netloc

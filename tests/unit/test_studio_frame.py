@@ -20,6 +20,18 @@ if TYPE_CHECKING:
 PAGE = {"accept": "text/html"}
 
 
+async def test_a_server_that_was_started_anew_says_so_in_the_page_and_in_the_line_above_a_form(tmp_path: Path) -> None:
+    async with studio_here(tmp_path, signed_in=False) as client:
+        old = {"cookie": f"{COOKIE}=a-token-of-the-server-before"}
+        for headers in (PAGE, {"hx-request": "true"}, {}):
+            answer = await client.post("/new/estimate", headers={**old, **headers})
+            assert answer.status_code == 401
+            assert "The server was started anew since you signed in. Open its new link" in answer.text
+            assert ("<html" in answer.text, answer.text.startswith("{")) == (headers is PAGE, headers == {})
+        form = await client.post("/new/estimate", headers={"hx-request": "true", "host": "evil.example"})
+        assert form.text.startswith('<p class="problem">This server does not go by the name')
+
+
 async def test_the_link_is_exchanged_for_a_cookie_that_no_script_reads(tmp_path: Path) -> None:
     async with studio_here(tmp_path, signed_in=False) as client:
         response = await client.get(f"/login?token={TOKEN}")

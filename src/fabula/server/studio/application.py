@@ -59,7 +59,7 @@ _FAULTS: Final[dict[int | str, dict[str, Any]]] = {
 
 def application(state: StudioState, keys: Keys, names: Names, cookie: str, bounds: Bounds = BOUNDS) -> Browser:
     """The whole application, with what guards it."""
-    return Browser(pages_and_api(state), keys, names, cookie, problem_page, bounds)
+    return Browser(pages_and_api(state), keys, names, cookie, problem_page, bounds, problem_line)
 
 
 def pages_and_api(state: StudioState) -> FastAPI:
@@ -137,6 +137,11 @@ def mount_api(app: FastAPI, state: StudioState) -> None:
 def problem_page(problem: Problem) -> str:
     """A problem in words, on a page of the studio's look."""
     return templates().get_template("problem.html").render(problem=problem)
+
+
+def problem_line(problem: Problem) -> str:
+    """A problem in words, above the page whose form was sent."""
+    return templates().get_template("problem_line.html").render(problem=problem)
 
 
 def _handle(app: FastAPI) -> None:

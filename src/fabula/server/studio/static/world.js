@@ -54,7 +54,8 @@ async function draw() {
   place.dataset.drawn = String(count);
   if (note) note.textContent = count < total
     ? `The graph shows ${count} of ${total.toLocaleString("en")} facts: those that link two, and those about whom most is said. Choose a scene, a character or words to see others; the table below has all.`
-    : "Click an edge or a value to read its sentence; the table below has the same.";
+    : "Choose an edge or a value to read its sentence; the table below has the same.";
+  if (note && matchMedia("(pointer: coarse)").matches) note.textContent += " Two fingers move the graph.";
 }
 
 /** How long an edge is, so that its label has room. @param {any} edge */
@@ -106,6 +107,10 @@ function listen() {
   });
 }
 
+// One finger scrolls the page, also where it begins on the graph; two fingers move the graph.
+place?.addEventListener("pointerdown", (event) => drawn?.userPanningEnabled(event.pointerType !== "touch"), true);
+place?.addEventListener("touchstart", (event) => drawn?.userPanningEnabled(event.touches.length > 1), { capture: true, passive: true });
+
 /** Show a fact's sentence. @param {number | string} fact */
 function choose(fact) {
   const at = location.pathname.replace(/\/$/, "");
@@ -119,6 +124,7 @@ function mark(shown) {
   drawn?.elements(`[fact = ${Number(fact)}]`).addClass("chosen");
   document.querySelectorAll("tr.chosen").forEach((row) => row.classList.remove("chosen"));
   document.getElementById(`row-${fact}`)?.classList.add("chosen");
+  shown.closest("section")?.scrollIntoView({ block: "nearest" }); // on a narrow screen it stands above the table
   const sentence = /** @type {HTMLElement | null} */ (shown.querySelector("[data-sentence]"));
   const box = sentence?.closest(".scene-text");
   if (sentence && box) box.scrollTop = sentence.offsetTop - box.getBoundingClientRect().height / 3 - /** @type {HTMLElement} */ (box).offsetTop;
