@@ -188,7 +188,7 @@ def test_a_study_is_served_to_its_raters_until_it_is_ended(rated: Path, monkeypa
         said: dict[str, Any] = json.loads(text)
         assert len(said["raters"]) == 6
         link = said["raters"][0]["link"]
-        with httpx.Client(trust_env=False) as client:
+        with httpx.Client(trust_env=False, timeout=60) as client:
             assert client.get(link).status_code == httpx.codes.OK
             address = link.partition("/login")[0]
             assert "Before you begin" in client.get(f"{address}/").text

@@ -396,7 +396,7 @@ def test_beside_the_chat_server_the_same_conversations_are_gone_on_with(tmp_path
     headers = {"authorization": f"Bearer {SERVED}"}
     with (
         there(tmp_path) as server,
-        httpx.Client(base_url=server.address.removesuffix("/v1"), headers=headers) as client,
+        httpx.Client(base_url=server.address.removesuffix("/v1"), headers=headers, timeout=60) as client,
     ):
         chat = client.post(CHATS, json={"others": ["Mara"], "player": "Tobias"}).json()["name"]
         body = {"kind": "say", "text": "Is there light?"}

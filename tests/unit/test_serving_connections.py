@@ -38,8 +38,8 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[There]:
 
 def opened(server: There) -> socket.socket:
     port = int(server.address.removesuffix("/v1").rpartition(":")[2])
-    found = socket.create_connection(("127.0.0.1", port), timeout=10)
-    found.settimeout(10)
+    found = socket.create_connection(("127.0.0.1", port), timeout=60)
+    found.settimeout(60)
     return found
 
 
@@ -53,7 +53,7 @@ def rest(of: socket.socket) -> bytes:
 
 
 def status(server: There) -> int:
-    return httpx.get(f"{server.address}/models", headers=HEADERS, timeout=10, trust_env=False).status_code
+    return httpx.get(f"{server.address}/models", headers=HEADERS, timeout=60, trust_env=False).status_code
 
 
 def test_300_idle_sockets_keep_nobody_out(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
@@ -111,7 +111,9 @@ def test_where_all_are_at_work_one_more_is_told_to_come_again(tmp_path: Path) ->
         head += f"content-type: application/json\r\ncontent-length: {len(body)}\r\n\r\n"
         for one in busy:
             one.sendall(head.encode() + body)
-        time.sleep(0.3)
+        until = time.monotonic() + 60
+        while server.engine.started < len(busy) and time.monotonic() < until:
+            time.sleep(0.02)
         with opened(server) as more:
             told = rest(more)
         assert told.startswith(b"HTTP/1.1 503 Service Unavailable")
