@@ -19,7 +19,7 @@ from fabula.server.browser import Browser
 from fabula.server.chat.wire import FaultBody
 from fabula.server.faults import UNEXPECTED, Problem, problem_for_author
 from fabula.server.gate import SILENT, Bounds
-from fabula.server.studio import assets, pages
+from fabula.server.studio import assets, pages, rendering
 from fabula.server.studio.rendering import PAGES, page, templates
 from fabula.server.studio.shelf import Shelf
 from fabula.server.studio.state import StudioState
@@ -67,7 +67,7 @@ def pages_and_api(state: StudioState) -> FastAPI:
     found = pages.routers()
     app.state.pages = [(name, title) for name, title in PAGES if name in found]
     for router in found.values():
-        app.include_router(router, include_in_schema=False)
+        app.include_router(router, include_in_schema=False, dependencies=[Depends(rendering.begun)])
 
     @app.get(assets.PREFIX + "{path:path}", include_in_schema=False)
     async def static(request: Request, path: str) -> Response:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import nh3
+from fastapi import Request  # noqa: TC002 - FastAPI reads it
 from fastapi.responses import HTMLResponse
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markdown_it import MarkdownIt
@@ -14,9 +15,6 @@ from markupsafe import Markup
 
 from fabula.server.studio.assets import studio_assets
 from fabula.story import without_marks
-
-if TYPE_CHECKING:
-    from fastapi import Request
 
 TEMPLATES: Final = Path(__file__).parent / "templates"
 PAGES: Final = (
@@ -86,6 +84,11 @@ def templates() -> Environment:
     return environment
 
 
+async def begun(request: Request) -> None:
+    """Note the last event before a page is made: what happens while that is done reaches the page as an event."""
+    request.state.after = request.app.state.studio.runs.feed.last
+
+
 def pages_of(request: Request) -> list[tuple[str, str]]:
     """The pages that a project has here, by the last part of the address, with what they are called."""
     found: list[tuple[str, str]] = getattr(request.app.state, "pages", [])  # a server without pages has none
@@ -96,15 +99,16 @@ def page(request: Request, template: str, status: int = 200, /, **values: Any) -
     """A template, filled in: a whole page, or a piece of one.
 
     Beside `values` a template has `request`, `project` (its name, or empty) and its `title`, `pages` (those of a
-    project that there are), `here` (the page's own) and `after` (the number of the last event before the page).
+    project that there are), `here` (the page's own) and `after` (the number of the last event before it was begun).
     """
     project = str(request.path_params.get("project", ""))
+    now = request.app.state.studio.runs.feed.last
     about = {
         "request": request,
         "project": project,
         "title": request.app.state.studio.shelf.title(project) if project else "",
         "here": request.url.path.removeprefix(f"/projects/{project}/").partition("/")[0] if project else "shelf",
         "pages": pages_of(request),
-        "after": request.app.state.studio.runs.feed.last,
+        "after": getattr(request.state, "after", now),
     }
     return HTMLResponse(templates().get_template(template).render(about | values), status)

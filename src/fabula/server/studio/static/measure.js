@@ -1,6 +1,6 @@
 // The Measure page: fields that belong to what is measured, and the report when it has come.
 
-import { onEvent } from "./events.js";
+import { whenEnded } from "./events.js";
 
 const kind = /** @type {HTMLSelectElement | null} */ (document.getElementById("kind"));
 
@@ -13,9 +13,11 @@ function showFields() {
 
 kind?.addEventListener("change", showFields);
 showFields();
-onEvent((event) => {
+document.addEventListener("htmx:afterSwap", () => {
   const begun = document.querySelector("#begun [data-run]");
-  if (event.type !== "run_ended" || !(begun instanceof HTMLElement) || event.run !== begun.dataset.run) return;
-  if (event.state === "finished") location.reload();
-  else begun.textContent = event.message || "It was stopped. What was finished is kept.";
+  if (!(begun instanceof HTMLElement)) return;
+  whenEnded(begun.dataset.run ?? "", (event) => {
+    if (event.state === "finished") location.reload();
+    else begun.textContent = event.message || "It was stopped. What was finished is kept.";
+  });
 });
