@@ -25,7 +25,7 @@ from fabula.measure.studies.assigning import Wanted
 from fabula.measure.studies.study import ORGANISER, Entry, Study, form_text, write_study
 from fabula.project.folder import Project
 from fabula.project.sample import copy_sample
-from fabula.server.study.talks import Talks
+from fabula.server.study.conversations import RatersConversations
 from fabula.story import Brief
 from raters import characters_here, study_here, study_there
 from studio import PATIENCE, SAMPLE, Tab, chromium, sign_in, studio_there
@@ -425,9 +425,9 @@ LONG: Final = "\n\n".join(
 )
 
 
-def in_study(study: Study, rater: str = "", talks: Talks | None = None) -> Iterator[Tab]:
+def in_study(study: Study, rater: str = "", conversations: RatersConversations | None = None) -> Iterator[Tab]:
     """A rater who takes part."""
-    with study_there(study, rater, talks) as served, chromium() as browser:
+    with study_there(study, rater, conversations) as served, chromium() as browser:
         tab = Tab(browser.new_page(), served.address)
         tab.page.set_default_timeout(PATIENCE)
         tab.page.goto(served.link)
@@ -487,7 +487,7 @@ def test_no_page_of_the_other_studies_shuts_anybody_out(tmp_path: Path) -> None:
             opened(tab)
             found[kind] = barriers(tab)
     study = characters_here(tmp_path)
-    with joined(study, "", Talks(study, lambda: Options(environ={}))) as tab:
+    with joined(study, "", RatersConversations(study, lambda: Options(environ={}))) as tab:
         begin(tab, found)
         found["talk"] = barriers(tab)
         for side in "AB":
@@ -496,8 +496,8 @@ def test_no_page_of_the_other_studies_shuts_anybody_out(tmp_path: Path) -> None:
             talk.locator("text=Say it").click()
             tab.page.wait_for_selector(f"[aria-label='Character {side}'] strong >> nth=1")
             found[f"talk with {side}"] = barriers(tab)
-            tab.page.locator(f"[aria-label='Character {side}'] >> text=End this talk").click()
-            tab.page.wait_for_selector(f"[aria-label='Character {side}'] >> text=This talk has ended.")
+            tab.page.locator(f"[aria-label='Character {side}'] >> text=End this conversation").click()
+            tab.page.wait_for_selector(f"[aria-label='Character {side}'] >> text=This conversation has ended.")
         opened(tab)
         found["talk, to be rated"] = barriers(tab)
     assert {words: wrong for words, wrong in found.items() if wrong} == {}

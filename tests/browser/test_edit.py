@@ -359,3 +359,63 @@ def test_the_page_is_for_everybody(tmp_path: Path, width: int, *, dark: bool) ->
         assert tab.axe() == []
         assert tab.page.evaluate("document.documentElement.scrollWidth") <= width
         tab.check()
+
+
+def test_what_belongs_to_a_scene_stands_beside_it_and_a_finding_is_mended_there(tmp_path: Path) -> None:
+    with studio_there(tmp_path / "shelf") as there, browsing(there) as tab:
+        page = tab.page
+        tab.open("/projects/sample/edit/climax")
+        beside = page.locator("#beside")
+        expect(beside.get_by_text("In the plan: By subtraction")).to_be_visible()
+        expect(beside.get_by_role("link", name="the kettle, place: in the cab")).to_be_visible()
+        assert not tab.axe()
+        beside.get_by_role("button", name="Fix here").click()
+        expect(page.locator("#text")).to_be_focused()
+        marked = "() => { const box = document.getElementById('text');"
+        marked += " return box.value.slice(box.selectionStart, box.selectionEnd) }"
+        assert page.evaluate(marked).startswith("He had brought me a mug of tea from the kettle in his cab")
+        page.keyboard.type("He had brought me a mug of tea from his flask.")
+        expect(page.locator("#saved")).to_have_text("Saved")
+        beside.get_by_role("button", name="Fix there").click()
+        wording = beside.get_by_role("textbox", name="The sentence in")
+        expect(wording).to_be_focused()
+        beside.get_by_role("button", name="Leave it").click()
+        expect(beside.get_by_role("button", name="Fix there")).to_be_focused()
+        beside.get_by_role("button", name="Fix there").click()
+        wording.fill("After the New Year it was the gas ring.")
+        beside.get_by_role("button", name="Save it").click()
+        expect(beside.locator(".finding")).to_contain_text("the text was changed since")
+        assert "it was the gas ring" in there.state.shelf["sample"].text("rising-action").text
+        assert "from his flask" in there.state.shelf["sample"].text("climax").text
+        beside.get_by_text("It is on purpose").click()
+        beside.get_by_role("textbox", name="Why it is no error").fill("He has two.")
+        beside.get_by_role("button", name="Dismiss it").click()
+        expect(beside.locator(".finding")).to_contain_text("On purpose: He has two.")
+        expect(page.locator("#status")).to_contain_text("Dismissed")
+        beside.get_by_role("button", name="Count it again").click()
+        expect(beside.get_by_text("It is on purpose")).to_be_visible()
+        tab.check()
+
+
+def test_what_belongs_to_a_scene_is_folded_on_a_phone(tmp_path: Path) -> None:
+    with studio_there(tmp_path / "shelf") as there, browsing(there, width=360, dark=True) as tab:
+        page = tab.page
+        tab.open("/projects/sample/edit/climax")
+        page.get_by_role("button", name="Details", exact=True).click()
+        summary = page.get_by_text("In the plan: By subtraction")
+        expect(summary).to_be_visible()
+        card = page.get_by_role("link", name="Open its card")
+        expect(card).to_be_hidden()
+        summary.click()
+        expect(card).to_be_visible()
+        page.get_by_text("What is true here").click()
+        page.get_by_text("1 finding in this text").click()
+        expect(page.locator("#beside > details:not([open])")).to_have_count(0)
+        assert not tab.axe()
+        assert page.evaluate("document.documentElement.scrollWidth") <= 360
+        page.locator("#beside").get_by_role("button", name="Fix here").click()
+        expect(page.locator("#text")).to_be_visible()
+        page.get_by_role("button", name="Details", exact=True).click()
+        card.click()
+        expect(page.locator(".plan-cards li", has_text="By subtraction")).to_be_in_viewport()
+        tab.check()

@@ -13,7 +13,7 @@ from fabula.measure.ratings import read_ratings
 from fabula.measure.studies.answering import Answers
 from fabula.measure.studies.assigning import Wanted
 from fabula.measure.studies.study import ORGANISER, Entry, Study, form_text, write_study
-from fabula.server.study.talks import Talks
+from fabula.server.study.conversations import RatersConversations
 from raters import SAID, characters_here, study_here, study_there
 from studio import Tab, chromium, sign_in
 
@@ -146,7 +146,10 @@ def test_the_other_kinds_are_for_everybody(tmp_path: Path) -> None:
 
 def test_talk_with_two_characters_and_rate_them(tmp_path: Path) -> None:
     study = characters_here(tmp_path)
-    with study_there(study, talks=Talks(study, lambda: Options(environ={}))) as there, chromium() as browser:
+    with (
+        study_there(study, conversations=RatersConversations(study, lambda: Options(environ={}))) as there,
+        chromium() as browser,
+    ):
         tab = sign_in(browser, there)
         tab.page.click("text=I have read this and take part")
         for side, item in zip("AB", study.tasks_of[study.raters[0]][0].items, strict=True):
@@ -156,8 +159,8 @@ def test_talk_with_two_characters_and_rate_them(tmp_path: Path) -> None:
             tab.page.wait_for_selector(f"[aria-label='Character {side}'] >> text={SAID[item]}")
             assert talk.locator("b").count() == 0
             assert tab.axe() == []
-            tab.page.locator(f"[aria-label='Character {side}'] >> text=End this talk").click()
-            tab.page.wait_for_selector(f"[aria-label='Character {side}'] >> text=This talk has ended.")
+            tab.page.locator(f"[aria-label='Character {side}'] >> text=End this conversation").click()
+            tab.page.wait_for_selector(f"[aria-label='Character {side}'] >> text=This conversation has ended.")
         tab.page.wait_for_selector("#send:disabled")
         for _ in range(4):
             for number in "42":

@@ -143,6 +143,17 @@ def test_an_unthrottled_room_is_shown_whole_and_never_holds_the_page_up(tmp_path
         tab.check()
 
 
+def test_a_price_that_is_not_known_is_said_before_the_first_answer(tmp_path: Path) -> None:
+    with studio_there(tmp_path / "shelf", {"WORK": "unpriced"}) as found, browsing(working(found)) as tab:
+        tab.open(WRITE)
+        start(found)
+        tab.page.wait_for_function("() => document.getElementById('sum').textContent.includes('1 at work')")
+        assert tab.page.inner_text("#sum") == "1 at work · 0 calls · about 0 tokens · price unknown"
+        assert tab.page.inner_text(".role .hint") == "openai-chat:tale · price unknown"
+        assert "$0" not in tab.page.inner_text("main")
+        tab.check()
+
+
 def test_what_a_model_writes_stays_text(tmp_path: Path) -> None:
     with studio_there(tmp_path / "shelf", {"WORK": "hostile"}) as there, browsing(there) as tab:
         working(there)

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from commandline import Cli
     from fabula.server.chat.projects import Catalogue
-    from fabula.server.running import Offer
+    from fabula.server.chat.running import Offer
 
 STORY = (
     "Mara kept the lamp of the cape. In the evening Tobias brought Mara a letter. Tobias asked Mara for light, but "

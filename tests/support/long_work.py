@@ -85,6 +85,10 @@ elif work == "hostile":
     log.hear(Kept(nasty, nasty, nasty, nasty))
     log.tell("command_ended", exit_code=1, kind=nasty, message=nasty)
     sys.exit(1)
+elif work == "unpriced":
+    log.hear(CallStarted("scene/0", "writer", "openai-chat:tale", 100, priced=False))
+    log.flush()
+    time.sleep(600)
 elif work == "sleep":
     time.sleep(600)
 elif work == "stubborn":

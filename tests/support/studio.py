@@ -11,9 +11,7 @@ with studio_there(tmp_path) as there, browsing(there) as tab:   # chromium
 
 from __future__ import annotations
 
-import asyncio
 import shutil
-import threading
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass, field
 from importlib import import_module
@@ -25,15 +23,14 @@ import httpx
 import pytest
 
 from fabula.app.writing import Options
-from fabula.base.errors import FabulaError
 from fabula.project.sample import copy_sample
-from fabula.server.browser import Names, OwnKeys
+from fabula.server.browser import Names, OwnKeys, link_to
 from fabula.server.gate import Tokens
-from fabula.server.running import listening
+from fabula.server.shelf import Shelf
+from fabula.server.state import StudioState
 from fabula.server.studio.application import application
-from fabula.server.studio.running import StudioOffer, link_to, serve_studio
-from fabula.server.studio.shelf import Shelf
-from fabula.server.studio.state import StudioState
+from fabula.server.studio.running import StudioOffer, serve_studio
+from threads import serving
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterator, Mapping
@@ -95,39 +92,9 @@ class There:
 @contextmanager
 def studio_there(folder: Path, environ: Mapping[str, str] | None = None, port: int = 0) -> Iterator[There]:
     """A studio that serves `folder`, on a socket, in a thread of its own."""
-    begun, found, problems = threading.Event(), list[There](), list[BaseException]()
-    running: list[tuple[asyncio.AbstractEventLoop, asyncio.Task[None]]] = []
-
-    async def run() -> None:
-        state = state_of(folder, environ)
-        with listening("127.0.0.1", port) as opened:
-            task = asyncio.ensure_future(serve_studio(StudioOffer(state, [TOKEN]), opened, begun.set))
-            running.append((asyncio.get_running_loop(), task))
-            found.append(There(link_to(opened).rstrip("/"), link_to(opened, TOKEN), state))
-            await task
-
-    def thread() -> None:
-        try:
-            asyncio.run(run())
-        except asyncio.CancelledError:
-            pass
-        except (FabulaError, OSError, RuntimeError) as error:
-            problems.append(error)
-        finally:
-            begun.set()
-
-    worker = threading.Thread(target=thread)
-    worker.start()
-    assert begun.wait(60)
-    assert not problems, problems
-    loop, task = running[0]
-    try:
-        yield found[0]
-    finally:
-        loop.call_soon_threadsafe(task.cancel)
-        worker.join(60)
-        assert not worker.is_alive()
-    assert not problems, problems
+    state = state_of(folder, environ)
+    with serving(lambda opened, ready: serve_studio(StudioOffer(state, [TOKEN]), opened, ready), port) as served:
+        yield There(link_to(served.opened).rstrip("/"), link_to(served.opened, TOKEN), state)
 
 
 class Reached(Protocol):

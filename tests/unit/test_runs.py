@@ -340,6 +340,28 @@ async def test_old_logs_are_removed(tmp_path: Path, monkeypatch: pytest.MonkeyPa
         assert runs.of("tale")[0].id in {run.id for run in found}
 
 
+def test_what_a_run_costs_before_its_first_answer_is_not_made_up() -> None:
+    began: dict[str, Any] = {"type": "call_started", "role": "writer", "priced": False}
+    ended: dict[str, Any] = {"type": "call_finished", "role": "writer"}
+    run = Run(id="x", order=Order())
+    costs, calls = [run.total.cost], []
+    for event in (
+        began,
+        ended | {"usage": {"prompt": 3, "reply": 4, "cost": 0.5}},  # the provider's library knew it
+        began,
+        ended | {"usage": {"prompt": 3, "reply": 4, "cost": None}},
+    ):
+        run.hear(event)
+        costs.append(run.total.cost)
+        calls.append(run.total.calls)
+        assert run.roles["writer"].cost == run.total.cost
+    assert (costs, calls) == ([0, None, 0.5, 0.5, None], [0, 1, 1, 2])
+    other = Run(id="y", order=Order())
+    other.hear(began | {"priced": True})
+    other.hear(ended | {"replayed": True})
+    assert (other.total.cost, other.roles["writer"].replayed) == (0, 1)
+
+
 def test_the_command_line_of_each_kind() -> None:
     folder = Path("/p/tale")
     assert arguments(Order(approve="plans", words="500"), folder) == [

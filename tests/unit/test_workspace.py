@@ -87,7 +87,7 @@ def test_undo_goes_across_the_page_and_the_command_line(space: Workspace) -> Non
     assert space.redo().wording == "edit of exposition"
     assert space.text(PART).text == "In the page."
     undone = space.undo()
-    assert (undone.artefacts, undone.further) == ((PART,), "what you refused of the final reading")
+    assert (undone.artefacts, undone.further) == ((PART,), "")
 
 
 def test_what_is_saved_in_one_sitting_is_taken_back_as_one(space: Workspace) -> None:

@@ -83,6 +83,19 @@ async def test_a_story_is_written_from_the_page(tmp_path: Path) -> None:
         assert [event["path"] for event in events if event["type"] == "kept"][:4] == PLAN
 
 
+async def test_a_price_that_is_not_known_is_said_in_estimates(tmp_path: Path) -> None:
+    model = "openai-chat:tale-1"
+    folder = project(tmp_path, model=model, models={model: {"base_url": "http://127.0.0.1:9/v1"}})
+    async with studio_here(folder, {"OPENAI_API_KEY": "sk-a-secret-of-tests"}) as client:
+        for part in (f"{PARTS}/expected", "/projects/tale/edit-parts/expected?name=brief.md"):
+            expected = (await client.get(part)).text
+            assert "tokens, price unknown" in expected
+            assert "$0" not in expected
+    free = project(tmp_path / "free")
+    async with studio_here(free) as client:
+        assert "tokens, at no cost" in (await client.get(f"{PARTS}/expected")).text
+
+
 async def test_the_text_in_the_middle_is_the_story_where_none_is_named(tmp_path: Path) -> None:
     async with studio_here(tmp_path) as client:
         parts = "/projects/sample/write-parts/text"

@@ -12,9 +12,9 @@ from fabula.app.chatting import narrative_in
 from fabula.app.past_calls import CallUsage
 from fabula.base.errors import FabulaError, UnknownNameError, UsageError
 from fabula.base.files import read_text
-from fabula.craft.conversation import SessionFiles, sessions_in
+from fabula.craft.conversation import ConversationFiles, conversations_in
 from fabula.craft.conversation.cards import Cards
-from fabula.craft.conversation.session import (
+from fabula.craft.conversation.kept import (
     cells_of_log,
     drawn_answers,
     known_in,
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from fabula.craft.conversation import Turn
-    from fabula.craft.conversation.session import Known
+    from fabula.craft.conversation.kept import Known
     from fabula.craft.conversation.talk import State
     from fabula.engine.journal import Call, Journal
     from fabula.project.folder import Project
@@ -234,9 +234,9 @@ def chats_in(project: Project) -> ChatList:
 def lines_in(project: Project) -> list[ChatLine]:
     """The conversations of a project, the one that was last talked in first."""
     found = []
-    for name in sessions_in(project.folder):
-        with suppress(OSError, UsageError):  # it was deleted just now, or cannot be a session's
-            seen = SessionFiles.in_(project.folder, name).log.stat()
+    for name in conversations_in(project.folder):
+        with suppress(OSError, UsageError):  # it was deleted just now, or cannot be a conversation's
+            seen = ConversationFiles.in_(project.folder, name).log.stat()
             found.append(_line(project.folder, name, seen.st_mtime_ns, seen.st_size))
     return found
 
@@ -247,7 +247,7 @@ def _line(folder: Path, name: str, changed: int, size: int) -> ChatLine:
     del size
     at = datetime.fromtimestamp(changed / 1e9, UTC).isoformat(timespec="seconds")
     try:
-        records = SessionFiles.in_(folder, name).read(mend=False)
+        records = ConversationFiles.in_(folder, name).read(mend=False)
         if not records:
             return ChatLine(name, at=at, problem="The log is empty.")
         parties, state = parties_of_log(records), state_of_log(records)
@@ -303,8 +303,8 @@ def records_of(project: Project, name: str) -> list[dict[str, Any]]:
         UnknownNameError: there is no such conversation.
         ProjectError: the log cannot be read.
     """
-    known = sessions_in(project.folder)
-    records = SessionFiles.in_(project.folder, name).read(mend=False) if name in known else []
+    known = conversations_in(project.folder)
+    records = ConversationFiles.in_(project.folder, name).read(mend=False) if name in known else []
     if not records:
         raise UnknownNameError("conversation", name[:_SHOWN], [one for one in known if one != name])
     return records
@@ -401,7 +401,7 @@ def why_of(
 
 
 def calls_for(journal: Journal, records: Sequence[Mapping[str, Any]], name: str, number: int) -> list[Call]:
-    """The calls that were made for a turn, oldest first; of a branch, also those of the session that it came from."""
+    """The calls that were made for a turn, oldest first; of a branch, also those of what it came from."""
     origin = origin_of_log(records)
     turns = state_of_log(records).turns
     turn = turns[number - 1]

@@ -105,6 +105,11 @@ class PlanCards:
     problems: tuple[str, ...] = ()
     plan: Plan | None = None
 
+    def of(self, name: str) -> tuple[Card, ...]:
+        """The cards of a part of the story: its own, else those of the plot element that the part is written from."""
+        own = tuple(card for card in self.cards if card.name == name)
+        return own or tuple(card for card in self.cards if not card.name and slug(card.element) == slug(name))
+
     @property
     def movable(self) -> bool:
         """Whether cards can be moved, added and removed."""
@@ -293,7 +298,8 @@ def _of_plan(text: str, parts: Sequence[Part]) -> PlanCards:
             found.setdefault(problem.path[1], []).append(f"{inner}: {problem.what}" if inner else problem.what)
         else:
             whole.append(str(problem))
-    cards = tuple(_card(n, scene, parts, found.get(n - 1, ())) for n, scene in enumerate(plan.scenes, 1))
+    named = _by_name(parts)
+    cards = tuple(_card(n, scene, named, found.get(n - 1, ())) for n, scene in enumerate(plan.scenes, 1))
     return PlanCards("scenes", cards, PLAN, text, "", plan.title, tuple(whole), plan)
 
 
@@ -308,8 +314,8 @@ def _problems(text: str) -> tuple[Problem, ...]:
     return check_plan(_plan(text))
 
 
-def _card(number: int, scene: ScenePlan, parts: Sequence[Part], problems: Sequence[str]) -> Card:
-    part = _part_of(scene.name, number, parts)
+def _card(number: int, scene: ScenePlan, named: Mapping[str, Part], problems: Sequence[str]) -> Card:
+    part = _part_of(scene.name, number, named)
     return Card(
         number,
         scene.name,
@@ -329,20 +335,24 @@ def _card(number: int, scene: ScenePlan, parts: Sequence[Part], problems: Sequen
     )
 
 
-def _part_of(title: str, number: int, parts: Sequence[Part]) -> Part | None:
+def _by_name(parts: Sequence[Part]) -> dict[str, Part]:
+    return {slug(part.name): part for part in parts}
+
+
+def _part_of(title: str, number: int, named: Mapping[str, Part]) -> Part | None:
     """The part of the story that a card is written as: named like it, or by its number."""
     wanted = (slug(title), f"chapter-{number}", f"scene-{number}", f"dialogue-{number}")
-    named = {slug(part.name): part for part in parts}
     return next((named[name] for name in wanted if name in named), None)
 
 
 def _blocks(text: str, form: Form, parts: Sequence[Part]) -> tuple[Card, ...]:
     """The cards of a text of blocks; nothing where it has none."""
     cards: list[Card] = []
+    named = _by_name(parts)
     for block in _block_texts(text, form):
         number = len(cards) + 1
         card = _listed(number, block) if form == "list" else _chapter(number, block)
-        part = _part_of(card.title, number, parts)
+        part = _part_of(card.title, number, named)
         cards.append(replace(card, words=part.words, name=part.name, state=part.state) if part else card)
     return tuple(cards)
 

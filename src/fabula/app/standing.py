@@ -63,6 +63,9 @@ def texts(journal: Journal, changes: Collection[Change] = (), coming: DryRun | N
         elif path == waits and not {"edited", "pinned", "approved"} & set(states):
             states.append("waits for your approval")
         asked = lengths.get(path) if file.startswith("story/") else None
+        if asked is not None and (override := overrides.get(path)) is not None and override[1] == "continued":
+            base = count_words(override[0])  # the length was asked of what follows it
+            asked = asked[0] + base, asked[1] + base
         words = count_words(text)
         if not {"edited", "pinned", CHANGED} & set(states):
             states += _length_missed(words, asked)

@@ -56,7 +56,7 @@ from fabula.engine.events import RECORD
 from fabula.engine.journal import Wanted
 from fabula.engine.run import DRAFTS
 from fabula.project.default_model import default_model
-from fabula.project.folder import FOLDERS, MAX_FILE, STORY, SUFFIXES, Project
+from fabula.project.folder import FOLDERS, MAX_FILE, MAX_STORY, STORY, SUFFIXES, Project
 from fabula.story import Brief, Story, count_words, plain
 from fabula.story.timeline import timeline_data
 
@@ -104,7 +104,7 @@ class Artefact:
         file: in the project.
         suffix: of the file: "md", "yaml", "csv".
         words: number of words.
-        source: where the newest text is from: "made", "revised", "edited", "rewritten" or "pinned".
+        source: where the newest text is from: "made", "revised", "imported", "edited", "rewritten" or "pinned".
         version: number of the newest text, from 1; 0 where texts are not numbered.
         base: names the text; see `Workspace.save`.
         asked: the fewest and most words that were asked; `None` where none were.
@@ -151,14 +151,14 @@ class ArtefactVersion:
 
     Attributes:
         number: from 1.
-        source: "made", "revised", "edited" or "rewritten".
+        source: "made", "revised", "imported", "edited" or "rewritten".
         at: when it was kept.
         words: number of words.
         run: that kept it; 0 where none did.
         role: that wrote it; empty where a person did.
         performer: who played the role.
         holds: it is the text that stands.
-        note: what the author wished of it; empty where that was nothing.
+        note: what the author wished of it, or the file that it was imported from; empty where there is neither.
     """
 
     number: int
@@ -386,7 +386,7 @@ class Workspace:
         brief, problem = project.brief, ""
         settings = self.settings(project)
         file = project.story_file
-        words = Story.parse(read_text(file, MAX_FILE)).words if file.exists() else 0
+        words = Story.parse(read_text(file, MAX_STORY)).words if file.exists() else 0
         with project.journal as journal:
             runs, waits, in_all = journal.runs(), waiting(journal), paid_in(journal, settings)
             changed: tuple[str, ...] = ()
@@ -527,7 +527,7 @@ class Workspace:
         file = project.folder / name
         if not file.is_file():
             raise UnknownNameError("artefact", name, [one.name for one in self.artefacts(marks=False)])
-        text = plain(read_text(file, MAX_FILE))
+        text = plain(read_text(file, MAX_STORY))
         version = 0
         if name == STORY:
             with project.journal as journal:
@@ -827,7 +827,7 @@ class Workspace:
         """The whole story with changes in it, taken over as if it had been changed in its file."""
         if not project.story_file.exists():
             raise ProjectError("There is no story yet. Write it with `fabula write`.")
-        stands = read_text(project.story_file, MAX_FILE)
+        stands = read_text(project.story_file, MAX_STORY)
         changed = plain(stands) != plain(text)
         if changed:
             _check_base(STORY, stands, base)
@@ -1000,9 +1000,13 @@ def _made(
 
 
 def _notes(journal: Journal, path: str, versions: Sequence[Version]) -> dict[int, str]:
-    """What the author wished of versions that were made, by their numbers: the newest wish since the version before."""
+    """What the author wished of versions that were made, by their numbers: the newest wish since the version before.
+
+    Of versions that were imported it is the file that they came from.
+    """
     wishes = [one for one in journal.decisions() if one.path == path and one.kind in ("retake", "revise") and one.text]
-    found: dict[int, str] = {}
+    source = journal.imported_from()
+    found: dict[int, str] = {one.number: source for one in versions if one.source == "imported"}
     for wish in wishes:
         made = next((one for one in versions if one.source in ("made", "revised") and one.at >= wish.at), None)
         if made is not None and made.number > 1:

@@ -16,10 +16,11 @@ from dataclasses import dataclass
 from html import escape
 from http.cookies import CookieError, SimpleCookie
 from typing import TYPE_CHECKING, Final, Protocol
-from urllib.parse import parse_qs, urlsplit
+from urllib.parse import parse_qs, quote, urlsplit
 
 from fabula.server.faults import Problem
 from fabula.server.gate import Bounds, LeftError, Refused, again, whole_body
+from fabula.server.running import address_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -292,3 +293,17 @@ async def _send(send: Send, status: int, kind: str, body: bytes, headers: list[t
     more = [(b"content-type", kind.encode()), (b"content-length", str(len(body)).encode()), (b"connection", b"close")]
     await send({"type": "http.response.start", "status": status, "headers": more + headers})
     await send({"type": "http.response.body", "body": body})
+
+
+# how a browser comes in -----------------------------------------------------------------------------------------------
+
+
+def cookie_at(opened: socket.socket, of: str) -> str:
+    """The name of a server's cookie: a browser sends the cookies of one machine to all its ports."""
+    return f"{of}-{opened.getsockname()[1]}"
+
+
+def link_to(opened: socket.socket, token: str = "", page: str = "/") -> str:
+    """The link that signs a browser in and opens a page; without a token, the address alone."""
+    following = "" if page == "/" else f"&next={quote(page)}"
+    return f"{address_of(opened)}/login?token={quote(token)}{following}" if token else address_of(opened) + page

@@ -8,6 +8,8 @@ import sqlite3
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
+from pydantic import BaseModel
+
 from fabula.app.writing import first_error
 from fabula.base.errors import (
     BriefError,
@@ -35,11 +37,26 @@ from fabula.server.chat.clients import NoTurnError
 from fabula.server.chat.projects import PLAYER, TooLongError
 from fabula.server.chat.scenes import SceneError
 from fabula.server.chat.wire import UnableError
-from fabula.server.talks import BusyError, StaleError
+from fabula.server.conversations import BusyError, StaleError
 
 INVALID: Final = "invalid_request_error"
 SERVER: Final = "server_error"
 _LISTED: Final = 50  # names that a message lists
+
+
+class Fault(BaseModel):
+    """What went wrong."""
+
+    message: str
+    type: str
+    param: str | None
+    code: str | None
+
+
+class FaultBody(BaseModel):
+    """The body of every error."""
+
+    error: Fault
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from fabula.app.workspace import Workspace
     from fabula.server.runs.feed import Feed
-    from fabula.server.studio.shelf import Shelf
+    from fabula.server.shelf import Shelf
 
 EVERY: Final = 1.0  # seconds between two looks
 _MOST_PROJECTS: Final = 20  # that are looked at: those that were asked for last

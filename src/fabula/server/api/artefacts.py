@@ -20,8 +20,7 @@ from fabula.server.api.wire import (
     VersionList,
     Words,
 )
-from fabula.server.chat.wire import FaultBody
-from fabula.server.faults import problem_for_author
+from fabula.server.faults import FaultBody, problem_for_author
 from fabula.story.comparing import compare, word_pieces
 
 router = APIRouter(prefix="/projects/{project}", tags=["texts"])

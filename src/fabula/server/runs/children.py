@@ -132,7 +132,7 @@ class Runs:
         """
         folder = self._folder(project)
         inside(folder, ".fabula/runs")
-        self._command_line(order, folder)
+        self.command_line(order, folder)
         if sum(child.run.state == "queued" for child in self._open.values()) >= _MOST_QUEUED:
             raise UsageError(f"{_MOST_QUEUED} runs wait already. Stop some of them, or wait.")
         now = self.clock()
@@ -147,8 +147,8 @@ class Runs:
         self._begin_next(str(folder))
         return run
 
-    def again(self, project: str, name: str) -> Run:
-        """Do the same again: it goes on from what is kept.
+    def again(self, project: str, name: str, *, anew: bool = False) -> Run:
+        """Do the same again: it goes on from what is kept, or writes `anew` what stands.
 
         Raises:
             UsageError: it is at work, or its record would do what nobody has allowed.
@@ -159,7 +159,7 @@ class Runs:
             raise UsageError(f"The run {name} has not ended yet.")
         if (str(folder), name) not in self._begun:
             _check_record(run, folder)
-        return self.start(project, run.order)
+        return self.start(project, run.order.model_copy(update={"anew": True}) if anew else run.order)
 
     def stop(self, project: str, name: str) -> Run:
         """Have a run end: within a second, as a person would with Ctrl-C; the second time at once.
@@ -298,7 +298,7 @@ class Runs:
     def _begin(self, child: Child) -> None:
         run, place = child.run, self._place(child.source)
         try:
-            line = [*self.command, *self._command_line(run.order, place.parents[2])]
+            line = [*self.command, *self.command_line(run.order, place.parents[2])]
             make_folder(place, mode=0o700)
             with (
                 open(place / _MESSAGES, "wb", opener=_private) as messages,
@@ -322,8 +322,14 @@ class Runs:
             run.save(place)
         self.feed.tell("run_begun", *child.source, kind=run.order.kind)
 
-    def _command_line(self, order: Order, folder: Path) -> list[str]:
-        return arguments(order, folder, self._folder(order.against) if order.against else None)
+    def command_line(self, order: Order, folder: Path) -> list[str]:
+        """The words of the command that does what is asked for the project in `folder`, behind this program's own.
+
+        Raises:
+            FabulaError: the order does not hold, or another project that it names is not there.
+        """
+        against = self._folder(order.against) if order.against else None
+        return arguments(order, folder, against, [self._folder(name) for name in dict.fromkeys(order.beside)])
 
     # finding them again ---------------------------------------------------------------------------------------------
 
@@ -398,7 +404,7 @@ def _check_record(run: Run, folder: Path) -> None:
         UsageError: it would.
     """
     order = run.order
-    said = {"model": order.model, "system": order.system, "evaluator": order.evaluator}
+    said = {"model": order.model, "system": order.system, "evaluator": order.evaluator, "base": order.base}
     try:
         Trust().check(folder / "fabula.toml", acts_in(said, folder))
     except TrustError as error:

@@ -2,19 +2,26 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import nh3
-from fastapi import Request  # noqa: TC002 - FastAPI reads it
 from fastapi.responses import HTMLResponse
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markdown_it import MarkdownIt
 from markupsafe import Markup
 
+from fabula.app.bills import dollars
 from fabula.server.studio.assets import studio_assets
 from fabula.story import without_marks
+
+if TYPE_CHECKING:
+    from fastapi import Request
+
+    from fabula.server.gate import App, Receive, Scope, Send
+    from fabula.server.runs.feed import Feed
 
 TEMPLATES: Final = Path(__file__).parent / "templates"
 PAGES: Final = (
@@ -80,13 +87,30 @@ def templates() -> Environment:
     )
     environment.globals["static"] = studio_assets().address
     environment.filters["markdown"] = markdown
+    environment.filters["dollars"] = dollars
+    environment.filters["expected"] = expected_cost
     environment.filters["number"] = lambda value: f"{value:,}"
     return environment
 
 
-async def begun(request: Request) -> None:
-    """Note the last event before a page is made: what happens while that is done reaches the page as an event."""
-    request.state.after = request.app.state.studio.runs.feed.last
+def expected_cost(cost: float | None) -> str:
+    """What an estimate comes to, as a part of a sentence: "price unknown", "at no cost", "about $0.0123"."""
+    if cost is None:
+        return dollars(cost)
+    return f"about {dollars(cost)}" if cost else "at no cost"
+
+
+@dataclass
+class Begun:
+    """A layer that notes the last event before a page is made: what happens meanwhile reaches the page as an event."""
+
+    app: App
+    feed: Feed
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Note it, and answer."""
+        scope.setdefault("state", {})["after"] = self.feed.last
+        await self.app(scope, receive, send)
 
 
 def pages_of(request: Request) -> list[tuple[str, str]]:

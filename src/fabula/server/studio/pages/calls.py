@@ -19,7 +19,7 @@ from fabula.server.studio.rendering import page
 if TYPE_CHECKING:
     from fastapi.responses import Response
 
-router = APIRouter()
+router = APIRouter(include_in_schema=False)
 PAGE: Final = "/projects/{project}/calls"
 _FOLDED: Final = 1200  # characters of a message from which on it is folded up
 

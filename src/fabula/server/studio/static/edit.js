@@ -1,7 +1,7 @@
 // The Edit page: a text that saves itself, what it would change, and changes that are taken or left one by one.
 
 import { onEvent } from "./events.js";
-import { ask, say, showTab } from "./studio.js";
+import { ask, goTo, say, showTab } from "./studio.js";
 
 const WAIT_TO_SAVE = 1200; // ms after the last key
 const WAIT_TO_KEEP = 250; // in the browser, in case the page ends
@@ -10,6 +10,7 @@ const LOCKED = 3000; // the same, while a run holds the project
 const KEEPALIVE = 60_000; // bytes that a browser still sends while a page ends
 const TRIED = 3; // texts that may stand at the server though no answer said so
 const SITTING = 120_000; // ms without a key after which `undo` begins anew
+const narrow = matchMedia("(max-width: 60rem)");
 const GATHER = 150; // ms in which several changes count as one
 const FOLLOW = 500; // between two looks at a run
 
@@ -432,6 +433,9 @@ function hear(event) {
   if (of && event.type === "run_ended") follow();
   else if (of && event.type !== "text_arrived") looking ??= setTimeout(follow, FOLLOW);
   if (event.type === "run_ended" && editor?.dirty) editor.save();
+  if (event.type === "run_ended" && !document.querySelector("#beside form.mend")) {
+    document.body.dispatchEvent(new CustomEvent("fabula:checked"));
+  }
   if (event.type === "artefact_changed" || event.type === "project_changed" || (event.type === "run_ended" && !of)) {
     editor?.look();
     tellSaved();
@@ -495,6 +499,24 @@ async function isSaved() {
   return false;
 }
 
+/** Mark a sentence in the text, where it stands by now. @param {string} sentence @param {number} from where it stood */
+function markSentence(sentence, from) {
+  if (!text) return;
+  const near = [...text.value].slice(0, from).join("").length; // the server counts characters, a browser their halves
+  let at = -1;
+  for (let place = text.value.indexOf(sentence); place >= 0; place = text.value.indexOf(sentence, place + 1)) {
+    if (at < 0 || Math.abs(place - near) < Math.abs(at - near)) at = place;
+  }
+  if (at < 0) return say("This sentence does not stand in the text any more.");
+  showTab("Text");
+  text.focus();
+  text.setSelectionRange(at, at); // a browser scrolls to where the cursor is put
+  text.blur();
+  text.focus();
+  text.setSelectionRange(at, at + sentence.length);
+  say("The sentence is marked in the text.");
+}
+
 /** @param {SubmitEvent} event */
 async function rewrite(event) {
   event.preventDefault();
@@ -512,6 +534,8 @@ const editor = text && new Editor(text);
 document.addEventListener("htmx:afterSwap", (event) => {
   const target = /** @type {HTMLElement} */ (event.target);
   if (target.id === "review") shown();
+  if (target.id.startsWith("mend-")) target.querySelector("textarea")?.focus();
+  if (target.id === "beside" && !narrow.matches) for (const one of target.querySelectorAll("[data-open-if-wide]")) one.setAttribute("open", "");
   const said = target.querySelector("[data-said]");
   if (said) say(said.textContent ?? "");
 });
@@ -546,10 +570,16 @@ document.body.addEventListener("fabula:settled", () => editor?.take());
 
 document.addEventListener("click", (event) => {
   const target = /** @type {HTMLElement} */ (event.target);
-  if (target.closest("[data-shut]")) {
+  if (target.closest("form.mend [data-shut]")) {
+    const article = target.closest("article");
+    target.closest("form")?.remove();
+    goTo(article?.querySelector("[hx-get]"));
+  } else if (target.closest("[data-shut]")) {
     find("review").replaceChildren();
     text?.focus();
   }
+  const wrong = /** @type {HTMLElement | null} */ (target.closest("[data-mark]"));
+  if (wrong) markSentence(wrong.dataset.sentence ?? "", Number(wrong.dataset.mark));
   const all = /** @type {HTMLElement | null} */ (target.closest("[data-all]"));
   if (all) {
     for (const one of boxes()) one.checked = Boolean(all.dataset.all);

@@ -1,23 +1,69 @@
-// The Measure page: fields that belong to what is measured, and the report when it has come.
+// The Measure page: fields that belong to what is measured, how a run stands, and its result when it has ended.
 
-import { whenEnded } from "./events.js";
+import { onEvent } from "./events.js";
+import { say } from "./studio.js";
 
 const kind = /** @type {HTMLSelectElement | null} */ (document.getElementById("kind"));
+const evaluator = /** @type {HTMLSelectElement | null} */ (document.getElementById("evaluator"));
+const project = document.body.dataset.project ?? "";
+const learns = document.getElementById("learn") !== null;
+
+let mine = ""; // the run that was begun from this page
+let due = 0;
+let asking = false;
 
 function showFields() {
-  for (const [field, of] of [["evaluator", "evaluate"], ["against", "judge"]]) {
-    const place = document.getElementById(field)?.closest(".field");
-    place?.toggleAttribute("hidden", kind?.value !== of);
+  for (const place of document.querySelectorAll("[data-of]")) {
+    place.toggleAttribute("hidden", /** @type {HTMLElement} */ (place).dataset.of !== kind?.value);
+  }
+  for (const about of document.querySelectorAll("[data-evaluator]")) {
+    about.toggleAttribute("hidden", /** @type {HTMLElement} */ (about).dataset.evaluator !== evaluator?.value);
   }
 }
 
-kind?.addEventListener("change", showFields);
-showFields();
-document.addEventListener("htmx:afterSwap", () => {
-  const begun = document.querySelector("#begun [data-run]");
-  if (!(begun instanceof HTMLElement)) return;
-  whenEnded(begun.dataset.run ?? "", (event) => {
-    if (event.state === "finished") location.reload();
-    else begun.textContent = event.message || "It was stopped. What was finished is kept.";
+// What was said of the cost is of the fields as they were.
+for (const form of document.querySelectorAll("#measure, #learn")) {
+  form.addEventListener("input", () => {
+    showFields();
+    window.htmx.trigger(form, "htmx:abort");
+    document.getElementById("begun")?.replaceChildren();
   });
+}
+showFields();
+
+/** Have the server say anew how the run stands, once for all that happens within a moment. */
+function refresh() {
+  if (!document.getElementById("measuring") || due) return;
+  due = window.setTimeout(async () => {
+    due = 0;
+    if (asking) return refresh();
+    asking = true;
+    const shown = document.getElementById("measuring");
+    const run = mine || (shown?.dataset.state === "running" ? shown.dataset.run : "") || "";
+    const address = `/projects/${encodeURIComponent(project)}/measure-run${learns ? "/learning" : ""}?run=${encodeURIComponent(run)}`;
+    try {
+      await window.htmx.ajax("GET", address, { target: "#measuring", swap: "outerHTML" });
+    } finally {
+      asking = false;
+    }
+  }, 300);
+}
+
+document.body.addEventListener("htmx:afterSettle", () => {
+  const shown = document.getElementById("measuring");
+  if (!shown) return;
+  if (shown.dataset.begun !== undefined && shown.dataset.run && mine !== shown.dataset.run) {
+    mine = shown.dataset.run;
+    delete shown.dataset.begun;
+    say("It has begun.");
+    refresh(); // it may have ended before this page knew of it
+  }
+  if (!mine || shown.dataset.run !== mine || ["queued", "running"].includes(shown.dataset.state ?? "")) return;
+  mine = "";
+  say(shown.querySelector(".note")?.textContent ?? "It has ended.");
+  if (shown.dataset.state === "finished" && shown.dataset.result) location.assign(shown.dataset.result);
+});
+
+onEvent((event) => {
+  if (event.project === project && event.run) refresh();
 });

@@ -4,6 +4,8 @@ import { complain, goTo, say } from "./studio.js";
 /** @type {HTMLElement | null} */
 let dragged = null;
 let before = "";
+/** @type {Element | null} */
+let found = document.querySelector(location.hash.startsWith("#scene-") ? `#${CSS.escape(location.hash.slice(1))}` : "#none");
 
 const list = () => /** @type {HTMLElement | null} */ (document.querySelector("[data-cards]"));
 const cards = () => /** @type {HTMLElement[]} */ ([...(list()?.querySelectorAll(":scope > [data-number]") ?? [])]);
@@ -79,6 +81,14 @@ function move(card, by) {
   focused?.focus();
   placed(card);
 }
+
+// A link of another page leads to a card that comes after the page.
+document.addEventListener("htmx:afterSettle", () => {
+  const wanted = location.hash.startsWith("#scene-") && document.getElementById(location.hash.slice(1));
+  if (!wanted || wanted === found) return;
+  found = wanted;
+  wanted.scrollIntoView({ block: "center" });
+});
 
 const STEPS = { ArrowLeft: -1, ArrowUp: -1, ArrowRight: 1, ArrowDown: 1, Home: -Infinity, End: Infinity };
 

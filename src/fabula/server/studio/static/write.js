@@ -34,7 +34,8 @@ function newest() {
 function showSum(sum) {
   const calls = `${sum.calls.toLocaleString("en")} ${sum.calls === 1 ? "call" : "calls"}`;
   const kind = sum.running ? "about " : "";
-  sums.textContent = `${sum.running} at work · ${calls} · ${kind}${sum.tokens.toLocaleString("en")} tokens · ${dollars(sum.cost)}`;
+  const cost = sum.calls || sum.cost === null ? ` · ${dollars(sum.cost)}` : ""; // before the first answer nothing is paid
+  sums.textContent = `${sum.running} at work · ${calls} · ${kind}${sum.tokens.toLocaleString("en")} tokens${cost}`;
 }
 
 /**
