@@ -5,6 +5,7 @@ Each test holds an answer back, so that the order is the same on every machine.
 
 from __future__ import annotations
 
+import json
 import re
 import sys
 import time
@@ -14,7 +15,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from commandline import REPLIES, script_of
 from fabula.measure.studies.answering import Answers
+from fabula.project.sample import copy_sample
 from raters import study_here, study_there
 from studio import PATIENCE, SAMPLE, There, browsing, chromium, expect, sign_in, studio_there
 
@@ -90,6 +93,11 @@ def test_the_fact_that_was_chosen_last_is_shown_though_an_older_answer_comes_aft
 
 
 def test_what_is_typed_about_one_finding_stays_when_the_answer_about_another_comes(tmp_path: Path) -> None:
+    report = copy_sample(tmp_path / SAMPLE).folder / "evaluation" / "atlas.json"
+    data = json.loads(report.read_text(encoding="utf-8"))
+    found = data["details"]["stories"][0]["findings"]
+    found.append(found[0] | {"id": 2, "key": "dcf5212b"})
+    report.write_text(json.dumps(data), encoding="utf-8")
     with studio_there(tmp_path) as there, browsing(there) as tab:
         page = tab.page
         tab.open(f"{AT}/world/findings")
@@ -112,18 +120,24 @@ def test_what_is_typed_about_one_finding_stays_when_the_answer_about_another_com
 
 
 def test_a_run_that_ends_before_the_page_knows_it_has_begun_is_shown(tmp_path: Path) -> None:
-    with studio_there(tmp_path) as there, browsing(there) as tab, at_work(there):
+    script = tmp_path / "script.toml"
+    script.write_text(script_of(REPLIES), encoding="utf-8")
+    settings = copy_sample(tmp_path / "shelf" / SAMPLE).folder / "fabula.toml"
+    settings.write_text(
+        re.sub(r"(?m)^model = .*", f'model = "scripted:{script}"', settings.read_text("utf-8")), "utf-8"
+    )
+    with studio_there(tmp_path / "shelf") as there, browsing(there) as tab, at_work(there):
         page = tab.page
-        tab.open(f"{AT}/measure")
-        held = Held(page, "/measure$", "POST")
-        page.fill("#model", "embedded:smollm2")
-        page.get_by_role("button", name="What would it take?").click()
-        page.get_by_role("button", name="Begin").click()
+        tab.open(f"{AT}/world/findings")
+        held = Held(page, "/world/run/check$", "POST")
+        page.get_by_role("button", name="Check the story").click()
         held.come()
         with there.client() as client:
+            until = time.monotonic() + PATIENCE / 1000
             while client.get(f"/api/v1{AT}/runs").json()["runs"][0]["state"] != "finished":
+                assert time.monotonic() < until
                 page.wait_for_timeout(50)
-        page.wait_for_timeout(300)  # the page hears of the end
+        expect(page.locator("#status")).to_contain_text("A run has ended.")
         with page.expect_navigation():
             held.go()
 

@@ -84,6 +84,7 @@ function placeIn(piece, sent = null) {
   const typed = fields.filter((field) => field.value !== field.defaultValue && !sent?.contains(field));
   return {
     focus: at && likeness(at),
+    id: at?.id,
     open: new Set([...piece.querySelectorAll("details[open] > summary")].map(likeness)),
     typed: typed.map(({ id, value, selectionStart, selectionEnd }) => ({ id, value, from: selectionStart, to: selectionEnd })),
   };
@@ -98,15 +99,14 @@ function goBackTo(piece, place) {
   for (const summary of piece.querySelectorAll("details:not([open]) > summary")) {
     if (place.open.has(likeness(summary))) summary.parentElement?.setAttribute("open", "");
   }
-  for (const { id, value, from, to } of place.typed) {
-    const field = document.getElementById(id);
-    if (!(field instanceof HTMLInputElement || field instanceof HTMLTextAreaElement)) continue;
-    field.value = value;
-    if (field === document.activeElement && from !== null) field.setSelectionRange(from, to);
+  const fields = place.typed.map((typed) => ({ ...typed, field: /** @type {HTMLInputElement | null} */ (document.getElementById(typed.id)) }));
+  for (const { field, value } of fields) if (field) field.value = value;
+  if (place.focus && document.activeElement === document.body) {
+    const all = [...piece.querySelectorAll("a[href], button, input, select, textarea, summary, [tabindex]")];
+    const same = place.id ? all.find((one) => one.id === place.id) : undefined;
+    goTo(same ?? all.find((one) => likeness(one) === place.focus) ?? piece.querySelector("[data-said], h1, h2, h3, p") ?? piece);
   }
-  if (!place.focus || document.activeElement !== document.body) return;
-  const all = [...piece.querySelectorAll("a[href], button, input, select, textarea, summary, [tabindex]")];
-  goTo(all.find((one) => likeness(one) === place.focus) ?? piece.querySelector("[data-said], h1, h2, h3, p") ?? piece);
+  for (const { field, from, to } of fields) if (field && field === document.activeElement && from !== null) field.setSelectionRange(from, to);
 }
 
 function nameTheme() {
