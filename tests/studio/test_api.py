@@ -409,7 +409,8 @@ async def test_a_journal_whose_helping_file_has_no_room_is_a_full_disk(tmp_path:
         cause.sqlite_errorcode = code
         error = JournalError(f"The journal {tmp_path} cannot be used.")
         error.__cause__ = cause
-        assert problem_for_author(error).status == status
+        problem = problem_for_author(error)
+        assert (problem.status, problem.message.startswith("The disk or quota is full.")) == (status, status == 507)
 
 
 async def test_a_journal_on_a_full_disk_says_so_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -423,7 +424,7 @@ async def test_a_journal_on_a_full_disk_says_so_too(tmp_path: Path, monkeypatch:
 
         monkeypatch.setattr(Journal, "open", small)
         code, message = await api.error("PUT", f"/artefacts/{PART}", 507, text="New. " * 9000, base=text["base"])
-        assert (code, "disk is full" in message) == ("disk_full", True)
+        assert (code, "The disk or quota is full" in message) == ("disk_full", True)
         monkeypatch.undo()
         assert (await api("GET", f"/artefacts/{PART}"))["text"] == text["text"]
 

@@ -160,6 +160,26 @@ async def test_a_queued_run_that_is_stopped_never_begins(tmp_path: Path) -> None
         assert not (tmp_path / "shelf/tale/.fabula/runs" / second.id / "events.jsonl").exists()
 
 
+async def test_a_folder_that_may_not_be_read_for_a_while_keeps_no_run_from_its_end(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def forbidden(_: Shelf) -> list[str]:
+        raise PermissionError(13, "Permission denied", "tale")
+
+    async with serving(tmp_path, ROLES="1", TOKENS="40", PAUSE="0.02") as runs:
+        run = runs.start("tale", Order())
+        names = Shelf.names
+        monkeypatch.setattr("fabula.server.runs.looking.AFTER_FAILURE", 0.02)
+        monkeypatch.setattr(Shelf, "names", property(forbidden))
+        runs._scanned = -10.0  # the next look is due
+        async with asyncio.timeout(20):
+            while "Permission denied" not in caplog.text:  # noqa: ASYNC110 - a look that fails
+                await asyncio.sleep(0.02)
+        monkeypatch.setattr(Shelf, "names", names)
+        await until(runs, run, "finished")
+    assert caplog.text.count("could not be seen; it is tried again: PermissionError") == 1
+
+
 async def test_what_does_not_stop_is_killed_when_it_is_asked_again(tmp_path: Path) -> None:
     async with serving(tmp_path, WORK="stubborn") as runs:
         run = runs.start("tale", Order())

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import os
 import re
 import shutil
 from typing import TYPE_CHECKING, Any
@@ -245,6 +246,35 @@ def test_a_link_in_a_folder_of_projects_is_not_followed(tmp_path: Path) -> None:
     (tmp_path / "home").mkdir()
     (tmp_path / "home" / "link").symlink_to(tmp_path / "elsewhere")
     assert Shelf.of([tmp_path / "home"]).names == []
+
+
+async def test_a_project_that_may_not_be_read_keeps_nobody_from_the_others(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("lamp", "shut"):
+        Project.create(tmp_path / name, Brief(BRIEF, name.title()))
+    async with studio_here(tmp_path) as client:
+        assert (await client.get("/projects/shut/write", headers={"accept": "text/html"})).status_code == 200
+        whole = os.stat
+
+        def guarded(path: Any, *rest: Any, **more: Any) -> os.stat_result:  # noqa: ANN401 - as the function that it stands in for
+            if str(path).startswith(str(tmp_path / "shut" / "")):
+                raise PermissionError(errno.EACCES, "Permission denied", str(path))
+            return whole(path, *rest, **more)
+
+        monkeypatch.setattr(os, "stat", guarded)
+        first = await client.get("/", headers={"accept": "text/html"})
+        assert (first.status_code, "Lamp" in first.text, "Shut" in first.text) == (200, True, False)
+        gone = await client.get("/api/v1/projects/shut")
+        assert gone.status_code == 410
+        assert "its folder was removed or renamed, or may not be read." in gone.json()["error"]["message"]
+
+
+def test_a_project_among_thousands_of_folders_is_found(tmp_path: Path) -> None:
+    for number in range(1100):
+        (tmp_path / f"a{number}").mkdir()
+    Project.create(tmp_path / "zoo", Brief(BRIEF))
+    assert Shelf.of([tmp_path]).names == ["zoo"]
 
 
 def test_a_folder_that_is_not_there_is_named(tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 from fabula.app.bills import Bill
-from fabula.app.chatting import Chat, parties_for, session_for, transcript_of
+from fabula.app.chatting import Chat, conversation_for, parties_for, transcript_of
 from fabula.app.checking import OUT, Checked, check_of
 from fabula.app.conversing import settings_for as settings_for_talk
 from fabula.app.deciding import edit, retake, take_back
@@ -23,8 +23,8 @@ from fabula.app.standing import shortfalls, texts
 from fabula.app.writing import Options, dry_run_in, refuse_anew, settings_as_last_time, write_in
 from fabula.base.errors import FabulaError, ProjectError, UnknownNameError, UsageError
 from fabula.base.files import inside, read_text, write_atomically
-from fabula.craft.conversation import SessionFiles
-from fabula.craft.conversation.session import sessions_in, system_of_log
+from fabula.craft.conversation import ConversationFiles, conversations_in
+from fabula.craft.conversation.kept import system_of_log
 from fabula.craft.length import parse_range
 from fabula.engine.folders import is_path
 from fabula.models.outside import CLIENT
@@ -117,7 +117,7 @@ class Projects:
             ],
             "changed": [change.file for change in changes],
             "not_as_asked": missed,
-            "conversations": sessions_in(project.folder),
+            "conversations": conversations_in(project.folder),
             **_to_ask(coming),
         }
 
@@ -257,8 +257,8 @@ class Projects:
         project, bill = self.project(name), Bill()
         settings = settings_for_talk(self._settings(project, own_model=own_model))
         parties = parties_for(project, (said.character,) if said.character else (), said.player)
-        session, parties = session_for(project, said.session, parties)
-        made = system_of_log(SessionFiles.in_(project.folder, session).read())
+        session, parties = conversation_for(project, said.session, parties)
+        made = system_of_log(ConversationFiles.in_(project.folder, session).read())
         if made not in ("", settings.system):
             settings = settings_for_talk(settings, made)
         options = Options(environ=self.environ, listeners=(listener, bill))
@@ -289,7 +289,7 @@ class Projects:
         """
         project = self.project(name)
         if not session:
-            return {"project": name, "conversations": sessions_in(project.folder)}
+            return {"project": name, "conversations": conversations_in(project.folder)}
         return {"project": name, "conversation": session, "text": transcript_of(project, session)}
 
     # deciding -------------------------------------------------------------------------------------------------------

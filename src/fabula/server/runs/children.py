@@ -26,6 +26,7 @@ from fabula.base.locks import lock
 from fabula.engine.event_log import VARIABLE
 from fabula.project.trust import Trust, TrustError, acts_in
 from fabula.server.runs.feed import EVENTS, Feed, events_in, no_link
+from fabula.server.runs.looking import again_and_again
 from fabula.server.runs.record import NAME, Order, Run, Tally, arguments, read_run
 
 if TYPE_CHECKING:
@@ -69,7 +70,7 @@ class Child:
         source: its project's folder, and its name.
         run: what is known of it.
         process: where this server has begun it.
-        asked: when it was asked to stop.
+        asked: when it was asked to stop, by a clock that nobody sets.
     """
 
     source: Source
@@ -99,7 +100,7 @@ class Runs:
     _known: set[Source] = field(default_factory=set, init=False)
     _begun: set[Source] = field(default_factory=set, init=False)  # whose orders came from who uses this server
     _names: dict[str, str] = field(default_factory=dict, init=False)
-    _scanned: float = field(default=0.0, init=False)
+    _scanned: float = field(default=-_RESCAN, init=False)
 
     @asynccontextmanager
     async def at_work(self) -> AsyncIterator[None]:
@@ -107,7 +108,7 @@ class Runs:
         self.feed.names = self._names
         self.feed.open()
         self._rescan()
-        watching = asyncio.create_task(self._watch())
+        watching = asyncio.create_task(again_and_again(self._look))
         try:
             yield
         finally:
@@ -175,7 +176,7 @@ class Runs:
             run.state, run.ended, run.message = "stopped", self.clock(), "It was taken out of the queue."
             self._settle(child)
         elif child.asked is None:
-            child.asked = self.clock()
+            child.asked = time.monotonic()
             _interrupt(child, self.feed.log_of(child.source))
         else:
             _kill(child, self.feed.log_of(child.source))
@@ -228,17 +229,16 @@ class Runs:
 
     # following them -------------------------------------------------------------------------------------------------
 
-    async def _watch(self) -> None:
+    async def _look(self) -> float:
+        """Look what has happened; gives the seconds until the next look."""
+        if time.monotonic() - self._scanned >= _RESCAN:
+            await asyncio.to_thread(self._find_names)
+            self._rescan_runs()
         busy = False
-        while True:
-            await asyncio.sleep(0 if busy else _EVERY)  # others have their turn after each piece
-            if self.clock() - self._scanned >= _RESCAN:
-                await asyncio.to_thread(self._find_names)
-                self._rescan_runs()
-            busy = False
-            for child in [child for child in self._open.values() if child.run.state != "queued"]:
-                busy = self._take_in(child) or busy
-                self._look_after(child)
+        for child in [child for child in self._open.values() if child.run.state != "queued"]:
+            busy = self._take_in(child) or busy
+            self._look_after(child)
+        return 0 if busy else _EVERY  # others have their turn after each piece
 
     def _take_in(self, child: Child) -> bool:
         """Whether there was something new in a run's log."""
@@ -249,7 +249,7 @@ class Runs:
 
     def _look_after(self, child: Child) -> None:
         """See whether a process has ended, or does not stop."""
-        if child.asked is not None and self.clock() - child.asked > _HARDER:
+        if child.asked is not None and time.monotonic() - child.asked > _HARDER:
             _kill(child, self.feed.log_of(child.source))
         if self._lives(child):
             return
@@ -344,7 +344,7 @@ class Runs:
             with suppress(FabulaError):
                 found[str(self.shelf.folder(name))] = name
         self._names.update(found)
-        self._scanned = self.clock()
+        self._scanned = time.monotonic()
 
     def _rescan_runs(self) -> None:
         """Follow the runs that an earlier server has begun, or another one has meanwhile."""

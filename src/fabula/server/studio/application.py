@@ -219,13 +219,14 @@ def _allowed(request: Request) -> str:
 
 def _problem_of_status(error: HTTPException, path: str) -> Problem:
     """What the web framework complains of."""
-    way = "Go back to the first page, and choose from there."
+    way, again = "Go back to the first page, and choose from there.", "Load the page anew, and try again."
     if path.startswith("/api/"):
         way = "/openapi.json lists the addresses that there are."
+        again = "Send JSON as /openapi.json has it."
     said = {
         404: (f"There is nothing at this address. {way}", "unknown_url"),
         405: ("This address does not take such a request.", "method_not_allowed"),
-        400: ("The request cannot be read.", "invalid_request"),
+        400: (f"The request cannot be read: {error.detail.rstrip('.')}. {again}", "invalid_request"),
     }
     message, code = said.get(error.status_code, (f"{error.detail}.", "refused"))
     return Problem(error.status_code, message, code=code)

@@ -7,7 +7,7 @@ import math
 import time
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from pathlib import Path
+from pathlib import Path, PureWindowsPath
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Annotated, Final, TypeVar
 
@@ -229,6 +229,11 @@ def _go_to(request: Request, name: str) -> Response:
     return Response(status_code=303, headers={"location": where})
 
 
+def _shown(file: UploadFile) -> str:
+    """What a file is called where it comes from, without the folders that some browsers send."""
+    return PureWindowsPath(file.filename or "").name[:100]
+
+
 def _uploaded(file: UploadFile, read: Callable[[Path], T]) -> T:
     """What is read of a file that was sent.
 
@@ -238,14 +243,17 @@ def _uploaded(file: UploadFile, read: Callable[[Path], T]) -> T:
     suffix = Path(file.filename or "").suffix.casefold()
     if suffix not in MANUSCRIPTS:
         raise UsageError(
-            f"{(file.filename or '')[:100]} is no text that is read here. Give a file of the kind "
-            f"{', '.join(MANUSCRIPTS)}, or paste the text."
+            f"{_shown(file)} is no text that is read here. Give a file of the kind {', '.join(MANUSCRIPTS)}, "
+            "or paste the text."
         )
     content = file.file.read(MAX_STORY_BYTES + 1)
     with TemporaryDirectory(prefix="fabula-") as spare:
         place = Path(spare) / f"story{suffix}"
         place.write_bytes(content)
-        return read(place)
+        try:
+            return read(place)
+        except FabulaError as error:
+            raise UsageError(str(error).replace(str(place), _shown(file))) from error
 
 
 def _by_role(dry: DryRun) -> list[tuple[str, str, int, int, int]]:
