@@ -57,7 +57,7 @@ def test_it_says_the_link_lets_that_one_in_and_ends_within_a_second(project: Pat
             out, err = process.communicate(timeout=60)
             took = time.monotonic() - began
     assert process.returncode == 130
-    assert took < 5, "a second, but for the load of a machine that tests"
+    assert took < 20, "a second, but for the load of a machine that tests"
     assert "Traceback" not in err
     assert link.rpartition("=")[2] not in out + err, "it was shown once"
 

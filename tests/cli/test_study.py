@@ -198,6 +198,6 @@ def test_a_study_is_served_to_its_raters_until_it_is_ended(rated: Path, monkeypa
         )
         assert "is in use by process" in json.loads(second.stdout)["error"]["message"]
         process.send_signal(signal.SIGINT)
-        assert process.wait(30) == 130
+        assert process.wait(60) == 130
     assert "https" not in (rated / ".study" / "links.csv").read_text(encoding="utf-8")
     assert (rated / ".study" / "links.csv").stat().st_mode & 0o077 == 0

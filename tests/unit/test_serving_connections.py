@@ -57,11 +57,11 @@ def status(server: There) -> int:
 
 
 def test_300_idle_sockets_keep_nobody_out(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    with there(tmp_path, bounds=Bounds(connections=20, head=5)) as server, contextlib.ExitStack() as stack:
+    with there(tmp_path, bounds=Bounds(connections=20, head=40)) as server, contextlib.ExitStack() as stack:
         idle = [stack.enter_context(opened(server)) for _ in range(300)]
         begun = time.monotonic()
         assert status(server) == 200
-        assert time.monotonic() - begun < 4, "before the idle ones are given up"
+        assert time.monotonic() - begun < 35, "before the idle ones are given up"
         assert sum(rest(one) == b"" for one in idle) >= 280, "the oldest have made room"
     assert not caplog.records
 
@@ -89,7 +89,7 @@ def test_an_idle_connection_is_closed(server: There) -> None:
         idle.sendall(f"GET /v1/models HTTP/1.1\r\nhost: x\r\nauthorization: Bearer {TOKEN}\r\n\r\n".encode())
         begun = time.monotonic()
         assert rest(idle).startswith(b"HTTP/1.1 200")
-        assert time.monotonic() - begun < 5
+        assert time.monotonic() - begun < 30, "and not when the client leaves"
 
 
 def test_what_is_no_http_is_told_in_the_shape_of_all_errors(server: There, caplog: pytest.LogCaptureFixture) -> None:
