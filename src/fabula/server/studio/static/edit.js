@@ -426,6 +426,21 @@ async function follow() {
   await ended(run);
 }
 
+const isMending = () => document.querySelector("#beside form.mend") !== null;
+let owesBeside = false;
+
+/** Have what stands beside the text looked at anew, but not while a sentence is being mended there. */
+function lookBeside() {
+  owesBeside = isMending();
+  if (!owesBeside) document.body.dispatchEvent(new CustomEvent("fabula:checked"));
+}
+document.addEventListener("htmx:beforeSwap", (event) => {
+  const { detail } = /** @type {CustomEvent} */ (event);
+  if (detail.target.id !== "beside" || detail.requestConfig.verb !== "get" || !isMending()) return;
+  detail.shouldSwap = false;
+  owesBeside = true;
+});
+
 /** What happens in this project, here or elsewhere. @param {import("./events.js").Happening} event */
 function hear(event) {
   if (event.project !== project) return;
@@ -433,9 +448,7 @@ function hear(event) {
   if (of && event.type === "run_ended") follow();
   else if (of && event.type !== "text_arrived") looking ??= setTimeout(follow, FOLLOW);
   if (event.type === "run_ended" && editor?.dirty) editor.save();
-  if (event.type === "run_ended" && !document.querySelector("#beside form.mend")) {
-    document.body.dispatchEvent(new CustomEvent("fabula:checked"));
-  }
+  if (event.type === "run_ended") lookBeside();
   if (event.type === "artefact_changed" || event.type === "project_changed" || (event.type === "run_ended" && !of)) {
     editor?.look();
     tellSaved();
@@ -574,6 +587,7 @@ document.addEventListener("click", (event) => {
     const article = target.closest("article");
     target.closest("form")?.remove();
     goTo(article?.querySelector("[hx-get]"));
+    if (owesBeside) lookBeside();
   } else if (target.closest("[data-shut]")) {
     find("review").replaceChildren();
     text?.focus();

@@ -21,11 +21,22 @@ function showFields() {
   }
 }
 
+let changes = 0; // of fields
+/** How many there were when something was asked. @type {WeakMap<XMLHttpRequest, number>} */
+const asked = new WeakMap();
+document.addEventListener("htmx:beforeRequest", (event) => {
+  asked.set(/** @type {CustomEvent} */ (event).detail.xhr, changes);
+});
+document.addEventListener("htmx:beforeSwap", (event) => {
+  const { detail } = /** @type {CustomEvent} */ (event);
+  if (detail.target.id === "begun" && asked.get(detail.xhr) !== changes) detail.shouldSwap = false;
+});
+
 // What was said of the cost is of the fields as they were.
 for (const form of document.querySelectorAll("#measure, #learn")) {
   form.addEventListener("input", () => {
     showFields();
-    window.htmx.trigger(form, "htmx:abort");
+    changes += 1;
     document.getElementById("begun")?.replaceChildren();
   });
 }
@@ -41,11 +52,8 @@ function refresh() {
     const shown = document.getElementById("measuring");
     const run = mine || (shown?.dataset.state === "running" ? shown.dataset.run : "") || "";
     const address = `/projects/${encodeURIComponent(project)}/measure-run${learns ? "/learning" : ""}?run=${encodeURIComponent(run)}`;
-    try {
-      await window.htmx.ajax("GET", address, { target: "#measuring", swap: "outerHTML" });
-    } finally {
-      asking = false;
-    }
+    await window.htmx.ajax("GET", address, { target: "#measuring", swap: "outerHTML" }).catch(() => {});
+    asking = false;
   }, 300);
 }
 
