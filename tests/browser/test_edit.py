@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import subprocess
 import sys
 from typing import TYPE_CHECKING, Any
@@ -27,14 +28,24 @@ NEW = "The storm broke early. Mara lost the flame. It was warm. Nobody came at a
 SETTING = "A lighthouse on a rock in the north sea, autumn, a hundred years ago."
 
 
-@pytest.fixture
-def shelf(tmp_path: Path) -> Path:
-    """A folder with a project `lamp` that is written."""
-    script(tmp_path, OLD)
-    (tmp_path / "brief.md").write_text(BRIEF, encoding="utf-8")
+@pytest.fixture(scope="module")
+def written(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with a script, and with a project that it has written."""
+    home = tmp_path_factory.mktemp("written")
+    script(home, OLD)
+    (home / "brief.md").write_text(BRIEF, encoding="utf-8")
     line = [sys.executable, "-m", "fabula", "write", "brief.md", "--out", "shelf/lamp", "--quiet", *BY_PARTS]
-    line += ["--model", f"scripted:{tmp_path / 'script.toml'}"]
-    subprocess.run(line, cwd=tmp_path, check=True, timeout=120, capture_output=True)
+    line += ["--model", f"scripted:{home / 'script.toml'}"]
+    subprocess.run(line, cwd=home, check=True, timeout=300, capture_output=True)
+    return home
+
+
+@pytest.fixture
+def shelf(written: Path, tmp_path: Path) -> Path:
+    """A folder with a project `lamp` that is written."""
+    shutil.copytree(written, tmp_path, dirs_exist_ok=True)
+    settings = tmp_path / "shelf" / "lamp" / "fabula.toml"
+    settings.write_text(settings.read_text(encoding="utf-8").replace(str(written), str(tmp_path)), encoding="utf-8")
     return tmp_path / "shelf"
 
 
