@@ -39,7 +39,7 @@ def test_from_an_empty_shelf_to_a_story(tmp_path: Path) -> None:
         assert "nothing: the model runs on this machine" in page.inner_text("#estimate")
         page.click("text=Begin writing")
         page.wait_for_url("**/projects/the-letter/write")
-        page.wait_for_selector("text=01-story.md", timeout=60_000)
+        page.wait_for_selector("text=01-story.md")
         page.wait_for_selector("text=The boats came home")
         tab.open("/")
         page.wait_for_selector("text=150 to 250 asked")

@@ -66,10 +66,10 @@ def test_clicks_are_there_after_a_reload_and_an_answer_can_be_changed(tmp_path: 
         tab.page.click("input[name=plot][value=A]")
         tab.page.click("input[name=overall][value=S]")
         tab.page.fill("textarea[name=comment]", "A long thought.")
-        tab.page.check("input[name=poor]")
-        tab.page.wait_for_selector("#status:has-text('Kept.')")
-        tab.page.wait_for_timeout(1000)
-        tab.page.wait_for_load_state("networkidle")
+        with tab.page.expect_response(lambda answer: "poor" in (answer.request.post_data or "")) as kept:
+            tab.page.check("input[name=poor]")
+        assert kept.value.ok
+        tab.page.wait_for_timeout(1000)  # it is read for a second
         tab.page.reload()
         assert tab.page.is_checked("input[name=plot][value=A]")
         assert tab.page.is_checked("input[name=overall][value=S]")

@@ -88,7 +88,7 @@ def with_names(data: dict[str, Any]) -> dict[str, Any]:
 
 
 def test_the_document_that_is_served_is_the_one_of_the_reference(server: There) -> None:
-    served = httpx.get(f"{server.address}/openapi.json", headers=HEADERS, trust_env=False).json()
+    served = httpx.get(f"{server.address}/openapi.json", headers=HEADERS, trust_env=False, timeout=60).json()
     assert served["paths"] == DOCUMENT["paths"]
     assert set(served["components"]["securitySchemes"]) == {"HTTPBearer"}
 

@@ -147,7 +147,9 @@ async def test_a_client_that_goes_away_does_not_lose_the_turn(tmp_path: Path) ->
         assert busy.status_code == 409
         assert busy.json()["error"]["code"] == "busy"
         listening = asyncio.create_task(studio.client.get(f"{CHATS}/{chat}/turns/live"))
-        await asyncio.sleep(0.05)
+        async with asyncio.timeout(60):
+            while not live._news._waiters:  # type: ignore[attr-defined] # noqa: ASYNC110 - it listens when it waits
+                await asyncio.sleep(0.01)
         assert studio.engine.gate is not None
         studio.engine.gate.set()
         assert events_in((await listening).text)[-1][0] == "done"
@@ -289,12 +291,22 @@ async def test_who_is_there_and_how_free_one_is_can_be_set(tmp_path: Path) -> No
         assert "Somebody has to be there" in nobody.json()["error"]["message"]
 
 
+def is_held(project: Project) -> bool:
+    try:
+        with project.lock():
+            return False
+    except LockedError:
+        return True
+
+
 async def test_a_project_is_let_go_between_turns(tmp_path: Path) -> None:
     async with here(tmp_path) as studio:
         chat = (await studio.begin())["name"]
         await studio.move(chat, text="One.")
-        await asyncio.sleep(0.05)
         lamp = studio.conversations.project
+        async with asyncio.timeout(60):
+            while is_held(lamp):  # noqa: ASYNC110 - a file's lock
+                await asyncio.sleep(0.01)
         with lamp.lock():  # as a run does
             locked = await studio.move(chat, text="Two.")
             assert locked[-1][0] == "failed"
@@ -400,7 +412,7 @@ def test_beside_the_chat_server_the_same_conversations_are_gone_on_with(tmp_path
     headers = {"authorization": f"Bearer {SERVED}"}
     with (
         there(tmp_path) as server,
-        httpx.Client(base_url=server.address.removesuffix("/v1"), headers=headers) as client,
+        httpx.Client(base_url=server.address.removesuffix("/v1"), headers=headers, timeout=60) as client,
     ):
         chat = client.post(CHATS, json={"others": ["Mara"], "player": "Tobias"}).json()["name"]
         body = {"kind": "say", "text": "Is there light?"}

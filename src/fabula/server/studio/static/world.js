@@ -1,6 +1,6 @@
 // The World page: the graph, drawn by cytoscape, beside the table that holds all of it; and the findings.
-import { onEvent } from "./events.js";
-import { goTo, say } from "./studio.js";
+import { onEvent, whenEnded } from "./events.js";
+import { complain, goTo, say } from "./studio.js";
 
 const place = document.getElementById("graph");
 /** @type {any} */
@@ -33,10 +33,12 @@ async function draw() {
   const from = /** @type {HTMLElement | null} */ (document.querySelector("[data-graph]"))?.dataset.graph ?? "";
   if (!place || !from || from === asked) return;
   asked = from;
-  const response = await fetch(from);
+  const response = await fetch(from).catch(() => null);
   const note = document.getElementById("graph-note");
-  if (!response.ok || asked !== from) {
-    if (!response.ok && note) note.textContent = "The graph could not be loaded; the table below has all facts.";
+  if (asked !== from) return; // other facts are wanted by now
+  if (!response?.ok) {
+    asked = ""; // so that the same can be asked for again
+    if (note) note.textContent = "The graph could not be loaded; the table below has all facts.";
     return;
   }
   const { nodes, edges, drawn: count, total } = await response.json();
@@ -113,6 +115,7 @@ place?.addEventListener("touchstart", (event) => drawn?.userPanningEnabled(event
 
 /** Show a fact's sentence. @param {number | string} fact */
 function choose(fact) {
+  complain("");
   const at = location.pathname.replace(/\/$/, "");
   window.htmx.ajax("GET", `${at}/facts/${fact}`, { target: "#fact", swap: "innerHTML" });
 }
@@ -165,11 +168,23 @@ document.addEventListener("click", (event) => {
   }
 });
 
-// What a run has found stands here when it has ended: shown at once to who began it here, offered to others.
+/** Show what a run has found; but what somebody types here is not lost for it. */
+function showFound() {
+  const fields = /** @type {NodeListOf<HTMLInputElement | HTMLTextAreaElement>} */ (document.querySelectorAll("#findings input, #findings textarea"));
+  if ([...fields].some((field) => field.value !== field.defaultValue)) say(ENDED);
+  else location.reload();
+}
+
+// What a run has found stands here when it has ended: shown at once to who began it here, offered to others. It may have
+// ended before the answer has come that says it has begun.
+const ENDED = "A run has ended. Load this page anew to see what it has found.";
+document.addEventListener("htmx:afterSwap", () => {
+  const begun = /** @type {HTMLElement | null} */ (document.querySelector("[data-begun]"));
+  if (begun) whenEnded(begun.dataset.run ?? "", showFound);
+});
 onEvent((event) => {
   if (event.type !== "run_ended" || event.project !== document.body.dataset.project) return;
-  if (document.querySelector("[data-begun]")) location.reload();
-  else say("A run has ended. Load this page anew to see what it has found.");
+  if (!document.querySelector("[data-begun]")) say(ENDED);
 });
 
 listen();
