@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from fabula.app.bills import dollars, planned, total
+from fabula.app.bills import cost_of, dollars, planned, total
 from fabula.cli.terminal import table
 from fabula.project.folder import files_of
 
@@ -28,7 +28,7 @@ def project_line(spent: Usage, caps: BudgetTable) -> str:
     if caps.usd is not None:
         left.append(f"{dollars(max(caps.usd - (spent.cost or 0.0), 0.0))} of {dollars(caps.usd)}")
     guessed = f" ({spent.estimated:,} estimated)" if spent.estimated else ""
-    said = f"The project has taken {tokens:,} tokens{guessed} in all, cost {dollars(spent.cost)}"
+    said = f"The project has taken {tokens:,} tokens{guessed} in all, {cost_of(spent.cost)}"
     return f"{said}; its budget leaves {' and '.join(left)}." if left else f"{said}."
 
 
@@ -56,16 +56,6 @@ def calls_table(expected: DryRun) -> str:
     reply = sum(call.reply for call in expected.planned)
     rows.append(("all", "", "", f"{prompt:,}", f"{reply:,}", dollars(expected.cost)))
     return table(rows, right=(3, 4, 5))
-
-
-def amount(expected: DryRun) -> str:
-    """What a dry run expects, in words: calls, tokens and, where it is known, the cost."""
-    if not expected.planned:
-        return "nothing to ask"
-    calls, tokens = len(expected.planned), float(f"{expected.tokens:.2g}")  # more figures than that are not known
-    cost = f", {dollars(expected.cost)}" if expected.cost else ""
-    several = f"{expected.least_calls:,} to {calls:,}" if expected.least_calls < calls else f"{calls:,}"
-    return f"about {several} {'call' if calls == 1 else 'calls'} to make, {tokens:,.0f} tokens{cost}"
 
 
 def say_dry_run(terminal: Terminal, *runs: DryRun) -> None:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import threading
+from contextlib import suppress
 from dataclasses import dataclass, field
 from shutil import rmtree
 from typing import TYPE_CHECKING, Final
@@ -21,7 +23,7 @@ if TYPE_CHECKING:
     from fabula.app.workspace import Elsewhere
 
 _BRIEF: Final = "brief.md"
-_MOST: Final = 1000  # folders that are looked into
+_MOST: Final = 1000  # projects of a folder
 _SAMPLE: Final = "sample"
 
 
@@ -85,8 +87,8 @@ class Shelf:
             folder = self._folders[name]
         if not _is_project(folder):
             raise GoneError(
-                f"The project {name!r} is not there any more: its folder was removed or renamed. What was open of it "
-                "is still on this page; copy what you need."
+                f"The project {name!r} is not there any more: its folder was removed or renamed, or may not be read. "
+                "What was open of it is still on this page; copy what you need."
             )
         return folder
 
@@ -186,20 +188,24 @@ class Shelf:
             if _is_project(place):
                 found.append(place)
             else:
-                found += [one for one in _inner(place) if _is_project(one)]
+                found += [one for one in _inner(place) if _is_project(one)][:_MOST]
         return found
 
 
 def _is_project(folder: Path) -> bool:
-    return (folder / _BRIEF).is_file()
+    """Whether a folder is a project; one that may not be looked into is none."""
+    return os.path.isfile(folder / _BRIEF)  # noqa: PTH113 - the one of `Path` fails where there is no permission
 
 
 def _inner(place: Path) -> list[Path]:
-    """The folders in a folder; links and hidden ones are left alone."""
-    if not place.is_dir():
-        return []
-    inner = (one for one in place.iterdir() if not one.name.startswith(".") and one.is_dir() and not one.is_symlink())
-    return sorted(inner)[:_MOST]
+    """The folders in a folder; links and hidden ones are left alone, and so is what may not be read."""
+    found = []
+    with suppress(OSError), os.scandir(place) as entries:
+        for entry in entries:
+            with suppress(OSError):
+                if not entry.name.startswith(".") and entry.is_dir(follow_symlinks=False):
+                    found.append(place / entry.name)
+    return sorted(found)
 
 
 def _numbered(name: str) -> list[str]:
