@@ -12,6 +12,8 @@ from studio import browsing, studio_there
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from studio import Tab
+
 
 pytestmark = pytest.mark.slow
 WORLD = "/projects/sample/world"
@@ -98,7 +100,7 @@ def test_a_sentence_is_mended_after_its_cost_is_shown(tmp_path: Path) -> None:
 @pytest.mark.parametrize("width", [1280, 360])
 def test_labels_of_the_graph_can_be_read_and_the_keyboard_makes_them_larger(tmp_path: Path, width: int) -> None:
     with studio_there(tmp_path) as there, browsing(there, width=width) as tab:
-        opened(tab, WORLD)
+        tab.open(WORLD)
         tab.page.wait_for_selector("#graph[data-drawn]")
         assert zoom(tab) >= 0.9, "labels have 14 pixels and more at their full size"
         first = zoom(tab)
