@@ -148,7 +148,7 @@ async def test_a_client_that_goes_away_does_not_lose_the_turn(tmp_path: Path) ->
         assert busy.json()["error"]["code"] == "busy"
         listening = asyncio.create_task(studio.client.get(f"{CHATS}/{chat}/turns/live"))
         async with asyncio.timeout(60):
-            while not live._news._waiters:  # type: ignore[attr-defined] # noqa: ASYNC110 - it listens when it waits
+            while not live._news._waiters:  # noqa: ASYNC110 - it listens when it waits
                 await asyncio.sleep(0.01)
         assert studio.engine.gate is not None
         studio.engine.gate.set()
