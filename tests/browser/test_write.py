@@ -132,7 +132,7 @@ def test_an_unthrottled_room_is_shown_whole_and_never_holds_the_page_up(tmp_path
             "window.longest = 0; new PerformanceObserver((list) => { for (const one of list.getEntries()) "
             "window.longest = Math.max(window.longest, one.duration) }).observe({ type: 'longtask', buffered: true })"
         )
-        longest = list[float]()
+        longest: list[float] = []
         while not longest or (min(longest) > 250 and len(longest) < 4):  # a machine with other work holds pages up, too
             tab.open(WRITE)
             start(there)
