@@ -34,7 +34,7 @@ def test_an_adapter_has_its_role_asked_anew_and_nothing_before_it(cli: Cli, proj
     assert (
         f"From now on, other than in fabula.toml: --adapter climax={room}/climax. --save writes it there.\n" in ran.err
     )
-    data = cli("write", "lamp", "--adapter", "climax=room/climax", "--json").json
+    data = cli("write", "lamp", "--anew", "--adapter", "climax=room/climax", "--json").json
     assert (data["asked"], data["replayed"]) == (1, 8)  # the reply is the same, so nothing that follows changes
     assert f"As last time: --adapter climax={room}/climax." in cli("write", "lamp").err
     assert cli("write", "lamp", "--json").json["asked"] == 0
@@ -52,7 +52,7 @@ def test_calls_are_told_apart_by_the_digest_of_their_own_adapter(cli: Cli, proje
 
 
 def test_a_room_gives_all_its_roles_their_adapters(cli: Cli, project: Path, room: Path) -> None:
-    ran = cli("write", "lamp", "--adapter", "room", "--save")
+    ran = cli("write", "lamp", "--anew", "--adapter", "room", "--save")
     assert "with adapters for climax, resolution, in lamp" in ran.err
     stored = Settings.read(project / "fabula.toml").adapters
     assert stored == {"room": str(room)}
@@ -67,7 +67,7 @@ def test_adapters_in_the_settings_are_looked_for_in_the_project(cli: Cli, projec
     room.rename(project / "room")
     settings = project / "fabula.toml"
     settings.write_text(settings.read_text() + '\n[adapters]\nroom = "room"\nconflict = ""\n')
-    assert cli("write", "lamp", "--json").json["asked"] == 2
+    assert cli("write", "lamp", "--anew", "--json").json["asked"] == 2
     assert cli("estimate", "lamp").code == 0
 
 
@@ -77,7 +77,7 @@ def test_what_an_older_fabula_stored_is_read(cli: Cli, project: Path) -> None:
     old += '[roles.plot]\nadapter = "x"\n'
     (project / "fabula.toml").write_text((project / "fabula.toml").read_text() + old)
     assert Settings.read(project / "fabula.toml").adapters == {"climax": "w.gguf", "plot": "x"}
-    assert cli("write", "lamp", "--seed", "3", "--save").code == 0
+    assert cli("write", "lamp", "--anew", "--seed", "3", "--save").code == 0
     stored = (project / "fabula.toml").read_text()
     assert '[adapters]\nclimax = "w.gguf"\nplot = "x"\n' in stored
     assert "adapter =" not in stored
@@ -103,7 +103,7 @@ def test_what_an_older_fabula_stored_is_read(cli: Cli, project: Path) -> None:
 def test_what_is_refused(cli: Cli, project: Path, room: Path, given: tuple[str, ...], said: str) -> None:
     tinygguf.write_model(cli.folder / "other.gguf", tinygguf.weights(2))
     (cli.folder / "climax.gguf").write_bytes((room / "climax/adapter.gguf").read_bytes()[:5000])
-    ran = cli("write", "lamp", "--adapter", *given)
+    ran = cli("write", "lamp", "--anew", "--adapter", *given)
     assert ran.code == 2
     assert said in ran.err
 
@@ -122,7 +122,7 @@ def test_a_foreign_project_uses_its_own_adapters_and_no_others(cli: Cli, project
         cli("trust", "lamp").out
         == f"From now on lamp/fabula.toml may\n  use {room}/climax, which lies outside its folder, as an adapter\n"
     )
-    assert cli("write", "lamp", "--json").json["asked"] == 1
+    assert cli("write", "lamp", "--anew", "--json").json["asked"] == 1
     (project / "link").symlink_to(room)
     assert acts_in({"adapters": {"room": "link"}}, project)
     room.rename(project / "room")

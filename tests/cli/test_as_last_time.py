@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from fabula.project.folder import Project
+
 if TYPE_CHECKING:
     from pathlib import Path
 
@@ -18,7 +20,7 @@ STORY = ("01-exposition", "02-rising-action", "03-climax", "04-falling-action", 
 @pytest.fixture
 def with_seed(cli: Cli, project: Path) -> Path:
     """The project, written again with a seed that is not in its fabula.toml."""
-    assert cli("write", "lamp", "--seed", "9", "--json").json["asked"] == 9
+    assert cli("write", "lamp", "--anew", "--seed", "9", "--json").json["asked"] == 9
     return project
 
 
@@ -44,6 +46,14 @@ def test_it_lasts_over_several_runs(cli: Cli, with_seed: Path) -> None:
     assert cli("update", "lamp", "--json").json["asked"] == 0
 
 
+def test_a_conversation_is_not_the_last_run_of_the_story(cli: Cli, with_seed: Path) -> None:
+    with Project.open(with_seed).journal as journal:
+        journal.start_run("chat with vanilla", {"model": "hand", "system": "vanilla"})
+        journal.end_run()
+    assert cli("write", "lamp", "--json").json["asked"] == 0
+    assert "As last time: --seed 9." in cli("update", "lamp", "--dry-run").err
+
+
 def test_forgetting_takes_the_settings_file_alone(cli: Cli, with_seed: Path) -> None:
     data = cli("update", "lamp", "--forget", "--yes", "--json").json
     assert (data["asked"], data["replayed"]) == (0, 9)  # the texts of the stored seed are in the journal
@@ -66,7 +76,7 @@ def test_saving_stores_what_was_given_before(cli: Cli, with_seed: Path) -> None:
 
 def test_options_are_said_as_they_are_typed(cli: Cli, project: Path) -> None:
     options = ("--sampling", "climax.stop=END", "--set", "max_tokens=900", "--aids", "off")
-    cli("write", "lamp", *options)
+    cli("write", "lamp", "--anew", *options)
     said = cli("update", "lamp", "--dry-run").err
     assert all(f"{name} {value}" in said for name, value in zip(options[::2], options[1::2], strict=True))
 
@@ -80,7 +90,7 @@ def test_planning_in_a_project_keeps_its_system(cli: Cli, project: Path) -> None
 
 def test_a_length_holds_until_the_brief_asks_for_another(cli: Cli, project: Path) -> None:
     brief = project / "brief.md"
-    cli("write", "lamp", "--words", "60-80")
+    cli("write", "lamp", "--anew", "--words", "60-80")
     assert "As last time: --words 60-80." in cli("update", "lamp", "--dry-run").err
     brief.write_text(brief.read_text().replace("will.", "will, on one island."))
     assert "As last time: --words 60-80." in cli("update", "lamp", "--dry-run").err
@@ -90,7 +100,7 @@ def test_a_length_holds_until_the_brief_asks_for_another(cli: Cli, project: Path
 
 def test_a_run_that_failed_at_once_is_not_the_last(cli: Cli, project: Path, here: Path) -> None:
     (here / "empty.toml").write_text('[replies]\nnobody = "nothing"\n')
-    assert cli("write", "lamp", "--model", "scripted:empty.toml").code == 1
+    assert cli("write", "lamp", "--anew", "--model", "scripted:empty.toml").code == 1
     ran = cli("update", "lamp", "--dry-run")
     assert "Nothing has to be asked again." in ran.out
     assert "As last time" not in ran.err
@@ -106,7 +116,7 @@ def test_update_takes_options_and_names_every_text_that_they_change(cli: Cli, pr
 
 
 def test_write_names_every_text_that_an_option_changes(cli: Cli, project: Path) -> None:
-    ran = cli("write", "lamp", "--sampling", "resolution.temperature=1")
+    ran = cli("write", "lamp", "--anew", "--sampling", "resolution.temperature=1")
     assert "To be written again: story/05-resolution.md.\n" in ran.err
 
 
@@ -114,22 +124,22 @@ def test_a_model_that_is_named_for_a_role_plays_it_whoever_played_it_before(
     cli: Cli, project: Path, here: Path
 ) -> None:
     (here / "player.py").write_text("def said(request):\n    return 'The wind took the window and Mara held on.'\n")
-    cli("write", "lamp", "--play", "climax=player.py:said")
+    cli("write", "lamp", "--anew", "--play", "climax=player.py:said")
     assert "The wind took" in (project / "story/03-climax.md").read_text()
     assert "As last time: --play climax=" in cli("update", "lamp", "--dry-run").err
-    assert cli("write", "lamp", "--model", "climax=scripted:script.toml").code == 0
+    assert cli("write", "lamp", "--anew", "--model", "climax=scripted:script.toml").code == 0
     assert "The storm broke" in (project / "story/03-climax.md").read_text()
 
 
 def test_of_another_system_only_what_it_has_is_kept(cli: Cli, project: Path) -> None:
-    cli("write", "lamp", "--seed", "9", "--set", "demands=2", "--sampling", "climax.temperature=1")
+    cli("write", "lamp", "--anew", "--seed", "9", "--set", "demands=2", "--sampling", "climax.temperature=1")
     ran = cli("estimate", "lamp", "--system", "vanilla")
     assert "As last time" not in ran.err or "--seed 9" in ran.err
 
 
 def test_a_person_who_was_cast_is_waited_for_again(cli: Cli, project: Path) -> None:
     cli.at_terminal()
-    assert cli("write", "lamp", "--play", "climax=me", "--seed", "4", stdin="").code == 0
+    assert cli("write", "lamp", "--anew", "--play", "climax=me", "--seed", "4", stdin="").code == 0
     ran = cli("status", "lamp", "--json")
     assert ran.json["settings"]["roles"]["climax"]["play"] == "me"
 
@@ -139,7 +149,7 @@ def test_what_a_person_typed_is_trusted_again_and_what_somebody_elses_record_say
 ) -> None:
     monkeypatch.setenv("XDG_STATE_HOME", str(here / "mine"))
     (here / "player.py").write_text("def said(request):\n    return 'The wind took the window and Mara held on.'\n")
-    cli("write", "lamp", "--play", "climax=player.py:said")
+    cli("write", "lamp", "--anew", "--play", "climax=player.py:said")
     assert cli("update", "lamp", "--dry-run").code == 0
     monkeypatch.setenv("XDG_STATE_HOME", str(here / "of-another-reader"))
     for settings in (project / "fabula.toml", None):

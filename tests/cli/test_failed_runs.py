@@ -47,10 +47,10 @@ def test_what_is_no_story_is_written_anew_by_the_command_that_is_named(cli: Cli)
     assert first.code == 1
     assert "What was written is no story. It repeated what it was told." in first.err
     for seed in (2, 3):  # the same command ends as before, the one that is named asks anew
-        assert f"`fabula write lamp --seed {seed}` writes another one" in cli("write", "lamp").err
+        assert f"`fabula write lamp --seed {seed} --anew` writes another one" in cli("write", "lamp").err
         if seed == 3:
             (cli.folder / "broken").unlink()
-        ran = cli("write", "lamp", "--seed", str(seed))
+        ran = cli("write", "lamp", "--seed", str(seed), "--anew")
         assert ran.code == (1 if seed == 2 else 0), ran.err
     assert REPLIES["exposition"] in (cli.folder / "lamp" / "story.md").read_text(encoding="utf-8")
 

@@ -245,7 +245,7 @@ def test_a_text_that_the_story_does_not_use_is_said(cli: Cli, project: Path, nam
 
 
 def test_texts_of_another_way_of_writing_are_marked(cli: Cli, project: Path) -> None:
-    assert cli("write", "lamp", "--set", "variant=write").code == 0
+    assert cli("write", "lamp", "--anew", "--set", "variant=write").code == 0
     states = {a["file"]: a["state"] for a in cli("status", "lamp", "--json").json["artefacts"]}
     assert states["plan/characters.md"] == "not used any more"
     assert states["story/03-climax.md"] == ""

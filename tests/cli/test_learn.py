@@ -294,7 +294,7 @@ def test_without_it_nothing_is_taken(cli: Cli, learned: Path) -> None:
     assert "learned from you" not in ran.err
     assert "with adapters" not in ran.err
     assert cli("write", "new", "--json").json["asked"] == 0, "a project that has begun does not take it unasked"
-    taken = cli("write", "new", "--learned", "--json").json
+    taken = cli("write", "new", "--learned", "--anew", "--json").json
     assert taken["asked"] == 5, "the roles that the author chose among"
 
 
@@ -331,7 +331,7 @@ def test_a_server_is_not_asked_for_what_was_learned(cli: Cli, learned: Path, *, 
         assert cli("learn", "--forget", "--yes").code == 0
     refused = cli("update", "new", "--model", "openai-chat:other", "--base-url", "http://127.0.0.1:9/v1", "--dry-run")
     assert refused.code == 2
-    assert "and not for openai-chat:other. Say `fabula write --no-learned -C new` with that model" in refused.err
+    assert "and not for openai-chat:other. Say `fabula write --no-learned --anew -C new` with that model" in refused.err
     said = cli("status", "new").out
     assert f"as last time: (what fabula learned from you: {learned.name})" in said.replace("\n", " ")
     assert str(learned) not in said
@@ -355,5 +355,5 @@ def test_a_project_replays_after_forgetting_and_says_what_to_do(cli: Cli, learne
     refused = cli("update", "new", "--yes")
     assert refused.code != 0
     assert "This project writes with what fabula had learned from you, which was forgotten." in refused.err
-    assert "fabula write --no-learned" in refused.err
-    assert cli("write", "new", "--no-learned", "--yes").code == 0
+    assert "fabula write --no-learned --anew" in refused.err
+    assert cli("write", "new", "--no-learned", "--anew").code == 0

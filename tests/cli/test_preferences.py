@@ -400,7 +400,7 @@ def test_an_edit_of_a_text_that_several_replies_made_is_a_pair_of_the_reply_that
     cli: Cli, magnet: Path
 ) -> None:
     told_in_two = ("--set", "plain_paragraph=true", "--set", "candidates=1")
-    assert cli("write", "lamp", *told_in_two, "--yes").code == 0
+    assert cli("write", "lamp", *told_in_two, "--anew", "--yes").code == 0
     file = magnet / "story/01-chapter-1.md"
     before = file.read_text(encoding="utf-8")
     assert before.count("Nobody spoke") == 2

@@ -106,7 +106,7 @@ def test_a_text_that_waits_for_approval_is_marked(cli: Cli, here: Path) -> None:
 
 def test_a_place_that_waits_for_a_persons_text_is_said(cli: Cli, project: Path) -> None:
     cli.at_terminal()
-    assert cli("write", "lamp", "--play", "climax=me", "--seed", "4", stdin="").code == 0
+    assert cli("write", "lamp", "--anew", "--play", "climax=me", "--seed", "4", stdin="").code == 0
     data = cli("status", "lamp", "--json").json
     assert data["waits"] == "climax/section"
     assert data["as_last_time"] == ["--seed 4", "--play climax=me"]

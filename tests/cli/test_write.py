@@ -94,7 +94,7 @@ def test_another_brief_for_a_project_is_an_error_that_says_what_to_do(cli: Cli, 
 
 def test_flags_on_an_existing_project_leave_its_settings_file(cli: Cli, project: Path) -> None:
     before = (project / "fabula.toml").read_text(encoding="utf-8")
-    ran = cli("write", "lamp", "--seed", "9", "--sampling", "climax.temperature=1")
+    ran = cli("write", "lamp", "--anew", "--seed", "9", "--sampling", "climax.temperature=1")
     assert ran.code == 0
     said = "From now on, other than in fabula.toml: --seed 9 --sampling climax.temperature=1.0. --save writes it there."
     assert said in ran.err
@@ -103,7 +103,7 @@ def test_flags_on_an_existing_project_leave_its_settings_file(cli: Cli, project:
 
 
 def test_save_stores_flags(cli: Cli, project: Path) -> None:
-    assert cli("write", "lamp", "--seed", "9", "--save").code == 0
+    assert cli("write", "lamp", "--anew", "--seed", "9", "--save").code == 0
     stored = tomllib.loads((project / "fabula.toml").read_text(encoding="utf-8"))
     assert stored["seed"] == 9
     assert stored["config"] == {"length_control": False, "draft_first": False, "final_reading": False}

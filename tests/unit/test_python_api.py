@@ -117,7 +117,7 @@ def test_what_it_says_is_counted_and_belongs_to_its_identity() -> None:
     assert paid["estimated"] == paid["prompt"] + paid["reply"] > 40
     other = Second()
     other.name = "echo"
-    assert fabula.write("one", model=other).model == "program:echo@2"
+    assert fabula.write("one", model=other, anew=True).model == "program:echo@2"
     assert len(other.heard) == 1
 
 
@@ -157,11 +157,11 @@ def test_what_is_no_model_is_said() -> None:
 def test_a_project_of_such_a_model_says_at_the_command_line_whose_it_is(cli: Cli) -> None:
     fabula.write(BRIEF, "lamp", model=Own(), **ALONE)
     assert cli("write", "lamp").code == 0  # all of it is recorded
-    ran = cli("write", "lamp", "--seed", "2")
+    ran = cli("write", "lamp", "--anew", "--seed", "2")
     assert ran.code == 1
     assert "is one of a Python program, and was not handed in" in ran.err
     with pytest.raises(ModelUnavailableError):
-        fabula.write("lamp", seed=3)
+        fabula.write("lamp", seed=3, anew=True)
 
 
 def test_roles_have_models_of_their_own() -> None:

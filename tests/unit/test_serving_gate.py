@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from fabula.base.addresses import is_loopback_host
 from fabula.base.errors import (
     BudgetError,
     ContextLengthError,
@@ -22,7 +23,7 @@ from fabula.base.errors import (
 )
 from fabula.server.faults import SURPRISE, problem_of
 from fabula.server.gate import SHORTEST, Bounds, Rates, Tokens
-from fabula.server.running import is_loopback, listening
+from fabula.server.running import listening
 from serving import MODEL, TOKEN, Engine, Here, here
 
 if TYPE_CHECKING:
@@ -403,7 +404,7 @@ def test_an_address_that_is_taken_is_told() -> None:
     [("127.0.0.1", True), ("::1", True), ("localhost", True), ("0.0.0.0", False), ("::", False), ("x.invalid", False)],  # noqa: S104 - asked about, not bound
 )
 def test_loopback_is_known(host: str, inside: bool) -> None:  # noqa: FBT001 - a case
-    assert is_loopback(host) is inside
+    assert is_loopback_host(host) is inside
 
 
 def test_a_socket_of_version_6_can_be_had() -> None:

@@ -91,6 +91,16 @@ def cost_of(cost: float | None) -> str:
     return dollars(cost) if cost is None else f"cost {dollars(cost)}"
 
 
+def amount(expected: DryRun) -> str:
+    """What a dry run expects, in words: calls, tokens and, where it is known, the cost."""
+    if not expected.planned:
+        return "nothing to ask"
+    calls, tokens = len(expected.planned), float(f"{expected.tokens:.2g}")  # more figures than that are not known
+    cost = "" if expected.cost == 0 else f", {dollars(expected.cost)}"
+    several = f"{expected.least_calls:,} to {calls:,}" if expected.least_calls < calls else f"{calls:,}"
+    return f"about {several} {'call' if calls == 1 else 'calls'} to make, {tokens:,.0f} tokens{cost}"
+
+
 def total(roles: Mapping[str, Usage]) -> Usage:
     """The sum over roles; its cost is `None` where one is unknown."""
     return sum(roles.values(), NOTHING_USED)

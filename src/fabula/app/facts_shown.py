@@ -99,6 +99,21 @@ class FactRow:
         return all(word in text for word in words)
 
 
+@dataclass(frozen=True, slots=True)
+class FactsBeside:
+    """What stands in a story's world at the end of a scene, for who reads the scene.
+
+    Attributes:
+        told: the first of what the scene itself tells.
+        before: the first of what was told before, of those who are there.
+        total: how many facts stand there in all.
+    """
+
+    told: tuple[FactRow, ...]
+    before: tuple[FactRow, ...]
+    total: int
+
+
 @dataclass(frozen=True)
 class ProjectWorld:
     """A project's world, read into memory at once, so that it can be asked from any thread.
@@ -188,6 +203,24 @@ class ProjectWorld:
             outdated,
             bool(fact.quote.strip() or fact.span),
         )
+
+    def beside(self, scene: int, people: Sequence[str], most: int) -> FactsBeside:
+        """What stands at the end of a scene, as far as it belongs to it: told there, or known of who is there.
+
+        Args:
+            scene: its number.
+            people: names of who is there; without any, of those of whom the scene tells something.
+            most: facts of either kind, the newest first of those told before.
+        """
+        rows = self.facts(scene)
+        told = [row for row in rows if row.scene == scene]
+        owner = self.state.index.owner
+        present = {owner(name) for name in people or [row.subject for row in told]}
+        before = [
+            row for row in rows if row.scene < scene and present & {owner(name) for name in (row.subject, *row.about)}
+        ]
+        before.sort(key=lambda row: -row.scene)
+        return FactsBeside(tuple(told[:most]), tuple(before[:most]), len(rows))
 
     def row(self, number: int) -> FactRow:
         """One fact.

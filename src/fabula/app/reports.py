@@ -356,8 +356,11 @@ def _list(value: object) -> list[Any]:
 
 
 def is_experiment(folder: Path) -> bool:
-    """Whether a folder is an experiment's."""
-    return (folder / _EXPERIMENT).is_file() and (folder / "runs").is_dir()
+    """Whether a folder is an experiment's; one that may not be looked into is none."""
+    try:
+        return (folder / _EXPERIMENT).is_file() and (folder / "runs").is_dir()
+    except OSError:
+        return False
 
 
 # reading --------------------------------------------------------------------------------------------------------------

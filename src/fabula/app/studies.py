@@ -7,6 +7,7 @@ raters talk with what is private here. All of it is asked for at once, for the s
 
 from __future__ import annotations
 
+import json
 import shutil
 from collections import Counter
 from contextlib import suppress
@@ -20,24 +21,30 @@ from fabula.app.sources import read_story
 from fabula.base.errors import FabulaError, UsageError
 from fabula.base.files import held, make_folder, read_text
 from fabula.craft.narratives import parties_of
+from fabula.craft.quoting import located
 from fabula.data.corpora import prompt_id
 from fabula.evaluators.atlas.page import all_findings
+from fabula.evaluators.editorial.agreement import annotations_of, decoys_of
+from fabula.measure.report import Report
 from fabula.measure.studies.assigning import design_of, share_out
-from fabula.measure.studies.study import Entry, Study, form_of, form_text, write_assignments, write_study
+from fabula.measure.studies.study import DECOYS, Entry, Study, form_of, form_text, write_assignments, write_study
 from fabula.project.folder import Project
 from fabula.project.trust import Act, Trust, TrustError
-from fabula.story import one_line, plain
+from fabula.story import one_line, plain, slug
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
 
+    from fabula.evaluators.editorial.report import Annotation
     from fabula.measure.items import Item
     from fabula.measure.studies.assigning import Shares, Wanted
     from fabula.project.settings import Settings
 
 CHARACTERS: Final = "characters"
 _LARGEST_FORM: Final = 1_000_000
+_REVIEW: Final = "editorial.json"
+_LARGEST_REVIEW: Final = 200_000_000
 _MARK: Final = "**"
 _BREAK: Final = "\n\n"  # between paragraphs
 
@@ -84,6 +91,11 @@ def study_of_findings(folder: Path, title: str, places: Iterable[Path]) -> Made:
     for place, called in _named(places):
         is_project = (place / "brief.md").is_file()
         checked = place / OUT if is_project else place
+        if (checked / _REVIEW).is_file() and not (checked / "atlas.json").is_file():
+            raise UsageError(
+                f"Nothing was checked in {checked} yet. There is a review: --kind comments has its comments verified; "
+                "or say `fabula check STORY` first."
+            )
         text = _text_of(place) if is_project else ""
         for story in stored_check(checked)["details"]["stories"]:
             told = called if story["id"] == "story" else str(story["id"])
@@ -91,6 +103,77 @@ def study_of_findings(folder: Path, title: str, places: Iterable[Path]) -> Made:
     if not entries:
         raise UsageError("Nothing was found in these stories, so there is nothing to verify.")
     return _made(folder, "findings", title, entries)
+
+
+def study_of_comments(folder: Path, title: str, places: Iterable[Path]) -> Made:
+    """A new study of an editor's comments, in folders in which `fabula eval review` has left its report.
+
+    Among them stand decoys: a comment on another passage beside this quotation.
+
+    Raises:
+        UsageError: there is no such report, or the editor said nothing.
+    """
+    entries: list[Entry] = []
+    for place, called in _named(places):
+        report = stored_review(place / OUT if (place / "brief.md").is_file() else place)
+        texts = {(one["item"], one["level"], one["place"]): str(one["text"]) for one in report.details["passages"]}
+        ids = [str(story["id"]) for story in report.details["stories"]]
+        real = annotations_of(report)
+        lures = {one.id for one in decoys_of(real)}
+        for one in sorted((*real, *decoys_of(real)), key=lambda one: (one.item, one.id)):  # an order that shows nothing
+            story = called if len(ids) == 1 else one.item
+            group = DECOYS if one.id in lures else one.level
+            entries.append(
+                _comment(f"{slug(called)}/{one.id}", story, one, group, texts[one.item, one.level, one.place])
+            )
+    if not entries:
+        raise UsageError("The editor made no comment on these stories, so there is nothing to verify.")
+    return _made(folder, "comments", title, entries)
+
+
+def stored_review(folder: Path) -> Report:
+    """The report of the last review in `folder`.
+
+    Raises:
+        UsageError: nothing was reviewed there, or it is no report of comments with their passages.
+    """
+    file = folder / _REVIEW
+    if not file.is_file():
+        raise UsageError(f"Nothing was reviewed in {folder} yet. Say `fabula eval review STORY --out {folder}` first.")
+    problem = UsageError(
+        f"{file} has no comments with the passages that they are on. Say `fabula eval review` for this folder again: "
+        "what was asked for it is recorded, and costs nothing."
+    )
+    try:
+        details: Any = json.loads(read_text(file, _LARGEST_REVIEW))["details"]
+        known = {(one["item"], one["level"], one["place"]) for one in details["passages"] if str(one["text"])}
+        report = Report("editorial", details=details)
+        missing = {(one.item, one.level, one.place) for one in annotations_of(report)} - known
+    except (ValueError, KeyError, TypeError, RecursionError) as error:
+        raise problem from error
+    if missing or not details.get("stories"):
+        raise problem
+    return report
+
+
+def _comment(name: str, story: str, one: Annotation, group: str, passage: str) -> Entry:
+    return Entry(
+        id=name,
+        prompt=story,
+        claim=one_line(one.comment),
+        label=f"{one.level}, {one.category}",
+        passages=(_marked(plain(passage), one.quote),),
+        group=group,
+    )
+
+
+def _marked(passage: str, quote: str) -> str:
+    """A passage with the words that are quoted marked, where they stand in it as they are quoted."""
+    found = located(passage, quote)
+    if not found:
+        return passage
+    low, high = found[0]
+    return f"{passage[:low]}{_MARK}{passage[low:high]}{_MARK}{passage[high:]}"
 
 
 def study_of_characters(folder: Path, title: str, places: Iterable[Path], player: str, partner: str) -> Made:

@@ -27,7 +27,7 @@ from fabula.app.planning import Planned, plan_in, planning_system, project_for_s
 from fabula.app.ranking import Ranked
 from fabula.app.sources import brief_of, folder_for, items_of, path_of, project_in, story_of
 from fabula.app.standing import check_words
-from fabula.app.writing import Expected, Prepared, Written, dry_run_in, settings_as_last_time, write_in
+from fabula.app.writing import Expected, Prepared, Written, dry_run_in, refuse_anew, settings_as_last_time, write_in
 from fabula.app.writing import dry_run as dry_run_of
 from fabula.base.errors import UsageError
 from fabula.craft.conversation import ConversationFiles
@@ -62,6 +62,7 @@ async def write_async(
     on_event: OnEvent | None = None,
     budget_tokens: int | None = None,
     budget_usd: float | None = None,
+    anew: bool = False,
     environ: Mapping[str, str] | None = None,
     **settings: Unpack[SystemSettings],
 ) -> Written:
@@ -77,16 +78,22 @@ async def write_async(
         on_event: called with every event (`fabula.events`), for instance each piece of text as it comes.
         budget_tokens: most tokens that this run may use.
         budget_usd: most US dollars that this run may cost.
+        anew: write again what stands, where other settings than before want that; without it that is refused.
         environ: variables that hold keys and folders; by default those of the process.
         **settings: fields of `fabula.toml`, for instance `system="dramatron"`, `seed=7`, `config={"revisions": 2}`;
             what the last run in the folder was given stays in force where nothing else is said.
 
     Raises:
+        WrittenBeforeError: with other settings than before, what stands would be written again.
         FabulaError: any of its kinds; finished calls are kept, and the same call goes on from there.
     """
     caller = Caller.of(model, on_event, environ, _with_words(settings, words))
     project, in_force, why = _begun(what, folder, caller)
-    outcome = await write_in(project, in_force, caller.options(budget_tokens, budget_usd))
+    options = caller.options(budget_tokens, budget_usd)
+    if not anew:
+        how = "`anew=True` does it, and the old texts stay in its history; another `folder` has both stories."
+        await refuse_anew(project, in_force, options, how)
+    outcome = await write_in(project, in_force, options)
     return Written.in_(project, in_force, outcome.story, caller.finished(in_force), why)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shlex
 import time
 from collections import Counter
@@ -12,10 +13,10 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from fabula.app.bills import budget_data, dollars, planned, usage_data
+from fabula.app.bills import amount, budget_data, dollars, planned, usage_data
 from fabula.app.remarks import remarks_on
 from fabula.app.standing import shortfalls
-from fabula.base.errors import FabulaError, JournalError, PausedError, PlanError, ReplyError
+from fabula.base.errors import FabulaError, JournalError, PausedError, PlanError, ReplyError, WrittenBeforeError
 from fabula.craft.continuing import continuer
 from fabula.craft.length import asked_range
 from fabula.craft.planning import PROMPTS
@@ -35,7 +36,7 @@ from fabula.models.budget import Budget
 from fabula.models.prices import priced
 from fabula.project.casting import Environment, open_cast
 from fabula.project.folder import BRIEF, Project
-from fabula.project.settings import Settings, carried_over
+from fabula.project.settings import Settings, carried_over, difference
 from fabula.systems import find, system_of
 
 if TYPE_CHECKING:
@@ -55,6 +56,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 _LEAST_WORDS = 3
+_FOLDER = re.compile(r'\b(embedded|replay|scripted|seq2seq):[^"]*/')  # of a model that is a file, which may be moved
 _SHORT = 50_000  # tokens of replies; in longer walks terse and generous ones make up for each other
 
 
@@ -123,6 +125,12 @@ class Prepared:
         """What is run."""
         return self.other or system_of(self.settings)
 
+    @property
+    def prompts(self) -> Prompts:
+        """The method's prompts, with those that the author has put in their places."""
+        overrides = Path(self.settings.prompts) if self.settings.prompts else None
+        return Prompts(self.method.prompts, overrides, PROMPTS)
+
     @asynccontextmanager
     async def opened(
         self, journal: Journal, *, dry: bool = False, supplied: Supplied | None = None
@@ -144,10 +152,9 @@ class Prepared:
 
     def _context(self, journal: Journal, mode: Mode, cast: Cast) -> RunContext:
         journal.check_current()
-        overrides = Path(self.settings.prompts) if self.settings.prompts else None
         return RunContext(
             journal=journal,
-            prompts=Prompts(self.method.prompts, overrides, PROMPTS),
+            prompts=self.prompts,
             cast=cast,
             seed=self.settings.seed,
             aids=self.settings.aids_in_force,
@@ -278,7 +285,7 @@ async def write_in(project: Project, settings: Settings, options: Options, suppl
             with recorded_run(prepared, context, in_the_project(project)):
                 story = await prepared.write(brief, context)
                 whole = project.write_story(journal, story)
-                again = f"fabula write {shlex.quote(str(project.folder))} --seed {settings.seed + 1}"
+                again = f"fabula write {shlex.quote(str(project.folder))} --seed {settings.seed + 1} --anew"
                 check_story(story, brief, again)
                 leave_trail(context)
     return Outcome(whole, context.budget)
@@ -376,8 +383,8 @@ def settings_as_last_time(project: Project, system: str = "") -> Settings:
     """
     stored = project.settings
     with project.journal as journal:
-        used = journal.last_settings()
-    if used is None or _FILE not in used:  # nothing was run, or by a fabula that did not record it
+        used = journal.last_settings(_FILE)
+    if used is None:  # nothing was written, or by a fabula that did not record it; a conversation does not count
         return stored
     then, now = used.pop(_FILE), stored.as_tables
     if used.pop(_LENGTH) != str(asked_range(project.brief) or ""):
@@ -419,6 +426,78 @@ async def dry_run_in(
         dry = await _dry_run(prepared, journal, project.brief, counted, supplied, options.fit)
         dry.of_files = remarks_on(project, journal, changes, None if dry.guessed else dry.reached)
     return dry, changes
+
+
+@dataclass(frozen=True, slots=True)
+class Anew:
+    """That a run would write again what stands, since its settings are others than those it was written with.
+
+    Attributes:
+        sentence: says what would be written again, why, and what it would ask and cost.
+        whole: the story is finished.
+        files: the texts.
+    """
+
+    sentence: str
+    whole: bool
+    files: tuple[str, ...]
+
+
+async def anew(project: Project, settings: Settings, options: Options, expected: DryRun | None = None) -> Anew | None:
+    """What a run with these settings would write again for their sake; `None` where that is nothing.
+
+    What hangs on the author's own edits and retakes is not for their sake. `expected` is what a dry run found, where
+    one was made.
+    """
+    with project.journal as journal:
+        runs, used, known, places = journal.runs(), journal.last_settings(_FILE), journal.paths(), journal.places()
+    if used is None or not known:
+        return None
+    before = {name: value for name, value in used.items() if name not in (_FILE, _LENGTH, *_BESIDE)}
+    others = _others(Prepared(settings, options), before, used.get("prompts_digest"))
+    if not others:
+        return None
+    if expected is None:
+        expected, _ = await dry_run_in(project, settings, options)
+    stale = set(expected.stale).intersection(known).difference(options.fit)
+    with suppress(FabulaError):  # a model of that time may be gone
+        of_the_author, _ = await dry_run_in(project, Settings.of(before, "the last run"), options)
+        stale -= set(of_the_author.stale)
+    files = sorted({places.get(path, path) for path in stale})
+    if not files and "system" in others and project.story_file.exists():
+        files = [project.story_file.name]
+    if not files or not expected.planned:
+        return None
+    last = next(run for run in reversed(runs) if _FILE in run["settings"])
+    whole = last["ended"] and not last["error"] and project.story_file.exists()
+    texts = files[0] if len(files) == 1 else f"{len(files)} texts that stand"
+    return Anew(
+        f"{'The story is finished' if whole else 'Part of it is written'}. With other settings "
+        f"({', '.join(others)}), {texts} would be written again: {amount(expected)}.",
+        bool(whole),
+        tuple(files),
+    )
+
+
+def _others(prepared: Prepared, before: dict[str, Any], prompts_before: str | None) -> list[str]:
+    """The settings that are others than `before`, by their names in fabula.toml; else the prompts, if they are."""
+    now, then = (
+        json.loads(_FOLDER.sub(r"\1:", json.dumps(tables, default=str)))
+        for tables in (prepared.settings.as_tables, before)
+    )
+    changed = difference(now, then)
+    found = [f"{name}.{', '.join(one)}" if isinstance(one, dict) else name for name, one in changed.items()]
+    return found or ["the prompts of this fabula"] * (prompts_before != prepared.prompts.digest)
+
+
+async def refuse_anew(project: Project, settings: Settings, options: Options, how: str) -> None:
+    """Refuse a run that would write again what stands for the sake of other settings; `how` says what to do.
+
+    Raises:
+        WrittenBeforeError: it would.
+    """
+    if (found := await anew(project, settings, options)) is not None:
+        raise WrittenBeforeError(f"{found.sentence} {how}")
 
 
 def fitting(journal: Journal, dry: DryRun) -> list[str]:

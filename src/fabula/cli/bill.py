@@ -58,16 +58,6 @@ def calls_table(expected: DryRun) -> str:
     return table(rows, right=(3, 4, 5))
 
 
-def amount(expected: DryRun) -> str:
-    """What a dry run expects, in words: calls, tokens and, where there is any, the cost."""
-    if not expected.planned:
-        return "nothing to ask"
-    calls, tokens = len(expected.planned), float(f"{expected.tokens:.2g}")  # more figures than that are not known
-    cost = "" if expected.cost == 0 else f", {dollars(expected.cost)}"
-    several = f"{expected.least_calls:,} to {calls:,}" if expected.least_calls < calls else f"{calls:,}"
-    return f"about {several} {'call' if calls == 1 else 'calls'} to make, {tokens:,.0f} tokens{cost}"
-
-
 def say_dry_run(terminal: Terminal, *runs: DryRun) -> None:
     """Say what would be asked, role by role, and that nothing was."""
     calls = [call for run in runs for call in run.planned]

@@ -9,11 +9,11 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
-from fabula.app.bills import Bill, cost_of
+from fabula.app.bills import Bill, amount, cost_of
 from fabula.app.writing import Options, Written, check_prices, dry_run_in, write_in
 from fabula.base.addresses import is_near
 from fabula.base.errors import FabulaError
-from fabula.cli.bill import amount, bill_table, project_line
+from fabula.cli.bill import bill_table, project_line
 from fabula.cli.people import AnotherTakeError, People
 from fabula.cli.progress import Progress, counted, duration
 from fabula.cli.stopping import stoppable

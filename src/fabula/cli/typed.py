@@ -30,7 +30,8 @@ def as_typed_here(sentence: str) -> str:
 
     def named(found: re.Match[str]) -> str:
         words = found[1].split()
-        there = any(Path(word).resolve() == Path(folder).resolve() for word in words[1:])
+        of_project = (Path(folder).resolve(), Path(folder).resolve() / "brief.md")
+        there = any(Path(word).resolve() in of_project for word in words[1:])
         if there or "-C" in words or full_name(words) not in _OF_PROJECTS:
             return found[0]
         return f"`fabula {found[1]} -C {shlex.quote(shown)}`"

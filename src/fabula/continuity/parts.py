@@ -30,8 +30,8 @@ MOST: Final = 2_000
 _CHAPTER: Final = re.compile(
     # What a chapter's line begins with; what follows is a number or has a capital: no "part of the way".
     r"(?:(?i:chapter|part|book|scene|act|kapitel|teil|chapitre|partie|cap[ií]tulo|capitolo|parte|hoofdstuk|deel|глава|"
-    r"часть)(?:[ \t.:–—-]+(?=\d|[^\W_])(?P<next>[\w-]{1,30})[^\n!?]{0,80})?|"
-    r"(?i:prologue|epilogue|interlude|prolog|epilog|épilogue|пролог|эпилог)(?:[ \t.:–—-][^\n!?]{0,80})?|"
+    r"часть)(?:[ \t.:\u2013\u2014-]+(?=\d|[^\W_])(?P<next>[\w-]{1,30})[^\n!?]{0,80})?|"
+    r"(?i:prologue|epilogue|interlude|prolog|epilog|épilogue|пролог|эпилог)(?:[ \t.:\u2013\u2014-][^\n!?]{0,80})?|"
     r"第[^\n]{1,10}[章回节][^\n]{0,40}|\d{1,3}\.?|[IVXLC]{1,8}\.?)"
 )
 _COUNTED: Final = re.compile(

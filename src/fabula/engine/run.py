@@ -409,7 +409,7 @@ class Run:
         return Draft(name, text, given)
 
     def stands(self, name: str) -> bool:
-        """Whether the author gave the text of the artefact `name`, also one that is to go on: it is not written anew."""
+        """Whether the author gave the text of the artefact `name`, also one that is to go on: nobody makes it."""
         return self.context.override("/".join((*self.path, name))) is not None
 
     def may_stand_as_made(self, name: str) -> bool:

@@ -306,7 +306,7 @@ def check_learned(adapter: Path, model: str, environ: Mapping[str, str]) -> None
     tuned = f", which is for {record.base}" if record is not None else ""
     raise UsageError(
         f"This project writes with what fabula learned from you{tuned}, and not for {model}. Say `fabula write "
-        "--no-learned` with that model to go on without it."
+        "--no-learned --anew` with that model to go on without it."
     )
 
 
@@ -321,7 +321,8 @@ class Forgotten(Adapted):
         """
         raise ModelUnavailableError(
             "This project writes with what fabula had learned from you, which was forgotten. What was written stays; "
-            "say `fabula write --no-learned` to go on with the model as it was, or `fabula learn` to learn again.",
+            "say `fabula write --no-learned --anew` to go on with the model as it was, or `fabula learn` to learn "
+            "again.",
             model=self.model.name,
         )
 

@@ -29,7 +29,8 @@ from pydantic import TypeAdapter
 
 from fabula.app.chat_views import ChatList, ChatTurn, ChatView, ChatWhy, MoveKind
 from fabula.app.past_calls import CallList, WholeCall
-from fabula.app.workspace import ArtefactText, Decided, Saved
+from fabula.app.saving import Saved
+from fabula.app.workspace import ArtefactText, Decided
 from fabula.base.errors import (
     ConflictError,
     DiskFullError,
@@ -262,6 +263,19 @@ class Client:
         return self._wire.send(ProjectView, "POST", "/projects", {**body, "preset": preset, "seed": seed})
 
     new_async = in_a_thread(new)
+
+    def import_manuscript(self, text: str, *, source: str = "", title: str = "") -> ProjectView:
+        """A new project of a manuscript, whose parts become the story's, word for word; nobody is asked.
+
+        Args:
+            text: of the whole manuscript, in Markdown or plain.
+            source: the name of its file.
+            title: where its first heading is not meant.
+        """
+        body = {"manuscript": text, "source": source, "title": title}
+        return self._wire.send(ProjectView, "POST", "/projects", body)
+
+    import_manuscript_async = in_a_thread(import_manuscript)
 
     def sample(self) -> ProjectView:
         """A copy of the sample project."""

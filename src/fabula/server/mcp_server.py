@@ -12,7 +12,7 @@ import json
 import warnings
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias, TypeVar
 
 from mcp.server.mcpserver import Context, MCPServer
 from mcp.server.mcpserver.exceptions import ResourceError, ToolError
@@ -34,20 +34,24 @@ from fabula.models.answer_files import file_name
 from fabula.models.base import Reply
 from fabula.models.outside import ANSWERS, CLIENT
 from fabula.models.prompt_text import form_wanted
+from fabula.server.mcp_tools import Said
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable
 
+    from fabula.engine.dry_run import DryRun
     from fabula.engine.events import Event, Listener
     from fabula.models.base import Request
     from fabula.server.mcp_tools import Projects
 
 T = TypeVar("T")
+Coming: TypeAlias = "Callable[[], Awaitable[DryRun]]"
 
 INSTRUCTIONS: Final = """Projects of long stories, each a folder of plain files: a brief, a plan, parts of the story.
 `new_project` makes one, `write` writes its story, with the roles of a paper's writing method. Change a text with \
 `edit`; `update` says what hangs on it before anything is asked, and with `dry_run` false writes that again. `check` \
-finds contradictions. Every change can be taken back with `undo`."""
+finds contradictions, `chat` talks with the characters. `write` and `check` say with `dry_run` what they would take. \
+Every change can be taken back with `undo`."""
 _ROUNDS_SINCE: Final = "2026-07-28"  # the protocol in which a tool is called again with what it needs
 _ROUNDS: Final = 9  # clients give up after ten
 _TOGETHER: Final = 0.05  # seconds in which calls side by side gather
@@ -239,6 +243,16 @@ def _add_looking(offered: MCPServer[Any], projects: Projects, shown: Callable[[s
         """A text of a project by its name (`status` lists them); the whole story where none is named."""
         return await done(lambda: projects.text(project, text))
 
+    @offered.tool(structured_output=False)
+    async def findings(project: str) -> str:
+        """Where the story contradicts itself, as the last `check` found: both sentences, and what was dismissed."""
+        return await done(lambda: projects.found(project))
+
+    @offered.tool(structured_output=False)
+    async def conversations(project: str, conversation: str = "") -> str:
+        """The conversations with characters by their names; what was said in one, where it is named."""
+        return await done(lambda: projects.conversation(project, conversation))
+
 
 def _add_deciding(offered: MCPServer[Any], projects: Projects, shown: Callable[[str], str]) -> None:
     done = _done(shown)
@@ -259,6 +273,11 @@ def _add_deciding(offered: MCPServer[Any], projects: Projects, shown: Callable[[
         return await done(lambda: projects.undo(project))
 
     @offered.tool(structured_output=False)
+    async def dismiss(project: str, finding: str, reason: str) -> str:
+        """Say why a finding is no error, by its name in `findings`; it counts no more."""
+        return await done(lambda: projects.dismiss(project, finding, reason))
+
+    @offered.tool(structured_output=False)
     async def export(project: str, format: str = "md") -> str:  # noqa: A002 - the client's name for it
         """Put the story into a file in the project: md, epub, docx, fountain, txt or json."""
         return await done(lambda: projects.export(project, format))
@@ -267,11 +286,13 @@ def _add_deciding(offered: MCPServer[Any], projects: Projects, shown: Callable[[
 def _add_asking(offered: MCPServer[Any], projects: Projects, shown: Callable[[str], str]) -> None:
     """The tools that may ask a model."""
 
-    async def asked(ctx: Context[Any, Any], project: str, work: Callable[[Listener], Awaitable[Any]], own: bool) -> Any:  # noqa: ANN401, FBT001 - a text, or what the client has to answer first
+    async def asked(
+        ctx: Context[Any, Any], project: str, work: Callable[[Listener], Awaitable[Any]], coming: Coming | None = None
+    ) -> Any:  # noqa: ANN401 - a text, or what the client has to answer first
         asking = Asking(ctx)
         reporting = Reporting(asking)
         again, total = asking.state
-        reporting.total = total = total or await _planned(projects, project, own_model=own)
+        reporting.total = total = total or await _planned(coming)
         mark = ANSWERS.set({CLIENT: asking.answer} if asking.offered else {})
         try:
             async with reporting.sending():
@@ -286,14 +307,30 @@ def _add_asking(offered: MCPServer[Any], projects: Projects, shown: Callable[[st
         finally:
             ANSWERS.reset(mark)
 
+    async def written(ctx: Context[Any, Any], project: str, own: bool, **how: Any) -> Any:  # noqa: ANN401, FBT001 - as above
+        return await asked(
+            ctx,
+            project,
+            lambda hear: projects.write(project, hear, own_model=own, **how),
+            None if how["dry_run"] else lambda: projects.coming(project, own_model=own),
+        )
+
     @offered.tool(structured_output=False)
-    async def write(project: str, ctx: Context[Any, Any], use_client_model: bool = False) -> Any:  # noqa: ANN401, FBT001, FBT002 - the form of a tool
+    async def write(
+        project: str,
+        ctx: Context[Any, Any],
+        dry_run: bool = False,  # noqa: FBT001, FBT002 - the form of a tool
+        use_client_model: bool = False,  # noqa: FBT001, FBT002 - the form of a tool
+        anew: bool = False,  # noqa: FBT001, FBT002 - the form of a tool
+        budget_usd: float = 0.0,
+    ) -> Any:  # noqa: ANN401 - a text, or what the client has to answer first
         """Write the story of a project, or go on where it stopped. It may take many calls to a model, and be cancelled.
 
-        The project's own model writes, or yours with `use_client_model`, where you offer it (sampling).
+        With `dry_run` nothing is asked: it says how many calls, tokens and dollars it would take. `budget_usd` stops it
+        before it costs more. The project's own model writes, or yours with `use_client_model`, where you offer it
+        (sampling). A story that another model has written is written again only with `anew`.
         """
-        own = use_client_model
-        return await asked(ctx, project, lambda hear: projects.write(project, hear, own_model=own), own)
+        return await written(ctx, project, use_client_model, dry_run=dry_run, anew=anew, budget_usd=budget_usd)
 
     @offered.tool(structured_output=False)
     async def update(
@@ -301,18 +338,53 @@ def _add_asking(offered: MCPServer[Any], projects: Projects, shown: Callable[[st
         ctx: Context[Any, Any],
         dry_run: bool = True,  # noqa: FBT001, FBT002 - the form of a tool
         use_client_model: bool = False,  # noqa: FBT001, FBT002 - the form of a tool
+        anew: bool = False,  # noqa: FBT001, FBT002 - the form of a tool
+        budget_usd: float = 0.0,
     ) -> Any:  # noqa: ANN401 - a text, or what the client has to answer first
-        """Say what hangs on your edits and would be asked again, at what cost; with `dry_run` false, do it."""
+        """Say what hangs on your edits and would be asked again, at what cost; with `dry_run` false, do it.
+
+        The other parameters are those of `write`.
+        """
+        return await written(ctx, project, use_client_model, dry_run=dry_run, anew=anew, budget_usd=budget_usd)
+
+    @offered.tool(structured_output=False)
+    async def check(
+        project: str,
+        ctx: Context[Any, Any],
+        dry_run: bool = False,  # noqa: FBT001, FBT002 - the form of a tool
+        use_client_model: bool = False,  # noqa: FBT001, FBT002 - the form of a tool
+    ) -> Any:  # noqa: ANN401 - a text, or what the client has to answer first
+        """Find where the story of a project contradicts itself: both passages of each finding, quoted.
+
+        With `dry_run` it says how many calls, tokens and dollars that would take. `findings` has what was found last.
+        """
         own = use_client_model
         return await asked(
-            ctx, project, lambda hear: projects.update(project, hear, dry_run=dry_run, own_model=own), own
+            ctx,
+            project,
+            lambda hear: projects.check(project, hear, own_model=own, dry_run=dry_run),
+            None if dry_run else lambda: projects.coming_check(project, own_model=own),
         )
 
     @offered.tool(structured_output=False)
-    async def check(project: str, ctx: Context[Any, Any], use_client_model: bool = False) -> Any:  # noqa: ANN401, FBT001, FBT002 - the form of a tool
-        """Find where the story of a project contradicts itself: both passages of each finding, quoted."""
-        own = use_client_model
-        return await asked(ctx, project, lambda hear: projects.check(project, hear, own_model=own), own)
+    async def chat(
+        project: str,
+        ctx: Context[Any, Any],
+        line: str = "",
+        character: str = "",
+        player: str = "",
+        conversation: str = "",
+        move: Literal["say", "retry", "undo"] = "say",
+        use_client_model: bool = False,  # noqa: FBT001, FBT002 - the form of a tool
+    ) -> Any:  # noqa: ANN401 - a text, or what the client has to answer first
+        """Say a line to a character of the story, and have the answer. Without a line, the story goes on by itself.
+
+        `character` answers, you are `player` (by default whom the story names most beside the character). It goes on
+        with the last conversation of these two; another name in `conversation` begins another one. `move` "retry" draws
+        the last answer anew, "undo" takes the last turn back. The tool `conversations` has what was said.
+        """
+        said = Said(line, character, player, conversation, move)
+        return await asked(ctx, project, lambda hear: projects.chat(project, hear, said, own_model=use_client_model))
 
 
 async def _apart(work: Awaitable[T]) -> T:
@@ -331,13 +403,15 @@ async def _apart(work: Awaitable[T]) -> T:
                 await asyncio.wait([task])
 
 
-async def _planned(projects: Projects, project: str, *, own_model: bool) -> int:
+async def _planned(coming: Coming | None) -> int:
     """How many calls a run walks through, for its progress; 0 where that cannot be said before it begins."""
+    if coming is None:
+        return 0
     try:
-        coming = await projects.coming(project, own_model=own_model)
+        found = await coming()
     except FabulaError:
         return 0
-    return len(coming.planned) + coming.replayed
+    return len(found.planned) + found.replayed
 
 
 def _add_resources(offered: MCPServer[Any], projects: Projects, shown: Callable[[str], str]) -> None:

@@ -9,17 +9,22 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, Literal
 
 from fabula.app.bills import Bill
+from fabula.app.chatting import Chat, conversation_for, parties_for, transcript_of
 from fabula.app.checking import OUT, Checked, check_of
+from fabula.app.conversing import settings_for as settings_for_talk
 from fabula.app.deciding import edit, retake, take_back
-from fabula.app.evaluating import evaluate_in
+from fabula.app.evaluating import dry_run_evaluation, evaluate_in
 from fabula.app.exporting import exported
+from fabula.app.findings import dismiss_finding, findings_of
 from fabula.app.standing import shortfalls, texts
-from fabula.app.writing import Options, dry_run_in, settings_as_last_time, write_in
+from fabula.app.writing import Options, dry_run_in, refuse_anew, settings_as_last_time, write_in
 from fabula.base.errors import FabulaError, ProjectError, UnknownNameError, UsageError
 from fabula.base.files import inside, read_text, write_atomically
+from fabula.craft.conversation import ConversationFiles, conversations_in
+from fabula.craft.conversation.kept import system_of_log
 from fabula.craft.length import parse_range
 from fabula.engine.folders import is_path
 from fabula.models.outside import CLIENT
@@ -39,6 +44,21 @@ _MOST: Final = 500  # projects that are listed
 _LONGEST_NAME: Final = 80  # characters
 _FINDINGS: Final = Path(OUT) / "findings-story.md"
 _MOST_CALLS: Final = 50  # that a dry run names
+_ANEW: Final = (
+    "`anew` does it, and the old texts stay in the history; `retake` has a single text written again; leave "
+    "`use_client_model` out where the project's own model is to go on."
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    """What is said in a conversation, to whom, by whom, and in which one; without a line the story goes on."""
+
+    line: str = ""
+    character: str = ""
+    player: str = ""
+    conversation: str = ""
+    move: Literal["say", "retry", "undo"] = "say"
 
 
 @dataclass(frozen=True)
@@ -97,6 +117,7 @@ class Projects:
             ],
             "changed": [change.file for change in changes],
             "not_as_asked": missed,
+            "conversations": conversations_in(project.folder),
             **_to_ask(coming),
         }
 
@@ -164,11 +185,29 @@ class Projects:
         Project.create(folder, Brief.parse(brief), settings)
         return {"project": name, "files": [BRIEF, "fabula.toml"], "next": "The tool `write` writes the story."}
 
-    async def write(self, name: str, listener: Listener, *, own_model: bool) -> dict[str, Any]:
-        """Write the story, or go on where it stopped; edits of files are taken over first."""
+    async def write(
+        self,
+        name: str,
+        listener: Listener,
+        *,
+        own_model: bool,
+        dry_run: bool = False,
+        anew: bool = False,
+        budget_usd: float = 0.0,
+    ) -> dict[str, Any]:
+        """Write the story, or go on where it stopped; edits of files are taken over first. A dry run says what it asks.
+
+        Raises:
+            WrittenBeforeError: for the sake of other settings it would write again what stands.
+        """
         project, bill = self.project(name), Bill()
         settings = self._settings(project, own_model=own_model)
-        options = Options(environ=self.environ, listeners=(listener, bill))
+        if dry_run:
+            coming, changes = await dry_run_in(project, settings, Options(environ=self.environ))
+            return {"done": False, "changed": [change.file for change in changes], **_to_ask(coming)}
+        options = Options(environ=self.environ, listeners=(listener, bill), budget_usd=budget_usd or None)
+        if not anew:
+            await refuse_anew(project, settings, options, _ANEW)
         story = (await write_in(project, settings, options)).story
         with project.journal as journal:
             missed = shortfalls(journal, project.brief, settings, story.words)
@@ -188,17 +227,16 @@ class Projects:
         settings = self._settings(project, own_model=own_model)
         return (await dry_run_in(project, settings, Options(environ=self.environ)))[0]
 
-    async def update(self, name: str, listener: Listener, *, dry_run: bool, own_model: bool) -> dict[str, Any]:
-        """Take edits over: what it asks and costs; then, where that is wanted, do it."""
-        if not dry_run:
-            return await self.write(name, listener, own_model=own_model)
+    async def coming_check(self, name: str, *, own_model: bool) -> DryRun:
+        """What a check would ask now."""
         project = self.project(name)
-        settings = self._settings(project, own_model=own_model)
-        coming, changes = await dry_run_in(project, settings, Options(environ=self.environ))
-        return {"done": False, "changed": [change.file for change in changes], **_to_ask(coming)}
+        task, settings = check_of(project, self._settings(project, own_model=own_model))
+        return await dry_run_evaluation(task, settings, Options(environ=self.environ))
 
-    async def check(self, name: str, listener: Listener, *, own_model: bool) -> dict[str, Any]:
-        """Find where the story contradicts itself."""
+    async def check(self, name: str, listener: Listener, *, own_model: bool, dry_run: bool = False) -> dict[str, Any]:
+        """Find where the story contradicts itself; a dry run says what that asks."""
+        if dry_run:
+            return {"done": False, **_to_ask(await self.coming_check(name, own_model=own_model))}
         project, bill = self.project(name), Bill()
         task, settings = check_of(project, self._settings(project, own_model=own_model))
         options = Options(environ=self.environ, listeners=(listener, bill))
@@ -206,6 +244,53 @@ class Projects:
         found = Checked.in_(project.folder / OUT, report.as_data(), ["fabula", "check", str(project.folder)], bill)
         left = [_plain(one) for one in found.findings]
         return {"done": True, "project": name, "findings": left, **_took(bill)}
+
+    # talking --------------------------------------------------------------------------------------------------------
+
+    async def chat(self, name: str, listener: Listener, said: Said, *, own_model: bool) -> dict[str, Any]:
+        """A character's answer, in a conversation that is kept as those of `fabula chat` are.
+
+        Raises:
+            UsageError: the line is too long, the story is over, or there is no turn to take back.
+            UnknownNameError: the character is not in the story.
+        """
+        project, bill = self.project(name), Bill()
+        settings = settings_for_talk(self._settings(project, own_model=own_model))
+        parties = parties_for(project, (said.character,) if said.character else (), said.player)
+        conversation, parties = conversation_for(project, said.conversation, parties)
+        made = system_of_log(ConversationFiles.in_(project.folder, conversation).read())
+        if made not in ("", settings.system):
+            settings = settings_for_talk(settings, made)
+        options = Options(environ=self.environ, listeners=(listener, bill))
+        async with Chat(project, conversation, settings, options, bill, "") as chat:
+            await chat.open(parties, None)
+            if said.move == "say":
+                await (chat.say_async(said.line) if said.line.strip() else chat.go_on_async())
+            else:
+                await (chat.retry_async() if said.move == "retry" else chat.undo_async())
+            whole = chat.to_dict()
+        last = whole["turns"][-1] if whole["turns"] else {"who": "", "answer": ""}
+        return {
+            "project": name,
+            "conversation": conversation,
+            "you": whole["player"],
+            "who": last["who"],
+            "answer": last["answer"],
+            "turns": len(whole["turns"]),
+            **{part: whole[part] for part in ("step", "steps", "present", "over")},
+            **_took(bill),
+        }
+
+    def conversation(self, name: str, conversation: str) -> dict[str, Any]:
+        """A conversation as Markdown; where none is named, the names of all, the last one first.
+
+        Raises:
+            UnknownNameError: there is no such conversation.
+        """
+        project = self.project(name)
+        if not conversation:
+            return {"project": name, "conversations": conversations_in(project.folder)}
+        return {"project": name, "conversation": conversation, "text": transcript_of(project, conversation)}
 
     # deciding -------------------------------------------------------------------------------------------------------
 
@@ -228,6 +313,33 @@ class Projects:
         done = take_back(self.project(name)).done
         taken = [{"name": one.path, "kind": one.kind} for one in done.decisions]
         return {"project": name, "taken_back": taken} | _next(changed=True)
+
+    def found(self, name: str) -> dict[str, Any]:
+        """What the last check found, each with both sentences, beside the story as it is now."""
+        last = findings_of(self.project(name))
+        return {
+            "project": name,
+            "checked": last.checked,
+            "findings": [
+                {
+                    "finding": one.key,
+                    "kind": one.kind,
+                    "why": one.why,
+                    "sentences": [{"scene": place.scene, "text": place.sentence} for place in one.places],
+                    "changed_since": one.stale,
+                    "dismissed": one.dismissed,
+                }
+                for one in last.findings
+            ],
+            "notes": list(last.notes),
+        } | ({} if last.checked else {"next": "The tool `check` finds them."})
+
+    def dismiss(self, name: str, finding: str, reason: str) -> dict[str, Any]:
+        """Keep why a finding is no error."""
+        project = self.project(name)
+        with project.lock():
+            dismiss_finding(project.folder, finding, reason)
+        return {"project": name, "finding": finding, "dismissed": reason}
 
     def export(self, name: str, format_: str) -> dict[str, Any]:
         """Put the story into a file for readers, in the project."""

@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 import typer
 
 from fabula.app.back_translating import METHOD, Task, back_translate_in, dry_run_back_translation
-from fabula.app.bills import Bill, planned
+from fabula.app.bills import Bill, amount, planned
 from fabula.app.item_files import read_all
 from fabula.app.writing import Options, check_prices
 from fabula.base.errors import ConfigError
 from fabula.cli.asked import changes_of, say_default
-from fabula.cli.bill import amount, bill_table, calls_table
+from fabula.cli.bill import bill_table, calls_table
 from fabula.cli.help import MORE
 from fabula.cli.opening import terminal_of
 from fabula.cli.options import Caps, Choices, Output, Performers, bundled

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -11,12 +12,13 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from fabula.app.beginning import check
-from fabula.app.bills import planned
+from fabula.app.bills import amount, planned
 from fabula.app.standing import not_obeyed, too_weak
-from fabula.base.errors import UnknownNameError, UsageError
+from fabula.app.writing import anew
+from fabula.base.errors import UnknownNameError, UsageError, WrittenBeforeError
 from fabula.base.files import read_text
 from fabula.cli.asked import changes_of, performing, say_default, settings_for
-from fabula.cli.bill import amount, calls_table
+from fabula.cli.bill import calls_table
 from fabula.cli.help import MORE
 from fabula.cli.opening import STDIN, place_named, project_of, read_stdin, terminal_of
 from fabula.cli.options import Choices, Common, Memory, WritingLimits, bundled
@@ -60,6 +62,9 @@ class Sources:
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask when more has to be asked than announced.")] = (
         False
     )
+    anew: Annotated[
+        bool, typer.Option("--anew", help="With other settings than before: write again what stands, unasked.")
+    ] = False
     learned: Annotated[
         bool | None,
         typer.Option(
@@ -96,10 +101,12 @@ def write(
         return
     project, settings = _project(new, common, where, asked)
     _put_given(project, new, sources)
-    if sources.save:
-        project.save_settings(difference(settings.as_tables, project.settings.as_tables))
     session = Session(terminal, project, settings, limits)
     expected = None if common.quiet or limits.frozen else session.dry_run()[0]
+    if not (sources.anew or limits.frozen or _agreed(session, expected)):
+        return
+    if sources.save:
+        project.save_settings(difference(settings.as_tables, project.settings.as_tables))
     announced = None
     if expected is not None and not common.json:
         terminal.message(_opening(project, settings, expected))
@@ -114,6 +121,35 @@ def write(
         if not sources.yes:
             announced = partial(session.announced, expected, f"`fabula write {near(project.folder)} --yes`")
     session.report(session.run(expected, announced))
+
+
+def _agreed(session: Session, expected: DryRun | None) -> bool:
+    """Whether what stands may be written again for the sake of other settings, where it would be; a person is asked.
+
+    Raises:
+        WrittenBeforeError: it would be, and there is no terminal.
+    """
+    terminal, folder = session.terminal, near(session.project.folder)
+    found = asyncio.run(anew(session.project, session.settings, session.looking, expected))
+    if found is None:
+        return True
+    how = (
+        f"--anew does it (`fabula text history` has what stands now); `fabula write {folder}/brief.md --out OTHER` "
+        "writes a second story beside it; "
+        + (
+            "`fabula text retake NAME` has a single text"
+            if found.whole
+            else "`fabula text pin --all` keeps what stands"
+        )
+        + (" written again." if found.whole else ", and the rest is written so.")
+    )
+    if terminal.json or not terminal.interactive:
+        raise WrittenBeforeError(f"{found.sentence} {how}")
+    terminal.message(f"{found.sentence} {how}")
+    if asyncio.run(terminal.choice("Write it again? [y]es or [n]o: ", "yn")) == "y":
+        return True
+    terminal.message("Nothing was asked; your files are as you left them.")
+    return False
 
 
 @dataclass(frozen=True, slots=True)

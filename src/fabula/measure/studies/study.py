@@ -27,9 +27,11 @@ from fabula.story import count_words
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-Kind: TypeAlias = Literal["pairwise", "chat", "findings", "rubric"]
+Kind: TypeAlias = Literal["pairwise", "chat", "findings", "comments", "rubric"]
 Scale: TypeAlias = Literal["sides", "1-5", "labels"]
-KINDS: Final[tuple[Kind, ...]] = ("pairwise", "chat", "findings", "rubric")
+KINDS: Final[tuple[Kind, ...]] = ("pairwise", "chat", "findings", "comments", "rubric")
+DECOYS: Final = "decoys"
+"""The group of comments that fit nothing: who agrees with these agrees with anything."""
 SIDES: Final = ("A", "B")
 FIVE: Final = ("1", "2", "3", "4", "5")
 SAME: Final = "S"
@@ -147,7 +149,7 @@ class Answer:
 
 
 class Entry(_Table):
-    """What is rated: a story, a finding, or a character to talk with.
+    """What is rated: a story, a finding, an editor's comment, or a character to talk with.
 
     Attributes:
         id: in ratings.
@@ -155,9 +157,10 @@ class Entry(_Table):
         prompt: what it answers; entries of one prompt are compared.
         asked: the prompt's own text, as raters see it.
         text: the story, or the story that is played.
-        claim: of a finding, what cannot both be true.
-        label: of a finding, its kind.
-        passages: of a finding, both, with what stands around them.
+        claim: of a finding, what cannot both be true; the comment itself.
+        label: of a finding or comment, its kind.
+        passages: of a finding, both, with what stands around them; of a comment, the one that it is on.
+        group: of a comment, the level at which it was made, or `DECOYS`; no rater sees it.
         project: of a character, its folder, from the study's on; one that is not the study's own needs trust.
         player: whom the rater plays.
         partner: whom the rater talks with.
@@ -171,6 +174,7 @@ class Entry(_Table):
     claim: str = ""
     label: str = ""
     passages: tuple[str, ...] = ()
+    group: str = ""
     project: str = ""
     player: str = ""
     partner: str = ""

@@ -9,8 +9,8 @@ from fastapi import Depends, Path, Request
 from fabula.app.workspace import Workspace
 from fabula.server.conversations import Conversations
 from fabula.server.runs.children import Runs
-from fabula.server.studio.shelf import Shelf
-from fabula.server.studio.state import StudioState
+from fabula.server.shelf import Shelf
+from fabula.server.state import StudioState
 
 
 def state_of(request: Request) -> StudioState:

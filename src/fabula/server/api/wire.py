@@ -17,7 +17,7 @@ from fabula.craft.conversation.lines import Freedom
 from fabula.measure.ratings import Rating  # noqa: TC001 - pydantic reads it
 from fabula.measure.report.beside import compared
 from fabula.models.answer_files import LARGEST
-from fabula.project.folder import MAX_FILE
+from fabula.project.folder import MAX_FILE, MAX_STORY
 from fabula.server.runs.record import Run
 from fabula.story.plan import Plan  # noqa: TC001 - pydantic reads it
 
@@ -84,13 +84,22 @@ class ProjectView:
 
 
 class NewProject(Body):
-    """A project that is to be made: for a brief, for a `story` whose plan is to be read off, or the sample.
+    """A project that is to be made: for a brief, a `story` whose plan is to be read off, a `manuscript`, or the sample.
 
     The first heading of the text is the story's title. What is left out is chosen as `fabula write` chooses it.
     """
 
     brief: WholeText = ""
     story: Annotated[WholeText, Field(description="In place of a brief; a run `plan` reads its plan off.")] = ""
+    manuscript: Annotated[
+        str,
+        Field(
+            max_length=MAX_STORY,
+            description="In place of both: its parts become the story's, word for word, and nobody is asked.",
+        ),
+    ] = ""
+    source: Annotated[str, Field(max_length=255, description="The name of the manuscript's file.")] = ""
+    title: Annotated[str, Field(max_length=200, description="Where the text's own heading is not meant.")] = ""
     system: Annotated[str, Field(max_length=100)] = ""
     model: Annotated[str, Field(max_length=LONGEST_NAME)] = ""
     base_url: Annotated[

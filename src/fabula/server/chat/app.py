@@ -20,8 +20,8 @@ from fabula.models.base import NOTHING_USED
 from fabula.server.chat.clients import chore_in
 from fabula.server.chat.projects import OVER, TurnRequest
 from fabula.server.chat.turns import PendingTurn
-from fabula.server.chat.wire import ChatRequest, Envelope, FaultBody, model_body, requested_turn
-from fabula.server.faults import SURPRISE, Problem, of_status, problem_of
+from fabula.server.chat.wire import ChatRequest, Envelope, model_body, requested_turn
+from fabula.server.faults import SURPRISE, FaultBody, Problem, of_status, problem_of
 from fabula.server.gate import SILENT, Bounds, Gate, Rates, Tokens
 
 if TYPE_CHECKING:

@@ -26,6 +26,7 @@ from fabula.base.locks import lock
 from fabula.engine.event_log import VARIABLE
 from fabula.project.trust import Trust, TrustError, acts_in
 from fabula.server.runs.feed import EVENTS, Feed, events_in, no_link
+from fabula.server.runs.looking import again_and_again
 from fabula.server.runs.record import NAME, Order, Run, Tally, arguments, read_run
 
 if TYPE_CHECKING:
@@ -57,6 +58,8 @@ _KILLED: Final = (
     "The process was killed before it could say why. What was finished is kept; the same again goes on from there."
 )
 _NOT_BEGUN: Final = "It had not begun when the server ended. Nothing was asked."
+_OWN_GROUP: Final = getattr(subprocess, "CREATE_NEW_PROCESS_GROUP", 0)  # what Windows has for a session
+_STOP: Final = getattr(signal, "CTRL_BREAK_EVENT", signal.SIGINT)  # Windows sends no SIGINT to another process
 FABULA: Final = (sys.executable, "-P", "-m", "fabula")
 """This program. It runs in the project's folder, which may be somebody else's: `-P` imports nothing from there."""
 
@@ -69,7 +72,7 @@ class Child:
         source: its project's folder, and its name.
         run: what is known of it.
         process: where this server has begun it.
-        asked: when it was asked to stop.
+        asked: when it was asked to stop, by a clock that nobody sets.
     """
 
     source: Source
@@ -99,7 +102,7 @@ class Runs:
     _known: set[Source] = field(default_factory=set, init=False)
     _begun: set[Source] = field(default_factory=set, init=False)  # whose orders came from who uses this server
     _names: dict[str, str] = field(default_factory=dict, init=False)
-    _scanned: float = field(default=0.0, init=False)
+    _scanned: float = field(default=-_RESCAN, init=False)
 
     @asynccontextmanager
     async def at_work(self) -> AsyncIterator[None]:
@@ -107,7 +110,7 @@ class Runs:
         self.feed.names = self._names
         self.feed.open()
         self._rescan()
-        watching = asyncio.create_task(self._watch())
+        watching = asyncio.create_task(again_and_again(self._look))
         try:
             yield
         finally:
@@ -147,8 +150,8 @@ class Runs:
         self._begin_next(str(folder))
         return run
 
-    def again(self, project: str, name: str) -> Run:
-        """Do the same again: it goes on from what is kept.
+    def again(self, project: str, name: str, *, anew: bool = False) -> Run:
+        """Do the same again: it goes on from what is kept, or writes `anew` what stands.
 
         Raises:
             UsageError: it is at work, or its record would do what nobody has allowed.
@@ -159,7 +162,7 @@ class Runs:
             raise UsageError(f"The run {name} has not ended yet.")
         if (str(folder), name) not in self._begun:
             _check_record(run, folder)
-        return self.start(project, run.order)
+        return self.start(project, run.order.model_copy(update={"anew": True}) if anew else run.order)
 
     def stop(self, project: str, name: str) -> Run:
         """Have a run end: within a second, as a person would with Ctrl-C; the second time at once.
@@ -175,7 +178,7 @@ class Runs:
             run.state, run.ended, run.message = "stopped", self.clock(), "It was taken out of the queue."
             self._settle(child)
         elif child.asked is None:
-            child.asked = self.clock()
+            child.asked = time.monotonic()
             _interrupt(child, self.feed.log_of(child.source))
         else:
             _kill(child, self.feed.log_of(child.source))
@@ -228,17 +231,16 @@ class Runs:
 
     # following them -------------------------------------------------------------------------------------------------
 
-    async def _watch(self) -> None:
+    async def _look(self) -> float:
+        """Look what has happened; gives the seconds until the next look."""
+        if time.monotonic() - self._scanned >= _RESCAN:
+            await asyncio.to_thread(self._find_names)
+            self._rescan_runs()
         busy = False
-        while True:
-            await asyncio.sleep(0 if busy else _EVERY)  # others have their turn after each piece
-            if self.clock() - self._scanned >= _RESCAN:
-                await asyncio.to_thread(self._find_names)
-                self._rescan_runs()
-            busy = False
-            for child in [child for child in self._open.values() if child.run.state != "queued"]:
-                busy = self._take_in(child) or busy
-                self._look_after(child)
+        for child in [child for child in self._open.values() if child.run.state != "queued"]:
+            busy = self._take_in(child) or busy
+            self._look_after(child)
+        return 0 if busy else _EVERY  # others have their turn after each piece
 
     def _take_in(self, child: Child) -> bool:
         """Whether there was something new in a run's log."""
@@ -249,7 +251,7 @@ class Runs:
 
     def _look_after(self, child: Child) -> None:
         """See whether a process has ended, or does not stop."""
-        if child.asked is not None and self.clock() - child.asked > _HARDER:
+        if child.asked is not None and time.monotonic() - child.asked > _HARDER:
             _kill(child, self.feed.log_of(child.source))
         if self._lives(child):
             return
@@ -312,6 +314,7 @@ class Runs:
                     stdout=output,
                     stderr=messages,
                     start_new_session=True,
+                    creationflags=_OWN_GROUP,
                 )
         except (OSError, FabulaError) as error:
             run.state, run.message = "failed", f"It could not be begun: {getattr(error, 'strerror', None) or error}."
@@ -344,7 +347,7 @@ class Runs:
             with suppress(FabulaError):
                 found[str(self.shelf.folder(name))] = name
         self._names.update(found)
-        self._scanned = self.clock()
+        self._scanned = time.monotonic()
 
     def _rescan_runs(self) -> None:
         """Follow the runs that an earlier server has begun, or another one has meanwhile."""
@@ -434,6 +437,8 @@ def _is_locked(file: Path) -> bool:
 
 
 def _exists(pid: int) -> bool:
+    if not hasattr(os, "killpg"):
+        return True  # Windows has no signal 0: it would be a Ctrl-C. That a process lives is told by its lock.
     try:
         os.kill(pid, 0)
     except ProcessLookupError:
@@ -447,9 +452,9 @@ def _interrupt(child: Child, log: Path) -> None:
     """Have a process end, as a person would with Ctrl-C; a number that only a record names has to hold the log."""
     with suppress(OSError):
         if child.process is not None:
-            child.process.send_signal(signal.SIGINT)
+            child.process.send_signal(_STOP)
         elif child.run.pid is not None and _is_locked(log):
-            os.kill(child.run.pid, signal.SIGINT)
+            os.kill(child.run.pid, _STOP)
 
 
 def _kill(child: Child, log: Path) -> None:

@@ -55,6 +55,10 @@ class Order(BaseModel):
     approve: Literal["", "plans", "all"] = Field(
         default="", description="Wait for approval of the plan, or of every text; for `write` and `update`."
     )
+    anew: bool = Field(
+        default=False,
+        description="For `write`: write again what stands, where other settings than before want that.",
+    )
     revise: bool = Field(
         default=False, description="Revise old texts to fit, instead of writing them anew; for `update`."
     )
@@ -217,6 +221,7 @@ def arguments(order: Order, folder: Path, against: Path | None = None, beside: S
         if is_path(name):
             raise UsageError(f"{name!r} is a folder of code, which is not run from here. Name an installed {what}.")
     options = [f"--{name}={value}" for name, value in given.items() if isinstance(value, str) and name in _AS_TYPED]
+    options += ["--anew"] if order.anew else []
     options += ["--revise"] if order.revise else []
     options += [f"--only={name}" for name in order.only]
     if order.kind in _JUDGED and not order.model and _asks(order) and (model := model_of(Project(folder).settings)):
@@ -225,13 +230,13 @@ def arguments(order: Order, folder: Path, against: Path | None = None, beside: S
 
 
 _OPTIONS: Final = (
-    *("model", "words", "system", "approve", "revise", "only"),
+    *("model", "words", "system", "approve", "anew", "revise", "only"),
     *("artefact", "passage", "note", "evaluator", "against", "beside", "base", "quick", "use_anyway"),
 )
 _AS_TYPED: Final = ("model", "words", "system", "approve", "base")
 _JUDGED: Final = ("evaluate", "judge", "rank")  # commands that know nothing of a project's model by themselves
 _OF_KIND: Final[dict[Kind, tuple[str, ...]]] = {
-    "write": ("model", "words", "system", "approve"),
+    "write": ("model", "words", "system", "approve", "anew"),
     "update": ("model", "approve", "revise", "only"),
     "rewrite": ("artefact", "passage", "note"),
     "plan": ("model", "words", "system"),

@@ -18,10 +18,10 @@ from fabula.server.api import PREFIX, routers
 from fabula.server.browser import Browser
 from fabula.server.faults import UNEXPECTED, Problem, problem_for_author
 from fabula.server.gate import SILENT, Bounds
-from fabula.server.studio import assets, pages
+from fabula.server.shelf import Shelf
+from fabula.server.state import StudioState
+from fabula.server.studio import assets, pages, rendering
 from fabula.server.studio.rendering import PAGES, page, templates
-from fabula.server.studio.shelf import Shelf
-from fabula.server.studio.state import StudioState
 
 if TYPE_CHECKING:
     from fastapi.routing import APIRoute
@@ -59,7 +59,7 @@ _FAULTS: Final[dict[int | str, dict[str, Any]]] = {
 
 def application(state: StudioState, keys: Keys, names: Names, cookie: str, bounds: Bounds = BOUNDS) -> Browser:
     """The whole application, with what guards it."""
-    return Browser(pages_and_api(state), keys, names, cookie, problem_page, bounds)
+    return Browser(pages_and_api(state), keys, names, cookie, problem_page, bounds, problem_line)
 
 
 def pages_and_api(state: StudioState) -> FastAPI:
@@ -69,6 +69,8 @@ def pages_and_api(state: StudioState) -> FastAPI:
     app.state.pages = [(name, title) for name, title in PAGES if name in found]
     for router in found.values():  # as they are: FastAPI would put each route that is included together once more
         app.router.routes += router.routes
+
+    app.add_middleware(rendering.Begun, feed=state.runs.feed)
 
     @app.get(assets.PREFIX + "{path:path}", include_in_schema=False)
     async def static(request: Request, path: str) -> Response:
@@ -137,6 +139,11 @@ def mount_api(app: FastAPI, state: StudioState) -> None:
 def problem_page(problem: Problem) -> str:
     """A problem in words, on a page of the studio's look."""
     return templates().get_template("problem.html").render(problem=problem)
+
+
+def problem_line(problem: Problem) -> str:
+    """A problem in words, above the page whose form was sent."""
+    return templates().get_template("problem_line.html").render(problem=problem)
 
 
 def _handle(app: FastAPI) -> None:
@@ -217,13 +224,14 @@ def _allowed(request: Request) -> str:
 
 def _problem_of_status(error: HTTPException, path: str) -> Problem:
     """What the web framework complains of."""
-    way = "Go back to the first page, and choose from there."
+    way, again = "Go back to the first page, and choose from there.", "Load the page anew, and try again."
     if path.startswith("/api/"):
         way = "/openapi.json lists the addresses that there are."
+        again = "Send JSON as /openapi.json has it."
     said = {
         404: (f"There is nothing at this address. {way}", "unknown_url"),
         405: ("This address does not take such a request.", "method_not_allowed"),
-        400: ("The request cannot be read.", "invalid_request"),
+        400: (f"The request cannot be read: {error.detail.rstrip('.')}. {again}", "invalid_request"),
     }
     message, code = said.get(error.status_code, (f"{error.detail}.", "refused"))
     return Problem(error.status_code, message, code=code)

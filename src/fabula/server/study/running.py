@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from fabula.base.files import held
 from fabula.measure.studies.answering import Answers
-from fabula.server.browser import Names
+from fabula.server.browser import Names, cookie_at
 from fabula.server.running import listen
 
 if TYPE_CHECKING:
@@ -56,9 +56,4 @@ async def serve_study(offer: StudyOffer, opened: socket.socket, ready: Callable[
             Answers(offer.study, now), now, Names.of(offer.host, offer.names), offer.conversations, offer.until
         )
         async with offer.conversations or nullcontext():
-            await listen(application(means, cookie_of(opened)), opened, ready, BOUNDS)
-
-
-def cookie_of(opened: socket.socket) -> str:
-    """The name of the cookie: a browser sends the cookies of one machine to all its ports."""
-    return f"fabula-study-{opened.getsockname()[1]}"
+            await listen(application(means, cookie_at(opened, "fabula-study")), opened, ready, BOUNDS)

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from fabula.app.workspace import Workspace
     from fabula.measure.report import Report, Row
     from fabula.measure.report.beside import Twice
-    from fabula.server.studio.shelf import Shelf
+    from fabula.server.shelf import Shelf
 
 router = APIRouter(include_in_schema=False)
 CallPath: TypeAlias = Annotated[str, Query(max_length=1000)]

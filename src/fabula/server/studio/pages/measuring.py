@@ -16,7 +16,7 @@ from fabula.app.reports import reports_in
 from fabula.base.errors import UsageError
 from fabula.evaluators import evaluators
 from fabula.project.learned import place_for
-from fabula.server.api.depends import ConversationsDep, ProjectName, RunsDep, ShelfDep, StateDep, WorkspaceDep  # noqa: TC001 - FastAPI reads them
+from fabula.server.api.depends import ProjectName, RunsDep, ShelfDep, StateDep, WorkspaceDep  # noqa: TC001 - FastAPI reads them
 from fabula.server.runs.record import Order
 from fabula.server.studio.rendering import page
 
@@ -26,12 +26,12 @@ if TYPE_CHECKING:
 
     from fabula.app.workspace import Workspace
     from fabula.project.learned import Place
-    from fabula.server.conversations import Conversations
     from fabula.server.runs.children import Runs
     from fabula.server.runs.record import Kind, Run
-    from fabula.server.studio.shelf import Shelf
+    from fabula.server.shelf import Shelf
+    from fabula.server.state import StudioState
 
-router = APIRouter(prefix="/projects/{project}")
+router = APIRouter(prefix="/projects/{project}", include_in_schema=False)
 RunName: TypeAlias = Annotated[str, Form(max_length=100)]
 Short: TypeAlias = Annotated[str, Form(max_length=200)]
 _LONGEST: Final = 60.0  # seconds in which a command says what it would ask
@@ -117,11 +117,9 @@ async def estimate(request: Request, workspace: WorkspaceDep, runs: RunsDep, ord
 
 
 @router.post("/measure")
-async def start(
-    request: Request, project: str, runs: RunsDep, conversations: ConversationsDep, order: OrderDep
-) -> Response:
+async def start(request: Request, project: str, state: StateDep, order: OrderDep) -> Response:
     """Have the story checked, measured, judged or ranked."""
-    return await _begin(request, project, runs, conversations, order)
+    return await _begin(request, project, state, order)
 
 
 @router.get("/measure-run")
@@ -140,17 +138,13 @@ async def stop(request: Request, project: str, runs: RunsDep, run: RunName) -> R
 
 
 @router.post("/measure-run/again")
-async def again(
-    request: Request, project: str, runs: RunsDep, conversations: ConversationsDep, run: RunName
-) -> Response:
+async def again(request: Request, project: str, state: StateDep, run: RunName) -> Response:
     """Go on with what was stopped or failed."""
-    await conversations.let_go()
-    return await _standing(request, project, runs, runs.again(project, run).id, begun=True)
+    return await _standing(request, project, state.runs, (await state.again(project, run)).id, begun=True)
 
 
-async def _begin(request: Request, project: str, runs: Runs, conversations: Conversations, order: Order) -> Response:
-    await conversations.let_go()
-    return await _standing(request, project, runs, runs.start(project, order).id, begun=True)
+async def _begin(request: Request, project: str, state: StudioState, order: Order) -> Response:
+    return await _standing(request, project, state.runs, (await state.start(project, order)).id, begun=True)
 
 
 async def _standing(request: Request, project: str, runs: Runs, run: str, *, begun: bool = False) -> Response:
@@ -254,11 +248,9 @@ async def learning_estimate(request: Request, workspace: WorkspaceDep, runs: Run
 
 
 @router.post("/measure/learning/begin")
-async def begin_learning(
-    request: Request, project: str, runs: RunsDep, conversations: ConversationsDep, order: LearningDep
-) -> Response:
+async def begin_learning(request: Request, project: str, state: StateDep, order: LearningDep) -> Response:
     """Learn, as a run."""
-    return await _begin(request, project, runs, conversations, order)
+    return await _begin(request, project, state, order)
 
 
 @router.get("/measure-run/learning")

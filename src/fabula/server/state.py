@@ -21,7 +21,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from fabula.app.conversing import Conversing
-    from fabula.server.studio.shelf import Shelf
+    from fabula.server.runs.record import Order, Run
+    from fabula.server.shelf import Shelf
 
 
 @dataclass
@@ -55,6 +56,24 @@ class StudioState:
             shared = self.conversing.get(workspace.folder.resolve())
             known = self._conversations[project] = Conversations(workspace, self.options, shared=shared)
         return known
+
+    async def start(self, project: str, order: Order) -> Run:
+        """Begin a run, or queue it; a conversation that still holds the project lets go of it first.
+
+        Raises:
+            FabulaError: see `Runs.start`.
+        """
+        await self.conversations(project).let_go()
+        return self.runs.start(project, order)
+
+    async def again(self, project: str, run: str, *, anew: bool = False) -> Run:
+        """Do the same again as a run, or write `anew` what stands; as `start`.
+
+        Raises:
+            FabulaError: see `Runs.again`.
+        """
+        await self.conversations(project).let_go()
+        return self.runs.again(project, run, anew=anew)
 
     @asynccontextmanager
     async def at_work(self) -> AsyncIterator[StudioState]:
