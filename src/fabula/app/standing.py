@@ -32,6 +32,7 @@ TOO_SHORT, TOO_LONG = "too short", "too long"
 UNUSED = "not used any more"
 COMES_BACK = "an earlier text comes back"
 CHANGED = "changed by you, not taken over yet"
+WAITS = "waits for your approval"
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +65,7 @@ def texts(journal: Journal, changes: Collection[Change] = (), coming: DryRun | N
         if path in changed:
             states = [CHANGED]
         elif path == waits and not {"edited", "imported", "pinned", "approved"} & set(states):
-            states.append("waits for your approval")
+            states.append(WAITS)
         asked = lengths.get(path) if file.startswith("story/") else None
         if asked is not None and (override := overrides.get(path)) is not None and override[1] == "continued":
             base = count_words(override[0])  # the length was asked of what follows it

@@ -20,7 +20,7 @@ from fabula.server.faults import UNEXPECTED, Problem, problem_for_author
 from fabula.server.gate import SILENT, Bounds
 from fabula.server.shelf import Shelf
 from fabula.server.state import StudioState
-from fabula.server.studio import assets, pages
+from fabula.server.studio import assets, pages, rendering
 from fabula.server.studio.rendering import PAGES, page, templates
 
 if TYPE_CHECKING:
@@ -59,7 +59,7 @@ _FAULTS: Final[dict[int | str, dict[str, Any]]] = {
 
 def application(state: StudioState, keys: Keys, names: Names, cookie: str, bounds: Bounds = BOUNDS) -> Browser:
     """The whole application, with what guards it."""
-    return Browser(pages_and_api(state), keys, names, cookie, problem_page, bounds)
+    return Browser(pages_and_api(state), keys, names, cookie, problem_page, bounds, problem_line)
 
 
 def pages_and_api(state: StudioState) -> FastAPI:
@@ -69,6 +69,8 @@ def pages_and_api(state: StudioState) -> FastAPI:
     app.state.pages = [(name, title) for name, title in PAGES if name in found]
     for router in found.values():  # as they are: FastAPI would put each route that is included together once more
         app.router.routes += router.routes
+
+    app.add_middleware(rendering.Begun, feed=state.runs.feed)
 
     @app.get(assets.PREFIX + "{path:path}", include_in_schema=False)
     async def static(request: Request, path: str) -> Response:
@@ -137,6 +139,11 @@ def mount_api(app: FastAPI, state: StudioState) -> None:
 def problem_page(problem: Problem) -> str:
     """A problem in words, on a page of the studio's look."""
     return templates().get_template("problem.html").render(problem=problem)
+
+
+def problem_line(problem: Problem) -> str:
+    """A problem in words, above the page whose form was sent."""
+    return templates().get_template("problem_line.html").render(problem=problem)
 
 
 def _handle(app: FastAPI) -> None:
