@@ -78,7 +78,7 @@ def lamp(tmp_path: Path) -> Path:
 
 
 def client_of(folder: Path, sampler: Any, mode: str) -> Client:  # noqa: ANN401 - the SDK's
-    return Client(server(Projects(folder, {}), str), sampling_callback=sampler, mode=mode)  # type: ignore[arg-type] # a name of the SDK's
+    return Client(server(Projects(folder, {}), str), sampling_callback=sampler, mode=mode)
 
 
 @pytest.mark.parametrize("mode", ["legacy", "auto"])
