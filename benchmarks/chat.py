@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Final
 
 from benchmarks.table import Row, Table
 from fabula.base.errors import ModelUnavailableError
-from fabula.craft.conversation import Parties, open_session
+from fabula.craft.conversation import Parties, open_conversation
 from fabula.engine.journal import Journal
 from fabula.engine.prompts import Prompts
 from fabula.engine.roles import Assignment, Cast
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
-    from fabula.craft.conversation import Session
+    from fabula.craft.conversation import Conversation
     from fabula.models.base import Capabilities, Model, OnText, Reply, Request
 
 TITLE: Final = "talking: prompt tokens a turn, prefix reuse, and the wait for the first token"
@@ -155,27 +155,27 @@ async def read(cells: int, turns: int, seed: int) -> list[int]:
     model = ScriptedModel(Company(rng))
     with Journal() as journal:
         story = "\n\n".join(prose(rng, 10) for _ in range(cells))
-        session = await _session(story, journal, Cast.of(model))
-        for _ in session.talk.segments:
-            await _cell(session, turns, rng)
+        conversation = await _conversation(story, journal, Cast.of(model))
+        for _ in conversation.talk.segments:
+            await _cell(conversation, turns, rng)
     return [prompt_tokens(request) for request in model.asked if request.role == "npc"]
 
 
-async def _session(story: str, journal: Journal, cast: Cast) -> Session:
+async def _conversation(story: str, journal: Journal, cast: Cast) -> Conversation:
     system = find("snap")
     context = RunContext(journal, Prompts(system.prompts), cast)
     # What is measured is a turn; cells of equal length make stories of different length comparable.
     config = system.config("improved", {"candidates": 1, "turns_per_step": 0})
-    return open_session(None, await system.algorithm.open_talk(story, Run(context), config, _TWO), context)
+    return open_conversation(None, await system.algorithm.open_talk(story, Run(context), config, _TWO), context)
 
 
-async def _cell(session: Session, turns: int, rng: random.Random) -> None:
+async def _cell(conversation: Conversation, turns: int, rng: random.Random) -> None:
     """A cell of so many turns, from its first to the point where `/next` leads on to the next cell."""
-    await session.go_on()
+    await conversation.go_on()
     for _ in range(turns - 1):
-        await session.say(" ".join(rng.choices(_WORDS, k=12)))
-    while session.where.step < session.where.steps:
-        session.state = session.state.skipped()
+        await conversation.say(" ".join(rng.choices(_WORDS, k=12)))
+    while conversation.where.step < conversation.where.steps:
+        conversation.state = conversation.state.skipped()
 
 
 # the engine ---------------------------------------------------------------------------------------------------------
@@ -252,9 +252,9 @@ async def _round(sizes: Sizes, seed: int) -> tuple[float, float, float, float]:
     theirs: list[float] = []
     try:
         with Journal() as journal:
-            session = await _session(prose(rng, 10), journal, cast)
+            conversation = await _conversation(prose(rng, 10), journal, cast)
             for turn in range(sizes.engine_turns + 1):
-                token, words = await _waited(session, engine, " ".join(rng.choices(_WORDS, k=12)) if turn else "")
+                token, words = await _waited(conversation, engine, " ".join(rng.choices(_WORDS, k=12)) if turn else "")
                 other = await _bare(bare, engine.asked[len(bare.asked) :])
                 if turn:  # the first one reads the whole prompt
                     ours.append(token)
@@ -268,7 +268,7 @@ async def _round(sizes: Sizes, seed: int) -> tuple[float, float, float, float]:
     return reuse, median(ours), median(shown), median(theirs)
 
 
-async def _waited(session: Session, engine: Listening, message: str) -> tuple[float, float]:
+async def _waited(conversation: Conversation, engine: Listening, message: str) -> tuple[float, float]:
     """Milliseconds from the player's message to the first token, and to the first words that the player sees."""
     shown: list[float] = []
     before, begun = len(engine.first), time.perf_counter()
@@ -276,7 +276,7 @@ async def _waited(session: Session, engine: Listening, message: str) -> tuple[fl
     def show(_: str) -> None:
         shown.append(time.perf_counter())
 
-    await (session.say(message, show) if message else session.begin(show))
+    await (conversation.say(message, show) if message else conversation.begin(show))
     seen = shown[0] if shown else time.perf_counter()  # a turn without any word shows that nothing comes
     return (engine.first[before] - begun) * 1000, (seen - begun) * 1000
 

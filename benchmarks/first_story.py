@@ -22,12 +22,12 @@ from benchmarks.table import Row, Table
 from fabula.app.standing import lengths_asked, words_asked
 from fabula.app.writing import Options, write_in
 from fabula.base.errors import ModelUnavailableError
-from fabula.craft.ngrams import ngrams
 from fabula.craft.telling import untold
 from fabula.models.known import installed, models_home
 from fabula.project.folder import Project
 from fabula.story import Brief, count_words
 from fabula.story.sentences import sentences
+from fabula.story.words import ngrams
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

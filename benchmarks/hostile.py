@@ -1,7 +1,7 @@
-"""What others wait while one client sends the worst it can: the turns of a session, on an idle server and beside it.
+"""What others wait while one client sends the worst it can: the turns of a conversation, alone and beside it.
 
-The server is a process of its own. One session says something at a steady pace; beside it one client sends, one after
-the other and without a pause, bodies and heads that are as costly as it can make them.
+The server is a process of its own. One conversation goes on at a steady pace; beside it one client sends, one after the
+other and without a pause, bodies and heads that are as costly as it can make them.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from typing import Final
 from benchmarks.serving import Heard, server_process, status_of
 from benchmarks.table import Row, Table
 
-TITLE: Final = "a session beside a client that sends the worst"
+TITLE: Final = "a conversation beside a client that sends the worst"
 MOST: Final = 100.0  # milliseconds that 99 turns of 100 of others may take
 _MODEL: Final = "fabula/lamp/Mara"
 _ROOM: Final = 1_999_000  # bytes of a body that is still taken
@@ -28,7 +28,7 @@ _IDLE: Final = "idle"
 
 @dataclass(frozen=True, slots=True)
 class Sizes:
-    """Turns of the session for each kind of request beside it, the seconds between two, rounds, and kinds (0: all)."""
+    """Turns for each kind of request beside the conversation, seconds between two, rounds, and kinds (0: all)."""
 
     turns: int = 150
     pause: float = 0.03
@@ -37,7 +37,7 @@ class Sizes:
 
 
 def bench(sizes: Sizes | None = None) -> Table:
-    """The table: the 99th percentile of the session's turns, idle and beside each kind of request."""
+    """The table: the 99th percentile of the conversation's turns, idle and beside each kind of request."""
     sizes = sizes or Sizes()
     token = secrets.token_hex(16)
     told: dict[str, list[Heard]] = {}
@@ -54,7 +54,7 @@ def bench(sizes: Sizes | None = None) -> Table:
             most = MOST if name == "p99" and kind != _IDLE else None
             rows.append(Row(f"{kind}: {name}", tuple(heard.at(share) for heard in runs), "ms", each, most=most))
     errors = tuple(float(heard.errors) for runs in told.values() for heard in runs)
-    rows.append(Row("turns of the session that failed", errors, "", "all", most=0))
+    rows.append(Row("turns of the conversation that failed", errors, "", "all", most=0))
     return Table("hostile", TITLE, tuple(rows), (str(__doc__).partition("\n\n")[2].replace("\n", " ").strip(),))
 
 
@@ -93,7 +93,7 @@ def worst() -> dict[str, bytes]:
 
 
 async def _beside(kind: str, port: int, token: str, sizes: Sizes, name: str) -> Heard:
-    """What the session has heard beside a client that sends one kind of request over and over."""
+    """What the conversation has heard beside a client that sends one kind of request over and over."""
     heard = Heard()
     nuisance = None if kind == _IDLE else asyncio.create_task(_send(worst()[kind], port, token))
     try:
@@ -138,12 +138,12 @@ async def _send(body: bytes, port: int, token: str) -> None:
         await asyncio.gather(*(writer.wait_closed() for writer in held), return_exceptions=True)
 
 
-def _head(token: str, length: int, session: str) -> bytes:
+def _head(token: str, length: int, conversation: str) -> bytes:
     lines = [
         "POST /v1/chat/completions HTTP/1.1",
         "Host: server",
         f"Authorization: Bearer {token}",
-        *([f"X-Fabula-Session: {session}"] if session else []),
+        *([f"X-Fabula-Session: {conversation}"] if conversation else []),
         "Content-Type: application/json",
         f"Content-Length: {length}",
     ]

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 from benchmarks.preference_pairs import PLACES, pairs_of
 from benchmarks.table import Row, Table
-from fabula.app.training import Listener
-from fabula.app.training_pairs import PairsAsked, prepare_pairs, train_pairs
+from fabula.app.training import Listener, TrainingAsked
+from fabula.app.training_pairs import prepare_pairs, train_pairs
 from fabula.models.known import DEFAULT_MODEL
 from fabula.stats.estimate import Estimate
 from fabula.training.examples import DataCard, write_data
@@ -55,7 +55,7 @@ def bench(
         write_data(data, DataCard("pairs", {"made": "by a program"}), {"train": train, "development": aside})
         # The least that bounds the time: samples are for people, and bfloat16 is taken where it is faster.
         quick = {"samples": 0, "precision": "auto", "micro_batch": 4} | dict(values or {})
-        asked = PairsAsked(data, base, Path(place) / "adapter", preset, quick)
+        asked = TrainingAsked(data, base, Path(place) / "adapter", preset, quick)
         began = time.monotonic()
         trained = train_pairs(prepare_pairs(asked, os.environ, Listener()), Listener())
         seconds = time.monotonic() - began

@@ -1,7 +1,8 @@
 """200 conversations at once over HTTP: what the server adds to the answers of a bare FastAPI echo.
 
-The servers are processes of their own. People talk at their own pace, so each session says something once in a while,
-spread evenly; that everybody speaks at the same instant is measured too, and tells how many turns a second there are.
+The servers are processes of their own. People talk at their own pace, so something is said in each conversation once in
+a while, spread evenly; that everybody speaks at the same instant is measured too, and tells how many turns a second
+there are.
 """
 
 from __future__ import annotations
@@ -38,9 +39,9 @@ _SCRIPT: Final = '[replies]\nnpc = "[Mara: (looks up) The lamp is to go dark on 
 
 @dataclass(frozen=True, slots=True)
 class Sizes:
-    """Sessions at once, what each says in a round, seconds between two of its turns, and rounds of both servers."""
+    """Conversations at once, turns of each in a round, seconds between two of them, and rounds of both servers."""
 
-    sessions: int = 200
+    conversations: int = 200
     turns: int = 5
     pause: float = 4.0
     rounds: int = 3
@@ -61,7 +62,7 @@ class Heard:
 
 
 def bench(sizes: Sizes | None = None) -> Table:
-    """The table: paced sessions, then all at once."""
+    """The table: paced conversations, then all at once."""
     sizes = sizes or Sizes()
     token = secrets.token_hex(16)
     echo: dict[str, list[Heard]] = {"paced": [], "burst": []}
@@ -82,10 +83,13 @@ def bench(sizes: Sizes | None = None) -> Table:
 
 
 def _rows(sizes: Sizes, echo: dict[str, list[Heard]], ours: dict[str, list[Heard]]) -> Iterator[Row]:
-    each = f"{sizes.sessions * sizes.turns:,} turns"
+    each = f"{sizes.conversations * sizes.turns:,} turns"
     everything = [heard for told in ours.values() for heard in told]
     yield Row("errors", tuple(float(heard.errors) for heard in everything), "", each, most=0)
-    for kind, label in (("paced", f"{sizes.sessions} sessions at their pace"), ("burst", "all at the same instant")):
+    for kind, label in (
+        ("paced", f"{sizes.conversations} conversations at their pace"),
+        ("burst", "all at the same instant"),
+    ):
         pairs = list(zip(echo[kind], ours[kind], strict=True))
         for share, name in ((0.5, "median"), (0.99, "p99")):
             yield Row(f"{label}: {name}, bare echo", tuple(bare.at(share) for bare, _ in pairs), "ms", each)
@@ -99,9 +103,9 @@ def _rows(sizes: Sizes, echo: dict[str, list[Heard]], ours: dict[str, list[Heard
 def _notes(sizes: Sizes) -> tuple[str, ...]:
     return (
         (
-            f"Each of {sizes.sessions} sessions has a connection of its own and says something every "
-            f"{sizes.pause:g} s, {sizes.sessions / sizes.pause:.0f} turns a second in all. A turn is looked up, asked "
-            "of a scripted model, committed to the journal and written into the session's log."
+            f"Each of {sizes.conversations} conversations has a connection of its own and a turn every "
+            f"{sizes.pause:g} s, {sizes.conversations / sizes.pause:.0f} turns a second in all. A turn is looked up, "
+            "asked of a scripted model, committed to the journal and written into the conversation's log."
         ),
         (
             "The echo is FastAPI with one route that reads and answers the same JSON, on uvicorn as ours. Client, echo "
@@ -109,7 +113,7 @@ def _notes(sizes: Sizes) -> tuple[str, ...]:
         ),
         (
             "All at the same instant, an answer waits for those before it: what is added there is the queue of "
-            f"{sizes.sessions} turns in one process."
+            f"{sizes.conversations} turns in one process."
         ),
     )
 
@@ -119,7 +123,7 @@ def _notes(sizes: Sizes) -> tuple[str, ...]:
 
 @dataclass
 class Crowd:
-    """Sessions that talk; a client as small as can be, so that it is not what is measured."""
+    """People who talk, each in a conversation; a client as small as can be, so that it is not what is measured."""
 
     port: int
     token: str
@@ -129,16 +133,16 @@ class Crowd:
     heard: Heard = field(default_factory=Heard)
 
     async def talk(self) -> Heard:
-        """All turns of all sessions."""
+        """All turns of all conversations."""
         begun = time.perf_counter()
-        await asyncio.gather(*(self._session(number) for number in range(self.sizes.sessions)))
+        await asyncio.gather(*(self._conversation(number) for number in range(self.sizes.conversations)))
         self.heard.whole = time.perf_counter() - begun
         return self.heard
 
-    async def _session(self, number: int) -> None:
+    async def _conversation(self, number: int) -> None:
         reader, writer = await asyncio.open_connection("127.0.0.1", self.port)
         loop = asyncio.get_running_loop()
-        start = loop.time() + self.pause * number / self.sizes.sessions
+        start = loop.time() + self.pause * number / self.sizes.conversations
         for turn in range(self.sizes.turns):
             if self.pause:
                 await asyncio.sleep(max(start + turn * self.pause - loop.time(), 0))
@@ -223,8 +227,8 @@ async def _run(kind: str, folder: Path, token: str) -> None:
 async def _fabula(folder: Path, token: str, opened: Any, ready: Any) -> None:  # noqa: ANN401 - a socket and a function
     from fabula.app.writing import Options  # noqa: PLC0415 - as above
     from fabula.project.folder import Project  # noqa: PLC0415 - as above
+    from fabula.server.chat.running import Offer, serve  # noqa: PLC0415 - as above
     from fabula.server.gate import Bounds  # noqa: PLC0415 - as above
-    from fabula.server.running import Offer, serve  # noqa: PLC0415 - as above
     from fabula.story import Brief  # noqa: PLC0415 - as above
 
     script = folder / "script.toml"

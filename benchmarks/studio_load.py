@@ -45,15 +45,11 @@ _WRITE: Final = "from pathlib import Path; from benchmarks.books import Book; Bo
 
 
 @dataclass(frozen=True, slots=True)
-class Sizes:
-    """People who rate, conversations, tasks and turns of each, seconds between two of these, and rounds."""
+class Sizes(Talkers):
+    """Beside the conversations: people who rate, tasks of each, words of a story, and the system that writes."""
 
     people: int = 50
-    sessions: int = 200
     tasks: int = 5
-    turns: int = 5
-    pause: float = 4.0
-    rounds: int = 3
     words: int = 1500
     writes: str = "magnet"
 
@@ -72,8 +68,8 @@ def bench(sizes: Sizes | None = None) -> Table:
     notes = (
         (
             f"{sizes.people} raters load a page with two stories of {sizes.words:,} words, send two drafts and the "
-            f"answers; {sizes.sessions} conversations have a turn every {sizes.pause:g} s; {sizes.writes} writes a "
-            "book meanwhile."
+            f"answers; {sizes.conversations} conversations have a turn every {sizes.pause:g} s; {sizes.writes} writes "
+            "a book meanwhile."
         ),
         "Servers, the run and all clients share the machine's cores. p99 is over all requests of a kind in a round.",
     )
@@ -93,14 +89,13 @@ def _rows(kind: str, what: str, alone: dict[str, list[Heard]], together: dict[st
 async def _round(folder: Path, sizes: Sizes, number: int) -> dict[str, tuple[Heard, Heard]]:
     """Each kind alone, then both beside a writing run."""
     token = secrets.token_hex(16)
-    talkers = Talkers(sizes.sessions, sizes.turns, sizes.pause)
     study = _study(folder / "study", sizes)
     half = len(study.raters) // 2
     (folder / "chat").mkdir()
     with server_process("fabula", str(folder / "chat"), token) as chat, _study_process(study) as rating:
 
         def talked(name: str) -> Crowd:
-            return Crowd(chat, token, talkers, sizes.pause, f"{name}-{number}")
+            return Crowd(chat, token, sizes, sizes.pause, f"{name}-{number}")
 
         await talked("warm").talk()
         rated_alone = await _rated(rating, study, study.raters[:half], sizes)

@@ -25,10 +25,10 @@ import httpx
 from benchmarks.books import ENVIRON, Book
 from benchmarks.table import Row, Table
 from fabula.app.writing import Options
+from fabula.server.shelf import Shelf
+from fabula.server.state import StudioState
 from fabula.server.studio.application import pages_and_api
 from fabula.server.studio.running import warm_up
-from fabula.server.studio.shelf import Shelf
-from fabula.server.studio.state import StudioState
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Sequence

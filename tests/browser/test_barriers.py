@@ -25,10 +25,10 @@ from fabula.measure.studies.assigning import Wanted
 from fabula.measure.studies.study import ORGANISER, Entry, Study, form_text, write_study
 from fabula.project.folder import Project
 from fabula.project.sample import copy_sample
-from fabula.server.study.talks import Talks
+from fabula.server.study.conversations import RatersConversations
 from fabula.story import Brief
 from raters import characters_here, study_here, study_there
-from studio import SAMPLE, Tab, chromium, sign_in, studio_there
+from studio import PATIENCE, SAMPLE, Tab, chromium, sign_in, studio_there
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -342,7 +342,6 @@ def test_no_page_of_the_studio_shuts_anybody_out(there: There) -> None:
     found: dict[str, list[str]] = {}
     with chromium() as browser:
         tab = sign_in(browser, there)
-        tab.page.set_default_timeout(15_000)
         for words, bring_about in STATES.items():
             bring_about(tab, there)
             found[words] = [*barriers(tab), *tab.problems]
@@ -357,7 +356,6 @@ def test_the_focus_stays_where_it_was_when_a_piece_of_the_page_is_loaded_anew(th
     with chromium() as browser:
         tab = sign_in(browser, there)
         page = tab.page
-        page.set_default_timeout(15_000)
         work(there, ROLES="2", TOKENS="100000", PAUSE="0.05")
         tab.open("/projects/letter/write")
         page.fill("#usd", "2")
@@ -427,11 +425,11 @@ LONG: Final = "\n\n".join(
 )
 
 
-def in_study(study: Study, rater: str = "", talks: Talks | None = None) -> Iterator[Tab]:
+def in_study(study: Study, rater: str = "", conversations: RatersConversations | None = None) -> Iterator[Tab]:
     """A rater who takes part."""
-    with study_there(study, rater, talks) as served, chromium() as browser:
+    with study_there(study, rater, conversations) as served, chromium() as browser:
         tab = Tab(browser.new_page(), served.address)
-        tab.page.set_default_timeout(15_000)
+        tab.page.set_default_timeout(PATIENCE)
         tab.page.goto(served.link)
         yield tab
 
@@ -489,7 +487,7 @@ def test_no_page_of_the_other_studies_shuts_anybody_out(tmp_path: Path) -> None:
             opened(tab)
             found[kind] = barriers(tab)
     study = characters_here(tmp_path)
-    with joined(study, "", Talks(study, lambda: Options(environ={}))) as tab:
+    with joined(study, "", RatersConversations(study, lambda: Options(environ={}))) as tab:
         begin(tab, found)
         found["talk"] = barriers(tab)
         for side in "AB":
@@ -498,8 +496,8 @@ def test_no_page_of_the_other_studies_shuts_anybody_out(tmp_path: Path) -> None:
             talk.locator("text=Say it").click()
             tab.page.wait_for_selector(f"[aria-label='Character {side}'] strong >> nth=1")
             found[f"talk with {side}"] = barriers(tab)
-            tab.page.locator(f"[aria-label='Character {side}'] >> text=End this talk").click()
-            tab.page.wait_for_selector(f"[aria-label='Character {side}'] >> text=This talk has ended.")
+            tab.page.locator(f"[aria-label='Character {side}'] >> text=End this conversation").click()
+            tab.page.wait_for_selector(f"[aria-label='Character {side}'] >> text=This conversation has ended.")
         opened(tab)
         found["talk, to be rated"] = barriers(tab)
     assert {words: wrong for words, wrong in found.items() if wrong} == {}

@@ -66,7 +66,7 @@ def test_a_conversation_is_led_shown_and_kept(cli: Cli) -> None:
     assert lines[2] == "Cell 1 of 2, point 1 of 2: Tobias brings Mara a letter"
     assert lines[3:5] == ["There: Tobias, Mara.", "2 turns; 0% of the story."]
     assert lines[5:] == ["> 1. Tobias brings Mara a letter", "     He has run.", "  2. Mara lights the lamp"]
-    assert "Tobias talks with Mara; 2 cells. Session 'tobias-mara'." in ran.err
+    assert "Tobias talks with Mara; 2 cells. Conversation 'tobias-mara'." in ran.err
     assert "There: Tobias, Mara." in ran.err
     assert "... the next part of the story is being prepared" in ran.err
     assert "Go on with `fabula chat lamp --session tobias-mara`." in ran.err
@@ -88,7 +88,7 @@ def test_it_goes_on_where_it_stood(cli: Cli) -> None:
     assert ran.json["bill"] == {}
 
 
-def test_new_and_named_sessions(cli: Cli) -> None:
+def test_new_and_named_conversations(cli: Cli) -> None:
     talk(cli)
     assert talk(cli, "--new", "--json").json["session"] == "tobias-mara-2"
     assert talk(cli, "--session", "evening", "--json").json["session"] == "evening"
@@ -96,7 +96,7 @@ def test_new_and_named_sessions(cli: Cli) -> None:
     assert (again["session"], again["player"], again["others"]) == ("tobias-mara-3", "Tobias", ["Mara"])
     assert cli("chat", "lamp", "--session", "evening", "--json").json["session"] == "evening"
     ran = talk(cli, "--session", "evening", "--new")
-    assert (ran.code, "There is a session 'evening' already." in ran.err) == (2, True)
+    assert (ran.code, "There is a conversation 'evening' already." in ran.err) == (2, True)
     ran = cli("chat", "lamp", "--as", "Mara", "--with", "Tobias", "--session", "evening")
     assert ran.code == 2
     assert "Tobias talks with Mara." in ran.err
@@ -175,7 +175,7 @@ def test_a_written_story_of_any_system_can_be_talked_to(cli: Cli, project: Path)
 def test_to_name_who_answers_is_enough(cli: Cli) -> None:
     ran = cli("chat", "lamp.md", "--with", "Tobias", *OPTIONS, stdin="")
     assert ran.code == 0, ran.err
-    assert "Mara talks with Tobias; 2 cells. Session 'mara-tobias'." in ran.err
+    assert "Mara talks with Tobias; 2 cells. Conversation 'mara-tobias'." in ran.err
     (cli.folder / "alone.md").write_text(
         "One night the lamp went out, and Mara lit it. Then Mara slept. It was Mara's.\n"
     )
@@ -193,7 +193,7 @@ def test_to_name_who_answers_is_enough(cli: Cli) -> None:
         (("chat", "lamp.md", "--system", "agents-room"), "One cannot talk to `agents-room`. Systems that can be"),
         (("chat", "lamp.md", "--words", "100"), "--words is for writing"),
         (("chat", "lamp.md", "--freedom", "wild"), "There is no freedom 'wild'."),
-        (("chat", "lamp.md", "--session", "A b"), "cannot name a session"),
+        (("chat", "lamp.md", "--session", "A b"), "cannot name a conversation"),
         (("chat", "empty", "--out", "x"), "--out goes with a story file"),
         (("chat", "blank.md"), "The story in blank.md is empty."),
     ],
@@ -230,7 +230,7 @@ def test_errors_side_by_side_end_no_conversation(cli: Cli, monkeypatch: pytest.M
         raise ExceptionGroup("side by side", [OverloadedError("The engine is busy."), OverloadedError("So is this.")])
 
     talk(cli)
-    monkeypatch.setattr("fabula.craft.conversation.session.Session.say", failing)
+    monkeypatch.setattr("fabula.craft.conversation.kept.Conversation.say", failing)
     cli.at_terminal()
     ran = talk(cli, stdin="Hm.\n/quit\n")
     assert ran.code == 0

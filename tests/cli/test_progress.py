@@ -180,13 +180,13 @@ def test_a_bill_counts_what_is_asked_and_what_is_replayed() -> None:
     assert (bill.tokens, bill.replayed, bill.calls) == (63, 1, {"a": 2, "b": 1})
     lines = bill_table(bill.roles).splitlines()
     assert lines[1].split() == ["a", "20", "5", "40", "2.0", "$0.7500"]
-    assert lines[-1].split() == ["all", "21", "5", "42", "3.0", "unknown"]
+    assert lines[-1].split() == ["all", "21", "5", "42", "3.0", "price", "unknown"]
 
 
 def test_figures_for_people() -> None:
     assert [duration(s) for s in (0, 8.4, 60, 80, 3600, 7500)] == ["0 s", "8 s", "1 min", "1 min 20 s", "1 h 0 min",
                                                                   "2 h 5 min"]  # fmt: skip
-    assert [dollars(c) for c in (None, 0.0, 0.01234, 1234.5)] == ["unknown", "$0", "$0.0123", "$1,234.5000"]
+    assert [dollars(c) for c in (None, 0.0, 0.01234, 1234.5)] == ["price unknown", "$0", "$0.0123", "$1,234.5000"]
     assert [counted(n, "call") for n in (0, 1, 1200)] == ["0 calls", "1 call", "1,200 calls"]
     assert table([("a", "12"), ("bcd", "3")], right=(1,)) == "a    12\nbcd   3"
     assert table([]) == ""

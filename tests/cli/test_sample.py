@@ -31,6 +31,13 @@ def sample(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> Path:
     return cli.folder / "mine"
 
 
+def test_nothing_is_there_to_be_taken_back(cli: Cli, sample: Path) -> None:
+    ran = cli("undo", sample.name)
+    assert ran.code != 0
+    assert "There is no decision to take back." in ran.err
+    assert "There is nothing to decide again" in cli("redo", sample.name).err
+
+
 def mend(folder: Path) -> None:
     part = folder / "story" / "03-climax.md"
     text = part.read_text(encoding="utf-8")

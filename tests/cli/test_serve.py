@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from commandline import Cli
     from fabula.server.chat.projects import Catalogue
-    from fabula.server.running import Offer
+    from fabula.server.chat.running import Offer
 
 STORY = (
     "Mara kept the lamp of the cape. In the evening Tobias brought Mara a letter. Tobias asked Mara for light, but "
@@ -51,7 +51,11 @@ def tale(here: Path) -> Path:
 def hello(address: str, token: str) -> httpx.Response:
     body = {"model": "fabula/tale/Mara", "messages": [{"role": "user", "content": "Is it true?"}]}
     return httpx.post(
-        f"{address}/chat/completions", json=body, headers={"authorization": f"Bearer {token}"}, trust_env=False
+        f"{address}/chat/completions",
+        json=body,
+        headers={"authorization": f"Bearer {token}"},
+        trust_env=False,
+        timeout=60,
     )
 
 

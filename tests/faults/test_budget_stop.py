@@ -156,5 +156,5 @@ async def test_a_conversation_keeps_to_the_budget_of_its_project(tmp_path: Path)
 
 async def talk(home: Project, settings: Settings, options: Options) -> None:
     async with conversing(home, settings_for(settings), options) as open_:
-        session = await open_.session("evening", Parties("Mara", ("Ilya",)))
-        await session.say("Is anybody there?")
+        conversation = await open_.conversation("evening", Parties("Mara", ("Ilya",)))
+        await conversation.say("Is anybody there?")

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING
 import httpx
 
 import serving
-from fabula.craft.conversation import SessionFiles
-from fabula.craft.conversation.session import sessions_in
+from fabula.craft.conversation import ConversationFiles
+from fabula.craft.conversation.kept import conversations_in
 from fabula.server.chat.histories import standing
 from serving import MODEL, TOKEN
 
@@ -41,9 +41,9 @@ def running(folder: Path, hangs_at: int = 0) -> Iterator[tuple[subprocess.Popen[
             process.kill()
 
 
-def say(client: httpx.Client, shown: list[dict[str, str]], session: str = "") -> str:
+def say(client: httpx.Client, shown: list[dict[str, str]], conversation: str = "") -> str:
     """The answer to a conversation; it is added to what is told."""
-    headers = {"X-Fabula-Session": session} if session else {}
+    headers = {"X-Fabula-Session": conversation} if conversation else {}
     response = client.post("/chat/completions", json={"model": MODEL, "messages": shown}, headers=headers)
     assert response.status_code == 200, response.text
     message = response.json()["choices"][0]["message"]
@@ -51,9 +51,9 @@ def say(client: httpx.Client, shown: list[dict[str, str]], session: str = "") ->
     return str(message["content"])
 
 
-def test_every_session_goes_on_after_the_server_was_killed_in_the_middle_of_answers(tmp_path: Path) -> None:
+def test_every_conversation_goes_on_after_the_server_was_killed_in_the_middle_of_answers(tmp_path: Path) -> None:
     conversations = [[{"role": "user", "content": f"I am number {n}."}] for n in range(SESSIONS)]
-    names = [f"session-{n}" if n % 2 else "" for n in range(SESSIONS)]  # every other one tells its history alone
+    names = [f"conversation-{n}" if n % 2 else "" for n in range(SESSIONS)]  # every other one tells its history alone
     with running(tmp_path, hangs_at=SESSIONS + 1) as (process, client), ThreadPoolExecutor(SESSIONS) as threads:
         for shown, name in zip(conversations, names, strict=True):
             say(client, shown, name)
@@ -73,11 +73,11 @@ def test_every_session_goes_on_after_the_server_was_killed_in_the_middle_of_answ
             say(client, shown, name)
 
     folder = tmp_path / "lamp"
-    logs = sessions_in(folder)
+    logs = conversations_in(folder)
     assert len(logs) == SESSIONS, "no conversation was begun anew"
     found = []
     for log in logs:
-        turns = [record["turn"] for record in standing(SessionFiles.in_(folder, log).read())]
+        turns = [record["turn"] for record in standing(ConversationFiles.in_(folder, log).read())]
         found.append([turn["said"] for turn in turns])
     assert sorted(found) == [[f"I am number {n}.", "Who are you?", "And then?"] for n in range(SESSIONS)]
 
@@ -90,4 +90,4 @@ def test_a_signal_ends_the_server_and_its_project_is_free(tmp_path: Path) -> Non
         assert process.wait(60) != 0
     with running(tmp_path) as (_, client):
         say(client, [*messages, {"role": "user", "content": "On."}])
-    assert len(sessions_in(tmp_path / "lamp")) == 1
+    assert len(conversations_in(tmp_path / "lamp")) == 1

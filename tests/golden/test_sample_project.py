@@ -20,6 +20,8 @@ from pathlib import Path
 import pytest
 
 from fabula import Options, Project, dry_run_in, write_in
+from fabula.app.workspace import Workspace
+from fabula.base.errors import UsageError
 from fabula.cli.main import main
 from fabula.engine.journal import Journal
 from fabula.engine.replay import ReplayModel
@@ -53,6 +55,20 @@ async def test_it_replays_to_the_letter(project: Project) -> None:
     outcome = await write_in(project, project.settings, Options(frozen=True))
     assert outcome.story.words == 3234
     assert project.story_file.read_bytes() == before
+
+
+def test_its_reader_has_nothing_to_take_back(project: Project) -> None:
+    workspace = Workspace(project.folder)
+    assert (workspace.overview().undo, workspace.overview().redo) == ("", "")
+    with pytest.raises(UsageError, match="There is no decision to take back"):
+        workspace.undo()
+    with project.journal as journal:
+        assert [decision.path for decision in journal.decisions()] == ["plan", "drafts/refused"], "they stand"
+    workspace.refuse_edits(accepted=[REFUSED])
+    assert workspace.overview().undo == "what you refused of the final reading"
+    workspace.undo()
+    assert workspace.overview().undo == ""
+    assert workspace.final_edits()[1] == {REFUSED}
 
 
 def test_its_story_can_be_read_whatever_the_prompts_say(project: Project) -> None:
@@ -132,6 +148,9 @@ def record(folder: Path) -> None:
         file.unlink()
     for file in folder.rglob("*.db"):
         with closing(sqlite3.connect(file)) as database:
+            if database.execute("SELECT 1 FROM sqlite_master WHERE name = 'command'").fetchone():
+                database.execute("DELETE FROM command")  # what its author decided is not the reader's to take back
+                database.commit()
             database.execute("VACUUM")
     page = folder / "evaluation" / "atlas.html"
     page.write_text(page.read_text(encoding="utf-8").replace(where, SAMPLE.name), encoding="utf-8")

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from fabula.craft.conversation import Parties, Session, open_session
+from fabula.craft.conversation import Conversation, Parties, open_conversation
 from fabula.engine.journal import Journal
 from fabula.engine.prompts import Prompts
 from fabula.engine.roles import Cast
@@ -166,44 +166,44 @@ def personas_of(world: World) -> str:
     return "personas:\n" + "".join(people)
 
 
-async def lived(watch: Watch, session: Session) -> None:
+async def lived(watch: Watch, conversation: Conversation) -> None:
     """A conversation with comings and goings, and all moves that there are."""
 
     def settle(before: int) -> None:
-        for turn in session.turns[before:] or session.turns[-1:]:
+        for turn in conversation.turns[before:] or conversation.turns[-1:]:
             watch.enter(turn.cell)
-            there = (PARTIES.player, *session.state.present)
+            there = (PARTIES.player, *conversation.state.present)
             watch.hear(turn.said, there)
-            watch.check(session.state.present)
+            watch.check(conversation.state.present)
             watch.hear(turn.line.text if turn.line else "", there)
 
-    cells = len(session.talk.segments)
-    await session.gather()
-    await session.begin()
+    cells = len(conversation.talk.segments)
+    await conversation.gather()
+    await conversation.begin()
     settle(0)
     for number in range(1, cells + 1):
         for said, there in watch.world.asides:
-            before = len(session.turns)
-            await session.set_present(there)
-            await session.say(said)
+            before = len(conversation.turns)
+            await conversation.set_present(there)
+            await conversation.say(said)
             settle(before)
-            await session.set_present(PARTIES.others)
-            await session.retry()
+            await conversation.set_present(PARTIES.others)
+            await conversation.retry()
             there_then = (PARTIES.player, *there)
             watch.check(there)
-            watch.hear(session.turns[-1].line.text if session.turns[-1].line else "", there_then)
-            before = len(session.turns)
-            await session.say("All of you, what now?")
+            watch.hear(conversation.turns[-1].line.text if conversation.turns[-1].line else "", there_then)
+            before = len(conversation.turns)
+            await conversation.say("All of you, what now?")
             settle(before)
-        before = len(session.turns)
-        await session.play()
+        before = len(conversation.turns)
+        await conversation.play()
         settle(before)
-        shown = secrets_in(session.where.headline)
+        shown = secrets_in(conversation.where.headline)
         assert not shown - watch.knows[PARTIES.player], "where the player is, is no news"
-        while number < cells and session.state.cell == number:
-            await session.gather()
-            before = len(session.turns)
-            await session.go_on()
+        while number < cells and conversation.state.cell == number:
+            await conversation.gather()
+            before = len(conversation.turns)
+            await conversation.go_on()
             settle(before)
 
 
@@ -219,7 +219,7 @@ async def gossip(name: str, seed: int, aids: Aids, *, private: bool = True) -> W
         talk = await system.algorithm.open_talk(world.text, Run(context), config, PARTIES)
         if name == "vanilla":
             watch.enter(_CELLS)
-        await lived(watch, open_session(None, talk, context))
+        await lived(watch, open_conversation(None, talk, context))
     return watch
 
 

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fabula.craft.ngrams import Vocabulary, ngram_codes, ngrams, repeated
+from fabula.craft.ngrams import Vocabulary, ngram_codes, repeated
 from fabula.craft.tokens import rouge_tokens
 from fabula.engine.journal import Journal
 from fabula.engine.prompts import Prompts
@@ -25,6 +25,7 @@ from fabula.models.scripted import ScriptedModel
 from fabula.stats.estimate import Estimate
 from fabula.story import Brief, Scene, Story
 from fabula.story.speech import speech
+from fabula.story.words import ngrams
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

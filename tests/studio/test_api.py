@@ -78,7 +78,7 @@ async def test_projects_are_listed_and_made(tmp_path: Path) -> None:
         ]
         view = await api("GET", "")
         assert view["folder"].endswith(f"/{SAMPLE}")
-        assert view["standing"]["undo"] == "what you refused of the final reading"
+        assert view["standing"]["undo"] == ""
         assert view["standing"]["words"] > 3000
         new = {"brief": "# The Ferry\n\nA ferry that never lands.", "words": "500", "seed": 3, "preset": "faithful"}
         new |= {"model": "openai-chat:tale", "base_url": "http://127.0.0.1:9/v1"}
@@ -91,6 +91,13 @@ async def test_projects_are_listed_and_made(tmp_path: Path) -> None:
         story = {"story": "# The Lamp\n\nMara lit the lamp. Nobody came."}
         assert (await api.client.post("/api/v1/projects", json=story)).json()["project"] == "the-lamp"
         assert (tmp_path / "the-lamp" / "brief.md").is_file()
+        novel = {"manuscript": "# One\n\nMara.\n\n# Two\n\nIvan.", "source": "novel.md", "title": "The Quay"}
+        view = (await api.client.post("/api/v1/projects", json=novel)).json()
+        assert (view["project"], view["standing"]["words"], view["standing"]["system"]) == ("the-quay", 4, "end-to-end")
+        texts = (await api.client.get("/api/v1/projects/the-quay/artefacts?folder=story")).json()["artefacts"]
+        assert [(one["name"], one["stale"]) for one in texts] == [("one", False), ("two", False)]
+        versions = (await api.client.get("/api/v1/projects/the-quay/versions/one")).json()["versions"]
+        assert [(one["source"], one["note"]) for one in versions] == [("imported", "novel.md")]
         again = await api.client.post("/api/v1/projects", json={"sample": True})
         assert again.json()["project"] == "sample-2"
 
@@ -103,6 +110,9 @@ async def test_projects_are_listed_and_made(tmp_path: Path) -> None:
         ({"brief": "A story.", "system": "./evil"}, 404, "./evil"),
         ({"brief": "A story.", "system": "vanilla", "words": "500"}, 404, "words"),  # it answers, and writes no stories
         ({"brief": "A story.", "story": "Another."}, 400, "not both"),
+        ({"brief": "A story.", "manuscript": "Another."}, 400, "not both"),
+        ({"manuscript": "# The Lamp"}, 400, "The manuscript is empty"),
+        ({"manuscript": "Mara.", "system": "ibsen"}, 400, "from a plan of its own"),
         ({"brief": "A story.", "seed": "3"}, 422, "seed"),
         ({"brief": "A story.", "words": "many"}, 400, "many"),
         ({"brief": "A story.", "model": "nothing:x"}, 404, "nothing"),
@@ -399,7 +409,8 @@ async def test_a_journal_whose_helping_file_has_no_room_is_a_full_disk(tmp_path:
         cause.sqlite_errorcode = code
         error = JournalError(f"The journal {tmp_path} cannot be used.")
         error.__cause__ = cause
-        assert problem_for_author(error).status == status
+        problem = problem_for_author(error)
+        assert (problem.status, problem.message.startswith("The disk or quota is full.")) == (status, status == 507)
 
 
 async def test_a_journal_on_a_full_disk_says_so_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -413,7 +424,7 @@ async def test_a_journal_on_a_full_disk_says_so_too(tmp_path: Path, monkeypatch:
 
         monkeypatch.setattr(Journal, "open", small)
         code, message = await api.error("PUT", f"/artefacts/{PART}", 507, text="New. " * 9000, base=text["base"])
-        assert (code, "disk is full" in message) == ("disk_full", True)
+        assert (code, "The disk or quota is full" in message) == ("disk_full", True)
         monkeypatch.undo()
         assert (await api("GET", f"/artefacts/{PART}"))["text"] == text["text"]
 

@@ -12,10 +12,13 @@ from unittest import mock
 import httpx
 import pytest
 
+from fabula.app.chat_views import people_in
 from fabula.base.errors import LockedError, ModelError
-from fabula.craft.conversation import SessionFiles
+from fabula.craft.conversation import ConversationFiles
 from fabula.project.folder import Project
-from fabula.server.talks import LiveTurn
+from fabula.project.sample import copy_sample
+from fabula.server.conversations import LiveTurn
+from fabula.server.runs.children import Runs
 from serving import MODEL, Engine, SnapEngine, project, there
 from serving import TOKEN as SERVED
 from studio import studio_here
@@ -24,7 +27,8 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator
     from pathlib import Path
 
-    from fabula.server.talks import Talks
+    from fabula.server.conversations import Conversations
+    from fabula.server.runs.children import Child
 
 CHATS = "/api/v1/projects/lamp/chats"
 
@@ -37,8 +41,8 @@ class Here:
     engine: Engine
 
     @property
-    def talks(self) -> Talks:
-        found: Talks = self.client.state.talks("lamp")  # type: ignore[attr-defined] # of the fixture
+    def conversations(self) -> Conversations:
+        found: Conversations = self.client.state.conversations("lamp")  # type: ignore[attr-defined] # of the fixture
         return found
 
     async def begin(self, *others: str, **more: Any) -> dict[str, Any]:  # noqa: ANN401 - fields of a request
@@ -69,7 +73,7 @@ async def here(folder: Path, engine: Engine | None = None, **settings: Any) -> A
     with mock.patch("fabula.project.casting.open_model", return_value=engine):
         async with studio_here(folder) as client:
             studio = Here(client, engine)
-            studio.talks.linger = 0.0
+            studio.conversations.linger = 0.0
             yield studio
 
 
@@ -133,7 +137,7 @@ async def test_another_conversation_branches_off_from_any_turn(tmp_path: Path) -
 async def test_a_client_that_goes_away_does_not_lose_the_turn(tmp_path: Path) -> None:
     async with here(tmp_path, Engine(gate=asyncio.Event())) as studio:
         chat = (await studio.begin())["name"]
-        live = studio.talks.move(chat, "say", "Is there light?")
+        live = studio.conversations.move(chat, "say", "Is there light?")
         gone = asyncio.ensure_future(anext(live.follow(10.0)))
         await studio.engine.begun(1)
         gone.cancel()
@@ -143,7 +147,9 @@ async def test_a_client_that_goes_away_does_not_lose_the_turn(tmp_path: Path) ->
         assert busy.status_code == 409
         assert busy.json()["error"]["code"] == "busy"
         listening = asyncio.create_task(studio.client.get(f"{CHATS}/{chat}/turns/live"))
-        await asyncio.sleep(0.05)
+        async with asyncio.timeout(60):
+            while not live._news._waiters:  # noqa: ASYNC110 - it listens when it waits
+                await asyncio.sleep(0.01)
         assert studio.engine.gate is not None
         studio.engine.gate.set()
         assert events_in((await listening).text)[-1][0] == "done"
@@ -196,7 +202,7 @@ async def test_two_windows_of_one_conversation_do_not_talk_past_each_other(tmp_p
         ({"others": ["Sigrid"]}, 404, "Unknown character 'Sigrid'"),
         ({"others": []}, 422, "others"),
         ({"others": ["Mara"], "player": "Mara"}, 400, "are the same"),
-        ({"others": ["Mara"], "player": "Tobias", "name": "../out"}, 400, "cannot name a session"),
+        ({"others": ["Mara"], "player": "Tobias", "name": "../out"}, 400, "cannot name a conversation"),
         ({"others": ["Mara"], "freedom": "wild"}, 422, "freedom"),
         ({"others": ["Mara"], "colour": "red"}, 422, "colour"),
     ],
@@ -227,11 +233,11 @@ async def test_what_cannot_be_said_is_refused_in_words(tmp_path: Path) -> None:
 
 async def test_a_conversation_that_was_deleted_or_written_by_another_is_seen_as_it_is(tmp_path: Path) -> None:
     async with here(tmp_path) as studio:
-        studio.talks.linger = 60.0  # it is still in memory
+        studio.conversations.linger = 60.0  # it is still in memory
         chat = (await studio.begin())["name"]
         await studio.move(chat, text="One.")
         await studio.move(chat, text="Two.")
-        files = SessionFiles.in_(tmp_path / "lamp", chat)
+        files = ConversationFiles.in_(tmp_path / "lamp", chat)
         files.append({"do": "undo"})
         await studio.move(chat, text="Three.")
         assert [turn["said"] for turn in (await studio.view(chat))["turns"]] == ["One.", "Three."]
@@ -244,11 +250,11 @@ async def test_a_conversation_that_was_deleted_or_written_by_another_is_seen_as_
 
 async def test_a_conversation_is_deleted_with_its_transcript_and_its_branch_stays(tmp_path: Path) -> None:
     async with here(tmp_path) as studio:
-        studio.talks.linger = 60.0  # it is still in memory
+        studio.conversations.linger = 60.0  # it is still in memory
         chat = (await studio.begin())["name"]
         await studio.move(chat, text="One.")
         branch = (await studio.client.post(f"{CHATS}/{chat}/branch", json={"after": 1})).json()["name"]
-        files = SessionFiles.in_(tmp_path / "lamp", chat)
+        files = ConversationFiles.in_(tmp_path / "lamp", chat)
         files.transcript.write_text("# As it was", encoding="utf-8")
         assert (await studio.client.delete(f"{CHATS}/{chat}")).status_code == 204
         assert not files.log.exists()
@@ -266,7 +272,7 @@ async def test_a_conversation_is_not_deleted_while_it_is_talked_in(tmp_path: Pat
     async with here(tmp_path) as studio:
         chat = (await studio.begin())["name"]
         await studio.move(chat, text="One.")
-        with mock.patch.dict(studio.talks._turns, {chat: LiveTurn("say", "Two.")}):
+        with mock.patch.dict(studio.conversations._turns, {chat: LiveTurn("say", "Two.")}):
             refused = await studio.client.delete(f"{CHATS}/{chat}")
         assert refused.status_code == 409
         assert "An answer is being made in this conversation." in refused.json()["error"]["message"]
@@ -285,12 +291,22 @@ async def test_who_is_there_and_how_free_one_is_can_be_set(tmp_path: Path) -> No
         assert "Somebody has to be there" in nobody.json()["error"]["message"]
 
 
+def is_held(project: Project) -> bool:
+    try:
+        with project.lock():
+            return False
+    except LockedError:
+        return True
+
+
 async def test_a_project_is_let_go_between_turns(tmp_path: Path) -> None:
     async with here(tmp_path) as studio:
         chat = (await studio.begin())["name"]
         await studio.move(chat, text="One.")
-        await asyncio.sleep(0.05)
-        lamp = studio.talks.project
+        lamp = studio.conversations.project
+        async with asyncio.timeout(60):
+            while is_held(lamp):  # noqa: ASYNC110 - a file's lock
+                await asyncio.sleep(0.01)
         with lamp.lock():  # as a run does
             locked = await studio.move(chat, text="Two.")
             assert locked[-1][0] == "failed"
@@ -313,7 +329,7 @@ async def test_the_plan_is_shown_where_it_is_asked_for(tmp_path: Path) -> None:
         assert why["who"] == "Mara"
         assert why["story"]
         call = (await studio.client.get(f"/api/v1/projects/lamp/calls/{why['calls'][0]}")).json()
-        assert call["chat"] == {"session": chat, "cell": 1, "turn": 1}
+        assert call["chat"] == {"name": chat, "cell": 1, "turn": 1}
 
 
 async def test_calls_are_searched_and_shown_whole(tmp_path: Path) -> None:
@@ -368,13 +384,13 @@ async def test_another_model_can_be_named_for_a_turn(tmp_path: Path) -> None:
 
 async def test_a_run_that_begins_is_let_in_before_its_time(tmp_path: Path) -> None:
     async with here(tmp_path) as studio:
-        studio.talks.linger = 60.0
+        studio.conversations.linger = 60.0
         chat = (await studio.begin())["name"]
         await studio.move(chat, text="One.")
-        with pytest.raises(LockedError), studio.talks.project.lock():
+        with pytest.raises(LockedError), studio.conversations.project.lock():
             pass
-        await studio.talks.let_go()
-        with studio.talks.project.lock():
+        await studio.conversations.let_go()
+        with studio.conversations.project.lock():
             pass
         assert (await studio.move(chat, text="Two."))[-1][0] == "done"
 
@@ -396,7 +412,7 @@ def test_beside_the_chat_server_the_same_conversations_are_gone_on_with(tmp_path
     headers = {"authorization": f"Bearer {SERVED}"}
     with (
         there(tmp_path) as server,
-        httpx.Client(base_url=server.address.removesuffix("/v1"), headers=headers) as client,
+        httpx.Client(base_url=server.address.removesuffix("/v1"), headers=headers, timeout=60) as client,
     ):
         chat = client.post(CHATS, json={"others": ["Mara"], "player": "Tobias"}).json()["name"]
         body = {"kind": "say", "text": "Is there light?"}
@@ -409,3 +425,43 @@ def test_beside_the_chat_server_the_same_conversations_are_gone_on_with(tmp_path
         other = client.post(f"{CHATS}/{chat}/turns", json={**body, "model": "openai:gpt-4o"})
         assert "Name no other one." in events_in(other.text)[-1][1]["error"]["message"]
         assert client.post(f"{CHATS}/{chat}/close").status_code == 204
+
+
+@pytest.mark.parametrize(
+    ("address", "body"),
+    [
+        ("/api/v1/projects/lamp/runs", {"json": {"kind": "update"}}),
+        ("/projects/lamp/write-parts/start", {"data": {"kind": "update"}}),
+        ("/projects/lamp/measure", {"data": {"kind": "check"}}),
+    ],
+)
+async def test_a_run_begins_at_once_beside_a_conversation_wherever_it_is_asked_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, address: str, body: dict[str, Any]
+) -> None:
+    begun: list[str] = []
+
+    def begin(runs: Runs, child: Child) -> None:
+        del runs
+        with studio.conversations.project.lock():  # as the run's process does
+            begun.append(child.run.order.kind)
+
+    monkeypatch.setattr(Runs, "_begin", begin)
+    async with here(tmp_path) as studio:
+        studio.conversations.linger = 60.0
+        await studio.move((await studio.begin())["name"], text="One.")
+        answered = await studio.client.post(address, **body)
+        assert answered.is_success, answered.text
+    assert begun == [next(iter(body.values()))["kind"]]
+
+
+def test_others_are_those_whom_the_plan_or_the_world_has_as_persons(tmp_path: Path) -> None:
+    sample = copy_sample(tmp_path / "sample")
+    known, others = people_in(sample)
+    assert known[:2] == ["Wendy Clabburn", "Ivan Utting"]
+    assert others == ["Derek Peckover", "Pauline Peckover"], "no place, month or thing that has a capital letter"
+    (sample.folder / ".fabula" / "world.db").write_text("no database", encoding="utf-8")
+    assert people_in(sample)[1] == [], "a world that cannot be read names nobody"
+    (sample.folder / "plan" / "plan.yaml").unlink()
+    guessed, others = people_in(sample)
+    assert "Wendy" in " ".join(guessed)
+    assert others == []

@@ -6,11 +6,9 @@ about the same where they seem close. What that means for strengths and agreemen
 
 from __future__ import annotations
 
-import asyncio
 import json
 import re
-import threading
-from contextlib import asynccontextmanager, contextmanager, suppress
+from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from html import unescape
@@ -24,14 +22,13 @@ from fabula.measure.items import Item
 from fabula.measure.studies.answering import Answers
 from fabula.measure.studies.assigning import Wanted
 from fabula.project.folder import Project
-from fabula.server.browser import Names
-from fabula.server.running import listening
-from fabula.server.studio.running import link_to
+from fabula.server.browser import Names, link_to
 from fabula.server.study.application import Means, application, prose
 from fabula.server.study.running import StudyOffer, serve_study
 from fabula.stats.agreement import fleiss_kappa
 from fabula.stats.bradley_terry import bradley_terry
 from fabula.story import Brief, Scene, Story, count_words
+from threads import serving
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
@@ -40,7 +37,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from fabula.measure.studies.study import Study, Task
-    from fabula.server.study.talks import Talks
+    from fabula.server.study.conversations import RatersConversations
 
 HOST: Final = "http://127.0.0.1"
 COOKIE: Final = "fabula-study-tests"
@@ -151,10 +148,10 @@ def texts_in(page: str) -> list[str]:
     return re.findall(r"t\d{3}x\d{2}q", unescape(page))
 
 
-def room_of(study: Study, clock: Clock | None = None, talks: Talks | None = None) -> Room:
+def room_of(study: Study, clock: Clock | None = None, conversations: RatersConversations | None = None) -> Room:
     """A study, served."""
     clock = clock or Clock()
-    means = Means(Answers(study, clock), clock, Names(), talks)
+    means = Means(Answers(study, clock), clock, Names(), conversations)
     return Room(study.folder, clock, application(means, COOKIE), means)
 
 
@@ -181,27 +178,12 @@ class There:
 
 
 @contextmanager
-def study_there(study: Study, rater: str = "", talks: Talks | None = None) -> Iterator[There]:
+def study_there(study: Study, rater: str = "", conversations: RatersConversations | None = None) -> Iterator[There]:
     """A study on a socket, in a thread of its own, with the link of a rater (by default the first)."""
-    begun, running = threading.Event(), list[tuple[asyncio.AbstractEventLoop, asyncio.Task[None]]]()
-    with listening("127.0.0.1", 0) as opened:
-        there = There(link_to(opened).rstrip("/"), link_to(opened, study.token(rater or study.raters[0])))
-
-        async def run() -> None:
-            task = asyncio.ensure_future(serve_study(StudyOffer(study, talks=talks), opened, begun.set))
-            running.append((asyncio.get_running_loop(), task))
-            with suppress(asyncio.CancelledError):
-                await task
-
-        worker = threading.Thread(target=asyncio.run, args=(run(),))
-        worker.start()
-        assert begun.wait(60)
-        try:
-            yield there
-        finally:
-            loop, task = running[0]
-            loop.call_soon_threadsafe(task.cancel)
-            worker.join(60)
+    offer = StudyOffer(study, conversations=conversations)
+    with serving(lambda opened, ready: serve_study(offer, opened, ready)) as served:
+        link = link_to(served.opened, study.token(rater or study.raters[0]))
+        yield There(link_to(served.opened).rstrip("/"), link)
 
 
 STORY: Final = (

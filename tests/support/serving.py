@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import threading
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -13,15 +12,15 @@ import httpx
 
 from fabula.app.conversing import conversing, settings_for
 from fabula.app.writing import Options
-from fabula.base.errors import ModelError
 from fabula.models.base import Capabilities, Reply, Request, Usage
 from fabula.project.folder import Project
 from fabula.server.chat.app import Dependencies, application
 from fabula.server.chat.projects import Catalogue, served
+from fabula.server.chat.running import Offer, base_url, serve
 from fabula.server.chat.turns import measure
 from fabula.server.gate import Bounds, Tokens
-from fabula.server.running import Offer, address_of, listening, serve
 from fabula.story import Brief
+from threads import serving
 from witnesses import marks_of
 
 if TYPE_CHECKING:
@@ -181,41 +180,9 @@ class There:
 def there(folder: Path, engine: Engine | None = None, bounds: Bounds | None = None) -> Iterator[There]:
     """The project `lamp`, served on loopback."""
     engine, made = engine or Engine(), project(folder)
-    begun, ready = threading.Event(), threading.Event()
-    problems: list[BaseException] = []
-    running: list[tuple[asyncio.AbstractEventLoop, asyncio.Task[None]]] = []
-
-    async def run() -> None:
-        with listening("127.0.0.1", 0) as opened:
-            offer = Offer([(made, settings_for(made.settings))], Options(), [TOKEN], bounds or Bounds())
-            task = asyncio.ensure_future(serve(offer, opened, lambda _: ready.set()))
-            running.append((asyncio.get_running_loop(), task))
-            addresses.append(address_of(opened))
-            begun.set()
-            await task
-
-    def thread() -> None:
-        try:
-            asyncio.run(run())
-        except asyncio.CancelledError:
-            pass
-        except (ModelError, OSError, RuntimeError) as error:
-            problems.append(error)
-        finally:
-            begun.set()
-            ready.set()
-
-    addresses: list[str] = []
-    with mock.patch("fabula.project.casting.open_model", return_value=engine):
-        worker = threading.Thread(target=thread)
-        worker.start()
-        assert begun.wait(60)
-        assert ready.wait(60)
-        assert not problems, problems
-        loop, task = running[0]
-        try:
-            yield There(addresses[0], engine, loop, problems)
-        finally:
-            loop.call_soon_threadsafe(task.cancel)
-            worker.join(60)
-            assert not worker.is_alive()
+    offer = Offer([(made, settings_for(made.settings))], Options(), [TOKEN], bounds or Bounds())
+    with (
+        mock.patch("fabula.project.casting.open_model", return_value=engine),
+        serving(lambda opened, ready: serve(offer, opened, lambda _: ready())) as served_,
+    ):
+        yield There(base_url(served_.opened), engine, served_.loop, served_.problems)

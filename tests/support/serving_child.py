@@ -11,7 +11,8 @@ from unittest import mock
 
 from fabula.app.conversing import settings_for
 from fabula.app.writing import Options
-from fabula.server.running import Offer, address_of, listening, serve
+from fabula.server.chat.running import Offer, base_url, serve
+from fabula.server.running import listening
 from serving import TOKEN, Engine, project
 
 if TYPE_CHECKING:
@@ -35,7 +36,7 @@ if __name__ == "__main__":
     async def main() -> None:
         made = project(folder)
         with listening("127.0.0.1", 0) as opened:
-            address = address_of(opened)
+            address = base_url(opened)
 
             def ready(_: object) -> None:
                 sys.stdout.write(f"{address}\n")

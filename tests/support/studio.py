@@ -11,9 +11,7 @@ with studio_there(tmp_path) as there, browsing(there) as tab:   # chromium
 
 from __future__ import annotations
 
-import asyncio
 import shutil
-import threading
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass, field
 from importlib import import_module
@@ -25,15 +23,14 @@ import httpx
 import pytest
 
 from fabula.app.writing import Options
-from fabula.base.errors import FabulaError
 from fabula.project.sample import copy_sample
-from fabula.server.browser import Names, OwnKeys
+from fabula.server.browser import Names, OwnKeys, link_to
 from fabula.server.gate import Tokens
-from fabula.server.running import listening
+from fabula.server.shelf import Shelf
+from fabula.server.state import StudioState
 from fabula.server.studio.application import application
-from fabula.server.studio.running import StudioOffer, link_to, serve_studio
-from fabula.server.studio.shelf import Shelf
-from fabula.server.studio.state import StudioState
+from fabula.server.studio.running import StudioOffer, serve_studio
+from threads import serving
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterator, Mapping
@@ -43,6 +40,8 @@ TOKEN: Final = "a-token-that-only-tests-know"  # noqa: S105 - of tests alone
 COOKIE: Final = "fabula-tests"
 SAMPLE: Final = "sample"
 HOST: Final = "http://127.0.0.1"
+PATIENCE: Final = 60_000
+"""Milliseconds for which a test waits for what a page does, whatever it waits with: machines have other work, too."""
 _FLAGS: Final = (
     *("--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-component-update"),
     *("--disable-sync", "--no-first-run"),
@@ -87,45 +86,15 @@ class There:
 
     def client(self) -> httpx.Client:
         """A client that is signed in."""
-        return httpx.Client(base_url=self.address, headers={"authorization": f"Bearer {TOKEN}"}, timeout=30)
+        return httpx.Client(base_url=self.address, headers={"authorization": f"Bearer {TOKEN}"}, timeout=60)
 
 
 @contextmanager
 def studio_there(folder: Path, environ: Mapping[str, str] | None = None, port: int = 0) -> Iterator[There]:
     """A studio that serves `folder`, on a socket, in a thread of its own."""
-    begun, found, problems = threading.Event(), list[There](), list[BaseException]()
-    running: list[tuple[asyncio.AbstractEventLoop, asyncio.Task[None]]] = []
-
-    async def run() -> None:
-        state = state_of(folder, environ)
-        with listening("127.0.0.1", port) as opened:
-            task = asyncio.ensure_future(serve_studio(StudioOffer(state, [TOKEN]), opened, begun.set))
-            running.append((asyncio.get_running_loop(), task))
-            found.append(There(link_to(opened).rstrip("/"), link_to(opened, TOKEN), state))
-            await task
-
-    def thread() -> None:
-        try:
-            asyncio.run(run())
-        except asyncio.CancelledError:
-            pass
-        except (FabulaError, OSError, RuntimeError) as error:
-            problems.append(error)
-        finally:
-            begun.set()
-
-    worker = threading.Thread(target=thread)
-    worker.start()
-    assert begun.wait(60)
-    assert not problems, problems
-    loop, task = running[0]
-    try:
-        yield found[0]
-    finally:
-        loop.call_soon_threadsafe(task.cancel)
-        worker.join(60)
-        assert not worker.is_alive()
-    assert not problems, problems
+    state = state_of(folder, environ)
+    with serving(lambda opened, ready: serve_studio(StudioOffer(state, [TOKEN]), opened, ready), port) as served:
+        yield There(link_to(served.opened).rstrip("/"), link_to(served.opened, TOKEN), state)
 
 
 class Reached(Protocol):
@@ -182,22 +151,47 @@ def chromium() -> Iterator[Any]:
     found = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
     if found is None:
         pytest.skip("There is no Chromium here: apt-get install chromium")
-    from playwright.sync_api import sync_playwright  # noqa: PLC0415 - not everywhere
+    from playwright.sync_api import expect as expected  # noqa: PLC0415 - not everywhere
+    from playwright.sync_api import sync_playwright  # noqa: PLC0415 - as above
 
+    expected.set_options(timeout=PATIENCE)
     with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=found, args=list(_FLAGS))
+        browser = playwright.chromium.launch(executable_path=found, args=list(_FLAGS), timeout=2 * PATIENCE)
         try:
             yield browser
         finally:
             browser.close()
 
 
-def sign_in(browser: Any, there: Reached, *, dark: bool = False, width: int = 1280, height: int = 900) -> Tab:  # noqa: ANN401 - playwright's
-    """A new tab, with cookies of its own, that is signed in."""
+def expect(what: Any) -> Any:  # noqa: ANN401 - playwright's
+    """Playwright's `expect`: waits until a page, or what is on it, is as it should be.
+
+    A value that is read right after another thing has come may be older than that thing; this waits for it.
+    """
+    from playwright.sync_api import expect as expected  # noqa: PLC0415 - not everywhere
+
+    return expected(what)
+
+
+def sign_in(
+    browser: Any,  # noqa: ANN401 - playwright's
+    there: Reached,
+    *,
+    dark: bool = False,
+    width: int = 1280,
+    height: int = 900,
+    phone: bool = False,
+) -> Tab:
+    """A new tab, with cookies of its own, that is signed in; on a phone it is used with fingers."""
     look = "dark" if dark else "light"
     context = browser.new_context(
-        viewport={"width": width, "height": height}, color_scheme=look, reduced_motion="reduce"
+        viewport={"width": width, "height": height},
+        color_scheme=look,
+        reduced_motion="reduce",
+        is_mobile=phone,
+        has_touch=phone,
     )
+    context.set_default_timeout(PATIENCE)
     tab = Tab(context.new_page(), there.address)
     own = urlsplit(there.address).netloc
 

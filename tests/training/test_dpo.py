@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from benchmarks import preferences
 
-from fabula.app.training import Listener
-from fabula.app.training_pairs import PairsAsked, prepare_pairs, score_adapter, train_pairs
+from fabula.app.training import Listener, TrainingAsked
+from fabula.app.training_pairs import prepare_pairs, score_adapter, train_pairs
 from fabula.base.errors import UsageError
 from fabula.cli.main import main
 from fabula.models.adapters import read_adapter
@@ -59,8 +59,8 @@ def data(tmp_path: Path) -> Path:
     return made(tmp_path / "data", [pair(n) for n in range(24)], [pair(n) for n in range(300, 360)])
 
 
-def asked(data: Path, base: Path, out: Path, **values: Any) -> PairsAsked:  # noqa: ANN401 - any setting
-    return PairsAsked(data, str(base), out, "improved", QUICK | values)
+def asked(data: Path, base: Path, out: Path, **values: Any) -> TrainingAsked:  # noqa: ANN401 - any setting
+    return TrainingAsked(data, str(base), out, "improved", QUICK | values)
 
 
 def test_a_known_preference_is_learnt_beyond_what_any_rule_knows(

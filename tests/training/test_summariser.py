@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from fabula.app.training import Listener
-from fabula.app.training_summaries import SummariesAsked, prepare_summaries
+from fabula.app.training import Listener, TrainingAsked
+from fabula.app.training_summaries import prepare_summaries
 from fabula.base.errors import ModelUnavailableError, UsageError
 from fabula.cli.main import main
 from fabula.engine.journal import Journal
@@ -193,7 +193,7 @@ def test_what_is_cut_is_counted_and_a_dry_run_names_the_authors_values(
 
 def test_other_data_and_other_models_are_refused(tiny_bart: Path, tiny_llama: Path, data: Path, tmp_path: Path) -> None:
     def prepared(data: Path, base: Path) -> None:
-        prepare_summaries(SummariesAsked(data, str(base), tmp_path / "out"), os.environ, Listener())
+        prepare_summaries(TrainingAsked(data, str(base), tmp_path / "out"), os.environ, Listener())
 
     pairs = tmp_path / "pairs"
     write_data(pairs, DataCard("pairs"), {"train": [], "development": []})
@@ -202,6 +202,6 @@ def test_other_data_and_other_models_are_refused(tiny_bart: Path, tiny_llama: Pa
     with pytest.raises(ModelUnavailableError, match="is no encoder-decoder, as BART and T5 are"):
         prepared(data, tiny_llama)
     with pytest.raises(UsageError, match="There is no folder smollm2"):
-        prepare_summaries(SummariesAsked(data, "smollm2", tmp_path / "out"), os.environ, Listener())
+        prepare_summaries(TrainingAsked(data, "smollm2", tmp_path / "out"), os.environ, Listener())
     with pytest.raises(UsageError, match="has 7 dialogues to train on, and 8 are the fewest"):
         prepared(made(tmp_path / "few", 7, 2), tiny_bart)

@@ -415,7 +415,9 @@ def test_pages_of_the_studio_are_timed_cold_started_and_warm_and_edits_beside_th
 
 
 def test_a_study_conversations_and_a_run_are_had_at_once_without_an_error() -> None:
-    sizes = studio_load.Sizes(2, 3, tasks=2, turns=1, pause=0.2, rounds=1, words=60, writes="end-to-end")
+    sizes = studio_load.Sizes(
+        people=2, conversations=3, tasks=2, turns=1, pause=0.2, rounds=1, words=60, writes="end-to-end"
+    )
     table = studio_load.bench(sizes)
     check(table, 1)
     assert [row.middle for row in table.rows if row.what.endswith("errors")] == [0.0, 0.0]

@@ -1,4 +1,4 @@
-"""Talking with a card's character: greetings, examples, lorebooks by their rules; what sessions share and keep."""
+"""Talking with a card's character: greetings, examples, lorebooks by their rules; what conversations share and keep."""
 
 from __future__ import annotations
 
@@ -82,30 +82,30 @@ def playing(made: Project, tmp_path: Path) -> Any:  # noqa: ANN401 - a context m
 
 async def test_a_card_greets_without_a_call_and_its_lorebooks_reach_the_prompt(tmp_path: Path) -> None:
     async with playing(opened_card(tmp_path), tmp_path) as open_:
-        session = await open_.session("evening")
-        assert session.parties == Parties("Tobias", ("Mara Quist",))
+        conversation = await open_.conversation("evening")
+        assert conversation.parties == Parties("Tobias", ("Mara Quist",))
         shown: list[str] = []
-        turn = await session.begin(shown.append)
+        turn = await conversation.begin(shown.append)
         assert turn.line.text == "".join(shown) == "*She turns.* You are wet, Tobias."
         assert not _asked(open_)
-        turn = await session.greet(2)
+        turn = await conversation.greet(2)
         assert turn.line.text == "The lamp is out, Tobias."
-        assert [one.number for one in session.turns] == [1]
+        assert [one.number for one in conversation.turns] == [1]
         with pytest.raises(UsageError, match=r"There is no greeting 3: Mara Quist has 2, from 1 on"):
-            await session.greet(3)
-        await session.say("Is that the bell?")
+            await conversation.greet(3)
+        await conversation.say("Is that the bell?")
         prompt = _prompt(open_)
         assert "Mara keeps the lamp." in prompt
         assert "in examples that are no part of this talk\nTobias: Hello.\nMara: Hm." in prompt
         assert "Tobias's father rang it." in prompt
         assert "the Comb" not in prompt
-        await session.say("And the reef?")
+        await conversation.say("And the reef?")
         assert "The reef is the Comb." in _prompt(open_)
         with pytest.raises(UsageError, match="has gone on from its greeting"):
-            await session.greet(1)
+            await conversation.greet(1)
     async with playing(opened_card(tmp_path), tmp_path) as open_:
-        again = await open_.session("evening")
-        assert again.turns == session.turns
+        again = await open_.conversation("evening")
+        assert again.turns == conversation.turns
 
 
 def _asked(open_: Any) -> list[Request]:  # noqa: ANN401 - an open project
@@ -125,10 +125,10 @@ def _prompt(open_: Any) -> str:  # noqa: ANN401 - an open project
 
 async def test_a_card_is_talked_to_with_snap_too(tmp_path: Path) -> None:
     async with playing(opened_card(tmp_path, system="snap"), tmp_path) as open_:
-        session = await open_.session("evening")
-        await session.begin()
-        await session.say("Is that the bell?")
-        assert session.plan
+        conversation = await open_.conversation("evening")
+        await conversation.begin()
+        await conversation.say("Is that the bell?")
+        assert conversation.plan
         assert "Tobias's father rang it." in _prompt(open_)
 
 
@@ -232,7 +232,7 @@ def test_a_file_that_is_no_lorebook_is_named(tmp_path: Path) -> None:
             read_lorebook(file)
 
 
-# what sessions share and keep ----------------------------------------------------------------------------------------
+# what conversations share and keep ------------------------------------------------------------------------------------
 
 STORY = (
     "Mara kept the lamp. Tobias brought Mara a letter. Mara read it twice. The lamp was to go dark. "
@@ -253,45 +253,45 @@ def preparing(open_: Any) -> int:  # noqa: ANN401 - an open project
 async def test_a_second_conversation_has_its_first_words_after_one_call(tmp_path: Path) -> None:
     two = Parties("Tobias", ("Mara",))
     async with playing(story_project(tmp_path), tmp_path) as open_:
-        sessions = [await open_.session(name, two) for name in ("a", "b", "c")]
-        await asyncio.gather(*(session.begin() for session in sessions[:2]))
+        conversations = [await open_.conversation(name, two) for name in ("a", "b", "c")]
+        await asyncio.gather(*(conversation.begin() for conversation in conversations[:2]))
         made = preparing(open_)
-        await sessions[2].begin()
+        await conversations[2].begin()
         assert preparing(open_) == made
         assert sum("plan" in path for path in [r.path for r in _asked(open_)]) == 1
-        assert sessions[0].plan == sessions[2].plan
+        assert conversations[0].plan == conversations[2].plan
 
 
 async def test_the_next_cell_is_made_ready_ahead_once(tmp_path: Path) -> None:
     async with playing(story_project(tmp_path), tmp_path) as open_:
-        session = await open_.session("a", Parties("Tobias", ("Mara",)))
-        await session.begin()
-        while not session.state.waits:
-            await session.say("Hm.")
+        conversation = await open_.conversation("a", Parties("Tobias", ("Mara",)))
+        await conversation.begin()
+        while not conversation.state.waits:
+            await conversation.say("Hm.")
         before = preparing(open_)
-        session.prepare()
-        session.prepare()
+        conversation.prepare()
+        conversation.prepare()
         for _ in range(200):
             await asyncio.sleep(0.005)
-            if session._ahead is not None and session._ahead[1].done():
+            if conversation._ahead is not None and conversation._ahead[1].done():
                 break
         made = preparing(open_)
         assert made > before
-        turn = await session.say("And now?")
+        turn = await conversation.say("And now?")
         assert turn.cell == 2
         assert preparing(open_) == made
-        while not session.state.waits:
-            await session.say("Hm.")
-        await session.close()
+        while not conversation.state.waits:
+            await conversation.say("Hm.")
+        await conversation.close()
 
 
 async def test_a_log_keeps_its_system(tmp_path: Path) -> None:
     made, two = story_project(tmp_path), Parties("Tobias", ("Mara",))
     async with playing(made, tmp_path) as open_:
-        await (await open_.session("a", two)).begin()
+        await (await open_.conversation("a", two)).begin()
     async with conversing(made, Settings(system="vanilla"), Options()) as open_:
         with pytest.raises(UsageError, match=r"begun with the system 'snap' and goes on with it: --system snap"):
-            await open_.session("a", two)
+            await open_.conversation("a", two)
 
 
 # over HTTP ----------------------------------------------------------------------------------------------------------

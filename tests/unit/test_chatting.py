@@ -1,4 +1,4 @@
-"""Sessions: every move, what the log keeps of it, and what a kill leaves."""
+"""Conversations: every move, what the log keeps of it, and what a kill leaves."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, get_args
 import pytest
 
 from fabula.base.errors import ModelError, ProjectError, UnknownNameError, UsageError
-from fabula.craft.conversation import Freedom, Parties, SessionFiles, Step, open_session
+from fabula.craft.conversation import ConversationFiles, Freedom, Parties, Step, open_conversation
+from fabula.craft.conversation.kept import conversations_in
 from fabula.craft.conversation.lines import Line, latest_lines, plan_text
-from fabula.craft.conversation.session import sessions_in
 from fabula.craft.conversation.turns import Draw, Hearing
 from fabula.engine.events import TextArrived
 from fabula.engine.journal import Journal
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator
     from pathlib import Path
 
-    from fabula.craft.conversation import Session
+    from fabula.craft.conversation import Conversation
     from fabula.models.base import OnText, Request
 
 STORY = (
@@ -80,17 +80,17 @@ class Engine:
 
 @dataclass
 class Stage:
-    """A folder, its journal, an engine; `open` gives the session of its log."""
+    """A folder, its journal, an engine; `open` gives the conversation of its log."""
 
     folder: Path
     journal: Journal
     engine: Engine = field(default_factory=Engine)
 
-    async def open(self, name: str = "evening", parties: Parties = TWO, story: str = STORY) -> Session:
+    async def open(self, name: str = "evening", parties: Parties = TWO, story: str = STORY) -> Conversation:
         context = RunContext(self.journal, Prompts(SNAP.prompts), Cast.of(self.engine))
         config = SNAP.config("improved", {"sentences": 4, "candidates": 1, "turns_per_step": 2})
         talk = await open_talk(story, Run(context), config, parties)
-        return open_session(SessionFiles.in_(self.folder, name), talk, context)
+        return open_conversation(ConversationFiles.in_(self.folder, name), talk, context)
 
 
 @pytest.fixture
@@ -102,93 +102,93 @@ async def stage(tmp_path: Path) -> AsyncIterator[Stage]:
 # moves --------------------------------------------------------------------------------------------------------------
 
 
-async def test_a_session_goes_through_the_story(stage: Stage) -> None:
-    session = await stage.open()
-    assert session.where.share == 0.0
-    turn = await session.begin()
+async def test_a_conversation_goes_through_the_story(stage: Stage) -> None:
+    conversation = await stage.open()
+    assert conversation.where.share == 0.0
+    turn = await conversation.begin()
     assert (turn.number, turn.cell, turn.step, turn.said) == (1, 1, 1, "")
-    assert await session.begin() == turn
+    assert await conversation.begin() == turn
     seen = [(turn.cell, turn.step, turn.ends_cell)]
-    while not session.state.over:
-        turn = await session.say("And what then?")
+    while not conversation.state.over:
+        turn = await conversation.say("And what then?")
         seen.append((turn.cell, turn.step, turn.ends_cell))
     assert seen == [
         (1, 1, False), (1, 1, False), (1, 2, False), (1, 2, True),
         (2, 1, False), (2, 1, False), (2, 2, False), (2, 2, True),
     ]  # fmt: skip
-    assert session.where.share == 1.0
+    assert conversation.where.share == 1.0
     with pytest.raises(UsageError, match=r"The story is over\. Say /undo"):
-        await session.say("More!")
+        await conversation.say("More!")
 
 
 async def test_a_message_after_a_cell_begins_the_next_and_a_full_stop_says_nothing(stage: Stage) -> None:
     for said, kept in (("Light it!", "Light it!"), (".", "")):
-        session = await stage.open("a" if kept else "b")
-        await session.begin()
-        while not session.state.waits:
-            await session.say("Hm.")
-        turn = await session.say(said)
+        conversation = await stage.open("a" if kept else "b")
+        await conversation.begin()
+        while not conversation.state.waits:
+            await conversation.say("Hm.")
+        turn = await conversation.say(said)
         assert (turn.cell, turn.said) == (2, kept)
 
 
 async def test_next_goes_to_the_next_point_and_then_to_the_next_cell(stage: Stage) -> None:
-    session = await stage.open()
-    await session.begin()
-    assert [((turn := await session.go_on()).cell, turn.step) for _ in range(3)] == [(1, 2), (2, 1), (2, 2)]
+    conversation = await stage.open()
+    await conversation.begin()
+    assert [((turn := await conversation.go_on()).cell, turn.step) for _ in range(3)] == [(1, 2), (2, 1), (2, 2)]
     with pytest.raises(UsageError, match="the end of the last cell"):
-        await session.go_on()
+        await conversation.go_on()
 
 
 async def test_undo_takes_turns_back_one_by_one(stage: Stage) -> None:
-    session = await stage.open()
-    await session.begin()
-    turn = await session.say("One.")
-    states = [session.state]
-    await session.say("Two.")
-    await session.go_on()
-    await session.undo()
-    assert await session.undo() == turn
-    assert session.state == states[0]
-    await session.undo()
-    assert await session.undo() is None
-    assert session.where.cell == 0
+    conversation = await stage.open()
+    await conversation.begin()
+    turn = await conversation.say("One.")
+    states = [conversation.state]
+    await conversation.say("Two.")
+    await conversation.go_on()
+    await conversation.undo()
+    assert await conversation.undo() == turn
+    assert conversation.state == states[0]
+    await conversation.undo()
+    assert await conversation.undo() is None
+    assert conversation.where.cell == 0
     with pytest.raises(UsageError, match="There is no turn to take back"):
-        await session.undo()
-    assert (await session.begin()).number == 1
+        await conversation.undo()
+    assert (await conversation.begin()).number == 1
 
 
 async def test_what_was_taken_back_and_is_said_again_costs_nothing(stage: Stage) -> None:
-    session = await stage.open()
-    await session.begin()
-    turn = await session.say("One.")
+    conversation = await stage.open()
+    await conversation.begin()
+    turn = await conversation.say("One.")
     asked = len(stage.engine.asked)
-    await session.undo()
-    assert await session.say("One.") == turn
+    await conversation.undo()
+    assert await conversation.say("One.") == turn
     assert len(stage.engine.asked) == asked
 
 
 async def test_retry_draws_the_last_turn_anew_in_its_place(stage: Stage) -> None:
-    session = await stage.open()
-    await session.begin()
-    first = await session.say("One.")
-    second = await session.retry()
-    third = await session.retry()
+    conversation = await stage.open()
+    await conversation.begin()
+    first = await conversation.say("One.")
+    second = await conversation.retry()
+    third = await conversation.retry()
     assert (second.number, second.said, second.step) == (first.number, "One.", first.step)
     assert len({first.line, second.line, third.line}) == 3
-    assert session.where.turns == 2
-    await session.undo()
-    assert session.where.turns == 1
+    assert conversation.where.turns == 2
+    await conversation.undo()
+    assert conversation.where.turns == 1
     other = await stage.open("other")
     with pytest.raises(UsageError, match="no turn to draw anew"):
         await other.retry()
 
 
 async def test_retry_after_next_stays_where_next_led(stage: Stage) -> None:
-    session = await stage.open()
-    await session.begin()
+    conversation = await stage.open()
+    await conversation.begin()
     for _ in range(3):
-        turn = await session.go_on()
-        again = await session.retry()
+        turn = await conversation.go_on()
+        again = await conversation.retry()
         assert (again.cell, again.step, again.number) == (turn.cell, turn.step, turn.number)
         assert again.line != turn.line
 
@@ -201,49 +201,49 @@ async def test_retry_after_next_stays_where_next_led(stage: Stage) -> None:
         ("x" * 100_000, "has 100,000 characters; 4,000 are"),
     ],
 )
-async def test_messages_that_cannot_be_answered_leave_the_session_as_it_was(
+async def test_messages_that_cannot_be_answered_leave_the_conversation_as_it_was(
     stage: Stage, message: str, expected: str
 ) -> None:
-    session = await stage.open()
-    await session.begin()
-    before = session.state, session.files and session.files.log.read_bytes()
+    conversation = await stage.open()
+    await conversation.begin()
+    before = conversation.state, conversation.files and conversation.files.log.read_bytes()
     with pytest.raises(UsageError, match=expected):
-        await session.say(message)
-    assert before == (session.state, session.files and session.files.log.read_bytes())
+        await conversation.say(message)
+    assert before == (conversation.state, conversation.files and conversation.files.log.read_bytes())
 
 
 async def test_a_move_that_fails_leaves_no_trace(stage: Stage) -> None:
-    session = await stage.open()
-    await session.begin()
-    before = session.state
+    conversation = await stage.open()
+    await conversation.begin()
+    before = conversation.state
     stage.engine.fails = True
-    for move in (session.say("One."), session.go_on(), session.retry()):
+    for move in (conversation.say("One."), conversation.go_on(), conversation.retry()):
         with pytest.raises((ModelError, ExceptionGroup)):
             await move
     stage.engine.fails = False
-    assert session.state == before
-    assert (await session.say("One.")).number == 2
+    assert conversation.state == before
+    assert (await conversation.say("One.")).number == 2
 
 
 async def test_who_is_there_and_freedom_are_moves_too(stage: Stage) -> None:
     three = Parties("Tobias", ("Mara", "Jonas"))
     story = STORY.replace("Mara kept", "Mara and Jonas kept")
-    session = await stage.open(parties=three, story=story)
-    await session.begin()
-    with pytest.raises(UnknownNameError, match="Unknown character of this session 'Tom'"):
-        await session.set_present(["Tom"])
+    conversation = await stage.open(parties=three, story=story)
+    await conversation.begin()
+    with pytest.raises(UnknownNameError, match="Unknown character of this conversation 'Tom'"):
+        await conversation.set_present(["Tom"])
     with pytest.raises(UsageError, match="Somebody has to be there"):
-        await session.set_present([])
-    await session.set_present(["jonas"])
-    turn = await session.say("Who is there?")
+        await conversation.set_present([])
+    await conversation.set_present(["jonas"])
+    turn = await conversation.say("Who is there?")
     assert turn.line is not None
     assert turn.line.name == "Jonas"
     assert turn.line.witnesses == ("Tobias", "Jonas")
     with pytest.raises(UsageError, match=r"no freedom 'wild'\. Give one of rails, guided, loose"):
-        await session.set_freedom("wild")
-    await session.set_freedom("Loose")
+        await conversation.set_freedom("wild")
+    await conversation.set_freedom("Loose")
     again = await stage.open(parties=three, story=story)
-    assert again.state == session.state
+    assert again.state == conversation.state
     assert again.state.freedom == "loose"
     assert (await again.say("Jonas?")).line is not None
 
@@ -251,88 +251,88 @@ async def test_who_is_there_and_freedom_are_moves_too(stage: Stage) -> None:
 async def test_who_is_sent_away_between_two_cells_is_away_in_the_next(stage: Stage) -> None:
     three = Parties("Tobias", ("Mara", "Jonas"))
     story = STORY.replace("Mara kept", "Mara and Jonas kept")
-    session = await stage.open(parties=three, story=story)
-    await session.set_present(["Jonas"])
-    turns = [await session.begin()]
+    conversation = await stage.open(parties=three, story=story)
+    await conversation.set_present(["Jonas"])
+    turns = [await conversation.begin()]
     while not turns[-1].ends_cell:
-        turns.append(await session.say("Hm."))
+        turns.append(await conversation.say("Hm."))
     assert {turn.line.name for turn in turns if turn.line} == {"Jonas"}
-    await session.set_present(["Jonas"])
-    assert (await stage.open(parties=three, story=story)).state == session.state
-    turn = await session.say("And now?")
-    assert (turn.cell, session.state.present) == (2, ("Jonas",))
-    for move in (session.retry, session.undo, lambda: session.say("And then?")):
+    await conversation.set_present(["Jonas"])
+    assert (await stage.open(parties=three, story=story)).state == conversation.state
+    turn = await conversation.say("And now?")
+    assert (turn.cell, conversation.state.present) == (2, ("Jonas",))
+    for move in (conversation.retry, conversation.undo, lambda: conversation.say("And then?")):
         await move()
-        assert session.state.present == ("Jonas",)
-    assert (await stage.open(parties=three, story=story)).state == session.state
+        assert conversation.state.present == ("Jonas",)
+    assert (await stage.open(parties=three, story=story)).state == conversation.state
 
 
 async def test_with_several_there_who_is_named_answers_else_who_was_silent(stage: Stage) -> None:
     three = Parties("Tobias", ("Mara", "Jonas"))
-    session = await stage.open(parties=three, story=STORY.replace("Mara kept", "Mara and Jonas kept"))
-    turns = [await session.begin(), await session.say("Jonas, what now?"), await session.say("Hm.")]
+    conversation = await stage.open(parties=three, story=STORY.replace("Mara kept", "Mara and Jonas kept"))
+    turns = [await conversation.begin(), await conversation.say("Jonas, what now?"), await conversation.say("Hm.")]
     assert [turn.line and turn.line.name for turn in turns] == ["Mara", "Jonas", "Mara"]
 
 
 # the log ------------------------------------------------------------------------------------------------------------
 
 
-async def test_a_resumed_session_is_the_same_and_asks_nothing(stage: Stage) -> None:
-    session = await stage.open()
-    await session.begin()
+async def test_a_resumed_conversation_is_the_same_and_asks_nothing(stage: Stage) -> None:
+    conversation = await stage.open()
+    await conversation.begin()
     for said in ("One.", "Two.", "Three.", "Four."):
-        await session.say(said)
-    await session.retry()
-    await session.undo()
+        await conversation.say(said)
+    await conversation.retry()
+    await conversation.undo()
     asked = len(stage.engine.asked)
     again = await stage.open()
-    assert again.state == session.state
-    assert again.turns == session.turns
+    assert again.state == conversation.state
+    assert again.turns == conversation.turns
     assert len(stage.engine.asked) == asked
-    assert await again.say("Five.") == await session.say("Five.")  # the second one hears the journal
+    assert await again.say("Five.") == await conversation.say("Five.")  # the second one hears the journal
     assert len(stage.engine.asked) == asked + 1
 
 
 async def test_moves_on_a_frozen_journal_give_the_same_log(stage: Stage) -> None:
-    session = await stage.open()
-    await session.begin()
+    conversation = await stage.open()
+    await conversation.begin()
     for said in ("One.", "Two.", "Three.", "Four.", "Five."):
-        await session.say(said)
+        await conversation.say(said)
     again = await stage.open("again")
-    assert again.context is not session.context
-    again.files, again.name = SessionFiles.in_(stage.folder / "other", "evening"), "evening"
+    assert again.context is not conversation.context
+    again.files, again.name = ConversationFiles.in_(stage.folder / "other", "evening"), "evening"
     again.context.mode = "frozen"
     await again.begin()
     for said in ("One.", "Two.", "Three.", "Four.", "Five."):
         await again.say(said)
-    assert again.turns == session.turns
+    assert again.turns == conversation.turns
 
 
 async def test_a_line_that_a_kill_cut_off_is_left_out(stage: Stage) -> None:
-    session = await stage.open()
-    await session.begin()
-    await session.say("One.")
-    assert session.files is not None
-    whole = session.files.log.read_bytes()
+    conversation = await stage.open()
+    await conversation.begin()
+    await conversation.say("One.")
+    assert conversation.files is not None
+    whole = conversation.files.log.read_bytes()
     lines = whole.splitlines(keepends=True)
-    session.files.log.write_bytes(whole[:-20])
+    conversation.files.log.write_bytes(whole[:-20])
     again = await stage.open()
     assert len(again.turns) == 1
     asked = len(stage.engine.asked)
     await again.say("One.")
-    assert session.files.log.read_bytes() == whole
+    assert conversation.files.log.read_bytes() == whole
     assert len(stage.engine.asked) == asked  # the call was finished when the kill came
     assert len(lines) == 3
 
 
 async def test_a_story_that_was_edited_leaves_what_was_said(stage: Stage) -> None:
-    session = await stage.open()
-    await session.begin()
-    while not session.state.waits:
-        await session.say("Hm.")
-    await session.say("And now?")
+    conversation = await stage.open()
+    await conversation.begin()
+    while not conversation.state.waits:
+        await conversation.say("Hm.")
+    await conversation.say("And now?")
     edited = await stage.open(story=STORY.replace("letter", "parcel"))
-    assert edited.turns == session.turns
+    assert edited.turns == conversation.turns
     assert (await edited.say("Well?")).cell == 2
     shorter = await stage.open(story=STORY.partition(" The wind")[0])
     with pytest.raises(UsageError, match=r"The story has no cell 2 any more"):
@@ -341,7 +341,7 @@ async def test_a_story_that_was_edited_leaves_what_was_said(stage: Stage) -> Non
 
 async def test_a_log_of_other_people_is_not_gone_on_with(stage: Stage) -> None:
     await stage.open()
-    with pytest.raises(UsageError, match=r"In the session 'evening', Tobias talks with Mara\. Give these names"):
+    with pytest.raises(UsageError, match=r"In the conversation 'evening', Tobias talks with Mara\. Give these names"):
         await stage.open(parties=Parties("Mara", ("Tobias",)))
 
 
@@ -357,29 +357,31 @@ async def test_a_damaged_log_is_named(stage: Stage, text: str, expected: str) ->
 
 
 @pytest.mark.parametrize("name", ["", "../up", "A b", "x" * 80, "con"])
-def test_names_of_sessions_are_names_of_files(tmp_path: Path, name: str) -> None:
-    with pytest.raises(UsageError, match="cannot name a session"):
-        SessionFiles.in_(tmp_path, name)
+def test_names_of_conversations_are_names_of_files(tmp_path: Path, name: str) -> None:
+    with pytest.raises(UsageError, match="cannot name a conversation"):
+        ConversationFiles.in_(tmp_path, name)
 
 
-async def test_sessions_run_side_by_side_and_moves_of_one_wait_for_each_other(stage: Stage) -> None:
-    sessions = [await stage.open(f"s{n}") for n in range(4)]
-    await asyncio.gather(*(session.begin() for session in sessions for _ in range(2)))
-    await asyncio.gather(*(session.say(f"Word {n}.") for n, session in enumerate(sessions) for _ in range(2)))
-    assert [[turn.said for turn in session.turns] for session in sessions] == [
+async def test_conversations_run_side_by_side_and_moves_of_one_wait_for_each_other(stage: Stage) -> None:
+    conversations = [await stage.open(f"s{n}") for n in range(4)]
+    await asyncio.gather(*(conversation.begin() for conversation in conversations for _ in range(2)))
+    await asyncio.gather(
+        *(conversation.say(f"Word {n}.") for n, conversation in enumerate(conversations) for _ in range(2))
+    )
+    assert [[turn.said for turn in conversation.turns] for conversation in conversations] == [
         ["", f"Word {n}.", f"Word {n}."] for n in range(4)
     ]
     assert sum(request.path.endswith("/label") for request in stage.engine.asked) <= 8, "two cells"
-    assert sorted(sessions_in(stage.folder)) == ["s0", "s1", "s2", "s3"]
+    assert sorted(conversations_in(stage.folder)) == ["s0", "s1", "s2", "s3"]
 
 
 async def test_the_transcript_reads_as_people_do(stage: Stage) -> None:
-    session = await stage.open()
-    await session.begin()
-    await session.say("One.")
-    first, second = (turn.line.text for turn in session.turns if turn.line)
+    conversation = await stage.open()
+    await conversation.begin()
+    await conversation.say("One.")
+    first, second = (turn.line.text for turn in conversation.turns if turn.line)
     said = f"**Mara:** {first}\n\n**Tobias:** One.\n\n**Mara:** {second}"
-    assert session.transcript == f"<!-- scene: cell-1 -->\n\n{said}"
+    assert conversation.transcript == f"<!-- scene: cell-1 -->\n\n{said}"
     assert json.loads((stage.folder / "chat/evening.jsonl").read_text().splitlines()[0])["player"] == "Tobias"
 
 
@@ -387,8 +389,13 @@ async def test_the_transcript_reads_as_people_do(stage: Stage) -> None:
 
 
 async def test_an_answer_comes_in_pieces_that_are_its_text(stage: Stage) -> None:
-    session = await stage.open()
-    for move in (session.begin, lambda heard: session.say("One.", heard), session.go_on, session.retry):
+    conversation = await stage.open()
+    for move in (
+        conversation.begin,
+        lambda heard: conversation.say("One.", heard),
+        conversation.go_on,
+        conversation.retry,
+    ):
         pieces: list[str] = []
         turn = await move(pieces.append)
         assert turn.line is not None

@@ -1,4 +1,4 @@
-"""A project that is open for conversations: whoever asks for a session gets the same one, also side by side."""
+"""A project that is open for conversations: whoever asks for a conversation gets the same one, also side by side."""
 
 from __future__ import annotations
 
@@ -47,8 +47,8 @@ def slow(opened: Conversing, monkeypatch: pytest.MonkeyPatch) -> list[Any]:
     return asked
 
 
-async def test_two_who_ask_at_once_get_one_session_with_one_log(opened: Conversing, slow: list[Any]) -> None:
-    one, other = await asyncio.gather(opened.session("evening", TWO), opened.session("evening", TWO))
+async def test_two_who_ask_at_once_get_one_conversation_with_one_log(opened: Conversing, slow: list[Any]) -> None:
+    one, other = await asyncio.gather(opened.conversation("evening", TWO), opened.conversation("evening", TWO))
     assert one is other
     assert slow == [TWO]
     await asyncio.gather(one.say("One."), other.say("Two."))
@@ -64,9 +64,9 @@ async def test_two_who_ask_at_once_get_one_talk(opened: Conversing, slow: list[A
 
 
 async def test_of_two_who_ask_at_once_for_other_people_the_second_is_told(opened: Conversing, slow: list[Any]) -> None:
-    both = (opened.session("evening", parties) for parties in (TWO, Parties("Tobias", ("Henrik",))))
-    session, problem = await asyncio.gather(*both, return_exceptions=True)
-    assert not isinstance(session, BaseException)
+    both = (opened.conversation("evening", parties) for parties in (TWO, Parties("Tobias", ("Henrik",))))
+    conversation, problem = await asyncio.gather(*both, return_exceptions=True)
+    assert not isinstance(conversation, BaseException)
     assert isinstance(problem, UsageError)
     assert "Tobias talks with Mara" in str(problem)
     assert len(slow) == 1
@@ -75,30 +75,30 @@ async def test_of_two_who_ask_at_once_for_other_people_the_second_is_told(opened
 async def test_whoever_asks_goes_on_where_an_opening_failed(opened: Conversing) -> None:
     nobody = Parties("Tobias", ("Sigrid",))
     first, second = await asyncio.gather(
-        opened.session("evening", nobody), opened.session("evening", TWO), return_exceptions=True
+        opened.conversation("evening", nobody), opened.conversation("evening", TWO), return_exceptions=True
     )
     assert isinstance(first, UsageError)
     assert not isinstance(second, BaseException)
     assert second.parties == TWO
 
 
-async def test_so_many_talks_are_held_and_sessions_keep_theirs(
+async def test_so_many_talks_are_held_and_conversations_keep_theirs(
     opened: Conversing, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("fabula.app.conversing._TALKS", 2)
-    session = await opened.session("evening", TWO)
+    conversation = await opened.conversation("evening", TWO)
     people = [*(Parties("Tobias", (other,)) for other in ("Henrik", "Mara")), Parties("Henrik", ("Mara",)), None]
     for parties in people:
         await opened.talk(parties)
     assert list(opened._talks) == people[-2:]
-    assert (await session.say("One.")).line is not None
+    assert (await conversation.say("One.")).line is not None
 
 
 async def test_in_which_order_the_others_are_named_does_not_matter(opened: Conversing) -> None:
-    session = await opened.session("evening", Parties("Tobias", ("Mara", "Henrik")))
-    assert await opened.session("evening", Parties("Tobias", ("Henrik", "Mara"))) is session
-    await opened.close_session("evening")
-    again = await opened.session("evening", Parties("Tobias", ("Henrik", "Mara")))
-    assert again.parties == session.parties
+    conversation = await opened.conversation("evening", Parties("Tobias", ("Mara", "Henrik")))
+    assert await opened.conversation("evening", Parties("Tobias", ("Henrik", "Mara"))) is conversation
+    await opened.close_conversation("evening")
+    again = await opened.conversation("evening", Parties("Tobias", ("Henrik", "Mara")))
+    assert again.parties == conversation.parties
     with pytest.raises(UsageError, match="Tobias talks with Mara, Henrik"):
-        await opened.session("evening", TWO)
+        await opened.conversation("evening", TWO)

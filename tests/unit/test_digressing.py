@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fabula.app.digressing import KINDS, Conversation, Schedule, digress_in, dry_run_digressions, kinds_of
+from fabula.app.digressing import KINDS, Schedule, Simulation, digress_in, dry_run_digressions, kinds_of
 from fabula.app.digressing.schedule import WORDS
 from fabula.app.writing import Options
 from fabula.base.errors import ModelUnavailableError, UnknownNameError, UsageError
@@ -181,8 +181,8 @@ def played(monkeypatch: pytest.MonkeyPatch) -> Character:
     return character
 
 
-async def dialogues(folder: Path, system: str, **wanted: Any) -> tuple[Item, ...]:  # noqa: ANN401 - fields of Conversation
-    asked = Conversation("lamp", STORY, TWO, wanted.pop("schedule", SMALL), **wanted)
+async def dialogues(folder: Path, system: str, **wanted: Any) -> tuple[Item, ...]:  # noqa: ANN401 - fields of Simulation
+    asked = Simulation("lamp", STORY, TWO, wanted.pop("schedule", SMALL), **wanted)
     return await digress_in(project_of(folder), settings_of(system), Options(), asked)
 
 
@@ -211,7 +211,7 @@ async def test_a_character_that_keeps_to_its_plan_leads_back_and_one_without_fol
 
 async def test_killed_at_any_call_and_gone_on_with_gives_the_same_dialogues(tmp_path: Path, played: Character) -> None:
     schedule = Schedule(("reality", "silence"), lead=1, within=2)
-    whole = await dialogues(tmp_path / "whole", "snap", schedule=schedule, sessions=1, modelled=True)
+    whole = await dialogues(tmp_path / "whole", "snap", schedule=schedule, conversations=1, modelled=True)
     calls = len(played.asked)
     played.asked.clear()
     starts = 0
@@ -220,7 +220,7 @@ async def test_killed_at_any_call_and_gone_on_with_gives_the_same_dialogues(tmp_
         folder = tmp_path / "killed"
         played.dies_after = len(played.asked) + 1
         try:
-            items = await dialogues(folder, "snap", schedule=schedule, sessions=1, modelled=True)
+            items = await dialogues(folder, "snap", schedule=schedule, conversations=1, modelled=True)
         except ModelUnavailableError:
             continue
         break
@@ -230,7 +230,7 @@ async def test_killed_at_any_call_and_gone_on_with_gives_the_same_dialogues(tmp_
 
 
 async def test_a_model_says_what_the_schedule_wants_in_words_of_its_own(tmp_path: Path, played: Character) -> None:
-    (item,) = await dialogues(tmp_path, "vanilla", sessions=1, modelled=True)
+    (item,) = await dialogues(tmp_path, "vanilla", conversations=1, modelled=True)
     prompts = [request.messages[-1].content for request in played.asked if request.role == "player"]
     assert len(prompts) == 3 + 4, "three digressions and the turns before all four; silence needs no model"
     assert sum("leaves the story" in prompt for prompt in prompts) == 3
@@ -243,7 +243,7 @@ async def test_a_model_says_what_the_schedule_wants_in_words_of_its_own(tmp_path
 
 
 async def test_an_estimate_asks_nobody_and_counts_what_is_left(tmp_path: Path, played: Character) -> None:
-    asked = Conversation("lamp", STORY, TWO, SMALL, sessions=1)
+    asked = Simulation("lamp", STORY, TWO, SMALL, conversations=1)
     with Journal() as journal:
         expected = await dry_run_digressions(settings_of("vanilla"), Options(), asked, journal)
     assert not played.asked
@@ -267,9 +267,13 @@ async def test_a_story_that_ends_early_leaves_fewer_digressions(
     )
     monkeypatch.setattr("fabula.app.writing.open_cast", lambda *_, **__: ending)
     done: list[int] = []
-    asked = Conversation("lamp", STORY, TWO, SMALL, sessions=1)
+    asked = Simulation("lamp", STORY, TWO, SMALL, conversations=1)
     (item,) = await digress_in(
-        project_of(tmp_path), settings_of("vanilla"), Options(), asked, lambda session: done.append(len(session.turns))
+        project_of(tmp_path),
+        settings_of("vanilla"),
+        Options(),
+        asked,
+        lambda conversation: done.append(len(conversation.turns)),
     )
     assert done == [2]
     assert len(utterances_of(item.story.text)) == 3

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
-    from fabula.app.training_pairs import PairsAsked
+    from fabula.app.training import TrainingAsked
 
 
 def pair(number: int) -> Pair:
@@ -295,7 +295,7 @@ def test_the_report_names_all_ways_of_ranking(place: Place) -> None:
 def test_texts_that_are_too_long_are_told_to_an_author_in_words_that_help(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def fails(asked: PairsAsked, *_: object) -> None:
+    def fails(asked: TrainingAsked, *_: object) -> None:
         raise UsageError(
             f"{asked.data} has 0 pairs to train on; 9 left out, since prompt and reply are longer than 2,048 tokens. "
             "It takes 8: make more with `fabula data preferences`."
@@ -309,7 +309,7 @@ def test_texts_that_are_too_long_are_told_to_an_author_in_words_that_help(
 def test_an_error_of_a_training_names_no_folder_that_the_author_does_not_know(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def fails(asked: PairsAsked, *_: object) -> None:
+    def fails(asked: TrainingAsked, *_: object) -> None:
         raise UsageError(f"{asked.data} has 3 pairs to train on. Take a lower rate and --fresh.")
 
     monkeypatch.setattr("fabula.app.learning.prepare_pairs", fails)

@@ -5,8 +5,11 @@ from typing import TYPE_CHECKING
 import pytest
 
 from fabula.app.findings import count_again, dismiss_finding, findings_of, mended
+from fabula.app.studies import study_of_findings
+from fabula.app.study_report import study_report
 from fabula.base.errors import UnknownNameError, UsageError
 from fabula.evaluators.atlas.dismissed import read_dismissed
+from fabula.measure.ratings import read_ratings, write_ratings
 from fabula.project.sample import copy_sample
 
 if TYPE_CHECKING:
@@ -89,6 +92,58 @@ def test_a_dismissal_is_what_the_command_line_writes_and_can_be_taken_back(sampl
         count_again(sample.folder, KEY)
     with pytest.raises(UsageError, match="no reason"):
         dismiss_finding(sample.folder, KEY, " - ")
+
+
+def test_a_dismissal_is_a_rating_that_a_later_line_amends(sample: Project, tmp_path: Path) -> None:
+    file = sample.folder / "evaluation" / "ratings.jsonl"
+    before = file.read_text(encoding="utf-8")
+    file.write_text(before.rstrip("\n"), encoding="utf-8")  # an editor that leaves the last end of a line out
+    of_models = read_ratings(file)
+    dismiss_finding(sample.folder, KEY, "He had\na second kettle.")
+    dismiss_finding(sample.folder, KEY, "He had a second kettle.")  # said again, it is the same
+    assert file.read_text(encoding="utf-8").startswith(before)
+    *others, said = read_ratings(file)
+    assert tuple(others) == of_models
+    assert (said.rater, said.kind, said.items, said.prompt) == ("author", "person", (f"sample/{KEY}",), "sample")
+    assert (said.question, said.answer, said.reason) == ("verdict", "grounded", "He had a second kettle.")
+    assert said.started
+    assert said.started == said.ended
+
+    count_again(sample.folder, KEY)
+    back = read_ratings(file)[-1]
+    assert (back.answer, back.unscored, back.amends) == (None, "taken back", said.ended)
+    dismiss_finding(sample.folder, KEY, "There are two.")
+    dismiss_finding(sample.folder, KEY, "There are three.")
+    *others, last = read_ratings(file)
+    assert (tuple(others), last.answer, last.reason) == (of_models, "grounded", "There are three.")
+    lines = file.read_text(encoding="utf-8").splitlines()
+    assert len(lines) == len(of_models) + 4, "what was said first stays in the file"
+
+
+def test_a_dismissal_has_the_form_of_a_rating_in_a_study(sample: Project, tmp_path: Path) -> None:
+    dismiss_finding(sample.folder, KEY, "He had a second kettle.")
+    said = read_ratings(sample.folder / "evaluation" / "ratings.jsonl")[-1]
+    study = study_of_findings(tmp_path / "study", "Verify", [sample.folder]).study
+    (question,) = study.form.questions
+    assert (said.question, said.rubric) == (question.name, study.form.rubric)
+    assert said.items[0] in study.entries
+    assert study.entries[said.items[0]].prompt == said.prompt
+    assert said.answer in study.form.fields[0].choices
+    study.ratings_file.write_text(write_ratings([said]), encoding="utf-8")
+    counts = study_report(study).details["counts"]
+    assert (counts[0]["story"], counts[0]["findings"], counts[0]["grounded"]) == ("sample", 1, 1)
+
+
+def test_a_dismissal_of_before_there_were_ratings_is_taken_back(sample: Project) -> None:
+    folder = sample.folder / "evaluation"
+    before = (folder / "ratings.jsonl").read_text(encoding="utf-8")
+    (folder / "findings-dismissed.jsonl").write_text(f'{{"key": "{KEY}", "reason": "Two."}}\n', encoding="utf-8")
+    count_again(sample.folder, KEY)
+    assert (folder / "ratings.jsonl").read_text(encoding="utf-8") == before
+    (folder / "ratings.jsonl").write_text(before + "no rating\n", encoding="utf-8")
+    with pytest.raises(UsageError, match=r"ratings.jsonl, line \d+: "):
+        dismiss_finding(sample.folder, KEY, "He had a second kettle.")
+    assert read_dismissed(folder) == {}, "nothing is kept by halves"
 
 
 def test_a_project_that_was_never_checked_says_so(sample: Project) -> None:

@@ -95,6 +95,16 @@ async def test_a_reply_is_asked_once_and_then_replayed(room: Room) -> None:
     assert room.of_kind(TextArrived) == [TextArrived("verse/2/say", "A line.")]
 
 
+async def test_it_is_said_whether_a_call_has_a_known_price(room: Room) -> None:
+    model = ScriptedModel({"poet": "A line."})
+    await Run(room.context({}, model=model)).scope("a").ask("poet", "say", what="it")
+    model.name = "openai-chat:tale"
+    await Run(room.context({}, model=model)).scope("b").ask("poet", "say", what="it")
+    prices = {"openai-chat:tale": Price(1.0, 2.0)}
+    await Run(room.context({}, model=model, prices=prices)).scope("c").ask("poet", "say", what="it")
+    assert [event.priced for event in room.of_kind(CallStarted)] == [True, False, True]
+
+
 @pytest.mark.parametrize("continues", [False, True])
 async def test_an_opening_goes_to_models_that_can_go_on_from_it_and_is_part_of_the_reply(
     room: Room, tmp_path: Path, *, continues: bool

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from fabula.base.addresses import is_loopback_host
 from fabula.base.errors import (
     BudgetError,
     ContextLengthError,
@@ -22,7 +23,7 @@ from fabula.base.errors import (
 )
 from fabula.server.faults import SURPRISE, problem_of
 from fabula.server.gate import SHORTEST, Bounds, Rates, Tokens
-from fabula.server.running import is_loopback, listening
+from fabula.server.running import listening
 from serving import MODEL, TOKEN, Engine, Here, here
 
 if TYPE_CHECKING:
@@ -120,7 +121,7 @@ async def test_a_body_that_is_too_large_is_refused_whether_its_length_is_told_or
 
 
 @pytest.mark.parametrize("letters", [4001, 100_000])
-async def test_a_message_that_is_too_long_is_refused_and_the_session_stands(server: Here, letters: int) -> None:
+async def test_a_message_that_is_too_long_is_refused_and_the_conversation_stands(server: Here, letters: int) -> None:
     first = await server.answer("One.")
     found = fault(await server.say("One.", first, "x" * letters), 413)
     assert found["code"] == "message_too_long"
@@ -187,7 +188,11 @@ async def test_an_answer_that_takes_too_long_is_given_up(tmp_path: Path, stream:
     async with here(tmp_path, engine, Bounds(answer=0.0)) as server:
         response = await server.say("One.", stream=stream)
         assert fault(response, 504)["code"] == "timeout"
-        assert not [session.turns for session in server.served.conversing._sessions.values() if session.turns]
+        assert not [
+            conversation.turns
+            for conversation in server.served.conversing._conversations.values()
+            if conversation.turns
+        ]
 
 
 async def test_a_stream_shows_that_it_lives_and_tells_what_failed(tmp_path: Path) -> None:
@@ -246,8 +251,8 @@ async def test_where_the_client_goes_away_the_turn_is_not_made(
         engine.gate.set()
         assert (await server.say("Hello.")).status_code == 200, "its place is free again"
         assert len(server.logs()) == 1
-        (session,) = server.served.conversing._sessions.values()
-        assert len(session.turns) == 1
+        (conversation,) = server.served.conversing._conversations.values()
+        assert len(conversation.turns) == 1
     assert not caplog.records
 
 
@@ -315,7 +320,7 @@ async def test_who_is_not_in_the_story_cannot_be_talked_to_or_played(server: Her
     assert server.logs() == []
 
 
-async def test_a_name_of_a_session_is_bounded(server: Here) -> None:
+async def test_a_name_of_a_conversation_is_bounded(server: Here) -> None:
     assert "200 are the most" in fault(await server.say("One.", metadata={"session_id": "x" * 201}), 400)["message"]
 
 
@@ -399,7 +404,7 @@ def test_an_address_that_is_taken_is_told() -> None:
     [("127.0.0.1", True), ("::1", True), ("localhost", True), ("0.0.0.0", False), ("::", False), ("x.invalid", False)],  # noqa: S104 - asked about, not bound
 )
 def test_loopback_is_known(host: str, inside: bool) -> None:  # noqa: FBT001 - a case
-    assert is_loopback(host) is inside
+    assert is_loopback_host(host) is inside
 
 
 def test_a_socket_of_version_6_can_be_had() -> None:

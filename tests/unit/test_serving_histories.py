@@ -1,4 +1,4 @@
-"""Conversations whose clients name no session but tell all that was said: each finds its own session again."""
+"""Conversations that no client names, but whose clients tell all that was said: each is found again."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def prompt(server: Here) -> str:
     return "\n\n".join(message.content for message in server.engine.asked[-1].messages)
 
 
-async def test_a_history_goes_on_in_its_session(server: Here) -> None:
+async def test_a_history_goes_on_in_its_conversation(server: Here) -> None:
     first = await server.answer("Hello, Mara.")
     second = await server.answer("Hello, Mara.", first, "What is the order?")
     await server.answer("Hello, Mara.", first, "What is the order?", second, "Who gave it?")
@@ -218,14 +218,14 @@ async def test_a_character_that_only_ends_a_cell_is_told_so_in_words(server: Her
     assert branches.choose(Group(TWO), [Exchange("One.", SILENCE)], "Two.").name == log.stem
 
 
-# sessions with a name ------------------------------------------------------------------------------------------------
+# conversations with a name --------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
     "name",
     [{"headers": {"X-Fabula-Session": "evening"}}, {"metadata": {"session_id": "evening"}}],
 )
-async def test_a_name_in_header_or_body_is_the_session(server: Here, name: dict[str, dict[str, str]]) -> None:
+async def test_a_name_in_header_or_body_is_the_conversation(server: Here, name: dict[str, dict[str, str]]) -> None:
     await server.answer("One.", **name)
     assert (await server.say("One.", **name)).json()["fabula"]["session"] == "evening"
     assert prompt(server).count("One.") == 2, "what is said twice is said twice"
@@ -255,7 +255,7 @@ async def test_with_a_name_a_history_takes_back_and_draws_anew(server: Here) -> 
     assert server.logs() == ["evening"]
 
 
-async def test_turns_of_one_session_follow_one_another(tmp_path: Path) -> None:
+async def test_turns_of_one_conversation_follow_one_another(tmp_path: Path) -> None:
     engine = Engine(gate=asyncio.Event())
     async with here(tmp_path, engine) as server:
         name = {"X-Fabula-Session": "evening"}
@@ -265,11 +265,11 @@ async def test_turns_of_one_session_follow_one_another(tmp_path: Path) -> None:
         assert engine.gate is not None
         engine.gate.set()
         await asyncio.gather(*both, other)
-        log = server.served.conversing._sessions["evening"]
+        log = server.served.conversing._conversations["evening"]
         assert [turn.said for turn in log.turns] == ["Number 0.", "Number 1.", "Number 2."]
 
 
-async def test_a_session_of_other_people_is_refused(server: Here) -> None:
+async def test_a_conversation_of_other_people_is_refused(server: Here) -> None:
     name = {"X-Fabula-Session": "evening"}
     await server.answer("One.", headers=name)
     response = await server.say("One.", headers=name, model="fabula/lamp/henrik")
@@ -285,11 +285,11 @@ async def test_another_player_can_be_played(server: Here) -> None:
     assert pairs == [("Henrik", "Mara"), ("Mara", "Tobias")], "who is the player by default can be talked to as well"
 
 
-async def test_sessions_that_are_not_used_leave_the_memory(server: Here, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_conversations_that_are_not_used_leave_the_memory(server: Here, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("fabula.server.chat.projects._OPEN", 2)
     for name in ("a", "b", "c", "d"):
         await server.answer("One.", headers={"X-Fabula-Session": name})
-    assert sorted(server.served.conversing._sessions) == ["c", "d"]
+    assert sorted(server.served.conversing._conversations) == ["c", "d"]
     await server.answer("Two.", headers={"X-Fabula-Session": "a"})
     assert "One." in prompt(server)
 
@@ -297,7 +297,7 @@ async def test_sessions_that_are_not_used_leave_the_memory(server: Here, monkeyp
 # the choice itself ---------------------------------------------------------------------------------------------------
 
 
-def test_sessions_of_others_are_never_chosen(tmp_path: Path) -> None:
+def test_conversations_of_others_are_never_chosen(tmp_path: Path) -> None:
     branches = Branches(tmp_path)
     messages = [Exchange("One.", "Yes.")]
     group = Group(TWO)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from fabula.base.errors import ModelUnavailableError
-from fabula.craft.conversation import Parties, SessionFiles, Turn
+from fabula.craft.conversation import ConversationFiles, Parties, Turn
 from fabula.craft.conversation.lines import Line
 from fabula.server.chat.histories import SILENCE, Exchange, Group
 from fabula.server.chat.scenes import Scene, SceneError, spoken, unnamed
@@ -72,11 +72,11 @@ async def test_the_order_of_the_names_makes_no_other_conversation(server: Here) 
     assert len(server.logs()) == 1
 
 
-async def test_a_session_of_the_terminal_goes_on_in_its_own_order(server: Here) -> None:
+async def test_a_conversation_of_the_terminal_goes_on_in_its_own_order(server: Here) -> None:
     conversing = server.served.conversing
-    session = await conversing.session("evening", Parties("Tobias", ("Mara", "Henrik")))
-    await session.say("One.")
-    await conversing.close_session("evening")
+    conversation = await conversing.conversation("evening", Parties("Tobias", ("Mara", "Henrik")))
+    await conversation.say("One.")
+    await conversing.close_conversation("evening")
     await server.answer("Two.", model=BOTH, headers=EVENING)
     assert "One." in prompt(server)
     assert (await server.say("Three.", headers=EVENING)).status_code == 400, "of one of them it is another conversation"
@@ -106,7 +106,7 @@ async def test_scenes_that_cannot_be_are_told(
 async def test_whoever_is_left_is_played(server: Here) -> None:
     await server.answer("One.", model="fabula/lamp/Tobias+Mara")
     (log,) = server.logs()
-    records = SessionFiles.in_(server.served.conversing.project.folder, log).read()
+    records = ConversationFiles.in_(server.served.conversing.project.folder, log).read()
     assert (records[0]["player"], records[0]["others"]) == ("Henrik", ["Mara", "Tobias"])
 
 
@@ -159,7 +159,7 @@ async def test_several_go_on_after_a_restart(tmp_path: Path, name: dict[str, Any
         assert len(server.logs()) == 1
 
 
-def test_names_of_sessions_with_one_character_are_those_of_before() -> None:
+def test_names_of_conversations_with_one_character_are_those_of_before() -> None:
     assert Group(Parties("Tobias", ("Mara",))).base("One.") == "plain-e3b0c4-ea2ad2f07092"
     assert Group(Parties("Tobias", ("Mara",)), "Ann").base("Hello!") == "plain-17239b-c9109d6ffd83"
 
@@ -199,7 +199,7 @@ async def test_a_secret_told_while_one_is_away_is_not_in_that_ones_prompt(server
 
 async def test_what_is_as_wanted_is_not_written_again(server: Here) -> None:
     await talked(server, "One.", "Two.", headers=EVENING, metadata={"present": "Mara", "freedom": "Loose"})
-    log = SessionFiles.in_(server.served.conversing.project.folder, "evening").read()
+    log = ConversationFiles.in_(server.served.conversing.project.folder, "evening").read()
     assert [record["do"] for record in log[1:]] == ["present", "freedom", "turn", "turn"]
 
 

@@ -8,12 +8,12 @@ from collections import Counter
 from dataclasses import replace
 from datetime import UTC, datetime
 from itertools import pairwise
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
 
-from fabula.app.studies import assign, new_version, study_of_findings, study_of_stories
+from fabula.app.studies import assign, new_version, study_of_comments, study_of_findings, study_of_stories
 from fabula.app.study_report import page_of_study, study_report
 from fabula.base.errors import LockedError, UnknownNameError, UsageError
 from fabula.base.files import held
@@ -403,6 +403,123 @@ def test_folders_of_one_name_are_told_apart(tmp_path: Path) -> None:
     assert not (tmp_path / "t").exists()
 
 
+def _reviewed(folder: Path, *, comments: int = 6) -> Path:
+    """What `fabula eval review` leaves in a folder: comments at three levels of one story."""
+    texts = {"story": "She lit the lamp. It went out.", "chapter": "It went out.", "sentence": "She lit the lamp."}
+    annotations = [
+        {
+            "id": f"{level[:2]}{n}{folder.name}",
+            "item": "lamp",
+            "level": level,
+            "place": 1 + n % 2,
+            "category": "clarity",
+            "comment": f"Comment {n} on the {level}.",
+            "quote": "lit the “lamp”" if level == "sentence" else "went out",
+        }
+        for level in texts
+        for n in range(comments // 3)
+    ]
+    passages = [
+        {"item": "lamp", "level": level, "place": place, "text": text}
+        for level, text in texts.items()
+        for place in (1, 2)
+    ]
+    details = {"stories": [{"id": "lamp", "prompt": ""}], "annotations": annotations, "passages": passages}
+    folder.mkdir(parents=True)
+    (folder / "editorial.json").write_text(json.dumps({"details": details}))
+    return folder
+
+
+def test_an_editors_comments_are_verified_with_what_they_are_on(tmp_path: Path) -> None:
+    project = tmp_path / "ferry"
+    _reviewed(project / "evaluation")
+    (project / "brief.md").write_text("A ferry.")
+    study = study_of_comments(tmp_path / "s", "Verify", [project, _reviewed(tmp_path / "other")]).study
+    groups = Counter(entry.group for entry in study.entries.values())
+    assert groups == {"story": 4, "chapter": 4, "sentence": 4, "decoys": 4}
+    one = study.entries["ferry/st0evaluation"]
+    assert (one.prompt, one.claim, one.label) == ("ferry", "Comment 0 on the story.", "story, clarity")
+    assert one.passages == ("She lit the lamp. It **went out**.",)
+    assert study.entries["ferry/ch1evaluation"].passages == ("It **went out**.",)
+    (question,) = study.form.fields
+    assert question.choices == ("agree", "disagree", "unsure")
+    assert share_out(study, Wanted(overlap=2)).shared == 16
+
+
+def test_a_review_without_comments_or_passages_is_refused_in_words(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match=r"Nothing was reviewed in .*nowhere yet"):
+        study_of_comments(tmp_path / "s", "-", [tmp_path / "nowhere"])
+    with pytest.raises(UsageError, match="no comment on these stories"):
+        study_of_comments(tmp_path / "s", "-", [_reviewed(tmp_path / "mute", comments=0)])
+    old = _reviewed(tmp_path / "old") / "editorial.json"
+    details = json.loads(old.read_text())["details"]
+    without: tuple[dict[str, Any], ...] = ({"passages": []}, {"passages": 3}, {"stories": []}, {"annotations": [{}]})
+    for broken in (details | one for one in without):
+        old.write_text(json.dumps({"details": broken}))
+        with pytest.raises(UsageError, match="has no comments with the passages that they are on"):
+            study_of_comments(tmp_path / "s", "-", [tmp_path / "old"])
+    old.write_text("{")
+    with pytest.raises(UsageError, match="Say `fabula eval review` for this folder again"):
+        study_of_comments(tmp_path / "s", "-", [tmp_path / "old"])
+    assert not (tmp_path / "s").exists()
+
+
+def test_comments_are_counted_level_by_level_as_in_table_7(tmp_path: Path) -> None:
+    study = study_of_comments(tmp_path / "s", "Verify", [_reviewed(tmp_path / "lamp", comments=30)]).study
+    study, _ = assign(study, Wanted(overlap=3), NOW)
+    answers = Answers(study, Clock())
+    for number, rater in enumerate(study.raters):
+        for task in study.tasks_of[rater]:
+            (entry,) = study.shown(task)
+            wrong = entry.group == "decoys" or (entry.group == "chapter" and entry.id.startswith("lamp/ch3"))
+            said = "disagree" if wrong else "unsure" if entry.id.startswith("lamp/st0") and number else "agree"
+            answers.send(rater, task, Sent({"verdict": said}))
+    report = study_report(study)
+    assert report.details["levels"] == [
+        {"level": "story", "total": 10, "disagreements": 0, "unsure": 1},
+        {"level": "chapter", "total": 10, "disagreements": 1, "unsure": 0},
+        {"level": "sentence", "total": 10, "disagreements": 0, "unsure": 0},
+        {"level": "overall", "total": 30, "disagreements": 1, "unsure": 1},
+        {"level": "decoys", "total": 6, "disagreements": 6, "unsure": 0},
+    ]
+    for level, rate, n in (("story", 1, 9), ("chapter", 0.9, 10), ("overall", 28 / 29, 29), ("decoys", 0, 6)):
+        row = report.row(level, "agreement rate")
+        assert isinstance(row.scored, Estimate)
+        assert row.scored.value == pytest.approx(rate)
+        assert (row.scored.n, row.baseline) == (n, level == "decoys")
+        assert row.scored.low is not None
+        assert row.scored.high is not None
+        assert row.scored.low <= rate <= row.scored.high
+    assert report.details["counts"][-1] == {"story": "all", "comments": 30, "agree": 28, "disagree": 1, "unsure": 1}
+    assert "<th>disagreements</th>" in re.sub(r"(<th)[^>]*", r"\1", page_of_study(study, report))
+    assert isinstance(report.row("people", "Fleiss' kappa/verdict").scored, Estimate)
+
+
+def test_the_papers_own_table_7_comes_out(tmp_path: Path) -> None:
+    entries = []
+    for level, total in (("story", 22), ("chapter", 36), ("sentence", 17)):
+        entries += [Entry(id=f"{level}{n}", prompt="s", claim="-", passages=("-",), group=level) for n in range(total)]
+    write_study(tmp_path / "s", form_text("comments", "Verify"), entries)
+    wrong = {"story0", "story1", "chapter0", "chapter1", "chapter2", "sentence0"}
+    ratings = [
+        Rating(
+            rater="R",
+            kind="person",
+            items=(one.id,),
+            prompt="s",
+            question="verdict",
+            answer="disagree" if one.id in wrong else "agree",
+        )
+        for one in entries
+    ]
+    study = Study.open(tmp_path / "s")
+    study.ratings_file.write_text(write_ratings(ratings))
+    report = study_report(study)
+    found = {row.of: row.scored for row in report.rows if row.what == "agreement rate"}
+    rates = {level: f"{scored.value:.1%}" for level, scored in found.items() if isinstance(scored, Estimate)}
+    assert rates == {"story": "90.9%", "chapter": "91.7%", "sentence": "94.1%", "overall": "92.0%"}
+
+
 def test_a_judges_verdicts_may_stand_in_the_same_file(tmp_path: Path) -> None:
     study = study_of(tmp_path / "s", SYSTEMS[:3], 6)
     answers = Answers(study, Clock())
@@ -457,6 +574,9 @@ def test_findings_are_counted_story_by_story_by_their_majority(tmp_path: Path) -
         assert isinstance(scored, Estimate)
         assert scored.value == share
     assert report.details["verdicts"]["y/f1"] == "grounded"
+    precision = report.row("all", "precision").scored
+    assert isinstance(precision, Estimate)
+    assert (precision.value, precision.n) == (0.5, 6)
     none = {"wrong label": 0, "unsure": 0}
     assert report.details["counts"] == [
         {"story": "x", "findings": 3, "confirmed": 3, "grounded": 0} | none,

@@ -103,6 +103,78 @@ async def test_line_ends_of_windows_and_unseen_signs_are_made_plain(tmp_path: Pa
         assert refused.json()["error"]["param"] == "text"
 
 
+# what belongs to a text -----------------------------------------------------------------------------------------------
+
+
+async def test_beside_a_text_stand_its_cards_the_facts_and_the_findings(tmp_path: Path) -> None:
+    async with studio_here(tmp_path) as client:
+        page = (await client.get(f"{PAGE}/climax")).text
+        assert 'hx-get="/projects/sample/edit-parts/beside"' in page
+        assert "In the plan: " not in page, "the page itself does not wait for it"
+        shown = (await client.get(f"{PARTS}/beside", params={"name": "climax"})).text
+        assert "In the plan: By subtraction" in shown
+        assert 'href="/projects/sample/plan#scene-' in shown
+        assert 'href="/projects/sample/world?of=Ivan%20Utting&amp;at=3">Ivan Utting</a>' in shown
+        told, _, before = shown.partition("Told before")
+        assert re.search(r'href="/projects/sample/world\?fact=\d+&amp;at=3">the kettle, place: in the cab</a>', told)
+        assert "Ivan Utting, health: dying" in before
+        assert "All 18 facts at the end of this scene" in shown
+        assert "1 finding in this text" in shown
+        assert shown.count("<mark>") == 2
+        assert shown.index("Fix there") < shown.index("Fix here"), "the later sentence stands in this text"
+        assert 'data-sentence="He had brought me a mug of tea from the kettle in his cab' in shown
+        assert 'hx-post="/projects/sample/world/findings/dcf5212a/dismiss?of=climax"' in shown
+
+
+async def test_beside_other_texts_stands_what_there_is(tmp_path: Path) -> None:
+    async with studio_here(tmp_path) as client:
+        assert "edit-parts/beside" not in (await client.get(f"{PAGE}/conflict")).text
+        several = (await client.get(f"{PARTS}/beside", params={"name": "rising-action"})).text
+        assert several.count("In the plan: ") > 1
+        assert "finding" not in (await client.get(f"{PARTS}/beside", params={"name": "resolution"})).text
+        assert "1 finding in this text" in (await client.get(f"{PARTS}/beside", params={"name": "story.md"})).text
+        nothing = await client.get(f"{PARTS}/beside", params={"name": "no-such-text"})
+        assert (nothing.status_code, nothing.text.strip()) == (200, "")
+        folder = space_of(client).folder
+        (folder / ".fabula" / "world.db").unlink()
+        without = (await client.get(f"{PARTS}/beside", params={"name": "climax"})).text
+        assert "What is true here" not in without
+        assert "In the plan: By subtraction" in without
+        (folder / "evaluation" / "atlas.json").write_text("{}", encoding="utf-8")
+        (folder / ".fabula" / "world.db").write_text("no database", encoding="utf-8")
+        broken = (await client.get(f"{PARTS}/beside", params={"name": "climax"})).text
+        assert broken.count('<p class="note">') == 2
+        assert "is no report of a check" in broken
+
+
+async def test_a_finding_is_mended_or_dismissed_beside_its_text(tmp_path: Path) -> None:
+    async with studio_here(tmp_path) as client:
+        at = "/projects/sample/world/findings/dcf5212a"
+        form = (await client.get(f"{at}/mend/x", params={"of": "climax"})).text
+        assert f'hx-post="{at}/mend/x?of=climax"' in form
+        done = await client.post(f"{at}/dismiss?of=climax", data={"reason": "Two."})
+        assert json.loads(done.headers["hx-trigger"]) == {"fabula:look": True, "fabula:saved": True}
+        assert "Nothing is left here of what the last check found." in done.text
+        assert f'hx-post="{at}/count?of=climax"' in done.text
+        assert "On purpose:" not in (await client.post(f"{at}/count?of=climax")).text
+        wording = {"wording": "After the New Year it was the gas ring."}
+        saved = await client.post(f"{at}/mend/x?of=climax", data=wording)
+        assert "Saved: story/02-rising-action.md" in saved.text
+        assert "the text was changed since" in saved.text
+        elsewhere = await client.post(f"{at}/dismiss?of=resolution", data={"reason": "Two."})
+        assert "<article" not in elsewhere.text
+
+
+async def test_what_a_plan_says_beside_a_text_is_text(tmp_path: Path) -> None:
+    async with studio_here(tmp_path) as client:
+        plan = space_of(client).folder / "plan" / "plan.yaml"
+        nasty = "<img src=x onerror=alert(1)>"
+        plan.write_text(plan.read_text(encoding="utf-8").replace("By subtraction", nasty), encoding="utf-8")
+        shown = (await client.get(f"{PARTS}/beside", params={"name": "climax"})).text
+        assert "In the plan: &lt;img src=x" in shown
+        assert nasty not in shown
+
+
 # what would change ----------------------------------------------------------------------------------------------------
 
 

@@ -4,20 +4,34 @@ from __future__ import annotations
 
 import re
 import shutil
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from fabula.server.browser import POLICY, Names
 from fabula.server.studio.assets import studio_assets
+from fabula.server.studio.pages import plan
 from fabula.server.studio.rendering import markdown
 from studio import COOKIE, HOST, SAMPLE, TOKEN, studio_here
 
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from fabula.app.workspace import Workspace
 
 PAGE = {"accept": "text/html"}
+
+
+async def test_a_server_that_was_started_anew_says_so_in_the_page_and_in_the_line_above_a_form(tmp_path: Path) -> None:
+    async with studio_here(tmp_path, signed_in=False) as client:
+        old = {"cookie": f"{COOKIE}=a-token-of-the-server-before"}
+        for headers in (PAGE, {"hx-request": "true"}, {}):
+            answer = await client.post("/new/estimate", headers={**old, **headers})
+            assert answer.status_code == 401
+            assert "The server was started anew since you signed in. Open its new link" in answer.text
+            assert ("<html" in answer.text, answer.text.startswith("{")) == (headers is PAGE, headers == {})
+        form = await client.post("/new/estimate", headers={"hx-request": "true", "host": "evil.example"})
+        assert form.text.startswith('<p class="problem">This server does not go by the name')
 
 
 async def test_the_link_is_exchanged_for_a_cookie_that_no_script_reads(tmp_path: Path) -> None:
@@ -184,3 +198,19 @@ def test_markdown_is_made_harmless() -> None:
     assert "<em>kept</em>" in made
     assert 'href="https://example.org" rel="noreferrer noopener nofollow"' in made
     assert not re.search(r"<script|<img|href=\"javascript", made)
+
+
+async def test_a_page_hears_of_what_happened_while_it_was_made(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    async with studio_here(tmp_path) as client:
+        feed, shown = client.state.runs.feed, plan._shown  # type: ignore[attr-defined] # what the studio knows
+        before = feed.last
+
+        def shown_late(workspace: Workspace) -> dict[str, Any]:
+            found = shown(workspace)
+            feed.tell("project_changed")
+            return found
+
+        monkeypatch.setattr(plan, "_shown", shown_late)
+        text = (await client.get("/projects/sample/plan", headers=PAGE)).text
+        assert feed.last > before
+        assert f'data-after="{before}"' in text

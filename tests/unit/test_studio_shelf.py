@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import os
 import re
 import shutil
 from typing import TYPE_CHECKING, Any
@@ -12,7 +13,7 @@ import pytest
 from fabula.base.errors import DiskFullError, GoneError, UnknownNameError, UsageError
 from fabula.project.folder import Project
 from fabula.project.sample import copy_sample
-from fabula.server.studio.shelf import Shelf
+from fabula.server.shelf import Shelf
 from fabula.story import Brief
 from studio import SAMPLE, studio_here
 
@@ -84,7 +85,7 @@ async def test_a_price_that_is_not_known_is_said_in_words(tmp_path: Path) -> Non
     async with studio_here(tmp_path / "home") as client:
         wanted = {"text": BRIEF, "model": "openai-chat:tale-1", "base_url": "http://127.0.0.1:9/v1"}
         looked = await sent(client, "/new/estimate", **wanted)
-    assert "what that <strong>costs is not known</strong>" in looked.text
+    assert "<strong>price unknown</strong>" in looked.text
     assert "about unknown" not in looked.text
 
 
@@ -127,6 +128,41 @@ async def test_a_story_becomes_a_project_whose_plan_is_read_off(tmp_path: Path, 
     assert "Mara kept the lamp." in (home / "the-lamp" / ".fabula" / "source.md").read_text()
 
 
+MANUSCRIPT = "# The Lamp\n\n## One <b>\n\nMara kept the lamp.\n\n## Two\n\nThen the letter came.\n"
+
+
+@pytest.mark.parametrize("upload", [False, True])
+async def test_a_manuscript_becomes_a_project_word_for_word_and_nobody_is_asked(
+    tmp_path: Path, *, upload: bool
+) -> None:
+    home = tmp_path / "home"
+    wanted = {"kind": "manuscript"} | (
+        {"upload": MANUSCRIPT, "name": "my novel.md"} if upload else {"text": MANUSCRIPT}
+    )
+    async with studio_here(home) as client:
+        form = (await client.get("/new?kind=manuscript")).text
+        assert "word for word" in form
+        assert 'name="system"' not in form
+        looked = await sent(client, "/new/estimate", **wanted)
+        assert looked.status_code == 200, looked.text
+        assert "“The Lamp” in 2 parts" in looked.text
+        assert "## One &lt;b&gt; Mara kept the lamp." in looked.text
+        assert not (home / "the-lamp").exists()
+        made = await sent(client, "/new", **wanted)
+        assert made.headers["hx-redirect"] == "/projects/the-lamp/write"
+        shown = await client.get("/projects/the-lamp/edit/two")
+        assert "Then the letter came." in shown.text
+        assert "Back to what was written" not in shown.text
+        history = await client.get("/projects/the-lamp/edit-parts/history?name=two")
+        assert f"you, from {'my novel.md' if upload else 'pasted text'}" in history.text
+        again = await sent(client, "/new", **wanted)
+        assert again.headers["hx-redirect"] == "/projects/the-lamp-2/write"
+    story = (home / "the-lamp" / "story.md").read_text()
+    assert [line for line in story.split("\n") if line and "<!--" not in line] == MANUSCRIPT.split("\n\n")[:1] + [
+        line for line in MANUSCRIPT.split("\n")[1:] if line
+    ]
+
+
 @pytest.mark.parametrize(("kind", "begun"), [("brief", "write"), ("story", "plan")])
 async def test_it_is_begun_at_once_where_that_is_wanted(
     tmp_path: Path, script: str, monkeypatch: pytest.MonkeyPatch, kind: str, begun: str
@@ -148,6 +184,10 @@ async def test_it_is_begun_at_once_where_that_is_wanted(
         ({"text": BRIEF, "model": "embeded:x"}, "embedded"),
         ({"text": BRIEF, "words": "many"}, "many"),
         ({"kind": "story", "text": " "}, "The story is empty"),
+        ({"kind": "manuscript", "text": " "}, "The manuscript is empty"),
+        ({"kind": "manuscript", "upload": "{\\rtf1 Mara}", "name": "a.md"}, "is an RTF file"),
+        ({"kind": "manuscript", "upload": "PK", "name": "a.odt"}, "a.odt is no text that is read here"),
+        ({"kind": "manuscript", "text": "Mara.", "system": "snap"}, "snap makes the parts of a story from a plan"),
         ({"upload": "x", "name": "story.exe"}, "story.exe is no text that is read here"),
         ({"upload": "\0\1\2", "name": "story.md"}, "story"),
     ],
@@ -207,6 +247,35 @@ def test_a_link_in_a_folder_of_projects_is_not_followed(tmp_path: Path) -> None:
     (tmp_path / "home").mkdir()
     (tmp_path / "home" / "link").symlink_to(tmp_path / "elsewhere")
     assert Shelf.of([tmp_path / "home"]).names == []
+
+
+async def test_a_project_that_may_not_be_read_keeps_nobody_from_the_others(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("lamp", "shut"):
+        Project.create(tmp_path / name, Brief(BRIEF, name.title()))
+    async with studio_here(tmp_path) as client:
+        assert (await client.get("/projects/shut/write", headers={"accept": "text/html"})).status_code == 200
+        whole = os.stat
+
+        def guarded(path: Any, *rest: Any, **more: Any) -> os.stat_result:  # noqa: ANN401 - as the function that it stands in for
+            if str(path).startswith(str(tmp_path / "shut" / "")):
+                raise PermissionError(errno.EACCES, "Permission denied", str(path))
+            return whole(path, *rest, **more)
+
+        monkeypatch.setattr(os, "stat", guarded)
+        first = await client.get("/", headers={"accept": "text/html"})
+        assert (first.status_code, "Lamp" in first.text, "Shut" in first.text) == (200, True, False)
+        gone = await client.get("/api/v1/projects/shut")
+        assert gone.status_code == 410
+        assert "its folder was removed or renamed, or may not be read." in gone.json()["error"]["message"]
+
+
+def test_a_project_among_thousands_of_folders_is_found(tmp_path: Path) -> None:
+    for number in range(1100):
+        (tmp_path / f"a{number}").mkdir()
+    Project.create(tmp_path / "zoo", Brief(BRIEF))
+    assert Shelf.of([tmp_path]).names == ["zoo"]
 
 
 def test_a_folder_that_is_not_there_is_named(tmp_path: Path) -> None:

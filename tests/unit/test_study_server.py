@@ -234,7 +234,7 @@ async def test_who_withdraws_takes_everything_along(tmp_path: Path) -> None:
         key = await _begun(room, name)
         async with room.rater(name) as rater:
             await rater.post(f"/task/{key}", {**ALL, "comment": f"I am {name}."})
-    talk = room.study.talks / first
+    talk = room.study.conversations / first
     talk.mkdir(parents=True)
     (talk / "words.json").write_text("{}")
     async with room.rater(first) as rater:

@@ -12,10 +12,11 @@ import numpy as np
 import pytest
 
 from fabula.base.errors import UnknownNameError, UsageError
-from fabula.craft.ngrams import Vocabulary, held_before, ngram_codes, ngrams, repeated
+from fabula.craft.ngrams import Vocabulary, held_before, ngram_codes, repeated
 from fabula.craft.stems import stem
 from fabula.craft.tokens import TOKENISERS, opening_word, tokeniser
 from fabula.story.speech import speech, spoken
+from fabula.story.words import ngrams
 
 TEXT = "“Yes,” the café-owner's Dog said — twice!"
 _ENDINGS = (

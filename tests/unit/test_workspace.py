@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 from fabula.app.deciding import take_back
-from fabula.app.workspace import Workspace, base_of
+from fabula.app.saving import base_of
+from fabula.app.workspace import Workspace
 from fabula.base.errors import ConflictError, GoneError, LockedError, UnknownNameError, UsageError
 from fabula.engine.journal import Wanted
 from fabula.project.folder import Project
@@ -87,7 +88,7 @@ def test_undo_goes_across_the_page_and_the_command_line(space: Workspace) -> Non
     assert space.redo().wording == "edit of exposition"
     assert space.text(PART).text == "In the page."
     undone = space.undo()
-    assert (undone.artefacts, undone.further) == ((PART,), "what you refused of the final reading")
+    assert (undone.artefacts, undone.further) == ((PART,), "")
 
 
 def test_what_is_saved_in_one_sitting_is_taken_back_as_one(space: Workspace) -> None:

@@ -1,17 +1,19 @@
-"""How a project begins: with a brief or a story's text, a system, a model and a length; what that asks and costs."""
+"""How a project begins: with a brief, a story or a manuscript; its system, model and length; what it asks and costs."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
 
+from fabula.app.importing import import_manuscript, planned_import, system_for_manuscript
 from fabula.app.planning import dry_run_plan_in, planning_system, project_for_story
 from fabula.app.standing import check_words
 from fabula.app.writing import Options, dry_run
 from fabula.base.addresses import is_loopback
 from fabula.base.errors import ConfigError, UnknownNameError, UsageError
+from fabula.continuity.parts import manuscript
 from fabula.engine.methods import values_of
 from fabula.models.finding import context_at
 from fabula.models.providers import OWN_KINDS, served_at, usual_address
@@ -20,15 +22,18 @@ from fabula.project.default_model import default_model
 from fabula.project.folder import Project
 from fabula.project.settings import ModelTable, Settings
 from fabula.project.trust import Trust
-from fabula.story import Brief, Story, count_words
+from fabula.story import Brief, Story, count_words, slug
 from fabula.systems import system_of, systems
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from fabula.app.importing import Imported
+    from fabula.continuity.parts import Manuscript
     from fabula.engine.dry_run import DryRun
     from fabula.models.base import Request
 
+Kind: TypeAlias = Literal["brief", "story", "manuscript"]
 LEAST_CONTEXT: Final = 256
 """Tokens of context that the settings take at least."""
 _TITLE_WORDS: Final = 6  # of a text that has no title, for the name of its folder
@@ -39,22 +44,40 @@ class Beginning:
     """What somebody wants to begin with.
 
     Attributes:
-        text: the brief, or the story whose plan is read off.
-        from_story: which of the two it is.
+        text: the brief, the story whose plan is read off, or the manuscript that is gone on with.
+        kind: which of the three it is.
         title: of the story.
         system: that writes; the default one where it is empty.
         model: that plays every role; the default one where it is empty.
         base_url: the model's address, where it is not the usual one.
         words: the length, as a brief says it.
+        source: the name of the manuscript's file.
+        parts: the manuscript, where it was read from a file already.
     """
 
     text: str
-    from_story: bool = False
+    kind: Kind = "brief"
     title: str = ""
     system: str = ""
     model: str = ""
     base_url: str = ""
     words: str = ""
+    source: str = "pasted text"
+    parts: Manuscript | None = None
+
+    @property
+    def from_story(self) -> bool:
+        """Whether a plan is read off a story."""
+        return self.kind == "story"
+
+    @property
+    def manuscript(self) -> Manuscript:
+        """The manuscript in its parts.
+
+        Raises:
+            UsageError: there are no words in it.
+        """
+        return self.parts or manuscript(self.text)
 
     @property
     def brief(self) -> Brief:
@@ -71,6 +94,8 @@ class Beginning:
         """What its folder is called after."""
         if self.title:
             return self.title
+        if self.kind == "manuscript":
+            return self.manuscript.title or Path(self.source).stem
         title = Story.parse(self.text).title if self.from_story else self.brief.title
         return title or " ".join(self.text.split()[:_TITLE_WORDS])
 
@@ -81,13 +106,16 @@ class Beginning:
             FabulaError: they do not hold, or there is no such system or model.
         """
         tables: dict[str, Any] = {}
-        if self.from_story or self.system:
+        if self.kind == "manuscript":
+            tables["system"] = system_for_manuscript(self.system)
+        elif self.from_story or self.system:
             tables["system"] = _known_system(self.system or planning_system(None, None))
         tables |= self._model_tables(environ)
         if self.words:
             known = values_of(system_of(Settings.of(tables, "the form")).config("improved", {"words": self.words}))
             tables["config"] = {"words": known["words"]}
-        check(Settings.of(tables, "the form"), environ)
+        if self.kind != "manuscript" or self.model:  # a manuscript needs no model yet
+            check(Settings.of(tables, "the form"), environ)
         return tables
 
     def _model_tables(self, environ: Mapping[str, str]) -> dict[str, Any]:
@@ -118,12 +146,25 @@ async def expected(beginning: Beginning, environ: Mapping[str, str], tables: Map
             Trust().forget(project.settings_file)
 
 
+def planned(beginning: Beginning, tables: Mapping[str, Any]) -> Imported:
+    """What a manuscript would become; nothing is made.
+
+    Raises:
+        UsageError: a part of it is too long.
+    """
+    found, source = beginning.manuscript, beginning.source
+    return planned_import(Path(slug(beginning.called)), found, source, dict(tables), beginning.title)
+
+
 def begin(beginning: Beginning, folder: Path, tables: dict[str, Any]) -> Project:
     """Make the project in `folder`.
 
     Raises:
         FabulaError: it cannot be made so, or there.
     """
+    if beginning.kind == "manuscript":
+        import_manuscript(folder, beginning.manuscript, beginning.source, tables, beginning.title)
+        return Project.open(folder)
     if not beginning.from_story:
         return Project.create(folder, beginning.brief, tables)
     if not count_words(beginning.text):

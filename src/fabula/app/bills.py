@@ -80,10 +80,15 @@ class Bill:
 
 
 def dollars(cost: float | None) -> str:
-    """US dollars for people: "unknown", "$0", "$0.0123"."""
+    """US dollars for people: "price unknown", "$0", "$0.0123"."""
     if cost is None:
-        return "unknown"
+        return "price unknown"
     return f"${cost:,.4f}" if cost else "$0"
+
+
+def cost_of(cost: float | None) -> str:
+    """What something costs, as a part of a sentence: "price unknown", "cost $0", "cost $0.0123"."""
+    return dollars(cost) if cost is None else f"cost {dollars(cost)}"
 
 
 def amount(expected: DryRun) -> str:
@@ -91,7 +96,7 @@ def amount(expected: DryRun) -> str:
     if not expected.planned:
         return "nothing to ask"
     calls, tokens = len(expected.planned), float(f"{expected.tokens:.2g}")  # more figures than that are not known
-    cost = f", {dollars(expected.cost)}" if expected.cost else ""
+    cost = "" if expected.cost == 0 else f", {dollars(expected.cost)}"
     several = f"{expected.least_calls:,} to {calls:,}" if expected.least_calls < calls else f"{calls:,}"
     return f"about {several} {'call' if calls == 1 else 'calls'} to make, {tokens:,.0f} tokens{cost}"
 

@@ -22,7 +22,7 @@ from fabula.engine.roles import own_model, role_key
 from fabula.models.budget import Budget
 from fabula.project.casting import PROGRAM, full_name
 from fabula.project.default_model import default_model
-from fabula.project.settings import Settings
+from fabula.project.settings import Settings, merged
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine
@@ -30,7 +30,6 @@ if TYPE_CHECKING:
     from fabula.engine.events import Event
     from fabula.engine.roles import OwnModel
     from fabula.models.base import Model
-    from fabula.project.default_model import DefaultModel
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -130,16 +129,16 @@ class Caller:
         if self.on_event is not None:
             self.on_event(event)
 
-    def default_model(self) -> DefaultModel | None:
-        """The model where the caller names none; `None` where the caller does, or there is none."""
-        return None if "model" in self.changes else default_model(self.environ)
+    def wanted(self, *, has_model: bool) -> tuple[dict[str, Any], str]:
+        """What is to be set: what the caller says, and the default model where neither caller nor project names one.
 
-    def said(self, chosen: DefaultModel | None) -> str:
-        """Why a model was chosen, which the listener is told too; empty where none was."""
+        With it comes why that model was chosen, which the listener is told too; empty where none was.
+        """
+        chosen = None if has_model or "model" in self.changes else default_model(self.environ)
         if chosen is None:
-            return ""
+            return self.changes, ""
         self._tell(Noted("", f"The model is {chosen.name}, {chosen.why}."))
-        return chosen.why
+        return merged(chosen.changes, self.changes), chosen.why
 
     def finished(self, settings: Settings) -> Bill:
         """What the verb took; the model of its settings is remembered as the one used last."""

@@ -1,7 +1,8 @@
 """A conversation with the characters of a story: where it is kept, who talks, and a chat from line to line.
 
-What decides which session is gone on with is the same for the command line and for programs. A `Chat` holds no project
-between two lines: each line opens it, goes on from the session's log, and closes it. Only the models stay open.
+What decides which conversation is gone on with is the same for the command line and for programs. A `Chat` holds no
+project between two lines: each line opens it, goes on from the conversation's log, and closes it. Only the models stay
+open.
 """
 
 from __future__ import annotations
@@ -16,9 +17,9 @@ from fabula.app.conversing import conversing, parties_in, written_or_asked
 from fabula.app.writing import Prepared, Supplied, first_error
 from fabula.base.errors import BriefError, UnknownNameError, UsageError
 from fabula.base.files import PRIVATE, read_text, write_atomically
-from fabula.craft.conversation import Parties, SessionFiles
+from fabula.craft.conversation import ConversationFiles, Parties
 from fabula.craft.conversation.cards import Cards, write_cards
-from fabula.craft.conversation.session import parties_of_log, sessions_in, state_of_log, transcript
+from fabula.craft.conversation.kept import conversations_in, parties_of_log, state_of_log, transcript
 from fabula.craft.narratives import FILE, parties_of
 from fabula.measure.report.page import Html, joined, text
 from fabula.project.folder import MAX_FILE, Project
@@ -35,7 +36,7 @@ if TYPE_CHECKING:
     from fabula.app.bills import Bill
     from fabula.app.conversing import Conversing
     from fabula.app.writing import Options
-    from fabula.craft.conversation import Freedom, Session, Turn
+    from fabula.craft.conversation import Conversation, Freedom, Turn
     from fabula.models.base import OnText
     from fabula.project.settings import Settings
 
@@ -43,7 +44,7 @@ T = TypeVar("T")
 
 STRANGER: Final = "Visitor"
 """Who talks with the only person of a story."""
-_SLUG: Final = 50  # letters of a session's name before its number
+_SLUG: Final = 50  # letters of a conversation's name before its number
 
 
 def project_for_talk(folder: Path, story: Story, name: str, changes: dict[str, Any]) -> Project:
@@ -99,7 +100,7 @@ def _stranger(others: str) -> Card:
     return Card({"spec": "chara_card_v2", "spec_version": "2.0", "data": {"name": STRANGER, "description": about}})
 
 
-def session_for(
+def conversation_for(
     project: Project, named: str, given: Parties | None, *, new: bool = False
 ) -> tuple[str, Parties | None]:
     """The name of the conversation, and who talks in it: in a new one those of the last one, where nobody is named.
@@ -107,9 +108,9 @@ def session_for(
     Raises:
         UsageError: a new one is wanted under a name that is taken.
     """
-    known = sessions_in(project.folder)
+    known = conversations_in(project.folder)
     if named and new and named in known:
-        raise UsageError(f"There is a session {named!r} already. Leave --new out, or name another.")
+        raise UsageError(f"There is a conversation {named!r} already. Leave --new out, or name another.")
     if named in known or (known and not (given or named or new)):
         return named or known[0], given
     parties = given or (_parties_of(project, known[0]) if known else None)
@@ -120,7 +121,7 @@ def session_for(
 
 
 def free_name(wanted: str, known: Sequence[str]) -> str:
-    """The name of a new session: `wanted`, with a number where there is one of that name."""
+    """The name of a new conversation: `wanted`, with a number where there is one of that name."""
     number, free = 1, wanted
     while free in known:
         number += 1
@@ -129,19 +130,19 @@ def free_name(wanted: str, known: Sequence[str]) -> str:
 
 
 def _parties_of(project: Project, name: str) -> Parties | None:
-    return parties_in(SessionFiles.in_(project.folder, name))
+    return parties_in(ConversationFiles.in_(project.folder, name))
 
 
-def write_transcript(session: Session) -> None:
+def write_transcript(conversation: Conversation) -> None:
     """Write the conversation down as Markdown, beside its log."""
-    if session.turns and session.files is not None:
-        write_atomically(session.files.transcript, as_markdown(session), mode=PRIVATE)
+    if conversation.turns and conversation.files is not None:
+        write_atomically(conversation.files.transcript, as_markdown(conversation), mode=PRIVATE)
 
 
-def as_markdown(session: Session) -> str:
+def as_markdown(conversation: Conversation) -> str:
     """The conversation as Markdown, below the names of who talks."""
-    parties = session.parties
-    return f"# {parties.player} and {', '.join(parties.others)}\n\n{session.transcript}\n"
+    parties = conversation.parties
+    return f"# {parties.player} and {', '.join(parties.others)}\n\n{conversation.transcript}\n"
 
 
 def transcript_of(project: Project, name: str) -> str:
@@ -151,23 +152,25 @@ def transcript_of(project: Project, name: str) -> str:
         UnknownNameError: there is no such conversation.
         ProjectError: its log cannot be read.
     """
-    records = SessionFiles.in_(project.folder, name).read(mend=False) if name in sessions_in(project.folder) else []
+    records = (
+        ConversationFiles.in_(project.folder, name).read(mend=False) if name in conversations_in(project.folder) else []
+    )
     if not records:
-        raise UnknownNameError("conversation", name, sessions_in(project.folder))
+        raise UnknownNameError("conversation", name, conversations_in(project.folder))
     parties = parties_of_log(records)
     text = transcript(state_of_log(records).turns, parties.player)
     return f"# {parties.player} and {', '.join(parties.others)}\n\n{text}\n"
 
 
-def session_data(project: Project, session: Session, bill: Bill) -> dict[str, Any]:
+def conversation_data(project: Project, conversation: Conversation, bill: Bill) -> dict[str, Any]:
     """The conversation as plain data, with what it took."""
-    where, files = session.where, session.files
+    where, files = conversation.where, conversation.files
     return {
         "project": str(project.folder),
-        "session": session.name,
+        "session": conversation.name,
         "log": str(files.log) if files else "",
-        "player": session.parties.player,
-        "others": list(session.parties.others),
+        "player": conversation.parties.player,
+        "others": list(conversation.parties.others),
         "cell": where.cell,
         "cells": where.cells,
         "step": where.step,
@@ -184,7 +187,7 @@ def session_data(project: Project, session: Session, bill: Bill) -> dict[str, An
                 "answer": turn.line.text if turn.line else "",
                 "ends_cell": turn.ends_cell,
             }
-            for turn in session.turns
+            for turn in conversation.turns
         ],
         "bill": bill.as_data()["bill"],
     }
@@ -197,7 +200,7 @@ class Chat:
 
     Attributes:
         project: in which it is kept.
-        name: of the session.
+        name: of the conversation.
         model: that answers, where no other is cast.
         why: that model, where nobody named one; else empty.
         bill: what it took so far.
@@ -208,7 +211,7 @@ class Chat:
         self._settings, self._options = settings, options
         self._open: list[Supplied] = []
         self._runners: list[asyncio.Runner] = []  # the loop of lines that are waited for
-        self._session: Session | None = None
+        self._conversation: Conversation | None = None
         weakref.finalize(self, _closed, self._open, self._runners)
 
     async def open(self, parties: Parties | None, freedom: Freedom | None) -> None:
@@ -218,9 +221,9 @@ class Chat:
             FabulaError: any of its kinds.
         """
         async with self._opened() as open_:
-            self._session = session = await open_.session(self.name, parties, freedom)
-            if freedom is not None and session.state.freedom != freedom:
-                await session.set_freedom(freedom)
+            self._conversation = conversation = await open_.conversation(self.name, parties, freedom)
+            if freedom is not None and conversation.state.freedom != freedom:
+                await conversation.set_freedom(freedom)
         await self.close_async()  # the first line may be said in another event loop
 
     # moves ----------------------------------------------------------------------------------------------------------
@@ -232,7 +235,7 @@ class Chat:
             UsageError: the line is empty or has more than 4,000 characters, or the story is over.
             FabulaError: no answer came; the conversation stands as before.
         """
-        return await self._moved(lambda session: session.say(line, on_text))
+        return await self._moved(lambda conversation: conversation.say(line, on_text))
 
     async def go_on_async(self, on_text: OnText | None = None) -> Turn:
         """The story goes on without a word of yours; at its beginning, the character speaks first.
@@ -241,7 +244,9 @@ class Chat:
             UsageError: the story is over.
             FabulaError: no answer came; the conversation stands as before.
         """
-        return await self._moved(lambda session: session.go_on(on_text) if session.turns else session.begin(on_text))
+        return await self._moved(
+            lambda conversation: conversation.go_on(on_text) if conversation.turns else conversation.begin(on_text)
+        )
 
     async def retry_async(self, on_text: OnText | None = None) -> Turn:
         """The last answer, drawn anew.
@@ -250,7 +255,7 @@ class Chat:
             UsageError: there is none yet.
             FabulaError: no answer came; the conversation stands as before.
         """
-        return await self._moved(lambda session: session.retry(on_text))
+        return await self._moved(lambda conversation: conversation.retry(on_text))
 
     async def undo_async(self) -> Turn | None:
         """The turn that stands after the last one was taken back; `None` before the first.
@@ -258,7 +263,7 @@ class Chat:
         Raises:
             UsageError: there is no turn to take back.
         """
-        return await self._moved(lambda session: session.undo())
+        return await self._moved(lambda conversation: conversation.undo())
 
     async def close_async(self) -> None:
         """Close the models. What is said later opens them again."""
@@ -290,16 +295,16 @@ class Chat:
             self._runners.append(asyncio.Runner())
         return waited_for(work, self._runners[0].run)
 
-    async def _moved(self, move: Callable[[Session], Awaitable[T]]) -> T:
+    async def _moved(self, move: Callable[[Conversation], Awaitable[T]]) -> T:
         """What a move gives, made in the project as it is now."""
         async with self._opened() as open_:
-            self._session = session = await open_.session(self.name)
+            self._conversation = conversation = await open_.conversation(self.name)
             try:
-                return await move(session)
+                return await move(conversation)
             except BaseExceptionGroup as group:  # calls side by side failed; the first of ours says enough
                 raise first_error(group) from group
             finally:
-                write_transcript(session)
+                write_transcript(conversation)
 
     def _opened(self) -> AbstractAsyncContextManager[Conversing]:
         if not self._open:
@@ -311,31 +316,31 @@ class Chat:
     @property
     def player(self) -> str:
         """The character that is you."""
-        return self._session.parties.player if self._session else ""
+        return self._conversation.parties.player if self._conversation else ""
 
     @property
     def others(self) -> tuple[str, ...]:
         """Who answers."""
-        return self._session.parties.others if self._session else ()
+        return self._conversation.parties.others if self._conversation else ()
 
     @property
     def turns(self) -> tuple[Turn, ...]:
         """All that stands."""
-        return self._session.turns if self._session else ()
+        return self._conversation.turns if self._conversation else ()
 
     @property
     def transcript(self) -> str:
         """The conversation as Markdown."""
-        return self._session.transcript if self._session else ""
+        return self._conversation.transcript if self._conversation else ""
 
     @property
     def over(self) -> bool:
         """Whether the story has been told to its end."""
-        return self._session is not None and self._session.where.over
+        return self._conversation is not None and self._conversation.where.over
 
     def to_dict(self) -> dict[str, Any]:
         """As `fabula chat --json` prints it at the end."""
-        return session_data(self.project, self._session, self.bill) if self._session else {}
+        return conversation_data(self.project, self._conversation, self.bill) if self._conversation else {}
 
     def __repr__(self) -> str:
         return f"<Chat {self.name!r} in {self.project.folder}: {self.player} and {', '.join(self.others)}>"

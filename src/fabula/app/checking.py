@@ -4,30 +4,40 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass, replace
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from fabula.app.evaluating import Task
+from fabula.app.evaluating import RATINGS, Task
 from fabula.app.item_files import MAX_STORY_BYTES, TABLES, Selection, named_set, read_items
 from fabula.app.sources import items_of, path_of
 from fabula.base.errors import UnknownNameError, UsageError
-from fabula.base.files import read_text, write_atomically
+from fabula.base.files import append_synced, read_text, write_atomically
 from fabula.continuity import split
 from fabula.evaluators import find
 from fabula.evaluators.atlas.dismissed import read_dismissed, write_dismissed
 from fabula.evaluators.atlas.page import all_findings, as_markdown, as_page, findings_html
 from fabula.measure.items import Item
+from fabula.measure.ratings import MAX_RATINGS_BYTES, Rating, read_ratings, write_line
 from fabula.project.settings import Settings
-from fabula.story import Scene, Story, count_words, slug
+from fabula.story import Scene, Story, count_words, one_line, slug
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from fabula.app.bills import Bill
     from fabula.app.sources import StorySource
     from fabula.project.folder import Project
 
 OUT: Final = "evaluation"
+AUTHOR: Final = "author"
+"""The rater of a dismissal, in `ratings.jsonl`."""
+VERDICT: Final = "verdict"
+"""What a study of findings asks of each, and what a dismissal answers."""
+GROUNDED: Final = "grounded"
+"""The answer that a finding is no error."""
+_RUBRIC: Final = "findings-people-1"  # of the studies' form
+_TAKEN_BACK: Final = "taken back"
 _MOST_BYTES: Final = 200_000_000
 _ALONE: Final = "story"  # what a project's story is called in its own report, wherever the folder is copied or moved
 _DATA: Final = (".json", ".yaml", ".yml")
@@ -36,6 +46,11 @@ _DATA: Final = (".json", ".yaml", ".yml")
 def project_alone(stories: Sequence[Path]) -> Path | None:
     """The folder, where what is checked is one project and nothing else: its report stands in it."""
     return stories[0] if len(stories) == 1 and (stories[0] / "brief.md").is_file() else None
+
+
+def model_of(settings: Settings) -> str:
+    """The model that a project names for all roles; empty where none is, or its address has to be named with it."""
+    return settings.model if settings.model not in settings.models and "model" in settings.model_fields_set else ""
 
 
 def stories_to_check(sources: Sequence[StorySource], selection: Selection) -> tuple[Item, ...]:
@@ -184,11 +199,33 @@ def stored_check(folder: Path) -> dict[str, Any]:
     return dict(report)
 
 
-def dismiss(folder: Path, report: Mapping[str, Any], reasons: Mapping[str, str]) -> None:
-    """Keep why findings are none, by their keys.
+def story_called(folder: Path, name: str) -> str:
+    """What people are told that a checked story is called: a project's own by its folder, others by their names.
+
+    Args:
+        folder: of the check's report.
+        name: of the story in the report.
+    """
+    place = folder.resolve()
+    return name if name != _ALONE else place.parent.name if (place.parent / "brief.md").is_file() else place.name
+
+
+def finding_id(story: str, key: str) -> str:
+    """What a finding in a story of that name is called in `ratings.jsonl`."""
+    return f"{slug(story)}/{key}"
+
+
+def _utc_now() -> str:
+    return datetime.now(UTC).isoformat(timespec="milliseconds")
+
+
+def dismiss(
+    folder: Path, report: Mapping[str, Any], reasons: Mapping[str, str], now: Callable[[], str] = _utc_now
+) -> None:
+    """Keep why findings are none, by their keys; each is a rating too, as raters of a study of findings give it.
 
     Raises:
-        UsageError: there is no reason.
+        UsageError: there is no reason, or the file of ratings cannot be read.
         UnknownNameError: there is no such finding.
     """
     sentences = {
@@ -199,16 +236,65 @@ def dismiss(folder: Path, report: Mapping[str, Any], reasons: Mapping[str, str])
             raise UsageError(f"There is no reason for {key!r}. Say why it is no error.")
         if key not in sentences:
             raise UnknownNameError("finding", key, sentences)
+    stands, at, lines = _author_said(folder), now(), []
+    for story in report["details"]["stories"]:
+        called = story_called(folder, str(story["id"]))
+        for key in (one["key"] for one in all_findings(story) if one["key"] in reasons):
+            reason, before = one_line(reasons[key]), stands.get(key)
+            if before is None or (before.answer, before.reason) != (GROUNDED, reason):
+                said = _dismissal(finding_id(called, key), called, reason, at)
+                lines.append(said if before is None else replace(said, amends=before.ended))
     write_dismissed(folder, {**read_dismissed(folder), **reasons}, sentences)
+    _append(folder, lines)
 
 
-def take_dismissal_back(folder: Path, key: str) -> None:
-    """Count a finding again that was dismissed.
+def take_dismissal_back(folder: Path, key: str, now: Callable[[], str] = _utc_now) -> None:
+    """Count a finding again that was dismissed; its rating stays, and a line that amends it takes it back.
 
     Raises:
+        UsageError: the file of ratings cannot be read.
         UnknownNameError: none of that key was.
     """
     kept = read_dismissed(folder)
     if kept.pop(key, None) is None:
         raise UnknownNameError("dismissed finding", key, read_dismissed(folder))
+    before, at = _author_said(folder).get(key), now()
     write_dismissed(folder, kept, {})
+    if before is not None and before.answer is not None:
+        said_back = replace(before, answer=None, shown="", unscored=_TAKEN_BACK, reason="")
+        _append(folder, [replace(said_back, started=at, ended=at, amends=before.ended)])
+
+
+def _dismissal(finding: str, story: str, reason: str, at: str) -> Rating:
+    """What the author says of a finding, as a rater of a study would."""
+    return Rating(
+        rater=AUTHOR,
+        kind="person",
+        items=(finding,),
+        prompt=story,
+        question=VERDICT,
+        shown=GROUNDED,
+        answer=GROUNDED,
+        reason=reason,
+        rubric=_RUBRIC,
+        started=at,
+        ended=at,
+    )
+
+
+def _author_said(folder: Path) -> dict[str, Rating]:
+    """The ratings of findings by the author that stand, by the findings' keys."""
+    file = folder / RATINGS
+    ratings = read_ratings(file) if file.is_file() else ()
+    mine = (one for one in ratings if (one.rater, one.question, len(one.items)) == (AUTHOR, VERDICT, 1))
+    return {one.items[0].rpartition("/")[2]: one for one in mine}
+
+
+def _append(folder: Path, ratings: Sequence[Rating]) -> None:
+    """Put ratings behind those that are there; a last line that somebody left without its end gets it."""
+    if not ratings:
+        return
+    file = folder / RATINGS
+    text = read_text(file, MAX_RATINGS_BYTES) if file.is_file() else ""
+    lines = "".join(f"{write_line(rating)}\n" for rating in ratings)
+    append_synced(file, f"{'' if not text or text.endswith(chr(10)) else chr(10)}{lines}".encode())

@@ -1,4 +1,4 @@
-"""Talking in a project: its narrative, who is in it, and its sessions. What the terminal and a server call."""
+"""Talking in a project: its narrative, who is in it, and its conversations. What the terminal and a server call."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING, Any, Final
 from fabula.app.writing import Prepared
 from fabula.base.errors import UsageError
 from fabula.base.files import read_text
-from fabula.craft.conversation import SessionFiles, open_session
+from fabula.craft.conversation import ConversationFiles, open_conversation
 from fabula.craft.conversation.cards import Cards, write_cards
-from fabula.craft.conversation.session import parties_of_log
+from fabula.craft.conversation.kept import parties_of_log
 from fabula.craft.narratives import FILE as NARRATIVE_FILE
 from fabula.craft.narratives import narrative_of
 from fabula.craft.revising import reviser
 from fabula.engine.run import Run
-from fabula.project.folder import MAX_FILE, Project
+from fabula.project.folder import MAX_STORY, Project
 from fabula.project.telling import CHAT
 from fabula.story import Brief, Story, plain
 from fabula.systems import find, systems
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from fabula.app.writing import Options, Supplied
-    from fabula.craft.conversation import Freedom, Parties, Session, Talk
+    from fabula.craft.conversation import Conversation, Freedom, Parties, Talk
     from fabula.engine.context import RunContext
     from fabula.engine.events import Kept
     from fabula.project.settings import Settings
@@ -37,7 +37,7 @@ DEFAULT: Final = "snap"
 CARD_SYSTEM: Final = "vanilla"  # a card tells no story that could be planned
 PLAYER: Final = "User"  # who talks with a card, where no name is given
 _CARDS: Final = (".png", ".json", ".charx")
-_TALKS: Final = 100  # held for whoever asks next; sessions hold their own
+_TALKS: Final = 100  # held for whoever asks next; conversations hold their own
 
 
 def able() -> list[str]:
@@ -63,7 +63,7 @@ def settings_for(stored: Settings, system: str = "") -> Settings:
 
 @dataclass
 class Conversing:
-    """A project that is open for conversations. One process at a time; sessions run side by side in it.
+    """A project that is open for conversations. One process at a time; conversations run side by side in it.
 
     Attributes:
         context: what calls are made with.
@@ -79,7 +79,7 @@ class Conversing:
     config: Any
     cards: Cards = field(default_factory=Cards)
     _talks: dict[Parties | None, Talk] = field(default_factory=dict)
-    _sessions: dict[str, Session] = field(default_factory=dict)
+    _conversations: dict[str, Conversation] = field(default_factory=dict)
     _first: dict[Parties, asyncio.Lock] = field(default_factory=dict)
     _opening: asyncio.Lock = field(default_factory=asyncio.Lock)
 
@@ -105,8 +105,10 @@ class Conversing:
                 del self._talks[next(iter(self._talks))]
         return self._talks[parties]
 
-    async def session(self, name: str, parties: Parties | None = None, freedom: Freedom | None = None) -> Session:
-        """The session of that name, new or gone on with; the same object for whoever asks again, also side by side.
+    async def conversation(
+        self, name: str, parties: Parties | None = None, freedom: Freedom | None = None
+    ) -> Conversation:
+        """The conversation of that name, new or gone on with; whoever asks again, also side by side, gets the same.
 
         Without `parties`, those of its log talk. In which order the others are named does not matter.
 
@@ -115,22 +117,24 @@ class Conversing:
             UnknownNameError: one of the parties is not in the narrative.
             ProjectError: the log cannot be read.
         """
-        async with self._opening:  # two that ask at once must not make two sessions of one log
-            if name not in self._sessions:
-                files = SessionFiles.in_(self.project.folder, name)
+        async with self._opening:  # two that ask at once must not make two conversations of one log
+            if name not in self._conversations:
+                files = ConversationFiles.in_(self.project.folder, name)
                 known = parties_in(files)
                 same = known is not None and (parties is None or known.alike(parties))
                 talk = await self._talk(known if same else parties)
                 first = self._first.setdefault(talk.parties, asyncio.Lock())
                 system = self.prepared.method.name
-                self._sessions[name] = open_session(files, talk, self.context, freedom, system=system, first=first)
-        session = self._sessions[name]
-        if parties is not None and not session.parties.alike(parties):
-            others = ", ".join(session.parties.others)
+                self._conversations[name] = open_conversation(
+                    files, talk, self.context, freedom, system=system, first=first
+                )
+        conversation = self._conversations[name]
+        if parties is not None and not conversation.parties.alike(parties):
+            others = ", ".join(conversation.parties.others)
             raise UsageError(
-                f"In the session {name!r}, {session.parties.player} talks with {others}. Name another session."
+                f"In the conversation {name!r}, {conversation.parties.player} talks with {others}. Name another one."
             )
-        return session
+        return conversation
 
     @property
     def too_small(self) -> str:
@@ -143,20 +147,20 @@ class Conversing:
             "`--system vanilla` needs no plan and answers sooner."
         )
 
-    async def close_session(self, name: str) -> None:
-        """Forget a session that is in memory; its log stays."""
-        if (session := self._sessions.pop(name, None)) is not None:
-            await session.close()
+    async def close_conversation(self, name: str) -> None:
+        """Forget a conversation that is in memory; its log stays."""
+        if (conversation := self._conversations.pop(name, None)) is not None:
+            await conversation.close()
 
     async def prepared_ahead(self) -> None:
-        """Wait until what sessions make ready ahead is there."""
-        for session in list(self._sessions.values()):
-            await session.prepared()
+        """Wait until what conversations make ready ahead is there."""
+        for conversation in list(self._conversations.values()):
+            await conversation.prepared()
 
     async def close(self) -> None:
-        """End what sessions make ready ahead."""
-        for name in list(self._sessions):
-            await self.close_session(name)
+        """End what conversations make ready ahead."""
+        for name in list(self._conversations):
+            await self.close_conversation(name)
 
 
 def is_card(path: Path) -> bool:
@@ -170,7 +174,7 @@ def card_project(
     """The project in which one talks with a card's character, made where it is not there yet.
 
     Its story is what the card tells of the character and the situation. Without another system the whole of it is in
-    the prompt, and the talk has no end.
+    the prompt, and the conversation has no end.
 
     Raises:
         FabulaError: any of its kinds.
@@ -190,8 +194,8 @@ def card_project(
     return project
 
 
-def parties_in(files: SessionFiles) -> Parties | None:
-    """Who talks in a session's log; `None` where there is none."""
+def parties_in(files: ConversationFiles) -> Parties | None:
+    """Who talks in a conversation's log; `None` where there is none."""
     records = files.read()
     return parties_of_log(records) if records else None
 
@@ -212,7 +216,7 @@ async def conversing(
             context.revise = reviser(project.brief.titled)
 
             def on_kept(kept: Kept) -> None:
-                if not kept.path.startswith("chat/"):  # what a session makes for itself stays in the journal
+                if not kept.path.startswith("chat/"):  # what a conversation makes for itself stays in the journal
                     project.write_kept(journal, kept)
 
             context.on_kept = on_kept
@@ -240,7 +244,7 @@ async def _narrative(project: Project, run: Run) -> str:
 def written_or_asked(project: Project) -> str:
     """The written story of a project, else its brief."""
     if project.story_file.is_file():
-        story = Story.parse(read_text(project.story_file, MAX_FILE))
+        story = Story.parse(read_text(project.story_file, MAX_STORY))
         if story.words:
             return story.text
     return project.brief.text

@@ -4,11 +4,14 @@ DIR/.fabula/journal.db   every call; nothing is paid for twice
 DIR/<evaluator>.json     the report: numbers with their intervals
 DIR/<evaluator>.csv      the same numbers, one a line
 DIR/ratings.jsonl        every single verdict of every evaluator that ran here
+DIR/earlier/             reports that newer ones took the place of, and their verdicts, by the time of each
 """
 
 from __future__ import annotations
 
 import json
+import os
+import time
 from collections import defaultdict
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -16,7 +19,8 @@ from typing import TYPE_CHECKING, Final
 
 from fabula.app.item_files import notices
 from fabula.app.writing import Prepared, recorded_run
-from fabula.base.files import held, remove_leftovers, write_atomically
+from fabula.base.errors import UsageError
+from fabula.base.files import held, make_folder, read_text, remove_leftovers, write_atomically
 from fabula.engine.journal import Journal
 from fabula.engine.run import Run
 from fabula.measure.ratings import read_ratings, write_ratings
@@ -37,6 +41,9 @@ if TYPE_CHECKING:
     from fabula.project.settings import Settings
 
 RATINGS: Final = "ratings.jsonl"
+EARLIER: Final = "earlier"
+"""The folder of reports that newer ones took the place of: NAME-TIME.json, with NAME-TIME.ratings.jsonl beside it."""
+_MOST_BYTES: Final = 50_000_000
 
 
 @dataclass(frozen=True)
@@ -122,6 +129,8 @@ def _verdict(rating: Rating) -> tuple[object, ...]:
 def _write(folder: Path, report: Report) -> None:
     """Write the report, and its ratings beside those that are there; a verdict that is given again replaces the old."""
     file = folder / RATINGS
+    data = json.dumps(report.as_data(), indent=2, ensure_ascii=False, allow_nan=False) + "\n"
+    _keep_earlier(folder, report.evaluator, data)
     new: dict[tuple[object, ...], list[Rating]] = defaultdict(list)
     for rating in report.ratings:
         new[_verdict(rating)].append(rating)
@@ -132,6 +141,25 @@ def _write(folder: Path, report: Report) -> None:
     ratings += [rating for more in new.values() for rating in more]
     if ratings:
         write_atomically(file, write_ratings(ratings))
-    data = json.dumps(report.as_data(), indent=2, ensure_ascii=False, allow_nan=False)
-    write_atomically(folder / f"{report.evaluator}.json", data + "\n")
+    write_atomically(folder / f"{report.evaluator}.json", data)
     write_atomically(folder / f"{report.evaluator}.csv", csv_of([report]))
+
+
+def _keep_earlier(folder: Path, evaluator: str, new: str) -> None:
+    """Keep a report that another one takes the place of, with the verdicts that it rests on."""
+    file = folder / f"{evaluator}.json"
+    try:
+        old = read_text(file, _MOST_BYTES, links=False)
+        verdicts = read_ratings(folder / RATINGS) if (folder / RATINGS).is_file() else ()
+    except UsageError:
+        return  # there is none, or none that could be shown
+    if old == new:
+        return
+    changed = file.stat().st_mtime
+    place = folder / EARLIER / f"{evaluator}-{time.strftime('%Y%m%d-%H%M%S', time.gmtime(changed))}.json"
+    make_folder(place.parent)
+    own = [rating for rating in verdicts if rating.evaluator == evaluator]
+    if own:
+        write_atomically(place.with_suffix(f".{RATINGS}"), write_ratings(own))
+    write_atomically(place, old)
+    os.utime(place, (changed, changed))

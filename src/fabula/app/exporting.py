@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from fabula.base.errors import ProjectError
 from fabula.base.files import read_text
-from fabula.project.folder import MAX_FILE
-from fabula.story import Story, slug
+from fabula.project.folder import MAX_STORY
+from fabula.story import Scene, Story, slug
 from fabula.story.export import Meta, find, without_comments
+from fabula.story.export.prose import title_of
 from fabula.story.language import language_of
 
 if TYPE_CHECKING:
@@ -46,9 +47,11 @@ def exported(project: Project, format_: str, again: str) -> Exported:
     chosen = find(format_)
     if not project.story_file.exists():
         raise ProjectError(f"There is no story yet. Write it with {again}.")
-    story = without_comments(Story.parse(read_text(project.story_file, MAX_FILE)))
+    story = without_comments(Story.parse(read_text(project.story_file, MAX_STORY)))
     settings, brief = project.settings, project.brief
     with project.journal as journal:
+        if journal.imported_from() and chosen.name != "json":
+            story = _as_it_came(story)
         runs = journal.runs()
         behind = any(change.file != "story.md" for change in project.changes(journal))
     ended = [run["ended"] for run in runs if run["ended"]]
@@ -62,3 +65,17 @@ def exported(project: Project, format_: str, again: str) -> Exported:
         contact=settings.author.contact,
     )
     return Exported(chosen.render(story, meta), chosen.name, slug(meta.title) + chosen.suffix, story.words, behind)
+
+
+def _as_it_came(story: Story) -> Story:
+    """A manuscript's story in its chapters: what begins without a heading stands below the one before, as it came.
+
+    Its parts hold the breaks that are between them, so none is put there.
+    """
+    scenes: list[Scene] = []
+    for scene in story.scenes:
+        if scenes and not title_of(scene.text):
+            scenes[-1] = replace(scenes[-1], text=f"{scenes[-1].text}\n\n{scene.text}")
+        else:
+            scenes.append(scene)
+    return replace(story, scenes=tuple(scenes))

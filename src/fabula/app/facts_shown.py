@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from fabula.app.world import READ_FILE, WORLD_FILE, person_of, spelled, world_of
 from fabula.base.files import read_text
 from fabula.craft.quoting import located
-from fabula.project.folder import MAX_FILE, STORY
+from fabula.project.folder import MAX_STORY, STORY
 from fabula.story import Story, one_line, plain, slug
 from fabula.story.sentences import spans
 from fabula.story.world import NOW, Moment, WorldState
@@ -97,6 +97,21 @@ class FactRow:
         """Whether all of these words, in small letters, stand in it."""
         text = " ".join((self.subject, self.slot, self.value, *self.about, self.said, self.known_to)).casefold()
         return all(word in text for word in words)
+
+
+@dataclass(frozen=True, slots=True)
+class FactsBeside:
+    """What stands in a story's world at the end of a scene, for who reads the scene.
+
+    Attributes:
+        told: the first of what the scene itself tells.
+        before: the first of what was told before, of those who are there.
+        total: how many facts stand there in all.
+    """
+
+    told: tuple[FactRow, ...]
+    before: tuple[FactRow, ...]
+    total: int
 
 
 @dataclass(frozen=True)
@@ -189,6 +204,24 @@ class ProjectWorld:
             bool(fact.quote.strip() or fact.span),
         )
 
+    def beside(self, scene: int, people: Sequence[str], most: int) -> FactsBeside:
+        """What stands at the end of a scene, as far as it belongs to it: told there, or known of who is there.
+
+        Args:
+            scene: its number.
+            people: names of who is there; without any, of those of whom the scene tells something.
+            most: facts of either kind, the newest first of those told before.
+        """
+        rows = self.facts(scene)
+        told = [row for row in rows if row.scene == scene]
+        owner = self.state.index.owner
+        present = {owner(name) for name in people or [row.subject for row in told]}
+        before = [
+            row for row in rows if row.scene < scene and present & {owner(name) for name in (row.subject, *row.about)}
+        ]
+        before.sort(key=lambda row: -row.scene)
+        return FactsBeside(tuple(told[:most]), tuple(before[:most]), len(rows))
+
     def row(self, number: int) -> FactRow:
         """One fact.
 
@@ -240,7 +273,7 @@ def story_parts(project: Project) -> tuple[StoryPart, ...]:
     with project.journal as journal:
         places = {path: file for path, file in journal.places().items() if file.startswith("story/")}
         texts = {path: plain(journal.newest(path) or "") for path in places}
-    told = Story.parse(read_text(project.story_file, MAX_FILE)).scenes if project.story_file.is_file() else ()
+    told = Story.parse(read_text(project.story_file, MAX_STORY)).scenes if project.story_file.is_file() else ()
     if not places:  # a story that was brought along
         return tuple(StoryPart(n, "", STORY, scene.label, scene.text) for n, scene in enumerate(told, 1))
     labels = {slug(scene.label): scene.label for scene in told}

@@ -6,7 +6,7 @@ sentence as an edit of the text that holds it.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal
 
 from fabula.app.checking import OUT, Checked, dismiss, stored_check, take_dismissal_back
@@ -15,6 +15,7 @@ from fabula.base.errors import UnknownNameError, UsageError
 from fabula.continuity import scenes_of, split
 from fabula.evaluators.atlas.dismissed import read_dismissed
 from fabula.evaluators.atlas.page import all_findings, headline
+from fabula.project.folder import STORY
 from fabula.story import one_line, plain
 from fabula.story.story import Scene, Story
 
@@ -36,6 +37,7 @@ class Place:
         sentence: as it stood when the story was checked; `focus` has the words in question in it.
         says: what it says, as a clause.
         now: where the sentence stands in the story as it is; `None` where it was changed since.
+        was_in: the part of the story that has the scene's number now; empty where none has.
     """
 
     side: Side
@@ -45,6 +47,7 @@ class Place:
     focus: tuple[int, int]
     says: str
     now: Quoted | None
+    was_in: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +72,10 @@ class Finding:
     def stale(self) -> bool:
         """Whether one of the two sentences was changed since the check."""
         return any(place.now is None for place in self.places)
+
+    def touches(self, name: str) -> bool:
+        """Whether one of its sentences stands in a part of the story, or stood there when it was checked."""
+        return any((place.now.part.name if place.now else place.was_in) == name for place in self.places)
 
     def place(self, side: str) -> Place:
         """One of its places.
@@ -101,6 +108,12 @@ class ProjectFindings:
     def left(self) -> tuple[Finding, ...]:
         """Those that nobody has dismissed."""
         return tuple(one for one in self.findings if not one.dismissed)
+
+    def of(self, name: str) -> ProjectFindings:
+        """Those with a place in a part of the story; `story.md` is all of it."""
+        if name == STORY:
+            return self
+        return replace(self, findings=tuple(one for one in self.findings if one.touches(name)))
 
     def find(self, key: str) -> Finding:
         """The finding of that key.
@@ -175,7 +188,9 @@ def _place(one: Mapping[str, Any], side: Side, parts: Sequence[StoryPart], range
     sentence, (low, high) = str(passage["text"]), passage["focus"]
     now = _now(sentence, int(passage["scene"]), int(passage["start"]), (int(low), int(high)), parts, ranges)
     paragraph = int(one.get(f"paragraph_{side}") or 0)
-    return Place(side, int(passage["scene"]), paragraph, sentence, (int(low), int(high)), str(says), now)
+    own = ranges.get(int(passage["scene"]))
+    was_in = own.part.name if own else ""
+    return Place(side, int(passage["scene"]), paragraph, sentence, (int(low), int(high)), str(says), now, was_in)
 
 
 def _now(

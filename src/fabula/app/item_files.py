@@ -18,7 +18,7 @@ from fabula.base.characters import readable
 from fabula.base.errors import UnknownNameError, UsageError
 from fabula.base.files import read_text, text_lines
 from fabula.base.plugins import plain_name
-from fabula.craft.conversation.session import FOLDER as TALKS
+from fabula.craft.conversation.kept import FOLDER as CONVERSATIONS
 from fabula.craft.narratives import FILE as NARRATIVE
 from fabula.data.corpora import entries, prompt_id
 from fabula.data.sets import SETS
@@ -274,7 +274,7 @@ def _in_file(path: Path) -> Iterator[_Place]:
     if path.name.endswith(TABLES):
         for read, name, where in table_lines(path):
             yield _Place(path, partial(_of_table, read, name, where), f"{path.name}{name}")
-    elif path.resolve().parent.name == TALKS and (path.resolve().parents[1] / "brief.md").is_file():
+    elif path.resolve().parent.name == CONVERSATIONS and (path.resolve().parents[1] / "brief.md").is_file():
         yield _Place(path, partial(_conversation, path))
     else:
         yield _Place(path, partial(_file, path, _name(path)))
@@ -327,8 +327,8 @@ def _project_of(system: str, folder: Path) -> Item:
 def _project(folder: Path) -> Item:
     file = folder / "story.md"
     if not file.is_file():
-        talks = ", ".join(map(str, sorted((folder / TALKS).glob("*.md"))))
-        has = f" It has conversations; give their files: {talks}." if talks else ""
+        kept = ", ".join(map(str, sorted((folder / CONVERSATIONS).glob("*.md"))))
+        has = f" It has conversations; give their files: {kept}." if kept else ""
         kind = _NoRunError if _is_run(folder) else _NoStoryError
         raise kind(f"{folder} has no story yet. Write it with `fabula write {folder}`.{has}")
     brief = Brief.read(folder / "brief.md")

@@ -34,6 +34,7 @@ _LABELS: Final = {"Place": "place", "Plot element": "element", "Beat": "summary"
 _CHAPTER: Final = re.compile(r"##[ \t]+(?:(?P<number>\d{1,6})\.[ \t]*)?(?P<title>[^\n]*)")
 _SECTION: Final = re.compile(r"^##[ \t]+([^\n]*)$", re.MULTILINE)
 _ABOUT: Final = re.compile(r"\(about \d{1,8} words\)")
+_CALLED: Final = re.compile(r"\{#([a-z0-9-]{1,80})\}[ \t]*$", re.MULTILINE)  # the name of a chapter's text
 _NEW_EVENT: Final = "What happens here is still to be said."
 _BETWEEN_NAMES: Final = re.compile(r"[,;\n]")
 _NO_CARD: Final = "The plan has no card {number}: it has {count}. Load the page anew."
@@ -104,6 +105,11 @@ class PlanCards:
     title: str = ""
     problems: tuple[str, ...] = ()
     plan: Plan | None = None
+
+    def of(self, name: str) -> tuple[Card, ...]:
+        """The cards of a part of the story: its own, else those of the plot element that the part is written from."""
+        own = tuple(card for card in self.cards if card.name == name)
+        return own or tuple(card for card in self.cards if not card.name and slug(card.element) == slug(name))
 
     @property
     def movable(self) -> bool:
@@ -293,7 +299,8 @@ def _of_plan(text: str, parts: Sequence[Part]) -> PlanCards:
             found.setdefault(problem.path[1], []).append(f"{inner}: {problem.what}" if inner else problem.what)
         else:
             whole.append(str(problem))
-    cards = tuple(_card(n, scene, parts, found.get(n - 1, ())) for n, scene in enumerate(plan.scenes, 1))
+    named = _by_name(parts)
+    cards = tuple(_card(n, scene, named, found.get(n - 1, ())) for n, scene in enumerate(plan.scenes, 1))
     return PlanCards("scenes", cards, PLAN, text, "", plan.title, tuple(whole), plan)
 
 
@@ -308,8 +315,8 @@ def _problems(text: str) -> tuple[Problem, ...]:
     return check_plan(_plan(text))
 
 
-def _card(number: int, scene: ScenePlan, parts: Sequence[Part], problems: Sequence[str]) -> Card:
-    part = _part_of(scene.name, number, parts)
+def _card(number: int, scene: ScenePlan, named: Mapping[str, Part], problems: Sequence[str]) -> Card:
+    part = _part_of(scene.name, number, named)
     return Card(
         number,
         scene.name,
@@ -329,20 +336,25 @@ def _card(number: int, scene: ScenePlan, parts: Sequence[Part], problems: Sequen
     )
 
 
-def _part_of(title: str, number: int, parts: Sequence[Part]) -> Part | None:
+def _by_name(parts: Sequence[Part]) -> dict[str, Part]:
+    return {slug(part.name): part for part in parts}
+
+
+def _part_of(title: str, number: int, named: Mapping[str, Part]) -> Part | None:
     """The part of the story that a card is written as: named like it, or by its number."""
     wanted = (slug(title), f"chapter-{number}", f"scene-{number}", f"dialogue-{number}")
-    named = {slug(part.name): part for part in parts}
     return next((named[name] for name in wanted if name in named), None)
 
 
 def _blocks(text: str, form: Form, parts: Sequence[Part]) -> tuple[Card, ...]:
     """The cards of a text of blocks; nothing where it has none."""
     cards: list[Card] = []
+    named = _by_name(parts)
     for block in _block_texts(text, form):
         number = len(cards) + 1
         card = _listed(number, block) if form == "list" else _chapter(number, block)
-        part = _part_of(card.title, number, parts)
+        called = _CALLED.search(block.partition("\n")[0]) if form == "chapters" else None
+        part = named.get(called[1]) if called else _part_of(card.title, number, named)
         cards.append(replace(card, words=part.words, name=part.name, state=part.state) if part else card)
     return tuple(cards)
 
@@ -386,7 +398,7 @@ def _chapter(number: int, block: str) -> Card:
     """A block below a line "## 1. Title (about 2000 words)"."""
     head, _, body = block.partition("\n")
     found = _CHAPTER.fullmatch(head)
-    title = _ABOUT.sub("", found["title"]).strip() if found else ""
+    title = _ABOUT.sub("", _CALLED.sub("", found["title"])).strip() if found else ""
     return Card(number, title or f"Chapter {number}", one_line(body), text=block)
 
 

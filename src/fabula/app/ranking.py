@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from fabula.base.files import make_folder, write_atomically
@@ -31,6 +31,13 @@ def ranked_by(file: Path, items: Sequence[Item], ours: Any) -> Report:  # noqa: 
     """
     texts = {item.id: item.story.text for item in items}
     return ranked(read_ratings(file), texts, ours, {"from": file.name})
+
+
+def as_stories(items: Sequence[Item]) -> tuple[Item, ...]:
+    """The stories as answers to one prompt, whoever wrote them, so that they are ranked and not their systems."""
+    prompts = {item.prompt for item in items}
+    prompt = prompts.pop() if len(prompts) == 1 else ""
+    return tuple(replace(item, prompt=prompt, system="") for item in items)
 
 
 @dataclass(frozen=True)

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from functools import lru_cache
+from itertools import islice
 from typing import TYPE_CHECKING, Any, Final
 
 from pydantic import TypeAdapter, ValidationError
 
-from fabula.app.evaluating import RATINGS, journal_to_read
+from fabula.app.evaluating import EARLIER, RATINGS, journal_to_read
+from fabula.base.characters import readable
 from fabula.base.errors import UnknownNameError, UsageError
 from fabula.base.files import inside, read_text
-from fabula.measure.ratings import read_ratings
+from fabula.measure.ratings import Rating, parse_ratings
 from fabula.measure.report import FORMAT, Report, Row
 from fabula.stats.estimate import Estimate, Unscored
 
@@ -20,12 +23,17 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from fabula.engine.journal import Call
-    from fabula.measure.ratings import Rating
 
 FOLDERS: Final = ("evaluation", "reports")
 """In a project, where reports lie."""
+NO_ANSWER: Final = "no answer"
 _MOST_BYTES: Final = 50_000_000
 _MOST: Final = 500  # files that are looked at
+_MOST_ROWS: Final = 20_000  # numbers of a report
+_MOST_CHARACTERS: Final = 20_000  # of a text in it
+_DEEPEST: Final = 40  # tables within tables
+_LARGEST: Final = 1e100  # a number that is measured is below it
+_TEXTS: Final = ("rater", "question", "answer", "shown", "prompt", "unscored", "reason", "call")
 _EXPERIMENT: Final = "experiment.toml"
 _RESULTS: Final = "report.json"
 
@@ -50,14 +58,19 @@ class FoundReport:
         return self.file.stat().st_mtime
 
     @property
+    def is_earlier(self) -> bool:
+        """Whether a newer report took its place."""
+        return self.file.parent.name == EARLIER
+
+    @property
     def verdicts(self) -> tuple[Rating, ...]:
         """The single verdicts behind it.
 
         Raises:
             UsageError: they cannot be read.
         """
-        file = self.file.with_name(RATINGS)
-        ratings = read_ratings(file) if file.is_file() else ()
+        file = self.file.with_suffix(f".{RATINGS}") if self.is_earlier else self.file.with_name(RATINGS)
+        ratings = _ratings(file, *_stamp(file)) if file.is_file() else ()
         own = tuple(rating for rating in ratings if rating.evaluator == self.report.evaluator)
         return own or tuple(rating for rating in ratings if not rating.evaluator)
 
@@ -68,11 +81,36 @@ class FoundReport:
             UnknownNameError: none is recorded there.
             JournalError: the record cannot be used.
         """
-        with journal_to_read(self.file.parent) as journal:
+        with journal_to_read(self.file.parent.parent if self.is_earlier else self.file.parent) as journal:
             found = journal.calls_at(path) if path else []
         if not found:
             raise UnknownNameError("call of this report", path[:200], {rating.call for rating in self.verdicts} - {""})
         return found
+
+
+@lru_cache(maxsize=8)
+def _ratings(file: Path, _changed: int, _size: int) -> tuple[Rating, ...]:
+    """The ratings in a file, for as long as it does not change; what nobody can see is taken out of them.
+
+    A reply that answers several questions has its reason in the first rating alone; here each of them has it.
+    """
+    ratings = [_clean_rating(one) for one in parse_ratings(read_text(file, _MOST_BYTES, links=False), str(file))]
+    reasons = {(one.rater, one.call): one.reason for one in reversed(ratings) if one.call and one.reason}
+    return tuple(one if one.reason else replace(one, reason=reasons.get((one.rater, one.call), "")) for one in ratings)
+
+
+def _clean_rating(rating: Rating) -> Rating:
+    texts: dict[str, Any] = {name: _cleaned(getattr(rating, name)) for name in _TEXTS}
+    texts |= {name: tuple(map(_shortened, getattr(rating, name))) for name in ("items", "systems", "flags")}
+    try:
+        return replace(rating, **texts)
+    except ValueError:  # two names that are one when they are read
+        return rating
+
+
+def _stamp(file: Path) -> tuple[int, int]:
+    about = file.stat()
+    return about.st_mtime_ns, about.st_size
 
 
 def reports_in(folder: Path) -> list[FoundReport]:
@@ -94,9 +132,13 @@ def report_named(folder: Path, name: str) -> FoundReport:
 
 
 def read_report(text: str) -> Report | None:
-    """The report in a JSON document; `None` where it is none."""
+    """The report in a JSON document; `None` where it is none.
+
+    It may come from somebody else: what nobody can see is taken out of its texts, very long ones say how much of them
+    is left out, and what is no number of a measurement is said to be none.
+    """
     try:
-        data: Any = json.loads(text)
+        data: Any = _cleaned(json.loads(text))
     except (ValueError, RecursionError):
         return None
     if not isinstance(data, dict) or data.get("format") != FORMAT or not isinstance(data.get("rows"), list):
@@ -105,8 +147,9 @@ def read_report(text: str) -> Report | None:
         read = _reader().validate_python(data)
     except ValidationError:
         return None
-    rows = tuple(_row(row) for row in data["rows"])
-    return Report(read.evaluator, read.how, rows, notes=tuple(read.notes), details=read.details)
+    rows, left_out = data["rows"][:_MOST_ROWS], len(data["rows"]) - _MOST_ROWS
+    more = [f"{left_out:,} more numbers stand in the file, and are not shown."] if left_out > 0 else []
+    return Report(read.evaluator, read.how, tuple(map(_row, rows)), notes=(*read.notes, *more), details=read.details)
 
 
 @dataclass(frozen=True)
@@ -129,6 +172,51 @@ def pairs_of(verdicts: Sequence[Rating]) -> list[Pair]:
     for rating in verdicts:
         found.setdefault((rating.question, tuple(sorted(rating.items))), []).append(rating)
     return [Pair(question, items, tuple(ratings)) for (question, items), ratings in found.items()]
+
+
+@dataclass(frozen=True, slots=True)
+class Sought:
+    """What is looked for among verdicts; what is left empty takes all.
+
+    Attributes:
+        words: each of them stands in the reason.
+        winner: who won, see `winner_of`.
+        question: what was asked.
+        stories: each of these words stands in the name of a story or of who wrote it.
+    """
+
+    words: str = ""
+    winner: str = ""
+    question: str = ""
+    stories: str = ""
+
+    def __bool__(self) -> bool:
+        """Whether anything is looked for."""
+        return any((self.words.strip(), self.winner, self.question, self.stories.strip()))
+
+    def takes(self, rating: Rating) -> bool:
+        """Whether a verdict is one of those that are looked for."""
+        names = [name.casefold() for name in (*rating.items, *rating.systems)]
+        reason = rating.reason.casefold()
+        return (
+            (not self.question or rating.question == self.question)
+            and (not self.winner or winner_of(rating) == self.winner)
+            and all(word in reason for word in self.words.casefold().split())
+            and all(any(word in name for name in names) for word in self.stories.casefold().split())
+        )
+
+    def among(self, pairs: Sequence[Pair]) -> list[Pair]:
+        """The pairs in which a verdict is one of those; all verdicts of each, so that its other order is seen too."""
+        return [pair for pair in pairs if any(map(self.takes, pair.verdicts))]
+
+
+def winner_of(rating: Rating) -> str:
+    """Who won: the better one's system, where it is known, else the answer; "no answer" where there is none."""
+    if rating.answer is None:
+        return NO_ANSWER
+    if rating.systems and rating.answer in rating.items:
+        return rating.systems[rating.items.index(str(rating.answer))] or str(rating.answer)
+    return str(rating.answer)
 
 
 # experiments ----------------------------------------------------------------------------------------------------------
@@ -230,34 +318,46 @@ def experiment_in(folder: Path) -> ExperimentFolder:
 
 
 def is_experiment(folder: Path) -> bool:
-    """Whether a folder is an experiment's."""
-    return (folder / _EXPERIMENT).is_file() and (folder / "runs").is_dir()
+    """Whether a folder is an experiment's; one that may not be looked into is none."""
+    try:
+        return (folder / _EXPERIMENT).is_file() and (folder / "runs").is_dir()
+    except OSError:
+        return False
 
 
 # reading --------------------------------------------------------------------------------------------------------------
 
 
 def _candidates(folder: Path) -> Iterator[Path]:
-    """Files that may be reports: in the folders of reports and one level below."""
-    count = 0
-    for name in FOLDERS:
-        for pattern in ("*.json", "*/*.json"):
-            for file in sorted((folder / name).glob(pattern)):
-                count += 1
-                if count > _MOST:
-                    return
-                if not file.is_symlink() and not file.parent.is_symlink() and file.is_file():
-                    yield file
+    """Files that may be reports: in the folders of reports and one level below, of earlier ones the newest first."""
+    found = (
+        file
+        for name in FOLDERS
+        for pattern in ("*.json", "*/*.json")
+        for file in sorted((folder / name).glob(pattern), key=_place_in_order)
+    )
+    for file in islice(found, _MOST):
+        if not file.is_symlink() and not file.parent.is_symlink() and file.is_file():
+            yield file
+
+
+def _place_in_order(file: Path) -> tuple[bool, int, str]:
+    earlier = file.parent.name == EARLIER
+    return earlier, -file.lstat().st_mtime_ns if earlier else 0, str(file)
 
 
 def _report(folder: Path, file: Path) -> FoundReport | None:
+    report = _report_at(file, *_stamp(file))
+    return None if report is None else FoundReport(file.relative_to(folder).with_suffix("").as_posix(), file, report)
+
+
+@lru_cache(maxsize=256)
+def _report_at(file: Path, _changed: int, _size: int) -> Report | None:
+    """The report in a file, for as long as it does not change."""
     try:
-        report = read_report(read_text(file, _MOST_BYTES, links=False))
+        return read_report(read_text(file, _MOST_BYTES, links=False))
     except UsageError:
         return None
-    if report is None:
-        return None
-    return FoundReport(file.relative_to(folder).with_suffix("").as_posix(), file, report)
 
 
 @dataclass(frozen=True)
@@ -272,19 +372,49 @@ def _reader() -> TypeAdapter[_Document]:
     return TypeAdapter(_Document)
 
 
+def _cleaned(value: Any, depth: int = 0) -> Any:  # noqa: ANN401 - JSON
+    """A value of JSON in which every text can be shown.
+
+    Raises:
+        ValueError: there are too many tables within tables.
+    """
+    if isinstance(value, str):
+        return _shortened(value)
+    if depth > _DEEPEST:
+        raise ValueError
+    if isinstance(value, list):
+        return [_cleaned(one, depth + 1) for one in value]
+    if isinstance(value, dict):
+        return {_shortened(name): _cleaned(one, depth + 1) for name, one in value.items()}
+    return value
+
+
+def _shortened(text: str) -> str:
+    clean = readable(text)
+    if len(clean) <= _MOST_CHARACTERS:
+        return clean
+    return f"{clean[:_MOST_CHARACTERS]} ... ({len(clean) - _MOST_CHARACTERS:,} more characters stand in the file)"
+
+
 def _row(data: Any) -> Row:  # noqa: ANN401 - JSON
     """A number as `Row.as_data` writes it."""
     data = data if isinstance(data, dict) else {}
-    of, what = str(data.get("of", "")), str(data.get("what", ""))
-    value, n = data.get("value"), data.get("n")
-    count = n if isinstance(n, int) else 0
-    if not isinstance(value, int | float) or isinstance(value, bool):
-        return Row(of, what, Unscored(str(data.get("unscored", "no number")), count), bool(data.get("baseline")))
+    of, what = (str(data.get(name) or "unnamed") for name in ("of", "what"))
+    baseline = bool(data.get("baseline"))
+    value, n = _number(data.get("value")), _number(data.get("n"))
+    count = int(n) if n is not None and n >= 0 else 0
+    if value is None:
+        why = "no number" if data.get("value") is None else "what stands there is no number of a measurement"
+        return Row(of, what, Unscored(str(data.get("unscored") or why), count), baseline)
     low, high, p = (_number(data.get(name)) for name in ("low", "high", "p"))
+    if low is None or high is None or low > high:
+        low = high = None
     level = _number(data.get("level")) or 0.95
-    estimate = Estimate(float(value), count, low, high, str(data.get("method", "")), level, p)
-    return Row(of, what, estimate, bool(data.get("baseline")))
+    return Row(of, what, Estimate(value, count, low, high, str(data.get("method", "")), level, p), baseline)
 
 
 def _number(value: object) -> float | None:
-    return float(value) if isinstance(value, int | float) and not isinstance(value, bool) else None
+    """A number that can have been measured; `None` for all else."""
+    if not isinstance(value, int | float) or isinstance(value, bool) or not abs(value) < _LARGEST:
+        return None
+    return float(value)

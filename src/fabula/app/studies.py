@@ -1,7 +1,13 @@
-"""Making a study with people: from stories, findings or characters to its folder, and who gets which task."""
+"""Making a study with people: from stories, findings or characters to its folder, and who gets which task.
+
+A study may come from somebody else. Its characters are projects, so what one of them could do beyond writing texts
+needs trust as in any project, and so does a project that is not the study's own: else who made the study could have
+raters talk with what is private here. All of it is asked for at once, for the study's `study.toml`.
+"""
 
 from __future__ import annotations
 
+import json
 import shutil
 from collections import Counter
 from contextlib import suppress
@@ -10,27 +16,35 @@ from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any, Final
 
 from fabula.app.chatting import narrative_in
-from fabula.app.checking import OUT, stored_check
+from fabula.app.checking import OUT, finding_id, stored_check
 from fabula.app.sources import read_story
 from fabula.base.errors import FabulaError, UsageError
 from fabula.base.files import held, make_folder, read_text
 from fabula.craft.narratives import parties_of
+from fabula.craft.quoting import located
 from fabula.data.corpora import prompt_id
 from fabula.evaluators.atlas.page import all_findings
+from fabula.evaluators.editorial.agreement import annotations_of, decoys_of
+from fabula.measure.report import Report
 from fabula.measure.studies.assigning import design_of, share_out
-from fabula.measure.studies.study import Entry, Study, form_of, form_text, write_assignments, write_study
+from fabula.measure.studies.study import DECOYS, Entry, Study, form_of, form_text, write_assignments, write_study
 from fabula.project.folder import Project
+from fabula.project.trust import Act, Trust, TrustError
 from fabula.story import one_line, plain, slug
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
 
+    from fabula.evaluators.editorial.report import Annotation
     from fabula.measure.items import Item
     from fabula.measure.studies.assigning import Shares, Wanted
+    from fabula.project.settings import Settings
 
 CHARACTERS: Final = "characters"
 _LARGEST_FORM: Final = 1_000_000
+_REVIEW: Final = "editorial.json"
+_LARGEST_REVIEW: Final = 200_000_000
 _MARK: Final = "**"
 _BREAK: Final = "\n\n"  # between paragraphs
 
@@ -77,6 +91,11 @@ def study_of_findings(folder: Path, title: str, places: Iterable[Path]) -> Made:
     for place, called in _named(places):
         is_project = (place / "brief.md").is_file()
         checked = place / OUT if is_project else place
+        if (checked / _REVIEW).is_file() and not (checked / "atlas.json").is_file():
+            raise UsageError(
+                f"Nothing was checked in {checked} yet. There is a review: --kind comments has its comments verified; "
+                "or say `fabula check STORY` first."
+            )
         text = _text_of(place) if is_project else ""
         for story in stored_check(checked)["details"]["stories"]:
             told = called if story["id"] == "story" else str(story["id"])
@@ -84,6 +103,77 @@ def study_of_findings(folder: Path, title: str, places: Iterable[Path]) -> Made:
     if not entries:
         raise UsageError("Nothing was found in these stories, so there is nothing to verify.")
     return _made(folder, "findings", title, entries)
+
+
+def study_of_comments(folder: Path, title: str, places: Iterable[Path]) -> Made:
+    """A new study of an editor's comments, in folders in which `fabula eval review` has left its report.
+
+    Among them stand decoys: a comment on another passage beside this quotation.
+
+    Raises:
+        UsageError: there is no such report, or the editor said nothing.
+    """
+    entries: list[Entry] = []
+    for place, called in _named(places):
+        report = stored_review(place / OUT if (place / "brief.md").is_file() else place)
+        texts = {(one["item"], one["level"], one["place"]): str(one["text"]) for one in report.details["passages"]}
+        ids = [str(story["id"]) for story in report.details["stories"]]
+        real = annotations_of(report)
+        lures = {one.id for one in decoys_of(real)}
+        for one in sorted((*real, *decoys_of(real)), key=lambda one: (one.item, one.id)):  # an order that shows nothing
+            story = called if len(ids) == 1 else one.item
+            group = DECOYS if one.id in lures else one.level
+            entries.append(
+                _comment(f"{slug(called)}/{one.id}", story, one, group, texts[one.item, one.level, one.place])
+            )
+    if not entries:
+        raise UsageError("The editor made no comment on these stories, so there is nothing to verify.")
+    return _made(folder, "comments", title, entries)
+
+
+def stored_review(folder: Path) -> Report:
+    """The report of the last review in `folder`.
+
+    Raises:
+        UsageError: nothing was reviewed there, or it is no report of comments with their passages.
+    """
+    file = folder / _REVIEW
+    if not file.is_file():
+        raise UsageError(f"Nothing was reviewed in {folder} yet. Say `fabula eval review STORY --out {folder}` first.")
+    problem = UsageError(
+        f"{file} has no comments with the passages that they are on. Say `fabula eval review` for this folder again: "
+        "what was asked for it is recorded, and costs nothing."
+    )
+    try:
+        details: Any = json.loads(read_text(file, _LARGEST_REVIEW))["details"]
+        known = {(one["item"], one["level"], one["place"]) for one in details["passages"] if str(one["text"])}
+        report = Report("editorial", details=details)
+        missing = {(one.item, one.level, one.place) for one in annotations_of(report)} - known
+    except (ValueError, KeyError, TypeError, RecursionError) as error:
+        raise problem from error
+    if missing or not details.get("stories"):
+        raise problem
+    return report
+
+
+def _comment(name: str, story: str, one: Annotation, group: str, passage: str) -> Entry:
+    return Entry(
+        id=name,
+        prompt=story,
+        claim=one_line(one.comment),
+        label=f"{one.level}, {one.category}",
+        passages=(_marked(plain(passage), one.quote),),
+        group=group,
+    )
+
+
+def _marked(passage: str, quote: str) -> str:
+    """A passage with the words that are quoted marked, where they stand in it as they are quoted."""
+    found = located(passage, quote)
+    if not found:
+        return passage
+    low, high = found[0]
+    return f"{passage[:low]}{_MARK}{passage[low:high]}{_MARK}{passage[high:]}"
 
 
 def study_of_characters(folder: Path, title: str, places: Iterable[Path], player: str, partner: str) -> Made:
@@ -119,7 +209,10 @@ def study_of_characters(folder: Path, title: str, places: Iterable[Path], player
     make_folder(folder)
     for project, entry in zip(projects, entries, strict=True):
         shutil.copytree(project.folder, folder / entry.project, symlinks=True, dirs_exist_ok=True)
-    return _made(folder, "chat", title, entries)
+    made = _made(folder, "chat", title, entries)
+    if not any(_refused(project.settings) for project in projects):
+        _trust(made.study)  # whoever trusts the projects trusts their copies
+    return made
 
 
 def _named(places: Iterable[Path]) -> list[tuple[Path, str]]:
@@ -146,19 +239,112 @@ def new_version(folder: Path, before: Path) -> Made:
 
     Raises:
         UsageError: there is no study to begin with, or one in the folder already.
+        TrustError: it would copy, or its characters would do, what nobody has allowed the other study.
     """
     text = read_text(before / "study.toml", _LARGEST_FORM)
     form = form_of(text, str(before / "study.toml"))
-    items = Study.read(before)
+    study = Study.read(before)
+    check_trusted(study)
     lines = [
         f"version = {form.version + 1}" if line.partition("=")[0].strip() == "version" else line
         for line in text.split("\n")
     ]
-    if (before / CHARACTERS).is_dir():
-        make_folder(folder)
-        shutil.copytree(before / CHARACTERS, folder / CHARACTERS, symlinks=True)
-    write_study(folder, "\n".join(lines), items.entries.values())
-    return Made(Study.open(folder))
+    copies: dict[str, str] = {}
+    for entry in study.entries.values():
+        if entry.project and entry.project not in copies:
+            copies[entry.project] = f"{CHARACTERS}/{len(copies) + 1}"
+            make_folder(folder)
+            shutil.copytree(character(study, entry).folder, folder / copies[entry.project], symlinks=True)
+    entries = [one.model_copy(update={"project": copies.get(one.project, "")}) for one in study.entries.values()]
+    write_study(folder, "\n".join(lines), entries)
+    made = Made(Study.open(folder))
+    _trust(made.study)
+    return made
+
+
+# the characters of a study, which may be somebody else's --------------------------------------------------------------
+
+
+def character(study: Study, entry: Entry) -> Project:
+    """The project of a character.
+
+    Raises:
+        TrustError: it is not the study's own, and nobody has allowed that it is shown.
+        UsageError: its name is none, or the study would be copied into itself.
+        ProjectError: there is none.
+    """
+    folder, acts = _place(study, entry)
+    Trust().check(study.form_file, acts)
+    return Project.open(folder)
+
+
+def character_settings(study: Study, entry: Entry) -> Settings:
+    """The settings of a character; what they could do is allowed its project, or else the study.
+
+    Raises:
+        FabulaError: see `character`, or the settings are wrong.
+    """
+    settings = character(study, entry).settings
+    return settings.said_by(study.form_file) if _refused(settings) else settings
+
+
+def acts_of_study(study: Study) -> frozenset[Act]:
+    """What a study could show and do that is not its own and that its characters' projects are not allowed.
+
+    Raises:
+        FabulaError: a character has no project, or its settings are wrong.
+    """
+    acts: set[Act] = set()
+    for entry in study.entries.values():
+        if entry.project:
+            folder, shown = _place(study, entry)
+            acts |= shown | _refused(Project.open(folder).settings)
+    return frozenset(acts)
+
+
+def check_trusted(study: Study) -> None:
+    """Check that a study neither shows nor does what nobody has allowed it.
+
+    Raises:
+        TrustError: it would.
+        FabulaError: a character has no project, or its settings are wrong.
+    """
+    Trust().check(study.form_file, acts_of_study(study))
+
+
+def _trust(study: Study) -> None:
+    if acts := acts_of_study(study):
+        Trust().give(study.form_file, acts)
+
+
+def _place(study: Study, entry: Entry) -> tuple[Path, frozenset[Act]]:
+    """The folder of a character, and the act of showing it where it is not among the study's own."""
+    if not entry.project or not entry.project.isprintable():
+        raise UsageError(f"{study.folder}: the item {entry.id!r} names no folder of a project. Correct `project`.")
+    home = study.folder.resolve()
+    try:
+        folder = (home / entry.project).resolve()
+    except (OSError, RuntimeError) as error:
+        raise UsageError(f"{home / entry.project} cannot be followed. Correct the item {entry.id!r}.") from error
+    if home.is_relative_to(folder):
+        raise UsageError(f"The item {entry.id!r} names {folder}, which holds the study itself. Name another project.")
+    hidden = any(folder.is_relative_to(one.resolve()) for one in (study.private, study.conversations))
+    own = folder.is_relative_to(home) and not hidden
+    return folder, frozenset() if own else frozenset({Act("project", str(folder))})
+
+
+def _refused(settings: Settings) -> frozenset[Act]:
+    """What settings could do that nobody has allowed their file."""
+    acts: set[Act] = set()
+    for check in (settings.check_trusted, settings.check_folder_trusted):
+        try:
+            check()
+        except TrustError as error:
+            acts |= set(error.acts)
+    return frozenset(acts)
+
+
+# who gets what --------------------------------------------------------------------------------------------------------
 
 
 def assign(study: Study, wanted: Wanted, now: datetime) -> tuple[Study, Shares]:
@@ -213,7 +399,7 @@ def _text_of(project: Path) -> str:
 
 def _finding(story: str, one: Mapping[str, Any], text: str) -> Entry:
     return Entry(
-        id=f"{slug(story)}/{one['key']}",
+        id=finding_id(story, str(one["key"])),
         prompt=story,
         claim=one_line(str(one["hallucination"])),
         label=str(one.get("category") or one.get("attribute") or ""),

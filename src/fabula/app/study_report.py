@@ -17,6 +17,7 @@ import numpy as np
 from fabula.app.verdict_files import ALL, common_questions, side_of
 from fabula.base.errors import UsageError
 from fabula.base.files import make_folder, write_atomically
+from fabula.craft.levels import LEVELS
 from fabula.evaluators.pairwise.config import Config
 from fabula.evaluators.pairwise.page import rows_on, strengths_picture, wins_picture
 from fabula.evaluators.pairwise.report import ranked
@@ -37,10 +38,11 @@ from fabula.measure.report.page import (
 )
 from fabula.measure.report.pictures import intervals_svg
 from fabula.measure.studies.answering import POOR, Answers
+from fabula.measure.studies.study import DECOYS
 from fabula.stats.agreement import agreement
 from fabula.stats.correlation import correlation
 from fabula.stats.estimate import Estimate, Unscored
-from fabula.stats.intervals import mean_of
+from fabula.stats.intervals import mean_of, share_among
 from fabula.stats.meta import PEOPLE, among
 from fabula.stats.meta import meta as compared
 from fabula.stats.shares import share
@@ -199,9 +201,13 @@ def _means(study: Study, people: Sequence[Rating]) -> Report:
 
 
 def _labels(study: Study, people: Sequence[Rating]) -> Report:
-    """Of findings: what people say of them, story by story, by the majority of their raters (MAGNET, Table 9)."""
+    """What people say of findings and comments, story by story, by the majority of their raters (MAGNET, Table 9).
+
+    With it stand, of findings, the checker's precision, and of comments, how many people agree with (Table 7).
+    """
     rows: list[Row] = []
     details: dict[str, Any] = {}
+    what = "comments" if study.form.kind == "comments" else "findings"
     for one in study.form.fields:
         if one.question.scale != "labels":
             continue
@@ -209,17 +215,53 @@ def _labels(study: Study, people: Sequence[Rating]) -> Report:
         for rating in people:
             if rating.question == one.question.name and rating.answer is not None:
                 votes[rating.prompt, rating.items[0]][str(rating.answer)] += 1
-        decided = {cell: _majority(given) for cell, given in votes.items()}
+        every = {cell: _majority(given) for cell, given in votes.items()}
+        lures = {item for item, entry in study.entries.items() if entry.group == DECOYS}
+        decided = {cell: label for cell, label in every.items() if cell[1] not in lures}
         counts: list[dict[str, Any]] = []
         labels = [label for label in (*one.choices, _UNDECIDED) if label != _UNDECIDED or label in decided.values()]
         for story in (*sorted({prompt for prompt, _ in decided}), "all"):
             mine = [label for (prompt, _), label in decided.items() if story in ("all", prompt)]
-            counts.append({"story": story, "findings": len(mine), **{label: mine.count(label) for label in labels}})
-            rows += [Row(story, f"share {label}", share(mine.count(label), len(mine), "findings")) for label in labels]
+            counts.append({"story": story, what: len(mine), **{label: mine.count(label) for label in labels}})
+            rows += [Row(story, f"share {label}", share(mine.count(label), len(mine), what)) for label in labels]
+            rows += [Row(story, "precision", _precision(mine))] if study.form.kind == "findings" else []
+        if study.form.kind == "comments":
+            more, levels = _levels(study, every)
+            rows, details = [*rows, *more], details | {"levels": levels}
         codes = _codes(people, one.question.name, one.choices)
         rows += [Row(PEOPLE, f"{name}/{one.question.name}", scored) for name, scored in codes]
-        details |= {"verdicts": {item: label for (_, item), label in decided.items()}, "counts": counts}
+        details |= {"verdicts": {item: label for (_, item), label in every.items()}, "counts": counts}
     return Report("study", rows=tuple(rows), details=details)
+
+
+def _precision(labels: Sequence[str]) -> Scored:
+    """How many findings are errors, of those that people could decide; one with a wrong label is an error, too."""
+    errors = labels.count("confirmed") + labels.count("wrong label")
+    return share(errors, errors + labels.count("grounded"), "findings that people could decide")
+
+
+def _levels(study: Study, decided: Mapping[tuple[str, str], str]) -> tuple[list[Row], list[dict[str, Any]]]:
+    """How many of an editor's comments people agree with, by level, in all, and of decoys (MAGNET, Table 7)."""
+    rows, table = [], []
+    groups = {cell: study.entries[cell[1]].group for cell in decided if cell[1] in study.entries}
+    for level in (*LEVELS, "overall", DECOYS):
+        mine = {
+            cell: decided[cell]
+            for cell, group in groups.items()
+            if group == level or (level == "overall" and group != DECOYS)
+        }
+        if not mine:
+            continue
+        clear = {cell: label == "agree" for cell, label in mine.items() if label in ("agree", "disagree")}
+        scored: Scored = Unscored(f"people were sure of none of the {level} comments")
+        if clear:
+            method = "share of comments that people agree with, of those that they were sure of"
+            scored = share_among([float(said) for said in clear.values()], [story for story, _ in clear], method=method)
+        rows.append(Row(level, "agreement rate", scored, baseline=level == DECOYS))
+        disagreed = len(clear) - sum(clear.values())
+        unsure = len(mine) - len(clear)
+        table.append({"level": level, "total": len(mine), "disagreements": disagreed, "unsure": unsure})
+    return rows, table
 
 
 def _majority(counts: Counter[str]) -> str:
@@ -381,8 +423,9 @@ def page_of_study(study: Study, report: Report) -> str:
     sections += [Section(name.capitalize(), _ranking(report, name)) for name in ranked_on]
     if means := [row for row in report.rows if row.what.startswith("mean/")]:
         sections.append(Section("Means", _means_section(means)))
-    if labels := [row for row in report.rows if row.what.startswith("share ")]:
-        sections.append(Section("What people say of the findings", joined(_counts(report), _table(labels))))
+    if labels := [row for row in report.rows if row.what.startswith(_OF_LABELS)]:
+        what = "comments" if study.form.kind == "comments" else "findings"
+        sections.append(Section(f"What people say of the {what}", joined(_counts(report), _table(labels))))
     sections.append(Section("How far raters agree", _table([row for row in report.rows if _is_agreement(row)])))
     sections.append(Section("How raters went about it", _raters_section(report)))
     if beside := [row for row in report.rows if row.what.startswith("judge beside people/")]:
@@ -403,6 +446,7 @@ def _ranking(report: Report, question: str) -> Html:
     return joined(*map(figure, pictures), _table(numbers), differences_table(apart))
 
 
+_OF_LABELS: Final = ("share ", "precision", "agreement rate")
 _OF_RANKING: Final = frozenset(
     {"strength", "wins", "ties", "first position wins", "longer wins", "length and wins, rho"}
 )
@@ -422,10 +466,14 @@ def _means_section(rows: Sequence[Row]) -> Html:
 
 
 def _counts(report: Report) -> Html:
-    """How many findings of each story are what, as MAGNET's Table 9 has it."""
-    counts: list[dict[str, Any]] = report.details["counts"]
-    head = tuple(counts[0])
-    rows = [tuple(str(one[name]) for name in head) for one in counts]
+    """How many findings of each story are what (MAGNET, Table 9); of comments, how many at each level (Table 7)."""
+    tables = [report.details[name] for name in ("levels", "counts") if report.details.get(name)]
+    return joined(*map(_table_of, tables))
+
+
+def _table_of(lines: Sequence[Mapping[str, Any]]) -> Html:
+    head = tuple(lines[0])
+    rows = [tuple(str(one[name]) for name in head) for one in lines]
     return html_table(head, rows, right=tuple(range(1, len(head))))
 
 

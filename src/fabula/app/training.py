@@ -11,7 +11,7 @@ import platform
 import shutil
 import time
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from importlib.metadata import version
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, Final, Literal, Protocol
@@ -63,17 +63,34 @@ class Work(Protocol):
         """What it is trained on, and what was cut."""
 
 
-class _Asked(Protocol):
-    @property
-    def preset(self) -> Preset:
-        """Of the settings."""
+@dataclass(frozen=True, slots=True)
+class TrainingAsked:
+    """What is to be trained.
+
+    Attributes:
+        data: its folder.
+        base: as `open_base` takes it; of a summary model, the folder of an encoder-decoder, or `hf:OWNER/NAME`.
+        out: where it goes.
+        preset: of the settings.
+        values: settings on top of it.
+        fresh: begin anew where a training is there.
+        gguf: the base as a GGUF file, where it is a folder.
+    """
+
+    data: Path
+    base: str
+    out: Path
+    preset: Preset = "improved"
+    values: Mapping[str, Any] = field(default_factory=dict)
+    fresh: bool = False
+    gguf: Path | None = None
 
 
 class Job(Protocol):
     """What one training, or several of a room, is made of."""
 
     @property
-    def asked(self) -> _Asked:
+    def asked(self) -> TrainingAsked:
         """What was asked for."""
 
     @property

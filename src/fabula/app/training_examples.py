@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import re
 import time
-from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, Final
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Final
 
 from fabula.app.training import (
     EVALUATION,
+    TrainingAsked,
     card_facts,
     carried_out,
     ended_sentence,
@@ -37,7 +38,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from fabula.app.training import Listener
-    from fabula.engine.methods import Preset
     from fabula.training.base import Base
     from fabula.training.examples import DataCard, Example
     from fabula.training.report import Difference
@@ -51,30 +51,16 @@ _PACKAGES: Final = ("torch", "transformers", "peft")
 
 
 @dataclass(frozen=True, slots=True)
-class ExamplesAsked:
-    """What is to be trained.
+class ExamplesAsked(TrainingAsked):
+    """What is to be trained on examples.
 
     Attributes:
-        data: folder of training data.
-        base: as `open_base` takes it.
-        out: where the adapters go.
-        preset: of the settings.
-        values: settings on top of it.
         agents: those to train; all in the data where none is named.
         shared: one adapter for all of them.
-        fresh: begin anew where a training is there.
-        gguf: the base as a GGUF file, where it is a folder.
     """
 
-    data: Path
-    base: str
-    out: Path
-    preset: Preset = "improved"
-    values: Mapping[str, Any] = field(default_factory=dict)
     agents: tuple[str, ...] = ()
     shared: bool = False
-    fresh: bool = False
-    gguf: Path | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -36,8 +36,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from pathlib import Path
 
-    from fabula.app.training import Listener
-    from fabula.engine.methods import Preset
+    from fabula.app.training import Listener, TrainingAsked
     from fabula.stats.estimate import Scored
     from fabula.training.base import Base
     from fabula.training.dpo import PreparedPairs
@@ -46,29 +45,6 @@ if TYPE_CHECKING:
     from fabula.training.scoring import Native, ScoredPair
 
 _PACKAGES: Final = ("torch", "transformers", "peft", "trl", "datasets")
-
-
-@dataclass(frozen=True, slots=True)
-class PairsAsked:
-    """What is to be trained.
-
-    Attributes:
-        data: folder of pairs.
-        base: as `open_base` takes it.
-        out: folder of the adapter.
-        preset: of the settings.
-        values: settings on top of it.
-        fresh: begin anew where a training is there.
-        gguf: the base as a GGUF file, where it is a folder.
-    """
-
-    data: Path
-    base: str
-    out: Path
-    preset: Preset = "improved"
-    values: Mapping[str, Any] = field(default_factory=dict)
-    fresh: bool = False
-    gguf: Path | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +63,7 @@ class PairWork:
         bytes_needed: of memory.
     """
 
-    asked: PairsAsked
+    asked: TrainingAsked
     base: Base
     data: DataCard
     config: Dpo
@@ -148,7 +124,7 @@ class TrainedPairs:
 # before ---------------------------------------------------------------------------------------------------------------
 
 
-def prepare_pairs(asked: PairsAsked, environ: Mapping[str, str], listener: Listener) -> PairWork:
+def prepare_pairs(asked: TrainingAsked, environ: Mapping[str, str], listener: Listener) -> PairWork:
     """Read pairs and base, and find out what will be done; nothing is trained and no folder made.
 
     Raises:

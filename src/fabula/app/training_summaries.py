@@ -44,8 +44,7 @@ from fabula.training.summariser import (
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from fabula.app.training import Listener
-    from fabula.engine.methods import Preset
+    from fabula.app.training import Listener, TrainingAsked
     from fabula.stats.estimate import Scored
     from fabula.training.base import Base
     from fabula.training.running import Machine, Outcome, Schedule
@@ -55,27 +54,6 @@ if TYPE_CHECKING:
 ROLE: Final = "summariser"
 _PACKAGES: Final = ("torch", "transformers")
 _HUB: Final = "hf:"
-
-
-@dataclass(frozen=True, slots=True)
-class SummariesAsked:
-    """What is to be trained.
-
-    Attributes:
-        data: folder of dialogues, as DialogSum.
-        base: the folder of an encoder-decoder, or `hf:OWNER/NAME`.
-        out: folder of the tuned model.
-        preset: of the settings.
-        values: settings on top of it.
-        fresh: begin anew where a training is there.
-    """
-
-    data: Path
-    base: str
-    out: Path
-    preset: Preset = "improved"
-    values: Mapping[str, Any] = field(default_factory=dict)
-    fresh: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +72,7 @@ class SummaryWork:
         bytes_needed: of memory.
     """
 
-    asked: SummariesAsked
+    asked: TrainingAsked
     base: Base
     data: DataCard
     config: Summariser
@@ -149,7 +127,7 @@ class TrainedSummariser:
 # before ---------------------------------------------------------------------------------------------------------------
 
 
-def prepare_summaries(asked: SummariesAsked, environ: Mapping[str, str], listener: Listener) -> SummaryWork:
+def prepare_summaries(asked: TrainingAsked, environ: Mapping[str, str], listener: Listener) -> SummaryWork:
     """Read dialogues and base, and find out what will be done; nothing is trained and no folder made.
 
     Raises:

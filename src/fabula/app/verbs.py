@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Unpack
 
 from fabula.app.calling import Caller, table_in, waiting
-from fabula.app.chatting import Chat, parties_for, project_for_talk, session_for
+from fabula.app.chatting import Chat, conversation_for, parties_for, project_for_talk
 from fabula.app.checking import OUT, Checked, stories_to_check
 from fabula.app.conversing import PLAYER, card_project, is_card, settings_for
 from fabula.app.evaluating import Task, evaluate_in
@@ -30,8 +30,8 @@ from fabula.app.standing import check_words
 from fabula.app.writing import Expected, Prepared, Written, dry_run_in, refuse_anew, settings_as_last_time, write_in
 from fabula.app.writing import dry_run as dry_run_of
 from fabula.base.errors import UsageError
-from fabula.craft.conversation import SessionFiles
-from fabula.craft.conversation.session import system_of_log
+from fabula.craft.conversation import ConversationFiles
+from fabula.craft.conversation.kept import system_of_log
 from fabula.craft.narratives import check_people
 from fabula.evaluators import find
 from fabula.evaluators.pairwise.algorithm import pairs_of
@@ -124,9 +124,8 @@ async def dry_run_async(
     brief = None if there is not None else brief_of(what)
     where = folder_for(brief, what) if folder is None and brief is not None else Path(folder or ".")
     if brief is not None and not (where / "brief.md").exists():
-        chosen = caller.default_model()
-        in_force = Settings().with_({**(chosen.changes if chosen else {}), **caller.changes}, "the call")
-        return Expected(await dry_run_of(brief, in_force, caller.options()))
+        wanted, _ = caller.wanted(has_model=False)
+        return Expected(await dry_run_of(brief, Settings().with_(wanted, "the call"), caller.options()))
     project, in_force, _ = _begun(what, folder, caller)
     dry, changes = await dry_run_in(project, in_force, caller.options())
     return Expected(dry, tuple(changes))
@@ -151,15 +150,12 @@ def _begun(what: BriefSource, folder: str | Path | None, caller: Caller) -> tupl
     brief = brief_of(what)
     where = folder_for(brief, what) if folder is None else Path(folder)
     if not (where / "brief.md").exists():
-        chosen = caller.default_model()
-        changes = {**caller.changes, **(chosen.changes if chosen else {})}
+        changes, why = caller.wanted(has_model=False)
         wanted = Settings().with_(changes, "the call")
         check_words(wanted)
-        Prepared(
-            wanted, caller.options()
-        ).cast()  # what is wrong is said before anything is made; nothing is opened yet
+        Prepared(wanted, caller.options()).cast()  # says what is wrong before anything is made, and opens nothing
         project = Project.create(where, brief, changes)
-        return project, settings_as_last_time(project).with_(caller.changes, "the call"), caller.said(chosen)
+        return project, settings_as_last_time(project).with_(changes, "the call"), why
     project = Project.open(where)
     if project.brief.text != brief.text:
         raise UsageError(f"The project {where} has another brief. Change its brief.md, or name another folder.")
@@ -171,18 +167,16 @@ def _gone_on(project: Project, caller: Caller) -> tuple[Project, Settings, str]:
     before = settings_as_last_time(project, str(caller.changes.get("system", "")))
     with project.journal as journal:
         begun = journal.last_settings() is not None
-    chosen = None if begun or "model" in before.model_fields_set else caller.default_model()
-    changes = {**(chosen.changes if chosen else {}), **caller.changes}
-    return project, before.with_(changes, "the call"), caller.said(chosen)
+    changes, why = caller.wanted(has_model=begun or "model" in before.model_fields_set)
+    return project, before.with_(changes, "the call"), why
 
 
 def _planned_story(story: Story, folder: str | Path | None, caller: Caller) -> tuple[Project, Settings, str]:
     """The project in which a plan is read off a story."""
     where = Path(slug(story.title or _first_words(story.text))) if folder is None else Path(folder)
-    chosen = None if (where / "brief.md").exists() else caller.default_model()
-    changes = {**caller.changes, **(chosen.changes if chosen else {})}
+    changes, why = caller.wanted(has_model=(where / "brief.md").exists())
     project = project_for_story(where, story.manuscript(), None, changes)
-    return project, settings_as_last_time(project).with_(caller.changes, "the call"), caller.said(chosen)
+    return project, settings_as_last_time(project).with_(changes, "the call"), why
 
 
 def _first_words(text: str) -> str:
@@ -378,14 +372,10 @@ async def _evaluated(
 ) -> Report:
     """An evaluator's report, with the caller's model, else that of the project, else the default one."""
     evaluator = find(name)
-    settings = Settings().with_(caller.changes, "the call")
     own = project.settings if project is not None else Settings()
-    if "model" not in caller.changes:
-        if "model" in own.model_fields_set and own.model not in own.models:
-            settings = settings.with_({"model": own.model}, "the project")
-        elif (chosen := caller.default_model()) is not None:
-            caller.said(chosen)
-            settings = settings.with_(chosen.changes, "the default")
+    taken = "model" in own.model_fields_set and own.model not in own.models
+    changes, _ = caller.wanted(has_model=taken)
+    settings = Settings().with_({"model": own.model, **changes} if taken else changes, "the call")
     where = None if folder is None else Path(folder)
     if where is not None:
         settings = settings.with_costs_of(where / "fabula.toml")
@@ -444,8 +434,8 @@ async def chat_async(
     else:
         project, in_force, why = _talked_in(story, (character, player), folder, caller)
     parties = parties_for(project, (character,) if character else (), player)
-    name, parties = session_for(project, session, parties, new=new)
-    made = system_of_log(SessionFiles.in_(project.folder, name).read())
+    name, parties = conversation_for(project, session, parties, new=new)
+    made = system_of_log(ConversationFiles.in_(project.folder, name).read())
     if made not in ("", in_force.system) and "system" not in settings:
         in_force = settings_for(in_force, made)
     chat = Chat(project, name, in_force, caller.options(budget_tokens, budget_usd), caller.bill, why)
@@ -458,9 +448,9 @@ def _project_of_card(
 ) -> tuple[Project, Settings, str]:
     """The project in which one talks with a card's character, the settings in force, and why their model."""
     where = Path(slug(card.name)) if folder is None else Path(folder)
-    chosen = None if (where / "brief.md").exists() else caller.default_model()
-    project = card_project(card, where, player, {**caller.changes, **(chosen.changes if chosen else {})}, {})
-    return project, _talking(project.settings, caller), caller.said(chosen)
+    changes, why = caller.wanted(has_model=(where / "brief.md").exists())
+    project = card_project(card, where, player, changes, {})
+    return project, _talking(project.settings, changes), why
 
 
 def _talked_in(
@@ -470,24 +460,23 @@ def _talked_in(
     project = project_in(source)
     if project is not None:
         stored = project.settings
-        chosen = None if "model" in stored.model_fields_set else caller.default_model()
-        return project, _talking(stored.with_(chosen.changes) if chosen else stored, caller), caller.said(chosen)
+        changes, why = caller.wanted(has_model="model" in stored.model_fields_set)
+        return project, _talking(stored, changes), why
     story = story_of(source)
     check_people([name for name in names if name], story.text)
     path = path_of(source)
     name = path.stem if path is not None else slug(story.title or _first_words(story.text))
     where = Path(name) if folder is None else Path(folder)
-    chosen = None if (where / "brief.md").exists() else caller.default_model()
-    system = settings_for(Settings(), str(caller.changes.get("system", ""))).system
-    changes = {**caller.changes, **(chosen.changes if chosen else {}), "system": system}
-    project = project_for_talk(where, story, name, changes)
-    return project, _talking(project.settings, caller), caller.said(chosen)
+    changes, why = caller.wanted(has_model=(where / "brief.md").exists())
+    system = settings_for(Settings(), str(changes.get("system", ""))).system
+    project = project_for_talk(where, story, name, {**changes, "system": system})
+    return project, _talking(project.settings, changes), why
 
 
-def _talking(stored: Settings, caller: Caller) -> Settings:
-    """A project's settings as far as they fit a system that can be talked to, with those of the caller on top."""
-    base = settings_for(stored, str(caller.changes.get("system", "")))
-    return base.with_({**caller.changes, "system": base.system}, "the call")
+def _talking(stored: Settings, changes: Mapping[str, Any]) -> Settings:
+    """A project's settings as far as they fit a system that can be talked to, with `changes` on top."""
+    base = settings_for(stored, str(changes.get("system", "")))
+    return base.with_({**changes, "system": base.system}, "the call")
 
 
 write = waiting(write_async)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 from fabula.app.checking import OUT
 from fabula.base.errors import ProjectError, UnknownNameError, UsageError
 from fabula.base.files import read_text
-from fabula.project.folder import MAX_FILE, Project
+from fabula.project.folder import MAX_STORY, Project
 from fabula.story import Story
 from fabula.story.world import NOW, Moment, WorldState
 from fabula.story.world.file import MAX_BYTES, parse_world, read_world, write_world
@@ -77,7 +77,7 @@ def world_files(project: Project) -> list[Path]:
     """The files of a run's world, those of the story's chapters alone: an earlier story may have been longer."""
     files = sorted((project.folder / _FOLDER).glob("*.json"), key=lambda file: (len(file.stem), file.stem))
     story = project.story_file
-    return files[: len(Story.parse(read_text(story, MAX_FILE)).scenes)] if story.is_file() else files
+    return files[: len(Story.parse(read_text(story, MAX_STORY)).scenes)] if story.is_file() else files
 
 
 def moment_of(state: WorldState, scene: str) -> Moment:

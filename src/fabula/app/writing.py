@@ -755,6 +755,6 @@ class Expected:
 
     def _repr_html_(self) -> str:
         rows = [(c.path, c.role, c.performer, f"{c.prompt:,}", f"{c.reply:,}") for c in self.dry.planned]
-        cost = "an unknown cost" if self.cost is None else dollars(self.cost)
+        cost = dollars(self.cost)
         said = f"{len(rows):,} calls, about {self.tokens:,} tokens, {cost}; {self.replayed:,} from the journal."
         return joined(html_table(("call", "role", "by", "prompt", "reply"), rows, right=(3, 4)), paragraph(said))

@@ -9,7 +9,14 @@ from urllib.parse import urlsplit
 def is_loopback(address: str) -> bool:
     """Whether an address is reached from this machine alone."""
     try:
-        host = urlsplit(address).hostname or ""
+        return is_loopback_host(urlsplit(address).hostname or "")
+    except ValueError:
+        return False
+
+
+def is_loopback_host(host: str) -> bool:
+    """Whether a host, or its number, is this machine as it is known to itself alone."""
+    try:
         return host == "localhost" or ip_address(host).is_loopback
     except ValueError:
         return False

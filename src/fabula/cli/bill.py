@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from fabula.app.bills import dollars, planned, total
+from fabula.app.bills import cost_of, dollars, planned, total
 from fabula.cli.terminal import table
 from fabula.project.folder import files_of
 
@@ -28,7 +28,7 @@ def project_line(spent: Usage, caps: BudgetTable) -> str:
     if caps.usd is not None:
         left.append(f"{dollars(max(caps.usd - (spent.cost or 0.0), 0.0))} of {dollars(caps.usd)}")
     guessed = f" ({spent.estimated:,} estimated)" if spent.estimated else ""
-    said = f"The project has taken {tokens:,} tokens{guessed} in all, cost {dollars(spent.cost)}"
+    said = f"The project has taken {tokens:,} tokens{guessed} in all, {cost_of(spent.cost)}"
     return f"{said}; its budget leaves {' and '.join(left)}." if left else f"{said}."
 
 

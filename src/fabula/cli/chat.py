@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from fabula.app.chatting import as_markdown, session_data, write_transcript
+from fabula.app.chatting import as_markdown, conversation_data, write_transcript
 from fabula.app.writing import first_error
 from fabula.base.errors import FabulaError, UnknownNameError, UsageError
 from fabula.base.files import PRIVATE, write_atomically
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from fabula.app.bills import Bill
     from fabula.cli.terminal import Terminal
-    from fabula.craft.conversation import Session, Turn, Where
+    from fabula.craft.conversation import Conversation, Turn, Where
     from fabula.engine.events import Event
     from fabula.project.folder import Project
 
@@ -36,17 +36,17 @@ HELP: Final = """\
   /quit             end; the same command goes on from here"""
 _PREPARING: Final = frozenset({"labeller", "planner", "summariser"})
 _DIGITS: Final = 6  # of the number of a greeting
-_SHOWN: Final = 3  # turns of a session that goes on
+_SHOWN: Final = 3  # turns of a conversation that goes on
 
 
 @dataclass
 class Chat:
-    """A session at the terminal; `session` is set before `run`. `greeting` is that of a card; 0 takes the first."""
+    """A conversation at the terminal, which is set before `run`. `greeting` is that of a card; 0 takes the first."""
 
     terminal: Terminal
     project: Project
     bill: Bill
-    session: Session = field(init=False)
+    conversation: Conversation = field(init=False)
     greeting: int = 0
     _prepares: bool = False
     _midline: bool = False
@@ -68,15 +68,15 @@ class Chat:
                 await self._with_person()
         finally:
             self._end_line()
-            write_transcript(self.session)
+            write_transcript(self.conversation)
         self._farewell()
 
     async def _alone(self, most: int) -> None:
         for _ in range(most):
-            if self.session.state.over:
+            if self.conversation.state.over:
                 return
-            self.show(await self.session.play(None), with_said=True)
-        where = self.session.where
+            self.show(await self.conversation.play(None), with_said=True)
+        where = self.conversation.where
         if not where.over:
             at = f" at point {where.step} of {where.steps}" if where.steps else ""
             self.terminal.advise(
@@ -84,9 +84,9 @@ class Chat:
             )
 
     async def _with_person(self) -> None:
-        if not self.session.turns or self.greeting:
+        if not self.conversation.turns or self.greeting:
             await self._try(self._begin)
-        while (line := await self.terminal.line(f"{self.session.parties.player}: ")) is not None:
+        while (line := await self.terminal.line(f"{self.conversation.parties.player}: ")) is not None:
             if not line.strip():
                 continue
             if line.strip() in {"/quit", "/exit"}:
@@ -94,15 +94,15 @@ class Chat:
             if line.startswith("/"):
                 await self._try(lambda line=line: self._command(line))  # type: ignore[misc] # a default binds the line
             else:
-                await self._try(lambda line=line: self.session.say(line, self._piece))  # type: ignore[misc] # a default binds the line
+                await self._try(lambda line=line: self.conversation.say(line, self._piece))  # type: ignore[misc] # a default binds the line
 
     async def _begin(self) -> Turn:
         """The first turn, after who is there for it; a greeting stands before anything is made ready."""
-        if self.session.greetings or self.greeting:
-            begin = self.session.greet if self.greeting else self.session.begin
+        if self.conversation.greetings or self.greeting:
+            begin = self.conversation.greet if self.greeting else self.conversation.begin
             return await begin(greeting=max(self.greeting, 1), on_text=self._piece)
-        self._tell_present(await self.session.gather())
-        return await self.session.begin(self._piece)
+        self._tell_present(await self.conversation.gather())
+        return await self.conversation.begin(self._piece)
 
     async def _try(self, move: Callable[[], Awaitable[Turn | None]]) -> None:
         """A move; where it fails and a person is there to try another, the conversation goes on."""
@@ -121,7 +121,7 @@ class Chat:
             if turn is not None:
                 self.show(turn)
                 self._prepares = True  # nobody waits for what is made ready now
-                self.session.prepare()
+                self.conversation.prepare()
 
     # commands -------------------------------------------------------------------------------------------------------
 
@@ -129,15 +129,15 @@ class Chat:
         word, _, rest = line.strip().partition(" ")
         rest = rest.strip()
         if word == "/next":
-            return await self.session.go_on(self._piece)
+            return await self.conversation.go_on(self._piece)
         if word == "/retry":
-            return await self.session.retry(self._piece)
+            return await self.conversation.retry(self._piece)
         if word == "/greeting" and rest:
             if not (rest.isascii() and rest.isdigit() and len(rest) < _DIGITS):
                 raise UsageError(f"/greeting takes a number, not {rest[:40]!r}. /greeting alone lists them.")
-            return await self.session.greet(int(rest), self._piece)
+            return await self.conversation.greet(int(rest), self._piece)
         if word == "/undo":
-            last = await self.session.undo()
+            last = await self.conversation.undo()
             self.terminal.message("Taken back." if last else "Taken back; nothing is said yet. /next begins.")
             if last:
                 self._show_old(last)
@@ -162,24 +162,24 @@ class Chat:
         await commands[word](rest)
 
     async def _plan(self, _: str) -> None:
-        where = self.session.where
-        if not self.session.plan:
+        where = self.conversation.where
+        if not self.conversation.plan:
             self.terminal.say("There is no plan here: the character has the whole story and finds its way.")
-        for number, step in enumerate(self.session.plan, 1):
+        for number, step in enumerate(self.conversation.plan, 1):
             mark = ">" if number == where.step else " "
             self.terminal.say(self.terminal.wrapped(f"{mark} {number}. {step.title}"))
             if step.detail:
                 self.terminal.say(self.terminal.wrapped(f"     {step.detail}"))
 
     async def _greetings(self, _: str) -> None:
-        found = self.session.greetings
+        found = self.conversation.greetings
         if not found:
             self.terminal.say("No card of theirs has a greeting.")
         for number, text in enumerate(found, 1):
             self.terminal.say(f"{number}. {text}")
 
     async def _where(self, _: str) -> None:
-        where = self.session.where
+        where = self.conversation.where
         headline = f": {where.headline}" if where.headline else ""
         at = f", point {where.step} of {where.steps}{headline}" if where.steps else ""
         self.terminal.say(f"Cell {where.cell} of {where.cells}{at}")
@@ -189,7 +189,7 @@ class Chat:
 
     def _who_is_there(self, where: Where) -> str:
         absent = f" Not there: {', '.join(where.absent)}." if where.absent else ""
-        return f"There: {', '.join((self.session.parties.player, *where.present))}.{absent}"
+        return f"There: {', '.join((self.conversation.parties.player, *where.present))}.{absent}"
 
     def _tell_present(self, where: Where) -> None:
         """Say who is there, where that is news."""
@@ -198,28 +198,28 @@ class Chat:
             self.terminal.advise(self._who_is_there(where))
 
     async def _freedom(self, rest: str) -> None:
-        self.terminal.message(f"Freedom is now {await self.session.set_freedom(rest)}.")
+        self.terminal.message(f"Freedom is now {await self.conversation.set_freedom(rest)}.")
 
     async def _leave(self, rest: str) -> None:
-        there = [name for name in self.session.state.present if name.casefold() != rest.casefold()]
-        if len(there) == len(self.session.state.present):
-            raise UnknownNameError("character who is there", rest, self.session.state.present)
-        await self.session.set_present(there)
+        there = [name for name in self.conversation.state.present if name.casefold() != rest.casefold()]
+        if len(there) == len(self.conversation.state.present):
+            raise UnknownNameError("character who is there", rest, self.conversation.state.present)
+        await self.conversation.set_present(there)
         self._show_present()
 
     async def _join(self, rest: str) -> None:
-        await self.session.set_present((*self.session.state.present, rest))
+        await self.conversation.set_present((*self.conversation.state.present, rest))
         self._show_present()
 
     def _show_present(self) -> None:
-        self._present = self.session.state.present
-        self.terminal.message(self._who_is_there(self.session.where))
+        self._present = self.conversation.state.present
+        self.terminal.message(self._who_is_there(self.conversation.where))
 
     async def _save(self, rest: str) -> None:
-        if self.session.files is None:
+        if self.conversation.files is None:
             return
-        target = _free(rest) if rest else self.session.files.transcript
-        write_atomically(target, as_markdown(self.session), mode=PRIVATE)
+        target = _free(rest) if rest else self.conversation.files.transcript
+        write_atomically(target, as_markdown(self.conversation), mode=PRIVATE)
         self.terminal.message(f"Saved as {near(target)}.")
 
     async def _help(self, _: str) -> None:
@@ -230,20 +230,22 @@ class Chat:
     def show(self, turn: Turn, *, with_said: bool = False) -> None:
         """A turn that has just come; its words may stand there already."""
         if with_said and turn.said:
-            self.terminal.say(f"{self.session.parties.player}: {turn.said}")
+            self.terminal.say(f"{self.conversation.parties.player}: {turn.said}")
         if self._midline:
             self._end_line()
         elif turn.line is not None:
             self.terminal.say(f"{turn.line.name}: {turn.line.text}")
-        self._tell_present(self.session.where)
+        self._tell_present(self.conversation.where)
         if turn.ends_story:
             self.terminal.advise("-- The story has been told. /undo takes the last turn back, /quit ends. --")
         elif turn.ends_cell:
-            self.terminal.advise(f"-- Cell {turn.cell} of {self.session.where.cells} ends. Say something, or /next. --")
+            self.terminal.advise(
+                f"-- Cell {turn.cell} of {self.conversation.where.cells} ends. Say something, or /next. --"
+            )
 
     def _show_old(self, turn: Turn) -> None:
         if turn.said:
-            self.terminal.say(f"{self.session.parties.player}: {turn.said}")
+            self.terminal.say(f"{self.conversation.parties.player}: {turn.said}")
         if turn.line is not None:
             self.terminal.say(f"{turn.line.name}: {turn.line.text}")
 
@@ -253,7 +255,7 @@ class Chat:
             return
         if not self._midline:
             self._midline = True
-            text = f"{self.session.speaker}: {text}"
+            text = f"{self.conversation.speaker}: {text}"
         self.terminal.piece(text)
 
     def _end_line(self) -> None:
@@ -262,25 +264,26 @@ class Chat:
             self.terminal.piece("\n")
 
     def _greet(self) -> None:
-        parties, where = self.session.parties, self.session.where
+        parties, where = self.conversation.parties, self.conversation.where
         self.terminal.advise(
             f"{parties.player} talks with {', '.join(parties.others)}; {counted(where.cells, 'cell')}. "
-            f"Session {self.session.name!r}. /help names the commands."
+            f"Conversation {self.conversation.name!r}. /help names the commands."
         )
-        if self.session.turns:
-            self.terminal.advise(f"Going on after {counted(len(self.session.turns), 'turn')}:")
-            for turn in self.session.turns[-_SHOWN:]:
+        if self.conversation.turns:
+            self.terminal.advise(f"Going on after {counted(len(self.conversation.turns), 'turn')}:")
+            for turn in self.conversation.turns[-_SHOWN:]:
                 self._show_old(turn)
             self._tell_present(where)
 
     def _farewell(self) -> None:
-        where = self.session.where
+        where = self.conversation.where
         folder, asked = near(self.project.folder), sum(self.bill.calls.values())
         self.terminal.advise(
-            f"{counted(len(self.session.turns), 'turn')}, {where.share:.0%} of the story, {counted(asked, 'call')}, "
-            f"{self.bill.tokens:,} tokens. Go on with `fabula chat {folder} --session {self.session.name}`."
+            f"{counted(len(self.conversation.turns), 'turn')}, {where.share:.0%} of the story, "
+            f"{counted(asked, 'call')}, {self.bill.tokens:,} tokens. Go on with `fabula chat {folder} "
+            f"--session {self.conversation.name}`."
         )
-        self.terminal.document(session_data(self.project, self.session, self.bill))
+        self.terminal.document(conversation_data(self.project, self.conversation, self.bill))
 
 
 async def _single(move: Callable[[], Awaitable[Turn | None]]) -> Turn | None:

@@ -36,10 +36,10 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from fabula.app.bills import Bill
-    from fabula.app.digressing import Conversation
+    from fabula.app.digressing import Simulation
     from fabula.cli.options import Limits
     from fabula.cli.terminal import Terminal
-    from fabula.craft.conversation import Session
+    from fabula.craft.conversation import Conversation
     from fabula.engine.dry_run import DryRun
     from fabula.measure.items import Item
     from fabula.models.budget import Budget
@@ -151,7 +151,7 @@ class Digressing:
 
     terminal: Terminal
     folder: Path
-    wanted: Sequence[Conversation]
+    wanted: Sequence[Simulation]
     settings: Mapping[str, Settings]
     limits: Limits
     bill: Bill
@@ -168,7 +168,7 @@ class Digressing:
             for system in self.settings
         }
 
-    async def _rehearsed(self, one: Conversation, system: str) -> DryRun:
+    async def _rehearsed(self, one: Simulation, system: str) -> DryRun:
         there = self._place(one, system) / ".fabula" / "journal.db"
         options = Options(environ=self.terminal.environ, person=People(self.terminal, self.folder).answer)
         with Journal(there) if there.exists() else Journal() as journal:
@@ -187,19 +187,19 @@ class Digressing:
         write_atomically(self.folder / ITEMS, "".join(_line(item) for item in items))
         return items
 
-    def _show_short(self, one: Conversation, system: str, made: Sequence[Item]) -> None:
+    def _show_short(self, one: Simulation, system: str, made: Sequence[Item]) -> None:
         wanted = one.schedule.digressions
         short = [item for item in made if len(digressions_in(utterances_of(item.story.text))) < wanted]
         if short:
             several = counted(len(made), "conversation")
             self.terminal.advise(f"{system} ended its story before all digressions in {len(short)} of {several}.")
 
-    async def _made(self, one: Conversation, system: str, planned: Sequence[Any]) -> tuple[Item, ...]:
+    async def _made(self, one: Simulation, system: str, planned: Sequence[Any]) -> tuple[Item, ...]:
         settings, project = self.settings[system], self._project(one, system)
         progress = Progress(self.terminal, time.monotonic, planned)
         self.terminal.aside = progress.aside
         left = f", about {counted(len(planned), 'call')} to make" if planned else ""
-        self.terminal.advise(f"{system} on {one.id}: {counted(one.sessions, 'conversation')}{left}")
+        self.terminal.advise(f"{system} on {one.id}: {counted(one.conversations, 'conversation')}{left}")
         options = Options(
             whole=self.budget,
             listeners=(progress, self.bill),
@@ -208,10 +208,14 @@ class Digressing:
             frozen=self.limits.frozen,
         )
 
-        def done(session: Session) -> None:
-            if session.files is not None:
-                write_atomically(session.files.transcript, f"# {session.name}\n\n{session.transcript}\n", mode=PRIVATE)
-            self.terminal.advise(f"  {session.name}: {counted(len(session.turns), 'turn')}, {session.where.share:.0%}")
+        def done(conversation: Conversation) -> None:
+            if conversation.files is not None:
+                write_atomically(
+                    conversation.files.transcript, f"# {conversation.name}\n\n{conversation.transcript}\n", mode=PRIVATE
+                )
+            self.terminal.advise(
+                f"  {conversation.name}: {counted(len(conversation.turns), 'turn')}, {conversation.where.share:.0%}"
+            )
 
         progress(RunStarted(system))
         try:
@@ -219,10 +223,10 @@ class Digressing:
         finally:
             progress(RunFinished(system, ""))
 
-    def _place(self, one: Conversation, system: str) -> Path:
+    def _place(self, one: Simulation, system: str) -> Path:
         return self.folder / f"{one.id}-{system}"
 
-    def _project(self, one: Conversation, system: str) -> Project:
+    def _project(self, one: Simulation, system: str) -> Project:
         folder = self._place(one, system)
         if (folder / "brief.md").exists():
             return Project.open(folder)

@@ -210,6 +210,29 @@ class New(TypedDict):
 
 
 @_exact
+class ImportedPart(TypedDict):
+    """A part of a manuscript, and its file."""
+
+    name: str
+    file: str
+    words: int
+
+
+@_exact
+class Imported(TypedDict):
+    """A project that was made of a manuscript, or would be; `before` says that it was there already."""
+
+    project: str
+    title: str
+    system: str
+    source: str
+    divided: str
+    words: int
+    parts: list[ImportedPart]
+    before: bool
+
+
+@_exact
 class ToTry(TypedDict):
     """A command to try."""
 
@@ -1091,6 +1114,7 @@ class TrustForgotten(TypedDict):
 DOCUMENTS: Final[dict[str, tuple[Any, ...]]] = {
     "sample": (Sample,),
     "new": (New,),
+    "import": (Imported,),
     "plan": (MadePlan, CheckedPlan, DryRun),
     "write": (Written, DryRun),
     "update": (Written, DryRun),

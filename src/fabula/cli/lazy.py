@@ -32,6 +32,7 @@ class Entry:
 COMMANDS: Final = {
     "sample": Entry("sample", STORY, "Copy a finished project, to try everything without a model."),
     "new": Entry("new", STORY, "Make a project folder for a brief."),
+    "import": Entry("import_manuscript", STORY, "Make a project of a manuscript, word for word.", "import_"),
     "plan": Entry("plan", STORY, "Make a plan from a brief or a story, or check one."),
     "write": Entry("write", STORY, "Write the story of a project or brief; go on where it stopped."),
     "update": Entry("update", STORY, "Take your edits over: say what it asks and costs, then do it."),
@@ -61,7 +62,9 @@ COMMANDS: Final = {
         "new_system", SETTING_UP, "Make the folder of a system or evaluator of your own.", "new_system"
     ),
     "doctor": Entry("doctor", SETTING_UP, "Say what this machine has and what is missing."),
-    "trust": Entry("trust", SETTING_UP, "Allow a project of somebody else to run its programs and reach its servers."),
+    "trust": Entry(
+        "trust", SETTING_UP, "Allow a project or study of somebody else to run its programs and reach its servers."
+    ),
     "text pin": Entry("decide", "text", "Keep an artefact's text whatever changes above it."),
     "text unpin": Entry("decide", "text", "Let a pinned artefact change again."),
     "text retake": Entry("decide", "text", "Have an artefact written anew, or revised as a note wishes."),

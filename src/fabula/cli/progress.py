@@ -338,7 +338,7 @@ class Progress(LivePicture):
         """How far the run is, with what it took and how long it goes on; and what is written and remains."""
         done = [self._to_go()] if self._to_go() else []
         if self._paid.prompt or self._paid.reply:
-            done.append(f"{self._paid.prompt + self._paid.reply:,} tokens, {_price(self._paid.cost)}")
+            done.append(f"{self._paid.prompt + self._paid.reply:,} tokens, {dollars(self._paid.cost)}")
         left = list(dict.fromkeys(planned.role for planned in self._left))
         parts = [f"{sum(self.words.values()):,} words of story"] if self.words else []
         if self.replayed:
@@ -374,10 +374,6 @@ class Progress(LivePicture):
         usual = pace.written / max(self.asked, 1)
         reply = sum(call.reply for call in self._left) + sum(call.left(usual) for call in running)
         return pace.seconds(prompt, reply) / beside
-
-
-def _price(cost: float | None) -> str:
-    return dollars(cost) if cost is not None else "price unknown"
 
 
 def _roughly(seconds: float) -> str:

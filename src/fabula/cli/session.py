@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
-from fabula.app.bills import Bill, amount, dollars
+from fabula.app.bills import Bill, amount, cost_of
 from fabula.app.writing import Options, Written, check_prices, dry_run_in, write_in
 from fabula.base.addresses import is_near
 from fabula.base.errors import FabulaError
@@ -163,7 +163,7 @@ class Session:
     def spent(self) -> str:
         """Calls, tokens, time and cost so far, in words."""
         total, calls = self.bill.total, counted(sum(self.bill.calls.values()), "call")
-        return f"{calls}, {self.bill.tokens:,} tokens, {duration(total.seconds)}, cost {dollars(total.cost)}"
+        return f"{calls}, {self.bill.tokens:,} tokens, {duration(total.seconds)}, {cost_of(total.cost)}"
 
     def _options(self, progress: Progress) -> Options:
         people = People(self.terminal, self.project.folder, self.limits.waits_for)

@@ -245,7 +245,7 @@ def _pieces(text: str, form: Form, scene_words: int, counts: Counter[str]) -> li
     whole = _between(text, found, keep=form == "fountain") if found else [("", 0, len(text))]
     if form == "fountain":  # what stands before the first heading (a title page, FADE IN) is no scene of its own
         return whole if whole[0][0] or len(whole) == 1 else [(whole[1][0], 0, whole[1][2]), *whole[2:]]
-    return [piece for one in whole for piece in _cut(text, one, scene_words, counts)]
+    return [piece for one in whole for piece in cut_by_length(text, one, scene_words, counts)]
 
 
 def _manuscript(text: str) -> list[tuple[str, int, int]]:
@@ -264,7 +264,7 @@ def _between(text: str, found: Sequence[re.Match[str]], *, keep: bool, group: in
     return [*first, *rest]
 
 
-def _cut(
+def cut_by_length(
     text: str, piece: tuple[str, int, int], scene_words: int, counts: Counter[str]
 ) -> Iterable[tuple[str, int, int]]:
     """A long piece cut near every `scene_words` words: at a paragraph's end, else a sentence's, else a blank."""

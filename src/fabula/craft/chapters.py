@@ -1,13 +1,15 @@
 """A long story in chapters: planned in one reply, then written one after the other, each a text of its own; ours.
 
 A text of tens of thousands of words is none that one reply can give or one prompt can hold. So the story is divided
-into chapters of a few thousand words (`outline`), which an author can edit in `plan/chapters.md`. Who writes a chapter
+into chapters of a few thousand words (`outline`), which an author can edit in `plan/chapters.md`, or list there
+(`chapters_given`), as a manuscript's are that was begun elsewhere. Who writes a chapter
 is shown the whole plan, the last pages before it, and, of the chapters that do not stand there, an account of what
 they have told. All of it is cut to what the writer's window has room for.
 """
 
 from __future__ import annotations
 
+import math
 import re
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
@@ -25,7 +27,7 @@ from fabula.engine.aids import USUAL_WINDOW
 from fabula.engine.run import Draft
 from fabula.models.base import Sampling
 from fabula.models.budget import estimate_tokens
-from fabula.story import count_words, one_line
+from fabula.story import count_words, one_line, slug
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -43,11 +45,13 @@ _BAND: Final = 0.2  # how far a chapter may miss its words, where the brief has 
 _PLAN, _CHAPTERS, _ACCOUNTS, _TEXT = 0.12, 0.12, 0.10, 0.15  # shares of the window
 _READ: Final = 0.4  # share of the window for a chapter of which an account is given
 _SHORT: Final = 600  # tokens of each, for small models
+_ACCOUNT_TOKENS: Final = 200  # of an account among others
 _ACCOUNT_WORDS, _HAPPENS_WORDS, _TITLE_WORDS = 120, 90, 3  # for estimates
 _CHAPTER_TOKENS: Final = 200  # of a planned chapter in a reply
 _NAME: Final = "chapters"
 _HEADING: Final = re.compile(r"##\s*(?:\d{1,4}[.:]?(?:\s|\Z))?\s*(?P<title>[^\n]*)")
 _WORDS: Final = re.compile(r"\(about (?P<words>\d{1,7}) words\)\s*\Z")
+_NAMED: Final = re.compile(r"\{#(?P<name>[a-z0-9-]{1,80})\}\s*\Z")
 
 
 class ChapterReply(BaseModel):
@@ -77,12 +81,17 @@ _WHOLE: Final = Part("")
 
 @dataclass(frozen=True, slots=True)
 class Chapter:
-    """A planned chapter: its title, what happens, its share of the words, and the part of the story that it is in."""
+    """A planned chapter: its title, what happens, its share of the words, and the part of the story that it is in.
+
+    `name` is that of its text, where its place does not say it (`chapter-3`); `words` are those that its author wants.
+    """
 
     title: str = ""
     happens: str = ""
     weight: float = 1.0
     part: Part = _WHOLE
+    name: str = ""
+    words: int = field(default=0, compare=False)
 
     @property
     def short(self) -> str:
@@ -130,6 +139,12 @@ def chapters_wanted(
         return Wanted(max(round(want.target / asked.each.target), 2), named=True, each=asked.each)
     most = min(_CHAPTER, int((run.window(role) or USUAL_WINDOW) * _OF_WINDOW))
     return Wanted(max(round(want.target / most), len(parts), 2))
+
+
+async def chapters_given(run: Run) -> Wanted | None:
+    """The chapters that the author lists in `plan/chapters.md`, however long the story is; `None` where they do not."""
+    text = await run.given(_NAME, folder="plan")
+    return None if text is None else Wanted(len(read_chapters(text)), named=True)
 
 
 async def outline(
@@ -274,7 +289,9 @@ def chapters_text(chapters: Sequence[Chapter], want: WordRange | None) -> str:
     part = _WHOLE
     for number, chapter in enumerate(chapters, 1):
         words = round(want.target * chapter.weight / total) if want else 0
-        head = " ".join(filter(None, (f"## {number}.", chapter.title, f"(about {words} words)" if words else "")))
+        words = words or chapter.words
+        length, name = f"(about {words} words)" if words else "", f"{{#{chapter.name}}}" if chapter.name else ""
+        head = " ".join(filter(None, (f"## {number}.", chapter.title, length, name)))
         above = [f"# {chapter.part.name}\n"] if chapter.part.name != part.name else []
         part = chapter.part
         shown.append("\n".join([*above, head, *([chapter.happens] if chapter.happens else [])]))
@@ -282,23 +299,45 @@ def chapters_text(chapters: Sequence[Chapter], want: WordRange | None) -> str:
 
 
 def read_chapters(text: str) -> tuple[Chapter, ...]:
-    """The chapters in a text: each below a line `## 1. Title (about 2000 words)`, parts of the story below `# Part`."""
-    found: list[tuple[str, float, str, list[str]]] = []
+    """The chapters in a text: each below a line `## 1. Title (about 2000 words)`, parts of the story below `# Part`.
+
+    A line may end with the name of the chapter's text, as in `{#the-letter}`. Where one does, the others are called
+    after their titles, so that a chapter more between them leaves their names as they are.
+    """
+    found: list[tuple[Chapter, list[str]]] = []
     part = ""
     for line in text.splitlines():
         if line.startswith("# "):
             part = one_line(line[2:])
         elif head := _HEADING.fullmatch(line.strip()):
-            said = _WORDS.search(head["title"])
-            title = head["title"][: said.start()] if said else head["title"]
-            found.append((one_line(title), float(said["words"]) if said else 0.0, part, []))
+            found.append((replace(_headed(head["title"]), part=Part(part)), []))
         elif found:
-            found[-1][3].append(line)
-    named = [words for _, words, _, _ in found if words]
+            found[-1][1].append(line)
+    named = [one.words for one, _ in found if one.words]
     usual = sum(named) / len(named) if named else 1.0
-    return tuple(
-        Chapter(title, "\n".join(lines).strip(), words or usual, Part(part)) for title, words, part, lines in found
-    )
+    listed = [replace(one, weight=one.words or usual, happens="\n".join(lines).strip()) for one, lines in found]
+    taken = {one.name for one in listed if one.name}
+    return tuple(_named(one, taken) for one in listed) if taken else tuple(listed)
+
+
+def _headed(title: str) -> Chapter:
+    """The chapter of a heading, without its number."""
+    name = _NAMED.search(title)
+    title = title[: name.start()] if name else title
+    said = _WORDS.search(title)
+    title = title[: said.start()] if said else title
+    return Chapter(one_line(title), words=int(said["words"]) if said else 0, name=name["name"] if name else "")
+
+
+def _named(chapter: Chapter, taken: set[str]) -> Chapter:
+    """The chapter with a name; what was given a name is noted in `taken`."""
+    if chapter.name:
+        return chapter
+    name = slug(chapter.title or "chapter")
+    if name in taken:
+        name = next(one for n in range(2, len(taken) + 3) if (one := f"{name[:50]}-{n}") not in taken)
+    taken.add(name)
+    return replace(chapter, name=name)
 
 
 @dataclass
@@ -314,7 +353,7 @@ class Book:
         read_at_end: its chapters are drafts, which are read and mended when all are there.
         wanted: what is asked of the chapters; where nothing is, their lengths may differ more.
         limit: tokens of a reply, where they are bounded.
-        drafts: the chapters that are written, and `accounts` what each of them has told.
+        drafts: the chapters that are written, and `accounts` what each of them has told, where somebody was asked.
     """
 
     brief: str
@@ -326,8 +365,9 @@ class Book:
     wanted: Wanted = Wanted(0)
     limit: int | None = None
     drafts: list[Draft] = field(default_factory=list)
-    accounts: list[str] = field(default_factory=list)
+    accounts: list[str | None] = field(default_factory=list)
     _numbers: list[int] = field(default_factory=list)  # of the chapters that are written
+    _next: float = -1.0  # the next one that is to be written, behind those that stand
 
     async def write(self, run: Run, role: str, part: str | None = None) -> str:
         """Write the chapters of a part, or all; each is kept as `chapter-N`. Gives what was told in them.
@@ -341,22 +381,39 @@ class Book:
         for at, chapter in enumerate(self.chapters):
             if part is not None and chapter.part.name != part:
                 continue
-            name, make = f"chapter-{at + 1}", partial(self._chapter, role=role, at=at)
+            name, make = self._name(at), partial(self._chapter, role=role, at=at)
             if self.read_at_end:
                 draft = await run.draft(name, make)
             else:
                 draft = Draft(name, await run.keep(name, make, folder="story"))
             self._numbers.append(at + 1)
             self.drafts.append(draft)
-            ended = len(self.drafts) == len(self.chapters)
-            self.accounts.append("" if ended else await self._account(run.scope("account", at + 1), role, at))
+            wanted = self._account_is_wanted(run, role, at)
+            self.accounts.append(await self._account(run.scope("account", at + 1), role, at) if wanted else None)
         return "\n\n".join(filter(None, self.accounts[before:])) or "The rest of the story is told."
 
     def add_to(self, story: Story, texts: Sequence[str] = ()) -> Story:
         """The story with all chapters that are written, or with other `texts` in their places."""
         for number, text in zip(self._numbers, texts or [draft.text for draft in self.drafts], strict=True):
-            story = story.add(f"Chapter {number}", text)
+            story = story.add(self._name(number - 1).replace("-", " ").capitalize(), text)
         return story
+
+    def _name(self, at: int) -> str:
+        return self.chapters[at].name or f"chapter-{at + 1}"
+
+    def _account_is_wanted(self, run: Run, role: str, at: int) -> bool:
+        """Whether a later chapter is to be written that may be shown what this one has told.
+
+        Nobody is asked about a manuscript that its author brought, but for what the next new chapter has room for.
+        """
+        if len(self.drafts) == len(self.chapters):
+            return False
+        if not run.stands(self._name(at)):
+            return True
+        if self._next <= at:
+            later = (place for place in range(at + 1, len(self.chapters)) if not run.stands(self._name(place)))
+            self._next = next(later, math.inf)
+        return self._next - at <= run.prompt_tokens(role, _SHORT, _ACCOUNTS) // _ACCOUNT_TOKENS
 
     async def finished(self, run: Run, role: str, story: Story) -> Story:
         """The story with its chapters, which `role` has read and mended where they are to be read at the end."""
@@ -384,6 +441,8 @@ class Book:
             want = self.wanted.each
         elif want and left and not self.wanted.named:
             want = WordRange.band(want.target, round(want.target * _BAND))
+        elif want is None and chapter.words:
+            want = WordRange.about(chapter.words)
         prose = Prose(
             last,
             want,
@@ -401,7 +460,8 @@ class Book:
         room = partial(run.prompt_tokens, role, _SHORT)
         texts = [draft.text for draft in self.drafts]
         chapter, whole = self.chapters[at], _whole_texts(texts, room(_TEXT))
-        out_of_sight = [*zip(self._numbers, self.accounts, strict=True)][: len(texts) - whole]
+        accounts = [*zip(self._numbers, self.accounts, strict=True)][: len(texts) - whole]
+        out_of_sight = [(n, said) for n, said in accounts if said is not None]
         planned = any(one.happens for one in self.chapters)
 
         def told() -> Sequence[str]:
@@ -441,6 +501,8 @@ class Book:
 
     def _titled(self, at: int) -> str:
         title = self.chapters[at].title
+        if self.chapters[at].name and title:  # which has a number of its own, or none
+            return title
         return f"{at + 1}. {title}" if title else f"Chapter {at + 1}"
 
     async def _account(self, run: Run, role: str, at: int) -> str:

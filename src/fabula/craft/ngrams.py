@@ -1,4 +1,4 @@
-"""Counting n-grams of one text and of many: as numbers, because a thousand stories hold more than a million."""
+"""Counting the n-grams of many texts: as numbers, because a thousand stories hold more than a million."""
 
 from __future__ import annotations
 
@@ -7,22 +7,11 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Sequence
 
     from numpy.typing import NDArray
 
 _BITS: Final = 63  # of a whole number in numpy, without its sign
-
-
-def ngrams(tokens: Sequence[str], n: int) -> Iterator[tuple[str, ...]]:
-    """The n-grams of a text, in order, repeated ones too; none where it is shorter than n.
-
-    Raises:
-        ValueError: n is less than 1.
-    """
-    if n < 1:
-        raise ValueError(f"An n-gram has at least one token, not {n}.")
-    return zip(*(tokens[start:] for start in range(n)), strict=False)
 
 
 class Vocabulary(dict[str, int]):

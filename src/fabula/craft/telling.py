@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Final
 
-from fabula.craft.ngrams import ngrams
 from fabula.craft.stems import stem
 from fabula.story import count_words
 from fabula.story.sentences import spans
+from fabula.story.words import ngrams
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -5,8 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-import numpy as np
-
 from fabula.base.errors import UsageError
 from fabula.data.reading import Record, json_lines, json_object, wanted
 
@@ -14,6 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
+    import numpy as np
     from numpy.typing import NDArray
 
 PEOPLE: Final = "Human"
@@ -113,6 +112,8 @@ def _measured(record: Record) -> MeasuredStory:
 
 def _scores(record: Record, field: str) -> Scores:
     systems, values = record.texts("systems"), record.record(field)
+    import numpy as np  # noqa: PLC0415 - every command comes by here, and few read these tables
+
     tables = {name: np.array(values.rows(name), dtype=np.float64) for name in values.fields}
     for name, table in tables.items():
         if table.ndim != 2 or len(table) != len(systems) or table.shape != next(iter(tables.values())).shape:  # noqa: PLR2004 - systems x prompts

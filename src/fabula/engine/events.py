@@ -27,12 +27,13 @@ class RunStarted:
 
 @dataclass(frozen=True, slots=True)
 class CallStarted:
-    """A role is being asked."""
+    """A role is being asked; `priced` says whether it is known what its model costs, be that nothing."""
 
     path: str
     role: str
     performer: str
     max_tokens: int | None = None
+    priced: bool = True
 
 
 @dataclass(frozen=True, slots=True)

@@ -126,7 +126,7 @@ _EDITS: Final = (
 
 DecisionKind: TypeAlias = Literal[
     "edit", "unedit", "pin", "unpin", "retake", "revise", "rewrite", "fit", "continue", "approve", "undo", "pin-all",
-    "fit-all",
+    "fit-all", "import",
 ]  # fmt: skip
 
 
@@ -280,6 +280,7 @@ class Journal:
 
     def __init__(self, path: Path | None = None, *, now: Callable[[], str] = _utc_now, command: str = "") -> None:
         self._path, self._now, self._command, self._found = path, now, command, False
+        self._begins = False
         self._log = None if path is None else _log_of(path)
         self._run = 0
         self._db: sqlite3.Connection | None = None
@@ -421,6 +422,24 @@ class Journal:
             yield
         finally:
             self._found = False
+
+    @contextmanager
+    def beginning(self) -> Iterator[None]:
+        """What is decided inside is how the project begins, as its brief is, and no command takes it back."""
+        self._begins = True
+        try:
+            yield
+        finally:
+            self._begins = False
+
+    def begin_with(self, manuscript: str) -> None:
+        """Record that the project's texts come from the file `manuscript`."""
+        self.decide("*", "import", manuscript)
+
+    def imported_from(self) -> str:
+        """The file that the project's texts came from; empty where they were written in it."""
+        found = [one.text or "" for one in self.decisions() if one.kind == "import"]
+        return found[-1] if found else ""
 
     def last_done(self) -> Done | None:
         """What one `undo` takes back: all that stands of the last command that decided anything."""
@@ -937,14 +956,15 @@ class Journal:
         """Record a person's decision about an artefact."""
         row = (path, kind, None if text is None else _digest(text), target, self._now())
         bodies = [] if text is None else [self._text(text)]
+        command = (
+            "INSERT INTO command SELECT max(id), coalesce(nullif(?, ''), max(id)), ?, NULL FROM decision",
+            (self._command, int(self._found)),
+        )
         self._write(
             *bodies,
             ("INSERT INTO decision (path, kind, text, target, at) VALUES (?, ?, ?, ?, ?)", row),
             ("INSERT INTO moment SELECT max(id), (SELECT coalesce(max(id), 0) FROM version) FROM decision", ()),
-            (
-                "INSERT INTO command SELECT max(id), coalesce(nullif(?, ''), max(id)), ?, NULL FROM decision",
-                (self._command, int(self._found)),
-            ),
+            *([] if self._begins else [command]),
         )
 
     def override(self, path: str) -> tuple[str, str] | None:
@@ -1040,8 +1060,8 @@ class Journal:
         """A digest of what stands decided about each artefact; an approval changes no text and is left out."""
         found: dict[str, list[object]] = {}
         rows = self._all(
-            "SELECT path, kind, text, target FROM standing WHERE kind NOT IN ('approve', 'pin-all', 'fit-all') "
-            "ORDER BY path, id"
+            "SELECT path, kind, text, target FROM standing "
+            "WHERE kind NOT IN ('approve', 'pin-all', 'fit-all', 'import') ORDER BY path, id"
         )
         for path, kind, text, words in rows:
             found.setdefault(path, []).append([kind, text, *([words] if kind == "continue" and words else [])])

@@ -59,6 +59,12 @@ FIELDS: Final = (
     ),
     Field("worth", "text", "What was measured of that, and on which models.", only="system"),
     Field("plan", "yes or no", "Whether it can write from an author's plan (`plan.yaml`).", only="system"),
+    Field(
+        "manuscript",
+        "yes or no",
+        "Whether it goes on from an author's own texts, as they are listed in `plan/chapters.md` (`fabula import`).",
+        only="system",
+    ),
     Field("personas", "yes or no", "Whether it can write with an author's personas.", only="system"),
     Field("chat", "yes or no", "Whether one can talk to its characters (`fabula chat`).", only="system"),
     Field("open_role", "text", "The role that plays the story's own people, who are then cast by name.", only="system"),

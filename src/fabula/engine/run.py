@@ -408,6 +408,10 @@ class Run:
         self.context.told[path] = folder, text
         return Draft(name, text, given)
 
+    def stands(self, name: str) -> bool:
+        """Whether the author gave the text of the artefact `name`, also one that is to go on: nobody makes it."""
+        return self.context.override("/".join((*self.path, name))) is not None
+
     def may_stand_as_made(self, name: str) -> bool:
         """Whether an artefact's text may be what was made: not in an estimate, where the author wants it revised."""
         path, draft = "/".join((*self.path, name)), "/".join((*self.path, DRAFTS, name))
@@ -831,9 +835,10 @@ class Run:
             if said is not None:
                 return self._bounded(replace(said, text=readable(said.text)), request)
             model = performer.model or performer
+        priced = isinstance(model, Program) or price_of(model.name, context.prices) is not None
         for attempt in range(REFUSAL_TRIES):
             tried = replace(request, sampling=replace(request.sampling, seed=(request.sampling.seed or 0) + attempt))
-            context.emit(started)
+            context.emit(replace(started, priced=priced))
             reply = await self._paid(model, tried, listening)
             if reply.finish != "refusal" and not replies.is_refusal(reply.text):
                 return self._bounded(replace(reply, text=readable(reply.text), model=model.identity), request)

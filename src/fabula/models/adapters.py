@@ -27,6 +27,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from fabula.base.errors import UsageError
 from fabula.base.files import inside, make_folder, read_bytes, write_atomically
 from fabula.base.tomltext import parse
+from fabula.models.base import Wrapper
 from fabula.models.gguf import read_metadata, read_shapes
 from fabula.models.known import DIGITS, digest, fingerprint
 
@@ -187,7 +188,7 @@ def digest_of(weights: Path) -> str:
 
 
 @dataclass(frozen=True)
-class Adapted:
+class Adapted(Wrapper):
     """An embedded model with one of its adapters: for who asks, a model of its own, whose identity is that of both.
 
     Attributes:
@@ -197,11 +198,6 @@ class Adapted:
 
     model: Model
     digest: str
-
-    @property
-    def name(self) -> str:
-        """What a user types to get the model."""
-        return self.model.name
 
     @property
     def identity(self) -> str:
@@ -220,10 +216,6 @@ class Adapted:
             ModelError: as the model.
         """
         return await self.model.ask(replace(request, adapter=self.digest), on_text)
-
-    async def close(self) -> None:
-        """Close the model, which others may share; a later call opens it again."""
-        await self.model.close()
 
 
 # for the embedded engine ----------------------------------------------------------------------------------------------

@@ -211,3 +211,36 @@ class Model(Protocol):
 
     async def close(self) -> None:
         """Free what the model holds; safe to call twice."""
+
+
+class Wrapper:
+    """A model around another: in everything as that one, but for what a class made from this says otherwise."""
+
+    model: Model
+
+    @property
+    def name(self) -> str:
+        """What a user types to get the model."""
+        return self.model.name
+
+    @property
+    def identity(self) -> str:
+        """The model's identity."""
+        return self.model.identity
+
+    @property
+    def capabilities(self) -> Capabilities:
+        """What the model can do."""
+        return self.model.capabilities
+
+    async def ask(self, request: Request, on_text: OnText | None = None) -> Reply:
+        """The model's reply.
+
+        Raises:
+            ModelError: as the model.
+        """
+        return await self.model.ask(request, on_text)
+
+    async def close(self) -> None:
+        """Close the model, which others may share; a later call opens it again."""
+        await self.model.close()

@@ -11,6 +11,7 @@ from math import ceil
 from typing import TYPE_CHECKING, TypeAlias
 
 from fabula.base.errors import ModelError, ModelTimeoutError
+from fabula.models.base import Wrapper
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -26,7 +27,7 @@ OnRetry: TypeAlias = "Callable[[str, int, float, str], None]"
 
 
 @dataclass(eq=False)
-class Limited:
+class Limited(Wrapper):
     """A model behind limits; a model itself.
 
     Calls are served in order of arrival. A call that waits for its next try gives its place to others. While a reply
@@ -60,16 +61,6 @@ class Limited:
     _loop: asyncio.AbstractEventLoop | None = field(default=None, init=False, repr=False)
 
     @property
-    def name(self) -> str:
-        """The model's name."""
-        return self.model.name
-
-    @property
-    def identity(self) -> str:
-        """The model's identity: limits change no reply."""
-        return self.model.identity
-
-    @property
     def capabilities(self) -> Capabilities:
         """The model's, with the smaller number of calls at once."""
         able = self.model.capabilities
@@ -99,10 +90,6 @@ class Limited:
             await self.sleep(wait)
             waited += wait
             attempt += 1
-
-    async def close(self) -> None:
-        """Close the model."""
-        await self.model.close()
 
     async def _try(self, request: Request, on_text: OnText | None) -> Reply:
         """One try, in its turn and in time."""

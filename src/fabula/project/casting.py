@@ -16,7 +16,7 @@ from fabula.engine.replay import ReplayModel
 from fabula.engine.roles import Assignment, Cast, Person, Program, load_function, role_key
 from fabula.models.adapters import Adapted, engine_adapter, read_room
 from fabula.models.answer_files import MOST_AT_ONCE, AnswerFiles
-from fabula.models.base import Sampling
+from fabula.models.base import Sampling, Wrapper
 from fabula.models.by_hand import HAND, ByHand
 from fabula.models.hub import PREFIX
 from fabula.models.known import AGAINST_LOOPS, KNOWN, cache_home, find_weights, fingerprint, is_small, models_home
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
     from fabula.engine.roles import Answer
     from fabula.models.answer_files import OnWait
-    from fabula.models.base import Capabilities, Model, OnText, Reply, Request
+    from fabula.models.base import Model, Request
     from fabula.project.settings import RoleTable, Settings
 
 SERVERS: Final = tuple(PROVIDERS)
@@ -67,29 +67,10 @@ class Environment:
 
 
 @dataclass(frozen=True)
-class HandedIn:
+class HandedIn(Wrapper):
     """A model that a program has handed in: as that, but closed by whoever opened it."""
 
     model: Model
-
-    @property
-    def name(self) -> str:
-        """The model's name."""
-        return self.model.name
-
-    @property
-    def identity(self) -> str:
-        """The model's identity."""
-        return self.model.identity
-
-    @property
-    def capabilities(self) -> Capabilities:
-        """What the model can do."""
-        return self.model.capabilities
-
-    async def ask(self, request: Request, on_text: OnText | None = None) -> Reply:
-        """The model's reply."""
-        return await self.model.ask(request, on_text)
 
     async def close(self) -> None:
         """Nothing is closed."""

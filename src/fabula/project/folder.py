@@ -48,6 +48,8 @@ if TYPE_CHECKING:
     from fabula.project.trust import Act
 
 MAX_FILE: Final = 2_000_000
+MAX_STORY: Final = 20_000_000
+"""Bytes of `story.md`, which holds every part."""
 FOLDERS: Final = ("plan", "role-play", "drafts", "story")
 SUFFIXES: Final = (".md", ".yaml", ".csv")
 _OTHERS: Final = (".fabula", "chat", "reports", "cards", "evaluation", "world")  # folders that are read or written, too
@@ -532,7 +534,7 @@ class Project:
         else:
             if kept.path not in self._order:
                 self._order.append(kept.path)
-            file = _numbered(self._order.index(kept.path) + 1, kept.path)
+            file = numbered(self._order.index(kept.path) + 1, kept.path)
             old = journal.places().get(kept.path)
             if old and old.startswith("story/") and (self.folder / old).exists():
                 return old  # what the author has edited is kept first, and keeps its number
@@ -552,7 +554,7 @@ class Project:
         if {slug(path) for path in self._order} <= set(labels):
             self._order.sort(key=lambda path: labels.index(slug(path)))
         for number, path in enumerate(self._order, 1):
-            self._place(journal, path, _numbered(number, path))
+            self._place(journal, path, numbered(number, path, len(self._order)))
 
     def _rename(self, old: str, new: str, path: str) -> None:
         text = plain(read_text(self.folder / old, MAX_FILE))
@@ -562,6 +564,26 @@ class Project:
             (self.folder / old).replace(self.folder / new)
         except OSError as error:
             raise write_error(self.folder / new, error) from error
+
+    def begin_with(self, journal: Journal, texts: Iterable[Change], manuscript: str) -> Story:
+        """Record the texts of a `manuscript` as the author's own, and write their files and `story.md`.
+
+        That is how the project begins: no command takes it back.
+        """
+        texts = list(texts)
+        with journal.beginning(), journal.transaction():
+            journal.begin_with(manuscript)
+            for one in texts:
+                journal.decide(one.path, "edit", one.text)
+                journal.keep(one.path, one.text, "imported")
+                journal.place(one.path, one.file)
+        return self.go_on_beginning(journal)
+
+    def go_on_beginning(self, journal: Journal) -> Story:
+        """Write the files of an imported manuscript that are not there, and `story.md`; the story as it stands."""
+        self._make_folders()
+        self.write_newest(journal, [p for p, file in journal.places().items() if not (self.folder / file).exists()])
+        return self.write_story(journal, Story.of(self.brief))
 
     def write_given(self, file: str, text: str) -> None:
         """Put `text` into the artefact's `file`, as if the author had written it there; the next run takes it over."""
@@ -589,7 +611,7 @@ class Project:
         return story
 
     def _story_text(self) -> str | None:
-        return read_text(self.story_file, MAX_FILE) if self.story_file.exists() else None
+        return read_text(self.story_file, MAX_STORY) if self.story_file.exists() else None
 
     # decisions ------------------------------------------------------------------------------------------------------
 
@@ -685,8 +707,9 @@ def _path_of(file: Path) -> str:
     return name if file.parts[0] in _MADE_AT_ONCE else f"{file.parts[0]}/{name}"
 
 
-def _numbered(number: int, path: str) -> str:
-    return f"story/{number:02d}-{slug(path)}.md"
+def numbered(number: int, path: str, of: int = 0) -> str:
+    """The file of a part of the story, by its place among so many; their names stand in the order of the parts."""
+    return f"story/{number:0{max(2, len(str(of)))}d}-{slug(path)}.md"
 
 
 def _has(journal: Journal, stands: _Standing) -> bool:

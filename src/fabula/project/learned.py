@@ -57,6 +57,7 @@ class Learned:
         adapter: the name of its folder below `adapters`.
         better: whether the held-out pairs show that it ranks as the author does, better than base and rules.
         anyway: whether the author has it used although that is not shown.
+        off: whether the author has it kept and not used.
         found: the numbers of the report.
         version: of the format.
     """
@@ -71,13 +72,14 @@ class Learned:
     adapter: str
     better: bool
     anyway: bool = False
+    off: bool = False
     found: Mapping[str, Any] = field(default_factory=dict)
     version: int = VERSION
 
     @property
     def in_use(self) -> bool:
         """Whether new projects write with it."""
-        return self.better or self.anyway
+        return (self.better or self.anyway) and not self.off
 
 
 @dataclass(frozen=True, slots=True)
@@ -217,6 +219,13 @@ def places(environ: Mapping[str, str]) -> list[Place]:
     return [Place(folder) for folder in sorted(home.iterdir()) if folder.is_dir()] if home.is_dir() else []
 
 
+def place_for(author: str, environ: Mapping[str, str]) -> Place:
+    """The place that a project of this author is written with; who gives no name here may have given one elsewhere."""
+    place = place_of(author, environ)
+    known = places(environ) if not author.strip() and not place.folder.is_dir() else []
+    return known[0] if len(known) == 1 else place
+
+
 def learned_for(
     settings: Settings, roles: Collection[str], environ: Mapping[str, str]
 ) -> tuple[Learned, dict[str, str]] | None:
@@ -227,10 +236,7 @@ def learned_for(
     Raises:
         UsageError: the record cannot be read.
     """
-    place = place_of(settings.author.name, environ)
-    if not settings.author.name.strip() and not place.folder.is_dir():
-        known = places(environ)  # who has given no name here may have given one elsewhere
-        place = known[0] if len(known) == 1 else place
+    place = place_for(settings.author.name, environ)
     learned = place.read()
     if settings.adapters or learned is None or not learned.in_use or not _is_digest(learned.adapter):
         return None

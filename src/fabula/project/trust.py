@@ -1,10 +1,10 @@
 """Trust: what a settings file could do beyond writing texts, and which of it a person has allowed.
 
-A `fabula.toml` or an experiment may come from somebody else. Five things in it act outside the project: a program
-(`play = "file.py:function"`), which is run; a system or evaluator in a folder (`system = "./my_paper"`), whose code is
-run; an address with a variable (`base_url`, `key_env`), to which prompts and the value of the variable are sent; an
-adapter that lies elsewhere, which a user may have tuned on private texts; and a folder elsewhere (`model =
-"files:DIR"`), into which prompts are written.
+A `fabula.toml`, an experiment or a study may come from somebody else. Six things in it act outside the project: a
+program (`play = "file.py:function"`), which is run; a system or evaluator in a folder (`system = "./my_paper"`), whose
+code is run; an address with a variable (`base_url`, `key_env`), to which prompts and the value of the variable are
+sent; an adapter that lies elsewhere, which a user may have tuned on private texts; a folder elsewhere (`model =
+"files:DIR"`), into which prompts are written; and a project elsewhere, whose characters a study shows to its raters.
 What the person types is trusted; what a file says is trusted once the person has said so. That is remembered in the
 user's own state folder, never in the project: by the file's real path, and by what was trusted, a program with a digest
 of its text, a folder with one of all it holds. So what changes, and another address, are asked for again.
@@ -35,6 +35,7 @@ _OUTSIDE: Final = ("adapter", "prompts")  # what needs trust only where it lies 
 _FOLDER: Final = "files:"
 _METHODS: Final = frozenset({"system", "systems", "evaluator", "evaluators"})  # what may name a folder with code
 _SHOWN: Final = 6  # acts that a message names
+_OF_FOLDERS: Final = ("fabula.toml", "study.toml")  # settings that are named by their folder
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -42,8 +43,9 @@ class Act:
     """Something that a settings file could do.
 
     Attributes:
-        kind: "program", "folder", "address", "adapter" or "prompts".
-        what: the program, as `/path/file.py:function`; the address; or the path of the folder, adapter or room.
+        kind: "program", "folder", "address", "adapter", "prompts" or "project".
+        what: the program, as `/path/file.py:function`; the address; or the path of the folder, adapter, room or
+            project.
         detail: a digest of the program's file or of all that the folder holds, or the variable whose value is sent (""
             for the usual one).
     """
@@ -59,6 +61,8 @@ class Act:
             return f"run the code in {self.what}"
         if self.kind == "adapter":
             return f"use {self.what}, which lies outside its folder, as an adapter"
+        if self.kind == "project":
+            return f"let raters talk with the characters of {self.what}, which is no project of its own"
         if self.kind == "prompts":
             return f"write what is asked into {self.what}, which lies outside its folder"
         key = f"the value of the variable {self.detail}" if self.detail else "the usual key of such a server"
@@ -77,7 +81,7 @@ class TrustError(UsageError):
         self.file, self.acts = file, tuple(sorted(acts))
         more = f"; and {len(self.acts) - _SHOWN} more" if len(self.acts) > _SHOWN else ""
         what = "; ".join(str(act)[:300] for act in self.acts[:_SHOWN])
-        named = file.parent if file.name == "fabula.toml" else file
+        named = file.parent if file.name in _OF_FOLDERS else file
         super().__init__(
             f"{file} would {what}{more}, and you have not allowed it. If you trust who wrote it, say `fabula trust "
             f"{shlex.quote(str(named))}`; what you type yourself, as with --play or --model, needs no trust."

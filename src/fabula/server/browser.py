@@ -16,10 +16,11 @@ from dataclasses import dataclass
 from html import escape
 from http.cookies import CookieError, SimpleCookie
 from typing import TYPE_CHECKING, Final, Protocol
-from urllib.parse import parse_qs, urlsplit
+from urllib.parse import parse_qs, quote, urlsplit
 
 from fabula.server.faults import Problem
 from fabula.server.gate import Bounds, LeftError, Refused, again, whole_body
+from fabula.server.running import address_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -37,6 +38,14 @@ _OWN: Final = frozenset({"same-origin", "none"})  # `none`: typed, or opened fro
 _LOOPBACK: Final = frozenset({"localhost", "127.0.0.1", "[::1]"})
 _LOGIN: Final = "/login"
 _LONGEST: Final = 500  # letters of a token or an address that are looked at
+_OPEN: Final = "Open the link that was printed when the server was started, or that you were given."
+_WRONG: Final = f"This link is not, or no longer, right. {_OPEN}"
+_STRANGE: Final = f"You are not signed in here. {_OPEN} A program sends its token as `Authorization: Bearer TOKEN`."
+_BEARER: Final = "This token is not, or no longer, right. Send the one of this server as `Authorization: Bearer TOKEN`."
+_STARTED_ANEW: Final = (
+    "The server was started anew since you signed in. Open its new link, or the one that you were given, once in this "
+    "browser: pages that are open go on then, and what you wrote on them stays there meanwhile."
+)
 _WEEK: Final = 7 * 24 * 3600
 
 
@@ -107,6 +116,7 @@ class Browser:
         cookie: its name; of several servers on one machine each has its own.
         page: makes the page that says a problem in words.
         bounds: of requests.
+        line: makes the line that says a problem on a page whose form was sent; without it a form gets JSON.
         open_to_all: beginnings of addresses that need no key, such as those of style sheets.
     """
 
@@ -116,6 +126,7 @@ class Browser:
     cookie: str
     page: Callable[[Problem], str]
     bounds: Bounds
+    line: Callable[[Problem], str] | None = None
     open_to_all: tuple[str, ...] = ("/static/",)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -156,40 +167,33 @@ class Browser:
         """Who sends a request."""
         if scope["path"].startswith(self.open_to_all):
             return ""
-        return self._holder(_bearer(scope) or _cookie(scope, self.cookie))
+        if bearer := _bearer(scope):
+            return self._holder(bearer, _BEARER)
+        cookie = _cookie(scope, self.cookie)
+        return self._holder(cookie, _STARTED_ANEW if cookie else _STRANGE)
 
-    def _holder(self, token: str) -> str:
-        """Who holds a token."""
+    def _holder(self, token: str, unknown: str) -> str:
+        """Who holds a token; where nobody does, `unknown` is said."""
         who = self.keys.who(token[:_LONGEST]) if token else ""
         if not who:
-            message = (
-                "This link is not, or no longer, right."
-                if token
-                else "You are not signed in here, or the server was started anew since you were."
-            )
-            raise Refused(
-                Problem(
-                    401,
-                    f"{message} Open the link that was printed when the server was started, or that you were given. A "
-                    "program sends its token as `Authorization: Bearer TOKEN`.",
-                    "authentication_error",
-                    "invalid_api_key",
-                )
-            )
+            raise Refused(Problem(401, unknown, "authentication_error", "invalid_api_key"))
         return who
 
     async def _login(self, scope: Scope, send: Send) -> None:
         """Exchange the token of a link for a cookie."""
         asked = parse_qs(scope["query_string"].decode("latin-1")[: 4 * _LONGEST], errors="replace")
         token = asked.get("token", [""])[0]
-        self._holder(token)
+        self._holder(token, _WRONG)
         # No redirect: where the link was opened from another page, a browser would not send the cookie along with it.
         page = _GO_ON.format(escape(_own_address(asked.get("next", ["/"])[0])))
         cookie = f"{self.cookie}={token}; Path=/; Max-Age={_WEEK}; HttpOnly; SameSite=Strict"
         await _send_page(send, 200, page, [(b"set-cookie", cookie.encode("latin-1", "replace"))])
 
     async def _refuse(self, scope: Scope, problem: Problem, send: Send) -> None:
-        """A page for a person, JSON for a program."""
+        """A page for a person, a line for a form on a page, JSON for a program."""
+        if self.line is not None and _all(scope, b"hx-request"):
+            await _send_page(send, problem.status, self.line(problem))
+            return
         wants = "".join(_all(scope, b"accept"))
         if "text/html" in wants and not scope["path"].startswith("/api/"):
             await _send_page(send, problem.status, self.page(problem))
@@ -292,3 +296,17 @@ async def _send(send: Send, status: int, kind: str, body: bytes, headers: list[t
     more = [(b"content-type", kind.encode()), (b"content-length", str(len(body)).encode()), (b"connection", b"close")]
     await send({"type": "http.response.start", "status": status, "headers": more + headers})
     await send({"type": "http.response.body", "body": body})
+
+
+# how a browser comes in -----------------------------------------------------------------------------------------------
+
+
+def cookie_at(opened: socket.socket, of: str) -> str:
+    """The name of a server's cookie: a browser sends the cookies of one machine to all its ports."""
+    return f"{of}-{opened.getsockname()[1]}"
+
+
+def link_to(opened: socket.socket, token: str = "", page: str = "/") -> str:
+    """The link that signs a browser in and opens a page; without a token, the address alone."""
+    following = "" if page == "/" else f"&next={quote(page)}"
+    return f"{address_of(opened)}/login?token={quote(token)}{following}" if token else address_of(opened) + page

@@ -29,7 +29,8 @@ from pydantic import TypeAdapter
 
 from fabula.app.chat_views import ChatList, ChatTurn, ChatView, ChatWhy, MoveKind
 from fabula.app.past_calls import CallList, WholeCall
-from fabula.app.workspace import ArtefactText, Decided, Saved
+from fabula.app.saving import Saved
+from fabula.app.workspace import ArtefactText, Decided
 from fabula.base.errors import (
     ConflictError,
     DiskFullError,
@@ -43,17 +44,22 @@ from fabula.server.api.wire import (
     ArtefactList,
     Artefacts,
     ChangeList,
+    ComparisonView,
     Difference,
     Estimate,
     FinalEdits,
     FindingList,
+    LearnedView,
     PlanView,
     ProjectList,
     ProjectView,
     Prompts,
+    ReportList,
+    ReportView,
     RunEvents,
     RunList,
     TakeToCome,
+    VerdictList,
     VersionList,
     WorldView,
 )
@@ -258,6 +264,19 @@ class Client:
 
     new_async = in_a_thread(new)
 
+    def import_manuscript(self, text: str, *, source: str = "", title: str = "") -> ProjectView:
+        """A new project of a manuscript, whose parts become the story's, word for word; nobody is asked.
+
+        Args:
+            text: of the whole manuscript, in Markdown or plain.
+            source: the name of its file.
+            title: where its first heading is not meant.
+        """
+        body = {"manuscript": text, "source": source, "title": title}
+        return self._wire.send(ProjectView, "POST", "/projects", body)
+
+    import_manuscript_async = in_a_thread(import_manuscript)
+
     def sample(self) -> ProjectView:
         """A copy of the sample project."""
         return self._wire.send(ProjectView, "POST", "/projects", {"sample": True})
@@ -384,6 +403,39 @@ class RemoteProject:
 
     final_edits_async = in_a_thread(final_edits)
 
+    def reports(self) -> ReportList:
+        """What was measured, the newest first."""
+        return self._get(ReportList, "/reports")
+
+    reports_async = in_a_thread(reports)
+
+    def report(self, name: str) -> ReportView:
+        """One report: each number with its interval."""
+        return self._get(ReportView, f"/reports/{_quoted(name)}")
+
+    report_async = in_a_thread(report)
+
+    def compare(self, one: str, other: str, beside: str = "") -> ComparisonView:
+        """By how much the numbers of another report are above those of one; `beside` names the project of the other."""
+        return self._get(ComparisonView, "/comparison", one=one, other=other, beside=beside)
+
+    compare_async = in_a_thread(compare)
+
+    def verdicts(
+        self, report: str, words: str = "", *, winner: str = "", question: str = "", stories: str = ""
+    ) -> VerdictList:
+        """Single verdicts of a report: with these words in the reason, this winner, question and stories."""
+        given = {"words": words, "winner": winner, "question": question, "stories": stories}
+        return self._get(VerdictList, "/verdicts", report=report, **given)
+
+    verdicts_async = in_a_thread(verdicts)
+
+    def learned(self) -> LearnedView:
+        """What was learned from the author's choices."""
+        return self._get(LearnedView, "/learning")
+
+    learned_async = in_a_thread(learned)
+
     def export(self, format_: str) -> bytes:
         """The story as a file: "epub", "docx", "markdown", ..."""
         return self.wire.whole("GET", f"{self._at}/exports/{_quoted(format_)}")
@@ -415,6 +467,18 @@ class RemoteProject:
         return self._send(Artefacts, "DELETE", f"/pins/{_quoted(artefact)}")
 
     unpin_async = in_a_thread(unpin)
+
+    def use_learned(self, *, use: bool) -> LearnedView:
+        """Have new projects write with what was learned, or without it."""
+        return self._send(LearnedView, "PUT", "/learning", {"use": use})
+
+    use_learned_async = in_a_thread(use_learned)
+
+    def forget_learned(self) -> LearnedView:
+        """Remove what was learned for good."""
+        return self._send(LearnedView, "DELETE", "/learning")
+
+    forget_learned_async = in_a_thread(forget_learned)
 
     def retake(self, artefact: str, note: str | None = None, *, anew: bool = False) -> TakeToCome:
         """Have a text written anew by the next run; or revised, as a note asks."""

@@ -8,6 +8,8 @@ import sqlite3
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
+from pydantic import BaseModel
+
 from fabula.app.writing import first_error
 from fabula.base.errors import (
     BriefError,
@@ -35,11 +37,26 @@ from fabula.server.chat.clients import NoTurnError
 from fabula.server.chat.projects import PLAYER, TooLongError
 from fabula.server.chat.scenes import SceneError
 from fabula.server.chat.wire import UnableError
-from fabula.server.talks import BusyError, StaleError
+from fabula.server.conversations import BusyError, StaleError
 
 INVALID: Final = "invalid_request_error"
 SERVER: Final = "server_error"
 _LISTED: Final = 50  # names that a message lists
+
+
+class Fault(BaseModel):
+    """What went wrong."""
+
+    message: str
+    type: str
+    param: str | None
+    code: str | None
+
+
+class FaultBody(BaseModel):
+    """The body of every error."""
+
+    error: Fault
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,7 +200,13 @@ _OF_AUTHOR: Final[tuple[tuple[type[FabulaError], int, str], ...]] = (
 )
 # What SQLite says where a page, or the file that readers share, finds no room.
 _FULL: Final = (sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR_WRITE, sqlite3.SQLITE_IOERR_SHMSIZE)
-_FULL_JOURNAL: Final = (JournalError, 507, "disk_full")
+_FULL_JOURNAL: Final = Problem(
+    507,
+    "The disk or quota is full. Before some space is free nothing can be saved, and often the project not even be "
+    "read; what was saved is kept.",
+    SERVER,
+    "disk_full",
+)
 _LEAST_OF_SERVER: Final = 500
 
 
@@ -199,7 +222,9 @@ def problem_for_author(error: BaseException) -> Problem:
     found = next((row for row in _OF_AUTHOR if isinstance(error, row[0])), None)
     if found is None:
         return UNEXPECTED
-    _, status, code = _FULL_JOURNAL if _is_full(error.__cause__) else found
+    if _is_full(error.__cause__):
+        return _FULL_JOURNAL
+    _, status, code = found
     kind = SERVER if status >= _LEAST_OF_SERVER else INVALID
     return Problem(status, str(error), kind, code, retry_after=getattr(error, "retry_after", None))
 

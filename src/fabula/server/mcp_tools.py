@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 from fabula.app.bills import Bill
-from fabula.app.chatting import Chat, parties_for, session_for, transcript_of
+from fabula.app.chatting import Chat, conversation_for, parties_for, transcript_of
 from fabula.app.checking import OUT, Checked, check_of
 from fabula.app.conversing import settings_for as settings_for_talk
 from fabula.app.deciding import edit, retake, take_back
@@ -23,12 +23,12 @@ from fabula.app.standing import shortfalls, texts
 from fabula.app.writing import Options, dry_run_in, refuse_anew, settings_as_last_time, write_in
 from fabula.base.errors import FabulaError, ProjectError, UnknownNameError, UsageError
 from fabula.base.files import inside, read_text, write_atomically
-from fabula.craft.conversation import SessionFiles
-from fabula.craft.conversation.session import sessions_in, system_of_log
+from fabula.craft.conversation import ConversationFiles, conversations_in
+from fabula.craft.conversation.kept import system_of_log
 from fabula.craft.length import parse_range
 from fabula.engine.folders import is_path
 from fabula.models.outside import CLIENT
-from fabula.project.folder import MAX_FILE, Project
+from fabula.project.folder import MAX_FILE, MAX_STORY, Project
 from fabula.story import Brief, Story, count_words
 from fabula.systems import find as find_system
 
@@ -57,7 +57,7 @@ class Said:
     line: str = ""
     character: str = ""
     player: str = ""
-    session: str = ""
+    conversation: str = ""
     move: Literal["say", "retry", "undo"] = "say"
 
 
@@ -117,7 +117,7 @@ class Projects:
             ],
             "changed": [change.file for change in changes],
             "not_as_asked": missed,
-            "conversations": sessions_in(project.folder),
+            "conversations": conversations_in(project.folder),
             **_to_ask(coming),
         }
 
@@ -131,7 +131,7 @@ class Projects:
         if not text:
             if not project.story_file.exists():
                 raise ProjectError(f"{name} has no story yet. The tool `write` writes it.")
-            return {"project": name, "text": read_text(project.story_file, MAX_FILE)}
+            return {"project": name, "text": read_text(project.story_file, MAX_STORY)}
         with project.journal as journal:
             path = project.artefact(journal, text)
             return {"project": name, "name": path, "text": journal.newest(path) or ""}
@@ -257,12 +257,12 @@ class Projects:
         project, bill = self.project(name), Bill()
         settings = settings_for_talk(self._settings(project, own_model=own_model))
         parties = parties_for(project, (said.character,) if said.character else (), said.player)
-        session, parties = session_for(project, said.session, parties)
-        made = system_of_log(SessionFiles.in_(project.folder, session).read())
+        conversation, parties = conversation_for(project, said.conversation, parties)
+        made = system_of_log(ConversationFiles.in_(project.folder, conversation).read())
         if made not in ("", settings.system):
             settings = settings_for_talk(settings, made)
         options = Options(environ=self.environ, listeners=(listener, bill))
-        async with Chat(project, session, settings, options, bill, "") as chat:
+        async with Chat(project, conversation, settings, options, bill, "") as chat:
             await chat.open(parties, None)
             if said.move == "say":
                 await (chat.say_async(said.line) if said.line.strip() else chat.go_on_async())
@@ -272,7 +272,7 @@ class Projects:
         last = whole["turns"][-1] if whole["turns"] else {"who": "", "answer": ""}
         return {
             "project": name,
-            "conversation": session,
+            "conversation": conversation,
             "you": whole["player"],
             "who": last["who"],
             "answer": last["answer"],
@@ -281,16 +281,16 @@ class Projects:
             **_took(bill),
         }
 
-    def conversation(self, name: str, session: str) -> dict[str, Any]:
+    def conversation(self, name: str, conversation: str) -> dict[str, Any]:
         """A conversation as Markdown; where none is named, the names of all, the last one first.
 
         Raises:
             UnknownNameError: there is no such conversation.
         """
         project = self.project(name)
-        if not session:
-            return {"project": name, "conversations": sessions_in(project.folder)}
-        return {"project": name, "conversation": session, "text": transcript_of(project, session)}
+        if not conversation:
+            return {"project": name, "conversations": conversations_in(project.folder)}
+        return {"project": name, "conversation": conversation, "text": transcript_of(project, conversation)}
 
     # deciding -------------------------------------------------------------------------------------------------------
 
@@ -374,7 +374,7 @@ def _about(folder: Path) -> dict[str, Any]:
 
 def _words(project: Project) -> int:
     file = project.story_file
-    return Story.parse(read_text(file, MAX_FILE)).words if file.exists() else 0
+    return Story.parse(read_text(file, MAX_STORY)).words if file.exists() else 0
 
 
 def _to_ask(coming: DryRun) -> dict[str, Any]:

@@ -1,69 +1,23 @@
-"""The server on its socket: opens the projects, listens, and ends when it is cancelled."""
+"""A server on its socket: it listens, and ends when it is cancelled."""
 
 from __future__ import annotations
 
 import asyncio
-import ipaddress
-import secrets
 import socket
-import time
-from contextlib import AsyncExitStack, contextmanager
-from dataclasses import dataclass, field, replace
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Final
 
-from fabula.app.conversing import conversing
 from fabula.base.errors import UsageError
-from fabula.project.casting import load_servers
-from fabula.server.chat.projects import Catalogue, served
-from fabula.server.chat.turns import measure
-from fabula.server.gate import Bounds, Tokens
-from fabula.story import slug
+from fabula.server.gate import Bounds
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterator
 
-    from fabula.app.writing import Options
-    from fabula.project.folder import Project
-    from fabula.project.settings import Settings
     from fabula.server.gate import App
 
 _GRACE: Final = 5  # seconds that answers in the making have when the server is ended
 _BACKLOG: Final = 128  # connections that the system holds for us; so many are accepted in one go
 _LARGEST_HEAD: Final = 65_536
-
-
-@dataclass(frozen=True)
-class Offer:
-    """What is to be served.
-
-    Attributes:
-        projects: each with the settings in force.
-        options: what the calls are made with.
-        tokens: open the gate.
-        bounds: of requests.
-        player: who the client plays, where a request says nothing; "" leaves it to each project.
-        api: offer the projects themselves, too, as `/api/v1`.
-    """
-
-    projects: Sequence[tuple[Project, Settings]]
-    options: Options
-    tokens: Sequence[str]
-    bounds: Bounds = field(default_factory=Bounds)
-    player: str = ""
-    api: bool = True
-
-    @property
-    def names(self) -> list[str]:
-        """The projects' names in those of models.
-
-        Raises:
-            UsageError: two are alike.
-        """
-        names = [slug(project.folder.resolve().name) for project, _ in self.projects]
-        twice = next((name for name in names if names.count(name) > 1), None)
-        if twice is not None:
-            raise UsageError(f"Two projects would both be fabula/{twice}/... Rename one folder, or serve one of them.")
-        return names
 
 
 def listening(host: str, port: int) -> socket.socket:
@@ -87,49 +41,11 @@ def listening(host: str, port: int) -> socket.socket:
     return opened
 
 
-def is_loopback(host: str) -> bool:
-    """Whether an address is reached from this machine alone."""
-    try:
-        return host == "localhost" or ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return False
-
-
 def address_of(opened: socket.socket) -> str:
-    """Where clients find the server: their "base URL"."""
+    """Where the server is found from this machine, without a slash at its end."""
     host, port = opened.getsockname()[:2]
-    return f"http://{f'[{host}]' if ':' in host else host}:{port}/v1"
-
-
-async def serve(offer: Offer, opened: socket.socket, ready: Callable[[Catalogue], None]) -> None:
-    """Serve until the task is cancelled; `ready` is called once requests are taken.
-
-    Raises:
-        FabulaError: a project cannot be opened.
-    """
-    from fabula.server.chat.app import Dependencies, application  # noqa: PLC0415 - a second of imports
-    from fabula.server.studio.application import mount_api  # noqa: PLC0415 - as above
-    from fabula.server.studio.shelf import Shelf  # noqa: PLC0415 - as above
-    from fabula.server.studio.state import StudioState  # noqa: PLC0415 - as above
-
-    tokens = Tokens.of(offer.tokens)
-    async with AsyncExitStack() as stack:
-        options = replace(offer.options, listeners=(*offer.options.listeners, measure))
-        projects = {}
-        for name, (project, settings) in zip(offer.names, offer.projects, strict=True):
-            open_ = await stack.enter_async_context(conversing(project, settings, options))
-            projects[name] = await served(name, open_, offer.player)
-        load_servers({name.partition(":")[0] for _, settings in offer.projects for name in settings.cast_models})
-        catalogue = Catalogue(projects)
-        means = Dependencies(catalogue, tokens, offer.bounds, time.monotonic, time.time, lambda: secrets.token_hex(12))
-        if offer.api:
-            shelf = Shelf.of([project.folder for project, _ in offer.projects], offer.options.environ)
-            held = {one.conversing.project.folder.resolve(): one.conversing for one in projects.values()}
-            state = await stack.enter_async_context(StudioState(shelf, offer.options, conversing=held).at_work())
-            app = application(means, lambda app: mount_api(app, state))
-        else:
-            app = application(means)
-        await listen(app, opened, lambda: ready(catalogue), offer.bounds)
+    shown = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(host, host)  # noqa: S104 - every address is also this machine's
+    return f"http://{f'[{shown}]' if ':' in shown else shown}:{port}"
 
 
 async def listen(

@@ -7,16 +7,17 @@ from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
-from fabula.app.workspace import BRIEF
+from fabula.app.saving import BRIEF
 from fabula.base.errors import FabulaError
 from fabula.project.folder import FOLDERS, STORY
+from fabula.server.runs.looking import again_and_again
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 
     from fabula.app.workspace import Workspace
     from fabula.server.runs.feed import Feed
-    from fabula.server.studio.shelf import Shelf
+    from fabula.server.shelf import Shelf
 
 EVERY: Final = 1.0  # seconds between two looks
 _MOST_PROJECTS: Final = 20  # that are looked at: those that were asked for last
@@ -41,7 +42,7 @@ class Watcher:
     @asynccontextmanager
     async def at_work(self) -> AsyncIterator[None]:
         """Look again and again while this is open."""
-        watching = asyncio.create_task(self._watch())
+        watching = asyncio.create_task(again_and_again(self._look_later))
         try:
             yield
         finally:
@@ -49,10 +50,10 @@ class Watcher:
             with suppress(asyncio.CancelledError):
                 await watching
 
-    async def _watch(self) -> None:
-        while True:
-            await asyncio.sleep(EVERY)
-            await self.look()
+    async def _look_later(self) -> float:
+        await asyncio.sleep(EVERY)
+        await self.look()
+        return 0
 
     async def look(self) -> None:
         """Tell what has changed since the last look."""

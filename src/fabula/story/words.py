@@ -5,7 +5,10 @@ from __future__ import annotations
 import re
 from functools import lru_cache
 from math import ceil
-from typing import Final
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
 
 # Each of these is a word: Chinese characters and Japanese syllables, as both languages count lengths.
 CHARACTERS: Final = (
@@ -48,10 +51,23 @@ def _count(text: str) -> int:
         blankless = sum(ceil(len(run[0]) / _LETTERS_A_WORD) for run in _COUNTED.finditer(text))
         text = _BETWEEN.sub(" ", text)
     # One pattern over the whole text takes quadratic time on a long run of dashes, which looping models do write.
-    return blankless + sum(1 for piece in text.split() if piece[0].isalnum() or _WORD_CHARACTER.search(piece))
+    pieces = text.split()
+    odd = [piece for piece in pieces if not piece[0].isalnum()]  # few: a list is three times faster than a generator
+    return blankless + len(pieces) - sum(1 for piece in odd if not _WORD_CHARACTER.search(piece))
 
 
 _remembered = lru_cache(maxsize=4096)(_count)
+
+
+def ngrams(tokens: Sequence[str], n: int) -> Iterator[tuple[str, ...]]:
+    """The n-grams of a text, in order, repeated ones too; none where it is shorter than n.
+
+    Raises:
+        ValueError: n is less than 1.
+    """
+    if n < 1:
+        raise ValueError(f"An n-gram has at least one token, not {n}.")
+    return zip(*(tokens[start:] for start in range(n)), strict=False)
 
 
 def joined(text: str, more: str) -> str:

@@ -33,6 +33,11 @@ class System(Method):
         return bool(self.paper.get("plan", False))
 
     @property
+    def takes_manuscript(self) -> bool:
+        """Whether it goes on from an author's own texts, as `plan/chapters.md` lists them."""
+        return bool(self.paper.get("manuscript", False))
+
+    @property
     def takes_personas(self) -> bool:
         """Whether it can write with an author's personas."""
         return bool(self.paper.get("personas", False))

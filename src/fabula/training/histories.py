@@ -18,8 +18,8 @@ from typing import TYPE_CHECKING, Any, Final
 from rapidfuzz.distance import LCSseq
 
 from fabula.base.characters import readable
-from fabula.craft.conversation.session import FOLDER as TALKS
-from fabula.craft.conversation.session import SessionFiles, kept_turns
+from fabula.craft.conversation.kept import FOLDER as CONVERSATIONS
+from fabula.craft.conversation.kept import ConversationFiles, kept_turns
 from fabula.craft.final_reading import EDITS, REFUSED, read_edits, read_refused
 from fabula.engine.journal import Decision, Version
 from fabula.engine.making import WISHES
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from fabula.engine.journal import Given, Journal
     from fabula.project.folder import Project
 
-OWN: Final = ("edited", "rewritten")  # sources of versions that are the author's own
+OWN: Final = ("edited", "rewritten", "imported")  # sources of versions that are the author's own
 _REPLACING: Final = ("edit", "rewrite", "retake", "revise")
 _KINDS: Final = {"edit": "edit", "rewrite": "rewrite", "retake": "retake", "revise": "note"}
 _REFUSED: Final = f"{DRAFTS}/{REFUSED}"
@@ -67,7 +67,7 @@ def history_pairs(project: Project, name: str) -> Found:
     with project.journal as journal:
         project.check_journal(journal)
         made = history_of(journal, project.brief_digest, readable(name))
-        for log in sorted((project.folder / TALKS).glob("*.jsonl")):
+        for log in sorted((project.folder / CONVERSATIONS).glob("*.jsonl")):
             made += _History(journal, "", readable(name)).drawn_anew(log)
     return Found(tuple(m for m in made if isinstance(m, Pair)), tuple(m for m in made if not isinstance(m, Pair)))
 
@@ -364,7 +364,7 @@ class _History:
 
     def drawn_anew(self, log: Path) -> Iterator[Pair]:
         """Turns of a conversation that were drawn anew: the one that stands before each that it replaced."""
-        records = SessionFiles(log).read()
+        records = ConversationFiles(log).read()
         stands = set(kept_turns(records))
         replaced: list[int] = []
         for number, record in enumerate(records):
@@ -376,21 +376,23 @@ class _History:
                     yield from self._turns(log.stem, number, record, records[other])
             replaced = [*replaced, number]
 
-    def _turns(self, session: str, number: int, record: Mapping[str, Any], other: Mapping[str, Any]) -> Iterator[Pair]:
+    def _turns(
+        self, conversation: str, number: int, record: Mapping[str, Any], other: Mapping[str, Any]
+    ) -> Iterator[Pair]:
         """The pair of a turn that stands and one that it replaced, where both answer one prompt."""
-        best, worse = (self._reply_of_turn(session, one) for one in (record, other))
+        best, worse = (self._reply_of_turn(conversation, one) for one in (record, other))
         if best and worse and not same_words(best.text, worse.text) and self.prompt_of(best) == self.prompt_of(worse):
-            path = f"{TALKS}/{session}"
+            path = f"{CONVERSATIONS}/{conversation}"
             source = {"project": self.name, "path": readable(path), "at": best.at, "judge": "author", "piece": number}
             old, new = Version(path, 0, "", "made", ""), Version(path, 1, "", "made", "")
             yield self._pair(worse, (old, plain(worse.text)), (new, plain(best.text)), "retake", source)
 
-    def _reply_of_turn(self, session: str, record: Mapping[str, Any]) -> Given | None:
+    def _reply_of_turn(self, conversation: str, record: Mapping[str, Any]) -> Given | None:
         """The reply that a turn of a conversation is."""
         turn = record.get("turn")
         line = turn.get("line") if isinstance(turn, dict) else None
         words = str(line[-1]) if isinstance(line, list) and line else ""
-        place = f"{TALKS}/{session}/cell-{turn.get('cell')}/" if isinstance(turn, dict) else ""
+        place = f"{CONVERSATIONS}/{conversation}/cell-{turn.get('cell')}/" if isinstance(turn, dict) else ""
         given = [one for one in self.replies if words and one.path.startswith(place) and words in one.text]
         return given[-1] if given else None
 

@@ -1,4 +1,4 @@
-"""The conversations of a simulated player, kept as sessions of a project."""
+"""The conversations of a simulated player, kept as conversations of a project."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 from fabula.app.conversing import conversing
 from fabula.app.digressing.schedule import KINDS
 from fabula.app.writing import Prepared
-from fabula.craft.conversation import open_session
+from fabula.craft.conversation import open_conversation
 from fabula.craft.digressions import Utterance, dialogue_with_marks
 from fabula.craft.packing import last_of
 from fabula.engine.prompts import Prompts
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     from fabula.app.digressing.schedule import Schedule, Slot
     from fabula.app.writing import Options
-    from fabula.craft.conversation import Parties, Session, Talk
+    from fabula.craft.conversation import Conversation, Parties, Talk
     from fabula.engine.context import RunContext
     from fabula.engine.dry_run import DryRun
     from fabula.engine.journal import Journal
@@ -43,14 +43,14 @@ _TOKENS: Final = 80
 
 
 @dataclass(frozen=True, slots=True)
-class Conversation:
+class Simulation:
     """What is talked through, by whom, and how.
 
     Attributes:
         id: of the narrative, in reports.
         narrative: its text.
         modelled: the role `player` says what the schedule wants said, in words of its own; else a script does.
-        sessions: so many conversations.
+        conversations: so many conversations.
     """
 
     id: str
@@ -58,21 +58,21 @@ class Conversation:
     parties: Parties
     schedule: Schedule
     modelled: bool = False
-    sessions: int = 2
+    conversations: int = 2
 
     def names(self) -> list[str]:
-        """Of the sessions."""
-        return [f"player-{number}" for number in range(1, self.sessions + 1)]
+        """Of the conversations."""
+        return [f"player-{number}" for number in range(1, self.conversations + 1)]
 
 
 async def digress_in(
     project: Project,
     settings: Settings,
     options: Options,
-    wanted: Conversation,
-    done: Callable[[Session], None] = lambda _: None,
+    wanted: Simulation,
+    done: Callable[[Conversation], None] = lambda _: None,
 ) -> tuple[Item, ...]:
-    """The dialogues of a system, with the digressions marked; sessions that are there are gone on with.
+    """The dialogues of a system, with the digressions marked; conversations that are there are gone on with.
 
     Side by side as many as the model of the characters takes at once; `done` gets each that is over.
 
@@ -85,42 +85,44 @@ async def digress_in(
 
         async def made(number: int, name: str) -> Item:
             async with room:
-                session = await open_.session(name, wanted.parties)
-                await _converse(session, wanted, number)
-                done(session)
-                return item_of_session(session, wanted, number, open_.prepared.method.name)
+                conversation = await open_.conversation(name, wanted.parties)
+                await _converse(conversation, wanted, number)
+                done(conversation)
+                return item_of_conversation(conversation, wanted, number, open_.prepared.method.name)
 
         return tuple(await side_by_side(made(number, name) for number, name in enumerate(wanted.names(), 1)))
 
 
-async def dry_run_digressions(settings: Settings, options: Options, wanted: Conversation, journal: Journal) -> DryRun:
+async def dry_run_digressions(settings: Settings, options: Options, wanted: Simulation, journal: Journal) -> DryRun:
     """What `digress_in` would ask, beyond what is in the journal. Asks nobody and writes nothing."""
     prepared = Prepared(settings, options)
     async with prepared.opened(journal, dry=True) as context:
         config = prepared.method.config(settings.preset, settings.config)
         talk: Talk = await prepared.method.algorithm.open_talk(wanted.narrative, Run(context), config, wanted.parties)
-        sessions = [open_session(None, talk, context, name=name) for name in wanted.names()]
-        await side_by_side(_converse(session, wanted, number) for number, session in enumerate(sessions, 1))
+        conversations = [open_conversation(None, talk, context, name=name) for name in wanted.names()]
+        await side_by_side(
+            _converse(conversation, wanted, number) for number, conversation in enumerate(conversations, 1)
+        )
     return context.dry_run
 
 
-async def _converse(session: Session, wanted: Conversation, number: int) -> None:
+async def _converse(conversation: Conversation, wanted: Simulation, number: int) -> None:
     """A conversation from where it stands to the end of its schedule, or of its story."""
-    for slot in wanted.schedule.slots(wanted.narrative, number)[len(session.turns) :]:
-        if session.state.over:
+    for slot in wanted.schedule.slots(wanted.narrative, number)[len(conversation.turns) :]:
+        if conversation.state.over:
             return
         if slot.purpose == "open":
-            await session.begin()
+            await conversation.begin()
         else:
-            await session.say(await _words(session, wanted, slot))
+            await conversation.say(await _words(conversation, wanted, slot))
 
 
-async def _words(session: Session, wanted: Conversation, slot: Slot) -> str:
+async def _words(conversation: Conversation, wanted: Simulation, slot: Slot) -> str:
     """What the player says in a turn."""
     kind = KINDS.get(slot.kind)
     if not wanted.modelled or slot.purpose == "after" or (kind is not None and kind.lasts):
         return slot.says
-    run = Run(_our(session.context)).scope("digress", session.name, len(session.turns) + 1)
+    run = Run(_our(conversation.context)).scope("digress", conversation.name, len(conversation.turns) + 1)
     player = wanted.parties.player
     text = await run.ask(
         _ROLE,
@@ -129,17 +131,17 @@ async def _words(session: Session, wanted: Conversation, slot: Slot) -> str:
         expect=_TOKENS // 3,
         who=player,
         partners=wanted.parties.others,
-        passage=last_of(_passage(session), _PASSAGE),
-        lines=session.state.lines[-_LINES:],
+        passage=last_of(_passage(conversation), _PASSAGE),
+        lines=conversation.state.lines[-_LINES:],
         leaves="" if kind is None else kind.does.format(word=slot.word),
     )
     said = first_sentences(read_said(text, player, wanted.parties.names).message, _SENTENCES)
     return said if any(letter.isalnum() for letter in said) else slot.says  # a model that says nothing cannot digress
 
 
-def _passage(session: Session) -> str:
+def _passage(conversation: Conversation) -> str:
     """The part of the narrative that the conversation is in."""
-    return session.talk.segments[max(session.state.cell - 1, 0)]
+    return conversation.talk.segments[max(conversation.state.cell - 1, 0)]
 
 
 def _our(context: RunContext) -> RunContext:
@@ -147,10 +149,10 @@ def _our(context: RunContext) -> RunContext:
     return replace(context, prompts=Prompts(_PROMPTS))
 
 
-def item_of_session(session: Session, wanted: Conversation, number: int, system: str) -> Item:
+def item_of_conversation(conversation: Conversation, wanted: Simulation, number: int, system: str) -> Item:
     """A conversation as a dialogue to be measured, with its narrative and the digressions marked."""
     lines: list[Utterance] = []
-    for turn, slot in zip(session.turns, wanted.schedule.slots(wanted.narrative, number), strict=False):
+    for turn, slot in zip(conversation.turns, wanted.schedule.slots(wanted.narrative, number), strict=False):
         if turn.said:
             word = slot.word if slot.word and says(turn.said, slot.word) else ""
             lines.append(Utterance(wanted.parties.player, turn.said, slot.kind, word))

@@ -261,4 +261,4 @@ def _call_anchor(where: str, path: str) -> str:
 
 
 def _dollars(cost: float | None) -> str:
-    return "not known" if cost is None else f"{cost:,.4f}"
+    return "price unknown" if cost is None else f"{cost:,.4f}"

@@ -11,7 +11,7 @@ import typer
 
 from fabula.app.beginning import check
 from fabula.app.bills import Bill
-from fabula.app.chatting import parties_for, project_for_talk, session_for
+from fabula.app.chatting import conversation_for, parties_for, project_for_talk
 from fabula.app.conversing import CARD_SYSTEM, PLAYER, card_project, conversing, is_card, settings_for
 from fabula.app.sources import read_story
 from fabula.app.writing import Options
@@ -24,10 +24,10 @@ from fabula.cli.options import Caps, Choices, Common, bundled
 from fabula.cli.people import People
 from fabula.cli.session import near
 from fabula.cli.stopping import stoppable
-from fabula.craft.conversation import Parties, SessionFiles
+from fabula.craft.conversation import ConversationFiles, Parties
 from fabula.craft.conversation.cards import read_worlds, write_cards
+from fabula.craft.conversation.kept import system_of_log
 from fabula.craft.conversation.lines import freedom_of
-from fabula.craft.conversation.session import system_of_log
 from fabula.craft.narratives import check_people
 from fabula.project.folder import Project
 from fabula.project.settings import Settings
@@ -114,7 +114,7 @@ def chat(
     player, others = _who_talks(talking)
     project, settings = _project(choices, talking, common, where, terminal, card)
     named = Parties(player, others) if player else parties_for(project, others, "")
-    name, parties = session_for(project, talking.session, named, new=talking.new)
+    name, parties = conversation_for(project, talking.session, named, new=talking.new)
     settings = _of_log(project, name, choices, settings, terminal)
     again = f"`fabula chat {near(project.folder)} --session {name}`"
     asyncio.run(stoppable(_talk(terminal, project, settings, talking, caps, (name, parties, freedom)), again))
@@ -139,12 +139,12 @@ async def _talk(
         person=People(terminal, project.folder).answer,
     )
     async with conversing(project, settings, options) as open_:
-        session = await open_.session(name, parties, freedom)
-        if freedom is not None and session.state.freedom != freedom:
-            await session.set_freedom(freedom)
+        conversation = await open_.conversation(name, parties, freedom)
+        if freedom is not None and conversation.state.freedom != freedom:
+            await conversation.set_freedom(freedom)
         if open_.too_small:
             terminal.advise(open_.too_small)
-        chat_.session = session
+        chat_.conversation = conversation
         await chat_.run(talking.turns if talking.auto else 0)
 
 
@@ -155,13 +155,13 @@ def _who_talks(talking: Talking) -> tuple[str, tuple[str, ...]]:
     if player and not others:
         raise UsageError(f"You are {player}. Say who answers you, too: `--with NAME`.")
     if talking.session:
-        SessionFiles.in_(Path(), talking.session)
+        ConversationFiles.in_(Path(), talking.session)
     return player, others
 
 
 def _of_log(project: Project, name: str, choices: Choices, settings: Settings, terminal: Terminal) -> Settings:
     """The settings, for the system that a conversation was begun with, where no other is named."""
-    made = system_of_log(SessionFiles.in_(project.folder, name).read())
+    made = system_of_log(ConversationFiles.in_(project.folder, name).read())
     if choices.system or made in ("", settings.system):
         return settings
     return _settings(replace(choices, system=made), project.settings, terminal)

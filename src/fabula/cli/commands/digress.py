@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from fabula.app.bills import dollars
-from fabula.app.digressing import KINDS, Conversation, Schedule, kinds_of
+from fabula.app.digressing import KINDS, Schedule, Simulation, kinds_of
 from fabula.app.digressing.pages import as_markdown, beside_each_other, trivial
 from fabula.app.evaluating import Task
 from fabula.base.errors import UsageError
@@ -117,13 +117,13 @@ def digress(
     terminal.document({"folder": str(folder), **report.as_data(), **evaluating.bill.as_data()})
 
 
-def _wanted(straying: Straying, schedule: Schedule, stories: Sequence[str]) -> list[Conversation]:
+def _wanted(straying: Straying, schedule: Schedule, stories: Sequence[str]) -> list[Simulation]:
     player, others = straying.as_.strip(), [name.strip() for name in straying.with_ or () if name.strip()]
     if bool(player) != bool(others):
         raise UsageError("Say both who the player is (--as NAME) and who answers (--with NAME), or neither.")
     modelled = straying.player == "model"
     return [
-        Conversation(name, text, parties_of(text, player, others), schedule, modelled, straying.sessions)
+        Simulation(name, text, parties_of(text, player, others), schedule, modelled, straying.sessions)
         for name, text in narratives_of(stories).items()
     ]
 
@@ -165,7 +165,7 @@ def _show_estimate(terminal: Terminal, work: Digressing, straying: Straying) -> 
         prompt, reply = (sum(getattr(call, name) for call in one.planned) for name in ("prompt", "reply"))
         rows.append((system, story, f"{len(one.planned):,}", f"{prompt:,}", f"{reply:,}", dollars(one.cost)))
     terminal.say(table(rows, right=(2, 3, 4, 5)))
-    digressions = sum(one.sessions * one.schedule.digressions for one in work.wanted) * len(work.settings)
+    digressions = sum(one.conversations * one.schedule.digressions for one in work.wanted) * len(work.settings)
     if straying.judge:
         config: Any = find("linearity").config("improved")
         most = straying.within * (digressions + 2 * min(config.checks, digressions))

@@ -69,6 +69,9 @@ class Instead:
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Say what would be learned from, its time and memory; train nothing.")
     ] = False
+    no_use: Annotated[
+        bool, typer.Option("--no-use", help="Have new projects write without what was learned; it is kept.")
+    ] = False
     status: Annotated[bool, typer.Option("--status", help="Say what was learned, and whether it is in use.")] = False
     forget: Annotated[bool, typer.Option("--forget", help="Remove what was learned: adapters, pairs, report.")] = False
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask before forgetting.")] = False
@@ -85,12 +88,14 @@ def learn(
 ) -> None:
     """Learn from your edits, retakes and choices what you prefer; all of it stays on this machine."""
     terminal = terminal_of(common)
-    if sum((instead.dry_run, instead.status, instead.forget)) > 1:
-        raise UsageError("--dry-run, --status and --forget each say what to do. Give one of them.")
-    if instead.status or instead.forget:
+    if sum((instead.dry_run, instead.no_use, instead.status, instead.forget)) > 1:
+        raise UsageError("--dry-run, --no-use, --status and --forget each say what to do. Give one of them.")
+    if instead.no_use or instead.status or instead.forget:
         refuse("nothing is learned", learning, but=("author",))
         if projects or common.folder:
-            raise UsageError("--status and --forget are about an author, not about a project. Name one with --author.")
+            raise UsageError(
+                "--no-use, --status and --forget are about an author, not about a project. Name one with --author."
+            )
     if instead.yes and not instead.forget:
         raise UsageError("--yes goes with --forget: nothing else is asked before.")
     if instead.status:
@@ -99,9 +104,12 @@ def learn(
     if instead.forget:
         _forget(terminal, learning.author, yes=instead.yes)
         return
+    if instead.no_use:
+        _use(terminal, _learned(learning.author, terminal), on=False)
+        return
     named = projects or common.folder or instead.dry_run
     if learning.use_anyway and not named and (known := _learned(learning.author, terminal)):
-        _use_anyway(terminal, known)
+        _use(terminal, known, on=True)
         return
     folders = [Path(folder) for folder in dict.fromkeys(named_or_here(common, projects))]
     opened = [Project.open(folder) for folder in folders]
@@ -123,18 +131,20 @@ def _learn(terminal: Terminal, proposal: Proposal, place: Place, *, anyway: bool
     with interruptible(progress):
         learned = learn_from(proposal, place, trainer, time.strftime("%Y-%m-%d"), terminal.advise, anyway=anyway)
     terminal.say(read_text(place.report, _LARGEST).rstrip())
-    terminal.say("\n" + _use(learned))
+    terminal.say("\n" + _used(learned))
     terminal.advise(f"The report with pictures: {near(place.page)}. `fabula learn --forget` removes all of it.")
     terminal.document(_data(place, learned))
 
 
-def _use(learned: Learned) -> str:
+def _used(learned: Learned) -> str:
     """Whether what was learned is used, and how to have it otherwise."""
+    author = f" --author {quote(learned.author)}" if learned.author else ""
+    if learned.off:
+        return f"It is kept, and not used. `fabula learn{author} --use-anyway` has new projects write with it again."
     if learned.better:
         return "New projects write with it, where their model is the one that was tuned; `--no-learned` does without."
     if learned.anyway:
         return "New projects write with it, since you said --use-anyway; `--no-learned` does without."
-    author = f" --author {quote(learned.author)}" if learned.author else ""
     return f"It is not used. `fabula learn{author} --use-anyway` has new projects write with it all the same."
 
 
@@ -143,17 +153,19 @@ def _learned(author: str, terminal: Terminal) -> list[Place]:
     return [place for place in _chosen(author, terminal) if (learned := place.read()) and place.has(learned)]
 
 
-def _use_anyway(terminal: Terminal, known: Sequence[Place]) -> None:
-    """Put into use what was learned, as it is.
+def _use(terminal: Terminal, known: Sequence[Place], *, on: bool) -> None:
+    """Put into use what was learned, as it is, or out of it.
 
     Raises:
-        UsageError: it is not said from whom.
+        UsageError: nothing was learned, or it is not said from whom.
     """
+    if not known:
+        raise UsageError("Nothing was learned yet, so there is nothing to switch off.")
     if len(known) > 1:
         names = ", ".join(place.folder.name for place in known)
         raise UsageError(f"There is something learned from each of {names}. Say --author NAME.")
-    learned = put_into_use(known[0])
-    terminal.say(_use(learned))
+    learned = put_into_use(known[0], on=on)
+    terminal.say(_used(learned))
     terminal.document(_data(known[0], learned))
 
 

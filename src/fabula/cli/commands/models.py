@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from fabula.app.bills import dollars, usage_data
+from fabula.app.bills import cost_of, usage_data
 from fabula.base.errors import ModelError
 from fabula.cli.asked import check_served, named_model
 from fabula.cli.opening import terminal_of
@@ -169,9 +169,7 @@ def _check(
     paid = reply.usage.cost if price is None else cost(price, reply.usage)
     answer = " ".join(reply.text.split())
     terminal.say(f"{name} answers: {answer!r}")
-    terminal.say(
-        f"{reply.usage.prompt} + {reply.usage.reply} tokens, {duration(reply.usage.seconds)}, cost {dollars(paid)}"
-    )
+    terminal.say(f"{reply.usage.prompt} + {reply.usage.reply} tokens, {duration(reply.usage.seconds)}, {cost_of(paid)}")
     if reply.reasoning:
         terminal.say(f"It thinks before it answers: {reply.usage.reasoning} of these tokens.")
     if able:

@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from fabula.app.ranking import Ranked, ranked_by
+from fabula.app.ranking import as_stories as all_as_stories
 from fabula.base.errors import UsageError
 from fabula.cli.evaluation import Evaluating
 from fabula.cli.opening import terminal_of
@@ -36,6 +37,11 @@ def rank(
     ratings: Annotated[
         str, typer.Option(metavar="FILE", help="Rank by the verdicts of a ratings file; nobody is asked.")
     ] = "",
+    *,
+    as_stories: Annotated[
+        bool,
+        typer.Option("--as-stories", help="Rank the stories, as answers to one prompt, and not those who wrote them."),
+    ] = False,
 ) -> None:
     """Rank systems or stories by side-by-side verdicts, with intervals."""
     terminal = terminal_of(common)
@@ -47,6 +53,8 @@ def rank(
         refuse("no stories are given to draw from", selecting)
     evaluating = Evaluating(terminal, find("pairwise"), judges, limits)
     given = stories_of(terminal, stories, selecting.selection(judges.seed)) if stories else ()
+    if as_stories:
+        given = all_as_stories(given)
     if ratings:
         report = ranked_by(Path(ratings), given, evaluating.config.ours)
     else:

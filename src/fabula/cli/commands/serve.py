@@ -12,6 +12,7 @@ import typer
 from fabula.app.beginning import check
 from fabula.app.conversing import CARD_SYSTEM, PLAYER, card_project, is_card, settings_for
 from fabula.app.writing import Options
+from fabula.base.addresses import is_loopback_host
 from fabula.base.errors import UsageError
 from fabula.cli.asked import changes_of, say_default
 from fabula.cli.help import MORE
@@ -20,9 +21,10 @@ from fabula.cli.options import Caps, Choices, Common, bundled
 from fabula.cli.serving import TokenEnv, check_packages, tokens_of
 from fabula.cli.stopping import stoppable
 from fabula.project.settings import Settings
+from fabula.server.chat.running import Offer, base_url
+from fabula.server.chat.running import serve as serve_projects
 from fabula.server.gate import Bounds
-from fabula.server.running import Offer, address_of, is_loopback, listening
-from fabula.server.running import serve as serve_projects
+from fabula.server.running import listening
 from fabula.story import slug
 from fabula.story.cards import read_card
 
@@ -82,7 +84,7 @@ class Listening:
     @property
     def api(self) -> bool:
         """Whether projects are offered, too."""
-        return not self.no_api and (self.allow_remote or is_loopback(self.host))
+        return not self.no_api and (self.allow_remote or is_loopback_host(self.host))
 
 
 @bundled
@@ -131,14 +133,14 @@ def _project(common: Common, choices: Choices, where: str, player: str) -> Proje
 async def _served(terminal: Terminal, offer: Offer, listen: Listening, made: str) -> None:
     """Serve until a signal comes; say where, once requests are taken."""
     with listening(listen.host, listen.port) as opened:
-        if not is_loopback(listen.host):
+        if not is_loopback_host(listen.host):
             terminal.message(
                 f"Warning: {listen.host} is open to other machines. What is said goes over the network unencrypted: "
                 "put a server with TLS before this one, and give the token to nobody you do not trust."
             )
 
         def ready(catalogue: Catalogue) -> None:
-            _show(terminal, address_of(opened), catalogue, made, api=offer.api)
+            _show(terminal, base_url(opened), catalogue, made, api=offer.api)
 
         await serve_projects(offer, opened, ready)
 

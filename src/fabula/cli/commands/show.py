@@ -21,7 +21,7 @@ from fabula.cli.session import near
 from fabula.cli.terminal import table
 from fabula.engine.making import notes_of
 from fabula.engine.replies.rules import RULES
-from fabula.project.folder import MAX_FILE
+from fabula.project.folder import MAX_STORY
 from fabula.story import Story, count_words
 from fabula.story.plan_file import read_plan
 from fabula.story.timeline import timeline_data, timeline_svg, timeline_text
@@ -88,7 +88,7 @@ def show(
             return
     if not project.story_file.exists():
         raise ProjectError(_no_story(project))
-    story = Story.parse(read_text(project.story_file, MAX_FILE))
+    story = Story.parse(read_text(project.story_file, MAX_STORY))
     terminal.say((f"{story.title}\n\n" if story.title else "") + story.text)
     scenes = [{"label": scene.label, "text": scene.text, "words": scene.words} for scene in story.scenes]
     terminal.document({"title": story.title, "words": story.words, "scenes": scenes})
@@ -212,12 +212,13 @@ def history(
     project, name = project_and_artefact(common, artefact)
     with project.journal as journal:
         path = project.artefact(journal, name)
-        versions, notes = journal.versions(path), notes_of(journal, path)
+        versions, notes, source = journal.versions(path), notes_of(journal, path), journal.imported_from()
     if diff:
         terminal.say(_diffs(versions) or f"{path} has one version.")
     else:
         rows = [("version", "words", "source", "at")]
-        rows += [(str(v.number), f"{count_words(v.text):,}", v.source, v.at) for v in versions]
+        sources = {"imported": f"yours, from {source}"}
+        rows += [(str(v.number), f"{count_words(v.text):,}", sources.get(v.source, v.source), v.at) for v in versions]
         terminal.say(table(rows, right=(0, 1)))
         if notes:
             terminal.say(

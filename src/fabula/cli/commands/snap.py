@@ -232,7 +232,7 @@ def _data(learned: Learned, weights: Sequence[float], places: Sequence[Path], ta
 
 
 def scored_plans(places: Sequence[Path]) -> tuple[Row, ...]:
-    """The rows of tables (CSV, JSON lines) and of projects' own scores, those of chat sessions too.
+    """The rows of tables (CSV, JSON lines) and of projects' own scores, those of conversations too.
 
     Cells of different places stay apart.
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from fabula.app.beginning import check
-from fabula.app.bills import budget_data, dollars, total, usage_data
+from fabula.app.bills import budget_data, cost_of, total, usage_data
 from fabula.app.standing import shortfalls, texts, waiting, words_asked
 from fabula.app.writing import paid_in, settings_as_last_time
 from fabula.base.errors import FabulaError
@@ -17,7 +17,7 @@ from fabula.cli.options import Common, Limits, Where, bundled
 from fabula.cli.progress import counted
 from fabula.cli.session import Session, near
 from fabula.cli.terminal import table
-from fabula.project.folder import MAX_FILE
+from fabula.project.folder import MAX_STORY
 from fabula.project.settings import difference
 from fabula.story import Story
 
@@ -36,11 +36,12 @@ def status(common: Common, where: Where = "") -> None:
     terminal, project = terminal_of(common), project_of(common, where)
     settings, brief = settings_as_last_time(project), project.brief
     coming, problem = _coming(terminal, project, settings)
-    words = Story.parse(read_text(project.story_file, MAX_FILE)).words if project.story_file.exists() else 0
+    words = Story.parse(read_text(project.story_file, MAX_STORY)).words if project.story_file.exists() else 0
     with project.journal as journal:
         changes = project.changes(journal)
         rows = texts(journal, changes, coming)
         runs, spent, waits = journal.runs(), journal.spent(), waiting(journal)
+        source = journal.imported_from()
         in_all = paid_in(journal, settings)
         missed = [] if problem else shortfalls(journal, brief, settings, words)
     asked = None if problem else words_asked(brief, settings)
@@ -49,7 +50,7 @@ def status(common: Common, where: Where = "") -> None:
     terminal.say(f"{brief.title or near(project.folder)}: {settings.system} ({settings.preset}), {who}")
     if kept:
         terminal.say(f"Beyond fabula.toml, as last time: {' '.join(kept)}.")
-    terminal.say(_story_line(words, asked, runs, waits))
+    terminal.say(_story_line(words, asked, runs, waits, source))
     if rows:
         terminal.say("\n" + _texts_table(rows))
     if missed:
@@ -115,9 +116,9 @@ def _coming(terminal: Terminal, project: Project, settings: Settings) -> tuple[D
         return None, str(error)
 
 
-def _story_line(words: int, asked: WordRange | None, runs: list[dict[str, Any]], waits: str) -> str:
+def _story_line(words: int, asked: WordRange | None, runs: list[dict[str, Any]], waits: str, source: str) -> str:
     if not runs:
-        return "Nothing is written yet."
+        return f"story.md has {words:,} words, imported from {source}." if source else "Nothing is written yet."
     last = runs[-1]
     wanted = "" if asked is None else f" ({asked.low:,} to {asked.high:,} asked)"
     if waits:
@@ -141,7 +142,7 @@ def _next(folder: str, coming: DryRun | None, problem: str, changes: list[Change
         return f"Next: put right what stands in the way. {problem}"
     if coming.planned:
         command = "update" if started else "write"
-        what = f"{counted(len(coming.planned), 'call')}, about {coming.tokens:,} tokens, cost {dollars(coming.cost)}"
+        what = f"{counted(len(coming.planned), 'call')}, about {coming.tokens:,} tokens, {cost_of(coming.cost)}"
         stale = "; it writes what is stale again" if coming.stale and started else ""
         return f"Next: `fabula {command} {folder}` ({what}){stale}."
     if changes:

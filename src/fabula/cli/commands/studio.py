@@ -12,13 +12,14 @@ from typing import TYPE_CHECKING, Annotated, Final
 import typer
 
 from fabula.app.writing import Options
+from fabula.base.addresses import is_loopback_host
 from fabula.base.errors import UsageError
 from fabula.cli.help import MORE
 from fabula.cli.opening import terminal_of
 from fabula.cli.options import Common, bundled
 from fabula.cli.serving import TokenEnv, check_packages, tokens_of
 from fabula.cli.stopping import stoppable
-from fabula.server.running import is_loopback, listening
+from fabula.server.running import listening
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -69,7 +70,7 @@ def studio(
         raise UsageError(
             f"{folders[0]} and -C {common.folder} are both given. Give one; several can stand side by side."
         )
-    if not is_loopback(listen.host) and not listen.allow_remote:
+    if not is_loopback_host(listen.host) and not listen.allow_remote:
         raise UsageError(
             f"{listen.host} is open to other machines. Say --allow-remote too if they shall reach the studio, or leave "
             "--host out."
@@ -79,9 +80,10 @@ def studio(
 
 async def _served(terminal: Terminal, listen: StudioListening, folders: Sequence[str]) -> None:
     """Serve until a signal comes; say where, once requests are taken."""
-    from fabula.server.studio.running import StudioOffer, link_to, serve_studio  # noqa: PLC0415 - a second of imports
-    from fabula.server.studio.shelf import Shelf  # noqa: PLC0415 - as above
-    from fabula.server.studio.state import StudioState  # noqa: PLC0415 - as above
+    from fabula.server.browser import link_to  # noqa: PLC0415 - a second of imports
+    from fabula.server.shelf import Shelf  # noqa: PLC0415 - as above
+    from fabula.server.state import StudioState  # noqa: PLC0415 - as above
+    from fabula.server.studio.running import StudioOffer, serve_studio  # noqa: PLC0415 - as above
 
     shelf = Shelf.of([Path(folder) for folder in folders], terminal.environ)
     tokens, made = tokens_of(terminal, listen.token_env)
@@ -90,7 +92,7 @@ async def _served(terminal: Terminal, listen: StudioListening, folders: Sequence
     with listening(listen.host, listen.port) as opened:
         address = link_to(opened)
         link = link_to(opened, made) if made else address
-        if not is_loopback(listen.host):
+        if not is_loopback_host(listen.host):
             terminal.message(
                 f"Warning: {listen.host} is open to other machines. What is written goes over the network "
                 "unencrypted: put a server with TLS before this one, and give the link to nobody you do not trust."

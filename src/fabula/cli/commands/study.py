@@ -14,9 +14,20 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
 import typer
 
 from fabula.app.beginning import check
-from fabula.app.studies import Made, assign, new_version, study_of_characters, study_of_findings, study_of_stories
+from fabula.app.studies import (
+    Made,
+    assign,
+    character_settings,
+    check_trusted,
+    new_version,
+    study_of_characters,
+    study_of_comments,
+    study_of_findings,
+    study_of_stories,
+)
 from fabula.app.study_report import study_report, write_report
 from fabula.app.writing import Options
+from fabula.base.addresses import is_loopback_host
 from fabula.base.errors import UsageError
 from fabula.base.files import PRIVATE, write_atomically
 from fabula.cli.help import MORE
@@ -33,7 +44,7 @@ from fabula.measure.ratings import read_ratings
 from fabula.measure.report.page import estimate_cells
 from fabula.measure.studies.assigning import Wanted
 from fabula.measure.studies.study import ORGANISER, Study
-from fabula.server.running import is_loopback, listening
+from fabula.server.running import listening
 from fabula.stats.estimate import Estimate
 from fabula.stats.meta import PEOPLE
 from fabula.stats.verdicts import JUDGE
@@ -46,7 +57,7 @@ if TYPE_CHECKING:
     from fabula.measure.studies.assigning import Shares
     from fabula.stats.estimate import Scored
 
-_HELP: Final = "Have people rate stories, talk with characters or verify findings; see what they found."
+_HELP: Final = "Have people rate stories, talk with characters or verify findings and comments; see what they found."
 PORT: Final = 8732
 _LISTED: Final = 12  # links in the terminal
 _SHORT: Final = ("pairs: accuracy", "stories: spearman", "systems: spearman", "questions: spearman")
@@ -58,10 +69,10 @@ class _Making:
     """What a new study is of."""
 
     kind: Annotated[
-        Literal["pairwise", "chat", "findings", "rubric"],
+        Literal["pairwise", "chat", "findings", "comments", "rubric"],
         typer.Option(
-            help="Two stories side by side; two characters to talk with; findings of `fabula check`; one story at a "
-            "time."
+            help="Two stories side by side; two characters to talk with; findings of `fabula check`; comments of "
+            "`fabula eval review`; one story at a time."
         ),
     ] = "pairwise"
     title: Annotated[str, typer.Option(metavar="TEXT", help="As raters see it.")] = "A reading study"
@@ -84,7 +95,7 @@ def _new(
         typer.Argument(
             metavar="[SOURCE]...",
             help="Stories as for `fabula eval rank`: DIR/SYSTEM/PROMPT.md, files, projects, experiments; projects for "
-            "chat and findings.",
+            "chat and findings; the folder of a check or review.",
             show_default=False,
         ),
     ] = None,
@@ -130,6 +141,8 @@ def _made(terminal: Terminal, making: _Making, selecting: Selecting, folder: Pat
         raise UsageError("--as and --with say who talks in a chat study. Give --kind chat, or leave them out.")
     if making.kind == "findings":
         return study_of_findings(folder, making.title, map(Path, sources))
+    if making.kind == "comments":
+        return study_of_comments(folder, making.title, map(Path, sources))
     if making.kind == "chat":
         return study_of_characters(folder, making.title, map(Path, sources), making.player, making.partner)
     return study_of_stories(folder, making.kind, making.title, stories_of(terminal, sources, selecting.selection()))
@@ -251,7 +264,7 @@ def _serve(
     served = Study.open(Path(folder))
     if served.design is None:
         raise UsageError(f"Nobody has a task in {near(served.folder)} yet. Say `fabula study assign` first.")
-    if not is_loopback(listen.host) and not listen.allow_remote:
+    if not is_loopback_host(listen.host) and not listen.allow_remote:
         raise UsageError(
             f"{listen.host} is open to other machines. Say --allow-remote too if raters shall reach it from there, or "
             "leave --host out."
@@ -263,19 +276,23 @@ async def _served(terminal: Terminal, listen: _Listening, caps: Caps, served: St
     """Serve until a signal comes; say the links, once requests are taken."""
     from urllib.parse import urlsplit  # noqa: PLC0415 - beside what needs it
 
-    from fabula.server.studio.running import link_to  # noqa: PLC0415 - a second of imports
+    from fabula.server.browser import link_to  # noqa: PLC0415 - a second of imports
+    from fabula.server.study.conversations import RatersConversations  # noqa: PLC0415 - as above
     from fabula.server.study.running import StudyOffer, serve_study  # noqa: PLC0415 - as above
-    from fabula.server.study.talks import Talks, character  # noqa: PLC0415 - as above
 
     name = urlsplit(listen.address).hostname or ""
     options = Options(environ=terminal.environ, whole=caps.budget)
-    for entry in served.entries.values() if served.form.kind == "chat" else ():
-        check(character(served, entry).settings, terminal.environ)  # what is missing is said before raters meet it
-    talks = Talks(served, lambda: options, listen.parallel) if served.form.kind == "chat" else None
+    if served.form.kind == "chat":
+        check_trusted(served)
+        for entry in served.entries.values():
+            check(character_settings(served, entry), terminal.environ)  # what is missing is said before raters meet it
+    conversations = (
+        RatersConversations(served, lambda: options, listen.parallel) if served.form.kind == "chat" else None
+    )
     until = _until(listen.until)
-    offer = StudyOffer(served, listen.host, [name] if name else [], talks, until)
+    offer = StudyOffer(served, listen.host, [name] if name else [], conversations, until)
     with listening(listen.host, listen.port) as opened:
-        if not is_loopback(listen.host):
+        if not is_loopback_host(listen.host):
             terminal.message(
                 f"Warning: {listen.host} is open to other machines. What is answered goes over the network "
                 "unencrypted: put a server with TLS before this one, and name it with --address."
@@ -372,7 +389,7 @@ def _tables(report: Report) -> list[str]:
     for question in report.details.get("questions", ()):
         strengths = rows_on(report, question, what="strength")
         parts.append(_rows((question, "strength", "95 % interval", "prompts"), strengths))
-    means = [row for row in report.rows if row.what.startswith(("mean/", "share "))]
+    means = [row for row in report.rows if row.what.startswith(("mean/", "share ", "precision", "agreement rate"))]
     if means:
         parts.append(_rows(("of", "", "value", "95 % interval", "n"), means, named=True))
     people = {tuple(row.what.split("/")): row.scored for row in report.rows if row.of == PEOPLE and "/" in row.what}

@@ -6,7 +6,8 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from fabula.app.training_pairs import PairsAsked, prepare_pairs, train_pairs
+from fabula.app.training import TrainingAsked
+from fabula.app.training_pairs import prepare_pairs, train_pairs
 from fabula.cli.opening import terminal_of
 from fabula.cli.options import Output, bundled
 from fabula.cli.session import near
@@ -37,7 +38,7 @@ if TYPE_CHECKING:
 def dpo(common: Output, training: Training) -> None:
     """Train an adapter on pairs of replies of which one was preferred (DPO); the base is the reference."""
     terminal = terminal_of(common)
-    asked = PairsAsked(
+    asked = TrainingAsked(
         data=Path(training.data),
         base=training.base,
         out=Path(training.out),

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from fabula.app.training_summaries import SummariesAsked, prepare_summaries, train_summariser
+from fabula.app.training import TrainingAsked
+from fabula.app.training_summaries import prepare_summaries, train_summariser
 from fabula.cli.opening import terminal_of
 from fabula.cli.options import Output, bundled
 from fabula.cli.session import near
@@ -51,7 +52,7 @@ def summariser(
 ) -> None:
     """Train a summary model for SNAP, as BART, on dialogues with their summaries."""
     terminal = terminal_of(common)
-    asked = SummariesAsked(folder_of(terminal, data), base, Path(out), preset, given_values(set_ or ()), fresh)
+    asked = TrainingAsked(folder_of(terminal, data), base, Path(out), preset, given_values(set_ or ()), fresh)
     progress = TrainingProgress(terminal)
     work = prepare_summaries(asked, os.environ, progress.listener)
     licences(terminal, work.data.sources, work.base)

@@ -8,6 +8,7 @@ from typing import Annotated, Final
 
 import typer
 
+from fabula.app.studies import acts_of_study
 from fabula.app.writing import settings_as_last_time
 from fabula.base.errors import ConfigError, UsageError
 from fabula.base.files import read_text
@@ -15,6 +16,7 @@ from fabula.base.tomltext import parse
 from fabula.cli.opening import place_named, terminal_of
 from fabula.cli.options import Common, bundled
 from fabula.cli.session import near
+from fabula.measure.studies.study import STUDY, Study, is_study
 from fabula.project.folder import Project
 from fabula.project.trust import Act, Trust, acts_in
 
@@ -27,14 +29,16 @@ def trust(
     where: Annotated[
         str,
         typer.Argument(
-            metavar="[PROJECT]", help="Project folder, or an experiment's file.", show_default="this folder"
+            metavar="[PROJECT]",
+            help="Folder of a project or study, or an experiment's file.",
+            show_default="this folder",
         ),
     ] = "",
     *,
     list_: Annotated[bool, typer.Option("--list", help="List what is trusted, and do nothing.")] = False,
     forget: Annotated[bool, typer.Option("--forget", help="Trust it no longer.")] = False,
 ) -> None:
-    """Allow a project of somebody else to run its programs and reach its servers."""
+    """Allow a project or study of somebody else to run its programs and reach its servers."""
     terminal, known = terminal_of(common), Trust()
     if list_ and forget:
         raise UsageError("--list and --forget are both given. Give one.")
@@ -54,7 +58,7 @@ def trust(
         terminal.say(f"{near(file)} is {'no longer' if gone else 'not'} trusted.")
         terminal.document({"file": str(file), "forgotten": gone})
         return
-    acts = sorted(acts_in(_tables(file), file.parent) | _as_last_time(file.parent))
+    acts = sorted(_acts(file))
     if acts:
         known.give(file, acts)
         terminal.say(f"From now on {near(file)} may\n" + _lines(acts))
@@ -66,7 +70,16 @@ def trust(
 
 def _file(where: Path) -> Path:
     """The settings file that is meant."""
+    if is_study(where):
+        return where / STUDY
     return where / "fabula.toml" if where.is_dir() or not where.suffix else where
+
+
+def _acts(file: Path) -> frozenset[Act]:
+    """What a settings file could do."""
+    if file.name == STUDY and is_study(file.parent):
+        return acts_of_study(Study.read(file.parent))
+    return acts_in(_tables(file), file.parent) | _as_last_time(file.parent)
 
 
 def _as_last_time(folder: Path) -> frozenset[Act]:

@@ -122,7 +122,7 @@ class Turn:
     """One exchange: what the player said ("" where the character speaks by itself), and the answer.
 
     Attributes:
-        number: in the session, from 1.
+        number: in the conversation, from 1.
         cell: number of the cell, from 1.
         step: number of the sub-plan that it serves; 0 where there is no plan.
         line: the answer; `None` where the character only ended the cell.
@@ -144,7 +144,7 @@ class Turn:
 
 @dataclass(frozen=True, slots=True)
 class Where:
-    """How far a session is, and who is there beside the player (`present`, `absent`).
+    """How far a conversation is, and who is there beside the player (`present`, `absent`).
 
     `dealt` is how many sub-plans have come up, where that is known.
 

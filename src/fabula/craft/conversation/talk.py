@@ -51,7 +51,7 @@ class Progress(NamedTuple):
 
 
 class Talk(Protocol):
-    """A narrative that can be talked through, as a system does it; shared by all sessions on it.
+    """A narrative that can be talked through, as a system does it; shared by all conversations on it.
 
     Calls are made with the `run` that is given: the place of a conversation's cell, for a turn that of the turn.
     """
@@ -70,7 +70,7 @@ class Talk(Protocol):
 
     @property
     def freedom(self) -> Freedom:
-        """How far the player may lead away, unless a session says otherwise."""
+        """How far the player may lead away, unless a conversation says otherwise."""
 
     @property
     def last_word(self) -> bool:

@@ -111,6 +111,7 @@ def report_of(
             "levels": {level: list(CATEGORIES[level]) for level in levels},
             "stories": [_story_data(item, levels) for item in items],
             "annotations": [asdict(annotation) for read in reads for annotation in read.annotations or ()],
+            "passages": [_passage_data(read) for read in reads if read.annotations],
             "dropped": dict(dropped),
         },
     )
@@ -132,6 +133,11 @@ def _quoted(reads: Sequence[PassageRead]) -> Scored:
 def _story_data(item: Item, levels: Sequence[Level]) -> dict[str, Any]:
     counts = {f"{level}s": len(passages_of(item.story, level)) for level in levels if level != "story"}
     return {"id": item.id, "system": item.system, "prompt": item.prompt, "words": item.story.words, **counts}
+
+
+def _passage_data(read: PassageRead) -> dict[str, Any]:
+    """The passage that annotations are on, for who verifies them."""
+    return {"item": read.item.id, "level": read.passage.level, "place": read.passage.place, "text": read.passage.text}
 
 
 def ratings_of(read: PassageRead) -> list[Rating]:

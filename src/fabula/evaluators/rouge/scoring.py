@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 from rapidfuzz.distance import LCSseq
 
-from fabula.craft.ngrams import ngrams
+from fabula.story.words import ngrams
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence

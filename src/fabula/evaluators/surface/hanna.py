@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING, Final
 
-from fabula.craft.ngrams import ngrams
 from fabula.craft.tokens import tokeniser
 from fabula.stats.estimate import Estimate, Unscored
+from fabula.story.words import ngrams
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

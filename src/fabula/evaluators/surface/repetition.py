@@ -12,12 +12,13 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from fabula.craft.measuring import by_system, mean_rows, prompt_of
-from fabula.craft.ngrams import Vocabulary, held_before, ngram_codes, ngrams, repeated
+from fabula.craft.ngrams import Vocabulary, held_before, ngram_codes, repeated
 from fabula.craft.tokens import tokeniser
 from fabula.measure.report import Row
 from fabula.stats.estimate import Estimate, Unscored
 from fabula.stats.intervals import jackknifed
 from fabula.story.sentences import sentences
+from fabula.story.words import ngrams
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

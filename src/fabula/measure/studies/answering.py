@@ -103,7 +103,7 @@ class Answers:
             UsageError: a file cannot be read.
         """
         self.study, self._now = study, now
-        self._log = study.folder / "log.jsonl"
+        self._log = study.log_file
         self._lock = RLock()
         self.progress: dict[str, Progress] = defaultdict(Progress)
         self._ratings: dict[str, tuple[Rating, ...]] = {}
@@ -190,9 +190,9 @@ class Answers:
                 write_atomically(file, "".join(f"{line}\n" for line in kept), mode=PRIVATE)
             log = [line for line in _lines_of(self._log) if line["rater"] != rater]
             write_atomically(self._log, "".join(_line(line) for line in log), mode=PRIVATE)
-            talks = self.study.talks / rater
-            if talks.is_dir():
-                shutil.rmtree(talks)
+            conversations = self.study.conversations / rater
+            if conversations.is_dir():
+                shutil.rmtree(conversations)
             for task in self.study.tasks_of.get(rater, ()):
                 self._ratings.pop(task.key, None)
             self.progress[rater] = Progress()

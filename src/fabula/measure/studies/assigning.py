@@ -123,7 +123,7 @@ def _rows(study: Study) -> list[list[Cell]]:
     by_prompt: defaultdict[str, list[str]] = defaultdict(list)
     for entry in study.entries.values():
         by_prompt[entry.prompt].append(entry.id)
-    if study.form.kind == "findings":  # several of one story say more to a rater who knows it
+    if study.form.kind in ("findings", "comments"):  # several of one story say more to a rater who knows it
         return [[(prompt, (item,)) for prompt, items in by_prompt.items() for item in items]]
     cells = {prompt: _cells(study, prompt, items) for prompt, items in by_prompt.items()}
     depth = max(map(len, cells.values()), default=0)

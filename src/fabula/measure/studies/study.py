@@ -20,24 +20,27 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, TypeAlias
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError, model_validator
 
 from fabula.base.errors import UnknownNameError, UsageError
-from fabula.base.files import PRIVATE, make_folder, read_bytes, read_text, write_atomically
+from fabula.base.files import PRIVATE, inside, make_folder, read_bytes, read_text, write_atomically
 from fabula.base.tomltext import parse
 from fabula.story import count_words
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-Kind: TypeAlias = Literal["pairwise", "chat", "findings", "rubric"]
+Kind: TypeAlias = Literal["pairwise", "chat", "findings", "comments", "rubric"]
 Scale: TypeAlias = Literal["sides", "1-5", "labels"]
-KINDS: Final[tuple[Kind, ...]] = ("pairwise", "chat", "findings", "rubric")
+KINDS: Final[tuple[Kind, ...]] = ("pairwise", "chat", "findings", "comments", "rubric")
+DECOYS: Final = "decoys"
+"""The group of comments that fit nothing: who agrees with these agrees with anything."""
 SIDES: Final = ("A", "B")
 FIVE: Final = ("1", "2", "3", "4", "5")
 SAME: Final = "S"
 ORGANISER: Final = "organiser"
 """Who sees how far a study is, under the name that links are made for."""
 _FORMS: Final = Path(__file__).with_name("forms")
-_STUDY, _ITEMS, _ASSIGNMENTS = "study.toml", "items.jsonl", "assignments.jsonl"
-_PRIVATE_FOLDER: Final = ".study"
+STUDY, _ITEMS, _ASSIGNMENTS = "study.toml", "items.jsonl", "assignments.jsonl"
+_RATINGS, _LOG = "ratings.jsonl", "log.jsonl"
+_PRIVATE_FOLDER, _CONVERSATIONS = ".study", "conversations"
 _MOST_BYTES: Final = 500_000_000
 _LARGEST_FORM: Final = 1_000_000
 
@@ -79,7 +82,7 @@ class Form(_Table):
         days: for which raters' links hold.
         words_a_minute: how fast people read, for the hours that the study takes.
         seconds_a_question: for the answers, the same.
-        minutes_of_talk: with each of two characters.
+        minutes_of_conversation: with each of two characters.
         pay_an_hour: for the cost; 0 where nobody is paid.
     """
 
@@ -91,7 +94,7 @@ class Form(_Table):
     days: int = Field(default=30, ge=1, le=1000)
     words_a_minute: float = Field(default=230, gt=0)
     seconds_a_question: float = Field(default=12, ge=0)
-    minutes_of_talk: float = Field(default=0, ge=0)
+    minutes_of_conversation: float = Field(default=0, ge=0)
     pay_an_hour: float = Field(default=0, ge=0)
     currency: str = Field(default="EUR", max_length=10)
     consent: str = Field(min_length=1)
@@ -146,7 +149,7 @@ class Answer:
 
 
 class Entry(_Table):
-    """What is rated: a story, a finding, or a character to talk with.
+    """What is rated: a story, a finding, an editor's comment, or a character to talk with.
 
     Attributes:
         id: in ratings.
@@ -154,10 +157,11 @@ class Entry(_Table):
         prompt: what it answers; entries of one prompt are compared.
         asked: the prompt's own text, as raters see it.
         text: the story, or the story that is played.
-        claim: of a finding, what cannot both be true.
-        label: of a finding, its kind.
-        passages: of a finding, both, with what stands around them.
-        project: of a character, its folder; relative to the study's.
+        claim: of a finding, what cannot both be true; the comment itself.
+        label: of a finding or comment, its kind.
+        passages: of a finding, both, with what stands around them; of a comment, the one that it is on.
+        group: of a comment, the level at which it was made, or `DECOYS`; no rater sees it.
+        project: of a character, its folder, from the study's on; one that is not the study's own needs trust.
         player: whom the rater plays.
         partner: whom the rater talks with.
     """
@@ -170,6 +174,7 @@ class Entry(_Table):
     claim: str = ""
     label: str = ""
     passages: tuple[str, ...] = ()
+    group: str = ""
     project: str = ""
     player: str = ""
     partner: str = ""
@@ -253,10 +258,11 @@ class Study:
         Raises:
             UsageError: there is none, or a file is not as it should be.
         """
-        if not (folder / _STUDY).is_file():
-            raise UsageError(f"{folder} is no study: it has no {_STUDY}. Make one with `fabula study new`.")
+        if not is_study(folder):
+            raise UsageError(f"{folder} is no study: it has no {STUDY}. Make one with `fabula study new`.")
+        _check_links(folder)
         hashes = _hashes(folder)
-        form = form_of(read_text(folder / _STUDY, _LARGEST_FORM), str(folder / _STUDY))
+        form = form_of(read_text(folder / STUDY, _LARGEST_FORM), str(folder / STUDY))
         entries = _lines(folder / _ITEMS, Entry)
         known = {entry.id: entry for entry in entries}
         if len(known) < len(entries):
@@ -264,9 +270,19 @@ class Study:
         return cls(folder, form, known, *_assignments(folder / _ASSIGNMENTS, known), hashes)
 
     @property
+    def form_file(self) -> Path:
+        """Where it is said what is asked; what the study may do is remembered for it."""
+        return self.folder / STUDY
+
+    @property
     def ratings_file(self) -> Path:
         """Where every rating is kept."""
-        return self.folder / "ratings.jsonl"
+        return self.folder / _RATINGS
+
+    @property
+    def log_file(self) -> Path:
+        """Where it is kept what raters did."""
+        return self.folder / _LOG
 
     @property
     def private(self) -> Path:
@@ -274,9 +290,9 @@ class Study:
         return self.folder / _PRIVATE_FOLDER
 
     @property
-    def talks(self) -> Path:
+    def conversations(self) -> Path:
         """The folder of conversations."""
-        return self.folder / "talks"
+        return self.folder / _CONVERSATIONS
 
     @cached_property
     def raters(self) -> tuple[str, ...]:
@@ -321,7 +337,9 @@ class Study:
     def minutes(self, task: Task) -> float:
         """How long a task is likely to take."""
         answers = len(self.form.fields) * self.form.seconds_a_question / 60
-        return self.words(task) / self.form.words_a_minute + answers + len(task.items) * self.form.minutes_of_talk
+        return (
+            self.words(task) / self.form.words_a_minute + answers + len(task.items) * self.form.minutes_of_conversation
+        )
 
     # links ----------------------------------------------------------------------------------------------------------
 
@@ -367,13 +385,29 @@ class Study:
         if not self.sealed:
             return
         before: Any = json.loads(read_text(self.private / "sealed.json", _LARGEST_FORM))
-        changed = [name for name in (_STUDY, _ITEMS, _ASSIGNMENTS) if before.get(name) != self.hashes.get(name)]
+        changed = [name for name in (STUDY, _ITEMS, _ASSIGNMENTS) if before.get(name) != self.hashes.get(name)]
         if changed:
             raise UsageError(
                 f"{', '.join(changed)} of {self.folder} changed after raters had been shown it, so that answers would "
                 f"stand beside other questions. Put it back as it was, or make a new version: `fabula study new --from "
                 f"{self.folder} NEW_FOLDER`."
             )
+
+
+def _check_links(folder: Path) -> None:
+    """Check that nothing that a study reads or writes by name leads out of its folder.
+
+    Raises:
+        UsageError: a link does.
+    """
+    for name in (STUDY, _ITEMS, _ASSIGNMENTS, _RATINGS, _LOG, _PRIVATE_FOLDER, _CONVERSATIONS):
+        if (folder / name).is_symlink():
+            inside(folder, name)
+
+
+def is_study(folder: Path) -> bool:
+    """Whether there is a study in a folder."""
+    return (folder / STUDY).is_file()
 
 
 def form_of(text: str, where: str) -> Form:
@@ -391,7 +425,7 @@ def form_of(text: str, where: str) -> Form:
 
 
 def _hashes(folder: Path) -> dict[str, str]:
-    files = (folder / name for name in (_STUDY, _ITEMS, _ASSIGNMENTS))
+    files = (folder / name for name in (STUDY, _ITEMS, _ASSIGNMENTS))
     return {file.name: sha256(read_bytes(file, _MOST_BYTES)).hexdigest() for file in files if file.is_file()}
 
 
@@ -414,7 +448,7 @@ def write_study(folder: Path, form: str, entries: Iterable[Entry]) -> None:
     Raises:
         UsageError: there is one already.
     """
-    if (folder / _STUDY).exists():
+    if (folder / STUDY).exists():
         raise UsageError(f"{folder} has a study already. Give another folder.")
     entries = list(entries)
     if again := next((one for one, count in Counter(entry.id for entry in entries).items() if count > 1), None):
@@ -422,7 +456,7 @@ def write_study(folder: Path, form: str, entries: Iterable[Entry]) -> None:
     make_folder(folder)
     lines = (entry.model_dump_json(exclude_defaults=True) for entry in entries)
     write_atomically(folder / _ITEMS, "".join(f"{line}\n" for line in lines))
-    write_atomically(folder / _STUDY, form)  # last: with it the folder is a study
+    write_atomically(folder / STUDY, form)  # last: with it the folder is a study
 
 
 def write_assignments(study: Study, design: Design, tasks: Sequence[Task]) -> None:

@@ -18,6 +18,9 @@ Role = Annotated[str, Query(max_length=LONGEST, description="Who was asked.")]
 ModelName = Annotated[str, Query(max_length=LONGEST, description="Who answered.")]
 Under = Annotated[str, Query(max_length=1000, description="The artefact, or a path of calls, with all below it.")]
 
+Number = Annotated[int, Path(ge=1, le=2**53)]
+Before = Annotated[int | None, Query(ge=1, le=2**53, description="Only calls before the one of this number.")]
+
 
 @router.get("", summary="Search all calls")
 async def listed(
@@ -26,7 +29,7 @@ async def listed(
     role: Role = "",
     model: ModelName = "",
     artefact: Under = "",
-    before: Annotated[int | None, Query(ge=1, description="Only calls before the one of this number.")] = None,
+    before: Before = None,
     most: Annotated[int, Query(ge=1, le=200)] = MOST,
 ) -> CallList:
     """The newest first. Text is sought in prompts and replies, whole."""
@@ -36,7 +39,7 @@ async def listed(
 @router.get("/{number}", summary="One call, with its prompt and its reply")
 async def one(
     workspace: WorkspaceDep,
-    number: Annotated[int, Path(ge=1, le=2**53)],
+    number: Number,
     search: Search = "",
     role: Role = "",
     model: ModelName = "",

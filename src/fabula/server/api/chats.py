@@ -11,16 +11,16 @@ from fastapi.responses import Response, StreamingResponse
 
 from fabula.app.chat_views import ChatList, ChatTurn, ChatView, ChatWhy, chats_in, records_of, why_of
 from fabula.app.chatting import transcript_of
-from fabula.server.api.depends import TalksDep, WorkspaceDep  # noqa: TC001 - FastAPI reads them
+from fabula.server.api.depends import ConversationsDep, WorkspaceDep  # noqa: TC001 - FastAPI reads them
 from fabula.server.api.wire import LONGEST_CHAT, AnswerChoice, BranchPoint, ChatChange, ChatVersion, Move, NewChat
 from fabula.server.faults import problem_for_author
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
-    from fabula.craft.conversation.session import Known
+    from fabula.craft.conversation.kept import Known
     from fabula.project.folder import Project
-    from fabula.server.talks import LiveTurn, Talks
+    from fabula.server.conversations import Conversations, LiveTurn
 
 router = APIRouter(prefix="/projects/{project}/chats", tags=["chats"])
 PATIENCE: Final = 10.0  # seconds without a piece after which a stream shows that it lives
@@ -47,38 +47,40 @@ async def listed(workspace: WorkspaceDep) -> ChatList:
 
 
 @router.post("", status_code=201, summary="Begin a conversation")
-async def begin(talks: TalksDep, wanted: NewChat) -> ChatView:
+async def begin(conversations: ConversationsDep, wanted: NewChat) -> ChatView:
     """Nobody has said anything yet: let the character speak first with a move "begin", or say something."""
-    return await talks.view(await talks.open(wanted.others, wanted.player, wanted.freedom, wanted.name))
+    return await conversations.view(await conversations.open(wanted.others, wanted.player, wanted.freedom, wanted.name))
 
 
 @router.get("/{chat}", summary="A conversation")
 async def one(
-    talks: TalksDep,
+    conversations: ConversationsDep,
     chat: ChatName,
     plan: Annotated[bool, Query(description="With the plan of the present cell, what is to come included.")] = False,  # noqa: FBT002 - a query
 ) -> ChatView:
     """All turns that stand, and how far the story is."""
-    return await talks.view(chat, plan=plan)
+    return await conversations.view(chat, plan=plan)
 
 
 @router.patch("/{chat}", summary="Set who is there, and how free you are")
-async def scene(talks: TalksDep, chat: ChatName, wanted: ChatChange) -> ChatView:
+async def scene(conversations: ConversationsDep, chat: ChatName, wanted: ChatChange) -> ChatView:
     """Who is not there learns of nothing."""
-    await talks.set(chat, wanted.present, wanted.freedom)
-    return await talks.view(chat)
+    await conversations.set(chat, wanted.present, wanted.freedom)
+    return await conversations.view(chat)
 
 
 @router.delete("/{chat}", summary="Delete a conversation", status_code=204)
-async def delete(talks: TalksDep, chat: ChatName) -> None:
+async def delete(conversations: ConversationsDep, chat: ChatName) -> None:
     """Its log and its transcript; the calls that were made for it are kept, and its branches too."""
-    await talks.delete(chat)
+    await conversations.delete(chat)
 
 
 @router.post("/{chat}/turns", summary="The next turn, streamed", responses=_STREAM, response_class=StreamingResponse)
-async def move(talks: TalksDep, chat: ChatName, wanted: Move) -> Response:
+async def move(conversations: ConversationsDep, chat: ChatName, wanted: Move) -> Response:
     """Whoever goes away can listen again with GET; the turn is made either way."""
-    return _streamed(talks, chat, talks.move(chat, wanted.kind, wanted.text, wanted.version, wanted.model))
+    return _streamed(
+        conversations, chat, conversations.move(chat, wanted.kind, wanted.text, wanted.version, wanted.model)
+    )
 
 
 @router.get(
@@ -87,62 +89,62 @@ async def move(talks: TalksDep, chat: ChatName, wanted: Move) -> Response:
     responses=_STREAM,
     response_class=StreamingResponse,
 )
-async def listen(talks: TalksDep, chat: ChatName) -> Response:
+async def listen(conversations: ConversationsDep, chat: ChatName) -> Response:
     """The same events as those of the move; `idle` alone where none is being made."""
-    turn = talks.live(chat)
+    turn = conversations.live(chat)
     if turn is None or turn.ended:
         return Response(_event("idle", {}), media_type="text/event-stream")
-    return _streamed(talks, chat, turn)
+    return _streamed(conversations, chat, turn)
 
 
 @router.post("/{chat}/stop", summary="Stop the turn that is being made")
-async def stop(talks: TalksDep, chat: ChatName) -> ChatView:
+async def stop(conversations: ConversationsDep, chat: ChatName) -> ChatView:
     """The conversation stands as before it."""
-    await talks.stop(chat)
-    return await talks.view(chat)
+    await conversations.stop(chat)
+    return await conversations.view(chat)
 
 
 @router.post("/{chat}/choose", summary="Choose among the answers that were drawn")
-async def choose(talks: TalksDep, chat: ChatName, wanted: AnswerChoice) -> ChatView:
+async def choose(conversations: ConversationsDep, chat: ChatName, wanted: AnswerChoice) -> ChatView:
     """The others are kept."""
-    await talks.choose(chat, wanted.number, wanted.version)
-    return await talks.view(chat)
+    await conversations.choose(chat, wanted.number, wanted.version)
+    return await conversations.view(chat)
 
 
 @router.post("/{chat}/undo", summary="Take the last turn back")
-async def undo(talks: TalksDep, chat: ChatName, seen: ChatVersion) -> ChatView:
+async def undo(conversations: ConversationsDep, chat: ChatName, seen: ChatVersion) -> ChatView:
     """The log keeps it."""
-    await talks.undo(chat, seen.version)
-    return await talks.view(chat)
+    await conversations.undo(chat, seen.version)
+    return await conversations.view(chat)
 
 
 @router.post("/{chat}/branch", status_code=201, summary="Go on from an earlier turn in another conversation")
-async def branch(talks: TalksDep, chat: ChatName, point: BranchPoint) -> ChatView:
+async def branch(conversations: ConversationsDep, chat: ChatName, point: BranchPoint) -> ChatView:
     """This one stays as it is."""
-    return await talks.view(await talks.branch(chat, point.after))
+    return await conversations.view(await conversations.branch(chat, point.after))
 
 
 @router.post("/{chat}/close", status_code=204, summary="Forget a conversation that is held in memory")
-async def close(talks: TalksDep, chat: ChatName) -> None:
+async def close(conversations: ConversationsDep, chat: ChatName) -> None:
     """Its log stays, and it can be gone on with at any time."""
-    await talks.leave(chat)
+    await conversations.leave(chat)
 
 
 @router.get("/{chat}/turns/{number}/why", summary="Why somebody said this")
-async def why(talks: TalksDep, chat: ChatName, number: Annotated[int, Path(ge=1)]) -> ChatWhy:
+async def why(conversations: ConversationsDep, chat: ChatName, number: Annotated[int, Path(ge=1)]) -> ChatWhy:
     """What whoever answered knew, which point of the plan it served, and the calls that were made."""
-    return await why_of_turn(talks, chat, number)
+    return await why_of_turn(conversations, chat, number)
 
 
-async def why_of_turn(talks: Talks, chat: str, number: int) -> ChatWhy:
+async def why_of_turn(conversations: Conversations, chat: str, number: int) -> ChatWhy:
     """Why somebody said what it did in a turn, and nobody is asked for it.
 
     Raises:
         UnknownNameError: there is no such conversation.
         UsageError: there is no such turn, or nobody answered in it.
     """
-    known = await talks.knew(chat, number)
-    return await asyncio.to_thread(_why, talks.project, chat, number, known)
+    known = await conversations.knew(chat, number)
+    return await asyncio.to_thread(_why, conversations.project, chat, number, known)
 
 
 def _why(project: Project, chat: str, number: int, known: Known | None) -> ChatWhy:
@@ -163,15 +165,15 @@ async def transcript(workspace: WorkspaceDep, chat: ChatName) -> Response:
     return Response(text, media_type="text/markdown", headers=headers)
 
 
-def _streamed(talks: Talks, chat: str, turn: LiveTurn) -> Response:
-    return StreamingResponse(_events(talks, chat, turn), media_type="text/event-stream")
+def _streamed(conversations: Conversations, chat: str, turn: LiveTurn) -> Response:
+    return StreamingResponse(_events(conversations, chat, turn), media_type="text/event-stream")
 
 
-async def _events(talks: Talks, chat: str, turn: LiveTurn) -> AsyncIterator[str]:
+async def _events(conversations: Conversations, chat: str, turn: LiveTurn) -> AsyncIterator[str]:
     async for piece in turn.follow(PATIENCE):
         yield _event("piece", {"who": turn.who, "text": piece}) if piece else ": in the making\n\n"
     if turn.turn is not None:
-        view = await talks.view(chat)
+        view = await conversations.view(chat)
         yield _event("done", {"turn": _plain(ChatTurn.of(turn.turn)), "version": view.version})
     else:
         problem = problem_for_author(turn.problem or RuntimeError())

@@ -7,10 +7,10 @@ from typing import Annotated, TypeAlias
 from fastapi import Depends, Path, Request
 
 from fabula.app.workspace import Workspace
+from fabula.server.conversations import Conversations
 from fabula.server.runs.children import Runs
-from fabula.server.studio.shelf import Shelf
-from fabula.server.studio.state import StudioState
-from fabula.server.talks import Talks
+from fabula.server.shelf import Shelf
+from fabula.server.state import StudioState
 
 
 def state_of(request: Request) -> StudioState:
@@ -36,12 +36,12 @@ def workspace_of(shelf: ShelfDep, project: ProjectName) -> Workspace:
     return shelf[project]
 
 
-def talks_of(state: StateDep, project: ProjectName) -> Talks:
+def conversations_of(state: StateDep, project: ProjectName) -> Conversations:
     """The conversations of the project that the address names."""
-    return state.talks(project)
+    return state.conversations(project)
 
 
-TalksDep: TypeAlias = Annotated[Talks, Depends(talks_of)]
+ConversationsDep: TypeAlias = Annotated[Conversations, Depends(conversations_of)]
 
 
 def runs_of(state: StateDep) -> Runs:

@@ -15,6 +15,8 @@ from fabula.server.api.wire import NewProject, ProjectLine, ProjectList, Project
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from fabula.app.beginning import Kind
+
 router = APIRouter(prefix="/projects", tags=["projects"])
 
 
@@ -50,11 +52,16 @@ def _beginning(body: NewProject, environ: Mapping[str, str]) -> tuple[Beginning,
     Raises:
         FabulaError: a setting does not hold, or there is no such system or model.
     """
-    if body.brief and body.story:
-        raise UsageError("Send a brief or a story, not both.")
+    texts: dict[Kind, str] = {"brief": body.brief, "story": body.story, "manuscript": body.manuscript}
+    kinds = [kind for kind, text in texts.items() if text]
+    if len(kinds) > 1:
+        raise UsageError("Send a brief, a story or a manuscript, not both.")
+    kind = kinds[0] if kinds else "brief"
     beginning = Beginning(
-        text=body.story or body.brief,
-        from_story=bool(body.story),
+        text=texts[kind],
+        kind=kind,
+        title=body.title,
+        source=body.source or "the HTTP API",
         system=body.system,
         model=body.model,
         base_url=body.base_url,

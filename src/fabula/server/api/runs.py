@@ -11,7 +11,7 @@ from fastapi import APIRouter, Query
 from fabula.base.errors import UnknownNameError, UsageError
 from fabula.base.files import PRIVATE, read_text, write_atomically
 from fabula.models.answer_files import ANSWER, LARGEST, PROMPT
-from fabula.server.api.depends import ProjectName, RunsDep, TalksDep  # noqa: TC001 - FastAPI reads them
+from fabula.server.api.depends import ProjectName, RunsDep, StateDep  # noqa: TC001 - FastAPI reads them
 from fabula.server.api.wire import Answer, Messages, Prompt, Prompts, RunEvents, RunList
 from fabula.server.runs.record import Order, Run  # noqa: TC001 - FastAPI reads them
 from fabula.story import plain
@@ -31,10 +31,9 @@ async def runs(project: ProjectName, runs: RunsDep, most: Annotated[int, Query(g
 
 
 @router.post("/projects/{project}/runs", summary="Start a run", status_code=201)
-async def start(project: ProjectName, order: Order, runs: RunsDep, talks: TalksDep) -> Run:
+async def start(project: ProjectName, order: Order, state: StateDep) -> Run:
     """It is queued where one is at work in the project."""
-    await talks.let_go()
-    return runs.start(project, order)
+    return await state.start(project, order)
 
 
 @router.get("/projects/{project}/runs/{run}", summary="One run")
@@ -64,10 +63,9 @@ async def stop(project: ProjectName, run: str, runs: RunsDep) -> Run:
 
 
 @router.post("/projects/{project}/runs/{run}/again", summary="Go on with a run", status_code=201)
-async def again(project: ProjectName, run: str, runs: RunsDep, talks: TalksDep) -> Run:
+async def again(project: ProjectName, run: str, state: StateDep) -> Run:
     """The same again, as a new run: what is kept is not asked again."""
-    await talks.let_go()
-    return runs.again(project, run)
+    return await state.again(project, run)
 
 
 @router.get("/projects/{project}/runs/{run}/prompts", summary="Prompts that wait for an answer")

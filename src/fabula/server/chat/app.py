@@ -20,8 +20,8 @@ from fabula.models.base import NOTHING_USED
 from fabula.server.chat.clients import chore_in
 from fabula.server.chat.projects import OVER, TurnRequest
 from fabula.server.chat.turns import PendingTurn
-from fabula.server.chat.wire import ChatRequest, Envelope, FaultBody, model_body, requested_turn
-from fabula.server.faults import SURPRISE, Problem, of_status, problem_of
+from fabula.server.chat.wire import ChatRequest, Envelope, model_body, requested_turn
+from fabula.server.faults import SURPRISE, FaultBody, Problem, of_status, problem_of
 from fabula.server.gate import SILENT, Bounds, Gate, Rates, Tokens
 
 if TYPE_CHECKING:
@@ -56,7 +56,7 @@ _ANSWERED: Final[dict[str, Any]] = {
         },
     },
 }
-_SESSION: Final = Header(alias="X-Fabula-Session", description="The conversation, where the client names one.")
+_CONVERSATION: Final = Header(alias="X-Fabula-Session", description="The conversation, where the client names one.")
 
 
 @dataclass(frozen=True)
@@ -87,7 +87,7 @@ class _Chat:
     means: Dependencies
     active: int = field(default=0)
 
-    async def answer(self, request: Request, body: ChatRequest, session: str) -> Response:
+    async def answer(self, request: Request, body: ChatRequest, conversation: str) -> Response:
         """The turn that a request asks for, whole or as a stream."""
         bounds = self.means.bounds
         envelope = Envelope(f"chatcmpl-{self.means.name()}", int(self.means.now()), body.model, tuple(body.not_used))
@@ -97,7 +97,7 @@ class _Chat:
             chore = chore_in(body.messages)
             if chore is not None:
                 return _chore_done(chore.answer(characters), envelope, body)
-            wanted = _wanted(characters, body, session)
+            wanted = _wanted(characters, body, conversation)
         except FabulaError as error:
             return _response(problem_of(error))
         if self.active >= bounds.turns:
@@ -114,13 +114,13 @@ class _Chat:
         self.active -= 1
 
 
-def _wanted(characters: tuple[str, ...], body: ChatRequest, session: str) -> TurnRequest:
+def _wanted(characters: tuple[str, ...], body: ChatRequest, conversation: str) -> TurnRequest:
     """Who is to answer what, in which conversation."""
     about = body.metadata or {}
     return TurnRequest(
         characters,
         about.get("player", ""),
-        session or about.get("session_id", ""),
+        conversation or about.get("session_id", ""),
         body.user or "",
         requested_turn(body.messages, (OVER,)),
         about.get("present", ""),
@@ -154,9 +154,9 @@ def application(means: Dependencies, more: Callable[[FastAPI], None] = lambda _:
 
     @app.post("/v1/chat/completions", summary="The next turn of a character", responses={200: _ANSWERED})
     async def complete(
-        request: Request, body: ChatRequest, session: Annotated[str | None, _SESSION] = None
+        request: Request, body: ChatRequest, conversation: Annotated[str | None, _CONVERSATION] = None
     ) -> Response:
-        return await chat.answer(request, body, session or "")
+        return await chat.answer(request, body, conversation or "")
 
     @app.get("/v1/models", summary="The characters that can be talked to")
     async def models() -> dict[str, Any]:

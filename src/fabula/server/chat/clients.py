@@ -6,7 +6,7 @@ made without any model; everything else is refused with a sentence that programs
 They are known by their shape, as the programs' public sources have it:
 
 - Open WebUI sends one user message, a form: it begins `### Task:`, wants JSON with a named field (`title`, `tags`,
-  `follow_ups`, `queries`, `text`), and holds the talk between `<chat_history>` marks.
+  `follow_ups`, `queries`, `text`), and holds the conversation between `<chat_history>` marks.
 - LibreChat, LobeChat and others ask in a few words for a concise title of the conversation or chat.
 - SillyTavern puts its quiet prompts (summary, impersonation, "continue") behind the character's last message, as a
   system message. Behind the player's message such a one is an instruction for this turn, or says who is to answer in a
@@ -52,7 +52,7 @@ class NoTurnError(UsageError):
 
 @dataclass(frozen=True, slots=True)
 class Chore:
-    """Something a chat program wants for itself: what it is, and the talk it is about."""
+    """Something a chat program wants for itself: what it is, and the conversation it is about."""
 
     wants: str
     about: str
@@ -117,7 +117,7 @@ def _ends(text: str) -> str:
 
 
 def _talk_of(form: str, heard: Sequence[ChatMessage]) -> str:
-    """The first words that the player said, in the talk that a form holds or among messages."""
+    """The first words that the player said, in the conversation that a form holds or among messages."""
     start = form.find("<chat_history>")
     if start >= 0:
         talk = form[start + len("<chat_history>") :][:_READ]

@@ -1,9 +1,9 @@
-"""Which session a conversation is whose client names none but sends all that was said, as most chat programs do.
+"""Which conversation a client means that names none but sends all that was said, as most chat programs do.
 
-The last exchange that the client sends is looked up among all turns of such sessions, and the one whose earlier turns
-fit best is it. So a conversation is found again also where the client has cut off its beginning, to save room. No turn
-is ever lost: an answer that is wanted anew, and a conversation that goes on from an earlier place, branch off, and each
-branch is a session of its own, with the log up to there copied.
+The last exchange that the client sends is looked up among all turns of such conversations, and the one whose earlier
+turns fit best is it. So a conversation is found again also where the client has cut off its beginning, to save room. No
+turn is ever lost: an answer that is wanted anew, and a conversation that goes on from an earlier place, branch off, and
+each branch is a conversation of its own, with the log up to there copied.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ from hashlib import sha256
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from fabula.base.errors import ProjectError
-from fabula.craft.conversation import Line, Parties, SessionFiles
-from fabula.craft.conversation.session import FOLDER, LONGEST, copy_log, kept_turns, parties_of_log
+from fabula.craft.conversation import ConversationFiles, Line, Parties
+from fabula.craft.conversation.kept import FOLDER, LONGEST, copy_log, kept_turns, parties_of_log
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -56,23 +56,23 @@ class Group:
 
     @property
     def tag(self) -> str:
-        """Stands for the user in the names of sessions."""
+        """Stands for the user in the names of conversations."""
         return sha256(self.user.encode("utf-8", "replace")).hexdigest()[:_TAG]
 
     def base(self, first: str) -> str:
-        """The name of the first session that begins with these words."""
+        """The name of the first conversation that begins with these words."""
         begin = "\n".join((*self.parties.names, same(first), *([self.scene] if self.scene else [])))
         return f"{PREFIX}{self.tag}-{sha256(begin.encode('utf-8', 'replace')).hexdigest()[:_HASH]}"
 
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """What is to be done: in which session the turn is made, and what of which session it begins with.
+    """What is to be done: in which conversation the turn is made, and what of which other one it begins with.
 
     Attributes:
-        name: of the session.
+        name: of the conversation.
         again: its last turn is to be drawn anew.
-        copies: session whose log is copied first ("" if none is), and to which name.
+        copies: conversation whose log is copied first ("" if none is), and to which name.
         kept: turns of the copy that stand.
     """
 
@@ -117,7 +117,7 @@ def _marks(exchange: Exchange) -> tuple[Mark, Mark]:
 
 @dataclass
 class Branches:
-    """All sessions of a project whose clients name none. Nothing in here waits, so that a choice is never divided.
+    """All conversations of a project whose clients name none. Nothing in here waits, so that a choice is never divided.
 
     Attributes:
         folder: of the project.
@@ -130,11 +130,11 @@ class Branches:
     _busy: Counter[str] = field(default_factory=Counter)
 
     def load(self) -> list[str]:
-        """Learn the sessions that are on disk; gives the names of those whose logs cannot be read."""
+        """Learn the conversations that are on disk; gives the names of those whose logs cannot be read."""
         damaged = []
         for file in sorted((self.folder / FOLDER).glob(f"{PREFIX}*.jsonl")):
             try:
-                records = SessionFiles.in_(self.folder, file.stem).read()
+                records = ConversationFiles.in_(self.folder, file.stem).read()
             except ProjectError:
                 damaged.append(file.stem)
                 records = []
@@ -146,7 +146,7 @@ class Branches:
         return damaged
 
     def learn(self, name: str, parties: Parties, turns: Sequence[Exchange]) -> None:
-        """Note the turns that stand in a session."""
+        """Note the turns that stand in a conversation."""
         before, now = self._turns.get(name, []), [_marks(turn) for turn in turns]
         self._turns[name] = now
         self._groups[name] = (name.removeprefix(PREFIX)[:_TAG], parties)
@@ -155,11 +155,11 @@ class Branches:
                 self._found[marks].append((name, number))
 
     def free(self, name: str) -> None:
-        """The turn of a session that was taken has been made, or has failed."""
+        """The turn of a conversation that was taken has been made, or has failed."""
         self._busy[name] -= 1
 
     def take(self, group: Group, history: Sequence[Exchange], said: str | None) -> Choice:
-        """As `choose`; the session is held for the turn, and what is to be copied is copied.
+        """As `choose`; the conversation is held for the turn, and what is to be copied is copied.
 
         Raises:
             ProjectError: a log cannot be read or written.
@@ -171,7 +171,7 @@ class Branches:
         return choice
 
     def choose(self, group: Group, history: Sequence[Exchange], said: str | None) -> Choice:
-        """The session for what is said after `history`; the branch that it needs is given a free name."""
+        """The conversation for what is said after `history`; the branch that it needs is given a free name."""
         now = _mark(said or "")
         place = self._by_exchange(group, history)
         if place is None and history and not same(history[0].said):  # a greeting that the client brought along
@@ -187,7 +187,7 @@ class Branches:
         return self._at(place, now)
 
     def _at(self, place: Place, now: Mark) -> Choice:
-        """What to do where the conversation has been found, up to and with a turn of a session."""
+        """What to do where it has been found, up to and with a turn of a conversation."""
         name, kept = place
         turns, idle = self._turns[name], not self._busy[name]
         if idle and kept == len(turns):
@@ -198,7 +198,7 @@ class Branches:
         return Choice(free, copies=(name, free), kept=kept)
 
     def _first(self, base: str, now: Mark) -> Choice:
-        """What to do with first words: the answer anew if they are all that was said last time, else a new session."""
+        """What to do with first words: the answer anew if they are all that was said last time, else a new one."""
         last = next((name for name in reversed(self._family(base)) if not self._busy[name]), None)
         if last is not None and not self._turns[last]:
             return Choice(last)
@@ -207,7 +207,7 @@ class Branches:
         return Choice(self._free_name(base))
 
     def _by_exchange(self, group: Group, history: Sequence[Exchange]) -> Place | None:
-        """Where the last exchange was, in the session that fits best."""
+        """Where the last exchange was, in the conversation that fits best."""
         if not history:
             return None
         marks = [_marks(exchange) for exchange in history[-_DEPTH:]]
@@ -241,7 +241,7 @@ class Branches:
         return None
 
     def _family(self, base: str) -> list[str]:
-        """The sessions that branched off from each other, in order."""
+        """The conversations that branched off from each other, in order."""
         names, number = [], 1
         while (name := base if number == 1 else f"{base}-{number}") in self._turns:
             names.append(name)
@@ -262,7 +262,7 @@ class Branches:
         source, target = choice.copies
         if not source:
             return
-        files = (SessionFiles.in_(self.folder, name) for name in (source, target))
+        files = (ConversationFiles.in_(self.folder, name) for name in (source, target))
         records = copy_log(next(files), choice.kept, next(files))
         kept = [_exchange(record["turn"]) for record in standing(records)]
         self.learn(target, self._groups[source][1], kept)
@@ -274,7 +274,7 @@ def standing(records: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
 
 
 def exchange_of(turn: Turn) -> Exchange:
-    """A turn of a session as its client sends it later."""
+    """A turn of a conversation as its client sends it later."""
     return Exchange(turn.said, turn.line.text if turn.line is not None else SILENCE)
 
 

@@ -1,4 +1,4 @@
-"""What is served: projects, the characters in them, and their sessions."""
+"""What is served: projects, the characters in them, and their conversations."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 
 from fabula.base.errors import UnknownNameError, UsageError
 from fabula.craft.conversation import Parties
-from fabula.craft.conversation.session import LONGEST
+from fabula.craft.conversation.kept import LONGEST
 from fabula.engine.run import Run
 from fabula.server.chat.clients import NoTurnError, check_no_command
 from fabula.server.chat.histories import PREFIX, Branches, Group, exchange_of, prepare, same
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Mapping, Sequence
 
     from fabula.app.conversing import Conversing
-    from fabula.craft.conversation import Session, Talk, Turn
+    from fabula.craft.conversation import Conversation, Talk, Turn
     from fabula.server.chat.histories import Exchange
     from fabula.server.chat.turns import OnPiece
     from fabula.server.chat.wire import RequestedTurn
@@ -35,7 +35,7 @@ MODEL: Final = "fabula/"
 PLAYER: Final = "player"
 OVER: Final = "(The story has been told. Begin a new conversation to hear it again.)"
 _TOGETHER: Final = 6  # characters that one listed model has at most; as many as one likes can be named
-_OPEN: Final = 1000  # sessions held in memory; one more and the longest unused is only on disk
+_OPEN: Final = 1000  # conversations held in memory; one more and the longest unused is only on disk
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,8 +45,8 @@ class TurnRequest:
     Attributes:
         characters: answer, those of them who are there.
         player: is played by the client; "" is the project's own player.
-        session: its name as the client says it; "" where it says none.
-        user: keeps the conversations of several people without a session's name apart.
+        conversation: its name as the client says it; "" where it says none.
+        user: keeps the conversations of several people without a conversation's name apart.
         heard: what was said.
         present: names of those who are to be there from now on, separated by commas; "" leaves it as it is.
         freedom: how far the player may lead away from now on; "" leaves it as it is.
@@ -54,7 +54,7 @@ class TurnRequest:
 
     characters: tuple[str, ...]
     player: str
-    session: str
+    conversation: str
     user: str
     turn: RequestedTurn
     present: str = ""
@@ -132,8 +132,8 @@ class Served:
         Raises:
             UnknownNameError: somebody is not in the story.
             TooLongError: the message is too long.
-            UsageError: the message is empty, the session is another conversation, or the scene cannot be so.
-            FabulaError: any other of its kinds; the session stands as before.
+            UsageError: the message is empty, the conversation is one of other people, or the scene cannot be so.
+            FabulaError: any other of its kinds; the conversation stands as before.
         """
         said = wanted.turn.said
         if said is not None and not said.strip():
@@ -144,14 +144,14 @@ class Served:
         await self.conversing.talk(parties)  # an unknown character leaves no trace
         scene = Scene.of(wanted.present, wanted.freedom, parties)
         asked = unnamed(wanted.turn, parties)
-        if wanted.session:
-            return await self._named(session_name(wanted.session), parties, scene, asked, on_text)
+        if wanted.conversation:
+            return await self._named(conversation_name(wanted.conversation), parties, scene, asked, on_text)
         await prepare(asked.history)
         choice = self.branches.take(Group(parties, wanted.user, scene.key), asked.history, said)
         try:
-            async with self._session(choice.name, parties) as session:
-                outcome = await _moved(session, scene, asked, on_text, again=choice.again)
-                self.branches.learn(choice.name, parties, [exchange_of(turn) for turn in session.turns])
+            async with self._conversation(choice.name, parties) as conversation:
+                outcome = await _moved(conversation, scene, asked, on_text, again=choice.again)
+                self.branches.learn(choice.name, parties, [exchange_of(turn) for turn in conversation.turns])
                 return outcome
         finally:
             self.branches.free(choice.name)
@@ -159,34 +159,34 @@ class Served:
     async def _named(
         self, name: str, parties: Parties, scene: Scene, asked: RequestedTurn, on_text: OnPiece
     ) -> Outcome:
-        """A turn of a session that the client names; what it sends of the history can take turns back."""
-        async with self._session(name, parties) as session:
-            back, again = _gone_back(session.turns, asked)
+        """A turn of a conversation that the client names; what it sends of the history can take turns back."""
+        async with self._conversation(name, parties) as conversation:
+            back, again = _gone_back(conversation.turns, asked)
             for _ in range(back):
-                await session.undo()
-            return await _moved(session, scene, asked, on_text, again=again)
+                await conversation.undo()
+            return await _moved(conversation, scene, asked, on_text, again=again)
 
     @asynccontextmanager
-    async def _session(self, name: str, parties: Parties) -> AsyncIterator[Session]:
-        """A session for one request at a time."""
+    async def _conversation(self, name: str, parties: Parties) -> AsyncIterator[Conversation]:
+        """A conversation for one request at a time."""
         slot = self._slots.setdefault(name, _Slot())
         self._slots.move_to_end(name)
         slot.users += 1
         try:
             async with slot.one:
-                yield await self.conversing.session(name, parties)
+                yield await self.conversing.conversation(name, parties)
         finally:
             slot.users -= 1
             await self._forget()
 
     async def _forget(self) -> None:
-        """Keep no more sessions in memory than there may be; those in use stay."""
+        """Keep no more conversations in memory than there may be; those in use stay."""
         if len(self._slots) <= _OPEN:
             return
         idle = [name for name, slot in self._slots.items() if not slot.users]
         for name in idle[: len(self._slots) - _OPEN]:
             del self._slots[name]
-            await self.conversing.close_session(name)
+            await self.conversing.close_conversation(name)
 
 
 async def served(name: str, conversing: Conversing, player: str = "") -> Served:
@@ -209,7 +209,7 @@ async def served(name: str, conversing: Conversing, player: str = "") -> Served:
         await conversing.talk(Parties(own, parties.others[:1]))
     branches = Branches(conversing.project.folder)
     for damaged in branches.load():
-        Run(conversing.context).note(f"The log of the session {damaged} cannot be read; it is left as it is.")
+        Run(conversing.context).note(f"The log of the conversation {damaged} cannot be read; it is left as it is.")
     return Served(name, conversing, parties, tuple(known), branches, _together(found, parties, known))
 
 
@@ -260,8 +260,8 @@ class Catalogue:
         return found, found.cast(names)
 
 
-def session_name(said: str) -> str:
-    """The name of the log for a session that a client names.
+def conversation_name(said: str) -> str:
+    """The name of the log for a conversation that a client names.
 
     It is that name where it can be one, so that `fabula chat --session NAME` goes on with it.
 
@@ -269,7 +269,7 @@ def session_name(said: str) -> str:
         UsageError: it has more than 200 letters.
     """
     if len(said) > LONGEST_ID:
-        raise UsageError(f"The session's name has {len(said):,} letters; {LONGEST_ID} are the most.")
+        raise UsageError(f"The conversation's name has {len(said):,} letters; {LONGEST_ID} are the most.")
     name = slug(said)
     if name == said and not name.startswith(PREFIX):
         return name
@@ -294,35 +294,37 @@ def _key(exchange: Exchange) -> tuple[str, str]:
     return same(exchange.said), same(exchange.answer)
 
 
-async def _moved(session: Session, scene: Scene, asked: RequestedTurn, on_text: OnPiece, *, again: bool) -> Outcome:
-    """One move of a session. Where the story is over, the answer says so, and the session stands as it is."""
-    if session.state.over and not again:
-        return Outcome(OVER, session.name, session.where, present=session.state.present, ends_story=True)
-    await scene.apply(session)
-    on_text = naming(on_text, session)
-    await _greeted(session, asked)
+async def _moved(
+    conversation: Conversation, scene: Scene, asked: RequestedTurn, on_text: OnPiece, *, again: bool
+) -> Outcome:
+    """One move of a conversation. Where the story is over, the answer says so, and the conversation stands as it is."""
+    if conversation.state.over and not again:
+        return Outcome(OVER, conversation.name, conversation.where, present=conversation.state.present, ends_story=True)
+    await scene.apply(conversation)
+    on_text = naming(on_text, conversation)
+    await _greeted(conversation, asked)
     if again:
-        turn = await session.retry(on_text)
+        turn = await conversation.retry(on_text)
     elif asked.said is not None:
-        turn = await session.say(asked.said, on_text)
-    elif session.turns:
+        turn = await conversation.say(asked.said, on_text)
+    elif conversation.turns:
         raise NoTurnError("The request holds no words of yours, and the story waits for you. Say something.")
     else:
-        turn = await session.begin(on_text)
-    session.prepare()
-    who, there = turn.line.name if turn.line is not None else "", session.state.present
-    text = spoken(turn, session.parties)
-    return Outcome(text, session.name, session.where, who, there, turn.ends_cell, turn.ends_story)
+        turn = await conversation.begin(on_text)
+    conversation.prepare()
+    who, there = turn.line.name if turn.line is not None else "", conversation.state.present
+    text = spoken(turn, conversation.parties)
+    return Outcome(text, conversation.name, conversation.where, who, there, turn.ends_cell, turn.ends_story)
 
 
-async def _greeted(session: Session, asked: RequestedTurn) -> None:
+async def _greeted(conversation: Conversation, asked: RequestedTurn) -> None:
     """Begin with the greeting that a client brought along, where it is one of the character's card."""
-    if session.turns or not asked.history or asked.history[0].said:
+    if conversation.turns or not asked.history or asked.history[0].said:
         return
     brought = same(asked.history[0].answer)
-    number = next((n for n, text in enumerate(session.greetings, 1) if same(text) == brought), 0)
+    number = next((n for n, text in enumerate(conversation.greetings, 1) if same(text) == brought), 0)
     if number:
-        await session.begin(greeting=number)
+        await conversation.begin(greeting=number)
 
 
 class TooLongError(UsageError):

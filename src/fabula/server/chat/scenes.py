@@ -14,7 +14,7 @@ from fabula.story.people import among
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from fabula.craft.conversation import Parties, Session, Turn
+    from fabula.craft.conversation import Conversation, Parties, Turn
     from fabula.server.chat.turns import OnPiece
     from fabula.server.chat.wire import RequestedTurn
 
@@ -57,17 +57,17 @@ class Scene:
 
     @property
     def key(self) -> str:
-        """Stands for it in the names of sessions that begin with it; empty where nothing is wanted."""
+        """Stands for it in the names of conversations that begin with it; empty where nothing is wanted."""
         return "\n".join((*self.present, self.freedom)) if self.present or self.freedom else ""
 
-    async def apply(self, session: Session) -> None:
-        """Set what differs from where the session stands."""
-        state = session.state
+    async def apply(self, conversation: Conversation) -> None:
+        """Set what differs from where the conversation stands."""
+        state = conversation.state
         there = state.asked if state.waits else state.present  # the next cell would bring others
         if self.present and sorted(self.present) != sorted(there):
-            await session.set_present(self.present)
+            await conversation.set_present(self.present)
         if self.freedom and self.freedom != state.freedom:
-            await session.set_freedom(self.freedom)
+            await conversation.set_freedom(self.freedom)
 
 
 def _present(text: str, parties: Parties) -> tuple[str, ...]:
@@ -117,15 +117,15 @@ def spoken(turn: Turn, parties: Parties) -> str:
     return f"{turn.line.name}: {answer}" if turn.line is not None and several(parties) else answer
 
 
-def naming(on_text: OnPiece, session: Session) -> OnPiece:
+def naming(on_text: OnPiece, conversation: Conversation) -> OnPiece:
     """What takes the pieces of an answer, so that together they are what `spoken` gives."""
-    if on_text is None or not several(session.parties):
+    if on_text is None or not several(conversation.parties):
         return on_text
     begun = False
 
     def pass_on(piece: str) -> None:
         nonlocal begun
-        on_text(piece if begun else f"{session.speaker}: {piece}")
+        on_text(piece if begun else f"{conversation.speaker}: {piece}")
         begun = True
 
     return pass_on

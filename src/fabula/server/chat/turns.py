@@ -40,8 +40,8 @@ class Outcome:
 
     Attributes:
         text: the answer.
-        session: its name.
-        where: how far the session is.
+        conversation: its name.
+        where: how far the conversation is.
         who: has spoken; "" where nobody has.
         present: those of the characters who are there.
         ends_cell: the next message begins the next cell.
@@ -49,7 +49,7 @@ class Outcome:
     """
 
     text: str
-    session: str
+    conversation: str
     where: Where
     who: str = ""
     present: tuple[str, ...] = ()
@@ -60,7 +60,7 @@ class Outcome:
     def about(self) -> dict[str, object]:
         """What the field `fabula` of a reply says beside OpenAI's fields."""
         where = self.where
-        about = {"session": self.session, "who": self.who, "present": list(self.present), "cell": where.cell}
+        about = {"session": self.conversation, "who": self.who, "present": list(self.present), "cell": where.cell}
         about |= {"cells": where.cells, "step": where.step, "steps": where.steps}
         return about | {"ends_cell": self.ends_cell, "ends_story": self.ends_story}
 
@@ -144,7 +144,7 @@ class PendingTurn:
         return asyncio.CancelledError() if task.cancelled() else task.exception()
 
     async def stop(self) -> None:
-        """End it where it is still being made; the session then stands as before."""
+        """End it where it is still being made; the conversation then stands as before."""
         if self._task is not None and not self._task.done():
             self._task.cancel()
             await asyncio.wait({self._task})

@@ -115,21 +115,6 @@ class ChatRequest(BaseModel):
         return bool(self.stream_options and self.stream_options.include_usage)
 
 
-class Fault(BaseModel):
-    """What went wrong."""
-
-    message: str
-    type: str
-    param: str | None
-    code: str | None
-
-
-class FaultBody(BaseModel):
-    """The body of every error."""
-
-    error: Fault
-
-
 @dataclass(frozen=True, slots=True)
 class RequestedTurn:
     """A conversation as a request gives it: what was exchanged, and what the player says now.

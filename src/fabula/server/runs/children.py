@@ -26,6 +26,7 @@ from fabula.base.locks import lock
 from fabula.engine.event_log import VARIABLE
 from fabula.project.trust import Trust, TrustError, acts_in
 from fabula.server.runs.feed import EVENTS, Feed, events_in, no_link
+from fabula.server.runs.looking import again_and_again
 from fabula.server.runs.record import NAME, Order, Run, Tally, arguments, read_run
 
 if TYPE_CHECKING:
@@ -71,7 +72,7 @@ class Child:
         source: its project's folder, and its name.
         run: what is known of it.
         process: where this server has begun it.
-        asked: when it was asked to stop.
+        asked: when it was asked to stop, by a clock that nobody sets.
     """
 
     source: Source
@@ -101,7 +102,7 @@ class Runs:
     _known: set[Source] = field(default_factory=set, init=False)
     _begun: set[Source] = field(default_factory=set, init=False)  # whose orders came from who uses this server
     _names: dict[str, str] = field(default_factory=dict, init=False)
-    _scanned: float = field(default=0.0, init=False)
+    _scanned: float = field(default=-_RESCAN, init=False)
 
     @asynccontextmanager
     async def at_work(self) -> AsyncIterator[None]:
@@ -109,7 +110,7 @@ class Runs:
         self.feed.names = self._names
         self.feed.open()
         self._rescan()
-        watching = asyncio.create_task(self._watch())
+        watching = asyncio.create_task(again_and_again(self._look))
         try:
             yield
         finally:
@@ -134,7 +135,7 @@ class Runs:
         """
         folder = self._folder(project)
         inside(folder, ".fabula/runs")
-        self._command_line(order, folder)
+        self.command_line(order, folder)
         if sum(child.run.state == "queued" for child in self._open.values()) >= _MOST_QUEUED:
             raise UsageError(f"{_MOST_QUEUED} runs wait already. Stop some of them, or wait.")
         now = self.clock()
@@ -177,7 +178,7 @@ class Runs:
             run.state, run.ended, run.message = "stopped", self.clock(), "It was taken out of the queue."
             self._settle(child)
         elif child.asked is None:
-            child.asked = self.clock()
+            child.asked = time.monotonic()
             _interrupt(child, self.feed.log_of(child.source))
         else:
             _kill(child, self.feed.log_of(child.source))
@@ -230,17 +231,16 @@ class Runs:
 
     # following them -------------------------------------------------------------------------------------------------
 
-    async def _watch(self) -> None:
+    async def _look(self) -> float:
+        """Look what has happened; gives the seconds until the next look."""
+        if time.monotonic() - self._scanned >= _RESCAN:
+            await asyncio.to_thread(self._find_names)
+            self._rescan_runs()
         busy = False
-        while True:
-            await asyncio.sleep(0 if busy else _EVERY)  # others have their turn after each piece
-            if self.clock() - self._scanned >= _RESCAN:
-                await asyncio.to_thread(self._find_names)
-                self._rescan_runs()
-            busy = False
-            for child in [child for child in self._open.values() if child.run.state != "queued"]:
-                busy = self._take_in(child) or busy
-                self._look_after(child)
+        for child in [child for child in self._open.values() if child.run.state != "queued"]:
+            busy = self._take_in(child) or busy
+            self._look_after(child)
+        return 0 if busy else _EVERY  # others have their turn after each piece
 
     def _take_in(self, child: Child) -> bool:
         """Whether there was something new in a run's log."""
@@ -251,7 +251,7 @@ class Runs:
 
     def _look_after(self, child: Child) -> None:
         """See whether a process has ended, or does not stop."""
-        if child.asked is not None and self.clock() - child.asked > _HARDER:
+        if child.asked is not None and time.monotonic() - child.asked > _HARDER:
             _kill(child, self.feed.log_of(child.source))
         if self._lives(child):
             return
@@ -300,7 +300,7 @@ class Runs:
     def _begin(self, child: Child) -> None:
         run, place = child.run, self._place(child.source)
         try:
-            line = [*self.command, *self._command_line(run.order, place.parents[2])]
+            line = [*self.command, *self.command_line(run.order, place.parents[2])]
             make_folder(place, mode=0o700)
             with (
                 open(place / _MESSAGES, "wb", opener=_private) as messages,
@@ -325,8 +325,14 @@ class Runs:
             run.save(place)
         self.feed.tell("run_begun", *child.source, kind=run.order.kind)
 
-    def _command_line(self, order: Order, folder: Path) -> list[str]:
-        return arguments(order, folder, self._folder(order.against) if order.against else None)
+    def command_line(self, order: Order, folder: Path) -> list[str]:
+        """The words of the command that does what is asked for the project in `folder`, behind this program's own.
+
+        Raises:
+            FabulaError: the order does not hold, or another project that it names is not there.
+        """
+        against = self._folder(order.against) if order.against else None
+        return arguments(order, folder, against, [self._folder(name) for name in dict.fromkeys(order.beside)])
 
     # finding them again ---------------------------------------------------------------------------------------------
 
@@ -341,7 +347,7 @@ class Runs:
             with suppress(FabulaError):
                 found[str(self.shelf.folder(name))] = name
         self._names.update(found)
-        self._scanned = self.clock()
+        self._scanned = time.monotonic()
 
     def _rescan_runs(self) -> None:
         """Follow the runs that an earlier server has begun, or another one has meanwhile."""
@@ -401,7 +407,7 @@ def _check_record(run: Run, folder: Path) -> None:
         UsageError: it would.
     """
     order = run.order
-    said = {"model": order.model, "system": order.system, "evaluator": order.evaluator}
+    said = {"model": order.model, "system": order.system, "evaluator": order.evaluator, "base": order.base}
     try:
         Trust().check(folder / "fabula.toml", acts_in(said, folder))
     except TrustError as error:

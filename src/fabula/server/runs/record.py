@@ -4,17 +4,23 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
-from typing import Any, Final, Literal, TypeAlias
+from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, TypeAlias
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
+from fabula.app.checking import model_of
 from fabula.app.planning import SOURCE
 from fabula.base.errors import FabulaError, UsageError
 from fabula.base.files import PRIVATE, make_folder, read_text, write_atomically
 from fabula.craft.length import parse_range
 from fabula.engine.folders import is_path
+from fabula.evaluators import evaluators
+from fabula.project.folder import Project
 
-Kind: TypeAlias = Literal["write", "update", "rewrite", "plan", "check", "evaluate", "judge"]
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+Kind: TypeAlias = Literal["write", "update", "rewrite", "plan", "check", "evaluate", "judge", "rank", "learn"]
 State: TypeAlias = Literal["queued", "running", "waits", "finished", "stopped", "failed", "killed"]
 
 NAME: Final = re.compile(r"\d{8}-\d{6}-[0-9a-f]{6}")
@@ -66,6 +72,18 @@ class Order(BaseModel):
     note: str = Field(default="", max_length=10_000, description="For `rewrite`: what should become of the passage.")
     evaluator: str = Field(default="", max_length=200, description="For `evaluate`: which one.")
     against: str = Field(default="", max_length=200, description="For `judge`: the other project's name.")
+    beside: list[Annotated[str, Field(max_length=200)]] = Field(
+        default=[],
+        max_length=50,
+        description="Other projects: their stories are ranked or measured too, or their choices are learned from.",
+    )
+    base: str = Field(default="", max_length=500, description="For `learn`: the model that is tuned.")
+    quick: bool | None = Field(
+        default=None, description="For `learn`: one training, or with false six; null: as many as are useful."
+    )
+    use_anyway: bool = Field(
+        default=False, description="For `learn`: write with what was learned although it is not shown to be better."
+    )
     budget: Limits = Limits()
 
 
@@ -82,6 +100,11 @@ class Tally(BaseModel):
     seconds: float = 0.0
     cost: float | None = Field(default=0.0, description="US dollars; null where a price is not known.")
 
+    def begin(self, event: dict[str, Any]) -> None:
+        """Take in that a call has begun: before the first one is answered, its price may not be known."""
+        if event.get("priced") is False and not self.calls:
+            self.cost = None
+
     def count(self, event: dict[str, Any]) -> None:
         """Take in that a call was answered, or lost; from the journal it costs nothing."""
         if event.get("replayed"):
@@ -89,13 +112,14 @@ class Tally(BaseModel):
             return
         usage = event.get("usage")
         usage = usage if isinstance(usage, dict) else {}
+        before = self.cost if self.calls else 0.0
         self.calls += 1
         self.prompt += _whole(usage.get("prompt"))
         self.cached += _whole(usage.get("cached"))
         self.reply += _whole(usage.get("reply"))
         self.seconds += _number(usage.get("seconds")) or 0.0
         cost = _number(usage.get("cost"))
-        self.cost = None if self.cost is None or cost is None else self.cost + cost
+        self.cost = None if before is None or cost is None else before + cost
 
 
 class Run(BaseModel):
@@ -130,7 +154,10 @@ class Run(BaseModel):
     def hear(self, event: dict[str, Any]) -> None:
         """Take in what has happened."""
         kind = event["type"]
-        if kind in ("call_finished", "call_lost"):
+        if kind == "call_started":
+            self.total.begin(event)
+            self.roles.setdefault(str(event.get("role", "")), Tally()).begin(event)
+        elif kind in ("call_finished", "call_lost"):
             role = str(event.get("role", ""))
             self.total.count(event)
             self.roles.setdefault(role, Tally()).count(event)
@@ -174,8 +201,8 @@ def read_run(folder: Path) -> Run | None:
     return run if run.id == folder.name else None
 
 
-def arguments(order: Order, folder: Path, against: Path | None = None) -> list[str]:
-    """The command line that does what is asked, for a project's folder; `against` is that of the other one.
+def arguments(order: Order, folder: Path, against: Path | None = None, beside: Sequence[Path] = ()) -> list[str]:
+    """The command line that does what is asked, for a project's folder; `against` and `beside` are those of others.
 
     Raises:
         UsageError: options do not go together.
@@ -184,7 +211,7 @@ def arguments(order: Order, folder: Path, against: Path | None = None) -> list[s
         *([f"--budget-tokens={order.budget.tokens}"] if order.budget.tokens is not None else []),
         *([f"--budget-usd={order.budget.usd}"] if order.budget.usd is not None else []),
     ]
-    given = {name: getattr(order, name) for name in _OPTIONS if getattr(order, name)}
+    given = {name: value for name in _OPTIONS if (value := getattr(order, name)) != Order.model_fields[name].default}
     stray = [name for name in given if name not in _OF_KIND[order.kind]]
     if stray:
         raise UsageError(f"`{order.kind}` takes no {' and no '.join(stray)}. Leave that out.")
@@ -197,26 +224,31 @@ def arguments(order: Order, folder: Path, against: Path | None = None) -> list[s
     options += ["--anew"] if order.anew else []
     options += ["--revise"] if order.revise else []
     options += [f"--only={name}" for name in order.only]
-    return [*_words(order, str(folder), against), *options, *caps, "--json"]
+    if order.kind in _JUDGED and not order.model and _asks(order) and (model := model_of(Project(folder).settings)):
+        options.append(f"--model={model}")
+    return [*_words(order, str(folder), against, [str(one) for one in beside]), *options, *caps, "--json"]
 
 
 _OPTIONS: Final = (
     *("model", "words", "system", "approve", "anew", "revise", "only"),
-    *("artefact", "passage", "note", "evaluator", "against"),
+    *("artefact", "passage", "note", "evaluator", "against", "beside", "base", "quick", "use_anyway"),
 )
-_AS_TYPED: Final = ("model", "words", "system", "approve")
+_AS_TYPED: Final = ("model", "words", "system", "approve", "base")
+_JUDGED: Final = ("evaluate", "judge", "rank")  # commands that know nothing of a project's model by themselves
 _OF_KIND: Final[dict[Kind, tuple[str, ...]]] = {
     "write": ("model", "words", "system", "approve", "anew"),
     "update": ("model", "approve", "revise", "only"),
     "rewrite": ("artefact", "passage", "note"),
     "plan": ("model", "words", "system"),
     "check": ("model",),
-    "evaluate": ("model", "evaluator"),
+    "evaluate": ("model", "evaluator", "beside"),
     "judge": ("model", "against"),
+    "rank": ("model", "beside"),
+    "learn": ("beside", "base", "quick", "use_anyway"),
 }
 
 
-def _words(order: Order, folder: str, against: Path | None) -> list[str]:
+def _words(order: Order, folder: str, against: Path | None, beside: Sequence[str]) -> list[str]:
     """The command and what it is about."""
     if order.kind == "plan":
         source = (
@@ -228,15 +260,33 @@ def _words(order: Order, folder: str, against: Path | None) -> list[str]:
             raise UsageError("Say which `artefact` and which `passage` of it, as 120-480.")
         about = [f"--characters={order.passage}", *([f"--note={order.note}"] if order.note.strip() else [])]
         return ["text", "rewrite", order.artefact, "-C", folder, *about, "--yes"]
+    if order.kind in _JUDGED:
+        return [*_judged(order, folder, against, beside), f"--out={folder}/evaluation"]
+    if order.kind == "learn":
+        how = [] if order.quick is None else ["--quick" if order.quick else "--thorough"]
+        return ["learn", folder, *beside, *how, *(["--use-anyway"] if order.use_anyway else [])]
+    return [order.kind, folder, *(["--yes"] if order.kind in ("write", "update") else [])]
+
+
+def _judged(order: Order, folder: str, against: Path | None, beside: Sequence[str]) -> list[str]:
+    """The command that measures or judges stories, and which ones."""
     if order.kind == "evaluate":
         if not order.evaluator.strip() or order.evaluator.startswith("-"):
             raise UsageError("Say which `evaluator`; `fabula evaluate` lists them.")
-        return ["evaluate", order.evaluator, folder, f"--out={folder}/evaluation"]
-    if order.kind == "judge":
-        if against is None:
-            raise UsageError("Say `against` which other project the story is judged.")
-        return ["eval", "judge", folder, str(against), f"--out={folder}/evaluation"]
-    return [order.kind, folder, *(["--yes"] if order.kind in ("write", "update") else [])]
+        return ["evaluate", order.evaluator, folder, *beside]
+    if order.kind == "rank":
+        if not beside:
+            raise UsageError("Say `beside` which other projects' stories this one is ranked.")
+        return ["eval", "rank", folder, *beside, "--as-stories"]
+    if against is None:
+        raise UsageError("Say `against` which other project the story is judged.")
+    return ["eval", "judge", folder, str(against)]
+
+
+def _asks(order: Order) -> bool:
+    """Whether a model is asked; an evaluator that is not known is refused by its command, in words."""
+    evaluator = evaluators().get(order.evaluator) if order.kind == "evaluate" else None
+    return evaluator is None or bool(evaluator.roles)
 
 
 def _whole(value: object) -> int:

@@ -2,7 +2,7 @@
 
 A page is a module in `pages` with its routes as `router`, and a template:
 
-    router = APIRouter()
+    router = APIRouter(include_in_schema=False)
 
     @router.get("/projects/{project}/edit")
     async def edit(request: Request, workspace: WorkspaceDep) -> Response:

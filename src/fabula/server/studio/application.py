@@ -16,13 +16,12 @@ from fabula.base.errors import FabulaError
 from fabula.base.version import __version__
 from fabula.server.api import PREFIX, routers
 from fabula.server.browser import Browser
-from fabula.server.chat.wire import FaultBody
 from fabula.server.faults import UNEXPECTED, Problem, problem_for_author
 from fabula.server.gate import SILENT, Bounds
-from fabula.server.studio import assets, pages
+from fabula.server.shelf import Shelf
+from fabula.server.state import StudioState
+from fabula.server.studio import assets, pages, rendering
 from fabula.server.studio.rendering import PAGES, page, templates
-from fabula.server.studio.shelf import Shelf
-from fabula.server.studio.state import StudioState
 
 if TYPE_CHECKING:
     from fastapi.routing import APIRoute
@@ -35,8 +34,10 @@ BOUNDS: Final = Bounds(body=20_000_000, shorter="a shorter text")
 _METHODS: Final = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE")
 # Who holds it is found out by what guards the application; here it is told to programs that read the document.
 _TOKEN: Final = HTTPBearer(auto_error=False, description="The token of the server; browsers send its cookie instead.")
+_FAULT_CONTENT: Final = {"application/json": {"schema": {"$ref": "#/components/schemas/FaultBody"}}}
+# FastAPI would make a validator of a `model` for each address and each of its faults, 900 in all, at each start.
 _FAULTS: Final[dict[int | str, dict[str, Any]]] = {
-    status: {"model": FaultBody, "description": description}
+    status: {"description": description, "content": _FAULT_CONTENT}
     for status, description in {
         400: "This cannot be done as asked.",
         401: "No valid token.",
@@ -58,16 +59,18 @@ _FAULTS: Final[dict[int | str, dict[str, Any]]] = {
 
 def application(state: StudioState, keys: Keys, names: Names, cookie: str, bounds: Bounds = BOUNDS) -> Browser:
     """The whole application, with what guards it."""
-    return Browser(pages_and_api(state), keys, names, cookie, problem_page, bounds)
+    return Browser(pages_and_api(state), keys, names, cookie, problem_page, bounds, problem_line)
 
 
 def pages_and_api(state: StudioState) -> FastAPI:
     """The application without its guard."""
-    app = new_app("fabula studio", state)
+    app = _new_app("fabula studio")
     found = pages.routers()
     app.state.pages = [(name, title) for name, title in PAGES if name in found]
-    for router in found.values():
-        app.include_router(router, include_in_schema=False)
+    for router in found.values():  # as they are: FastAPI would put each route that is included together once more
+        app.router.routes += router.routes
+
+    app.add_middleware(rendering.Begun, feed=state.runs.feed)
 
     @app.get(assets.PREFIX + "{path:path}", include_in_schema=False)
     async def static(request: Request, path: str) -> Response:
@@ -80,11 +83,12 @@ def pages_and_api(state: StudioState) -> FastAPI:
             return Response(status_code=304, headers=headers)
         return Response(asset.content, media_type=asset.kind, headers=headers)
 
+    mount_api(app, state)  # last: its routes are put together when one is looked for that is none of those above
     return app
 
 
-def new_app(title: str, state: StudioState) -> FastAPI:
-    """An application with `/api/v1`, where each error has one shape."""
+def _new_app(title: str) -> FastAPI:
+    """An application where each error has one shape."""
     app = FastAPI(
         title=title,
         version=__version__,
@@ -95,7 +99,6 @@ def new_app(title: str, state: StudioState) -> FastAPI:
         generate_unique_id_function=_operation,
     )
     _handle(app)
-    mount_api(app, state)
     whole = app.openapi
     app.openapi = lambda: _with_shared_faults(whole())  # type: ignore[method-assign] # FastAPI's own way of changing it
     return app
@@ -110,8 +113,7 @@ def _with_shared_faults(data: dict[str, Any]) -> dict[str, Any]:
     """An OpenAPI document in which what every address may answer stands once; done twice, it is as done once."""
     shared = data.setdefault("components", {}).setdefault("responses", {})
     for status, told in _FAULTS.items():
-        content = {"application/json": {"schema": {"$ref": "#/components/schemas/FaultBody"}}}
-        shared[f"Fault{status}"] = {"description": told["description"], "content": content}
+        shared[f"Fault{status}"] = dict(told)
     for operation in (one for methods in data["paths"].values() for one in methods.values()):
         for status, response in operation["responses"].items():
             if response == shared.get(f"Fault{status}"):
@@ -121,7 +123,9 @@ def _with_shared_faults(data: dict[str, Any]) -> dict[str, Any]:
 
 def document() -> dict[str, Any]:
     """The OpenAPI document of `/api/v1`, whatever is served."""
-    return new_app("fabula", StudioState(Shelf(()))).openapi()
+    app = _new_app("fabula")
+    mount_api(app, StudioState(Shelf(())))
+    return app.openapi()
 
 
 def mount_api(app: FastAPI, state: StudioState) -> None:
@@ -135,6 +139,11 @@ def mount_api(app: FastAPI, state: StudioState) -> None:
 def problem_page(problem: Problem) -> str:
     """A problem in words, on a page of the studio's look."""
     return templates().get_template("problem.html").render(problem=problem)
+
+
+def problem_line(problem: Problem) -> str:
+    """A problem in words, above the page whose form was sent."""
+    return templates().get_template("problem_line.html").render(problem=problem)
 
 
 def _handle(app: FastAPI) -> None:
@@ -215,13 +224,14 @@ def _allowed(request: Request) -> str:
 
 def _problem_of_status(error: HTTPException, path: str) -> Problem:
     """What the web framework complains of."""
-    way = "Go back to the first page, and choose from there."
+    way, again = "Go back to the first page, and choose from there.", "Load the page anew, and try again."
     if path.startswith("/api/"):
         way = "/openapi.json lists the addresses that there are."
+        again = "Send JSON as /openapi.json has it."
     said = {
         404: (f"There is nothing at this address. {way}", "unknown_url"),
         405: ("This address does not take such a request.", "method_not_allowed"),
-        400: ("The request cannot be read.", "invalid_request"),
+        400: (f"The request cannot be read: {error.detail.rstrip('.')}. {again}", "invalid_request"),
     }
     message, code = said.get(error.status_code, (f"{error.detail}.", "refused"))
     return Problem(error.status_code, message, code=code)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -12,11 +13,15 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markdown_it import MarkdownIt
 from markupsafe import Markup
 
+from fabula.app.bills import dollars
 from fabula.server.studio.assets import studio_assets
 from fabula.story import without_marks
 
 if TYPE_CHECKING:
     from fastapi import Request
+
+    from fabula.server.gate import App, Receive, Scope, Send
+    from fabula.server.runs.feed import Feed
 
 TEMPLATES: Final = Path(__file__).parent / "templates"
 PAGES: Final = (
@@ -82,8 +87,30 @@ def templates() -> Environment:
     )
     environment.globals["static"] = studio_assets().address
     environment.filters["markdown"] = markdown
+    environment.filters["dollars"] = dollars
+    environment.filters["expected"] = expected_cost
     environment.filters["number"] = lambda value: f"{value:,}"
     return environment
+
+
+def expected_cost(cost: float | None) -> str:
+    """What an estimate comes to, as a part of a sentence: "price unknown", "at no cost", "about $0.0123"."""
+    if cost is None:
+        return dollars(cost)
+    return f"about {dollars(cost)}" if cost else "at no cost"
+
+
+@dataclass
+class Begun:
+    """A layer that notes the last event before a page is made: what happens meanwhile reaches the page as an event."""
+
+    app: App
+    feed: Feed
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Note it, and answer."""
+        scope.setdefault("state", {})["after"] = self.feed.last
+        await self.app(scope, receive, send)
 
 
 def pages_of(request: Request) -> list[tuple[str, str]]:
@@ -96,15 +123,16 @@ def page(request: Request, template: str, status: int = 200, /, **values: Any) -
     """A template, filled in: a whole page, or a piece of one.
 
     Beside `values` a template has `request`, `project` (its name, or empty) and its `title`, `pages` (those of a
-    project that there are), `here` (the page's own) and `after` (the number of the last event before the page).
+    project that there are), `here` (the page's own) and `after` (the number of the last event before it was begun).
     """
     project = str(request.path_params.get("project", ""))
+    now = request.app.state.studio.runs.feed.last
     about = {
         "request": request,
         "project": project,
         "title": request.app.state.studio.shelf.title(project) if project else "",
         "here": request.url.path.removeprefix(f"/projects/{project}/").partition("/")[0] if project else "shelf",
         "pages": pages_of(request),
-        "after": request.app.state.studio.runs.feed.last,
+        "after": getattr(request.state, "after", now),
     }
     return HTMLResponse(templates().get_template(template).render(about | values), status)

@@ -6,10 +6,10 @@ import asyncio
 from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
-from urllib.parse import quote
 
 from fabula.base.errors import FabulaError
-from fabula.server.browser import Names, OwnKeys
+from fabula.server.browser import Names, OwnKeys, cookie_at
+from fabula.server.estimating import Estimator
 from fabula.server.gate import Tokens
 from fabula.server.running import listen
 
@@ -18,7 +18,10 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from fabula.server.gate import App, Event
-    from fabula.server.studio.state import StudioState
+    from fabula.server.state import StudioState
+
+
+_PAUSE: Final = 0.5  # seconds for which the first page has the server to itself
 
 
 @dataclass(frozen=True)
@@ -47,34 +50,40 @@ async def serve_studio(offer: StudioOffer, opened: socket.socket, ready: Callabl
     from fabula.server.studio.application import BOUNDS, application  # noqa: PLC0415 - a second of imports
 
     keys, names = OwnKeys(Tokens.of(offer.tokens)), Names.of(offer.host, offer.names)
-    app = application(offer.state, keys, names, cookie_at(opened))
+    app = application(offer.state, keys, names, cookie_at(opened, "fabula"))
     warming: list[asyncio.Task[None]] = []
 
     def begun() -> None:
         ready()
-        warming.append(asyncio.create_task(warm_up(offer.state, app.app)))  # while the browser opens
+        warming.append(asyncio.create_task(warm_up(offer.state, app.app, _PAUSE)))
 
+    estimator = offer.state.shelf.elsewhere = Estimator()
     async with offer.state.at_work():
         try:
             await listen(app, opened, begun, BOUNDS, offer.state.runs.feed.end)
         finally:
             for task in warming:
                 task.cancel()
+            estimator.close()
 
 
-async def warm_up(state: StudioState, app: App) -> None:
-    """Do what the first page would wait for: put templates and routes together, and look at a single project."""
+async def warm_up(state: StudioState, app: App, pause: float = 0.0) -> None:
+    """Do what pages would wait for: look at a single project, and after a pause put templates and routes together.
+
+    A page that is asked for in the pause makes what it needs of these itself, and does not wait for the others.
+    """
     from fabula.server.studio.rendering import templates  # noqa: PLC0415 - a second of imports
 
-    for name in templates().list_templates(["html"]):
-        await asyncio.to_thread(templates().get_template, name)
-    await app(_NOWHERE, _nothing, _unheard)
     names = await asyncio.to_thread(lambda: state.shelf.names)
     with suppress(FabulaError):
         if len(names) == 1:
             workspace = state.shelf[names[0]]
             await asyncio.to_thread(workspace.overview)
             await asyncio.to_thread(workspace.tree, marks=False)
+    await asyncio.sleep(pause)
+    for name in templates().list_templates(["html"]):
+        await asyncio.to_thread(templates().get_template, name)
+    await app(_NOWHERE, _nothing, _unheard)
 
 
 _NOWHERE: Final[dict[str, Any]] = {
@@ -94,17 +103,3 @@ async def _nothing() -> dict[str, Any]:
 
 async def _unheard(_: Event) -> None:
     return
-
-
-def cookie_at(opened: socket.socket) -> str:
-    """The name of the cookie: a browser sends the cookies of one machine to all its ports."""
-    return f"fabula-{opened.getsockname()[1]}"
-
-
-def link_to(opened: socket.socket, token: str = "", page: str = "/") -> str:
-    """The link that signs a browser in and opens a page; without a token, the address alone."""
-    host, port = opened.getsockname()[:2]
-    shown = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(host, host)  # noqa: S104 - every address is also this machine's
-    address = f"http://{f'[{shown}]' if ':' in shown else shown}:{port}"
-    following = "" if page == "/" else f"&next={quote(page)}"
-    return f"{address}/login?token={quote(token)}{following}" if token else address + page

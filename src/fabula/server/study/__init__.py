@@ -1,5 +1,5 @@
 """The study server: raters' pages, which show nothing of who wrote what, and the organiser's page.
 
 - application   the addresses, and what each of them does
-- talks         conversations with the two characters of a chat study
+- conversations  with the two characters of a chat study
 """

@@ -31,7 +31,7 @@ from fabula.measure.studies.study import ORGANISER, SIDES
 from fabula.server.browser import Browser, Names
 from fabula.server.faults import Problem
 from fabula.server.gate import SILENT, Bounds
-from fabula.server.study.talks import TalkError
+from fabula.server.study.conversations import ConversationError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from fabula.measure.studies.answering import Answers
     from fabula.measure.studies.study import Study, Task
     from fabula.server.gate import App
-    from fabula.server.study.talks import Talks
+    from fabula.server.study.conversations import RatersConversations
 
 _HERE: Final = Path(__file__).parent
 BOUNDS: Final = Bounds(body=200_000)
@@ -82,14 +82,14 @@ class Means:
         answers: the study, and all that raters did in it.
         now: the time, ISO 8601.
         names: that the server goes by.
-        talks: conversations, where characters are rated.
+        conversations: raters', where characters are rated.
         until: when raters' links end, ISO 8601; empty for when the tasks' assignment says.
     """
 
     answers: Answers
     now: Callable[[], str]
     names: Names
-    talks: Talks | None = None
+    conversations: RatersConversations | None = None
     until: str = ""
 
     @property
@@ -287,15 +287,15 @@ async def withdraw(visit: VisitDep, request: Request) -> Response:
 
 
 async def say(visit: VisitDep, key: str, side: str, request: Request) -> Response:
-    """Say something to one of two characters, begin its next chapter, or end the talk."""
-    task, talks = visit.task(key), visit.means.talks
+    """Say something to one of two characters, begin its next chapter, or end the conversation."""
+    task, conversations = visit.task(key), visit.means.conversations
     visit.check_takes_part()
-    if talks is None or side not in SIDES:
+    if conversations is None or side not in SIDES:
         raise HTTPException(404)
     given = _fields(await request.body())
     try:
-        await talks.move(task, SIDES.index(side), given.get("do", "say"), given.get("message", ""))
-    except TalkError as error:
+        await conversations.move(task, SIDES.index(side), given.get("do", "say"), given.get("message", ""))
+    except ConversationError as error:
         return await _task_page(visit, task, Problem(400, str(error)), given)
     except FabulaError as error:  # its message may name a model
         _LOG.error("A character did not answer: %s: %s", type(error).__name__, error)
@@ -370,7 +370,8 @@ async def _task_page(
     so_far = mine.drafts.get(task.key) or mine.sent.get(task.key) or Sent()
     if given is not None and "message" not in given:  # else it is what was said to a character
         so_far = _sent(visit, given)
-    talks = [await means.talks.shown(task, place) for place in range(len(task.items))] if means.talks else []
+    has = means.conversations
+    conversations = [await has.shown(task, place) for place in range(len(task.items))] if has else []
     tasks = means.study.tasks_of[visit.rater]
     earlier = [one for one in tasks[: task.place] if one.key in mine.sent]
     last = min(form.sitting, len(tasks) - task.place // form.sitting * form.sitting)
@@ -389,9 +390,9 @@ async def _task_page(
         number=task.place % form.sitting + 1,
         last=last,
         previous=earlier[-1].key if earlier else "",
-        talks=talks,
+        conversations=conversations,
         message_typed=(given or {}).get("message", ""),
-        talking=next((side for side, talk in zip(SIDES, talks, strict=False) if not talk.ended), ""),
+        talking=next((side for side, one in zip(SIDES, conversations, strict=False) if not one.ended), ""),
         longest=LONGEST,
         poor_label=POOR,
     )

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from fabula.base.files import held
 from fabula.measure.studies.answering import Answers
-from fabula.server.browser import Names
+from fabula.server.browser import Names, cookie_at
 from fabula.server.running import listen
 
 if TYPE_CHECKING:
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from fabula.measure.studies.study import Study
-    from fabula.server.study.talks import Talks
+    from fabula.server.study.conversations import RatersConversations
 
 
 @dataclass(frozen=True)
@@ -27,14 +27,14 @@ class StudyOffer:
     Attributes:
         host: that is listened at.
         names: beside its own, under which a proxy passes requests on.
-        talks: conversations, where characters are rated.
+        conversations: raters', where characters are rated.
         until: when raters' links end, if not when the assignment of tasks says; ISO 8601.
     """
 
     study: Study
     host: str = "127.0.0.1"
     names: Sequence[str] = field(default_factory=tuple)
-    talks: Talks | None = None
+    conversations: RatersConversations | None = None
     until: str = ""
 
 
@@ -52,11 +52,8 @@ async def serve_study(offer: StudyOffer, opened: socket.socket, ready: Callable[
     from fabula.server.study.application import BOUNDS, Means, application  # noqa: PLC0415 - a second of imports
 
     with held(offer.study.private, f"The study {offer.study.folder}"):
-        means = Means(Answers(offer.study, now), now, Names.of(offer.host, offer.names), offer.talks, offer.until)
-        async with offer.talks or nullcontext():
-            await listen(application(means, cookie_of(opened)), opened, ready, BOUNDS)
-
-
-def cookie_of(opened: socket.socket) -> str:
-    """The name of the cookie: a browser sends the cookies of one machine to all its ports."""
-    return f"fabula-study-{opened.getsockname()[1]}"
+        means = Means(
+            Answers(offer.study, now), now, Names.of(offer.host, offer.names), offer.conversations, offer.until
+        )
+        async with offer.conversations or nullcontext():
+            await listen(application(means, cookie_at(opened, "fabula-study")), opened, ready, BOUNDS)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from fabula.craft.chapters import Book, chapters_wanted, outline
+from fabula.craft.chapters import Book, chapters_given, chapters_wanted, outline
 from fabula.craft.final_reading import final_reading
 from fabula.craft.length import asked_range
 from fabula.craft.prose import Prose, write_prose
@@ -29,13 +29,19 @@ _LABELS: Final = ("Creative Writing Task", "Story")
 async def write(brief: Brief, run: Run, config: Config) -> Story:
     """One call with the writing task; with `revisions` one more for each, in improved mode more for the length.
 
+    Chapters that the author lists in `plan/chapters.md` are told one by one, whatever the length; those whose texts
+    are the author's own ask nothing.
+
     Raises:
         ReplyError: the writer gives nothing of use.
         UsageError: the setting `words` is no range.
     """
     ours, scratchpad = config.ours, Scratchpad.of(brief)
     want = asked_range(brief, ours.words) if ours.length_control else None
-    if ours.chapters and (wanted := chapters_wanted(run, "writer", brief, want, ours.words)):
+    wanted = await chapters_given(run)
+    if wanted is None and ours.chapters:
+        wanted = chapters_wanted(run, "writer", brief, want, ours.words)
+    if wanted is not None:
         return await _in_chapters(wanted, want, brief, run, config)
     make = _asked("story", scratchpad, want, config)
     rounds = 0 if run.too_small_for("revisions", "writer") else ours.revisions

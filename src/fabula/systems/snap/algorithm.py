@@ -3,7 +3,7 @@
 First the loop over the cells (section 4.1) and what is done in each (`Snap`, which holds the agent model, 4.5), then
 the other parts in the paper's order: who is in a cell (3.1), the planning model (4.3), the planning filter (4.4), how
 the plan is followed (ours), the summary model (4.6). What two agents do here a person does with one of them in `fabula
-chat`: with the same `Snap`, in a session of `fabula.craft.conversation`.
+chat`: with the same `Snap`, in a conversation of `fabula.craft.conversation`.
 """
 
 from __future__ import annotations
@@ -188,7 +188,7 @@ async def open_talk(
 
 @dataclass(frozen=True)
 class Snap:
-    """A narrative in cells, and what SNAP does in each; a `Talk` that all sessions on it share."""
+    """A narrative in cells, and what SNAP does in each; a `Talk` that all conversations on it share."""
 
     segments: tuple[str, ...]
     parties: Parties
@@ -198,7 +198,7 @@ class Snap:
 
     @property
     def freedom(self) -> Freedom:
-        """How far the player may lead away, unless a session says otherwise."""
+        """How far the player may lead away, unless a conversation says otherwise."""
         return self.config.ours.freedom
 
     @property
@@ -382,7 +382,7 @@ class Characters:
         return self.config.ours.at_start and not run.aids("labeller")
 
     async def of(self, run: Run, number: int) -> Personas:
-        """The characters of a cell, kept as `plan/cell-N-people.yaml` for all sessions; one call, the first time.
+        """The characters of a cell, kept as `plan/cell-N-people.yaml` for all conversations; one call, the first time.
 
         Its `world` says where the cell begins (`place`) and when (`time`), as far as labels do; they are told where and
         when the cell before began, so that the cells before are labelled first.
@@ -456,7 +456,7 @@ class Knowledge:
         return tuple(name for name in names if name in named or among(name, labelled)) or names
 
     async def told(self, run: Run, number: int) -> tuple[Told, ...]:
-        """The sentences of a cell with their witnesses, kept as `plan/cell-N-witnesses.yaml` for all sessions."""
+        """The sentences of a cell with their witnesses, kept as `plan/cell-N-witnesses.yaml` for all conversations."""
         segment, parties = self.characters.segments[number - 1], self.parties.names
         if not self.private:
             return (Told(segment, parties),)

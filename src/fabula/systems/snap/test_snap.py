@@ -17,7 +17,7 @@ from hypothesis.extra.numpy import arrays
 
 from fabula.base.errors import ReplyError, UnknownNameError, UsageError
 from fabula.craft.bertscore.embedders import Letters
-from fabula.craft.conversation import Parties, Session, SessionFiles, open_session
+from fabula.craft.conversation import Conversation, ConversationFiles, Parties, open_conversation
 from fabula.engine.events import Noted
 from fabula.engine.journal import Journal
 from fabula.engine.prompts import Prompts
@@ -116,7 +116,7 @@ class Troupe:
         return [text_of(request) for request in self.asked if request.path.endswith(f"/{name}")]
 
 
-async def session_of(
+async def conversation_of(
     troupe: Troupe,
     preset: Preset = "improved",
     story: str = STORY,
@@ -125,14 +125,14 @@ async def session_of(
     capabilities: Capabilities | None = None,
     aids: Aids = "auto",
     **config: Any,  # noqa: ANN401 - fields of Config
-) -> Session:
+) -> Conversation:
     journal = Journal()
     journal.open()
     context = RunContext(
         journal, Prompts(SYSTEM.prompts), Cast.of(ScriptedModel(troupe, capabilities=capabilities)), aids=aids
     )
     settings_ = SYSTEM.config(preset, {"sentences": 4, "samples": 2, "candidates": 1} | config)
-    return open_session(None, await open_talk(story, Run(context), settings_, parties), context)
+    return open_conversation(None, await open_talk(story, Run(context), settings_, parties), context)
 
 
 # the filter ---------------------------------------------------------------------------------------------------------
@@ -184,9 +184,9 @@ async def test_the_plan_with_the_highest_sum_is_chosen() -> None:
         return "5" if best else "2" if request.path.endswith("connectivity") else "not a score"
 
     troupe = Troupe(plan=plan, rate=rate)
-    session = await session_of(troupe, "faithful", candidates=3, samples=20)
-    await session.begin()
-    assert session.plan[0].title.endswith("plan 2")
+    conversation = await conversation_of(troupe, "faithful", candidates=3, samples=20)
+    await conversation.begin()
+    assert conversation.plan[0].title.endswith("plan 2")
     judged = [request for request in troupe.asked if request.role == "judge"]
     assert len(judged) == 3 * 2 * 20
     sampling = judged[0].sampling
@@ -204,9 +204,9 @@ async def test_log_probabilities_stand_for_samples_where_the_engine_tells_them()
 
     troupe = Troupe(plan=plan, rate=rate)
     able = Capabilities(logprobs=True, choices=True)
-    session = await session_of(troupe, candidates=3, apart=0, capabilities=able)
-    await session.begin()
-    assert session.plan[0].title.endswith("plan 3")
+    conversation = await conversation_of(troupe, candidates=3, apart=0, capabilities=able)
+    await conversation.begin()
+    assert conversation.plan[0].title.endswith("plan 3")
     judged = [request for request in troupe.asked if request.role == "judge"]
     assert len(judged) == 3 * 2
     assert all(request.logprobs and request.choices == ("1", "2", "3", "4", "5") for request in judged)
@@ -217,11 +217,11 @@ async def test_log_probabilities_stand_for_samples_where_the_engine_tells_them()
 
 async def test_a_cell_sees_its_segment_its_persona_and_the_summary_before_and_no_more() -> None:
     troupe = Troupe({1: ["(looks) You ran.", "(reads) It goes dark. EOD"], 2: ["(counts) One is late."]})
-    session = await session_of(troupe)
-    await session.begin()
-    await session.go_on()
-    await session.go_on()
-    assert session.where.cell == 2
+    conversation = await conversation_of(troupe)
+    await conversation.begin()
+    await conversation.go_on()
+    await conversation.go_on()
+    assert conversation.where.cell == 2
     (first, *_), (*_, last) = troupe.prompts("answer"), troupe.prompts("answer")
     assert "brought her a letter" in first
     assert "the wind turned" not in first
@@ -235,19 +235,19 @@ async def test_a_cell_sees_its_segment_its_persona_and_the_summary_before_and_no
 
 async def test_with_aids_labels_count_for_those_alone_that_the_segment_names() -> None:
     for aids in ("on", "off"):
-        session = await session_of(Troupe(), aids=aids)
-        await session.begin()
-        text = session.context.journal.newest("cell-1-people")
+        conversation = await conversation_of(Troupe(), aids=aids)
+        await conversation.begin()
+        text = conversation.context.journal.newest("cell-1-people")
         assert text is not None
         assert "Mara" in text
         assert ("Neptune" in text) is (aids == "off")
 
 
-async def test_two_sessions_share_labels_and_make_plans_of_their_own() -> None:
+async def test_two_conversations_share_labels_and_make_plans_of_their_own() -> None:
     troupe = Troupe()
-    session = await session_of(troupe)
-    other = open_session(None, session.talk, session.context)
-    await session.begin()
+    conversation = await conversation_of(troupe)
+    other = open_conversation(None, conversation.talk, conversation.context)
+    await conversation.begin()
     await other.begin()
     assert len(troupe.prompts("label")) == 2, "one for each cell: the second is read ahead"
 
@@ -257,10 +257,10 @@ async def test_the_faithful_summary_holds_its_own_cell_and_the_improved_one_what
     PLANS[3] = "#1. Mara sleeps"
     for preset, held in PRESETS:
         troupe = Troupe()
-        session = await session_of(troupe, preset, story)
-        await session.begin()
+        conversation = await conversation_of(troupe, preset, story)
+        await conversation.begin()
         for _ in range(4):
-            await session.go_on()
+            await conversation.go_on()
         assert ("Summary of cell 1." in troupe.prompts("summarise")[1]) is held
 
 
@@ -289,11 +289,11 @@ async def summed_by(trained: Trained, preset: Preset, troupe: Troupe, said: str)
         listener = lambda event: noted.append(event.text) if isinstance(event, Noted) else None  # noqa: E731 - one line
         context = RunContext(journal, Prompts(SYSTEM.prompts), cast, listeners=(listener,))
         config = SYSTEM.config(preset, {"sentences": 4, "samples": 2, "candidates": 1})
-        session = open_session(None, await open_talk(story, Run(context), config, TWO), context)
-        await session.begin()
-        await session.say(said)
+        conversation = open_conversation(None, await open_talk(story, Run(context), config, TWO), context)
+        await conversation.begin()
+        await conversation.say(said)
         for _ in range(3):
-            await session.go_on()
+            await conversation.go_on()
     return noted
 
 
@@ -325,23 +325,28 @@ async def test_a_trained_summary_model_without_room_reads_the_last_lines_and_say
 
 async def test_a_plan_reply_without_any_word_is_an_error_or_the_segment_stands_in() -> None:
     with pytest.raises(ReplyError, match=r"No plan could be read at .*cell-1/plan in 1 replies"):
-        await (await session_of(Troupe(plan=lambda _: "---"), "faithful")).begin()
-    session = await session_of(Troupe(plan=lambda _: "---"))
-    await session.begin()
-    assert session.plan[0].title == "Mara kept the lamp of the lighthouse. The boy Tobias brought her a letter."
+        await (await conversation_of(Troupe(plan=lambda _: "---"), "faithful")).begin()
+    conversation = await conversation_of(Troupe(plan=lambda _: "---"))
+    await conversation.begin()
+    assert conversation.plan[0].title == "Mara kept the lamp of the lighthouse. The boy Tobias brought her a letter."
 
 
 async def test_a_plan_in_words_of_its_own_is_kept_whatever_words_the_segment_has() -> None:
     own = "#1. The lad turns up with mail for the keeper\n#2. She goes over it once more: no beacon any longer"
-    session = await session_of(Troupe(plan=lambda _: own), aids="on")
-    await session.begin()
-    assert [step.title for step in session.plan] == [line[4:] for line in own.splitlines()]
+    conversation = await conversation_of(Troupe(plan=lambda _: own), aids="on")
+    await conversation.begin()
+    assert [step.title for step in conversation.plan] == [line[4:] for line in own.splitlines()]
 
 
 async def test_a_plan_without_numbers_is_read() -> None:
-    session = await session_of(Troupe(plan=lambda _: "Tobias brings Mara the letter. Mara reads the letter twice."))
-    await session.begin()
-    assert [step.title for step in session.plan] == ["Tobias brings Mara the letter.", "Mara reads the letter twice."]
+    conversation = await conversation_of(
+        Troupe(plan=lambda _: "Tobias brings Mara the letter. Mara reads the letter twice.")
+    )
+    await conversation.begin()
+    assert [step.title for step in conversation.plan] == [
+        "Tobias brings Mara the letter.",
+        "Mara reads the letter twice.",
+    ]
 
 
 # turns --------------------------------------------------------------------------------------------------------------
@@ -349,8 +354,8 @@ async def test_a_plan_without_numbers_is_read() -> None:
 
 async def test_eod_in_the_first_turn_does_not_end_the_cell() -> None:
     for preset, _ in PRESETS:
-        session = await session_of(Troupe({1: ["(looks) You ran. EOD"]}), preset)
-        turn = await session.begin()
+        conversation = await conversation_of(Troupe({1: ["(looks) You ran. EOD"]}), preset)
+        turn = await conversation.begin()
         assert not turn.ends_cell
         assert turn.line is not None
         assert turn.line.text == "(looks) You ran."
@@ -358,35 +363,37 @@ async def test_eod_in_the_first_turn_does_not_end_the_cell() -> None:
 
 async def test_faithful_eod_ends_a_cell_anywhere_and_improved_at_the_last_point() -> None:
     said = {1: ["(looks) You ran.", "(nods) So it is said. EOD", "(nods) So it is dark. EOD"]}
-    assert (await after(await session_of(Troupe(said), "faithful"), "Hm, what now?")).ends_cell
-    session = await session_of(Troupe(said))
-    turn = await after(session, "Hm, what now?")
+    assert (await after(await conversation_of(Troupe(said), "faithful"), "Hm, what now?")).ends_cell
+    conversation = await conversation_of(Troupe(said))
+    turn = await after(conversation, "Hm, what now?")
     assert (turn.step, turn.ends_cell) == (1, False)
-    await session.go_on()
-    assert session.turns[-1].ends_cell
+    await conversation.go_on()
+    assert conversation.turns[-1].ends_cell
 
 
-async def after(session: Session, message: str) -> Turn:
-    await session.begin()
-    return await session.say(message)
+async def after(conversation: Conversation, message: str) -> Turn:
+    await conversation.begin()
+    return await conversation.say(message)
 
 
 async def test_the_plan_goes_on_by_the_words_of_a_turn_and_a_plan_that_stalls_moves_on() -> None:
-    session = await session_of(Troupe({1: ["(looks) You ran.", "(reads the letter twice) The lamp is to go dark."]}))
-    turn = await after(session, "Read the letter, Mara!")
-    assert (turn.step, session.where.step) == (1, 2)
-    session = await session_of(Troupe({1: ["(looks) Hm.", "(smiles) Ha."]}), turns_per_step=2)
-    await after(session, "Cats.")
-    assert session.where.step == 2
+    conversation = await conversation_of(
+        Troupe({1: ["(looks) You ran.", "(reads the letter twice) The lamp is to go dark."]})
+    )
+    turn = await after(conversation, "Read the letter, Mara!")
+    assert (turn.step, conversation.where.step) == (1, 2)
+    conversation = await conversation_of(Troupe({1: ["(looks) Hm.", "(smiles) Ha."]}), turns_per_step=2)
+    await after(conversation, "Cats.")
+    assert conversation.where.step == 2
     for _ in range(2):
-        await session.say("Cats.")
-    assert session.turns[-1].ends_cell
+        await conversation.say("Cats.")
+    assert conversation.turns[-1].ends_cell
 
 
 async def test_the_reminder_names_the_point_and_the_faithful_prompt_has_none() -> None:
     for preset, there in PRESETS:
         troupe = Troupe({1: ["(looks) You ran."]})
-        await (await session_of(troupe, preset)).begin()
+        await (await conversation_of(troupe, preset)).begin()
         assert ("Next: 1. Tobias brings Mara a letter." in troupe.prompts("answer")[0]) is there
         assert "You speak first." in troupe.prompts("answer")[0]
 
@@ -395,20 +402,20 @@ async def test_freedom_changes_the_first_rule() -> None:
     rules = {"rails": "you set aside", "guided": "you bring it back to the story", "loose": "You may follow the player"}
     for freedom, rule in rules.items():
         troupe = Troupe()
-        await (await session_of(troupe, freedom=freedom)).begin()
+        await (await conversation_of(troupe, freedom=freedom)).begin()
         assert rule in troupe.prompts("answer")[0]
 
 
 async def test_what_cannot_be_used_is_drawn_again_warmer_and_at_last_nobody_else_s_deed_stands_in() -> None:
     troupe = Troupe({1: ["As a language model I do not play.", "(looks) You ran up all the stairs."]})
-    session = await session_of(troupe)
-    turn = await session.begin()
+    conversation = await conversation_of(troupe)
+    turn = await conversation.begin()
     assert turn.line is not None
     assert turn.line.message == "You ran up all the stairs."
     draws = [request.sampling.temperature for request in troupe.asked if request.role == "npc"]
     assert draws == [0.3, 0.6]
-    session = await session_of(Troupe({1: ["", "", "", ""]}))
-    turn = await session.begin()
+    conversation = await conversation_of(Troupe({1: ["", "", "", ""]}))
+    turn = await conversation.begin()
     assert turn.line is not None
     assert turn.line.text == "(listens)", "what the plan says next is what Tobias does"
 
@@ -417,7 +424,7 @@ async def test_a_draw_that_is_refused_leaves_what_was_shown_of_it_and_the_next_g
     said = ["[Mara: (looks up) Well, as an AI I do not play.]", "[Mara: Well, you ran up all the stairs.]"]
     troupe = Troupe({1: said})
     shown: list[str] = []
-    turn = await (await session_of(troupe)).begin(shown.append)
+    turn = await (await conversation_of(troupe)).begin(shown.append)
     assert turn.line is not None
     assert turn.line.text == "(looks up) Well, you ran up all the stairs." == "".join(shown)
     first, second = [request.messages[-1].content for request in troupe.asked if request.role == "npc"]
@@ -440,8 +447,8 @@ async def test_a_model_that_cannot_tell_a_deed_is_led_into_speech() -> None:
         )
         return replies[len(leads) - 1]
 
-    session = await session_of(said, capabilities=Capabilities(continues=True), aids="on")  # type: ignore[arg-type] # a troupe of one
-    turns = [await session.begin(), await session.say("What letter?"), await session.say("Why?")]
+    conversation = await conversation_of(said, capabilities=Capabilities(continues=True), aids="on")  # type: ignore[arg-type] # a troupe of one
+    turns = [await conversation.begin(), await conversation.say("What letter?"), await conversation.say("Why?")]
     assert [turn.line.text for turn in turns if turn.line] == ["You ran, Tobias.", "It goes dark", "Dark."]
     assert leads == ["[Mara: (", 'Mara: "', 'Mara: "', 'Mara: "']
     assert turns[-1].ends_cell, "EOD behind the mark counts"
@@ -452,7 +459,7 @@ async def test_a_turn_is_whole_and_with_aids_one_sentence() -> None:
     texts: dict[Aids, str] = {"on": "You ran up all the stairs.", "off": said[1][0].partition(") ")[2]}
     for aids, text in texts.items():
         troupe = Troupe(said)
-        turn = await (await session_of(troupe, aids=aids)).begin()
+        turn = await (await conversation_of(troupe, aids=aids)).begin()
         assert turn.line is not None
         assert turn.line.message == text
         assert {r.sampling.max_tokens for r in troupe.asked if r.role == "npc"} == {96 if aids == "on" else None}
@@ -463,23 +470,23 @@ async def test_a_capable_model_may_repeat_itself_act_without_words_and_plan_at_l
     turns = [f"(counts) {long}", f"(counts) {long}", "(looks out at the sea for a long time)"]
     points = "\n".join(f"#{n}. What happens in point {n}\n- It is the dragon." for n in range(1, 13))
     troupe = Troupe({1: turns}, plan=lambda _: points)
-    session = await session_of(troupe, turns_per_step=0)
-    found = [await session.begin(), await session.say("And?"), await session.say("And then?")]
+    conversation = await conversation_of(troupe, turns_per_step=0)
+    found = [await conversation.begin(), await conversation.say("And?"), await conversation.say("And then?")]
     assert [turn.line.text for turn in found if turn.line] == [" ".join(turn.split()) for turn in turns]
-    assert len(session.plan) == 12
+    assert len(conversation.plan) == 12
     assert not [request for request in troupe.asked if "/again/" in request.path]
     assert {r.sampling.max_tokens for r in troupe.asked} == {None}
 
 
 async def test_prompts_of_a_cell_begin_alike_and_are_bounded() -> None:
     troupe = Troupe()
-    session = await session_of(troupe, aids="on", turns_per_step=0)
-    await session.begin()
+    conversation = await conversation_of(troupe, aids="on", turns_per_step=0)
+    await conversation.begin()
     for number in range(70):
-        await session.say(f"{number} " + "I ask you about the light on the cape once more. " * 3)
+        await conversation.say(f"{number} " + "I ask you about the light on the cape once more. " * 3)
     prompts = troupe.prompts("answer")
     assert max(map(len, prompts)) < 10_000
-    assert len("".join(turn.said for turn in session.turns)) > 10_000
+    assert len("".join(turn.said for turn in conversation.turns)) > 10_000
     asked = [request.messages for request in troupe.asked if request.role == "npc"]
     assert len({messages[0] for messages in asked}) == 1
     heads = {messages[1].content.partition("You speak first.")[0] for messages in asked}
@@ -491,7 +498,7 @@ async def test_prompts_of_a_cell_begin_alike_and_are_bounded() -> None:
 
 async def test_who_is_not_in_the_story_cannot_talk() -> None:
     with pytest.raises(UnknownNameError, match="Unknown character 'Batman'"):
-        await session_of(Troupe(), parties=Parties("Batman", ("Mara",)))
+        await conversation_of(Troupe(), parties=Parties("Batman", ("Mara",)))
 
 
 async def test_a_narrative_without_characters_has_nobody_to_talk_with() -> None:
@@ -508,11 +515,13 @@ async def test_a_narrative_without_characters_has_nobody_to_talk_with() -> None:
 async def test_a_father_and_his_daughter_of_one_name_talk_with_each_other() -> None:
     troupe = Troupe()
     story = "Mr. Bennet reads alone. Elizabeth Bennet hides a letter. Mr. Bennet calls. Elizabeth Bennet comes."
-    session = await session_of(troupe, story=story, parties=Parties("Elizabeth Bennet", ("Mr. Bennet",)), aids="on")
-    await session.begin()
+    conversation = await conversation_of(
+        troupe, story=story, parties=Parties("Elizabeth Bennet", ("Mr. Bennet",)), aids="on"
+    )
+    await conversation.begin()
     assert "hides a letter" not in troupe.prompts("answer")[0], "he is not named where she is"
     with pytest.raises(UsageError, match="are the same"):
-        await session_of(Troupe(), parties=Parties("Mara", ("the Mara",)))
+        await conversation_of(Troupe(), parties=Parties("Mara", ("the Mara",)))
 
 
 async def test_labels_of_one_family_are_all_kept() -> None:
@@ -551,21 +560,21 @@ async def test_labels_that_could_not_be_read_again_are_asked_for_anew_by_the_sam
 
 async def test_a_capable_planner_may_make_as_many_points_as_it_wants() -> None:
     long = "\n".join(f"#{number}. Point {number}" for number in range(1, 91))
-    session = await session_of(Troupe(plan=lambda _: long), aids="off")
-    await session.begin()
-    assert len(session.plan) == 90
+    conversation = await conversation_of(Troupe(plan=lambda _: long), aids="off")
+    await conversation.begin()
+    assert len(conversation.plan) == 90
 
 
 async def test_the_agent_keeps_to_itself_and_to_time_and_place() -> None:
     troupe = Troupe()
-    await (await session_of(troupe, "faithful")).begin()
+    await (await conversation_of(troupe, "faithful")).begin()
     assert "against who Mara is, or against the time and the place" in troupe.prompts("answer")[0]  # section 4.5
 
 
 async def test_a_narrative_of_one_sentence_can_be_talked_through() -> None:
-    session = await session_of(Troupe(), story="Mara gave Tobias the lamp.")
-    assert session.where.cells == 1
-    assert (await session.begin()).line is not None
+    conversation = await conversation_of(Troupe(), story="Mara gave Tobias the lamp.")
+    assert conversation.where.cells == 1
+    assert (await conversation.begin()).line is not None
 
 
 async def test_the_authors_personas_hold_before_labels() -> None:
@@ -574,8 +583,8 @@ async def test_the_authors_personas_hold_before_labels() -> None:
         journal.decide("personas", "edit", "personas:\n  - name: Mara\n    description: Seventy and tired.\n")
         context = RunContext(journal, Prompts(SYSTEM.prompts), Cast.of(ScriptedModel(troupe)))
         config = SYSTEM.config("improved", {"sentences": 4, "candidates": 1})
-        session = open_session(None, await open_talk(STORY, Run(context), config, TWO), context)
-        await session.begin()
+        conversation = open_conversation(None, await open_talk(STORY, Run(context), config, TWO), context)
+        await conversation.begin()
     assert "Seventy and tired." in troupe.prompts("answer")[0]
     assert "stubborn" not in troupe.prompts("answer")[0]
 
@@ -584,17 +593,19 @@ async def test_a_character_knows_only_what_it_witnessed() -> None:
     three = Parties("Tobias", ("Mara", "Jonas"))
     story = "Mara, Jonas and Tobias stood on the quay. Jonas and Mara and Tobias waited."
     troupe = Troupe(plan=lambda _: "#1. Mara and Jonas and Tobias stand on the quay and wait")
-    session = await session_of(troupe, story=story + " " + story, sentences=2, parties=three, turns_per_step=0)
-    await session.begin()
-    await session.set_present(["Mara"])
-    await session.say("The secret is under the third stair.")
-    await session.set_present(["Mara", "Jonas"])
-    await session.say("Jonas, what do you say?")
+    conversation = await conversation_of(
+        troupe, story=story + " " + story, sentences=2, parties=three, turns_per_step=0
+    )
+    await conversation.begin()
+    await conversation.set_present(["Mara"])
+    await conversation.say("The secret is under the third stair.")
+    await conversation.set_present(["Mara", "Jonas"])
+    await conversation.say("Jonas, what do you say?")
     last = text_of(troupe.asked[-1])
     assert "# Jonas" in last
     assert "third stair" not in last
     assert "Jonas, what do you say?" in last
-    await session.go_on()
+    await conversation.go_on()
     summaries = troupe.prompts("summarise")
     assert len(summaries) == 2
     assert [("third stair" in text) for text in summaries] == [True, False]
@@ -604,17 +615,17 @@ async def test_a_retry_has_those_who_were_there_in_its_own_turn() -> None:
     three = Parties("Tobias", ("Mara", "Jonas"))
     story = "Mara, Jonas and Tobias stood on the quay. Jonas and Mara and Tobias waited. " * 2
     troupe = Troupe(plan=lambda _: "#1. Mara and Jonas and Tobias stand on the quay and wait")
-    session = await session_of(troupe, story=story, parties=three, turns_per_step=0)
-    await session.begin()
-    await session.set_present(["Mara"])
-    await session.say("The secret is under the third stair.")
-    await session.set_present(["Mara", "Jonas"])
-    turn = await session.retry()
+    conversation = await conversation_of(troupe, story=story, parties=three, turns_per_step=0)
+    await conversation.begin()
+    await conversation.set_present(["Mara"])
+    await conversation.say("The secret is under the third stair.")
+    await conversation.set_present(["Mara", "Jonas"])
+    turn = await conversation.retry()
     assert turn.line is not None
     assert turn.line.witnesses == ("Tobias", "Mara")
     assert "Not here, and hearing nothing of what is said: Jonas." in text_of(troupe.asked[-1])
-    assert session.state.present == ("Mara", "Jonas"), "who was called in since is there again"
-    await session.say("Jonas, what do you say?")
+    assert conversation.state.present == ("Mara", "Jonas"), "who was called in since is there again"
+    await conversation.say("Jonas, what do you say?")
     last = text_of(troupe.asked[-1])
     assert "# Jonas" in last
     assert "third stair" not in last
@@ -634,12 +645,12 @@ async def test_marks_of_the_author_decide_who_knows_and_bad_ones_say_where() -> 
             journal.decide("cell-1/witnesses", "edit", text)
             context = RunContext(journal, Prompts(SYSTEM.prompts), Cast.of(ScriptedModel(troupe)))
             config = SYSTEM.config("improved", {"sentences": 4, "candidates": 1})
-            session = open_session(None, await open_talk(STORY, Run(context), config, TWO), context)
+            conversation = open_conversation(None, await open_talk(STORY, Run(context), config, TWO), context)
             if problem:
                 with pytest.raises(UsageError, match=rf"plan/cell-1-witnesses\.yaml.*{problem}"):
-                    await session.begin()
+                    await conversation.begin()
             else:
-                await session.begin()
+                await conversation.begin()
                 assert "brought her a letter" not in "".join(troupe.prompts("answer") + troupe.prompts("plan"))
                 assert "She read it twice." in troupe.prompts("answer")[0]
 
@@ -647,16 +658,16 @@ async def test_marks_of_the_author_decide_who_knows_and_bad_ones_say_where() -> 
 async def test_the_dialogue_comes_as_messages_of_a_chat() -> None:
     for preset, _ in PRESETS:
         troupe = Troupe({1: ["(looks) You ran.", "(nods) Well.", "(waits) Hm."]})
-        session = await session_of(troupe, preset, aids="off")
-        await session.begin()
-        await session.say("What now?")
+        conversation = await conversation_of(troupe, preset, aids="off")
+        await conversation.begin()
+        await conversation.say("What now?")
         system, prompt, first, said = troupe.asked[-1].messages
         assert [system.role, prompt.role, first.role, said.role] == ["system", "user", "assistant", "user"]
         assert first.content == "[Mara: (looks) You ran.]"
         assert said.content.startswith("What now?")
         assert "You ran." not in prompt.content
         assert ("Write Mara's next turn" in said.content) is (preset == "improved")
-        await session.go_on()
+        await conversation.go_on()
         assert troupe.asked[-1].messages[-1].content.partition("\n")[0] == "."
 
 
@@ -668,8 +679,10 @@ async def test_a_sentence_that_a_reply_leaves_out_is_asked_about_again() -> None
         return json.dumps(found)
 
     troupe = Troupe(marks=marks)
-    session = await session_of(troupe, story="Mara waits. Tobias hides a letter from Mara. He sits down. Mara talks.")
-    await session.begin()
+    conversation = await conversation_of(
+        troupe, story="Mara waits. Tobias hides a letter from Mara. He sits down. Mara talks."
+    )
+    await conversation.begin()
     assert "hides a letter" not in "".join(troupe.prompts("answer") + troupe.prompts("plan"))
     assert len(troupe.prompts("witnesses")) == 2
 
@@ -681,24 +694,24 @@ async def test_a_sentence_that_edited_marks_do_not_hold_is_read_by_the_model() -
         context = RunContext(journal, Prompts(SYSTEM.prompts), Cast.of(ScriptedModel(troupe)), aids="off")
         config = SYSTEM.config("improved", {"sentences": 4, "candidates": 1})
         story = "Mara waits. Tobias hides a letter from Mara."
-        await open_session(None, await open_talk(story, Run(context), config, TWO), context).begin()
+        await open_conversation(None, await open_talk(story, Run(context), config, TWO), context).begin()
     assert "hides a letter" not in "".join(troupe.prompts("answer") + troupe.prompts("plan"))
 
 
 async def test_small_models_are_not_asked_who_witnesses_what() -> None:
     troupe = Troupe()
-    session = await session_of(troupe, aids="on")
-    await session.begin()
+    conversation = await conversation_of(troupe, aids="on")
+    await conversation.begin()
     assert not troupe.prompts("witnesses")
-    kept = session.context.journal.newest("cell-1/witnesses")
+    kept = conversation.context.journal.newest("cell-1/witnesses")
     assert kept is not None
     assert '- sentence: "Mara kept the lamp of the lighthouse."\n  witnesses: ["Mara"]' in kept
 
 
 async def test_marks_that_cannot_be_read_give_way_to_who_is_named() -> None:
-    session = await session_of(Troupe(marks=lambda _: "no idea"))
-    await session.begin()
-    kept = session.context.journal.newest("cell-1/witnesses")
+    conversation = await conversation_of(Troupe(marks=lambda _: "no idea"))
+    await conversation.begin()
+    kept = conversation.context.journal.newest("cell-1/witnesses")
     assert kept is not None
     assert 'witnesses: ["Mara"]' in kept
 
@@ -820,17 +833,17 @@ async def test_a_reply_says_which_points_have_come_up_and_one_turn_may_settle_tw
         "So.\nDONE 1-3 EOD",
     ]
     troupe = Troupe({1: said}, plan=lambda _: THREE)
-    session = await session_of(troupe, aids="off")
-    await session.begin()
-    turn = await session.say("It is Tobias, and here is a letter for you.")
+    conversation = await conversation_of(troupe, aids="off")
+    await conversation.begin()
+    turn = await conversation.say("It is Tobias, and here is a letter for you.")
     assert turn.line is not None
     assert turn.line.text == "Tobias it is; and that is a letter."
-    assert (turn.step, session.where.step, session.state.dealt) == (1, 3, (1, 2))
-    assert session.where.share == pytest.approx(2 / 3 / 2)
+    assert (turn.step, conversation.where.step, conversation.state.dealt) == (1, 3, (1, 2))
+    assert conversation.where.share == pytest.approx(2 / 3 / 2)
     asked = troupe.prompts("answer")
     assert "Next: 1. Tobias gives his name." in asked[0]
     assert "Next, unless what Tobias has just said deals with it: 1. Tobias gives his name." in asked[1]
-    await session.say("Read it to me.")
+    await conversation.say("Read it to me.")
     assert "Come up so far: 1, 2. Next, unless what Tobias has just said deals with it: 3. Mara reads" in text_of(
         troupe.asked[-1]
     )
@@ -838,32 +851,36 @@ async def test_a_reply_says_which_points_have_come_up_and_one_turn_may_settle_tw
 
 async def test_no_word_moves_a_plan_whose_points_are_counted_and_eod_waits_for_all() -> None:
     said = ["Give me the letter twice, Mara reads the letter.\nDONE none", "The letter, the letter!\nDONE none\nEOD"]
-    session = await session_of(Troupe({1: [*said, "So.\nDONE 1, 2, 3\nEOD"]}, plan=lambda _: THREE), aids="off")
-    await session.begin()
-    assert (await session.say("Mara reads the letter twice. Tobias brings the letter.")).ends_cell is False
-    assert session.where.step == 1
-    assert (await session.say("Yes.")).ends_cell
-    session = await session_of(Troupe({1: ["One.\nDONE 1, 2, 3", *["So.\nDONE 1, 2, 3"] * 9]}, plan=lambda _: THREE))
-    await session.begin()
-    turns = [await session.say("Yes.") for _ in range(4)]
+    conversation = await conversation_of(
+        Troupe({1: [*said, "So.\nDONE 1, 2, 3\nEOD"]}, plan=lambda _: THREE), aids="off"
+    )
+    await conversation.begin()
+    assert (await conversation.say("Mara reads the letter twice. Tobias brings the letter.")).ends_cell is False
+    assert conversation.where.step == 1
+    assert (await conversation.say("Yes.")).ends_cell
+    conversation = await conversation_of(
+        Troupe({1: ["One.\nDONE 1, 2, 3", *["So.\nDONE 1, 2, 3"] * 9]}, plan=lambda _: THREE)
+    )
+    await conversation.begin()
+    turns = [await conversation.say("Yes.") for _ in range(4)]
     assert [turn.ends_cell for turn in turns] == [False, False, False, True], "a talk that goes on after all has an end"
 
 
 async def test_points_that_have_come_up_are_in_the_log_and_faithful_prompts_ask_for_none(tmp_path: Path) -> None:
     troupe = Troupe({1: ["Who?\nDONE 2", "Ah.\nDONE 1, 2"]}, plan=lambda _: THREE)
-    session = await session_of(troupe, aids="off")
-    files = SessionFiles.in_(tmp_path, "one")
-    kept = open_session(files, session.talk, session.context)
+    conversation = await conversation_of(troupe, aids="off")
+    files = ConversationFiles.in_(tmp_path, "one")
+    kept = open_conversation(files, conversation.talk, conversation.context)
     await kept.begin()
     await kept.say("Tobias.")
-    again = open_session(files, session.talk, session.context)
+    again = open_conversation(files, conversation.talk, conversation.context)
     assert (again.state.dealt, again.where.step) == ((1, 2), 3)
     assert (await again.undo()) is not None
     assert (again.state.dealt, again.where.step) == ((2,), 1)
     without: tuple[tuple[Preset, Aids], ...] = (("faithful", "off"), ("improved", "on"))
     for preset, aids in without:
         troupe = Troupe()
-        await (await session_of(troupe, preset, aids=aids)).begin()
+        await (await conversation_of(troupe, preset, aids=aids)).begin()
         assert "DONE" not in "".join(troupe.prompts("answer")), (preset, aids)
 
 
@@ -871,14 +888,14 @@ async def test_a_turn_has_one_to_three_sentences_and_nothing_of_it_is_lost() -> 
     quoted = '"Leave it," he said, and *left*; I never knew why he said "no" to it.'
     reply = f"Good morning. (dusts her hands) {quoted} So: *Sk\u00e5l*"
     troupe = Troupe({1: [f"[Mara: {reply}]\nDONE none"]})
-    turn = await (await session_of(troupe, aids="off")).begin()
+    turn = await (await conversation_of(troupe, aids="off")).begin()
     assert turn.line is not None
     assert turn.line.text == reply
     asked = troupe.prompts("answer")[0]
     assert "one to three sentences of speech" in asked
     assert "may be left out where nothing is done" in asked
     troupe = Troupe()
-    await (await session_of(troupe, "faithful")).begin()
+    await (await conversation_of(troupe, "faithful")).begin()
     assert "Your turn has this form, and is one sentence:" in troupe.prompts("answer")[0]
 
 
@@ -886,7 +903,7 @@ async def test_plans_are_drawn_apart_from_each_other_and_with_aids_from_one_prom
     drawn_by: dict[Aids, int] = {"off": 2, "on": 3}
     for aids, drawn in drawn_by.items():
         troupe = Troupe(plan=lambda request: f"#1. Tobias brings it, in way {request.path.split('/candidate/')[1][0]}")
-        await (await session_of(troupe, candidates=3, aids=aids)).begin()
+        await (await conversation_of(troupe, candidates=3, aids=aids)).begin()
         plans = troupe.prompts("plan")
         assert len(plans) == drawn
         assert "There are plans already" not in plans[0]
@@ -904,10 +921,10 @@ async def test_sheets_and_last_words_go_on_into_the_next_cell_with_place_and_tim
     for preset, held in PRESETS:
         troupe = Troupe({1: ["You ran.\nDONE 1", "(folds it) It goes dark.\nDONE 1, 2\nEOD"]})
         script = lambda request, troupe=troupe: label(request) if request.path.endswith("/label") else troupe(request)  # noqa: E731 - one line
-        session = await session_of(script, preset, aids="off")  # type: ignore[arg-type] # a troupe of one
-        await session.begin()
-        await session.say("What does it say?")
-        await session.say("And then?")
+        conversation = await conversation_of(script, preset, aids="off")  # type: ignore[arg-type] # a troupe of one
+        await conversation.begin()
+        await conversation.say("What does it say?")
+        await conversation.say("And then?")
         asked = troupe.prompts("answer")[-1]
         assert ("She has kept the lamp for eleven years. She waits for a boat." in asked) is held
         assert ("Tobias: What does it say?\nMara: (folds it) It goes dark." in asked) is held
@@ -936,13 +953,13 @@ async def test_who_hides_something_knows_it_before_it_is_told_and_nobody_else_do
 
     troupe = Troupe({1: ["Sit.\nDONE 1, 2", "So.\nDONE 1, 2\nEOD"]}, marks=marks)
     script = lambda request: label(request) if request.path.endswith("/label") else troupe(request)  # noqa: E731 - one line
-    session = await session_of(script, story=story, aids="off", turns_per_step=0)  # type: ignore[arg-type] # a troupe of one
-    await session.begin()
-    await session.play()
+    conversation = await conversation_of(script, story=story, aids="off", turns_per_step=0)  # type: ignore[arg-type] # a troupe of one
+    await conversation.begin()
+    await conversation.play()
     played = troupe.prompts("play")[0]
     assert "# What Tobias has known from the beginning, and not all others have\nMara opened the letter that" in played
     assert "forged" not in "".join(troupe.prompts("answer"))
-    kept = session.context.journal.newest("cell-2/witnesses")
+    kept = conversation.context.journal.newest("cell-2/witnesses")
     assert kept is not None
     assert 'knew: ["Tobias"]' in kept
 
@@ -959,9 +976,9 @@ async def test_an_authors_secret_is_shown_to_its_own_player_alone_in_every_prese
             journal.decide("personas", "edit", sheet)
             context = RunContext(journal, Prompts(SYSTEM.prompts), Cast.of(ScriptedModel(troupe)))
             config = SYSTEM.config(preset, {"sentences": 4, "candidates": 1})
-            session = open_session(None, await open_talk(STORY, Run(context), config, TWO), context)
-            await session.begin()
-            await session.play()
+            conversation = open_conversation(None, await open_talk(STORY, Run(context), config, TWO), context)
+            await conversation.begin()
+            await conversation.play()
         assert "let the lamp go out once" in troupe.prompts("answer")[0]
         assert "let the lamp go out once" not in troupe.prompts("play")[0]
 
@@ -990,9 +1007,9 @@ async def test_a_conversation_that_stops_at_its_limit_says_so_in_its_file_and_in
 
 
 async def test_the_mark_of_a_cell_is_no_word_of_a_conversation() -> None:
-    session = await session_of(Troupe({1: ["You ran.\nDONE 1"]}), aids="off")
-    await session.begin()
-    assert Story.parse(session.transcript).words == 3, "Mara: You ran."
+    conversation = await conversation_of(Troupe({1: ["You ran.\nDONE 1"]}), aids="off")
+    await conversation.begin()
+    assert Story.parse(conversation.transcript).words == 3, "Mara: You ran."
 
 
 async def test_a_story_of_a_capable_model_takes_no_more_calls_than_turns_and_their_answers() -> None:

@@ -67,7 +67,7 @@ async def open_talk(
 
 @dataclass(frozen=True)
 class Vanilla:
-    """A narrative and who talks; a `Talk` that all sessions share."""
+    """A narrative and who talks; a `Talk` that all conversations share."""
 
     narrative: str
     parties: Parties
@@ -82,7 +82,7 @@ class Vanilla:
 
     @property
     def freedom(self) -> Freedom:
-        """How far the player may lead away, unless a session says otherwise."""
+        """How far the player may lead away, unless a conversation says otherwise."""
         return self.config.ours.freedom
 
     @property

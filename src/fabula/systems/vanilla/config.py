@@ -36,12 +36,12 @@ class Ours:
     """What improved mode adds.
 
     Attributes:
-        freedom: is noted in sessions; the baseline's prompt does not know it.
+        freedom: is noted in conversations; the baseline's prompt does not know it.
         tries: draws of a turn that is not usable.
         private: a prompt holds what its character witnessed; else everybody has the whole narrative, as in the paper.
         lenient: a turn that is not usable is silence; else that is an error.
         turn_sentences: of a turn at most; the paper asks for 1, with a gesture before it, which is free from 2 on.
-        open_ended: there is no end that the talk leads to, as with a card, which tells no story.
+        open_ended: there is no end that the conversation leads to, as with a card, which tells no story.
         last_word: between two models, the words that end the dialogue are answered once more.
     """
 

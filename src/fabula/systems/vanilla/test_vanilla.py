@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from fabula.base.errors import ReplyError, UnknownNameError, UsageError
-from fabula.craft.conversation import Parties, Session, open_session
+from fabula.craft.conversation import Conversation, Parties, open_conversation
 from fabula.engine.journal import Journal
 from fabula.engine.prompts import Prompts
 from fabula.engine.roles import Cast
@@ -25,9 +25,9 @@ SYSTEM = find("vanilla")
 STORY = "One night Mara kept the lamp. Then Tobias came, and Mara read the letter of Tobias. " * 20
 
 
-async def session_of(
+async def conversation_of(
     said: str, preset: Preset, parties: Parties | None = None, aids: Aids = "auto"
-) -> tuple[Session, ScriptedModel]:
+) -> tuple[Conversation, ScriptedModel]:
     model = ScriptedModel(
         {"npc": said, "player": "[Tobias: (nods) Yes.] EOD", "labeller": all_witness("Mara", "Tobias")}
     )
@@ -35,39 +35,39 @@ async def session_of(
     journal.open()
     context = RunContext(journal, Prompts(SYSTEM.prompts), Cast.of(model), aids=aids)
     config = SYSTEM.config(preset)
-    return open_session(None, await open_talk(STORY, Run(context), config, parties), context), model
+    return open_conversation(None, await open_talk(STORY, Run(context), config, parties), context), model
 
 
 async def test_the_whole_narrative_and_nine_rules_are_in_every_prompt() -> None:
-    session, model = await session_of("[Mara: (looks) You ran.]", "faithful", Parties("Tobias", ("Mara",)))
-    await session.begin()
+    conversation, model = await conversation_of("[Mara: (looks) You ran.]", "faithful", Parties("Tobias", ("Mara",)))
+    await conversation.begin()
     prompt = model.asked[0].messages[-1].content
     assert STORY.strip() in prompt
     assert [f"\n{n}. " in prompt for n in range(1, 11)] == [True] * 9 + [False]
     assert "You speak first." in prompt
     assert model.asked[0].sampling.temperature == 0.3
-    assert session.where.cells == 1
-    assert session.plan == ()
+    assert conversation.where.cells == 1
+    assert conversation.plan == ()
 
 
 async def test_the_agent_alone_ends_the_story() -> None:
-    session, _ = await session_of("[Mara: (nods) So it was. EOD]", "faithful")
-    assert not (await session.begin()).ends_story
-    turn = await session.say("And then?")
+    conversation, _ = await conversation_of("[Mara: (nods) So it was. EOD]", "faithful")
+    assert not (await conversation.begin()).ends_story
+    turn = await conversation.say("And then?")
     assert (turn.step, turn.ends_story) == (0, True)
     with pytest.raises(UsageError, match="The story is over"):
-        await session.say("And then?")
+        await conversation.say("And then?")
 
 
 async def test_the_names_that_are_repeated_most_talk_where_nobody_is_named() -> None:
-    session, _ = await session_of("Hm.", "faithful")
-    assert session.parties == Parties("Mara", ("Tobias",))
+    conversation, _ = await conversation_of("Hm.", "faithful")
+    assert conversation.parties == Parties("Mara", ("Tobias",))
 
 
 async def test_the_second_agent_has_the_nine_rules_too() -> None:
-    session, model = await session_of("[Mara: (looks) You ran.]", "faithful", Parties("Tobias", ("Mara",)))
-    await session.begin()
-    turn = await session.play()
+    conversation, model = await conversation_of("[Mara: (looks) You ran.]", "faithful", Parties("Tobias", ("Mara",)))
+    await conversation.begin()
+    turn = await conversation.play()
     system, prompt = model.asked[-1].messages
     assert system.content == "You play Tobias in a story, and the player plays Mara."
     assert [f"\n{n}. " in prompt.content for n in range(1, 11)] == [True] * 9 + [False]
@@ -76,29 +76,29 @@ async def test_the_second_agent_has_the_nine_rules_too() -> None:
 
 
 async def test_silence_is_an_error_or_a_turn() -> None:
-    session, _ = await session_of("", "faithful")
+    conversation, _ = await conversation_of("", "faithful")
     with pytest.raises(ReplyError, match="Tobias gave no turn"):
-        await session.begin()
-    session, _ = await session_of("", "improved")
-    turn = await session.begin()
+        await conversation.begin()
+    conversation, _ = await conversation_of("", "improved")
+    turn = await conversation.begin()
     assert turn.line is not None
     assert turn.line.text == "(says nothing)"
 
 
 async def test_a_deed_without_words_is_more_than_silence_once() -> None:
-    session, model = await session_of("[Tobias: (reads the letter)]", "improved", aids="on")
-    turns = [await session.begin(), await session.say("And?")]
+    conversation, model = await conversation_of("[Tobias: (reads the letter)]", "improved", aids="on")
+    turns = [await conversation.begin(), await conversation.say("And?")]
     assert [turn.line.text for turn in turns if turn.line] == ["(reads the letter)", "(says nothing)"]
     assert len(model.asked) == 6, "words were asked for first"
-    session, model = await session_of("[Tobias: (reads the letter)]", "improved")
-    turns = [await session.begin(), await session.say("And?")]
+    conversation, model = await conversation_of("[Tobias: (reads the letter)]", "improved")
+    turns = [await conversation.begin(), await conversation.say("And?")]
     assert [turn.line.text for turn in turns if turn.line] == ["(reads the letter)", "(reads the letter)"]
     assert [request.role for request in model.asked] == ["labeller", "npc", "npc"], "without aids a turn may be a deed"
 
 
 async def test_who_is_not_there_cannot_talk() -> None:
     with pytest.raises(UnknownNameError, match="Batman"):
-        await session_of("", "faithful", Parties("Batman", ("Mara",)))
+        await conversation_of("", "faithful", Parties("Batman", ("Mara",)))
     with Journal() as journal:
         run = Run(RunContext(journal, Prompts(SYSTEM.prompts), Cast.of(ScriptedModel({}))))
         with pytest.raises(UsageError, match="names fewer than two characters"):

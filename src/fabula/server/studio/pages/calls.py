@@ -4,22 +4,22 @@ from __future__ import annotations
 
 import asyncio
 import json
-from typing import TYPE_CHECKING, Annotated, Final
+from typing import TYPE_CHECKING, Final
 from urllib.parse import urlencode
 
-from fastapi import APIRouter, Path, Request
+from fastapi import APIRouter, Request
 from fastapi.responses import RedirectResponse
 
 from fabula.app.past_calls import call_for
 from fabula.engine.journal import Wanted
-from fabula.server.api.calls import ModelName, Role, Search, Under  # noqa: TC001 - FastAPI reads them
+from fabula.server.api.calls import Before, ModelName, Number, Role, Search, Under  # noqa: TC001 - FastAPI reads them
 from fabula.server.api.depends import ProjectName, WorkspaceDep  # noqa: TC001 - FastAPI reads them
 from fabula.server.studio.rendering import page
 
 if TYPE_CHECKING:
     from fastapi.responses import Response
 
-router = APIRouter()
+router = APIRouter(include_in_schema=False)
 PAGE: Final = "/projects/{project}/calls"
 _FOLDED: Final = 1200  # characters of a message from which on it is folded up
 
@@ -32,7 +32,7 @@ async def listed(
     role: Role = "",
     model: ModelName = "",
     artefact: Under = "",
-    before: int | None = None,
+    before: Before = None,
 ) -> Response:
     """The list; a piece of it for a search that is typed."""
     wanted = Wanted(search, role, model, artefact)
@@ -60,7 +60,7 @@ async def prompt_of(project: ProjectName, workspace: WorkspaceDep, name: Under, 
 async def one(
     request: Request,
     workspace: WorkspaceDep,
-    number: Annotated[int, Path(ge=1, le=2**53)],
+    number: Number,
     search: Search = "",
     role: Role = "",
     model: ModelName = "",

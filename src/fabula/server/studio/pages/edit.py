@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Annotated, Final, Literal
 from fastapi import APIRouter, Form, Request
 from pydantic import BaseModel
 
-from fabula.app.bills import dollars
 from fabula.app.editing import Stage, beside, last_rewritten, stages, written_again
-from fabula.app.workspace import BRIEF, Workspace
+from fabula.app.saving import BRIEF
 from fabula.base.errors import FabulaError, UsageError
 from fabula.craft.wording import LARGEST
 from fabula.project.folder import MAX_FILE
 from fabula.server.api.depends import WorkspaceDep  # noqa: TC001 - FastAPI reads it
+from fabula.server.studio.pages.plan import cards_of
 from fabula.server.studio.rendering import page
 from fabula.story import plain
 from fabula.story.comparing import compare, merge, taken, word_pieces
@@ -25,13 +25,15 @@ if TYPE_CHECKING:
 
     from fastapi.responses import Response
 
-    from fabula.app.workspace import ArtefactVersion
+    from fabula.app.plan_cards import Card
+    from fabula.app.workspace import ArtefactVersion, Workspace
     from fabula.story.comparing import Stretch
 
-router = APIRouter()
+router = APIRouter(include_in_schema=False)
 PAGE: Final = "/projects/{project}/edit"
 PARTS: Final = "/projects/{project}/edit-parts"
 _TAKES: Final = 4  # beside each other at first
+_FACTS: Final = 6  # of either kind, beside a text
 
 Name = Annotated[str, Form(max_length=500)]
 Text = Annotated[str, Form(max_length=MAX_FILE)]
@@ -96,12 +98,42 @@ async def expected(
         again = written_again(expected.dry, files) if expected else []
         one = next((one for branch in tree for one in branch.artefacts if one.name == name), None)
         about = {"tree": tree, "one": one, "overview": workspace.overview(), "name": name, "swap": True, "fit": fit}
-        cost = "at a cost that is not known"
-        if expected is not None and expected.cost is not None:
-            cost = f"about {dollars(expected.cost)}" if expected.cost else "at no cost"
-        return about | {"expected": expected, "again": again, "problem": problem, "files": files, "cost": cost}
+        return about | {"expected": expected, "again": again, "problem": problem, "files": files}
 
     return page(request, "edit_expected.html", **await asyncio.to_thread(found))
+
+
+@router.get(PARTS + "/beside", response_model=None)
+async def beside_text(request: Request, workspace: WorkspaceDep, *, name: str) -> Response:
+    """What belongs to a part of the story: its card of the plan, what is true there, and what contradicts it."""
+
+    def found() -> dict[str, object]:
+        cards = cards_of(workspace)[0].of(name)
+        about: dict[str, object] = {"name": name, "cards": cards, "of": name, "said": ""}
+        return about | _facts_beside(workspace, name, cards) | _findings_beside(workspace, name)
+
+    return page(request, "edit_beside.html", **await asyncio.to_thread(found))
+
+
+def _facts_beside(workspace: Workspace, name: str, cards: Sequence[Card]) -> dict[str, object]:
+    """The facts at the end of a part of the story, and whom the world knows."""
+    nothing: dict[str, object] = {"facts": None, "here": None, "known": (), "no_facts": ""}
+    try:
+        world = workspace.known_facts()
+    except FabulaError as error:
+        return nothing | {"no_facts": str(error)}
+    here = next((part for part in world.parts if part.name and part.name == name), None)
+    if here is None or not world.there:
+        return nothing
+    facts = world.beside(here.number, [who for card in cards for who in card.people], _FACTS)
+    return nothing | {"facts": facts, "here": here, "known": frozenset(world.people)}
+
+
+def _findings_beside(workspace: Workspace, name: str) -> dict[str, object]:
+    try:
+        return {"found": workspace.findings().of(name), "no_findings": ""}
+    except FabulaError as error:
+        return {"found": None, "no_findings": str(error)}
 
 
 # versions -------------------------------------------------------------------------------------------------------------

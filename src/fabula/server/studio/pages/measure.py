@@ -1,63 +1,165 @@
-"""What was measured: a project's reports, and experiments down to a single verdict with its reason."""
+"""What was measured: a project's reports, two of them beside each other, and experiments down to a single verdict."""
 
 from __future__ import annotations
 
 import asyncio
-import json
-from asyncio.subprocess import DEVNULL, PIPE
+import re
+import time
+from dataclasses import dataclass
+from itertools import islice
 from typing import TYPE_CHECKING, Annotated, Any, Final, TypeAlias
+from urllib.parse import urlencode
 
-from fastapi import APIRouter, Depends, Form, Query, Request, UploadFile
+from fastapi import APIRouter, Depends, Path, Query, Request, UploadFile
 from fastapi.responses import Response  # noqa: TC002 - FastAPI reads it
-from markupsafe import Markup
-from pydantic import ValidationError
+from markupsafe import Markup, escape
 
-from fabula.app.bills import dollars
-from fabula.app.reports import pairs_of, report_named, reports_in
+from fabula.app.reports import Sought, pairs_of, report_named, reports_in, winner_of
 from fabula.app.verdict_files import beside_people
 from fabula.base.errors import FabulaError, UsageError
-from fabula.evaluators import evaluators
 from fabula.measure.ratings import parse_ratings
+from fabula.measure.report.beside import compared
 from fabula.measure.report.page import difference_cells, estimate_cells
 from fabula.measure.report.pictures import intervals_svg
-from fabula.server.api.depends import RunsDep, ShelfDep, WorkspaceDep  # noqa: TC001 - FastAPI reads them
-from fabula.server.runs.record import Order, arguments
+from fabula.server.api.depends import ShelfDep, WorkspaceDep  # noqa: TC001 - FastAPI reads them
+from fabula.server.studio.pages.measuring import FormDep  # noqa: TC001 - FastAPI reads it
 from fabula.server.studio.rendering import page
 from fabula.stats.estimate import Estimate
 from fabula.story import Story, readable
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterator, Sequence
 
     from fabula.app.reports import ExperimentFolder, FoundReport
     from fabula.app.workspace import Workspace
     from fabula.measure.report import Report, Row
-    from fabula.server.studio.shelf import Shelf
+    from fabula.measure.report.beside import Twice
+    from fabula.server.shelf import Shelf
 
-router = APIRouter()
+router = APIRouter(include_in_schema=False)
 CallPath: TypeAlias = Annotated[str, Query(max_length=1000)]
+ReportName: TypeAlias = Annotated[str, Query(max_length=1000)]
 _LARGEST: Final = 20_000_000  # bytes of a file of ratings
-_MOST_SHOWN: Final = 200  # verdicts on one page
-_LONGEST: Final = 60.0  # seconds in which a command says what it would ask
+_MOST_SHOWN: Final = 200  # comparisons on one page
+_MOST_AT_ONCE: Final = 2000  # where all of them are asked for
+_MOST_NAMES: Final = 300  # that can be chosen from
+_MOST_OPEN: Final = 20  # of what was looked for, whose reasons are seen at once
+_MOST_PROJECTS: Final = 100  # that are looked through for reports
 _MOST_PICTURES: Final = 8
 _LEAST_ROWS: Final = 2  # of a picture
 _CHECK: Final = "atlas"  # the evaluator whose verdicts are on suspicions
 _PLANTED: Final = "A planted suspicion"
+_EXPERIMENT: Final = "experiment:"
 
 
-@router.get("/projects/{project}/measure")
-async def measure(request: Request, project: str, workspace: WorkspaceDep, shelf: ShelfDep) -> Response:
+def sought_of(
+    words: Annotated[str, Query(max_length=200)] = "",
+    winner: Annotated[str, Query(max_length=500)] = "",
+    question: Annotated[str, Query(max_length=1000)] = "",
+    stories: Annotated[str, Query(max_length=500)] = "",
+) -> Sought:
+    """Which verdicts an address asks for."""
+    return Sought(words, winner, question, stories)
+
+
+SoughtDep: TypeAlias = Annotated[Sought, Depends(sought_of)]
+
+
+@dataclass(frozen=True, slots=True)
+class Placed:
+    """A report, and where its pages are.
+
+    Attributes:
+        found: the report.
+        home: the page of what it belongs to: "/projects/NAME" or "/experiments/NAME".
+        whose: what that is called.
+    """
+
+    found: FoundReport
+    home: str
+    whose: str
+
+    @property
+    def key(self) -> str:
+        """What names it in an address, among the reports of all projects and experiments."""
+        kind, name = self.home.split("/")[1:3]
+        return f"{_EXPERIMENT if kind == 'experiments' else ''}{name}/{self.found.name}"
+
+    @property
+    def page(self) -> str:
+        """Where it is shown."""
+        return f"{self.home}/{'measure' if self.home.startswith('/projects/') else 'reports'}/{self.found.name}"
+
+    def before(self, other: Placed) -> str:
+        """Where it stands beside another one, as the first of the two."""
+        part = "/measure" if self.home.startswith("/projects/") else ""
+        return f"{self.home}{part}/compare?{urlencode({'one': self.found.name, 'other': other.key})}"
+
+    def beside(self, other: Placed) -> str:
+        """Where the two stand beside each other: of one project the older first, so that differences are changes."""
+        older = other.home == self.home and other.found.changed < self.found.changed
+        return other.before(self) if older else self.before(other)
+
+    @property
+    def made(self) -> str:
+        """When it was made, on the clock of this machine."""
+        return when(self.found)
+
+    @property
+    def said(self) -> str:
+        """Whose it is, and when it was made."""
+        inner = self.found.name.split("/")[1:-1]
+        part = "" if self.found.is_earlier or not inner else f", {'/'.join(inner)}"
+        return f"{self.whose}{part}, {self.made}"
+
+
+def when(found: FoundReport) -> str:
+    """When a report was made, on the clock of this machine."""
+    return time.strftime("%d %B %Y, %H:%M:%S", time.localtime(found.changed)).lstrip("0")
+
+
+@router.get("/projects/{project}/measure")  # noqa: FAST003 - `workspace` is of it
+async def measure(request: Request, workspace: WorkspaceDep, form: FormDep, sought: SoughtDep) -> Response:
     """The reports of a project, the newest of them open."""
     found = await asyncio.to_thread(reports_in, workspace.folder)
-    return await _measured(request, workspace, found, found[0] if found else None, _without(shelf, project))
+    newest = next((one for one in found if not one.is_earlier), None)
+    return await _measured(request, workspace, (found, newest), form, sought)
 
 
-@router.get("/projects/{project}/measure/{name:path}")
-async def one_report(request: Request, project: str, name: str, workspace: WorkspaceDep, shelf: ShelfDep) -> Response:
+@router.get("/projects/{project}/measure/compare")
+async def compare(request: Request, project: str, shelf: ShelfDep, one: ReportName, other: ReportName = "") -> Response:
+    """Two reports beside each other; with one of them, those that the other can be."""
+    return await _beside(request, shelf, f"{project}/{one}", other)
+
+
+async def report_name(folder: Annotated[str, Path(max_length=200)], name: Annotated[str, Path(max_length=1000)]) -> str:
+    """The name of a report, from an address."""
+    return f"{folder}/{name}"
+
+
+@router.get("/projects/{project}/measure/{folder}/{name:path}")
+async def one_report(
+    request: Request,
+    workspace: WorkspaceDep,
+    form: FormDep,
+    name: Annotated[str, Depends(report_name)],
+    sought: SoughtDep,
+) -> Response:
     """One report of a project."""
     found = await asyncio.to_thread(reports_in, workspace.folder)
     chosen = next((one for one in found if one.name == name), None) or report_named(workspace.folder, name)
-    return await _measured(request, workspace, found, chosen, _without(shelf, project))
+    return await _measured(request, workspace, (found, chosen), form, sought)
+
+
+@router.get("/projects/{project}/verdicts/{name:path}")
+async def verdicts(request: Request, project: str, name: str, workspace: WorkspaceDep, sought: SoughtDep) -> Response:
+    """The verdicts of a report that are looked for, as a piece of its page."""
+
+    def looked() -> dict[str, Any]:
+        chosen = Placed(report_named(workspace.folder, name), f"/projects/{project}", project)
+        return _verdicts(chosen, sought, _claims(workspace, chosen.found), every="all" in request.query_params)
+
+    return _found(request, await asyncio.to_thread(looked))
 
 
 @router.get("/projects/{project}/verdict-of/{name:path}")
@@ -68,51 +170,6 @@ async def asked_for(
     found = await asyncio.to_thread(report_named, workspace.folder, name)
     calls = await asyncio.to_thread(found.calls_behind, call)
     return page(request, "verdict_calls.html", calls=calls, back=f"/projects/{project}/measure/{name}")
-
-
-async def order_of(
-    kind: Annotated[str, Form(max_length=20)] = "check",
-    evaluator: Annotated[str, Form(max_length=200)] = "",
-    against: Annotated[str, Form(max_length=200)] = "",
-    model: Annotated[str, Form(max_length=500)] = "",
-    tokens: Annotated[str, Form(max_length=20)] = "",
-) -> Order:
-    """What the form asks for.
-
-    Raises:
-        UsageError: that is nothing that can be measured.
-    """
-    most = int(tokens) if tokens.strip().isdecimal() else tokens.strip() or None
-    asked: dict[str, Any] = {"kind": kind, "model": model.strip(), "budget": {"tokens": most}}
-    asked |= {"evaluator": evaluator} if kind == "evaluate" else {}
-    asked |= {"against": against} if kind == "judge" else {}
-    try:
-        return Order.model_validate(asked, strict=False)
-    except ValidationError as error:
-        first = error.errors()[0]
-        where = " ".join(str(part) for part in first["loc"])
-        raise UsageError(f"This cannot be measured as asked; {where}: {first['msg']}.") from None
-
-
-OrderDep: TypeAlias = Annotated[Order, Depends(order_of)]
-
-
-@router.post("/projects/{project}/measure-estimate")  # noqa: FAST003 - `workspace` is of it
-async def estimate(
-    request: Request, workspace: WorkspaceDep, shelf: ShelfDep, runs: RunsDep, order: OrderDep
-) -> Response:
-    """What it would ask and cost, as the command itself says it."""
-    other = shelf.folder(order.against) if order.against else None
-    expected = await _expected([*runs.command, *arguments(order, workspace.folder, other), "--dry-run"], runs.environ)
-    cost = expected.get("cost")
-    shown = {"calls": len(expected["calls"]), "tokens": expected["tokens"], "replayed": expected["replayed"]}
-    return page(request, "measure_estimate.html", cost=None if cost is None else dollars(cost), **shown)
-
-
-@router.post("/projects/{project}/measure")
-async def start(request: Request, project: str, runs: RunsDep, order: OrderDep) -> Response:
-    """Have the story checked, measured or judged."""
-    return page(request, "measure_begun.html", run=runs.start(project, order))
 
 
 @router.post("/projects/{project}/beside-people/{name:path}")  # noqa: FAST003 - `workspace` is of it
@@ -139,14 +196,38 @@ async def experiment(request: Request, name: str, shelf: ShelfDep) -> Response:
     return page(request, "experiment.html", name=name, experiment=found, reports=reports, costs=_costs(found))
 
 
+@router.get("/experiments/{name}/compare")
+async def compare_in_experiment(
+    request: Request, name: str, shelf: ShelfDep, one: ReportName, other: ReportName = ""
+) -> Response:
+    """Two reports beside each other, the first of them an experiment's."""
+    return await _beside(request, shelf, f"{_EXPERIMENT}{name}/{one}", other)
+
+
 @router.get("/experiments/{name}/reports/{report:path}")
-async def experiment_report(request: Request, name: str, report: str, shelf: ShelfDep) -> Response:
+async def experiment_report(request: Request, name: str, report: str, shelf: ShelfDep, sought: SoughtDep) -> Response:
     """What one evaluator found in an experiment."""
-    found = await asyncio.to_thread(shelf.experiment, name)
-    chosen = await asyncio.to_thread(found.report, report)
-    about = await asyncio.to_thread(_about, chosen, every="all" in request.query_params)
-    runs = {str(run.get("run", "")) for run in found.runs}
-    return page(request, "experiment_report.html", name=name, experiment=found, chosen=chosen, runs=runs, **about)
+
+    def looked() -> dict[str, Any]:
+        found = shelf.experiment(name)
+        chosen = Placed(found.report(report), f"/experiments/{name}", found.title)
+        about = _shown(chosen.found.report) | _verdicts(chosen, sought, {}, every="all" in request.query_params)
+        return about | {"experiment": found, "chosen": chosen, "runs": _runs_of(found)}
+
+    return page(request, "experiment_report.html", name=name, **await asyncio.to_thread(looked))
+
+
+@router.get("/experiments/{name}/verdicts/{report:path}")
+async def experiment_verdicts(request: Request, name: str, report: str, shelf: ShelfDep, sought: SoughtDep) -> Response:
+    """The verdicts of an experiment's report that are looked for, as a piece of its page."""
+
+    def looked() -> dict[str, Any]:
+        found = shelf.experiment(name)
+        chosen = Placed(found.report(report), f"/experiments/{name}", found.title)
+        about = _verdicts(chosen, sought, {}, every="all" in request.query_params)
+        return about | {"runs": _runs_of(found)}
+
+    return _found(request, await asyncio.to_thread(looked))
 
 
 @router.get("/experiments/{name}/verdict-of/{report:path}")
@@ -166,33 +247,9 @@ async def experiment_run(request: Request, name: str, run: str, shelf: ShelfDep)
     about, text = found.run(run), await asyncio.to_thread(found.story, run)
     story = Story.parse(text) if text else None
     verdicts = await asyncio.to_thread(found.verdicts_on, run)
-    runs = {str(one.get("run", "")) for one in found.runs}
+    runs = _runs_of(found)
     shown = {"about": about, "story": story, "verdicts": verdicts, "run": run, "runs": runs}
     return page(request, "experiment_run.html", name=name, experiment=found, **shown)
-
-
-async def _expected(command: Sequence[str], environ: Mapping[str, str]) -> dict[str, Any]:
-    """What a command says that it would ask.
-
-    Raises:
-        UsageError: it cannot do as asked, or does not come to an end.
-    """
-    process = await asyncio.create_subprocess_exec(*command, env=dict(environ), stdin=DEVNULL, stdout=PIPE, stderr=PIPE)
-    try:
-        async with asyncio.timeout(_LONGEST):
-            out, _ = await process.communicate()
-    except TimeoutError:
-        process.kill()
-        await process.wait()
-        raise UsageError(
-            f"What it would take could not be found out within {_LONGEST:g} s. Begin it with a bound."
-        ) from None
-    said = json.loads(out) if out.strip() else {}
-    if "calls" not in said:
-        error = said.get("error") or {}
-        raise UsageError(str(error.get("message") or "What it would take could not be found out."))
-    found: dict[str, Any] = said
-    return found
 
 
 async def _beside_people(request: Request, found: FoundReport, ratings: UploadFile) -> Response:
@@ -217,23 +274,182 @@ async def _beside_people(request: Request, found: FoundReport, ratings: UploadFi
 
 
 async def _measured(
-    request: Request, workspace: Workspace, found: list[FoundReport], chosen: FoundReport | None, others: list[str]
+    request: Request,
+    workspace: Workspace,
+    reports: tuple[list[FoundReport], FoundReport | None],
+    form: dict[str, Any],
+    sought: Sought,
 ) -> Response:
-    every = "all" in request.query_params
-    about = await asyncio.to_thread(_about, chosen, every=every) if chosen is not None else {}
-    about["claims"] = await asyncio.to_thread(_claims, workspace, chosen) if chosen is not None else {}
-    known = [(name, one.paper.get("summary", "")) for name, one in evaluators().items()]
-    return page(request, "measure.html", reports=found, chosen=chosen, others=others, evaluators=known, **about)
+    """The page of a project: its reports, one of them open, and what can be measured."""
+    found, chosen = reports
+    project = str(request.path_params["project"])
+
+    def looked() -> dict[str, Any]:
+        if chosen is None:
+            return {"chosen": None}
+        placed, claims = Placed(chosen, f"/projects/{project}", project), _claims(workspace, chosen)
+        about = _verdicts(placed, sought, claims, every="all" in request.query_params)
+        return {"chosen": placed, **_shown(chosen.report), **about}
+
+    current = [one for one in found if not one.is_earlier]
+    listed = {"current": current, "earlier": [(one, when(one)) for one in found if one.is_earlier]}
+    about = await asyncio.to_thread(looked)
+    experiments = await asyncio.to_thread(lambda: list(request.app.state.studio.shelf.experiments))
+    return page(request, "measure.html", **listed, experiments=experiments, **form, **about)
 
 
-def _without(shelf: Shelf, project: str) -> list[str]:
-    """The projects that one can be compared with."""
-    return [name for name in shelf.names if name != project]
+# two reports beside each other --------------------------------------------------------------------------------------
+
+
+async def _beside(request: Request, shelf: Shelf, one: str, other: str) -> Response:
+    first = await asyncio.to_thread(_placed, shelf, one)
+    if not other:
+        choices = await asyncio.to_thread(lambda: [*_others(shelf, first)])
+        return page(request, "compare.html", one=first, other=None, choices=choices)
+    second = await asyncio.to_thread(_placed, shelf, other)
+    found = await asyncio.to_thread(compared, first.found.report, second.found.report)
+    rows = [(row, *_twice_cells(row)) for row in found.rows]
+    shown = {"comparison": found, "rows": rows[:_MOST_AT_ONCE], "left_out": max(len(rows) - _MOST_AT_ONCE, 0)}
+    return page(request, "compare.html", one=first, other=second, pictures=_apart_pictures(found.rows), **shown)
+
+
+def _placed(shelf: Shelf, key: str) -> Placed:
+    """The report that a key names.
+
+    Raises:
+        UnknownNameError: there is no such project, experiment or report.
+    """
+    whose, _, name = key.partition("/")
+    if whose.startswith(_EXPERIMENT):
+        whose = whose.removeprefix(_EXPERIMENT)
+        experiment = shelf.experiment(whose)
+        return Placed(experiment.report(name), f"/experiments/{whose}", experiment.title)
+    return Placed(report_named(shelf.folder(whose), name), f"/projects/{whose}", shelf.title(whose))
+
+
+def _others(shelf: Shelf, one: Placed) -> Iterator[Placed]:
+    """The reports of the same evaluator: first those of the same place, then those of other projects, experiments."""
+    places = [
+        (f"/projects/{name}", shelf.title(name), shelf.folder(name)) for name in islice(shelf.names, _MOST_PROJECTS)
+    ]
+    for name, folder in islice(shelf.experiments.items(), _MOST_PROJECTS):
+        places.append((f"/experiments/{name}", name, folder))
+    for home, title, folder in sorted(places, key=lambda place: place[0] != one.home):
+        for found in reports_in(folder):
+            placed = Placed(found, home, title)
+            if found.report.evaluator == one.found.report.evaluator and placed.key != one.key:
+                yield placed
+
+
+def _twice_cells(row: Twice) -> tuple[str, str, str, str]:
+    """The two numbers, the difference and its interval."""
+    numbers = [_with_interval(scored) for scored in (row.one, row.other)]
+    value, interval, _ = estimate_cells(row.apart)
+    return numbers[0], numbers[1], value, interval
+
+
+def _with_interval(scored: Any) -> str:  # noqa: ANN401 - a number or why there is none
+    value, interval, n = estimate_cells(scored)
+    return (
+        f"{value} [{interval}] (n {n})" if interval else f"{value} (n {n})" if isinstance(scored, Estimate) else value
+    )
+
+
+def _apart_pictures(rows: Sequence[Twice]) -> list[Markup]:
+    """The differences that have an interval, by measure."""
+    by_measure: dict[str, list[Twice]] = {}
+    for row in rows:
+        if row.said and not row.baseline:
+            by_measure.setdefault(row.what, []).append(row)
+    if not by_measure:
+        return []
+    if max(map(len, by_measure.values())) < _LEAST_ROWS:  # measures of one story: all in one picture
+        one = [(row.what, row.apart) for group in by_measure.values() for row in group][:_MOST_SHOWN]
+        return [Markup(intervals_svg(one, title="Second minus first", styled=False))]  # noqa: S704 - escaped where it is drawn
+    pictures = (
+        intervals_svg(
+            [(row.of, row.apart) for row in group[:_MOST_SHOWN]], title=f"{what}: second minus first", styled=False
+        )
+        for what, group in islice(by_measure.items(), _MOST_PICTURES)
+    )
+    return [Markup(picture) for picture in pictures]  # noqa: S704 - names in it are escaped where it is drawn
+
+
+# single verdicts ----------------------------------------------------------------------------------------------------
+
+
+def _verdicts(chosen: Placed, sought: Sought, claims: dict[str, str], *, every: bool) -> dict[str, Any]:
+    """The verdicts of a report that are looked for, as templates show them, and what can be looked for."""
+    try:
+        ratings, unread = chosen.found.verdicts, ""
+    except UsageError as error:
+        ratings, unread = (), str(error)
+    every_pair = pairs_of(ratings)
+    pairs = sought.among(every_pair)
+    shown = pairs[: _MOST_AT_ONCE if every else _MOST_SHOWN]
+    winners = sorted({winner_of(rating) for rating in ratings}, key=_in_order)
+    names = {name for rating in ratings for name in (*rating.items, *rating.systems) if name}
+    return {
+        "chosen": chosen,
+        "pairs": shown,
+        "found": len(pairs),
+        "total": len(every_pair),
+        "left_out": len(pairs) - len(shown),
+        "every": every,
+        "open": bool(sought) and len(shown) <= _MOST_OPEN,
+        "verdicts": len(ratings),
+        "unread": unread,
+        "sought": sought,
+        "winners": winners[:_MOST_NAMES],
+        "questions": list(dict.fromkeys(rating.question for rating in ratings))[:_MOST_NAMES],
+        "names": sorted(names)[:_MOST_NAMES],
+        "claims": claims,
+        "marked": _marker(sought.words),
+        "runs": set(),
+    }
+
+
+def _in_order(answer: str) -> tuple[int, float, str]:
+    try:
+        return 0, float(answer), answer
+    except ValueError:
+        return 1, 0.0, answer
+
+
+def _marker(words: str) -> Any:  # noqa: ANN401 - a function that templates call
+    """What marks words in a text that is shown."""
+    sought = "|".join(re.escape(word) for word in sorted(set(words.split()), key=len, reverse=True))
+    pattern = re.compile(f"({sought})", re.IGNORECASE) if sought else None
+
+    def marked(text: str) -> Markup:
+        if pattern is None:
+            return escape(text)
+        parts = pattern.split(text)
+        return Markup().join(
+            Markup("<mark>{}</mark>").format(part) if number % 2 else escape(part) for number, part in enumerate(parts)
+        )
+
+    return marked
+
+
+def _found(request: Request, about: dict[str, Any]) -> Response:
+    """The piece of a page that has the verdicts; the browser's address is then that of the page with them."""
+    answer = page(request, "verdicts_found.html", **about)
+    asked = request.url.query
+    answer.headers["hx-replace-url"] = f"{about['chosen'].page}{'?' if asked else ''}{asked}"
+    return answer
+
+
+def _runs_of(found: ExperimentFolder) -> set[str]:
+    return {str(run.get("run", "")) for run in found.runs}
 
 
 def _claims(workspace: Workspace, report: FoundReport) -> dict[str, str]:
     """What a check for contradictions asked, in words, by the question as it stands in the verdict."""
-    asked = {one.question for one in report.verdicts if one.evaluator == _CHECK}
+    try:
+        asked = {one.question for one in report.verdicts if one.evaluator == _CHECK}
+    except UsageError:
+        return {}  # the page says so
     if not asked:
         return {}
     try:
@@ -241,16 +457,6 @@ def _claims(workspace: Workspace, report: FoundReport) -> dict[str, str]:
     except FabulaError:
         heads = {}  # the findings cannot be read: the World page says so
     return {one: _PLANTED if one.startswith("control ") else heads.get(one, "A suspicion") for one in asked}
-
-
-def _about(found: FoundReport, *, every: bool) -> dict[str, Any]:
-    """A report as templates show it."""
-    pairs = pairs_of(found.verdicts)
-    return {
-        "pairs": pairs if every else pairs[:_MOST_SHOWN],
-        "left_out": 0 if every else max(len(pairs) - _MOST_SHOWN, 0),
-        **_shown(found.report),
-    }
 
 
 def _shown(report: Report) -> dict[str, Any]:
@@ -273,6 +479,7 @@ def _pictures(report: Report) -> list[Markup]:
         if not row.is_difference:
             by_measure.setdefault(row.what, []).append(row)
     shown = [(what, rows) for what, rows in by_measure.items() if len(rows) >= _LEAST_ROWS and any(map(_bounded, rows))]
+    shown.sort(key=lambda one: all(row.baseline for row in one[1]))  # trivial baselines last
     pictures = (
         intervals_svg([(row.of, row.scored) for row in rows], title=what, styled=False)
         for what, rows in shown[:_MOST_PICTURES]

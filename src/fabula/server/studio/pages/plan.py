@@ -9,10 +9,9 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 from fastapi import APIRouter, Query, Request
 from markupsafe import Markup
 
-from fabula.app.bills import dollars
 from fabula.app.plan_cards import CHAPTERS, LISTED, PLAN, PLOT, Part, PlanCards, plan_cards
 from fabula.app.planning import order_of_time
-from fabula.app.workspace import Workspace, base_of
+from fabula.app.saving import base_of
 from fabula.base.errors import ConflictError, FabulaError, UsageError
 from fabula.server.api.depends import WorkspaceDep  # noqa: TC001 - FastAPI reads it
 from fabula.server.studio.rendering import page
@@ -27,10 +26,10 @@ if TYPE_CHECKING:
 
     from fastapi.responses import Response
 
-    from fabula.app.workspace import Artefact
+    from fabula.app.workspace import Artefact, Workspace
     from fabula.story.plan import Plan
 
-router = APIRouter(prefix="/projects/{project}/plan")
+router = APIRouter(prefix="/projects/{project}/plan", include_in_schema=False)
 AT_ONCE: Final = 60  # cards that the page begins with; the others follow at once
 ROWS: Final = 50  # of a table that is shown page by page
 _MOST_NUMBERS: Final = 20_000  # characters of a new order
@@ -50,7 +49,7 @@ async def rest(
     request: Request, workspace: WorkspaceDep, first: Annotated[int, Query(ge=1, le=1_000_000)] = 1
 ) -> Response:
     """The cards from one on: those that the page does not begin with."""
-    cards, _ = await asyncio.to_thread(_cards, workspace)
+    cards, _ = await asyncio.to_thread(cards_of, workspace)
     return page(request, "plan_cards.html", cards=cards, shown=cards.cards[first - 1 :], rest=0)
 
 
@@ -74,7 +73,7 @@ async def card(request: Request, workspace: WorkspaceDep, number: int) -> Respon
     Raises:
         UsageError: there is none of that number that can be changed here.
     """
-    cards, base = await asyncio.to_thread(_cards, workspace)
+    cards, base = await asyncio.to_thread(cards_of, workspace)
     if not (cards.movable and 1 <= number <= len(cards.cards)):
         raise UsageError(f"The plan has no card {number} that can be changed here. Load the page anew.")
     return page(request, "plan_form.html", card=cards.cards[number - 1], form=cards.form, base=base, arc=ARC)
@@ -117,8 +116,8 @@ async def fields_of(request: Request) -> dict[str, str]:
 # what is shown ------------------------------------------------------------------------------------------------------
 
 
-def _cards(workspace: Workspace) -> tuple[PlanCards, str]:
-    """The plan as cards, and what names the text that they were made from."""
+def cards_of(workspace: Workspace) -> tuple[PlanCards, str]:
+    """The plan of a project as cards, and what names the text that they were made from."""
     artefacts = workspace.artefacts(marks=False)
     names = {one.name for one in artefacts if one.folder == "plan"}
     texts = {name: workspace.text(name).text for name in (PLAN, CHAPTERS, LISTED, PLOT) if name in names}
@@ -136,7 +135,7 @@ def _is_part(one: Artefact) -> bool:
 
 
 def _shown(workspace: Workspace) -> dict[str, Any]:
-    cards, base = _cards(workspace)
+    cards, base = cards_of(workspace)
     artefacts = workspace.artefacts(marks=False)
     planned = [one for one in artefacts if one.folder == "plan"]
     many = len(cards.cards) > AT_ONCE
@@ -151,7 +150,7 @@ def _shown(workspace: Workspace) -> dict[str, Any]:
 
 
 def _drawn(workspace: Workspace) -> Rails | str:
-    cards, _ = _cards(workspace)
+    cards, _ = cards_of(workspace)
     if cards.plan is None or not cards.plan.scenes:
         return "There is no plan of scenes whose order of time could be drawn."
     said = workspace.text("order").text if any(one.name == "order" for one in workspace.artefacts(marks=False)) else ""
@@ -215,7 +214,7 @@ def _changed(workspace: Workspace, fields: Mapping[str, str]) -> tuple[PlanCards
         ConflictError: the plan was changed since the page was made.
         UsageError: the change cannot be made.
     """
-    cards, base = _cards(workspace)
+    cards, base = cards_of(workspace)
     if fields.get("base", "") != base:
         raise ConflictError(
             "The plan was changed since this page was made, so nothing was done. Load the page anew, and change it "
@@ -268,12 +267,12 @@ class Expectation:
     Attributes:
         problem: why that is not known; empty where it is.
         stale: names of the texts that would be written again.
-        cost: in words.
+        cost: US dollars; `None` where the price is not known.
     """
 
     calls: int = 0
     tokens: int = 0
-    cost: str = ""
+    cost: float | None = 0.0
     stale: tuple[str, ...] = ()
     problem: str = ""
 
@@ -285,7 +284,7 @@ def expectation(workspace: Workspace, pending: Mapping[str, str]) -> Expectation
     except FabulaError as error:
         return Expectation(problem=str(error))
     stale = tuple(name for name in found.dry.stale if not name.startswith(("steps/", "world/")))
-    return Expectation(len(found.calls), found.tokens, dollars(found.dry.cost), stale)
+    return Expectation(len(found.calls), found.tokens, found.dry.cost, stale)
 
 
 def _whole(said: str) -> int:

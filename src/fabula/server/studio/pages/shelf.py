@@ -6,16 +6,17 @@ import asyncio
 import math
 import time
 from contextlib import suppress
-from dataclasses import dataclass
-from pathlib import Path
+from dataclasses import dataclass, replace
+from pathlib import Path, PureWindowsPath
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Annotated, Final
+from typing import TYPE_CHECKING, Annotated, Final, TypeVar
 
 from fastapi import APIRouter, Depends, Form, Request, UploadFile
 from fastapi.responses import Response
 
-from fabula.app.beginning import Beginning, begin, expected
-from fabula.app.bills import dollars
+from fabula.app.beginning import Beginning, Kind, begin, expected, planned
+from fabula.app.importing import KINDS as MANUSCRIPTS
+from fabula.app.importing import read_manuscript
 from fabula.app.item_files import MAX_STORY_BYTES
 from fabula.app.sources import read_story
 from fabula.base.errors import FabulaError, UsageError
@@ -28,19 +29,22 @@ from fabula.project.settings import Settings
 from fabula.server.api.depends import RunsDep, ShelfDep, StateDep  # noqa: TC001 - FastAPI reads it
 from fabula.server.runs.record import Order
 from fabula.server.studio.rendering import page, pages_of
+from fabula.story import count_words, one_line
 from fabula.systems import systems
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from fabula.app.workspace import Overview
     from fabula.engine.dry_run import DryRun
     from fabula.server.runs.children import Runs
-    from fabula.server.studio.shelf import Shelf
+    from fabula.server.shelf import Shelf
 
-router = APIRouter()
+router = APIRouter(include_in_schema=False)
 _PATIENCE: Final = 0.15  # seconds in which the page is to be there, however many projects there are
-_KINDS: Final = (".md", ".txt", ".fountain", ".json")
+_BEGINS: Final = 60  # characters of a part that show which one it is
+_LONGEST_NAME: Final = 200  # characters of a file's name that are kept
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -97,7 +101,7 @@ async def new(request: Request, shelf: ShelfDep, state: StateDep) -> Response:
         chosen=chosen,
         systems=[(name, system.paper) for name, system in systems().items()],
         usual=Settings().system,
-        kinds=",".join(_KINDS),
+        kinds=",".join(MANUSCRIPTS),
     )
 
 
@@ -116,7 +120,7 @@ async def models(request: Request, state: StateDep) -> Response:
 
 
 async def beginning_of(
-    kind: Annotated[str, Form()] = "brief",
+    kind: Annotated[Kind, Form()] = "brief",
     text: Annotated[str, Form()] = "",
     title: Annotated[str, Form(max_length=200)] = "",
     system: Annotated[str, Form(max_length=200)] = "",
@@ -130,10 +134,25 @@ async def beginning_of(
     Raises:
         UsageError: the file cannot be read as a story.
     """
+    parts, source = None, ""
     if file is not None and file.filename:
-        text = await asyncio.to_thread(_uploaded, file, story=kind == "story")
-    fields = (title, system, model, base_url, words)
-    return Beginning(text.replace("\r\n", "\n"), kind == "story", *(field.strip() for field in fields))
+        source = Path(file.filename).name[:_LONGEST_NAME]
+        if kind == "manuscript":
+            parts = await asyncio.to_thread(_uploaded, file, read_manuscript)
+        else:
+            story = await asyncio.to_thread(_uploaded, file, read_story)
+            text = story.manuscript() if kind == "story" else story.text
+    wanted = Beginning(
+        text.replace("\r\n", "\n"),
+        kind,
+        title=title.strip(),
+        system=system.strip(),
+        model=model.strip(),
+        base_url=base_url.strip(),
+        words=words.strip(),
+        parts=parts,
+    )
+    return replace(wanted, source=source) if source else wanted
 
 
 BeginningDep = Annotated[Beginning, Depends(beginning_of)]
@@ -144,9 +163,13 @@ async def estimate(request: Request, state: StateDep, wanted: BeginningDep) -> R
     """What the first run would ask and cost."""
     environ = state.options.environ
     tables = await asyncio.to_thread(wanted.tables, environ)
+    if wanted.kind == "manuscript":
+        made = await asyncio.to_thread(planned, wanted, tables)
+        rows = [(Path(one.file).name, one_line(one.text[:_BEGINS]), count_words(one.text)) for one in made.texts]
+        return page(request, "new_manuscript.html", made=made, rows=rows)
     dry = await asyncio.to_thread(lambda: asyncio.run(expected(wanted, environ, tables)))
     settings = Settings.of(tables, "the form")
-    shown = {"settings": settings, "rows": _by_role(dry), "dry": dry, "cost": _cost(dry)}
+    shown = {"settings": settings, "rows": _by_role(dry), "dry": dry}
     return page(request, "new_estimate.html", wanted=wanted, **shown)
 
 
@@ -161,8 +184,8 @@ async def make(
     """Make the project, have it begun where that is wanted, and open it."""
     tables = await asyncio.to_thread(wanted.tables, state.options.environ)
     name = await asyncio.to_thread(shelf.make, wanted.called, lambda folder: begin(wanted, folder, tables))
-    if at_once:
-        state.runs.start(name, Order(kind="plan" if wanted.from_story else "write"))
+    if at_once and wanted.kind != "manuscript":
+        await state.start(name, Order(kind="plan" if wanted.from_story else "write"))
     return _go_to(request, name)
 
 
@@ -206,26 +229,31 @@ def _go_to(request: Request, name: str) -> Response:
     return Response(status_code=303, headers={"location": where})
 
 
-def _uploaded(file: UploadFile, *, story: bool) -> str:
-    """The text of a file that was sent.
+def _shown(file: UploadFile) -> str:
+    """What a file is called where it comes from, without the folders that some browsers send."""
+    return PureWindowsPath(file.filename or "").name[:100]
+
+
+def _uploaded(file: UploadFile, read: Callable[[Path], T]) -> T:
+    """What is read of a file that was sent.
 
     Raises:
         UsageError: it is too large, of another kind, or no text.
     """
     suffix = Path(file.filename or "").suffix.casefold()
-    if suffix not in _KINDS:
+    if suffix not in MANUSCRIPTS:
         raise UsageError(
-            f"{(file.filename or '')[:100]} is no text that is read here. Give a file of the kind {', '.join(_KINDS)}, "
+            f"{_shown(file)} is no text that is read here. Give a file of the kind {', '.join(MANUSCRIPTS)}, "
             "or paste the text."
         )
     content = file.file.read(MAX_STORY_BYTES + 1)
     with TemporaryDirectory(prefix="fabula-") as spare:
         place = Path(spare) / f"story{suffix}"
         place.write_bytes(content)
-        read = read_story(place)
-    if story:
-        return read.manuscript()
-    return read.text
+        try:
+            return read(place)
+        except FabulaError as error:
+            raise UsageError(str(error).replace(str(place), _shown(file))) from error
 
 
 def _by_role(dry: DryRun) -> list[tuple[str, str, int, int, int]]:
@@ -235,10 +263,3 @@ def _by_role(dry: DryRun) -> list[tuple[str, str, int, int, int]]:
         mine = [call for call in dry.planned if (call.role, call.performer) == (role, who)]
         rows.append((role, who, len(mine), sum(call.prompt for call in mine), sum(call.reply for call in mine)))
     return rows
-
-
-def _cost(dry: DryRun) -> str:
-    """What it costs, in words; empty where that is not known."""
-    if dry.cost is None:
-        return ""
-    return f"about {dollars(dry.cost)}" if dry.cost else "nothing: the model runs on this machine"

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, TypeAlias
 
 from fastapi import APIRouter, Depends, Query, Request
 
-from fabula.app.bills import dollars
 from fabula.app.findings import mended
-from fabula.app.workspace import Workspace, base_of
+from fabula.app.saving import base_of
 from fabula.base.errors import FabulaError, UnknownNameError, UsageError
 from fabula.server.api.depends import ProjectName, RunsDep, WorkspaceDep  # noqa: TC001 - FastAPI reads them
 from fabula.server.runs.record import Order
@@ -24,14 +24,17 @@ if TYPE_CHECKING:
     from fastapi.responses import Response
 
     from fabula.app.facts_shown import FactRow, ProjectWorld
+    from fabula.app.workspace import Workspace
     from fabula.server.runs.record import Run
 
-router = APIRouter(prefix="/projects/{project}/world")
+router = APIRouter(prefix="/projects/{project}/world", include_in_schema=False)
 ROWS: Final = 100  # of the table that is shown page by page
 DRAWN: Final = 150  # facts of the graph
 _MOST_CONFLICTS: Final = 50
 _LABEL: Final = 40
 Kind: TypeAlias = Literal["check", "facts"]
+OfText: TypeAlias = Annotated[str, Query(max_length=500)]
+"""The part of the story beside which findings stand; empty where all of them do."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,15 +111,15 @@ async def graph(workspace: WorkspaceDep, asked: AskedDep) -> dict[str, Any]:
 @router.get("/findings", response_model=None)
 async def findings(request: Request, workspace: WorkspaceDep) -> Response:
     """What the last check found."""
-    return page(request, "findings.html", said="", found=await asyncio.to_thread(workspace.findings))
+    return page(request, "findings.html", said="", of="", found=await asyncio.to_thread(workspace.findings))
 
 
 @router.get("/findings/{key}/mend/{side}", response_model=None)
-async def mend_form(request: Request, workspace: WorkspaceDep, key: str, side: str) -> Response:
+async def mend_form(request: Request, workspace: WorkspaceDep, key: str, side: str, of: OfText = "") -> Response:
     """The form that words one of the two sentences anew."""
     found = await asyncio.to_thread(workspace.findings)
     finding = found.find(key)
-    return page(request, "findings_mend.html", one=finding, place=finding.place(side))
+    return page(request, "findings_mend.html", one=finding, place=finding.place(side), of=of)
 
 
 @router.post("/findings/{key}/mend/{side}/preview", response_model=None)
@@ -132,7 +135,7 @@ async def mend_preview(request: Request, workspace: WorkspaceDep, key: str, side
 
 
 @router.post("/findings/{key}/mend/{side}", response_model=None)
-async def mend(request: Request, workspace: WorkspaceDep, key: str, side: str) -> Response:
+async def mend(request: Request, workspace: WorkspaceDep, key: str, side: str, of: OfText = "") -> Response:
     """Word one of the two sentences anew, as an edit of its text."""
     fields = await fields_of(request)
 
@@ -141,7 +144,7 @@ async def mend(request: Request, workspace: WorkspaceDep, key: str, side: str) -
         done = workspace.save(new.name, new.new, base_of(new.old))
         return f"Saved: {done.file}. Undo on the Edit page takes it back; a new check says whether the two agree now."
 
-    return await _after(request, workspace, saved)
+    return await _after(request, workspace, saved, of)
 
 
 @router.post("/findings/{key}/propose/{side}/expected", response_model=None)
@@ -150,9 +153,9 @@ async def propose_expected(request: Request, workspace: WorkspaceDep, key: str, 
     name, span, note = await asyncio.to_thread(_passage, workspace, key, side)
     try:
         dry = await asyncio.to_thread(workspace.rewrite_expected, name, span, note)
-        shown = {"problem": "", "calls": len(dry.planned), "tokens": dry.tokens, "cost": dollars(dry.cost)}
+        shown = {"problem": "", "calls": len(dry.planned), "tokens": dry.tokens, "cost": dry.cost}
     except FabulaError as error:
-        shown = {"problem": str(error), "calls": 0, "tokens": 0, "cost": ""}
+        shown = {"problem": str(error), "calls": 0, "tokens": 0, "cost": 0.0}
     return page(request, "findings_propose.html", key=key, side=side, **shown)
 
 
@@ -183,7 +186,7 @@ def _passage(workspace: Workspace, key: str, side: str) -> tuple[str, tuple[int,
 
 
 @router.post("/findings/{key}/dismiss", response_model=None)
-async def dismiss(request: Request, workspace: WorkspaceDep, key: str) -> Response:
+async def dismiss(request: Request, workspace: WorkspaceDep, key: str, of: OfText = "") -> Response:
     """Say why a finding is none."""
     fields = await fields_of(request)
 
@@ -191,24 +194,34 @@ async def dismiss(request: Request, workspace: WorkspaceDep, key: str) -> Respon
         workspace.dismiss(key, fields.get("reason", ""))
         return "Dismissed, with your reason; the next check keeps to it."
 
-    return await _after(request, workspace, done)
+    return await _after(request, workspace, done, of)
 
 
 @router.post("/findings/{key}/count", response_model=None)
-async def count(request: Request, workspace: WorkspaceDep, key: str) -> Response:
+async def count(request: Request, workspace: WorkspaceDep, key: str, of: OfText = "") -> Response:
     """Count a finding again that was dismissed."""
 
     def done() -> str:
         workspace.count_again(key)
         return "It counts again."
 
-    return await _after(request, workspace, done)
+    return await _after(request, workspace, done, of)
 
 
-async def _after(request: Request, workspace: Workspace, act: Any) -> Response:  # noqa: ANN401 - a function of no arguments
-    """The findings after something was done about one of them."""
+async def _after(
+    request: Request,
+    workspace: Workspace,
+    act: Any,  # noqa: ANN401 - a function of no arguments
+    of: str,
+) -> Response:
+    """The findings after something was done about one of them; those `of` a text alone, where they stand beside it."""
     said = await asyncio.to_thread(act)
-    return page(request, "findings_list.html", said=said, found=await asyncio.to_thread(workspace.findings))
+    found = await asyncio.to_thread(workspace.findings)
+    if not of:
+        return page(request, "findings_list.html", said=said, of="", found=found)
+    response = page(request, "findings_list.html", said=said, of=of, found=found.of(of))
+    response.headers["hx-trigger"] = json.dumps({"fabula:look": True, "fabula:saved": True})
+    return response
 
 
 @router.get("/expected/{kind}", response_model=None)
@@ -323,6 +336,6 @@ def _expected(workspace: Workspace, kind: Kind) -> dict[str, Any]:
     try:
         dry = workspace.check_expected() if kind == "check" else workspace.facts_expected()
     except FabulaError as error:
-        return {"problem": str(error), "calls": 0, "tokens": 0, "cost": "", "replayed": 0}
-    return {"problem": "", "calls": len(dry.planned), "tokens": dry.tokens, "cost": dollars(dry.cost),
+        return {"problem": str(error), "calls": 0, "tokens": 0, "cost": 0.0, "replayed": 0}
+    return {"problem": "", "calls": len(dry.planned), "tokens": dry.tokens, "cost": dry.cost,
             "replayed": dry.replayed}  # fmt: skip

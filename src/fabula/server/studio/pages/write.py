@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
 
 from fastapi import APIRouter, Form, Query, Request
 
-from fabula.app.workspace import BRIEF
+from fabula.app.saving import BRIEF
 from fabula.base.errors import FabulaError, UnknownNameError, UsageError
 from fabula.models.answer_files import KIND, LARGEST
 from fabula.project.folder import MAX_FILE
-from fabula.server.api.depends import ProjectName, RunsDep, WorkspaceDep  # noqa: TC001 - FastAPI reads them
+from fabula.server.api.depends import ProjectName, RunsDep, StateDep, WorkspaceDep  # noqa: TC001 - FastAPI reads them
 from fabula.server.api.runs import awaited, put_answer
 from fabula.server.api.wire import Answer, Prompt
 from fabula.server.runs.record import Limits, Order, Run
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from fabula.app.workspace import ArtefactText, Branch, Workspace
     from fabula.server.runs.children import Runs
 
-router = APIRouter()
+router = APIRouter(include_in_schema=False)
 PAGE: Final = "/projects/{project}/write"
 PARTS: Final = "/projects/{project}/write-parts"
 _ANSWERS: Final = ".fabula/answers"  # where prompts and answers lie that are carried to a chat window by hand
@@ -157,7 +157,7 @@ async def start(
     request: Request,
     project: ProjectName,
     workspace: WorkspaceDep,
-    runs: RunsDep,
+    state: StateDep,
     kind: Annotated[Literal["write", "update", "plan", "check"], Form()] = "write",
     model: Annotated[str, Form(max_length=500)] = "",
     approve: Annotated[Literal["", "plans", "all"], Form()] = "",
@@ -169,8 +169,8 @@ async def start(
     limits = Limits(usd=_number(usd, "dollars"), tokens=_whole(tokens))
     who = f"{KIND}:{workspace.folder / _ANSWERS}" if by_hand else model.strip()
     approves = approve if kind in ("write", "update") else ""
-    runs.start(project, Order(kind=kind, model=who, approve=approves, budget=limits))
-    return await _shown(request, project, workspace, runs)
+    await state.start(project, Order(kind=kind, model=who, approve=approves, budget=limits))
+    return await _shown(request, project, workspace, state.runs)
 
 
 @router.post(PARTS + "/stop", response_model=None)
@@ -185,13 +185,13 @@ async def again(
     request: Request,
     project: ProjectName,
     workspace: WorkspaceDep,
-    runs: RunsDep,
+    state: StateDep,
     run: Name,
     anew: Annotated[bool, Form()] = False,  # noqa: FBT002 - FastAPI's form of a box
 ) -> Response:
     """Go on with a run; `anew`, where it would write again what stands."""
-    runs.again(project, run, anew=anew)
-    return await _shown(request, project, workspace, runs)
+    await state.again(project, run, anew=anew)
+    return await _shown(request, project, workspace, state.runs)
 
 
 @router.post(PARTS + "/approve", response_model=None)
@@ -199,7 +199,7 @@ async def approve(
     request: Request,
     project: ProjectName,
     workspace: WorkspaceDep,
-    runs: RunsDep,
+    state: StateDep,
     run: Name,
     name: Name,
     text: Text,
@@ -220,8 +220,8 @@ async def approve(
             workspace.save(name, text, base)
 
     await asyncio.to_thread(decide)
-    runs.again(project, run)
-    return await _shown(request, project, workspace, runs)
+    await state.again(project, run)
+    return await _shown(request, project, workspace, state.runs)
 
 
 @router.post(PARTS + "/answer", response_model=None)

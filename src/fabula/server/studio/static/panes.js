@@ -130,6 +130,7 @@ function heard(event, roles, paneOf) {
     pane.path = event.path;
     pane.performer = event.performer.split("@")[0];
     pane.running.add(event.path);
+    if (event.priced === false && !pane.took.calls) pane.took.cost = null;
     return pane;
   }
   if (event.type !== "call_finished" && event.type !== "call_lost") return null;
@@ -138,10 +139,11 @@ function heard(event, roles, paneOf) {
   pane.took.letters = 0;
   if (event.replayed) pane.took.replayed += 1;
   else {
+    const before = pane.took.calls ? pane.took.cost : 0;
     pane.took.calls += 1;
     pane.took.tokens += event.usage.prompt + event.usage.reply;
     pane.took.cached += event.usage.cached;
-    pane.took.cost = pane.took.cost === null || event.usage.cost === null ? null : pane.took.cost + event.usage.cost;
+    pane.took.cost = before === null || event.usage.cost === null ? null : before + event.usage.cost;
   }
   return pane;
 }
@@ -190,7 +192,7 @@ function write(pane) {
     calls ? `${calls.toLocaleString("en")} ${calls === 1 ? "call" : "calls"}` : "",
     replayed ? `${replayed.toLocaleString("en")} from the journal` : "",
     tokens || coming ? `${coming ? "about " : ""}${(tokens + coming).toLocaleString("en")} tokens` : "",
-    calls ? dollars(cost) : "",
+    calls || cost === null ? dollars(cost) : "",
   ];
   pane.about.textContent = said.filter(Boolean).join(" · ");
   pane.root.classList.toggle("at-work", pane.running.size > 0);
@@ -260,6 +262,6 @@ function sum(panes) {
  * @param {number | null} cost
  */
 export function dollars(cost) {
-  if (cost === null) return "cost unknown";
+  if (cost === null) return "price unknown";
   return cost ? `$${cost.toFixed(4)}` : "$0";
 }

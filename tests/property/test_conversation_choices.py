@@ -7,7 +7,7 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fabula.craft.conversation.session import drawn_answers, kept_turns, state_of_log
+from fabula.craft.conversation.kept import drawn_answers, kept_turns, state_of_log
 
 HEAD = {"format": 1, "player": "Tobias", "others": ["Mara"], "freedom": "guided"}
 MOVES = st.lists(st.sampled_from(["turn", "retry", "choose first", "choose last", "undo"]), max_size=30)

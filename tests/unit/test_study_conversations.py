@@ -15,7 +15,7 @@ from fabula.base.errors import UsageError
 from fabula.measure.ratings import read_ratings
 from fabula.measure.studies.study import Study
 from fabula.project.folder import Project
-from fabula.server.study.talks import Talks
+from fabula.server.study.conversations import RatersConversations
 from fabula.stats.estimate import Estimate
 from fabula.story import Brief
 from raters import SAID, STORY, Room, characters_here, key_in, leaks, room_of
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 def _room(study: Study) -> Room:
-    return room_of(study, talks=Talks(study, lambda: Options(environ={})))
+    return room_of(study, conversations=RatersConversations(study, lambda: Options(environ={})))
 
 
 ANSWERS = {
@@ -57,7 +57,7 @@ async def test_a_rater_talks_with_both_and_answers(tmp_path: Path) -> None:
         assert 'role="alert"' in page
         page = (await rater.post(f"{base}/talk/A", {"do": "end"})).text
         assert (await rater.post(f"{base}/talk/A", {"do": "say", "message": "More?"})).text.count(
-            "This talk has ended"
+            "This conversation has ended"
         ) >= 1
         page = (await rater.post(f"{base}/talk/B", {"do": "say", "message": "Is it true?"})).text
         assert f"(looks up) {second}" in page
@@ -71,7 +71,7 @@ async def test_a_rater_talks_with_both_and_answers(tmp_path: Path) -> None:
     assert ratings["linearity", task.items[1:]].answer == 2.0
     assert ratings["overall", task.items].answer == task.items[0]
     assert ratings["overall", task.items].reason == "A was kinder."
-    kept = sorted((study.talks / name).glob("*/shown.json"))
+    kept = sorted((study.conversations / name).glob("*/shown.json"))
     assert len(kept) == 2
     assert json.loads(kept[0].read_text())["lines"][0] == ["Tobias (you)", "<b>Is it true?</b>"]
     report = study_report(Study.open(study.folder))
@@ -81,7 +81,7 @@ async def test_a_rater_talks_with_both_and_answers(tmp_path: Path) -> None:
     assert [one for one in leaks(room) if "the number" not in one] == []
     async with room.rater(name) as rater:
         await rater.post("/withdraw", {"sure": "yes"})
-    assert not (study.talks / name).exists()
+    assert not (study.conversations / name).exists()
     assert "Is it true" not in "".join(
         file.read_text(errors="replace") for file in study.folder.rglob("*") if file.is_file()
     )
@@ -93,18 +93,18 @@ async def test_an_answer_that_comes_after_withdrawal_is_not_kept(
     study = characters_here(tmp_path)
     room = _room(study)
     name = study.raters[0]
-    session_of = Talks._session
+    conversation_of = RatersConversations._conversation
 
-    async def slow(talks: Talks, *given: Any) -> Any:  # noqa: ANN401 - as it is called
-        session = await session_of(talks, *given)
+    async def slow(conversations: RatersConversations, *given: Any) -> Any:  # noqa: ANN401 - as it is called
+        conversation = await conversation_of(conversations, *given)
         room.means.answers.withdraw(name)
-        return session
+        return conversation
 
-    monkeypatch.setattr(Talks, "_session", slow)
+    monkeypatch.setattr(RatersConversations, "_conversation", slow)
     async with room.rater(name) as rater:
         await rater.post("/consent")
         await rater.post(f"/task/{study.tasks_of[name][0].key}/talk/A", {"do": "say", "message": "Forget me."})
-    assert not list((study.talks / name).rglob("shown.json"))
+    assert not list((study.conversations / name).rglob("shown.json"))
     assert "Forget me" not in "".join(
         file.read_text(errors="replace") for file in study.folder.rglob("*") if file.is_file()
     )

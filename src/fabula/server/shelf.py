@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import threading
+from contextlib import suppress
 from dataclasses import dataclass, field
 from shutil import rmtree
 from typing import TYPE_CHECKING, Final
@@ -18,9 +20,10 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from fabula.app.reports import ExperimentFolder
+    from fabula.app.workspace import Elsewhere
 
 _BRIEF: Final = "brief.md"
-_MOST: Final = 1000  # folders that are looked into
+_MOST: Final = 1000  # projects of a folder
 _SAMPLE: Final = "sample"
 
 
@@ -31,10 +34,12 @@ class Shelf:
     Attributes:
         places: folders; each is a project, or holds projects.
         environ: variables that hold keys and folders; those of this process by default.
+        elsewhere: where long stories have estimates worked out; in this process by default.
     """
 
     places: Sequence[Path]
     environ: Mapping[str, str] | None = None
+    elsewhere: Elsewhere | None = None
     _folders: dict[str, Path] = field(default_factory=dict)
     _open: dict[str, Workspace] = field(default_factory=dict)
     _one: threading.RLock = field(default_factory=threading.RLock)
@@ -82,8 +87,8 @@ class Shelf:
             folder = self._folders[name]
         if not _is_project(folder):
             raise GoneError(
-                f"The project {name!r} is not there any more: its folder was removed or renamed. What was open of it "
-                "is still on this page; copy what you need."
+                f"The project {name!r} is not there any more: its folder was removed or renamed, or may not be read. "
+                "What was open of it is still on this page; copy what you need."
             )
         return folder
 
@@ -98,7 +103,7 @@ class Shelf:
         """A project, opened."""
         folder = self.folder(name)
         with self._one:
-            workspace = self._open.pop(name, None) or Workspace(folder, self.environ)
+            workspace = self._open.pop(name, None) or Workspace(folder, self.environ, self.elsewhere)
             self._open[name] = workspace  # the one that was asked for last stands last
             return workspace
 
@@ -183,20 +188,24 @@ class Shelf:
             if _is_project(place):
                 found.append(place)
             else:
-                found += [one for one in _inner(place) if _is_project(one)]
+                found += [one for one in _inner(place) if _is_project(one)][:_MOST]
         return found
 
 
 def _is_project(folder: Path) -> bool:
-    return (folder / _BRIEF).is_file()
+    """Whether a folder is a project; one that may not be looked into is none."""
+    return os.path.isfile(folder / _BRIEF)  # noqa: PTH113 - the one of `Path` fails where there is no permission
 
 
 def _inner(place: Path) -> list[Path]:
-    """The folders in a folder; links and hidden ones are left alone."""
-    if not place.is_dir():
-        return []
-    inner = (one for one in place.iterdir() if not one.name.startswith(".") and one.is_dir() and not one.is_symlink())
-    return sorted(inner)[:_MOST]
+    """The folders in a folder; links and hidden ones are left alone, and so is what may not be read."""
+    found = []
+    with suppress(OSError), os.scandir(place) as entries:
+        for entry in entries:
+            with suppress(OSError):
+                if not entry.name.startswith(".") and entry.is_dir(follow_symlinks=False):
+                    found.append(place / entry.name)
+    return sorted(found)
 
 
 def _numbered(name: str) -> list[str]:

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING
 
 from fabula.app.writing import Options
 from fabula.project.trust import state_home
+from fabula.server.conversations import Conversations
 from fabula.server.runs.children import Runs
 from fabula.server.runs.feed import Feed
-from fabula.server.talks import Talks
 from fabula.server.watching import Watcher
 
 if TYPE_CHECKING:
@@ -21,7 +21,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from fabula.app.conversing import Conversing
-    from fabula.server.studio.shelf import Shelf
+    from fabula.server.runs.record import Order, Run
+    from fabula.server.shelf import Shelf
 
 
 @dataclass
@@ -39,7 +40,7 @@ class StudioState:
     options: Options = field(default_factory=Options)
     runs: Runs = field(init=False)
     conversing: Mapping[Path, Conversing] = field(default_factory=dict)
-    _talks: dict[str, Talks] = field(default_factory=dict)
+    _conversations: dict[str, Conversations] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         """The numbers of events hold for as long as the same places are served."""
@@ -47,14 +48,32 @@ class StudioState:
         feed = Feed(state_home() / "studio", places, time)
         self.runs = Runs(self.shelf, feed, time, {**os.environ, **self.options.environ})
 
-    def talks(self, project: str) -> Talks:
+    def conversations(self, project: str) -> Conversations:
         """The conversations of a project."""
         workspace = self.shelf[project]
-        known = self._talks.get(project)
+        known = self._conversations.get(project)
         if known is None or known.workspace is not workspace:
             shared = self.conversing.get(workspace.folder.resolve())
-            known = self._talks[project] = Talks(workspace, self.options, shared=shared)
+            known = self._conversations[project] = Conversations(workspace, self.options, shared=shared)
         return known
+
+    async def start(self, project: str, order: Order) -> Run:
+        """Begin a run, or queue it; a conversation that still holds the project lets go of it first.
+
+        Raises:
+            FabulaError: see `Runs.start`.
+        """
+        await self.conversations(project).let_go()
+        return self.runs.start(project, order)
+
+    async def again(self, project: str, run: str, *, anew: bool = False) -> Run:
+        """Do the same again as a run, or write `anew` what stands; as `start`.
+
+        Raises:
+            FabulaError: see `Runs.again`.
+        """
+        await self.conversations(project).let_go()
+        return self.runs.again(project, run, anew=anew)
 
     @asynccontextmanager
     async def at_work(self) -> AsyncIterator[StudioState]:
@@ -63,5 +82,5 @@ class StudioState:
             async with self.runs.at_work(), Watcher(self.shelf, self.runs.feed).at_work():
                 yield self
         finally:
-            for talks in self._talks.values():
-                await talks.close()
+            for conversations in self._conversations.values():
+                await conversations.close()

@@ -14,8 +14,9 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final, Self
 
 from fabula.app.conversing import conversing
+from fabula.app.studies import character, character_settings
 from fabula.base.errors import UsageError
-from fabula.base.files import PRIVATE, inside, make_folder, read_text, write_atomically
+from fabula.base.files import PRIVATE, make_folder, read_text, write_atomically
 from fabula.craft.conversation import Parties
 from fabula.project.folder import Project
 from fabula.story import readable
@@ -26,16 +27,16 @@ if TYPE_CHECKING:
 
     from fabula.app.conversing import Conversing
     from fabula.app.writing import Options
-    from fabula.craft.conversation import Session
+    from fabula.craft.conversation import Conversation
     from fabula.measure.studies.study import Entry, Study, Task
 
-_SESSION: Final = "talk"
+_CONVERSATION: Final = "conversation"
 _LONGEST: Final = 4000
 _LARGEST: Final = 20_000_000
 
 
-class TalkError(UsageError):
-    """What a rater wants cannot be done in this talk; the message names no model and no file."""
+class ConversationError(UsageError):
+    """What a rater wants cannot be done in this conversation; the message names no model and no file."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +48,7 @@ class Shown:
 
 
 @dataclass
-class Talks:
+class RatersConversations:
     """All conversations of a study.
 
     Attributes:
@@ -75,28 +76,32 @@ class Talks:
         return await asyncio.to_thread(self._kept, self._folder(task, place))
 
     async def move(self, task: Task, place: int, what: str, message: str) -> None:
-        """Say something, begin the next chapter, or end the talk.
+        """Say something, begin the next chapter, or end the conversation.
 
         Raises:
-            TalkError: the talk has ended, or the message cannot be said.
-            FabulaError: the character gave no answer; the talk stands as before.
+            ConversationError: it has ended, or the message cannot be said.
+            FabulaError: the character gave no answer; the conversation stands as before.
         """
         folder = self._folder(task, place)
         async with self._locks[str(folder)]:
             before = await asyncio.to_thread(self._kept, folder)
             if before.ended:
-                raise TalkError("This talk has ended. Answer the questions, or talk with the other character.")
+                raise ConversationError(
+                    "This conversation has ended. Answer the questions, or talk with the other character."
+                )
             if what == "end" and not before.lines:
-                raise TalkError("You have not talked with this character yet. Say something, or skip the task.")
+                raise ConversationError("You have not talked with this character yet. Say something, or skip the task.")
             if what == "end":
                 await asyncio.to_thread(self._keep, folder, Shown(before.lines, ended=True))
                 return
             if len(message) > _LONGEST:
-                raise TalkError(
+                raise ConversationError(
                     f"You wrote {len(message):,} characters, and {_LONGEST:,} can be said at once. Say less."
                 )
             if what == "say" and not message.strip() and before.lines:
-                raise TalkError("You wrote nothing. Say something, begin the next chapter, or end the talk.")
+                raise ConversationError(
+                    "You wrote nothing. Say something, begin the next chapter, or end the conversation."
+                )
             async with self._room:
                 await self._moved(task, place, folder, what, message)
 
@@ -105,26 +110,26 @@ class Talks:
         if not (folder / "project").is_dir():
             await asyncio.to_thread(self._copy, entry, folder)
         # The settings are those that the organiser has trusted, and not the copy of them.
-        settings = (await asyncio.to_thread(character, self.study, entry)).settings
+        settings = await asyncio.to_thread(character_settings, self.study, entry)
         project = await asyncio.to_thread(Project.open, folder / "project")
         async with conversing(project, settings, self.options()) as open_:
-            session = await self._session(open_, entry.player, entry.partner)
+            conversation = await self._conversation(open_, entry.player, entry.partner)
             if what == "next":
-                await session.go_on()
-            elif not message.strip() and not session.turns:
-                await session.begin()
+                await conversation.go_on()
+            elif not message.strip() and not conversation.turns:
+                await conversation.begin()
             else:
-                await session.say(message)
-            shown = Shown(tuple(_lines(session)), session.where.over)
+                await conversation.say(message)
+            shown = Shown(tuple(_lines(conversation)), conversation.where.over)
         if not (folder / "project").is_dir():  # the rater has withdrawn while the character was answering
-            raise TalkError("This talk was deleted, since you have withdrawn. Begin on the first page.")
+            raise ConversationError("This conversation was deleted, since you have withdrawn. Begin on the first page.")
         await asyncio.to_thread(self._keep, folder, shown)
 
-    async def _session(self, open_: Conversing, player: str, partner: str) -> Session:
-        return await open_.session(_SESSION, Parties(player, (partner,)))
+    async def _conversation(self, open_: Conversing, player: str, partner: str) -> Conversation:
+        return await open_.conversation(_CONVERSATION, Parties(player, (partner,)))
 
     def _folder(self, task: Task, place: int) -> Path:
-        return self.study.talks / task.rater / f"{task.key}-{'AB'[place]}"
+        return self.study.conversations / task.rater / f"{task.key}-{'AB'[place]}"
 
     def _copy(self, entry: Entry, folder: Path) -> None:
         make_folder(folder, mode=0o700)
@@ -145,22 +150,12 @@ class Talks:
         write_atomically(folder / "shown.json", json.dumps(data, ensure_ascii=False) + "\n", mode=PRIVATE)
 
 
-def character(study: Study, entry: Entry) -> Project:
-    """The project of a character, inside the study's folder.
-
-    Raises:
-        UsageError: it would lie outside.
-        ProjectError: there is none.
-    """
-    return Project.open(inside(study.folder, entry.project))
-
-
-def _lines(session: Session) -> list[tuple[str, str]]:
+def _lines(conversation: Conversation) -> list[tuple[str, str]]:
     """Who said what; where a chapter ends it is said."""
     found = []
-    for turn in session.turns:
+    for turn in conversation.turns:
         if turn.said:
-            found.append((f"{session.parties.player} (you)", readable(turn.said)))
+            found.append((f"{conversation.parties.player} (you)", readable(turn.said)))
         if turn.line is not None:
             found.append((turn.line.name, readable(turn.line.text)))
         if turn.ends_cell:

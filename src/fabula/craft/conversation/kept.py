@@ -1,6 +1,6 @@
-"""A session: one conversation with a narrative's characters, from move to move, kept in a log on disk.
+"""A conversation with a narrative's characters, from move to move, kept in a log on disk.
 
-The log is `chat/SESSION.jsonl`, one JSON object a line, only ever added to. The first line says who talks. A last
+The log is `chat/NAME.jsonl`, one JSON object a line, only ever added to. The first line says who talks. A last
 line that was cut off by a kill is left out and written over.
 """
 
@@ -33,27 +33,27 @@ if TYPE_CHECKING:
 FOLDER: Final = "chat"
 _LARGEST: Final = 200_000_000  # bytes of a log
 FORMAT: Final = 1
-_SHARED: Final = "_first-"  # no session has such a name
+_SHARED: Final = "_first-"  # no conversation has such a name
 LONGEST: Final = 4000  # characters of a player's message: a prompt stays bounded by its cell
 
 
 @dataclass
-class Session:
-    """A conversation. Made by `open_session`; one move at a time, others wait.
+class Conversation:
+    """A conversation. Made by `open_conversation`; one move at a time, others wait.
 
     Attributes:
         talk: the narrative, as a system talks it through.
         context: what calls are made with; each move counts its identical requests anew.
         files: where the log is; `None` keeps none.
-        name: of the session.
-        first: held while the first cell is made ready, which all sessions of the same people share.
+        name: of the conversation.
+        first: held while the first cell is made ready, which all conversations of the same people share.
         state: where it stands.
         records: of the log.
     """
 
     talk: Talk
     context: RunContext
-    files: SessionFiles | None
+    files: ConversationFiles | None
     name: str
     state: State = field(default_factory=State)
     records: list[dict[str, Any]] = field(default_factory=list)
@@ -104,7 +104,7 @@ class Session:
         """Where the next turn will be and who will be there, before it is made; a cell that it begins is made ready.
 
         Raises:
-            FabulaError: any of its kinds; the session stands as before.
+            FabulaError: any of its kinds; the conversation stands as before.
         """
         async with self._one:
             if self.state.over:
@@ -114,13 +114,13 @@ class Session:
             return state.where(len(self.talk.segments), self.parties)
 
     async def begin(self, on_text: Callable[[str], None] | None = None, greeting: int = 1) -> Turn:
-        """The character speaks first; the last turn, where the session has begun.
+        """The character speaks first; the last turn, where the conversation has begun.
 
         Where its card has greetings, the one of that number is what it says, and nobody is asked for it.
 
         Raises:
             UsageError: there is no such greeting.
-            FabulaError: any other of its kinds; the session stands as before.
+            FabulaError: any other of its kinds; the conversation stands as before.
         """
         async with self._one:
             if self.state.last is not None:
@@ -180,7 +180,7 @@ class Session:
 
         Raises:
             UsageError: the message is empty or has more than 4,000 characters, or the story is over.
-            FabulaError: no answer came; the session stands as before.
+            FabulaError: no answer came; the conversation stands as before.
         """
         said = said_by_player(message)
         async with self._one:
@@ -301,14 +301,14 @@ class Session:
         A cell that begins later brings those who are in it, unless it begins with the next turn.
 
         Raises:
-            UnknownNameError: a name is not of this session.
+            UnknownNameError: a name is not of this conversation.
             UsageError: nobody would be left.
         """
         async with self._one:
             found = [among(name, self.parties.others) for name in names]
             for name, known in zip(names, found, strict=True):
                 if known is None:
-                    raise UnknownNameError("character of this session", name, self.parties.others)
+                    raise UnknownNameError("character of this conversation", name, self.parties.others)
             if not found:
                 raise UsageError("Somebody has to be there to talk to. Name at least one character.")
             self._note_present(tuple(name for name in self.parties.others if name in found))
@@ -346,7 +346,7 @@ class Session:
         """
         before = self.state if start is None else start
         if before.over:
-            raise UsageError("The story is over. Say /undo to take the last turn back, or begin another session.")
+            raise UsageError("The story is over. Say /undo to take the last turn back, or begin another conversation.")
         self._hearing = hearing = None if on_text is None else Hearing(on_text)
         with self.context.recording_failures():
             state, cell = await self._ready(before)
@@ -416,7 +416,9 @@ class Session:
             ready = await self.talk.cell(place, number, summaries, there=before.asked, before=before.lines)
             return before.opened(ready, summaries), ready
         if cell is None or before.waits:
-            raise UsageError(f"The story has no cell {before.cell + before.waits} any more. Begin another session.")
+            raise UsageError(
+                f"The story has no cell {before.cell + before.waits} any more. Begin another conversation."
+            )
         return before, cell
 
     async def _present_cell(self, state: State) -> Cell | None:
@@ -444,8 +446,8 @@ class Session:
         self.records.append(record)
 
 
-def open_session(
-    files: SessionFiles | None,
+def open_conversation(
+    files: ConversationFiles | None,
     talk: Talk,
     context: RunContext,
     freedom: Freedom | None = None,
@@ -453,10 +455,10 @@ def open_session(
     *,
     system: str = "",
     first: asyncio.Lock | None = None,
-) -> Session:
-    """The session of a log, new or gone on with; one of this name without a log. Asks nobody.
+) -> Conversation:
+    """The conversation of a log, new or gone on with; one of this name without a log. Asks nobody.
 
-    The log keeps the name of its `system`; `first` is shared by the sessions of the same people.
+    The log keeps the name of its `system`; `first` is shared by the conversations of the same people.
 
     Raises:
         UsageError: the log is a conversation of other people, or of another system.
@@ -472,16 +474,16 @@ def open_session(
     known = parties_of_log(records)
     if known != talk.parties:
         raise UsageError(
-            f"In the session {name!r}, {known.player} talks with {', '.join(known.others)}. Give these names, or "
+            f"In the conversation {name!r}, {known.player} talks with {', '.join(known.others)}. Give these names, or "
             "another --session."
         )
     if system and (made := system_of_log(records)) not in ("", system):
         raise UsageError(
-            f"The session {name!r} was begun with the system {made!r} and goes on with it: --system {made}. For "
+            f"The conversation {name!r} was begun with the system {made!r} and goes on with it: --system {made}. For "
             f"{system!r}, begin another with --new."
         )
     state = _state_after(records, talk.parties)
-    return Session(talk, context, files, name, state, records, first=first or asyncio.Lock())
+    return Conversation(talk, context, files, name, state, records, first=first or asyncio.Lock())
 
 
 def said_by_player(message: str) -> str:
@@ -517,25 +519,27 @@ def transcript(turns: Iterable[Turn], player: str) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class SessionFiles:
-    """The files of one session: its log, and the transcript that is written when it is asked for."""
+class ConversationFiles:
+    """The files of one conversation: its log, and the transcript that is written when it is asked for."""
 
     log: Path
 
     @classmethod
-    def in_(cls, project: Path, name: str) -> SessionFiles:
-        """Those of the session `name` in a project's folder.
+    def in_(cls, project: Path, name: str) -> ConversationFiles:
+        """Those of the conversation `name` in a project's folder.
 
         Raises:
             UsageError: the name cannot be a file's: give small letters, digits and hyphens, at most 60.
         """
         if not name or slug(name) != name:
-            raise UsageError(f"{name!r} cannot name a session. Use small letters, digits and hyphens: {slug(name)!r}.")
+            raise UsageError(
+                f"{name!r} cannot name a conversation. Use small letters, digits and hyphens: {slug(name)!r}."
+            )
         return cls(project / FOLDER / f"{name}.jsonl")
 
     @property
     def name(self) -> str:
-        """Of the session."""
+        """Of the conversation."""
         return self.log.stem
 
     @property
@@ -571,7 +575,7 @@ class SessionFiles:
             _check_record(record)
         except (ValueError, TypeError, KeyError, IndexError, AttributeError, RecursionError) as error:
             raise ProjectError(
-                f"{self.log}:{number} is no record of a session. Correct the line, or move the file away."
+                f"{self.log}:{number} is no record of a conversation. Correct the line, or move the file away."
             ) from error
         return cast("dict[str, Any]", record)
 
@@ -588,7 +592,7 @@ class SessionFiles:
         write_atomically(self.log, b"".join(map(_line, records)), mode=PRIVATE)
 
     def delete(self) -> None:
-        """Have the session be there no more.
+        """Have the conversation be there no more.
 
         Raises:
             ProjectError: a file cannot be deleted.
@@ -626,19 +630,19 @@ def _check_record(record: dict[str, Any]) -> None:
         list(map(str, record["names"]))
 
 
-def sessions_in(project: Path) -> list[str]:
-    """Names of a project's sessions, the one that was last talked in first."""
+def conversations_in(project: Path) -> list[str]:
+    """Names of a project's conversations, the one that was last talked in first."""
     files = [file for file in (project / FOLDER).glob("*.jsonl") if file.is_file()]
     return [file.stem for file in sorted(files, key=lambda file: (-file.stat().st_mtime_ns, file.stem))]
 
 
 def parties_of_log(records: Sequence[Mapping[str, Any]]) -> Parties:
-    """Who talks in the session of a log."""
+    """Who talks in the conversation of a log."""
     return Parties(str(records[0]["player"]), tuple(map(str, records[0]["others"])))
 
 
 def system_of_log(records: Sequence[Mapping[str, Any]]) -> str:
-    """The system of a session's log; empty in older logs."""
+    """The system of a conversation's log; empty in older logs."""
     return str(records[0].get("system", "")) if records else ""
 
 
@@ -741,8 +745,8 @@ def known_in(records: Sequence[Mapping[str, Any]], number: int) -> Known:
     return Known(turn, who, state.present, witnessed(state.lines[:-1], who), state.summaries, state.steps)
 
 
-def copy_log(source: SessionFiles, turns: int, target: SessionFiles) -> list[dict[str, Any]]:
-    """Begin the session `target` with the first `turns` turns of another one, and what was set by then; its records.
+def copy_log(source: ConversationFiles, turns: int, target: ConversationFiles) -> list[dict[str, Any]]:
+    """Begin the conversation `target` with the first `turns` turns of another, and what was set by then; its records.
 
     Raises:
         UsageError: so many turns do not stand.
@@ -751,7 +755,7 @@ def copy_log(source: SessionFiles, turns: int, target: SessionFiles) -> list[dic
     records = source.read()
     kept = kept_turns(records)
     if not records or not 0 <= turns <= len(kept):
-        raise UsageError(f"There is no turn {turns} in the session {source.name!r}: {len(kept)} stand.")
+        raise UsageError(f"There is no turn {turns} in the conversation {source.name!r}: {len(kept)} stand.")
     copied = records[: kept[turns - 1] + 1 if turns else 1]
     copied[0] = {**copied[0], "from": [source.name, turns]}
     target.write(copied)
@@ -765,7 +769,7 @@ def cells_of_log(records: Sequence[Mapping[str, Any]]) -> int:
 
 
 def origin_of_log(records: Sequence[Mapping[str, Any]]) -> tuple[str, int] | None:
-    """The session from which another one branched, and after how many of its turns; `None` where it did not."""
+    """The conversation from which another one branched, and after how many of its turns; `None` where it did not."""
     found = records[0].get("from") if records else None
     if isinstance(found, list) and len(found) == 2 and isinstance(found[1], int):  # noqa: PLR2004 - a name and a number
         return str(found[0]), found[1]

@@ -16,8 +16,8 @@ from fabula.app.chatting import free_name, parties_for, write_transcript
 from fabula.app.conversing import conversing, settings_for
 from fabula.app.writing import Prepared, Supplied, first_error
 from fabula.base.errors import FabulaError, LockedError, ProjectError, UnknownNameError, UsageError
-from fabula.craft.conversation import SessionFiles, sessions_in
-from fabula.craft.conversation.session import copy_log, said_by_player, system_of_log
+from fabula.craft.conversation import ConversationFiles, conversations_in
+from fabula.craft.conversation.kept import copy_log, said_by_player, system_of_log
 from fabula.project.casting import full_name
 from fabula.story import slug
 from fabula.story.people import among
@@ -29,8 +29,8 @@ if TYPE_CHECKING:
     from fabula.app.conversing import Conversing
     from fabula.app.workspace import Workspace
     from fabula.app.writing import Options
-    from fabula.craft.conversation import Freedom, Parties, Session, Turn
-    from fabula.craft.conversation.session import Known
+    from fabula.craft.conversation import Conversation, Freedom, Parties, Turn
+    from fabula.craft.conversation.kept import Known
     from fabula.project.folder import Project
 
     T = TypeVar("T")
@@ -114,7 +114,7 @@ class LiveTurn:
 
 
 @dataclass
-class Talks:
+class Conversations:
     """The conversations of one project.
 
     Attributes:
@@ -166,7 +166,7 @@ class Talks:
     async def knew(self, name: str, number: int) -> Known | None:
         """What whoever answered in a turn knew; `None` where the project is in use or that is not recorded."""
         try:
-            return await self._with(name, lambda session: session.knew(number))
+            return await self._with(name, lambda conversation: conversation.knew(number))
         except FabulaError:
             return None
 
@@ -185,22 +185,22 @@ class Talks:
         parties = await asyncio.to_thread(self._parties, others, player)
         if parties is None:
             raise UsageError("Choose at least one character to talk with.")
-        known = sessions_in(self.project.folder)
+        known = conversations_in(self.project.folder)
         if wanted and wanted in known:
             raise UsageError(f"There is a conversation {wanted!r} already. Choose another name.")
         name = wanted or free_name(slug("-".join(parties.names)), known)
-        SessionFiles.in_(self.project.folder, name)
+        ConversationFiles.in_(self.project.folder, name)
         held = await self._take("")
         try:
-            await held.open.close_session(name)  # one of that name whose log was deleted
-            await held.open.session(name, parties, freedom)
+            await held.open.close_conversation(name)  # one of that name whose log was deleted
+            await held.open.conversation(name, parties, freedom)
         finally:
             self._leave()
         return name
 
     def _parties(self, others: Sequence[str], player: str) -> Parties | None:
         """Who talks, by the full names of the project's characters: "Ivan" is Ivan Utting."""
-        known = people_in(self.project)[0]
+        known = [name for names in people_in(self.project) for name in names]
         return parties_for(self.project, [among(one, known) or one for one in others], among(player, known) or player)
 
     def move(self, name: str, kind: MoveKind, text: str = "", version: int | None = None, model: str = "") -> LiveTurn:
@@ -239,7 +239,7 @@ class Talks:
             UsageError: there is no such answer, or the conversation has gone on.
         """
         self._check(name, version)
-        await self._with(name, lambda session: session.choose(number))
+        await self._with(name, lambda conversation: conversation.choose(number))
         self._turns.pop(name, None)
 
     async def undo(self, name: str, version: int | None = None) -> None:
@@ -249,7 +249,7 @@ class Talks:
             UsageError: there is none, or the conversation has gone on.
         """
         self._check(name, version)
-        await self._with(name, lambda session: session.undo())
+        await self._with(name, lambda conversation: conversation.undo())
         self._turns.pop(name, None)
 
     async def set(self, name: str, present: Sequence[str] | None, freedom: str | None) -> None:
@@ -261,9 +261,9 @@ class Talks:
         """
         self._check(name, None)
         if present is not None:
-            await self._with(name, lambda session: session.set_present(present))
+            await self._with(name, lambda conversation: conversation.set_present(present))
         if freedom:
-            await self._with(name, lambda session: session.set_freedom(freedom))
+            await self._with(name, lambda conversation: conversation.set_freedom(freedom))
 
     async def branch(self, name: str, after: int) -> str:
         """Begin another conversation with the first turns of this one; gives its name.
@@ -273,8 +273,8 @@ class Talks:
         """
         records_of(self.project, name)
         base = name.rstrip("0123456789").removesuffix("-") if name[-1:].isdigit() and "-" in name else name
-        free = free_name(base, sessions_in(self.project.folder))
-        source, target = (SessionFiles.in_(self.project.folder, one) for one in (name, free))
+        free = free_name(base, conversations_in(self.project.folder))
+        source, target = (ConversationFiles.in_(self.project.folder, one) for one in (name, free))
         copy_log(source, after, target)
         return free
 
@@ -291,7 +291,7 @@ class Talks:
             self._turns.pop(name, None)
             open_ = self.shared or (self._held.open if self._held is not None else None)
             if open_ is not None:
-                await open_.close_session(name)
+                await open_.close_conversation(name)
 
     async def delete(self, name: str) -> None:
         """Delete a conversation, with its transcript; what was asked for it stays in the journal.
@@ -302,7 +302,7 @@ class Talks:
             LockedError: a run or a command is at work on the project.
         """
         folder = self.project.folder
-        if name not in (known := sessions_in(folder)):
+        if name not in (known := conversations_in(folder)):
             raise UnknownNameError("conversation", name[:_SHOWN], known)
         if (live := self._turns.get(name)) is not None and not live.ended:
             raise BusyError("An answer is being made in this conversation. Stop it or wait for it, and delete it then.")
@@ -310,7 +310,7 @@ class Talks:
         await self.let_go()
         held = self.shared is not None or self._held is not None
         with nullcontext() if held else self.project.lock():
-            SessionFiles.in_(folder, name).delete()
+            ConversationFiles.in_(folder, name).delete()
 
     async def let_go(self) -> None:
         """Let another process have the project, where no turn is being made."""
@@ -351,36 +351,36 @@ class Talks:
     async def _make(self, name: str, live: LiveTurn, model: str) -> None:
         """Make a turn; those who follow are told as it comes."""
 
-        async def move(session: Session) -> Turn:
+        async def move(conversation: Conversation) -> Turn:
             def heard(piece: str) -> None:
-                live.who = session.speaker
+                live.who = conversation.speaker
                 live.pieces.append(piece)
                 live.tell()
 
             moves: dict[MoveKind, Callable[[], Awaitable[Turn]]] = {
-                "say": lambda: session.say(live.said, heard),
-                "begin": lambda: session.begin(heard),
-                "go_on": lambda: session.go_on(heard) if session.turns else session.begin(heard),
-                "another": lambda: session.another(heard),
+                "say": lambda: conversation.say(live.said, heard),
+                "begin": lambda: conversation.begin(heard),
+                "go_on": lambda: conversation.go_on(heard) if conversation.turns else conversation.begin(heard),
+                "another": lambda: conversation.another(heard),
             }
             turn = await moves[live.kind]()
             with suppress(ProjectError):  # the turn is in the log; its transcript can be had at any time
-                write_transcript(session)
-            session.prepare()
+                write_transcript(conversation)
+            conversation.prepare()
             return turn
 
         live.turn = await self._with(name, move, model)
 
-    async def _with(self, name: str, work: Callable[[Session], Awaitable[T]], model: str | None = None) -> T:
+    async def _with(self, name: str, work: Callable[[Conversation], Awaitable[T]], model: str | None = None) -> T:
         """What is done in a conversation, which is as its log has it."""
         records = records_of(self.project, name)
         held = await self._take(system_of_log(records), model)
         try:
-            session = await held.open.session(name)
-            if len(session.records) != len(records):  # somebody changed the log
-                await held.open.close_session(name)
-                session = await held.open.session(name)
-            return await work(session)
+            conversation = await held.open.conversation(name)
+            if len(conversation.records) != len(records):  # somebody changed the log
+                await held.open.close_conversation(name)
+                conversation = await held.open.conversation(name)
+            return await work(conversation)
         finally:
             self._leave()
 

@@ -1,0 +1,149 @@
+"""Two reports of one evaluator beside each other: each number twice, and by how much the second is above the first."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from fabula.stats.differences import between
+from fabula.stats.estimate import Estimate, Unscored
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from fabula.measure.report import Report, Row
+    from fabula.stats.estimate import Scored
+
+_STRENGTH: Final = "strength/"
+_FIGURES: Final = re.compile(r"\d[\d,.]*")
+_ABSENT: Final = Unscored("not in this report")
+
+
+@dataclass(frozen=True, slots=True)
+class Twice:
+    """A number of two reports.
+
+    Attributes:
+        of: what was measured; both names, where they differ.
+        what: the measure.
+        one: as the first report has it.
+        other: as the second has it.
+        apart: by how much the second is above the first, or why that cannot be said.
+        baseline: it belongs to a trivial baseline.
+    """
+
+    of: str
+    what: str
+    one: Scored
+    other: Scored
+    apart: Scored
+    baseline: bool = False
+
+    @property
+    def said(self) -> str:
+        """What the interval of the difference shows: "higher", "lower" or "not told apart"; empty without one."""
+        if not isinstance(self.apart, Estimate) or self.apart.low is None or self.apart.high is None:
+            return ""
+        return "higher" if self.apart.low > 0 else "lower" if self.apart.high < 0 else "not told apart"
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """Two reports beside each other.
+
+    Attributes:
+        problem: why they cannot be compared; empty where they can.
+        settings: what they were made with, where that differs: its name, and the value of each.
+        rows: the numbers, in the order of the first report.
+        notes: what a reader must know to believe it.
+    """
+
+    problem: str = ""
+    settings: tuple[tuple[str, str, str], ...] = ()
+    rows: tuple[Twice, ...] = ()
+    notes: tuple[str, ...] = ()
+
+
+def compared(one: Report, other: Report) -> Comparison:
+    """The numbers of two reports by pairs. Two lone stories are paired, whatever they are called."""
+    if one.evaluator != other.evaluator:
+        return Comparison(
+            f"These two cannot be compared: one is a report of {one.evaluator}, the other of {other.evaluator}, and "
+            "their numbers mean different things."
+        )
+    names = _paired(one, other)
+    left = {(row.of, row.what, row.baseline): row for row in _numbers(one)}
+    right = {(names.get(row.of, row.of), row.what, row.baseline): row for row in _numbers(other)}
+    back = {name: called for called, name in names.items()}
+    ranks_others = _ranked(one) != {names.get(name, name) for name in _ranked(other)}
+    rows = []
+    for key in dict.fromkeys((*left, *right)):
+        of, what, baseline = key
+        both = left.get(key), right.get(key)
+        shown = f"{of} / {back[of]}" if back.get(of, of) != of else of
+        numbers = [row.scored if row is not None else _ABSENT for row in both]
+        apart = _apart(both, others=ranks_others and what.startswith(_STRENGTH))
+        rows.append(Twice(shown, what, numbers[0], numbers[1], apart, baseline))
+    if not any(isinstance(row.apart, Estimate) for row in rows):
+        return Comparison(
+            "These two cannot be compared: they have no number in common.", _settings(one, other), (*rows,)
+        )
+    return Comparison("", _settings(one, other), tuple(rows), tuple(_notes(rows)))
+
+
+def _numbers(report: Report) -> Iterable[Row]:
+    return (row for row in report.rows if not row.is_difference)
+
+
+def _paired(one: Report, other: Report) -> dict[str, str]:
+    """The name in the second report of what is called otherwise in the first, where there is but one of each."""
+    mine, theirs = ({row.of for row in _numbers(report) if not row.baseline} for report in (one, other))
+    left, right = mine - theirs, theirs - mine
+    return {right.pop(): left.pop()} if len(left) == len(right) == 1 else {}
+
+
+def _ranked(report: Report) -> set[str]:
+    return {row.of for row in report.rows if row.what.startswith(_STRENGTH)}
+
+
+def _apart(both: tuple[Row | None, Row | None], *, others: bool) -> Scored:
+    one, other = both
+    if one is None or other is None:
+        return Unscored("only one of the reports has it")
+    if others:
+        return Unscored("a strength says how one stands among those ranked with it, and these rank others")
+    if isinstance(one.scored, Estimate) and isinstance(other.scored, Estimate) and _way(one) != _way(other):
+        return Unscored(f"made in different ways: {one.scored.method}; and {other.scored.method}")
+    return between(one.scored, other.scored)
+
+
+def _way(row: Row) -> str:
+    """How a number was made, without counts in it."""
+    method = row.scored.method if isinstance(row.scored, Estimate) else ""
+    return _FIGURES.sub("", method.partition(";")[0]).strip()
+
+
+def _settings(one: Report, other: Report) -> tuple[tuple[str, str, str], ...]:
+    names = [name for name in dict.fromkeys((*one.how, *other.how)) if one.how.get(name) != other.how.get(name)]
+    return tuple((name, *_both(name, one, other)) for name in names)
+
+
+def _both(name: str, one: Report, other: Report) -> tuple[str, str]:
+    return str(one.how.get(name, "not said")), str(other.how.get(name, "not said"))
+
+
+def _notes(rows: Iterable[Twice]) -> Iterable[str]:
+    with_interval = sum(bool(row.said) for row in rows)
+    if not with_interval:
+        yield "No difference has an interval, so none of them says that something has changed."
+        return
+    yield (
+        "The intervals take both reports as made apart from each other. Where the same stories are behind both, they "
+        "are wider than need be."
+    )
+    if with_interval > 1:
+        yield (
+            f"Nothing corrects for looking at {with_interval} differences at once: of twenty where nothing has "
+            "changed, one is shown as higher or lower by chance."
+        )

@@ -1,0 +1,96 @@
+"""Projects on their socket: characters for chat programs, and `/api/v1`."""
+
+from __future__ import annotations
+
+import secrets
+import time
+from contextlib import AsyncExitStack
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
+
+from fabula.app.conversing import conversing
+from fabula.base.errors import UsageError
+from fabula.project.casting import load_servers
+from fabula.server.chat.projects import Catalogue, served
+from fabula.server.chat.turns import measure
+from fabula.server.gate import Bounds, Tokens
+from fabula.server.running import address_of, listen
+from fabula.story import slug
+
+if TYPE_CHECKING:
+    import socket
+    from collections.abc import Callable, Sequence
+
+    from fabula.app.writing import Options
+    from fabula.project.folder import Project
+    from fabula.project.settings import Settings
+
+
+@dataclass(frozen=True)
+class Offer:
+    """What is to be served.
+
+    Attributes:
+        projects: each with the settings in force.
+        options: what the calls are made with.
+        tokens: open the gate.
+        bounds: of requests.
+        player: who the client plays, where a request says nothing; "" leaves it to each project.
+        api: offer the projects themselves, too, as `/api/v1`.
+    """
+
+    projects: Sequence[tuple[Project, Settings]]
+    options: Options
+    tokens: Sequence[str]
+    bounds: Bounds = field(default_factory=Bounds)
+    player: str = ""
+    api: bool = True
+
+    @property
+    def names(self) -> list[str]:
+        """The projects' names in those of models.
+
+        Raises:
+            UsageError: two are alike.
+        """
+        names = [slug(project.folder.resolve().name) for project, _ in self.projects]
+        twice = next((name for name in names if names.count(name) > 1), None)
+        if twice is not None:
+            raise UsageError(f"Two projects would both be fabula/{twice}/... Rename one folder, or serve one of them.")
+        return names
+
+
+def base_url(opened: socket.socket) -> str:
+    """Where clients find the server: their "base URL"."""
+    return f"{address_of(opened)}/v1"
+
+
+async def serve(offer: Offer, opened: socket.socket, ready: Callable[[Catalogue], None]) -> None:
+    """Serve until the task is cancelled; `ready` is called once requests are taken.
+
+    Raises:
+        FabulaError: a project cannot be opened.
+    """
+    from fabula.server.chat.app import Dependencies, application  # noqa: PLC0415 - a second of imports
+    from fabula.server.shelf import Shelf  # noqa: PLC0415 - as above
+    from fabula.server.state import StudioState  # noqa: PLC0415 - as above
+    from fabula.server.studio.application import mount_api  # noqa: PLC0415 - as above
+
+    tokens = Tokens.of(offer.tokens)
+    async with AsyncExitStack() as stack:
+        options = replace(offer.options, listeners=(*offer.options.listeners, measure))
+        projects = {}
+        for name, (project, settings) in zip(offer.names, offer.projects, strict=True):
+            open_ = await stack.enter_async_context(conversing(project, settings, options))
+            projects[name] = await served(name, open_, offer.player)
+        load_servers({name.partition(":")[0] for _, settings in offer.projects for name in settings.cast_models})
+        catalogue = Catalogue(projects)
+        means = Dependencies(catalogue, tokens, offer.bounds, time.monotonic, time.time, lambda: secrets.token_hex(12))
+        if offer.api:
+            shelf = Shelf.of([project.folder for project, _ in offer.projects], offer.options.environ)
+            held = {one.conversing.project.folder.resolve(): one.conversing for one in projects.values()}
+            state = await stack.enter_async_context(StudioState(shelf, offer.options, conversing=held).at_work())
+            app = application(means, lambda app: mount_api(app, state))
+        else:
+            app = application(means)
+        await listen(app, opened, lambda: ready(catalogue), offer.bounds)
