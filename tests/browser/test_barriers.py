@@ -28,7 +28,7 @@ from fabula.project.sample import copy_sample
 from fabula.server.study.conversations import RatersConversations
 from fabula.story import Brief
 from raters import characters_here, study_here, study_there
-from studio import SAMPLE, Tab, chromium, sign_in, studio_there
+from studio import PATIENCE, SAMPLE, Tab, chromium, sign_in, studio_there
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -342,7 +342,6 @@ def test_no_page_of_the_studio_shuts_anybody_out(there: There) -> None:
     found: dict[str, list[str]] = {}
     with chromium() as browser:
         tab = sign_in(browser, there)
-        tab.page.set_default_timeout(15_000)
         for words, bring_about in STATES.items():
             bring_about(tab, there)
             found[words] = [*barriers(tab), *tab.problems]
@@ -357,7 +356,6 @@ def test_the_focus_stays_where_it_was_when_a_piece_of_the_page_is_loaded_anew(th
     with chromium() as browser:
         tab = sign_in(browser, there)
         page = tab.page
-        page.set_default_timeout(15_000)
         work(there, ROLES="2", TOKENS="100000", PAUSE="0.05")
         tab.open("/projects/letter/write")
         page.fill("#usd", "2")
@@ -431,7 +429,7 @@ def in_study(study: Study, rater: str = "", conversations: RatersConversations |
     """A rater who takes part."""
     with study_there(study, rater, conversations) as served, chromium() as browser:
         tab = Tab(browser.new_page(), served.address)
-        tab.page.set_default_timeout(15_000)
+        tab.page.set_default_timeout(PATIENCE)
         tab.page.goto(served.link)
         yield tab
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import subprocess
 import sys
 from typing import TYPE_CHECKING, Any
@@ -11,7 +12,7 @@ import pytest
 from commandline import BRIEF, BY_PARTS, REPLIES, script_of
 from fabula.base.errors import DiskFullError
 from fabula.project.folder import Project
-from studio import browsing, chromium, sign_in, studio_there
+from studio import browsing, chromium, expect, sign_in, studio_there
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -27,20 +28,24 @@ NEW = "The storm broke early. Mara lost the flame. It was warm. Nobody came at a
 SETTING = "A lighthouse on a rock in the north sea, autumn, a hundred years ago."
 
 
-def expect(locator: Any) -> Any:  # noqa: ANN401 - playwright's
-    from playwright.sync_api import expect as expected  # noqa: PLC0415 - not everywhere
-
-    return expected(locator)
+@pytest.fixture(scope="module")
+def written(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with a script, and with a project that it has written."""
+    home = tmp_path_factory.mktemp("written")
+    script(home, OLD)
+    (home / "brief.md").write_text(BRIEF, encoding="utf-8")
+    line = [sys.executable, "-m", "fabula", "write", "brief.md", "--out", "shelf/lamp", "--quiet", *BY_PARTS]
+    line += ["--model", f"scripted:{home / 'script.toml'}"]
+    subprocess.run(line, cwd=home, check=True, timeout=300, capture_output=True)
+    return home
 
 
 @pytest.fixture
-def shelf(tmp_path: Path) -> Path:
+def shelf(written: Path, tmp_path: Path) -> Path:
     """A folder with a project `lamp` that is written."""
-    script(tmp_path, OLD)
-    (tmp_path / "brief.md").write_text(BRIEF, encoding="utf-8")
-    line = [sys.executable, "-m", "fabula", "write", "brief.md", "--out", "shelf/lamp", "--quiet", *BY_PARTS]
-    line += ["--model", f"scripted:{tmp_path / 'script.toml'}"]
-    subprocess.run(line, cwd=tmp_path, check=True, timeout=120, capture_output=True)
+    shutil.copytree(written, tmp_path, dirs_exist_ok=True)
+    settings = tmp_path / "shelf" / "lamp" / "fabula.toml"
+    settings.write_text(settings.read_text(encoding="utf-8").replace(str(written), str(tmp_path)), encoding="utf-8")
     return tmp_path / "shelf"
 
 
@@ -69,7 +74,7 @@ def test_an_edit_is_saved_marked_and_written_again_and_three_of_five_sentences_a
         expect(page.locator("#tree li", has_text="03-climax.md")).to_contain_text("stale")
         script(shelf.parent, NEW)
         page.get_by_role("button", name="Write it again").click()
-        expect(page.locator("#review h2")).to_have_text("What the last run changed", timeout=60_000)
+        expect(page.locator("#review h2")).to_have_text("What the last run changed")
         expect(page.locator("#review h2")).to_be_focused()
         page.get_by_role("button", name="story/03-climax.md").click()
         expect(page.locator("#review h2")).to_be_focused()
@@ -99,7 +104,7 @@ def test_a_retake_is_one_of_two_texts_and_the_first_is_picked(shelf: Path) -> No
         page.get_by_role("button", name="Ask for it").click()
         expect(page.locator("#done")).to_contain_text("climax will be written anew by the next run")
         page.get_by_role("button", name="Write it again").click()
-        expect(page.locator("#review h2")).to_have_text("What the last run changed", timeout=60_000)
+        expect(page.locator("#review h2")).to_have_text("What the last run changed")
         expect(page.locator("#text")).to_have_value(NEW)
         page.get_by_role("button", name="All its texts beside each other").click()
         expect(page.locator("#review article")).to_have_count(2)
@@ -124,7 +129,7 @@ def test_a_marked_passage_is_rewritten_and_its_changes_are_shown(shelf: Path) ->
         expect(page.locator("#marked")).to_have_text("Marked: 4 words.")
         page.get_by_label("What should become of it").fill("she fails")
         page.get_by_role("button", name="Rewrite the passage").click()
-        expect(page.locator("#review h2")).to_contain_text("version 1 and version 2", timeout=60_000)
+        expect(page.locator("#review h2")).to_contain_text("version 1 and version 2")
         expect(page.locator("#review del")).to_contain_text("held")
         expect(box).to_have_value(OLD.replace("held", "lost"))
         tab.check()
@@ -211,7 +216,7 @@ def test_a_full_disk_is_said_and_the_text_stays_in_the_page_and_after_a_reload(
             page.on("dialog", lambda dialog: dialog.accept())
             page.reload()
             expect(page.locator("#text")).to_have_value(f"{OLD} Kept. Longer.")
-        expect(page.locator("#saved")).to_have_text("Saved", timeout=30_000)
+        expect(page.locator("#saved")).to_have_text("Saved")
         type_into(tab, " And more.")
         assert (shelf / "lamp/story/03-climax.md").read_text(encoding="utf-8") == f"{OLD} Kept. Longer. And more.\n"
 
@@ -234,9 +239,60 @@ def test_an_answer_that_never_came_does_not_set_a_writer_against_their_own_text(
         expect(page.locator("#saved")).to_have_text("Not saved")
         assert lost[0].ok
         page.locator("#text").fill(f"{OLD} One. Two.")
-        expect(page.locator("#saved")).to_have_text("Saved", timeout=20_000)
+        expect(page.locator("#saved")).to_have_text("Saved")
         expect(page.locator("#review h2")).to_have_count(0)
         assert (shelf / "lamp/story/03-climax.md").read_text(encoding="utf-8") == f"{OLD} One. Two.\n"
+
+
+def test_a_text_that_is_put_back_is_saved_though_the_server_has_another_one_by_now(shelf: Path) -> None:
+    with studio_there(shelf) as there, browsing(there) as tab:
+        page, lost = tab.page, list[Any]()
+
+        def lose(route: Route) -> None:
+            if route.request.method == "PUT" and not lost:
+                lost.append(route.fetch())
+                route.abort()
+            else:
+                route.fallback()
+
+        page.route("**/artefacts/climax", lose)
+        tab.open("/projects/lamp/edit/climax")
+        expect(page.locator("#expected")).to_contain_text("Nothing")
+        page.locator("#text").fill(f"{OLD} One.")
+        expect(page.locator("#saved")).to_have_text("Not saved")
+        page.locator("#text").fill(OLD)
+        expect(page.locator("#saved")).to_have_text("Saved")
+        assert (shelf / "lamp/story/03-climax.md").read_text(encoding="utf-8") == f"{OLD}\n"
+
+
+def test_who_types_is_not_taken_away_when_a_run_ends(shelf: Path) -> None:
+    with studio_there(shelf) as there, browsing(there) as tab:
+        page = tab.page
+        tab.open("/projects/lamp/edit/setting")
+        type_into(tab, " It rains.")
+        page.get_by_role("button", name="Write it again").dblclick()
+        page.locator("#text").focus()
+        expect(page.locator("#review h2")).to_have_text("What the last run changed")
+        expect(page.locator("#text")).to_be_focused()
+        with there.client() as client:
+            assert len(client.get("/api/v1/projects/lamp/runs").json()["runs"]) == 1  # of two clicks
+        tab.check()
+
+
+def test_two_texts_that_are_to_be_put_together_stay_on_the_page(shelf: Path) -> None:
+    with studio_there(shelf) as there, browsing(there) as tab:
+        page = tab.page
+        tab.open("/projects/lamp/edit/climax")
+        expect(page.locator("#expected")).to_contain_text("Nothing")
+        shelf.joinpath("lamp/story/03-climax.md").write_text(f"{OLD} There.\n", encoding="utf-8")
+        page.locator("#text").fill(f"{OLD} Here.")
+        expect(page.locator("#review h2")).to_contain_text("was changed elsewhere, too")
+        page.get_by_role("button", name="What the last run changed").click()
+        expect(page.locator("#status")).to_have_text("First choose what becomes of the two texts.")
+        expect(page.locator("#review h2")).to_contain_text("was changed elsewhere, too")
+        page.get_by_role("button", name="Save mine alone").click()
+        expect(page.locator("#saved")).to_have_text("Saved")
+        expect(page.locator("#text")).to_have_value(f"{OLD} Here.")
 
 
 def test_what_is_typed_while_a_run_holds_the_project_is_saved_when_it_ends(shelf: Path) -> None:
@@ -248,7 +304,7 @@ def test_what_is_typed_while_a_run_holds_the_project_is_saved_when_it_ends(shelf
             page.locator("#text").fill("Typed meanwhile.")
             expect(page.locator("#saved")).to_have_text("Waits for the run")
             expect(page.locator("#status")).to_contain_text("saved when the run has ended")
-        expect(page.locator("#saved")).to_have_text("Saved", timeout=20_000)
+        expect(page.locator("#saved")).to_have_text("Saved")
         assert (shelf / "lamp/story/03-climax.md").read_text(encoding="utf-8") == "Typed meanwhile.\n"
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 from typing import TYPE_CHECKING
 
@@ -38,13 +39,54 @@ def test_from_an_empty_shelf_to_a_story(tmp_path: Path) -> None:
         assert "nothing: the model runs on this machine" in page.inner_text("#estimate")
         page.click("text=Begin writing")
         page.wait_for_url("**/projects/the-letter/write")
-        page.wait_for_selector("text=01-story.md", timeout=60_000)
+        page.wait_for_selector("text=01-story.md")
         page.wait_for_selector("text=The boats came home")
         tab.open("/")
         page.wait_for_selector("text=150 to 250 asked")
         assert "The Letter" in page.inner_text("#cards")
         tab.check()
     assert "The boats came home" in (tmp_path / "home" / "the-letter" / "story.md").read_text("utf-8")
+
+
+NOVEL = """\
+# The Lamp
+
+## Chapter 1: The Letter
+
+The letter had lain on the table since Monday. Mara knew it by heart.
+
+* * *
+
+Ivan came at noon.
+
+## Chapter 2: The Storm
+
+On Saturday the wind turned, and the boat was late.
+"""
+
+
+def test_from_a_manuscript_to_a_passage_of_ones_own_that_is_changed(tmp_path: Path) -> None:
+    from playwright.sync_api import expect  # noqa: PLC0415 - not everywhere
+
+    with studio_there(tmp_path / "home") as there, browsing(there) as tab:
+        tab.open("/new")
+        page = tab.page
+        page.click("text=Begin with a manuscript that you have instead")
+        novel = {"name": "novel.md", "mimeType": "text/markdown", "buffer": NOVEL.encode()}
+        page.set_input_files("#file", novel)
+        page.click("text=How would it be divided?")
+        expect(page.locator("#estimate")).to_contain_text("“The Lamp” in 2 parts")
+        expect(page.locator("#estimate")).to_contain_text("02-chapter-2-the-storm.md")
+        tab.check()
+        page.click("#estimate >> text=Make the project")
+        page.wait_for_url("**/projects/the-lamp/write")
+        expect(page.locator("main")).to_contain_text("01-chapter-1-the-letter.md")
+        tab.open("/projects/the-lamp/edit/chapter-2-the-storm")
+        expect(page.locator("#text")).to_have_value(re.compile("On Saturday the wind turned, and the boat was late."))
+        page.fill("#text", "## Chapter 2: The Storm\n\nOn Sunday the wind turned.")
+        expect(page.locator("#state")).to_contain_text("edited")  # which it is once the text is saved
+    file = tmp_path / "home" / "the-lamp" / "story" / "02-chapter-2-the-storm.md"
+    assert file.read_text("utf-8").endswith("On Sunday the wind turned.\n")
 
 
 def test_what_is_wrong_is_said_above_the_form_and_nothing_typed_is_lost(tmp_path: Path) -> None:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from studio import SAMPLE, browsing, chromium, studio_there
+from studio import SAMPLE, browsing, chromium, expect, studio_there
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -39,7 +39,7 @@ def test_the_first_key_leads_past_the_navigation(tmp_path: Path) -> None:
         tab.page.keyboard.press("Tab")
         assert tab.page.evaluate("document.activeElement.textContent") == "Skip to the page itself"
         tab.page.keyboard.press("Enter")
-        assert tab.page.evaluate("document.activeElement.id") == "main"
+        expect(tab.page.locator("#main")).to_be_focused()
 
 
 def test_a_link_on_another_sites_page_signs_in(tmp_path: Path) -> None:

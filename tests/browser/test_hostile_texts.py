@@ -15,7 +15,7 @@ from fabula.measure.studies.study import ORGANISER, Entry, Study, form_text, wri
 from fabula.project.folder import Project
 from fabula.story import Brief
 from raters import study_there
-from studio import SAMPLE, browsing, chromium, sign_in, studio_there
+from studio import SAMPLE, browsing, chromium, expect, sign_in, studio_there
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -81,9 +81,9 @@ def test_what_a_model_writes_stays_text_while_it_comes_and_on_every_page_afterwa
         tab.open(f"/projects/{SAMPLE}/write")
         tab.page.click("text=Start")
         tab.page.wait_for_function(
-            "() => Object.values(window.fabulaRoom?.texts() ?? {}).join('').includes('She slept')", timeout=60_000
+            "() => Object.values(window.fabulaRoom?.texts() ?? {}).join('').includes('She slept')"
         )
-        assert "<script>window.ran = true</script>" in tab.page.inner_text("#roles")
+        expect(tab.page.locator("#roles")).to_contain_text("<script>window.ran = true</script>")
         harmless(tab)
         run = written(there)
         assert run["state"] == "finished", run["message"]
@@ -130,11 +130,11 @@ def test_a_log_of_somebody_else_stays_text_and_stops_no_page(tmp_path: Path) -> 
         tab.open(f"/projects/{SAMPLE}/write")
         tab.page.click("text=Show how it was written")
         tab.page.wait_for_selector("#roles >> text=And it goes on.")
-        assert "The lamp <script>" in tab.page.inner_text("#roles")
+        expect(tab.page.locator("#roles")).to_contain_text("The lamp <script>")
         harmless(tab)
         tab.page.click("text=Start")
-        tab.page.wait_for_selector("#run[data-state=finished]", timeout=60_000)
-        assert "She slept" in tab.page.inner_text("#roles")
+        tab.page.wait_for_selector("#run[data-state=finished]")
+        expect(tab.page.locator("#roles")).to_contain_text("She slept")
         harmless(tab)
 
 

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pytest
 
@@ -13,7 +12,7 @@ from fabula.measure.ratings import Rating, write_ratings
 from fabula.measure.report import Report, Row
 from fabula.project.sample import copy_sample
 from fabula.stats.estimate import Estimate
-from studio import browsing, studio_there
+from studio import browsing, expect, studio_there
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -26,14 +25,6 @@ MEASURE = "/projects/one/measure"
 SAID = "It keeps what it promised.\n\nPlot: {0}\nCreativity: {0}\nDevelopment: Same\nLanguage Use: A\nOverall: {0}\n"
 LOOKS = pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
 WIDTHS = pytest.mark.parametrize("width", [1280, 360])
-PATIENCE = 90_000  # milliseconds, for processes on a machine that has much else to do
-
-
-def expect(what: Any) -> Any:  # noqa: ANN401 - playwright's
-    """Playwright's, that waits until what is said of a place is true."""
-    module = import_module("playwright.sync_api")
-    module.expect.set_options(timeout=PATIENCE)
-    return module.expect(what)
 
 
 def two_projects(tmp_path: Path) -> Path:
@@ -57,7 +48,7 @@ def judged(tab: Tab, model: str) -> None:
     page.fill("#model", model)
     page.click("text=What would it take?")
     expect(page.locator("#begun")).to_contain_text("6 calls")
-    expect(page.locator("#begun")).to_contain_text("it costs nothing")
+    expect(page.locator("#begun")).to_contain_text("at no cost")
     page.click("#begin")
     expect(page).to_have_url(re.compile(r"/measure/evaluation/pairwise$"))
     expect(page.locator("#measuring")).to_contain_text("finished")
@@ -82,7 +73,7 @@ def test_a_story_is_judged_twice_the_reports_are_compared_and_verdicts_found(tmp
         every = page.locator("#verdicts details").count()
         page.focus("#words")
         page.keyboard.type("promised kept")
-        expect(page.locator("#verdicts")).to_contain_text("Found 0 of 8.")
+        expect(page.locator("#verdicts")).to_contain_text("Found 0 of 5.")
         page.fill("#words", "promised")
         expect(page.locator("#verdicts mark >> nth=0")).to_have_text("promised")
         page.fill("#words", "")

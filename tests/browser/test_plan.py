@@ -27,7 +27,6 @@ def titles(tab: Tab) -> list[str]:
 @pytest.mark.parametrize("width", [1280, 360])
 def test_the_plan_is_for_everybody(tmp_path: Path, width: int, *, dark: bool) -> None:
     with studio_there(tmp_path) as there, browsing(there, dark=dark, width=width) as tab:
-        tab.page.set_default_timeout(10_000)
         tab.open(PLAN)
         tab.page.wait_for_selector("#knowing table")
         tab.page.wait_for_selector(".timeline svg")
@@ -42,7 +41,6 @@ def test_the_plan_is_for_everybody(tmp_path: Path, width: int, *, dark: bool) ->
 
 def test_a_card_is_dragged_and_the_new_order_saved(tmp_path: Path) -> None:
     with studio_there(tmp_path) as there, browsing(there) as tab:
-        tab.page.set_default_timeout(10_000)
         tab.open(PLAN)
         before = titles(tab)
         tab.page.drag_and_drop("#scene-1 h3", "#scene-3 h3")
@@ -52,7 +50,6 @@ def test_a_card_is_dragged_and_the_new_order_saved(tmp_path: Path) -> None:
         assert list(there.state.shelf["sample"].plan().plan.names) == before
         tab.page.click("text=Save this")
         tab.page.wait_for_selector("[data-said]")
-        tab.page.set_default_timeout(10_000)
         tab.open(PLAN)
         assert titles(tab)[:3] == [before[1], before[2], before[0]]
         assert list(there.state.shelf["sample"].plan().plan.names) == titles(tab)
@@ -61,7 +58,6 @@ def test_a_card_is_dragged_and_the_new_order_saved(tmp_path: Path) -> None:
 
 def test_a_card_is_moved_by_keyboard_and_put_back(tmp_path: Path) -> None:
     with studio_there(tmp_path) as there, browsing(there) as tab:
-        tab.page.set_default_timeout(10_000)
         tab.open(PLAN)
         before = titles(tab)
         tab.page.focus("#scene-2 [data-move='1']")
@@ -82,19 +78,17 @@ def test_a_card_is_moved_by_keyboard_and_put_back(tmp_path: Path) -> None:
 
 def test_the_lines_of_the_picture_lead_to_their_cards(tmp_path: Path) -> None:
     with studio_there(tmp_path) as there, browsing(there) as tab:
-        tab.page.set_default_timeout(10_000)
         tab.open(PLAN)
         tab.page.wait_for_selector(".timeline svg")
         tab.page.focus(".timeline a[href='#scene-4']:not([tabindex])")
         tab.page.keyboard.press("Enter")
-        assert tab.page.url.endswith("#scene-4")
+        tab.page.wait_for_url("**/plan#scene-4")
         tab.check()
 
 
 def test_hostile_plans_and_facts_stay_text(tmp_path: Path) -> None:
     evil = "<img src=x onerror=alert(1)><script>alert(2)</script>"
     with studio_there(tmp_path) as there, browsing(there) as tab:
-        tab.page.set_default_timeout(20_000)
         folder = there.state.shelf["sample"].folder
         plan = f"scenes:\n  - name: '{evil}'\n    place: '{evil}'\n    outline: ['{evil}']\n"
         (folder / "plan" / "plan.yaml").write_text(plan, encoding="utf-8")

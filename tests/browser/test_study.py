@@ -66,10 +66,10 @@ def test_clicks_are_there_after_a_reload_and_an_answer_can_be_changed(tmp_path: 
         tab.page.click("input[name=plot][value=A]")
         tab.page.click("input[name=overall][value=S]")
         tab.page.fill("textarea[name=comment]", "A long thought.")
-        tab.page.check("input[name=poor]")
-        tab.page.wait_for_selector("#status:has-text('Kept.')")
-        tab.page.wait_for_timeout(1000)
-        tab.page.wait_for_load_state("networkidle")
+        with tab.page.expect_response(lambda answer: "poor" in (answer.request.post_data or "")) as kept:
+            tab.page.check("input[name=poor]")
+        assert kept.value.ok
+        tab.page.wait_for_timeout(1000)  # it is read for a second
         tab.page.reload()
         assert tab.page.is_checked("input[name=plot][value=A]")
         assert tab.page.is_checked("input[name=overall][value=S]")
@@ -113,12 +113,21 @@ def test_the_pages_are_for_everybody(tmp_path: Path, width: int, *, dark: bool) 
         tab.check()
 
 
-def test_the_other_kinds_are_for_everybody(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("kind", "passages", "heads", "third"),
+    [
+        ("findings", ("One.", "Two."), ["The claim", "Earlier", "Later"], "grounded"),
+        ("comments", ("She **lit** the lamp.",), ["The comment", "The passage"], "unsure"),
+    ],
+)
+def test_the_other_kinds_are_for_everybody(
+    tmp_path: Path, kind: str, passages: tuple[str, ...], heads: list[str], third: str
+) -> None:
     entries = [
-        Entry(id=f"f{n}", prompt="ferry", claim=f"It cannot be ({n}).", label="date", passages=("One.", "Two."))
+        Entry(id=f"f{n}", prompt="ferry", claim=f"It cannot be ({n}).", label="date", passages=passages, group="decoys")
         for n in range(3)
     ]
-    write_study(tmp_path / "verify", form_text("findings", "Verify"), entries)
+    write_study(tmp_path / "verify", form_text(kind, "Verify"), entries)
     study, _ = assign(Study.open(tmp_path / "verify"), Wanted(), datetime.now(UTC))
     with study_there(study) as there, chromium() as browser:
         tab = sign_in(browser, there, width=360)
@@ -126,6 +135,8 @@ def test_the_other_kinds_are_for_everybody(tmp_path: Path) -> None:
         for _ in entries:
             tab.page.wait_for_selector("#send:disabled")
             assert tab.axe() == []
+            assert tab.page.locator(".claim h2, .text h2").all_inner_texts() == heads
+            assert "decoy" not in tab.page.content()
             assert tab.page.evaluate("document.documentElement.scrollWidth") <= 360
             tab.page.keyboard.press("n")
             tab.page.keyboard.press("3")
@@ -141,7 +152,7 @@ def test_the_other_kinds_are_for_everybody(tmp_path: Path) -> None:
         assert tab.axe() == []
         tab.page.click("text=Show the systems; the log says so")
         tab.page.wait_for_selector("text=not named")
-    assert {one.answer for one in read_ratings(study.ratings_file)} == {"grounded"}
+    assert {one.answer for one in read_ratings(study.ratings_file)} == {third}
 
 
 def test_talk_with_two_characters_and_rate_them(tmp_path: Path) -> None:

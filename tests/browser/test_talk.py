@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import json
+import re
+import time
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 from unittest import mock
@@ -13,7 +15,7 @@ import pytest
 from fabula.base.errors import ModelError
 from fabula.models.base import Reply, Usage
 from serving import Engine, project
-from studio import browsing, chromium, sign_in, studio_there
+from studio import PATIENCE, browsing, chromium, expect, sign_in, studio_there
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -80,9 +82,7 @@ def say(page: Any, text: str) -> None:  # noqa: ANN401 - playwright's
 
 def there_are(page: Any, selector: str, count: int) -> None:  # noqa: ANN401 - playwright's
     """Wait until so many elements are there. A function in the page would have to be evaluated, which it forbids."""
-    from playwright.sync_api import expect  # noqa: PLC0415 - not everywhere
-
-    expect(page.locator(selector)).to_have_count(count, timeout=20_000)
+    expect(page.locator(selector)).to_have_count(count)
 
 
 def answer(page: Any) -> str:  # noqa: ANN401 - playwright's
@@ -242,6 +242,88 @@ def test_words_that_cannot_be_said_stay_in_the_field(tmp_path: Path) -> None:
         assert len(page.input_value("#words")) == 4100
         page.reload()
         assert len(page.input_value("#words")) == 4100
+
+
+def held(page: Any, address: str, method: str = "GET") -> list[Any]:  # noqa: ANN401 - playwright's
+    """The first request to an address, which goes to the server when it is let go."""
+    found, taken = list[Any](), list[Any]()
+
+    def hold(route: Any) -> None:  # noqa: ANN401 - playwright's
+        if taken or route.request.method != method:
+            route.fallback()
+        else:
+            taken.append(route)
+            found.append(route)
+
+    page.route(re.compile(address), hold)
+    return found
+
+
+def come(page: Any, found: list[Any]) -> Any:  # noqa: ANN401 - playwright's
+    """Wait for a request that is held back."""
+    until = time.monotonic() + PATIENCE / 1000
+    while not found:
+        assert time.monotonic() < until, "nobody asked"
+        page.wait_for_timeout(20)
+    return found.pop()
+
+
+def test_what_is_typed_while_a_message_is_on_its_way_stays(tmp_path: Path) -> None:
+    with lamp(tmp_path) as there, browsing(there) as tab:
+        page = tab.page
+        tab.open("/projects/lamp/talk")
+        begin(page)
+        message = held(page, "/turns$", "POST")
+        page.fill("#words", "Is there light?")
+        page.keyboard.press("Enter")
+        sent = come(page, message)
+        page.keyboard.type("And the boat?")
+        sent.continue_()
+        there_are(page, ".turn:not(.live)", 2)
+        expect(page.locator("#words")).to_have_value("And the boat?")
+        tab.check()
+
+
+def test_the_next_message_waits_until_the_answer_stands_on_the_page(tmp_path: Path) -> None:
+    with lamp(tmp_path) as there, browsing(there) as tab:
+        page = tab.page
+        tab.open("/projects/lamp/talk")
+        begin(page)
+        turns = held(page, "/talk-parts/tobias-mara$")
+        page.fill("#words", "Is there light?")
+        page.keyboard.press("Enter")
+        fetched = come(page, turns)
+        page.fill("#words", "And the boat?")
+        page.keyboard.press("Enter")
+        expect(page.locator("#status")).to_contain_text("Your words stay here")
+        fetched.continue_()
+        page.wait_for_selector("#talk[aria-busy=false]")
+        expect(page.locator("#words")).to_have_value("And the boat?")
+        page.focus("#words")
+        page.keyboard.press("Enter")
+        there_are(page, ".turn:not(.live)", 3)
+        expect(page.locator("#problem")).to_be_empty()
+        tab.check()
+
+
+def test_what_another_window_did_meanwhile_is_shown_afterwards(tmp_path: Path) -> None:
+    with lamp(tmp_path) as there, chromium() as browser:
+        tab = sign_in(browser, there)
+        tab.open("/projects/lamp/talk")
+        begin(tab.page)
+        other = tab.page.context.new_page()
+        other.goto(tab.page.url)
+        turns = held(tab.page, "/talk-parts/tobias-mara$")
+        tab.page.fill("#words", "Is there light?")
+        tab.page.keyboard.press("Enter")
+        fetched = come(tab.page, turns)
+        answer_now = fetched.fetch()  # as it is before the other window does something
+        there_are(other, ".turn", 2)
+        other.click("text=Take back")
+        there_are(other, ".turn", 1)
+        fetched.fulfill(response=answer_now)
+        there_are(tab.page, ".turn", 1)
+        tab.check()
 
 
 def test_two_windows_show_the_same_conversation(tmp_path: Path) -> None:

@@ -14,20 +14,16 @@ if TYPE_CHECKING:
 
     from studio import Tab
 
+
 pytestmark = pytest.mark.slow
 WORLD = "/projects/sample/world"
-
-
-def opened(tab: Tab, path: str) -> None:
-    tab.page.set_default_timeout(10_000)
-    tab.open(path)
 
 
 @pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
 @pytest.mark.parametrize("width", [1280, 360])
 def test_world_and_findings_are_for_everybody(tmp_path: Path, width: int, *, dark: bool) -> None:
     with studio_there(tmp_path) as there, browsing(there, dark=dark, width=width) as tab:
-        opened(tab, WORLD)
+        tab.open(WORLD)
         tab.page.wait_for_selector("#graph[data-drawn]")
         tab.page.click("[data-fact] >> nth=0")
         tab.page.wait_for_selector("[data-shown]")
@@ -44,7 +40,7 @@ def test_world_and_findings_are_for_everybody(tmp_path: Path, width: int, *, dar
 
 def test_a_fact_that_is_clicked_in_the_graph_shows_its_sentence(tmp_path: Path) -> None:
     with studio_there(tmp_path) as there, browsing(there) as tab:
-        opened(tab, f"{WORLD}?search=certificate")
+        tab.open(f"{WORLD}?search=certificate")
         tab.page.wait_for_selector("#graph[data-drawn='1']")
         # Two nodes and an edge fill the graph; the pixel of an edge is found where cytoscape has it.
         where = tab.page.evaluate(
@@ -61,7 +57,7 @@ def test_a_fact_that_is_clicked_in_the_graph_shows_its_sentence(tmp_path: Path) 
 
 def test_facts_are_looked_at_by_scene_with_the_keyboard(tmp_path: Path) -> None:
     with studio_there(tmp_path) as there, browsing(there) as tab:
-        opened(tab, WORLD)
+        tab.open(WORLD)
         every = tab.page.locator("#facts tbody tr").count()
         tab.page.focus("[data-scene='-1']")
         for _ in range(5):
@@ -74,7 +70,7 @@ def test_facts_are_looked_at_by_scene_with_the_keyboard(tmp_path: Path) -> None:
 
 def test_a_finding_is_dismissed_and_counted_again(tmp_path: Path) -> None:
     with studio_there(tmp_path) as there, browsing(there) as tab:
-        opened(tab, f"{WORLD}/findings")
+        tab.open(f"{WORLD}/findings")
         tab.page.click("text=It is on purpose")
         tab.page.fill("input[name=reason]", "He had a second kettle.")
         tab.page.keyboard.press("Enter")
@@ -90,7 +86,7 @@ def test_a_finding_is_dismissed_and_counted_again(tmp_path: Path) -> None:
 
 def test_a_sentence_is_mended_after_its_cost_is_shown(tmp_path: Path) -> None:
     with studio_there(tmp_path) as there, browsing(there) as tab:
-        opened(tab, f"{WORLD}/findings")
+        tab.open(f"{WORLD}/findings")
         tab.page.click("text=Fix there")
         tab.page.fill("textarea", "He had brought me a mug of tea from his flask.")
         tab.page.click("text=What would change?")
@@ -99,3 +95,27 @@ def test_a_sentence_is_mended_after_its_cost_is_shown(tmp_path: Path) -> None:
         tab.page.wait_for_selector("text=the text was changed since")
         assert "from his flask" in there.state.shelf["sample"].text("climax").text
         tab.check()
+
+
+@pytest.mark.parametrize("width", [1280, 360])
+def test_labels_of_the_graph_can_be_read_and_the_keyboard_makes_them_larger(tmp_path: Path, width: int) -> None:
+    with studio_there(tmp_path) as there, browsing(there, width=width) as tab:
+        tab.open(WORLD)
+        tab.page.wait_for_selector("#graph[data-drawn]")
+        assert zoom(tab) >= 0.9, "labels have 14 pixels and more at their full size"
+        first = zoom(tab)
+        tab.page.focus("text=Larger")
+        tab.page.keyboard.press("Enter")
+        tab.page.wait_for_function("first => Number(document.getElementById('graph').dataset.zoom) > first", arg=first)
+        tab.page.wait_for_selector("#status:has-text('The graph is shown at')")
+        tab.page.keyboard.press("ArrowLeft")
+        tab.page.focus("text=All of it")
+        tab.page.keyboard.press("Enter")
+        tab.page.wait_for_function("first => Number(document.getElementById('graph').dataset.zoom) <= first", arg=first)
+        assert tab.axe() == []
+        tab.check()
+
+
+def zoom(tab: Tab) -> float:
+    """At what size the graph is shown."""
+    return float(tab.page.get_attribute("#graph", "data-zoom"))

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from fabula.project.folder import Project
+
 if TYPE_CHECKING:
     from pathlib import Path
 
@@ -42,6 +44,14 @@ def test_it_lasts_over_several_runs(cli: Cli, with_seed: Path) -> None:
     (with_seed / "plan/characters.md").write_text("Mara, seventeen.\n")
     assert cli("update", "lamp", "--yes", "--json").json["asked"] == 7
     assert cli("update", "lamp", "--json").json["asked"] == 0
+
+
+def test_a_conversation_is_not_the_last_run_of_the_story(cli: Cli, with_seed: Path) -> None:
+    with Project.open(with_seed).journal as journal:
+        journal.start_run("chat with vanilla", {"model": "hand", "system": "vanilla"})
+        journal.end_run()
+    assert cli("write", "lamp", "--json").json["asked"] == 0
+    assert "As last time: --seed 9." in cli("update", "lamp", "--dry-run").err
 
 
 def test_forgetting_takes_the_settings_file_alone(cli: Cli, with_seed: Path) -> None:

@@ -72,6 +72,7 @@ def test_its_chapters_become_the_parts_of_the_story_word_for_word(cli: Cli, lamp
     )
     assert told((lamp / "story.md").read_text()) == told(NOVEL)
     assert "story.md has 55 words, imported from novel.md." in cli("status", "lamp").out
+    assert re.search(r"02-chapter-2-the-storm.md +14 +1 +imported\n", cli("status", "lamp").out)
     assert "yours, from novel.md" in cli("text", "history", "lamp", "chapter-2-the-storm").out
     assert cli("text", "history", "lamp", "chapter-2-the-storm", "--json").json["versions"][0]["source"] == "imported"
 
@@ -248,10 +249,10 @@ def test_four_hundred_chapters_stand_in_their_order(cli: Cli) -> None:
         (bytes(range(32)) * 9, "novel.md holds binary data"),
         (
             b"{\\rtf1 Mara.}",
-            "novel.md is an RTF file. Save the manuscript as plain text or Markdown, and give that file.",
+            "novel.md is an RTF file. Save the manuscript as DOCX, Markdown or plain text, and give that.",
         ),
         (b"%PDF-1.7 Mara", "novel.md is a PDF file."),
-        (b"PK\x03\x04\0\0\0", "novel.md is a packed file, as word processors make them."),
+        (b"PK\x03\x04\0\0\0", "novel.md cannot be read as a Word file: it is damaged or of another kind."),
         (b"<html><p>Mara", "novel.md is a web page."),
     ],
 )

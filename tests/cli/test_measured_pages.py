@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import json
+import os
 import re
+import shutil
+from dataclasses import replace
+from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
 import pytest
@@ -11,8 +15,12 @@ import pytest
 from commandline import BRIEF, ENDING, EXPERIMENT, LAMP
 from fabula.app.reports import pairs_of, read_report, reports_in
 from fabula.measure.ratings import Rating, write_ratings
+from fabula.models.adapters import GGUF
+from fabula.project.learned import Learned, learned_for, place_of
 from fabula.project.sample import copy_sample
+from fabula.project.settings import Settings
 from fabula.server.runs.record import Order, Run
+from fabula.stats.estimate import Estimate
 from studio import studio_here
 
 if TYPE_CHECKING:
@@ -192,7 +200,187 @@ async def test_what_measuring_would_take_is_said_before(cli: Cli, project: Path)
         assert "Nobody has to be asked" in free.text
         asked = await client.post("/projects/lamp/measure-estimate", data={"kind": "check"})
         assert re.search(r"About <strong>\d+ calls?</strong>", asked.text), asked.text
-        assert "it costs <strong>nothing" in asked.text
+        assert "<strong>at no cost</strong>" in asked.text
         wrong = {"kind": "evaluate", "evaluator": "atlsa"}
         answer = await client.post("/projects/lamp/measure-estimate", data=wrong, headers={"hx-request": "true"})
         assert (answer.status_code, "Did you mean &#39;atlas&#39;?" in answer.text) == (400, True), answer.text
+
+
+async def test_stories_are_ranked_from_the_page(cli: Cli, project: Path, here: Path) -> None:
+    for name in ("one", "two"):
+        shutil.copytree(project, here / "shelf" / name)
+    async with studio_here(here / "shelf") as client:
+        form = (await client.get("/projects/one/measure")).text
+        assert 'name="beside" value="two"' in form
+        fields = {"kind": "rank", "model": f"scripted:{here / 'script.toml'}", "beside": ["two"]}
+        asked = await client.post("/projects/one/measure-estimate", data=fields)
+        assert "6 calls" in asked.text, asked.text
+        assert "by scripted" in asked.text
+        alone = await client.post("/projects/one/measure-estimate", data={"kind": "rank"})
+        assert (alone.status_code, "Say `beside` which" in alone.text) == (400, True)
+
+
+async def test_verdicts_are_found_by_word_answer_question_and_story(experiment: Path) -> None:
+    at = "/experiments/exp/verdicts/evaluation/pairwise/pairwise"
+    async with studio_here(experiment) as client:
+
+        async def found(**asked: str) -> str:
+            answer = await client.get(at, params=asked)
+            assert answer.status_code == 200
+            return answer.text
+
+        assert "10 verdicts on 5 questions." in await found()
+        assert "Found 1 of 5." in await found(question="plot")
+        assert "Found 0 of 5." in await found(winner="same")
+        assert "Found 5 of 5." in await found(winner="agents-room-faithful-script")
+        assert "Found 5 of 5." in await found(stories="agents end-to-end")
+        assert "Found 0 of 5." in await found(stories="agents nobody")
+        marked = await found(words="PLOT: creativity", question="overall")
+        assert "<mark>Plot:</mark>" in marked
+        assert "<mark>Creativity</mark>" in marked
+        answer = await client.get(at, params={"question": "plot"})
+        assert answer.headers["hx-replace-url"] == "/experiments/exp/reports/evaluation/pairwise/pairwise?question=plot"
+        page = (await client.get("/experiments/exp/reports/evaluation/pairwise/pairwise?question=plot")).text
+        assert "Found 1 of 5." in page
+        assert '<option value="plot" selected>' in page
+        nothing = await found(words="<script>alert(1)</script>")
+        assert "<script" not in nothing
+
+
+@pytest.fixture
+def measured_again(cli: Cli, project: Path) -> Path:
+    """A project that was measured several times, and changed in between."""
+    story = project / "story.md"
+    for text in ("The lamp was dark. Nobody came.", "The lamp was lit. Everybody came at once, and stayed.") * 2:
+        story.write_text(f"# The Lamp\n\n{text}\n", "utf-8")
+        for _ in range(2):  # the same again is no other report
+            assert cli("evaluate", "surface", str(project), "--out", str(project / "evaluation")).code == 0
+    return project
+
+
+async def test_a_report_that_another_one_replaced_is_kept_and_laid_beside_it(measured_again: Path) -> None:
+    project = measured_again
+    earlier = [one for one in reports_in(project) if one.is_earlier]
+    assert 1 <= len(earlier) <= 3  # those of one second have one name
+    async with studio_here(project) as client:
+        at = f"/projects/{project.name}/measure"
+        listed = (await client.get(at)).text
+        assert "Earlier ones" in listed
+        choose = (await client.get(f"{at}/compare?one=evaluation/surface")).text
+        link = re.search(r'href="([^"]*compare[^"]*other=[^"]*)"', choose)
+        assert link is not None
+        beside = (await client.get(link[1].replace("&amp;", "&"))).text
+        assert "two reports beside each other" in beside
+        assert "No difference has an interval" in beside
+        shown = (await client.get(f"{at}/{earlier[0].name}")).text
+        assert '<span class="chip">earlier</span>' in shown
+        wrong = await client.get(f"{at}/compare?one=evaluation/surface&other=nobody/evaluation/surface")
+        assert wrong.status_code == 404
+
+
+async def test_what_was_learned_is_shown_switched_off_and_on_and_forgotten(tmp_path: Path) -> None:
+    copy_sample(tmp_path / "home" / "sample")
+    place = place_of("", os.environ)
+    learned = Learned("", "2026-11-12", "k", "embedded:smollm2", "d", ("writer",), 40, "0" * 16, better=True)
+    place.make()
+    place.write(learned)
+    place.report.write_text("Better. <b>The tuned model</b>\n", "utf-8")
+    adapter = place.adapter(learned.adapter)
+    adapter.mkdir(parents=True)
+    (adapter / GGUF).write_text("weights", "utf-8")
+    async with studio_here(tmp_path / "home") as client:
+        at = "/projects/sample/measure/learning"
+        stands = (await client.get(at)).text
+        assert "From 40 pairs of texts, on 2026-11-12, for embedded:smollm2." in stands
+        assert "new projects write with it</span>" in stands
+        assert "Better. &lt;b&gt;" in stands
+        if find_spec("torch") is None:
+            assert "pip install &#39;fabula[train]&#39;" in stands
+        off = (await client.post(f"{at}/use", data={"on": ""})).text
+        assert "switched off" in off
+        assert learned_for(Settings(), ["writer"], os.environ) is None
+        assert place.read() == replace(learned, off=True)
+        on = (await client.post(f"{at}/use", data={"on": "yes"})).text
+        assert "new projects write with it</span>" in on
+        assert place.read() == learned
+        api = (await client.put("/api/v1/projects/sample/learning", json={"use": False})).json()
+        assert (api["learned"], api["in_use"], api["usable"]) == (True, False, True)
+        gone = (await client.post(f"{at}/forget")).text
+        assert "All of it is removed." in gone
+        assert not place.folder.exists()
+        again = await client.post(f"{at}/use", data={"on": "yes"}, headers={"hx-request": "true"})
+        assert (again.status_code, "Nothing was learned from author." in again.text) == (400, True)
+        place.make()
+        (place.folder / "learned.json").write_text("[]", "utf-8")
+        assert "is damaged" in (await client.get(at)).text
+
+
+async def test_learning_is_begun_as_a_run_and_said_before(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    started = []
+
+    def start(_: object, project: str, order: Order) -> Run:
+        started.append(order)
+        return Run(id="20260101-000000-abcdef", order=order)
+
+    copy_sample(tmp_path / "home" / "sample")
+    async with studio_here(tmp_path / "home") as client:
+        at = "/projects/sample/measure/learning"
+        asked = await client.post(f"{at}/estimate", data={"how": "quick"}, headers={"hx-request": "true"})
+        assert (asked.status_code, "whose weights are not on this machine" in asked.text) == (400, True), asked.text
+        few = await client.post(f"{at}/estimate", data={"base": f"embedded:{tiny(tmp_path)}"})
+        assert "it takes 12 or more" in few.text, few.text
+        monkeypatch.setattr("fabula.server.runs.children.Runs.start", start)
+        monkeypatch.setattr("fabula.server.runs.children.Runs.get", lambda _, __, ___: Run(id="x", order=started[0]))
+        begun = await client.post(f"{at}/begin", data={"base": " smollm2 ", "how": "thorough", "anyway": "yes"})
+        assert "data-begun" in begun.text
+    assert started == [Order(kind="learn", base="smollm2", quick=False, use_anyway=True)]
+
+
+def tiny(folder: Path) -> Path:
+    """Weights of which nothing but a digest is looked at."""
+    file = folder / "tiny.gguf"
+    file.write_bytes(b"GGUF")
+    return file
+
+
+def test_numbers_that_nobody_measured_are_said_to_be_none() -> None:
+    rows = (
+        '[{"of": "a", "what": "b", "value": 1e999, "n": -3}, {"value": NaN, "n": 1e80}, '
+        '{"value": 1, "low": {}, "high": 2},'
+        f' {{"value": {"9" * 400}}}, {{"value": true}}, '
+        '{"value": 2, "low": 3, "high": 1, "n": 2}, 7, "x\\u001b[31my"]'
+    )
+    report = read_report(f'{{"format": 1, "evaluator": "x\\u202ey", "rows": {rows}, "notes": ["{"n" * 30_000}"]}}')
+    assert report is not None
+    assert report.evaluator == "xy"
+    assert [isinstance(row.scored, Estimate) for row in report.rows] == [
+        *(False, False, True),
+        *(False,) * 2,
+        True,
+        *(False,) * 2,
+    ]
+    assert [row.scored.low for row in report.rows if isinstance(row.scored, Estimate)] == [None, None]
+    assert report.notes[0].endswith("n ... (10,000 more characters stand in the file)")
+    deep = "[" * 500 + "]" * 500
+    assert read_report(f'{{"format": 1, "evaluator": "x", "rows": [], "how": {{"a": {deep}}}}}') is None
+    many = ", ".join(['{"of": "a", "what": "b", "value": 1, "n": 1}'] * 20_001)
+    long = read_report(f'{{"format": 1, "evaluator": "x", "rows": [{many}]}}')
+    assert long is not None
+    assert (len(long.rows), long.notes) == (20_000, ("1 more numbers stand in the file, and are not shown.",))
+
+
+async def test_verdicts_that_cannot_be_read_leave_the_report(tmp_path: Path) -> None:
+    copy_sample(tmp_path / "home" / "sample")
+    ratings = tmp_path / "home" / "sample" / "evaluation" / "ratings.jsonl"
+    for broken in ("not json\n", "\x00\x01" * 50):
+        ratings.write_text(broken, "utf-8")
+        async with studio_here(tmp_path / "home") as client:
+            page = await client.get("/projects/sample/measure")
+        assert page.status_code == 200
+        assert "findings per 10,000 words" in page.text
+        assert "They cannot be shown." in page.text
+    ratings.unlink()
+    ratings.symlink_to("/etc/passwd")
+    async with studio_here(tmp_path / "home") as client:
+        page = await client.get("/projects/sample/measure")
+        assert "root:" not in page.text

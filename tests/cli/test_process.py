@@ -90,7 +90,7 @@ def test_a_signal_stops_cleanly_and_the_run_goes_on_later(
     waiting: subprocess.Popen[str], cli: Cli, number: signal.Signals, code: int
 ) -> None:
     waiting.send_signal(number)
-    assert waiting.wait(timeout=30) == code  # its input stays open: the signal ends it, nothing else
+    assert waiting.wait(timeout=60) == code  # its input stays open: the signal ends it, nothing else
     assert waiting.stderr is not None
     err = waiting.stderr.read()
     assert err.splitlines()[-1] == "fabula: Stopped. Every finished call is kept; go on with `fabula write brief`."
@@ -106,7 +106,7 @@ def test_a_second_process_gets_a_clear_error(waiting: subprocess.Popen[str], cli
         f"fabula: The project brief is in use by process {waiting.pid}. Wait for it to end, or stop it."
     )
     assert cli("status", "brief").code == 0
-    out, _ = waiting.communicate("A storm.\n.\n", timeout=30)
+    out, _ = waiting.communicate("A storm.\n.\n", timeout=60)
     assert waiting.returncode == 0
     assert "brief/story.md: " in out
 
@@ -121,7 +121,7 @@ def test_a_reader_that_leaves_is_no_error(here: Path) -> None:
     shown.stdout.close()
     assert "Traceback" not in shown.stderr.read()
     shown.stderr.close()
-    shown.wait(timeout=30)
+    shown.wait(timeout=60)
 
 
 def at_terminal(arguments: tuple[str, ...], answers: str = "") -> tuple[int, str]:

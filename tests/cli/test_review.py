@@ -42,6 +42,31 @@ def stories(here: Path) -> Path:
     return here
 
 
+def test_people_verify_the_editors_comments_in_a_study(cli: Cli, stories: Path) -> None:
+    assert cli("review", "lamp.md", *JUDGE).code == 0
+    ran = cli("study", "new", "verified", "evaluation", "--kind", "comments")
+    assert ran.code == 0, ran.err
+    assert "verified is a study (comments, version 1): 3 items on 1 prompt." in ran.out
+    items = (stories / "verified" / "items.jsonl").read_text(encoding="utf-8")
+    (whole,) = [one for one in map(json.loads, items.splitlines()) if one["group"] == "story"]
+    assert whole["passages"] == ["Mara **lit the lamp**. She sat down with her back to the lamp."]
+    assert cli("study", "assign", "verified", "--overlap", "2").code == 0
+    rating = {"kind": "person", "prompt": "evaluation", "question": "verdict", "answer": "agree"}
+    lines = [
+        json.dumps(rating | {"rater": rater, "items": [one["id"]]})
+        for rater in ("R1", "R2")
+        for one in map(json.loads, items.splitlines())
+    ]
+    (stories / "verified" / "ratings.jsonl").write_text("\n".join(lines) + "\n", encoding="utf-8")
+    report = cli("study", "report", "verified")
+    assert report.code == 0, report.err
+    rows = [line.split() for line in report.out.splitlines()]
+    assert any(row[:4] == ["overall", "agreement", "rate", "1"] for row in rows), report.out
+    refused = cli("study", "new", "other", "evaluation", "--kind", "findings")
+    assert "Nothing was checked in evaluation yet." in refused.err
+    assert "--kind comments" in refused.err
+
+
 def test_a_story_alone_gets_the_editors_comments(cli: Cli, stories: Path) -> None:
     ran = cli("review", "lamp.md", *JUDGE)
     assert ran.code == 0, ran.err

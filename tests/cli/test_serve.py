@@ -51,7 +51,11 @@ def tale(here: Path) -> Path:
 def hello(address: str, token: str) -> httpx.Response:
     body = {"model": "fabula/tale/Mara", "messages": [{"role": "user", "content": "Is it true?"}]}
     return httpx.post(
-        f"{address}/chat/completions", json=body, headers={"authorization": f"Bearer {token}"}, trust_env=False
+        f"{address}/chat/completions",
+        json=body,
+        headers={"authorization": f"Bearer {token}"},
+        trust_env=False,
+        timeout=60,
     )
 
 

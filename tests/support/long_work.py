@@ -1,7 +1,9 @@
 """A program that stands in for `fabula` where long work is tested: it logs events as a command does.
 
 Its variables: `WORK` is what it does ("tokens", "sleep", "fail", "wait", "burst"), `ROLES` and `TOKENS` how many,
-`BEFORE` and `PAUSE` the seconds before the first token and between two.
+`BEFORE` and `PAUSE` the seconds before the first token and between two; while the file `HOLD` is there, it stays at its
+first. It goes on when its server is killed, as long
+work does, but not for ever: a minute after that it ends, so that tests that are killed leave nothing behind.
 """
 
 from __future__ import annotations
@@ -10,12 +12,23 @@ import json
 import os
 import signal
 import sys
+import threading
 import time
 from pathlib import Path
 
 from fabula.engine.event_log import EventLog
 from fabula.engine.events import CallFinished, CallRetried, CallStarted, Kept, RunStarted, TextArrived
 from fabula.models.base import Usage
+
+ALONE = 60  # seconds for which it goes on without its server
+
+
+def end_alone(server: int) -> None:
+    """End some time after the server that started this has ended."""
+    while os.getppid() == server:
+        time.sleep(1)
+    time.sleep(ALONE)
+    os._exit(1)
 
 
 def stopped(_number: int, _frame: object) -> None:
@@ -24,12 +37,14 @@ def stopped(_number: int, _frame: object) -> None:
     sys.exit(130)
 
 
+threading.Thread(target=end_alone, args=[os.getppid()], daemon=True).start()
 log = EventLog(Path(os.environ["FABULA_EVENTS"]), os.environ)
 log.open()
 signal.signal(signal.SIGINT, stopped)
 log.tell("command_started", pid=os.getpid(), arguments=sys.argv[1:])
 roles, tokens = int(os.environ.get("ROLES", "3")), int(os.environ.get("TOKENS", "20"))
 pause = float(os.environ.get("PAUSE", "0.002"))
+hold = Path(os.environ["HOLD"]) if "HOLD" in os.environ else None
 log.hear(RunStarted("test", tuple(f"role-{n}" for n in range(roles))))
 
 
@@ -48,6 +63,8 @@ if work in ("tokens", "burst"):
     for token in range(tokens):
         for n in range(roles):
             os.write(handle, say(f"{n}.{token} ", n))
+        while hold is not None and hold.exists():
+            time.sleep(0.02)
         if work == "tokens":
             time.sleep(pause)
     for n in range(roles):
@@ -76,6 +93,7 @@ elif work == "sleep":
     time.sleep(600)
 elif work == "stubborn":
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    log.hear(CallStarted("deaf", "writer", "model", 100))
     time.sleep(600)
 elif work == "wait":
     log.tell("command_ended", exit_code=0, kind="PausedError", message="plan waits.", artefact="plan")

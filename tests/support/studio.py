@@ -40,6 +40,8 @@ TOKEN: Final = "a-token-that-only-tests-know"  # noqa: S105 - of tests alone
 COOKIE: Final = "fabula-tests"
 SAMPLE: Final = "sample"
 HOST: Final = "http://127.0.0.1"
+PATIENCE: Final = 60_000
+"""Milliseconds for which a test waits for what a page does, whatever it waits with: machines have other work, too."""
 _FLAGS: Final = (
     *("--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-component-update"),
     *("--disable-sync", "--no-first-run"),
@@ -84,7 +86,7 @@ class There:
 
     def client(self) -> httpx.Client:
         """A client that is signed in."""
-        return httpx.Client(base_url=self.address, headers={"authorization": f"Bearer {TOKEN}"}, timeout=30)
+        return httpx.Client(base_url=self.address, headers={"authorization": f"Bearer {TOKEN}"}, timeout=60)
 
 
 @contextmanager
@@ -149,14 +151,26 @@ def chromium() -> Iterator[Any]:
     found = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
     if found is None:
         pytest.skip("There is no Chromium here: apt-get install chromium")
-    from playwright.sync_api import sync_playwright  # noqa: PLC0415 - not everywhere
+    from playwright.sync_api import expect as expected  # noqa: PLC0415 - not everywhere
+    from playwright.sync_api import sync_playwright  # noqa: PLC0415 - as above
 
+    expected.set_options(timeout=PATIENCE)
     with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=found, args=list(_FLAGS))
+        browser = playwright.chromium.launch(executable_path=found, args=list(_FLAGS), timeout=2 * PATIENCE)
         try:
             yield browser
         finally:
             browser.close()
+
+
+def expect(what: Any) -> Any:  # noqa: ANN401 - playwright's
+    """Playwright's `expect`: waits until a page, or what is on it, is as it should be.
+
+    A value that is read right after another thing has come may be older than that thing; this waits for it.
+    """
+    from playwright.sync_api import expect as expected  # noqa: PLC0415 - not everywhere
+
+    return expected(what)
 
 
 def sign_in(
@@ -177,6 +191,7 @@ def sign_in(
         is_mobile=phone,
         has_touch=phone,
     )
+    context.set_default_timeout(PATIENCE)
     tab = Tab(context.new_page(), there.address)
     own = urlsplit(there.address).netloc
 

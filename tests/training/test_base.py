@@ -150,7 +150,7 @@ class Applied:
         self.server = xllamacpp.Server(params)
 
     def _said(self, path: str, body: dict[str, Any]) -> Any:  # noqa: ANN401 - JSON
-        return httpx.post(f"{self.server.listening_address}/{path}", json=body, trust_env=False).json()
+        return httpx.post(f"{self.server.listening_address}/{path}", json=body, trust_env=False, timeout=60).json()
 
     def text(self, messages: list[dict[str, str]]) -> str:
         return str(self._said("apply-template", {"messages": messages})["prompt"])

@@ -167,6 +167,6 @@ def test_a_book_full_of_keys_is_bounded_in_time() -> None:
     keys = [f"key{n}" for n in range(30_000)]
     lore = book(*(entry("x", *keys[n : n + 30], extensions={"match_whole_words": False}) for n in range(0, 30_000, 30)))
     assert lore.notes == ("10000 keys are not used: they are too long, or the book has too many.",)
-    begun = time.perf_counter()
+    begun = time.process_time()
     assert scan(lore, ["k" * 20_000]).shown == ()
-    assert time.perf_counter() - begun < 2
+    assert time.process_time() - begun < 2

@@ -192,6 +192,35 @@ def test_planned_chapters_are_read_back_as_they_were_written() -> None:
     assert read_chapters(chapters_text([Chapter(), Chapter()], None)) == (Chapter(), Chapter())
 
 
+def test_a_chapters_text_may_have_a_name_which_stays_where_others_come_between() -> None:
+    chapters = [Chapter("The Letter", name="the-letter", words=900), Chapter("", name="chapter-2")]
+    text = chapters_text(chapters, None)
+    assert text == "## 1. The Letter (about 900 words) {#the-letter}\n\n## 2. {#chapter-2}"
+    assert [(one.title, one.name, one.words) for one in read_chapters(text)] == [
+        ("The Letter", "the-letter", 900),
+        ("", "chapter-2", 0),
+    ]
+    more = f"## The Letter\nAnother one.\n\n{text}\n\n## 3.\n"
+    assert [one.name for one in read_chapters(more)] == ["the-letter-2", "the-letter", "chapter-2", "chapter"]
+    assert {one.name for one in read_chapters("## 1. One\n\n## 2. Two")} == {""}
+
+
+async def test_chapters_that_the_author_lists_are_told_and_texts_of_their_own_ask_nothing() -> None:
+    listed = "\n\n".join(f"## {n}. Day {n} (about 100 words)" for n in range(1, 13))
+    with Journal() as journal:
+        journal.decide("chapters", "edit", f"{listed}\n\n## 13. The End (about 200 words)\nThe lamp goes out.")
+        for n in range(1, 13):
+            journal.decide(f"chapter-{n}", "edit", f"Mara counted day {n}.")
+        model = writer(8_192)
+        story = await written("end-to-end", "Write about Mara.", model, journal)
+    asked = [one.path for one in model.asked]
+    assert asked == [*(f"account/{n}/account" for n in range(9, 13)), "chapter-13/chapter"]
+    assert (len(story.scenes), story.scenes[11].text) == (13, "Mara counted day 12.")
+    (prompt,) = prompts_of(model, "chapter")
+    assert "Write about 200 words" in prompt
+    assert "The lamp goes out." in prompt
+
+
 async def test_many_chapters_are_planned_in_several_replies_and_a_failed_one_is_no_end() -> None:
     def reply(request: Request) -> str:
         if request.schema is not None and any("chapters 11 to 20" in one.content for one in request.messages):

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import subprocess
 import sys
-from typing import TYPE_CHECKING, Final
+from pathlib import Path
+from typing import Final
 
 import pytest
 
-if TYPE_CHECKING:
-    from pathlib import Path
+from fabula.server.runs import children
+from fabula.server.runs.record import Order, Run
 
 # `msvcrt.locking` as Windows documents it, from Linux's locks that belong to an open file: a byte is locked at the
 # place of the file pointer, and PermissionError says that somebody else has it.
@@ -58,3 +59,59 @@ def test_files_are_written_and_folders_held_without_fcntl(tmp_path: Path) -> Non
     command = [sys.executable, "-c", _WINDOWS + _WORK, str(tmp_path)]
     ran = subprocess.run(command, check=False, capture_output=True, text=True, timeout=60)
     assert (ran.returncode, ran.stdout, ran.stderr) == (0, "held again\n", "")
+
+
+# Every module once, so that what it stands on is there; then all of them anew, without what Windows lacks.
+_AGAIN: Final = """
+import importlib, pkgutil, os, signal, sys, types
+import fabula
+
+def imported(names, extras=False):
+    for name in names:
+        try:
+            importlib.import_module(name)
+        except ModuleNotFoundError as error:
+            assert extras, f"{name}: {error}"
+            continue
+        yield name
+
+every = [one.name for one in pkgutil.walk_packages(fabula.__path__, "fabula.", onerror=lambda name: None)]
+wanted = [name for name in every if not name.rpartition(".")[2].startswith(("test_", "__main__"))]
+there = list(imported(wanted, extras=True))  # not every extra is installed everywhere
+for name in [name for name in sys.modules if name == "fabula" or name.startswith("fabula.")]:
+    del sys.modules[name]
+sys.modules["msvcrt"] = types.ModuleType("msvcrt")
+for name in ("fcntl", "termios", "tty", "pty", "resource", "pwd", "grp"):
+    sys.modules[name] = None
+for name in (
+    "O_NOFOLLOW", "O_NONBLOCK", "O_DIRECTORY", "fchmod", "pread", "pwrite", "fork", "forkpty", "killpg", "setsid",
+    "getuid", "geteuid", "getgid", "getpgid", "getpgrp", "setpgid", "nice", "sched_getaffinity", "uname", "mkfifo",
+):
+    delattr(os, name)
+for name in ("SIGKILL", "SIGHUP", "SIGQUIT", "SIGTSTP", "SIGCONT", "SIGUSR1", "SIGUSR2", "SIGALRM", "SIGPIPE"):
+    delattr(signal, name)
+again = list(imported(there))
+assert again == there, set(there) - set(again)
+rooms = {name.split(".")[1] for name in again}
+print(*sorted(rooms & {"cli", "server", "app", "engine", "models", "project", "story"}))
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="what stands in for Windows here is Linux's")
+def test_every_room_is_imported_without_what_windows_lacks() -> None:
+    ran = subprocess.run([sys.executable, "-c", _AGAIN], check=False, capture_output=True, text=True, timeout=300)
+    assert (ran.returncode, ran.stdout) == (0, "app cli engine models project server story\n"), ran.stderr
+
+
+def test_a_run_is_stopped_with_what_windows_has(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A process is asked to end with Ctrl-Break, and none is looked for with a signal, which would be a Ctrl-C."""
+    sent: list[tuple[int, int]] = []
+    monkeypatch.setattr("os.kill", lambda pid, number: sent.append((pid, number)))
+    monkeypatch.delattr("os.killpg")
+    monkeypatch.setattr(children, "_STOP", 1)
+    monkeypatch.setattr(children, "_is_locked", lambda _: True)
+    assert children._exists(4)
+    assert sent == []
+    run = Run(id="20260101-000000-abcdef", order=Order(), pid=4)
+    children._interrupt(children.Child(("folder", run.id), run), Path("log"))
+    assert sent == [(4, 1)]

@@ -73,6 +73,7 @@ def test_names_are_found_by_their_capitals() -> None:
     text = "One night Mara saw Mr. Krabs. The boat of Tobias was late. Then Mara ran, and Mr. Krabs ran. It was Tobias."
     assert set(names_in(text)) == {"Mara", "Mr. Krabs", "Tobias"}
     assert names_in("Nobody was there. Nobody came.") == ()
+    assert names_in("## The Last Chapter\n\nSo Mara came.\n\n## My Chapter\n\nAnd Mara went.") == ("Mara",)
 
 
 def test_days_months_and_i_will_are_no_names() -> None:

@@ -174,6 +174,13 @@ def test_chapters_are_moved_with_their_text_and_numbered_anew() -> None:
     assert "## 1. Lamps\nOut." in found.changed(1, {"text": "## 1. Lamps\nOut."})
 
 
+def test_the_name_of_a_chapters_text_moves_with_it_and_is_not_shown() -> None:
+    text = "## 1. One (about 9 words) {#the-letter}\n\n## 2. Two {#two}\n\n## New\nThey row."
+    found = plan_cards({"chapters": text}, (Part("chapter-1", 7), Part("the-letter", 9), Part("two", 8)))
+    assert [(card.title, card.words) for card in found.cards] == [("One", 9), ("Two", 8), ("New", 0)]
+    assert found.moved(2, 1).startswith("## 1. Two {#two}\n\n## 2. One (about 9 words) {#the-letter}")
+
+
 def test_a_list_of_scenes_is_moved_by_its_blocks() -> None:
     found = plan_cards({"scenes": LISTED, "characters": "..."}, ())
     assert [(card.title, card.summary, card.element) for card in found.cards] == [

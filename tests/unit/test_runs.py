@@ -68,16 +68,25 @@ async def serving(folder: Path, *names: str, **environ: str) -> AsyncIterator[Ru
 
 
 async def until(runs: Runs, run: Run, *states: str, project: str = "tale") -> Run:
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(60):
         while runs.get(project, run.id).state not in states:  # noqa: ASYNC110 - another process
             await asyncio.sleep(0.02)
     return runs.get(project, run.id)
 
 
+async def at_work(runs: Runs, run: Run, project: str = "tale") -> None:
+    """Wait until a run's program can be stopped: before that a signal kills it."""
+    await until(runs, run, "running", project=project)
+    log = runs._folder(project) / ".fabula/runs" / run.id / "events.jsonl"
+    async with asyncio.timeout(60):
+        while not log.exists() or b"run_started" not in log.read_bytes():  # noqa: ASYNC110 - another process
+            await asyncio.sleep(0.02)
+
+
 async def heard(feed: Feed, after: int = 0, last: str = "run_ended") -> list[dict[str, Any]]:
     """The events behind a number, up to the first of a type."""
     found: list[dict[str, Any]] = []
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(60):
         async for events in feed.follow(after, 5):
             found += [json.loads(event.data) for event in events]
             if any(event["type"] == last for event in found):
@@ -130,22 +139,22 @@ async def test_one_run_at_a_time_in_a_project_and_several_projects_at_once(tmp_p
         first, second = runs.start("tale", Order()), runs.start("tale", Order(kind="check"))
         third = runs.start("other", Order())
         assert [first.state, second.state, third.state] == ["running", "queued", "running"]
-        await asyncio.sleep(0.5)
+        await at_work(runs, first)
         runs.stop("tale", first.id)
-        assert (await until(runs, first, "stopped")).message == "Stopped."
+        assert (await until(runs, first, "stopped", "killed")).message == "Stopped."
         assert (await until(runs, second, "running")).state == "running"
-        assert [run.id for run in runs.of("tale")] == sorted([first.id, second.id], reverse=True)
+        assert [run.id for run in runs.of("tale")] == [second.id, first.id]
         for project, run in (("tale", second), ("other", third)):
-            await asyncio.sleep(0.3)
+            await at_work(runs, run, project)
             runs.stop(project, run.id)
-            await until(runs, run, "stopped", "killed", project=project)
+            await until(runs, run, "stopped", project=project)
 
 
 async def test_a_queued_run_that_is_stopped_never_begins(tmp_path: Path) -> None:
     async with serving(tmp_path, WORK="sleep") as runs:
         first, second = runs.start("tale", Order()), runs.start("tale", Order())
         assert runs.stop("tale", second.id).state == "stopped"
-        await asyncio.sleep(0.4)
+        await at_work(runs, first)
         runs.stop("tale", first.id)
         await until(runs, first, "stopped")
         assert not (tmp_path / "shelf/tale/.fabula/runs" / second.id / "events.jsonl").exists()
@@ -174,8 +183,7 @@ async def test_a_folder_that_may_not_be_read_for_a_while_keeps_no_run_from_its_e
 async def test_what_does_not_stop_is_killed_when_it_is_asked_again(tmp_path: Path) -> None:
     async with serving(tmp_path, WORK="stubborn") as runs:
         run = runs.start("tale", Order())
-        await heard(runs.feed, last="run_started")
-        await asyncio.sleep(0.1)
+        await heard(runs.feed, last="call_started")
         runs.stop("tale", run.id)
         await asyncio.sleep(0.3)
         assert runs.get("tale", run.id).state == "running"
@@ -208,8 +216,9 @@ async def test_how_a_run_ends_is_said_in_words(tmp_path: Path, work: str, state:
 
 
 async def test_the_next_server_follows_what_still_runs_and_numbers_stay(tmp_path: Path) -> None:
-    slow = {"TOKENS": "400", "ROLES": "2", "PAUSE": "0.005"}
-    async with serving(tmp_path, **slow) as runs:
+    hold = tmp_path / "hold"
+    hold.touch()
+    async with serving(tmp_path, TOKENS="400", ROLES="2", HOLD=str(hold)) as runs:
         run = runs.start("tale", Order())
         await heard(runs.feed, last="text_arrived")
         before = [one for batch in [runs.feed.after(0)] for one in batch]
@@ -218,6 +227,7 @@ async def test_the_next_server_follows_what_still_runs_and_numbers_stay(tmp_path
         child.process.returncode = 0
     async with serving(tmp_path) as runs:
         assert runs.get("tale", run.id).state == "running"
+        hold.unlink()
         events = await heard(runs.feed)
         ended = await until(runs, run, "finished")
     assert [json.loads(one.data) for one in before] == events[: len(before)]
@@ -403,6 +413,24 @@ def test_the_command_line_of_each_kind() -> None:
     ]
     assert arguments(Order(kind="evaluate", evaluator="surface"), folder)[:3] == ["evaluate", "surface", "/p/tale"]
     assert arguments(Order(kind="judge", against="x"), folder, Path("/p/x"))[:4] == ["eval", "judge", "/p/tale", "/p/x"]
+    assert arguments(Order(kind="rank", beside=["x", "y"], model="m"), folder, None, [Path("/p/x"), Path("/p/y")]) == [
+        *("eval", "rank", "/p/tale", "/p/x", "/p/y", "--as-stories", "--out=/p/tale/evaluation", "--model=m", "--json")
+    ]
+    learning = Order(kind="learn", beside=["x"], base="smollm2", quick=False, use_anyway=True)
+    assert arguments(learning, folder, None, [Path("/p/x")]) == [
+        *("learn", "/p/tale", "/p/x", "--thorough", "--use-anyway", "--base=smollm2", "--json")
+    ]
+    assert arguments(Order(kind="learn", quick=True), folder) == ["learn", "/p/tale", "--quick", "--json"]
+
+
+def test_who_judges_is_the_model_of_the_project_where_none_is_named(tmp_path: Path) -> None:
+    (tmp_path / "fabula.toml").write_text('model = "openai-chat:gpt"\n', "utf-8")
+    judge, counting = Order(kind="evaluate", evaluator="rubric"), Order(kind="evaluate", evaluator="surface")
+    assert "--model=openai-chat:gpt" in arguments(judge, tmp_path)
+    assert not [one for one in arguments(counting, tmp_path) if one.startswith("--model")], "it asks nobody"
+    assert "--model=m" in arguments(judge.model_copy(update={"model": "m"}), tmp_path)
+    (tmp_path / "fabula.toml").write_text('model = "a:b"\n[models."a:b"]\nbase_url = "http://127.0.0.1:1"\n', "utf-8")
+    assert not [one for one in arguments(judge, tmp_path) if one.startswith("--model")], "its address would be lost"
 
 
 @pytest.mark.parametrize(
@@ -428,6 +456,9 @@ def test_the_command_line_of_each_kind() -> None:
             "Say which `artefact` and which `passage` of it, as 120-480.",
         ),
         (Order(kind="judge"), "Say `against` which other project the story is judged."),
+        (Order(kind="rank"), "Say `beside` which other projects' stories this one is ranked."),
+        (Order(kind="learn", model="m"), "`learn` takes no model. Leave that out."),
+        (Order(kind="judge", beside=["x"]), "`judge` takes no beside. Leave that out."),
     ],
 )
 def test_an_order_that_does_not_hold_is_refused(order: Order, says: str) -> None:
@@ -469,7 +500,7 @@ async def test_a_client_that_does_not_read_is_let_go_and_goes_on_from_its_number
             task.cancel()
             with suppress(asyncio.CancelledError):
                 await task
-            assert time.monotonic() - began < 3
+            assert time.monotonic() - began < 15, "and not only when somebody hangs up"
 
 
 async def test_a_server_ends_at_once_though_pages_listen(tmp_path: Path) -> None:
@@ -487,7 +518,7 @@ async def test_a_server_ends_at_once_though_pages_listen(tmp_path: Path) -> None
             task.cancel()
             with suppress(asyncio.CancelledError):
                 await task
-            assert time.monotonic() - began < 3
+            assert time.monotonic() - began < 15, "and not only when somebody hangs up"
             writer.close()
 
 

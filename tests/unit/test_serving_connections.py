@@ -38,8 +38,8 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[There]:
 
 def opened(server: There) -> socket.socket:
     port = int(server.address.removesuffix("/v1").rpartition(":")[2])
-    found = socket.create_connection(("127.0.0.1", port), timeout=10)
-    found.settimeout(10)
+    found = socket.create_connection(("127.0.0.1", port), timeout=60)
+    found.settimeout(60)
     return found
 
 
@@ -53,15 +53,15 @@ def rest(of: socket.socket) -> bytes:
 
 
 def status(server: There) -> int:
-    return httpx.get(f"{server.address}/models", headers=HEADERS, timeout=10, trust_env=False).status_code
+    return httpx.get(f"{server.address}/models", headers=HEADERS, timeout=60, trust_env=False).status_code
 
 
 def test_300_idle_sockets_keep_nobody_out(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    with there(tmp_path, bounds=Bounds(connections=20, head=5)) as server, contextlib.ExitStack() as stack:
+    with there(tmp_path, bounds=Bounds(connections=20, head=40)) as server, contextlib.ExitStack() as stack:
         idle = [stack.enter_context(opened(server)) for _ in range(300)]
         begun = time.monotonic()
         assert status(server) == 200
-        assert time.monotonic() - begun < 4, "before the idle ones are given up"
+        assert time.monotonic() - begun < 35, "before the idle ones are given up"
         assert sum(rest(one) == b"" for one in idle) >= 280, "the oldest have made room"
     assert not caplog.records
 
@@ -89,7 +89,7 @@ def test_an_idle_connection_is_closed(server: There) -> None:
         idle.sendall(f"GET /v1/models HTTP/1.1\r\nhost: x\r\nauthorization: Bearer {TOKEN}\r\n\r\n".encode())
         begun = time.monotonic()
         assert rest(idle).startswith(b"HTTP/1.1 200")
-        assert time.monotonic() - begun < 5
+        assert time.monotonic() - begun < 30, "and not when the client leaves"
 
 
 def test_what_is_no_http_is_told_in_the_shape_of_all_errors(server: There, caplog: pytest.LogCaptureFixture) -> None:
@@ -111,7 +111,9 @@ def test_where_all_are_at_work_one_more_is_told_to_come_again(tmp_path: Path) ->
         head += f"content-type: application/json\r\ncontent-length: {len(body)}\r\n\r\n"
         for one in busy:
             one.sendall(head.encode() + body)
-        time.sleep(0.3)
+        until = time.monotonic() + 60
+        while server.engine.started < len(busy) and time.monotonic() < until:
+            time.sleep(0.02)
         with opened(server) as more:
             told = rest(more)
         assert told.startswith(b"HTTP/1.1 503 Service Unavailable")

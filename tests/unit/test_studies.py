@@ -453,13 +453,8 @@ def test_a_review_without_comments_or_passages_is_refused_in_words(tmp_path: Pat
         study_of_comments(tmp_path / "s", "-", [_reviewed(tmp_path / "mute", comments=0)])
     old = _reviewed(tmp_path / "old") / "editorial.json"
     details = json.loads(old.read_text())["details"]
-    broken: Any
-    for broken in (
-        details | {"passages": []},
-        details | {"passages": 3},
-        {"annotations": []},
-        details | {"stories": []},
-    ):
+    without: tuple[dict[str, Any], ...] = ({"passages": []}, {"passages": 3}, {"stories": []}, {"annotations": [{}]})
+    for broken in (details | one for one in without):
         old.write_text(json.dumps({"details": broken}))
         with pytest.raises(UsageError, match="has no comments with the passages that they are on"):
             study_of_comments(tmp_path / "s", "-", [tmp_path / "old"])

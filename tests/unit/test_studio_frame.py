@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import re
 import shutil
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from fabula.server.browser import POLICY, Names
 from fabula.server.studio.assets import studio_assets
+from fabula.server.studio.pages import plan
 from fabula.server.studio.rendering import markdown
 from studio import COOKIE, HOST, SAMPLE, TOKEN, studio_here
 
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from fabula.app.workspace import Workspace
 
 PAGE = {"accept": "text/html"}
 
@@ -203,3 +205,19 @@ def test_markdown_is_made_harmless() -> None:
     assert "<em>kept</em>" in made
     assert 'href="https://example.org" rel="noreferrer noopener nofollow"' in made
     assert not re.search(r"<script|<img|href=\"javascript", made)
+
+
+async def test_a_page_hears_of_what_happened_while_it_was_made(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    async with studio_here(tmp_path) as client:
+        feed, shown = client.state.runs.feed, plan._shown  # type: ignore[attr-defined] # what the studio knows
+        before = feed.last
+
+        def shown_late(workspace: Workspace) -> dict[str, Any]:
+            found = shown(workspace)
+            feed.tell("project_changed")
+            return found
+
+        monkeypatch.setattr(plan, "_shown", shown_late)
+        text = (await client.get("/projects/sample/plan", headers=PAGE)).text
+        assert feed.last > before
+        assert f'data-after="{before}"' in text

@@ -152,6 +152,7 @@ async def test_a_manuscript_becomes_a_project_word_for_word_and_nobody_is_asked(
         assert made.headers["hx-redirect"] == "/projects/the-lamp/write"
         shown = await client.get("/projects/the-lamp/edit/two")
         assert "Then the letter came." in shown.text
+        assert "Back to what was written" not in shown.text
         history = await client.get("/projects/the-lamp/edit-parts/history?name=two")
         assert f"you, from {'my novel.md' if upload else 'pasted text'}" in history.text
         again = await sent(client, "/new", **wanted)

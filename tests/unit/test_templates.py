@@ -64,10 +64,10 @@ def test_a_prompt_ends_in_time_and_in_size(own: Path, theirs: Path, bomb: str, m
     (theirs / "_again.jinja").write_text(again, encoding="utf-8")
     text = f"{{% block user %}}Write. {BOMBS[bomb]}{{% endblock %}}"
     (theirs / "scene.jinja").write_text(text, encoding="utf-8")
-    begun = time.monotonic()
+    begun = time.process_time()
     with pytest.raises(ConfigError, match=r"scene\.jinja cannot be filled in|_again\.jinja cannot"):
         Prompts(own, theirs).render("scene", {"text": "x" * 100_000, "names": []})
-    assert time.monotonic() - begun < 3
+    assert time.process_time() - begun < 3
 
 
 def test_what_prompts_do_they_do_still(own: Path, theirs: Path) -> None:

@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 from fabula.app.deciding import take_back
-from fabula.app.workspace import Workspace, base_of
+from fabula.app.saving import base_of
+from fabula.app.workspace import Workspace
 from fabula.base.errors import ConflictError, GoneError, LockedError, UnknownNameError, UsageError
 from fabula.engine.journal import Wanted
 from fabula.project.folder import Project

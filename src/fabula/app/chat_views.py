@@ -9,7 +9,9 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
 
 from fabula.app.chatting import narrative_in
+from fabula.app.facts_shown import people_of
 from fabula.app.past_calls import CallUsage
+from fabula.app.world import READ_FILE, WORLD_FILE, world_files, world_of
 from fabula.base.errors import FabulaError, UnknownNameError, UsageError
 from fabula.base.files import read_text
 from fabula.craft.conversation import ConversationFiles, conversations_in
@@ -24,8 +26,8 @@ from fabula.craft.conversation.kept import (
     system_of_log,
 )
 from fabula.models.base import NOTHING_USED
-from fabula.project.folder import MAX_FILE
-from fabula.story.people import names_in, same_person
+from fabula.project.folder import MAX_FILE, Project
+from fabula.story.people import names_in, present_in, same_person
 from fabula.story.personas import parse_personas
 from fabula.story.plan_file import parse_plan
 
@@ -37,7 +39,6 @@ if TYPE_CHECKING:
     from fabula.craft.conversation.kept import Known
     from fabula.craft.conversation.talk import State
     from fabula.engine.journal import Call, Journal
-    from fabula.project.folder import Project
 
 MoveKind: TypeAlias = Literal["say", "begin", "go_on", "another"]
 """A move: say something, let the character begin, let the story go on, draw another answer."""
@@ -69,7 +70,7 @@ class ChatList:
 
     Attributes:
         characters: of the plan and the personas, and who has a card; where there are none, whom the story names.
-        named: others whom the story names, places perhaps among them.
+        named: others whom the plan or the world has as persons.
     """
 
     chats: list[ChatLine]
@@ -261,15 +262,54 @@ def _line(folder: Path, name: str, changed: int, size: int) -> ChatLine:
 
 
 def people_in(project: Project) -> tuple[list[str], list[str]]:
-    """Who is known to be talked to, and whom else the story names; where nobody is known, all whom it names."""
+    """Who is known to be talked to, and whom else the plan or the world has as a person.
+
+    Where neither names anybody, they are all whom the story names: a guess, places perhaps among them.
+    """
     known: list[str] = []
     for name in (*_of_sheets(project), *Cards.in_(project.folder).people):
         _add(known, name)
+    others: list[str] = []
+    for name in _told(narrative_in(project), (*_of_scenes(project), *_of_world(project))):
+        if not any(same_person(name, one) for one in known):
+            _add(others, name)
+    if known or others:
+        return (known, others) if known else (others, [])
     named: list[str] = []
     for name in _names_in(narrative_in(project)):
-        if not any(same_person(name, one) for one in known):
-            _add(named, name)
-    return (known, named) if known else (named, [])
+        _add(named, name)
+    return named, []
+
+
+@lru_cache(maxsize=16)  # as of the names
+def _told(text: str, names: tuple[str, ...]) -> tuple[str, ...]:
+    """Those whom a text names: nobody else could talk in it."""
+    return tuple(name for name in dict.fromkeys(names) if present_in([name], text))
+
+
+def _of_scenes(project: Project) -> list[str]:
+    """Who is there in the plan's scenes."""
+    with suppress(FabulaError):  # as of the sheets
+        plan = parse_plan(read_text(project.folder / _PLAN, MAX_FILE), _PLAN)
+        return [name for scene in plan.scenes for name in scene.present]
+    return []
+
+
+def _of_world(project: Project) -> tuple[str, ...]:
+    """Who knows something in the story's world: of things and places it says nothing of the kind."""
+    files = [project.folder / WORLD_FILE, project.folder / READ_FILE, *world_files(project)]
+    stamp = tuple((file.name, file.stat().st_size, file.stat().st_mtime_ns) for file in files if file.is_file())
+    with suppress(FabulaError, OSError):  # the page of the world says what is wrong with it
+        return _people_of_world(project.folder, stamp) if stamp else ()
+    return ()
+
+
+@lru_cache(maxsize=16)  # a world of thousands of facts takes a while
+def _people_of_world(folder: Path, stamp: tuple[tuple[str, int, int], ...]) -> tuple[str, ...]:
+    """The people of a world whose files are so large and so old."""
+    del stamp
+    with world_of(Project.open(folder)) as state:
+        return people_of(state)
 
 
 @lru_cache(maxsize=16)  # a book takes a while

@@ -11,9 +11,10 @@ from fabula.base.errors import UsageError
 from fabula.base.files import read_bytes, read_text
 from fabula.continuity.parts import Manuscript, manuscript, of_story
 from fabula.craft.chapters import Chapter, chapters_text
+from fabula.data.word_files import word_text
 from fabula.project.folder import MAX_FILE, MAX_STORY, Change, Project, numbered
 from fabula.project.settings import Settings
-from fabula.story import Brief, count_words, plain
+from fabula.story import Brief, count_words, plain, readable
 from fabula.systems import find, system_of, systems
 
 if TYPE_CHECKING:
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
 
 SYSTEM: Final = "end-to-end"
 """What goes on from a manuscript where nothing else is named."""
-KINDS: Final = (".md", ".txt", ".fountain", ".json")
+KINDS: Final = (".md", ".txt", ".docx", ".fountain", ".json")
 """What the files of manuscripts may end with, for forms."""
 _WAYS: Final[dict[Way, str]] = {
     "scenes": "by its scenes",
@@ -44,11 +45,11 @@ _CHAPTERS_FILE: Final = f"plan/{_CHAPTERS}.md"
 _OTHERS: Final = {
     b"{\\rtf": "an RTF file",
     b"%PDF": "a PDF file",
-    b"PK\x03\x04": "a packed file, as word processors make them",
-    b"\xd0\xcf\x11\xe0": "an old Word file",
+    b"\xd0\xcf\x11\xe0": "an old Word file, or one with a password",
     b"<!DOCTYPE": "a web page",
     b"<html": "a web page",
 }
+_PACKED: Final = b"PK\x03\x04"
 _UTF_16: Final = (b"\xff\xfe", b"\xfe\xff")
 
 
@@ -101,7 +102,7 @@ class Imported:
 
 
 def read_manuscript(file: Path) -> Manuscript:
-    """The manuscript in a file: Markdown, plain text, Fountain, or scenes in JSON.
+    """The manuscript in a file: Markdown, plain text, a Word file, Fountain, or scenes in JSON.
 
     Raises:
         UsageError: it cannot be read, is of another kind, or has no words; says what to do.
@@ -114,10 +115,10 @@ def read_manuscript(file: Path) -> Manuscript:
     begins = read_bytes(file, MAX_STORY)[:16].lstrip(b"\xef\xbb\xbf")
     for sign, what in _OTHERS.items():
         if begins.lower().startswith(sign.lower()):
-            raise UsageError(f"{file} is {what}. Save the manuscript as plain text or Markdown, and give that file.")
+            raise UsageError(f"{file} is {what}. Save the manuscript as DOCX, Markdown or plain text, and give that.")
     if begins.startswith(_UTF_16):
         raise UsageError(f"{file} is UTF-16 text. Save it as UTF-8 text.")
-    text = read_text(file, MAX_STORY)
+    text = readable(word_text(file)) if begins.startswith(_PACKED) else read_text(file, MAX_STORY)
     if not count_words(text):
         raise UsageError(f"The manuscript {file} is empty. Give a file with words in it.")
     return manuscript(text)

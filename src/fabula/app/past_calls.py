@@ -123,9 +123,9 @@ class Source:
 
 @dataclass(frozen=True, slots=True)
 class CallTurn:
-    """The turn of a conversation that a call was made for; 0 for what was made ready for its cell."""
+    """The turn of a conversation, by its name, that a call was made for; 0 for what was made ready for its cell."""
 
-    session: str
+    name: str
     cell: int
     turn: int
 
@@ -245,11 +245,11 @@ def spoken_at(path: str) -> CallTurn | None:
     """The turn of a conversation that a path is of."""
     if not path.startswith(_CHAT):
         return None
-    session, _, rest = path.removeprefix(_CHAT).partition("/")
+    name, _, rest = path.removeprefix(_CHAT).partition("/")
     cell, _, within = rest.partition("/")
     kind, _, place = within.partition("/")
     turn = place.partition("/")[0] if kind == "turn" else ""
-    return CallTurn(session, _number(cell.removeprefix("cell-")), _number(turn))
+    return CallTurn(name, _number(cell.removeprefix("cell-")), _number(turn))
 
 
 def _number(text: str) -> int:

@@ -34,6 +34,7 @@ _LABELS: Final = {"Place": "place", "Plot element": "element", "Beat": "summary"
 _CHAPTER: Final = re.compile(r"##[ \t]+(?:(?P<number>\d{1,6})\.[ \t]*)?(?P<title>[^\n]*)")
 _SECTION: Final = re.compile(r"^##[ \t]+([^\n]*)$", re.MULTILINE)
 _ABOUT: Final = re.compile(r"\(about \d{1,8} words\)")
+_CALLED: Final = re.compile(r"\{#([a-z0-9-]{1,80})\}[ \t]*$", re.MULTILINE)  # the name of a chapter's text
 _NEW_EVENT: Final = "What happens here is still to be said."
 _BETWEEN_NAMES: Final = re.compile(r"[,;\n]")
 _NO_CARD: Final = "The plan has no card {number}: it has {count}. Load the page anew."
@@ -352,7 +353,8 @@ def _blocks(text: str, form: Form, parts: Sequence[Part]) -> tuple[Card, ...]:
     for block in _block_texts(text, form):
         number = len(cards) + 1
         card = _listed(number, block) if form == "list" else _chapter(number, block)
-        part = _part_of(card.title, number, named)
+        called = _CALLED.search(block.partition("\n")[0]) if form == "chapters" else None
+        part = named.get(called[1]) if called else _part_of(card.title, number, named)
         cards.append(replace(card, words=part.words, name=part.name, state=part.state) if part else card)
     return tuple(cards)
 
@@ -396,7 +398,7 @@ def _chapter(number: int, block: str) -> Card:
     """A block below a line "## 1. Title (about 2000 words)"."""
     head, _, body = block.partition("\n")
     found = _CHAPTER.fullmatch(head)
-    title = _ABOUT.sub("", found["title"]).strip() if found else ""
+    title = _ABOUT.sub("", _CALLED.sub("", found["title"])).strip() if found else ""
     return Card(number, title or f"Chapter {number}", one_line(body), text=block)
 
 

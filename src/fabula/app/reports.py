@@ -90,8 +90,13 @@ class FoundReport:
 
 @lru_cache(maxsize=8)
 def _ratings(file: Path, _changed: int, _size: int) -> tuple[Rating, ...]:
-    """The ratings in a file, for as long as it does not change; what nobody can see is taken out of them."""
-    return tuple(map(_clean_rating, parse_ratings(read_text(file, _MOST_BYTES, links=False), str(file))))
+    """The ratings in a file, for as long as it does not change; what nobody can see is taken out of them.
+
+    A reply that answers several questions has its reason in the first rating alone; here each of them has it.
+    """
+    ratings = [_clean_rating(one) for one in parse_ratings(read_text(file, _MOST_BYTES, links=False), str(file))]
+    reasons = {(one.rater, one.call): one.reason for one in reversed(ratings) if one.call and one.reason}
+    return tuple(one if one.reason else replace(one, reason=reasons.get((one.rater, one.call), "")) for one in ratings)
 
 
 def _clean_rating(rating: Rating) -> Rating:

@@ -32,6 +32,7 @@ TOO_SHORT, TOO_LONG = "too short", "too long"
 UNUSED = "not used any more"
 COMES_BACK = "an earlier text comes back"
 CHANGED = "changed by you, not taken over yet"
+WAITS = "waits for your approval"
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +51,7 @@ def texts(journal: Journal, changes: Collection[Change] = (), coming: DryRun | N
     """The artefacts that a person may want to read, in order of file, and what a `coming` run makes of them."""
     lengths, waits, decided = lengths_asked(journal), waiting(journal), {one.path for one in journal.decisions()}
     overrides, newest, versions = journal.overrides(), journal.newest_texts(), journal.version_counts()
+    sources = journal.last_sources()
     changed = {change.path for change in changes}
     found = []
     for path, file in journal.places().items():
@@ -57,17 +59,19 @@ def texts(journal: Journal, changes: Collection[Change] = (), coming: DryRun | N
             continue
         text = newest.get(path, "")
         states = _decided(journal, path, overrides.get(path), text) if path in decided else []
+        if states[:1] == ["edited"] and sources.get(path) == "imported":
+            states[0] = "imported"
         states += _coming(journal, path, file, coming)
         if path in changed:
             states = [CHANGED]
-        elif path == waits and not {"edited", "pinned", "approved"} & set(states):
-            states.append("waits for your approval")
+        elif path == waits and not {"edited", "imported", "pinned", "approved"} & set(states):
+            states.append(WAITS)
         asked = lengths.get(path) if file.startswith("story/") else None
         if asked is not None and (override := overrides.get(path)) is not None and override[1] == "continued":
             base = count_words(override[0])  # the length was asked of what follows it
             asked = asked[0] + base, asked[1] + base
         words = count_words(text)
-        if not {"edited", "pinned", CHANGED} & set(states):
+        if not {"edited", "imported", "pinned", CHANGED} & set(states):
             states += _length_missed(words, asked)
         found.append(Text(path, file, words, asked, versions.get(path, 0), tuple(states)))
     return found

@@ -43,6 +43,7 @@ if TYPE_CHECKING:
 
 CHARACTERS: Final = "characters"
 _LARGEST_FORM: Final = 1_000_000
+_REVIEW: Final = "editorial.json"
 _LARGEST_REVIEW: Final = 200_000_000
 _MARK: Final = "**"
 _BREAK: Final = "\n\n"  # between paragraphs
@@ -90,6 +91,11 @@ def study_of_findings(folder: Path, title: str, places: Iterable[Path]) -> Made:
     for place, called in _named(places):
         is_project = (place / "brief.md").is_file()
         checked = place / OUT if is_project else place
+        if (checked / _REVIEW).is_file() and not (checked / "atlas.json").is_file():
+            raise UsageError(
+                f"Nothing was checked in {checked} yet. There is a review: --kind comments has its comments verified; "
+                "or say `fabula check STORY` first."
+            )
         text = _text_of(place) if is_project else ""
         for story in stored_check(checked)["details"]["stories"]:
             told = called if story["id"] == "story" else str(story["id"])
@@ -131,7 +137,7 @@ def stored_review(folder: Path) -> Report:
     Raises:
         UsageError: nothing was reviewed there, or it is no report of comments with their passages.
     """
-    file = folder / "editorial.json"
+    file = folder / _REVIEW
     if not file.is_file():
         raise UsageError(f"Nothing was reviewed in {folder} yet. Say `fabula eval review STORY --out {folder}` first.")
     problem = UsageError(

@@ -14,11 +14,10 @@ import time
 from collections.abc import Mapping  # noqa: TC003 - pydantic reads it, for `/api/v1`
 from contextlib import suppress
 from dataclasses import dataclass
-from hashlib import sha256
 from pathlib import Path, PurePosixPath
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from typing import TYPE_CHECKING, Any, Final, Protocol, TypeVar
 
-from fabula.app import deciding
+from fabula.app import deciding, saving
 from fabula.app.bills import budget_data
 from fabula.app.checking import OUT, check_of
 from fabula.app.evaluating import dry_run_evaluation
@@ -29,7 +28,8 @@ from fabula.app.foresight import Foresight, changed_in, otherwise
 from fabula.app.past_calls import MOST, call_of, calls_of
 from fabula.app.plan_cards import plan_cards
 from fabula.app.planning import PLAN, order_of_time, plan_of
-from fabula.app.standing import CHANGED, shortfalls, texts, waiting, words_asked
+from fabula.app.saving import BRIEF, Saved, base_of
+from fabula.app.standing import CHANGED, WAITS, shortfalls, texts, waiting, words_asked
 from fabula.app.world import moment_of, person_of, world_of
 from fabula.app.writing import (
     Expected,
@@ -41,23 +41,19 @@ from fabula.app.writing import (
     rewrite_in,
     settings_as_last_time,
 )
-from fabula.base.characters import binary_place, readable
 from fabula.base.errors import (
-    ConflictError,
     FabulaError,
     GoneError,
     ModelError,
-    ProjectError,
     UnknownNameError,
     UsageError,
 )
-from fabula.base.files import inside, make_folder, read_text, write_atomically
-from fabula.engine.events import RECORD
+from fabula.base.files import read_text
 from fabula.engine.journal import Wanted
 from fabula.engine.run import DRAFTS
 from fabula.project.default_model import default_model
-from fabula.project.folder import FOLDERS, MAX_FILE, MAX_STORY, STORY, SUFFIXES, Project
-from fabula.story import Brief, Story, count_words, plain
+from fabula.project.folder import FOLDERS, MAX_FILE, MAX_STORY, STORY, Project
+from fabula.story import Story, count_words, plain
 from fabula.story.timeline import timeline_data
 
 if TYPE_CHECKING:
@@ -79,19 +75,14 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-BRIEF: Final = "brief.md"
 PINNED: Final = "pinned"
-_WAITS: Final = "waits for your approval"
+_AS_IT_CAME: Final = ("edited", "imported")  # a manuscript's text that nobody has changed
 _FILES: Final = (BRIEF, "fabula.toml", STORY, ".fabula/journal.db", ".fabula/world.db")
 _READ: Final = (*FOLDERS, "world", OUT)
 _SLOW: Final = 0.2  # seconds; what takes longer is said at once as a first estimate
+_LONG: Final = 300  # calls; to go over fewer takes less than 0.2 s
 _PAUSE: Final = 0.5  # seconds for which a text is open before its first estimate is worked out
 _MOST_KNOWN: Final = 50  # answers that are kept until something changes
-
-
-def base_of(text: str) -> str:
-    """What names a text to who wants to write the next one over it."""
-    return sha256(plain(text).encode("utf-8", "replace")).hexdigest()[:16]
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,18 +161,6 @@ class ArtefactVersion:
     performer: str = ""
     holds: bool = False
     note: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class Saved:
-    """What stands after a text was saved; `changed` says whether it is another one than before."""
-
-    name: str
-    file: str
-    changed: bool
-    words: int
-    version: int
-    base: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -286,19 +265,32 @@ class Overview:
     redo: str
 
 
+class Elsewhere(Protocol):
+    """Works out in another process what a run of a long story would ask."""
+
+    def __call__(
+        self, folder: Path, environ: Mapping[str, str], pending: Mapping[str, str], *, fit: bool
+    ) -> Expected | None:
+        """What `Workspace.work_out` gives; `None` where that is to be worked out in this process."""
+
+
 class Workspace:
     """A project that pages and programs look at and change.
 
     Args:
         folder: of the project.
         environ: variables that hold keys and folders; those of this process by default.
+        elsewhere: works out in another process what a run of a long story would ask.
 
     Attributes:
         told: hears sentences about the files that the author should read.
     """
 
-    def __init__(self, folder: Path, environ: Mapping[str, str] | None = None) -> None:
+    def __init__(
+        self, folder: Path, environ: Mapping[str, str] | None = None, elsewhere: Elsewhere | None = None
+    ) -> None:
         self.folder = folder
+        self._elsewhere = elsewhere
         self.environ = os.environ if environ is None else environ
         self.told: Callable[[str], object] = lambda _: None
         self._changing = threading.RLock()  # this process holds the project for one of its threads at a time
@@ -478,10 +470,10 @@ class Workspace:
             suffix=path.suffix.removeprefix("."),
             words=count_words(text) if change else row.words,
             asked=row.asked,
-            source="edited" if change else source or stands[1],
+            source="edited" if change else stands[1] if (source, stands[1]) == _AS_IT_CAME else source or stands[1],
             stale=None if coming is None else row.path in coming.stale,
             pinned=source == PINNED,
-            waits=_WAITS in row.states,
+            waits=WAITS in row.states,
             changed=CHANGED in row.states,
             version=row.versions + bool(change),
             base=base_of(text),
@@ -632,6 +624,22 @@ class Workspace:
                     foresight.keep(changed, self._expected({text.name: otherwise(text.text)}, fit=False))
 
     def _expected(self, pending: Mapping[str, str], *, fit: bool) -> Expected:
+        found = None
+        if self._elsewhere is not None and self._is_long():
+            found = self._elsewhere(self.folder, self.environ, pending, fit=fit)
+        return self.work_out(pending, fit=fit) if found is None else found
+
+    def _is_long(self) -> bool:
+        """Whether going over the story takes so long that others should not wait for it."""
+        with self.project().journal as journal:
+            return journal.count() > _LONG
+
+    def work_out(self, pending: Mapping[str, str], *, fit: bool) -> Expected:
+        """As `expected`, worked out in any case, and in this process.
+
+        Raises:
+            FabulaError: what stands in the way of a run.
+        """
         project, options = self.project(), self._options
         settings = self.settings(project)
         with project.journal as journal:
@@ -796,58 +804,8 @@ class Workspace:
             LockedError: a run is at work.
             UsageError: the text is empty, too long, or of a form that no story can be written from.
         """
-        text = _fit_for_a_file(name, text)
         with self._changing:
-            project = self.project(sitting)
-            if name == BRIEF:
-                return self._save_brief(project, text, base)
-            with project.recorded() as journal:
-                if name == STORY:
-                    return self._save_story(project, journal, text, base)
-                if not base and (file := _new_file(project, journal, name)):
-                    return self._save_new(project, journal, file, text)
-                path = project.artefact(journal, name)
-                stands = journal.newest(path) or ""
-                if plain(stands) != plain(text):
-                    _check_base(path, stands, base)
-                changed = asyncio.run(deciding.edit(project, journal, path, text, self._options))
-                return _saved(journal, path, changed=changed)
-
-    def _save_brief(self, project: Project, text: str, base: str) -> Saved:
-        with project.lock():
-            stands = read_text(project.brief_file, MAX_FILE)
-            changed = plain(stands) != plain(text)
-            if changed:
-                _check_base(BRIEF, stands, base)
-                Brief.parse(text)
-                write_atomically(project.brief_file, plain(text) + "\n")
-        return Saved(BRIEF, BRIEF, changed, count_words(text), 0, base_of(text))
-
-    def _save_story(self, project: Project, journal: Journal, text: str, base: str) -> Saved:
-        """The whole story with changes in it, taken over as if it had been changed in its file."""
-        if not project.story_file.exists():
-            raise ProjectError("There is no story yet. Write it with `fabula write`.")
-        stands = read_text(project.story_file, MAX_STORY)
-        changed = plain(stands) != plain(text)
-        if changed:
-            _check_base(STORY, stands, base)
-            write_atomically(project.story_file, plain(text) + "\n")
-            try:
-                project.take_over(journal, project.changes(journal))
-            except FabulaError:
-                write_atomically(project.story_file, stands)
-                raise
-        return Saved(STORY, STORY, changed, count_words(text), len(journal.versions(STORY)), base_of(text))
-
-    def _save_new(self, project: Project, journal: Journal, file: str, text: str) -> Saved:
-        """A text of the author's own in a file that is not there yet."""
-        if not plain(text):
-            raise UsageError(f"The text of {file} is empty. Give some text.")
-        make_folder((project.folder / file).parent)
-        write_atomically(project.folder / file, plain(text) + "\n")
-        project.take_over(journal, [change for change in project.changes(journal) if change.file == file])
-        path = next(path for path, place in journal.places().items() if place == file)
-        return _saved(journal, path, changed=True)
+            return saving.save(self.project(sitting), name, text, base, self._options)
 
     def reorder(self, scenes: Sequence[str], base: str) -> Saved:
         """The plan with its scenes told in another order, as an edit of its file.
@@ -871,7 +829,7 @@ class Workspace:
                 path = project.artefact(journal, name)
                 text = deciding.version_of(journal, path, version)
                 changed = asyncio.run(deciding.edit(project, journal, path, text, self._options))
-                return _saved(journal, path, changed=changed)
+                return saving.saved(journal, path, changed=changed)
 
     def revert(self, name: str) -> Saved:
         """Have the text stand again that was written for the author."""
@@ -880,7 +838,7 @@ class Workspace:
             with project.recorded() as journal:
                 path = project.artefact(journal, name)
                 deciding.revert(project, journal, path)
-                return _saved(journal, path, changed=True)
+                return saving.saved(journal, path, changed=True)
 
     def pin(self, name: str) -> str:
         """Keep an artefact's text, whatever changes above it; its path."""
@@ -1012,52 +970,6 @@ def _notes(journal: Journal, path: str, versions: Sequence[Version]) -> dict[int
         if made is not None and made.number > 1:
             found[made.number] = str(wish.text)
     return found
-
-
-def _fit_for_a_file(name: str, text: str) -> str:
-    """A text as a file may hold it.
-
-    Raises:
-        UsageError: it is binary data, or longer than a file that is read.
-    """
-    if place := binary_place(text):
-        raise UsageError(f"The new text of {name} holds binary data ({place}). Take that character out.")
-    text = readable(text)
-    if len(text.encode("utf-8", "replace")) >= MAX_FILE:
-        raise UsageError(f"The new text of {name} is larger than {MAX_FILE:,} bytes. Give a shorter one.")
-    return text
-
-
-def _check_base(name: str, stands: str, base: str) -> None:
-    """Refuse to write over a text that whoever writes has not seen."""
-    if base_of(stands) != base:
-        raise ConflictError(
-            f"{name} was changed since you read it, and stays as it is. Put both texts together, and save again.",
-            theirs=plain(stands),
-            base=base_of(stands),
-        )
-
-
-def _saved(journal: Journal, path: str, *, changed: bool) -> Saved:
-    text = journal.newest(path) or ""
-    number, words = len(journal.versions(path)), count_words(text)
-    return Saved(path, journal.places()[path], changed, words, number, base_of(text))
-
-
-def _new_file(project: Project, journal: Journal, name: str) -> str:
-    """The name of a file for a new text of the author's; empty where it names an artefact that is there.
-
-    Raises:
-        UsageError: no text can stand there.
-    """
-    parts = PurePosixPath(name).parts
-    if len(parts) != 2 or parts[0] not in FOLDERS or name in journal.places() or name in journal.places().values():  # noqa: PLR2004 - a folder and a name
-        return ""
-    file = inside(project.folder, name)
-    if file.suffix not in SUFFIXES or name.endswith(f".{RECORD}") or file.name.startswith(".") or file.exists():
-        kinds = ", ".join(SUFFIXES)
-        raise UsageError(f"{name} cannot be a new text. Name a file that is not there, with one of {kinds} at its end.")
-    return name
 
 
 def _decided(done: Done, places: Mapping[str, str], further: str = "") -> Decided:

@@ -383,8 +383,8 @@ def settings_as_last_time(project: Project, system: str = "") -> Settings:
     """
     stored = project.settings
     with project.journal as journal:
-        used = journal.last_settings()
-    if used is None or _FILE not in used:  # nothing was run, or by a fabula that did not record it
+        used = journal.last_settings(_FILE)
+    if used is None:  # nothing was written, or by a fabula that did not record it; a conversation does not count
         return stored
     then, now = used.pop(_FILE), stored.as_tables
     if used.pop(_LENGTH) != str(asked_range(project.brief) or ""):
@@ -434,10 +434,12 @@ class Anew:
 
     Attributes:
         sentence: says what would be written again, why, and what it would ask and cost.
+        whole: the story is finished.
         files: the texts.
     """
 
     sentence: str
+    whole: bool
     files: tuple[str, ...]
 
 
@@ -448,10 +450,12 @@ async def anew(project: Project, settings: Settings, options: Options, expected:
     one was made.
     """
     with project.journal as journal:
-        runs, used, known, places = journal.runs(), journal.last_settings(), journal.paths(), journal.places()
-    before = {name: value for name, value in (used or {}).items() if name not in (_FILE, _LENGTH, *_BESIDE)}
-    others = _others(Prepared(settings, options), before, (used or {}).get("prompts_digest"))
-    if used is None or _FILE not in used or not others or not known:
+        runs, used, known, places = journal.runs(), journal.last_settings(_FILE), journal.paths(), journal.places()
+    if used is None or not known:
+        return None
+    before = {name: value for name, value in used.items() if name not in (_FILE, _LENGTH, *_BESIDE)}
+    others = _others(Prepared(settings, options), before, used.get("prompts_digest"))
+    if not others:
         return None
     if expected is None:
         expected, _ = await dry_run_in(project, settings, options)
@@ -464,11 +468,13 @@ async def anew(project: Project, settings: Settings, options: Options, expected:
         files = [project.story_file.name]
     if not files or not expected.planned:
         return None
-    whole = runs[-1]["ended"] and not runs[-1]["error"]
+    last = next(run for run in reversed(runs) if _FILE in run["settings"])
+    whole = last["ended"] and not last["error"] and project.story_file.exists()
     texts = files[0] if len(files) == 1 else f"{len(files)} texts that stand"
     return Anew(
-        f"{'The story is finished' if whole else 'Part of the story is written'}. With other settings "
+        f"{'The story is finished' if whole else 'Part of it is written'}. With other settings "
         f"({', '.join(others)}), {texts} would be written again: {amount(expected)}.",
+        bool(whole),
         tuple(files),
     )
 

@@ -25,7 +25,7 @@ T = TypeVar("T")
 SENTENCE: Final = "Stopped. What was finished is kept, and the same command goes on from there."
 _PATIENCE: Final = 0.6  # seconds that a command has to tidy up
 _TIDY: Final = 0.1
-_SIGNALS: Final = (signal.SIGINT, signal.SIGTERM)
+_SIGNALS: Final = (signal.SIGINT, getattr(signal, "SIGBREAK", signal.SIGTERM), signal.SIGTERM)  # SIGBREAK: Windows
 
 
 class StoppedError(FabulaError):

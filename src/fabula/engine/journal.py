@@ -614,12 +614,17 @@ class Journal:
         with self._reading("the settings of a run"):
             return [dict(zip(names, row, strict=True)) | {"settings": json.loads(row[3])} for row in rows]
 
-    def last_settings(self) -> dict[str, Any] | None:
-        """The settings of the newest run that came to its end, waits for a person, or left a call or a text."""
+    def last_settings(self, having: str = "") -> dict[str, Any] | None:
+        """The settings of the newest run that came to its end, waits for a person, or left a call or a text.
+
+        With `having`, of the newest one that recorded something under that name.
+        """
         rows = self._all(
-            "SELECT settings FROM run r WHERE error = '' OR EXISTS (SELECT 1 FROM call WHERE run = r.id) "
-            "OR EXISTS (SELECT 1 FROM version WHERE run = r.id) OR json_extract(settings, '$.waits') IS NOT NULL "
-            "ORDER BY id DESC LIMIT 1"
+            "SELECT settings FROM run r WHERE (error = '' OR EXISTS (SELECT 1 FROM call WHERE run = r.id) "
+            "OR EXISTS (SELECT 1 FROM version WHERE run = r.id) OR json_extract(settings, '$.waits') IS NOT NULL) "
+            "AND (? = '' OR json_extract(settings, '$.' || ?) IS NOT NULL) ORDER BY id DESC LIMIT 1",
+            having,
+            having,
         )
         with self._reading("the settings of a run"):
             return dict(json.loads(rows[0][0])) if rows else None

@@ -29,7 +29,8 @@ from pydantic import TypeAdapter
 
 from fabula.app.chat_views import ChatList, ChatTurn, ChatView, ChatWhy, MoveKind
 from fabula.app.past_calls import CallList, WholeCall
-from fabula.app.workspace import ArtefactText, Decided, Saved
+from fabula.app.saving import Saved
+from fabula.app.workspace import ArtefactText, Decided
 from fabula.base.errors import (
     ConflictError,
     DiskFullError,

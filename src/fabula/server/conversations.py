@@ -200,7 +200,7 @@ class Conversations:
 
     def _parties(self, others: Sequence[str], player: str) -> Parties | None:
         """Who talks, by the full names of the project's characters: "Ivan" is Ivan Utting."""
-        known = people_in(self.project)[0]
+        known = [name for names in people_in(self.project) for name in names]
         return parties_for(self.project, [among(one, known) or one for one in others], among(player, known) or player)
 
     def move(self, name: str, kind: MoveKind, text: str = "", version: int | None = None, model: str = "") -> LiveTurn:

@@ -57,7 +57,7 @@ class Said:
     line: str = ""
     character: str = ""
     player: str = ""
-    session: str = ""
+    conversation: str = ""
     move: Literal["say", "retry", "undo"] = "say"
 
 
@@ -257,12 +257,12 @@ class Projects:
         project, bill = self.project(name), Bill()
         settings = settings_for_talk(self._settings(project, own_model=own_model))
         parties = parties_for(project, (said.character,) if said.character else (), said.player)
-        session, parties = conversation_for(project, said.session, parties)
-        made = system_of_log(ConversationFiles.in_(project.folder, session).read())
+        conversation, parties = conversation_for(project, said.conversation, parties)
+        made = system_of_log(ConversationFiles.in_(project.folder, conversation).read())
         if made not in ("", settings.system):
             settings = settings_for_talk(settings, made)
         options = Options(environ=self.environ, listeners=(listener, bill))
-        async with Chat(project, session, settings, options, bill, "") as chat:
+        async with Chat(project, conversation, settings, options, bill, "") as chat:
             await chat.open(parties, None)
             if said.move == "say":
                 await (chat.say_async(said.line) if said.line.strip() else chat.go_on_async())
@@ -272,7 +272,7 @@ class Projects:
         last = whole["turns"][-1] if whole["turns"] else {"who": "", "answer": ""}
         return {
             "project": name,
-            "conversation": session,
+            "conversation": conversation,
             "you": whole["player"],
             "who": last["who"],
             "answer": last["answer"],
@@ -281,16 +281,16 @@ class Projects:
             **_took(bill),
         }
 
-    def conversation(self, name: str, session: str) -> dict[str, Any]:
+    def conversation(self, name: str, conversation: str) -> dict[str, Any]:
         """A conversation as Markdown; where none is named, the names of all, the last one first.
 
         Raises:
             UnknownNameError: there is no such conversation.
         """
         project = self.project(name)
-        if not session:
+        if not conversation:
             return {"project": name, "conversations": conversations_in(project.folder)}
-        return {"project": name, "conversation": session, "text": transcript_of(project, session)}
+        return {"project": name, "conversation": conversation, "text": transcript_of(project, conversation)}
 
     # deciding -------------------------------------------------------------------------------------------------------
 

@@ -7,7 +7,7 @@ from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
-from fabula.app.workspace import BRIEF
+from fabula.app.saving import BRIEF
 from fabula.base.errors import FabulaError
 from fabula.project.folder import FOLDERS, STORY
 from fabula.server.runs.looking import again_and_again

@@ -23,6 +23,7 @@ _ARTICLES: Final = frozenset({"a", "an", "the"})
 _HIS, _HERS = frozenset({"mr", "mister"}), frozenset({"mrs", "ms", "miss"})
 _ADDRESS: Final = _HIS | _HERS | {"mx", "dr", "doctor"}
 _SEVERAL: Final = frozenset({"and", "or"})
+_HEADINGS: Final = re.compile(r"^#{1,6}[ \t][^\n]*$", re.MULTILINE)
 _NAME: Final = re.compile(
     r"(?<!\w)(?<!\w['-])(?:(?:Mr|Mrs|Ms|Mx|Dr|Prof|Rev|Capt|Lt|Sgt|Col|Gen|St)\. )?"
     r"[A-Z][\w'-]*[a-z](?: (?:(?:of|the|de|van|von|der|di|la) ){0,2}[A-Z][\w'-]*[a-z])*"
@@ -100,8 +101,9 @@ def present_in(names: Iterable[str], text: str) -> tuple[str, ...]:
 def names_in(text: str) -> tuple[str, ...]:
     """What looks like a name in a text: there at least twice, capitalised within a sentence; the commonest first.
 
-    Days, months and feasts are none.
+    Days, months and feasts are none, nor is what stands in headings.
     """
+    text = _HEADINGS.sub("", text)
     counts: Counter[str] = Counter()
     leading: Counter[str] = Counter()
     begins = {start for start, _ in spans(text)}

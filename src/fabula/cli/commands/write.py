@@ -135,7 +135,13 @@ def _agreed(session: Session, expected: DryRun | None) -> bool:
         return True
     how = (
         f"--anew does it (`fabula text history` has what stands now); `fabula write {folder}/brief.md --out OTHER` "
-        "writes a second story beside it; `fabula text retake NAME` has a single text written again."
+        "writes a second story beside it; "
+        + (
+            "`fabula text retake NAME` has a single text"
+            if found.whole
+            else "`fabula text pin --all` keeps what stands"
+        )
+        + (" written again." if found.whole else ", and the rest is written so.")
     )
     if terminal.json or not terminal.interactive:
         raise WrittenBeforeError(f"{found.sentence} {how}")

@@ -7,7 +7,8 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Header, Path, Query, Response
 from fastapi.responses import JSONResponse
 
-from fabula.app.workspace import ArtefactText, Saved  # noqa: TC001 - FastAPI reads them
+from fabula.app.saving import Saved  # noqa: TC001 - FastAPI reads them
+from fabula.app.workspace import ArtefactText  # noqa: TC001 - FastAPI reads them
 from fabula.base.errors import ConflictError, FabulaError
 from fabula.server.api.depends import WorkspaceDep  # noqa: TC001 - FastAPI reads it
 from fabula.server.api.wire import (

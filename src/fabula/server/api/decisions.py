@@ -6,7 +6,8 @@ from typing import Annotated
 
 from fastapi import APIRouter, Path
 
-from fabula.app.workspace import Decided, Saved  # noqa: TC001 - FastAPI reads them
+from fabula.app.saving import Saved  # noqa: TC001 - FastAPI reads them
+from fabula.app.workspace import Decided  # noqa: TC001 - FastAPI reads them
 from fabula.base.errors import UsageError
 from fabula.server.api.depends import WorkspaceDep  # noqa: TC001 - FastAPI reads it
 from fabula.server.api.wire import (

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Path, Query
 from fastapi.responses import Response
 
-from fabula.app.workspace import Saved  # noqa: TC001 - FastAPI reads it
+from fabula.app.saving import Saved  # noqa: TC001 - FastAPI reads it
 from fabula.server.api.depends import WorkspaceDep  # noqa: TC001 - FastAPI reads it
 from fabula.server.api.wire import (
     MOST_FACTS,

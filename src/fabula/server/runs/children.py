@@ -58,6 +58,8 @@ _KILLED: Final = (
     "The process was killed before it could say why. What was finished is kept; the same again goes on from there."
 )
 _NOT_BEGUN: Final = "It had not begun when the server ended. Nothing was asked."
+_OWN_GROUP: Final = getattr(subprocess, "CREATE_NEW_PROCESS_GROUP", 0)  # what Windows has for a session
+_STOP: Final = getattr(signal, "CTRL_BREAK_EVENT", signal.SIGINT)  # Windows sends no SIGINT to another process
 FABULA: Final = (sys.executable, "-P", "-m", "fabula")
 """This program. It runs in the project's folder, which may be somebody else's: `-P` imports nothing from there."""
 
@@ -312,6 +314,7 @@ class Runs:
                     stdout=output,
                     stderr=messages,
                     start_new_session=True,
+                    creationflags=_OWN_GROUP,
                 )
         except (OSError, FabulaError) as error:
             run.state, run.message = "failed", f"It could not be begun: {getattr(error, 'strerror', None) or error}."
@@ -434,6 +437,8 @@ def _is_locked(file: Path) -> bool:
 
 
 def _exists(pid: int) -> bool:
+    if not hasattr(os, "killpg"):
+        return True  # Windows has no signal 0: it would be a Ctrl-C. That a process lives is told by its lock.
     try:
         os.kill(pid, 0)
     except ProcessLookupError:
@@ -447,9 +452,9 @@ def _interrupt(child: Child, log: Path) -> None:
     """Have a process end, as a person would with Ctrl-C; a number that only a record names has to hold the log."""
     with suppress(OSError):
         if child.process is not None:
-            child.process.send_signal(signal.SIGINT)
+            child.process.send_signal(_STOP)
         elif child.run.pid is not None and _is_locked(log):
-            os.kill(child.run.pid, signal.SIGINT)
+            os.kill(child.run.pid, _STOP)
 
 
 def _kill(child: Child, log: Path) -> None:

@@ -20,7 +20,7 @@ from fabula.server.faults import UNEXPECTED, Problem, problem_for_author
 from fabula.server.gate import SILENT, Bounds
 from fabula.server.shelf import Shelf
 from fabula.server.state import StudioState
-from fabula.server.studio import assets, pages
+from fabula.server.studio import assets, pages, rendering
 from fabula.server.studio.rendering import PAGES, page, templates
 
 if TYPE_CHECKING:
@@ -69,6 +69,8 @@ def pages_and_api(state: StudioState) -> FastAPI:
     app.state.pages = [(name, title) for name, title in PAGES if name in found]
     for router in found.values():  # as they are: FastAPI would put each route that is included together once more
         app.router.routes += router.routes
+
+    app.add_middleware(rendering.Begun, feed=state.runs.feed)
 
     @app.get(assets.PREFIX + "{path:path}", include_in_schema=False)
     async def static(request: Request, path: str) -> Response:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -18,6 +19,9 @@ from fabula.story import without_marks
 
 if TYPE_CHECKING:
     from fastapi import Request
+
+    from fabula.server.gate import App, Receive, Scope, Send
+    from fabula.server.runs.feed import Feed
 
 TEMPLATES: Final = Path(__file__).parent / "templates"
 PAGES: Final = (
@@ -96,6 +100,19 @@ def expected_cost(cost: float | None) -> str:
     return f"about {dollars(cost)}" if cost else "at no cost"
 
 
+@dataclass
+class Begun:
+    """A layer that notes the last event before a page is made: what happens meanwhile reaches the page as an event."""
+
+    app: App
+    feed: Feed
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Note it, and answer."""
+        scope.setdefault("state", {})["after"] = self.feed.last
+        await self.app(scope, receive, send)
+
+
 def pages_of(request: Request) -> list[tuple[str, str]]:
     """The pages that a project has here, by the last part of the address, with what they are called."""
     found: list[tuple[str, str]] = getattr(request.app.state, "pages", [])  # a server without pages has none
@@ -106,15 +123,16 @@ def page(request: Request, template: str, status: int = 200, /, **values: Any) -
     """A template, filled in: a whole page, or a piece of one.
 
     Beside `values` a template has `request`, `project` (its name, or empty) and its `title`, `pages` (those of a
-    project that there are), `here` (the page's own) and `after` (the number of the last event before the page).
+    project that there are), `here` (the page's own) and `after` (the number of the last event before it was begun).
     """
     project = str(request.path_params.get("project", ""))
+    now = request.app.state.studio.runs.feed.last
     about = {
         "request": request,
         "project": project,
         "title": request.app.state.studio.shelf.title(project) if project else "",
         "here": request.url.path.removeprefix(f"/projects/{project}/").partition("/")[0] if project else "shelf",
         "pages": pages_of(request),
-        "after": request.app.state.studio.runs.feed.last,
+        "after": getattr(request.state, "after", now),
     }
     return HTMLResponse(templates().get_template(template).render(about | values), status)

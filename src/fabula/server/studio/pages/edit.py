@@ -10,7 +10,7 @@ from fastapi import APIRouter, Form, Request
 from pydantic import BaseModel
 
 from fabula.app.editing import Stage, beside, last_rewritten, stages, written_again
-from fabula.app.workspace import BRIEF, Workspace
+from fabula.app.saving import BRIEF
 from fabula.base.errors import FabulaError, UsageError
 from fabula.craft.wording import LARGEST
 from fabula.project.folder import MAX_FILE
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from fastapi.responses import Response
 
     from fabula.app.plan_cards import Card
-    from fabula.app.workspace import ArtefactVersion
+    from fabula.app.workspace import ArtefactVersion, Workspace
     from fabula.story.comparing import Stretch
 
 router = APIRouter(include_in_schema=False)

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from fabula.server.shelf import Shelf
     from fabula.server.state import StudioState
 
-router = APIRouter(prefix="/projects/{project}")
+router = APIRouter(prefix="/projects/{project}", include_in_schema=False)
 RunName: TypeAlias = Annotated[str, Form(max_length=100)]
 Short: TypeAlias = Annotated[str, Form(max_length=200)]
 _LONGEST: Final = 60.0  # seconds in which a command says what it would ask

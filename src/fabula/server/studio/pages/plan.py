@@ -11,7 +11,7 @@ from markupsafe import Markup
 
 from fabula.app.plan_cards import CHAPTERS, LISTED, PLAN, PLOT, Part, PlanCards, plan_cards
 from fabula.app.planning import order_of_time
-from fabula.app.workspace import Workspace, base_of
+from fabula.app.saving import base_of
 from fabula.base.errors import ConflictError, FabulaError, UsageError
 from fabula.server.api.depends import WorkspaceDep  # noqa: TC001 - FastAPI reads it
 from fabula.server.studio.rendering import page
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     from fastapi.responses import Response
 
-    from fabula.app.workspace import Artefact
+    from fabula.app.workspace import Artefact, Workspace
     from fabula.story.plan import Plan
 
 router = APIRouter(prefix="/projects/{project}/plan", include_in_schema=False)

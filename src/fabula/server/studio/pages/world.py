@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, TypeAlias
 from fastapi import APIRouter, Depends, Query, Request
 
 from fabula.app.findings import mended
-from fabula.app.workspace import Workspace, base_of
+from fabula.app.saving import base_of
 from fabula.base.errors import FabulaError, UnknownNameError, UsageError
 from fabula.server.api.depends import ProjectName, RunsDep, WorkspaceDep  # noqa: TC001 - FastAPI reads them
 from fabula.server.runs.record import Order
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from fastapi.responses import Response
 
     from fabula.app.facts_shown import FactRow, ProjectWorld
+    from fabula.app.workspace import Workspace
     from fabula.server.runs.record import Run
 
 router = APIRouter(prefix="/projects/{project}/world", include_in_schema=False)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
 
 from fastapi import APIRouter, Form, Query, Request
 
-from fabula.app.workspace import BRIEF
+from fabula.app.saving import BRIEF
 from fabula.base.errors import FabulaError, UnknownNameError, UsageError
 from fabula.models.answer_files import KIND, LARGEST
 from fabula.project.folder import MAX_FILE

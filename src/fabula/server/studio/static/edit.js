@@ -90,8 +90,14 @@ class Editor {
     this.sitting = "";
   }
 
+  /** Is something typed here that the server has not said it has? */
   get dirty() {
-    return this.box.value !== this.sent;
+    return this.box.value !== this.sent || this.unsure;
+  }
+
+  /** May another text of this page stand at the server than the one it spoke of last? */
+  get unsure() {
+    return this.tried.some((one) => one !== this.sent);
   }
 
   /** @param {"saved" | "unsaved" | "failed"} state @param {string} words */
@@ -142,7 +148,7 @@ class Editor {
   /** Save now, and wait until it is done. */
   async save() {
     clearTimeout(this.timer);
-    if (this.saving) await this.saving;
+    while (this.saving) await this.saving; // one after another, however many wait
     if (this.torn || !this.dirty) return;
     this.saving = this.put();
     await this.saving;
@@ -242,6 +248,7 @@ class Editor {
   async take() {
     const there = await ask(this.address).catch((error) => warn("unsaved", error.message));
     if (there) this.show(there);
+    else setTimeout(() => this.take(), LOCKED);
   }
 
   /** @param {{text: string, base: string}} there what stands at the server */
@@ -279,7 +286,7 @@ class Editor {
       this.standOn(there);
       return;
     }
-    if (this.dirty) {
+    if (this.box.value !== this.sent) {
       await this.tear();
       return;
     }
@@ -341,9 +348,11 @@ function show(html) {
   shown();
 }
 
+/** Lead to what is shown now; but nobody is taken away from what they are typing. */
 function shown() {
   const title = find("review").querySelector("h2");
-  if (!title) return;
+  const typing = document.activeElement?.matches("textarea:not(:read-only), input:not([type=checkbox], [type=radio])");
+  if (!title || typing) return;
   showTab("Text");
   title.focus();
   title.scrollIntoView({ block: "nearest" });
@@ -376,10 +385,13 @@ function tellTaken() {
 // runs -----------------------------------------------------------------------------------------------------------------
 
 let following = "";
+let starting = false;
 let looking = /** @type {ReturnType<typeof setTimeout> | undefined} */ (undefined);
 
 /** Begin a run, and follow it. @param {Record<string, unknown>} order */
 async function start(order) {
+  if (starting || following) return say("A run that was begun here is at work.");
+  starting = true;
   const budget = Object.fromEntries(
     ["tokens", "usd"].map((id) => [id, /** @type {HTMLInputElement | null} */ (find(id))?.value]).filter(([, most]) => most),
   );
@@ -392,6 +404,8 @@ async function start(order) {
     await follow();
   } catch (error) {
     warn("run", /** @type {Error} */ (error).message);
+  } finally {
+    starting = false;
   }
 }
 
@@ -401,12 +415,31 @@ async function follow() {
   looking = undefined;
   const id = following;
   const run = id && (await ask(`${api}/runs/${id}`).catch(() => null));
-  if (!run || following !== id) return;
+  if (following !== id) return;
+  if (!run) {
+    if (id) looking ??= setTimeout(follow, LOCKED); // the server cannot be reached
+    return;
+  }
   const words = { queued: "It waits for another run to end.", running: "It is being written." };
   if (run.state in words) return showRun(run, words[/** @type {"queued" | "running"} */ (run.state)]);
   following = "";
   await ended(run);
 }
+
+const isMending = () => document.querySelector("#beside form.mend") !== null;
+let owesBeside = false;
+
+/** Have what stands beside the text looked at anew, but not while a sentence is being mended there. */
+function lookBeside() {
+  owesBeside = isMending();
+  if (!owesBeside) document.body.dispatchEvent(new CustomEvent("fabula:checked"));
+}
+document.addEventListener("htmx:beforeSwap", (event) => {
+  const { detail } = /** @type {CustomEvent} */ (event);
+  if (detail.target.id !== "beside" || detail.requestConfig.verb !== "get" || !isMending()) return;
+  detail.shouldSwap = false;
+  owesBeside = true;
+});
 
 /** What happens in this project, here or elsewhere. @param {import("./events.js").Happening} event */
 function hear(event) {
@@ -415,9 +448,7 @@ function hear(event) {
   if (of && event.type === "run_ended") follow();
   else if (of && event.type !== "text_arrived") looking ??= setTimeout(follow, FOLLOW);
   if (event.type === "run_ended" && editor?.dirty) editor.save();
-  if (event.type === "run_ended" && !document.querySelector("#beside form.mend")) {
-    document.body.dispatchEvent(new CustomEvent("fabula:checked"));
-  }
+  if (event.type === "run_ended") lookBeside();
   if (event.type === "artefact_changed" || event.type === "project_changed" || (event.type === "run_ended" && !of)) {
     editor?.look();
     tellSaved();
@@ -450,6 +481,7 @@ async function ended(run) {
   say(whole ? "It is written." : "It is not finished.");
   await editor?.look(true);
   tellSaved();
+  if (editor?.torn) return; // first two texts are to be put together
   const of = run.order.kind === "rewrite" && `compare?name=${encodeURIComponent(run.order.artefact)}`;
   if (whole || (!of && run.kept)) load(`${parts}/${of || "review"}`, "#review");
 }
@@ -470,6 +502,14 @@ function showMarked() {
   const found = marked();
   const words = found ? countWords(found.passage) : 0;
   place.textContent = found ? `Marked: ${words} ${words === 1 ? "word" : "words"}.` : "Mark words in the text first.";
+}
+
+/** Save the text before something is done with it, and say where that cannot be. */
+async function isSaved() {
+  await editor?.save();
+  if (!editor?.dirty) return true;
+  say("This is done once the text is saved, which it is not yet. Try it again then.");
+  return false;
 }
 
 /** Mark a sentence in the text, where it stands by now. @param {string} sentence @param {number} from where it stood */
@@ -495,9 +535,8 @@ async function rewrite(event) {
   event.preventDefault();
   const found = marked();
   if (!found || !editor) return say("Mark words in the text first.");
-  await editor.save();
   const note = /** @type {HTMLTextAreaElement} */ (find("passage-note")).value;
-  if (!editor.dirty) await start({ kind: "rewrite", artefact: editor.name, passage: `${found.from}-${found.to}`, note });
+  if (await isSaved()) await start({ kind: "rewrite", artefact: editor.name, passage: `${found.from}-${found.to}`, note });
 }
 
 // the rest of the page ---------------------------------------------------------------------------------------------------
@@ -514,12 +553,22 @@ document.addEventListener("htmx:afterSwap", (event) => {
   if (said) say(said.textContent ?? "");
 });
 
+/** What waits for the text to be saved: asked for twice, it is done once. @type {WeakSet<Element>} */
+const held = new WeakSet();
+
 // What is decided is decided about the text as it is on the page: it is saved first.
-document.addEventListener("htmx:confirm", (event) => {
+document.addEventListener("htmx:confirm", async (event) => {
   const { detail } = /** @type {CustomEvent} */ (event);
+  if (editor?.torn && detail.verb === "get" && detail.target.id === "review") {
+    event.preventDefault(); // the two texts are shown there, and nothing else leads on
+    say("First choose what becomes of the two texts.");
+  }
   if (detail.verb !== "post" || !editor?.dirty || editor.torn) return;
   event.preventDefault();
-  editor.save().then(() => (editor.dirty ? undefined : detail.issueRequest(true)));
+  if (held.has(detail.elt)) return;
+  held.add(detail.elt);
+  if (await isSaved()) detail.issueRequest(true);
+  held.delete(detail.elt);
 });
 // A third text stands by now: the two are put together with that one.
 document.addEventListener("htmx:responseError", (event) => {
@@ -538,6 +587,7 @@ document.addEventListener("click", (event) => {
     const article = target.closest("article");
     target.closest("form")?.remove();
     goTo(article?.querySelector("[hx-get]"));
+    if (owesBeside) lookBeside();
   } else if (target.closest("[data-shut]")) {
     find("review").replaceChildren();
     text?.focus();
@@ -550,7 +600,7 @@ document.addEventListener("click", (event) => {
     tellTaken();
   }
   const run = /** @type {HTMLElement | null} */ (target.closest("[data-run]"));
-  if (run) (editor ? editor.save() : Promise.resolve()).then(() => start({ kind: "update", revise: run.dataset.run === "revise" }));
+  if (run) isSaved().then((yes) => yes && start({ kind: "update", revise: run.dataset.run === "revise" }));
 });
 document.addEventListener("change", (event) => {
   if (/** @type {HTMLElement} */ (event.target).matches('#review input[name="take"]')) tellTaken();

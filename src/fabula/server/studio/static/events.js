@@ -28,6 +28,13 @@ let leads = false;
 const gathered = [];
 let flushing = false;
 let tries = 0;
+/** Whether this tab's own connection stands, and what is known of the one that serves all; nothing at first. */
+let open = false;
+let known = {};
+/** How each run that this tab has heard of has ended. @type {Map<string, Happening>} */
+const ends = new Map();
+/** @type {Map<string, (event: Happening) => void>} */
+const awaited = new Map();
 
 /**
  * Hear every event from now on: since the page was made.
@@ -46,6 +53,18 @@ export function onEvent(listener) {
  */
 export function onConnection(watcher) {
   watchers.add(watcher);
+}
+
+/**
+ * Hear of the end of a run, also where that comes before the answer to who began it.
+ * @param {string} run
+ * @param {(event: Happening) => void} then
+ */
+export function whenEnded(run, then) {
+  const end = ends.get(run);
+  if (end) then(end);
+  else awaited.set(run, then);
+  begin();
 }
 
 /** The number of the last event that this tab has heard. */
@@ -75,7 +94,7 @@ function begin() {
 function hearOthers(said) {
   if (said.events) take(said.events);
   if (said.connected !== undefined) tell(said.connected, said.signedOut);
-  if (said.hello && leads) channel?.postMessage({ at: last });
+  if (said.hello && leads) channel?.postMessage({ at: last, ...known });
   if (said.at > last) take([JSON.stringify({ n: said.at, type: "" })]); // what lies before it is fetched
 }
 
@@ -83,18 +102,20 @@ function connect() {
   const source = new EventSource(`/api/v1/events${last >= 0 ? `?after=${last}` : ""}`);
   source.onopen = () => {
     tries = 0;
+    open = true;
     connected(true);
   };
   source.onmessage = (message) => gather(message.data);
   source.onerror = () => {
+    open = false;
     connected(false);
     if (source.readyState !== EventSource.CLOSED) return; // the browser tries again by itself
     source.close();
     tries += 1;
     setTimeout(connect, Math.min(500 * 2 ** tries, LONGEST_WAIT));
     fetch(`/api/v1/events?follow=false&after=${Math.max(last, 0)}`).then(
-      (response) => connected(false, response.status === 401),
-      () => connected(false),
+      (response) => open || connected(false, response.status === 401), // it may be reached again by now
+      () => {},
     );
   };
 }
@@ -116,8 +137,9 @@ function read(data) {
  * @param {boolean} [signedOut]
  */
 function connected(is, signedOut = false) {
+  known = { connected: is, signedOut };
   tell(is, signedOut);
-  channel?.postMessage({ connected: is, signedOut });
+  channel?.postMessage(known);
 }
 
 /**
@@ -172,11 +194,20 @@ function give() {
     }
     if (event.n <= last && event.type !== "numbers_anew") continue;
     last = event.n;
+    if (event.type === "run_ended") noteEnd(event);
     if (event.type) for (const listener of listeners) tellOne(listener, event);
   }
   waiting.splice(0, end);
   giving = waiting.length > 0;
   if (giving) turn.port2.postMessage("give");
+}
+
+/** @param {Happening} event */
+function noteEnd(event) {
+  ends.set(event.run, event);
+  const then = awaited.get(event.run);
+  awaited.delete(event.run);
+  if (then) tellOne(then, event);
 }
 
 /**

@@ -21,13 +21,16 @@ function showFields() {
   }
 }
 
-// What was said of the cost is of the fields as they were.
-for (const form of document.querySelectorAll("#measure, #learn")) {
-  form.addEventListener("input", () => {
-    showFields();
-    window.htmx.trigger(form, "htmx:abort");
-    document.getElementById("begun")?.replaceChildren();
-  });
+/** What the fields of a form say. @param {HTMLFormElement} form */
+const fields = (form) => new URLSearchParams(/** @type {any} */ (new FormData(form))).toString();
+
+// What was said of the cost is of the fields as they were, whenever the answer comes.
+for (const form of /** @type {NodeListOf<HTMLFormElement>} */ (document.querySelectorAll("#measure, #learn"))) {
+  let asked = "";
+  const forget = () => { if (fields(form) !== asked) document.getElementById("begun")?.replaceChildren(); };
+  form.addEventListener("input", () => { showFields(); forget(); });
+  form.addEventListener("htmx:beforeRequest", (event) => { if (event.target === form) asked = fields(form); });
+  form.addEventListener("htmx:afterSettle", forget);
 }
 showFields();
 
@@ -38,18 +41,40 @@ function refresh() {
     due = 0;
     if (asking) return refresh();
     asking = true;
-    const shown = document.getElementById("measuring");
-    const run = mine || (shown?.dataset.state === "running" ? shown.dataset.run : "") || "";
-    const address = `/projects/${encodeURIComponent(project)}/measure-run${learns ? "/learning" : ""}?run=${encodeURIComponent(run)}`;
     try {
-      await window.htmx.ajax("GET", address, { target: "#measuring", swap: "outerHTML" });
+      await show();
+    } catch {
+      // The server is away; the next event, or the next look at the page, tells how the run stands.
     } finally {
       asking = false;
     }
   }, 300);
 }
 
-document.body.addEventListener("htmx:afterSettle", () => {
+/** What changes while a run is at work is put in by itself: a button that is just pressed stays where it is. */
+async function show() {
+  const shown = /** @type {HTMLElement} */ (document.getElementById("measuring"));
+  const open = ["queued", "running"].includes(shown.dataset.state ?? "");
+  const run = mine || (open ? shown.dataset.run : "") || "";
+  const address = `/projects/${encodeURIComponent(project)}/measure-run${learns ? "/learning" : ""}?run=${encodeURIComponent(run)}`;
+  const answer = await fetch(address);
+  if (!answer.ok) return;
+  const next = new DOMParser().parseFromString(await answer.text(), "text/html").getElementById("measuring");
+  const now = document.getElementById("measuring");
+  if (!next || !now || now !== shown) return refresh(); // another answer has come meanwhile
+  const sums = now.querySelector(".sums");
+  const nextSums = next.querySelector(".sums");
+  if (sums && nextSums && next.dataset.run === now.dataset.run && next.dataset.state === now.dataset.state) {
+    sums.replaceWith(nextSums);
+  } else {
+    now.replaceWith(next);
+    window.htmx.process(next);
+  }
+  look();
+}
+
+/** See whether the run that was begun here has ended, and open what it has found. */
+function look() {
   const shown = document.getElementById("measuring");
   if (!shown) return;
   if (shown.dataset.begun !== undefined && shown.dataset.run && mine !== shown.dataset.run) {
@@ -62,7 +87,9 @@ document.body.addEventListener("htmx:afterSettle", () => {
   mine = "";
   say(shown.querySelector(".note")?.textContent ?? "It has ended.");
   if (shown.dataset.state === "finished" && shown.dataset.result) location.assign(shown.dataset.result);
-});
+}
+
+document.body.addEventListener("htmx:afterSettle", look);
 
 onEvent((event) => {
   if (event.project === project && event.run) refresh();

@@ -1,5 +1,5 @@
 // The Plan page: cards are moved by dragging and by keyboard. Nothing is saved here: each move shows what would change.
-import { goTo, say } from "./studio.js";
+import { complain, goTo, say } from "./studio.js";
 
 /** @type {HTMLElement | null} */
 let dragged = null;
@@ -25,19 +25,46 @@ function placed(card) {
 
 let waiting = 0;
 
-/** Ask what the new order would change, once the moving has paused. */
+/** Ask what the new order would change, once the moving has paused and all cards are there. */
 function show() {
   clearTimeout(waiting);
-  waiting = window.setTimeout(() => ask({ do: "order", order: order() }), 300);
+  const whole = !list()?.querySelector(":scope > [hx-get]");
+  waiting = window.setTimeout(() => (whole ? ask({ do: "order", order: order() }) : show()), 300);
 }
 
 /** @param {Record<string, string>} fields */
 function ask(fields) {
   const cardList = list();
   if (!cardList) return;
+  complain("");
+  clearTimeout(waiting);
+  wanted = question(new Map(Object.entries(fields)));
   const values = { base: cardList.dataset.base ?? "", ...fields };
   window.htmx.ajax("POST", `${cardList.dataset.at}/preview`, { target: "#plan-change", swap: "innerHTML", values });
 }
+
+let wanted = ""; // what was asked last: no other answer is shown
+
+/** What a preview asks about. @param {{get: (name: string) => any}} fields */
+const question = (fields) => ["do", "order", "number"].map((name) => fields.get(name) ?? "").join(" ");
+
+document.addEventListener("htmx:beforeRequest", (event) => {
+  const { elt, target, requestConfig } = /** @type {CustomEvent} */ (event).detail;
+  if (!elt.matches("form") || !["plan", "plan-change"].includes(target.id)) return;
+  clearTimeout(waiting); // a move that was to be asked about in a moment
+  wanted = question(requestConfig.formData);
+});
+document.addEventListener("htmx:beforeSwap", (event) => {
+  const { detail } = /** @type {CustomEvent} */ (event);
+  if (detail.target.id === "plan-change" && question(detail.requestConfig.formData) !== wanted) detail.shouldSwap = false;
+});
+
+// A scene that was added is no more to be added.
+document.addEventListener("htmx:beforeOnLoad", (event) => {
+  const { target, requestConfig, xhr } = /** @type {CustomEvent} */ (event).detail;
+  if (target.id !== "plan" || xhr.status !== 200 || requestConfig.formData.get("do") !== "add") return;
+  /** @type {HTMLInputElement | null} */ (document.getElementById("new-title"))?.form?.reset();
+});
 
 /** Move a card by so many places, or to an end. @param {HTMLElement} card @param {number} by */
 function move(card, by) {
@@ -91,6 +118,7 @@ document.addEventListener("click", (event) => {
 /** Put the cards back as the plan has them. */
 function leave() {
   clearTimeout(waiting);
+  wanted = "";
   document.getElementById("plan-change")?.replaceChildren();
   cards()
     .sort((a, b) => Number(a.dataset.number) - Number(b.dataset.number))
@@ -140,12 +168,15 @@ document.addEventListener("dragend", () => {
   if (order() !== before) placed(card);
 });
 
+let looked = 0;
+
 /** Say of each part of the story which is stale and the like: what a run would ask is looked at for that, so it comes later. */
 async function showStates() {
   const at = /** @type {HTMLElement | null} */ (document.querySelector(".plan-cards"))?.dataset.at;
-  const response = at ? await fetch(`${at}/states`) : null;
-  if (!response?.ok) return;
-  const states = await response.json();
+  const look = (looked += 1);
+  const response = at ? await fetch(`${at}/states`).catch(() => null) : null;
+  const states = response?.ok && (await response.json());
+  if (!states || look !== looked) return;
   for (const card of /** @type {NodeListOf<HTMLElement>} */ (document.querySelectorAll(".plan-cards > [data-name]"))) {
     const place = card.querySelector("[data-states]");
     const found = /** @type {string[]} */ (states[card.dataset.name ?? ""] ?? []);
@@ -165,7 +196,8 @@ document.addEventListener("htmx:afterSwap", (event) => {
     say(said?.textContent?.trim() ?? "");
     document.getElementById("main")?.focus();
     showStates();
-  } else if (target?.id === "plan-change" && !document.activeElement?.matches("[data-move], body")) {
+  } else if (target?.matches("li.card")) showStates(); // the other cards have come
+  else if (target?.id === "plan-change" && !document.activeElement?.matches("[data-move], body")) {
     goTo(target.querySelector("h3")); // but who moves a card by keyboard goes on with that
   } else if (target?.id.startsWith("form-")) target.querySelector("input:not([type=hidden]), textarea")?.focus();
 });

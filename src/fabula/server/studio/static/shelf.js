@@ -8,6 +8,8 @@ let timer = 0;
 
 onEvent((event) => {
   if (!TYPES.has(event.type)) return;
-  clearTimeout(timer);
-  timer = setTimeout(() => globalThis.htmx?.trigger("#cards", "changed"), SOON);
+  timer ||= setTimeout(() => {
+    timer = 0;
+    globalThis.htmx?.trigger("#cards", "changed");
+  }, SOON);
 });

@@ -73,14 +73,20 @@ function likeness(element) {
   return [element.tagName, ...marks, element.matches("textarea, select") ? "" : element.textContent?.trim()].join("\n");
 }
 
-/** Where a person is in a piece that is about to be loaded anew: the focus, what is open, what is typed. @param {HTMLElement} piece */
-function placeIn(piece) {
+/**
+ * Where a person is in a piece that is about to be loaded anew: the focus, what is open, what is typed.
+ * @param {HTMLElement} piece
+ * @param {Element | null} [sent] the form that was sent, whose fields are through
+ */
+function placeIn(piece, sent = null) {
   const at = piece.contains(document.activeElement) ? document.activeElement : null;
   const fields = /** @type {(HTMLInputElement | HTMLTextAreaElement)[]} */ ([...piece.querySelectorAll("input[id], textarea[id]")]);
+  const typed = fields.filter((field) => field.value !== field.defaultValue && !sent?.contains(field));
   return {
     focus: at && likeness(at),
+    id: at?.id,
     open: new Set([...piece.querySelectorAll("details[open] > summary")].map(likeness)),
-    typed: fields.filter((field) => field.value !== field.defaultValue).map(({ id, value }) => ({ id, value })),
+    typed: typed.map(({ id, value, selectionStart, selectionEnd }) => ({ id, value, from: selectionStart, to: selectionEnd })),
   };
 }
 
@@ -88,19 +94,19 @@ function placeIn(piece) {
  * Bring a person back to where they were, or at least to the piece that has come.
  * @param {HTMLElement} piece
  * @param {ReturnType<typeof placeIn>} place
- * @param {boolean} typedStays
  */
-function goBackTo(piece, place, typedStays) {
+function goBackTo(piece, place) {
   for (const summary of piece.querySelectorAll("details:not([open]) > summary")) {
     if (place.open.has(likeness(summary))) summary.parentElement?.setAttribute("open", "");
   }
-  for (const { id, value } of typedStays ? place.typed : []) {
-    const field = document.getElementById(id);
-    if (field instanceof HTMLInputElement || field instanceof HTMLTextAreaElement) field.value = value;
+  const fields = place.typed.map((typed) => ({ ...typed, field: /** @type {HTMLInputElement | null} */ (document.getElementById(typed.id)) }));
+  for (const { field, value } of fields) if (field) field.value = value;
+  if (place.focus && document.activeElement === document.body) {
+    const all = [...piece.querySelectorAll("a[href], button, input, select, textarea, summary, [tabindex]")];
+    const same = place.id ? all.find((one) => one.id === place.id) : undefined;
+    goTo(same ?? all.find((one) => likeness(one) === place.focus) ?? piece.querySelector("[data-said], h1, h2, h3, p") ?? piece);
   }
-  if (!place.focus || document.activeElement !== document.body) return;
-  const all = [...piece.querySelectorAll("a[href], button, input, select, textarea, summary, [tabindex]")];
-  goTo(all.find((one) => likeness(one) === place.focus) ?? piece.querySelector("[data-said], h1, h2, h3, p") ?? piece);
+  for (const { field, from, to } of fields) if (field && field === document.activeElement && from !== null) field.setSelectionRange(from, to);
 }
 
 function nameTheme() {
@@ -171,18 +177,68 @@ document.addEventListener("click", (event) => {
     document.getElementById("main")?.focus();
   }
 });
-/** @type {ReturnType<typeof placeIn> | undefined} */
-let place;
+
+/** Requests so far; each has the next number. */
+let sent = 0;
+/** @typedef {{asked: number, done: number}} Known of a place: its last request, and the last change whose answer stands there */
+/** @type {Map<string, Known>} */
+const byId = new Map();
+/** @type {WeakMap<Element, Known>} */
+const byElement = new WeakMap();
+/** The numbers of requests. @type {WeakMap<XMLHttpRequest, number>} */
+const numbers = new WeakMap();
+
+/** What is known of a place of the page: of one with an id also when another element has it by now. @param {HTMLElement} target */
+function about(target) {
+  const known = (target.id ? byId.get(target.id) : byElement.get(target)) ?? { asked: 0, done: 0 };
+  if (target.id) byId.set(target.id, known);
+  else byElement.set(target, known);
+  return known;
+}
+
+/** Does something newer stand there, or come? Answers may overtake each other. @param {any} detail of htmx:beforeSwap */
+function isOvertaken({ target, xhr, requestConfig }) {
+  const number = numbers.get(xhr) ?? sent;
+  const known = about(target);
+  if (requestConfig.verb === "get") return known.asked > number;
+  if (known.done > number) return true;
+  known.done = number;
+  return false;
+}
+
+/** Where a person was in pieces that are being loaded anew. @type {WeakMap<Element, ReturnType<typeof placeIn>>} */
+const left = new WeakMap();
+
+/** @param {HTMLElement} target which is itself, or has been replaced by what has its id now */
+function goBack(target) {
+  const place = left.get(target);
+  const piece = target.isConnected ? target : document.getElementById(target.id);
+  if (place && piece) goBackTo(piece, place);
+  left.delete(target);
+}
+
+document.addEventListener("htmx:beforeSend", (event) => {
+  const { target, xhr } = /** @type {CustomEvent} */ (event).detail;
+  sent += 1;
+  numbers.set(xhr, sent);
+  about(target).asked = sent;
+});
 document.addEventListener("htmx:beforeSwap", (event) => {
-  place = placeIn(/** @type {CustomEvent} */ (event).detail.target);
+  const { detail } = /** @type {CustomEvent} */ (event);
+  if (!detail.shouldSwap) return;
+  if (!detail.isError && isOvertaken(detail)) detail.shouldSwap = false;
+  else left.set(detail.target, placeIn(detail.target, detail.requestConfig.verb === "get" ? null : detail.requestConfig.elt.closest("form")));
 });
-document.addEventListener("htmx:afterSwap", (event) => {
-  const { target, requestConfig } = /** @type {CustomEvent} */ (event).detail;
-  const piece = target.isConnected ? target : document.getElementById(target.id); // itself, or what replaces it
-  if (place && piece) goBackTo(piece, place, requestConfig?.verb === "get");
-  place = undefined;
+document.addEventListener("htmx:afterSwap", (event) => goBack(/** @type {CustomEvent} */ (event).detail.target));
+document.addEventListener("htmx:oobBeforeSwap", (event) => {
+  const { target } = /** @type {CustomEvent} */ (event).detail;
+  left.set(target, placeIn(target));
 });
-document.addEventListener("htmx:beforeRequest", () => complain(""));
+document.addEventListener("htmx:oobAfterSwap", (event) => goBack(/** @type {CustomEvent} */ (event).detail.target));
+document.addEventListener("htmx:beforeRequest", (event) => {
+  const { triggeringEvent } = /** @type {CustomEvent} */ (event).detail.requestConfig;
+  if (triggeringEvent?.isTrusted) complain(""); // a person goes on; what the page asks for by itself leaves what is said
+});
 document.addEventListener("htmx:sendError", () => complain("The server cannot be reached. It may have been ended; what you wrote is still on this page."));
 matchMedia("(prefers-color-scheme: dark)").addEventListener("change", nameTheme);
 

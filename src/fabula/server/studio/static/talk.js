@@ -19,6 +19,15 @@ function converse(talk) {
   const model = /** @type {HTMLInputElement} */ (document.getElementById("model"));
   const others = new BroadcastChannel("fabula-talk");
   let busy = false;
+  let missed = false; // something was changed elsewhere while this page was busy
+  /** @type {HTMLElement | null} */
+  let live = null; // the turn that is being made
+  /** What stands here is being fetched, or changed by a form beside it; a move waits for both. @type {Promise<void>} */
+  let shown = Promise.resolve();
+  /** @type {Promise<void> | null} */
+  let nextShown = null;
+  /** @type {Promise<void>} */
+  let set = Promise.resolve();
 
   const state = () => /** @type {DOMStringMap} */ (document.getElementById("state")?.dataset ?? {});
   const version = () => Number(state().version);
@@ -31,16 +40,33 @@ function converse(talk) {
       if (now) button.setAttribute("aria-disabled", "true");
       else button.removeAttribute("aria-disabled");
     }
+    if (!now && missed) look();
   }
 
-  /** Show the conversation as the server has it. */
+  /** Show the conversation as the server has it now; one after another, so that an older answer never comes last. */
   function refresh() {
-    return new Promise((done) => {
-      talk.addEventListener("htmx:afterSettle", () => done(undefined), { once: true });
-      talk.addEventListener("htmx:responseError", () => done(undefined), { once: true });
-      talk.addEventListener("htmx:sendError", () => done(undefined), { once: true });
-      document.body.dispatchEvent(new CustomEvent("fabula:talked"));
+    nextShown ??= shown.then(() => {
+      nextShown = null;
+      return globalThis.htmx.ajax("GET", talk.dataset.part, { source: talk, target: talk, swap: "innerHTML" }).catch(() => {});
     });
+    shown = nextShown;
+    return shown;
+  }
+
+  /** Begin something for which nothing else may be under way: what comes in its midst would take its turn off the page. */
+  async function begin() {
+    setBusy(true);
+    complain("");
+    await Promise.all([shown, set]);
+    setBusy(true); // the buttons that have come, too
+  }
+
+  /** See what was changed elsewhere, as soon as nothing is under way here. */
+  async function look() {
+    missed = busy;
+    if (busy) return;
+    await refresh();
+    attend();
   }
 
   function toEnd() {
@@ -81,6 +107,7 @@ function converse(talk) {
     if (again) log.querySelector(".turn:last-of-type > .line:not(.own)")?.classList.add("faint");
     if (said) turn.append(line(player, said, true));
     log.append(turn);
+    live = turn;
     /** @type {HTMLElement | null} */
     let answer = null;
     let waiting = "";
@@ -120,6 +147,7 @@ function converse(talk) {
        * @param {string} problem
        */
       breakOff(problem) {
+        live = null;
         preparing.remove();
         end.remove();
         draw();
@@ -140,8 +168,7 @@ function converse(talk) {
    */
   async function move(kind, said = "", follow = false) {
     if (busy) return false;
-    setBusy(true);
-    complain("");
+    await begin();
     /** @type {Response} */
     let response;
     try {
@@ -152,13 +179,12 @@ function converse(talk) {
       });
       if (!response.ok) throw await problemOf(response);
     } catch (problem) {
-      setBusy(false);
       await refused(/** @type {Error & {code?: string}} */ (problem));
       return false;
     }
-    others.postMessage({ project, chat });
+    if (!follow) others.postMessage({ project, chat });
     const body = /** @type {ReadableStream<Uint8Array>} */ (response.body);
-    if (kind === "say" && !follow) keep("");
+    if (kind === "say" && !follow) takeOut(said);
     const turn = liveTurn(said, kind === "another");
     let ended = false;
     let spoken = "";
@@ -176,18 +202,20 @@ function converse(talk) {
     } catch {
       // the connection was cut; what follows asks the server how it stands
     }
-    setBusy(false);
     if (!ended && !(await alive())) {
       turn.breakOff("The server cannot be reached. What came of the answer stays on this page; load it again once the server is back.");
       if (said) keep(words.value || said);
       say("The server cannot be reached.");
+      setBusy(false);
       return true;
     }
+    live = null;
     await refresh();
-    others.postMessage({ project, chat });
+    if (!follow) others.postMessage({ project, chat });
     toEnd();
     if (ended) say(spoken);
-    else attend();
+    setBusy(false);
+    if (!ended) attend();
     return true;
   }
 
@@ -202,10 +230,10 @@ function converse(talk) {
 
   /** @param {Error & {code?: string}} problem */
   async function refused(problem) {
-    if (problem.code === "stale" || problem.code === "busy") {
-      await refresh();
-      attend();
-    }
+    const behind = problem.code === "stale" || problem.code === "busy";
+    if (behind) await refresh();
+    setBusy(false);
+    if (behind) attend();
     complain(problem.code ? problem.message : "The server cannot be reached. What you wrote is kept on this page.");
   }
 
@@ -221,7 +249,7 @@ function converse(talk) {
     if (wanted > Number(drawn)) {
       await move("another");
     } else {
-      await change("/choose", { number: wanted, version: version() });
+      await change("/choose", { number: wanted });
       say(`Answer ${wanted} of ${drawn}. ${document.querySelector("#log .turn:last-of-type > .line:not(.own)")?.textContent ?? ""}`);
     }
     if (pressed) /** @type {HTMLElement | null} */ (document.querySelector(`[data-swipe="${by}"]:not(:disabled)`) ?? words).focus();
@@ -233,19 +261,17 @@ function converse(talk) {
    */
   async function change(what, body) {
     if (busy) return;
-    setBusy(true);
-    complain("");
+    await begin();
     try {
-      await ask(`${path}${what}`, { body });
+      await ask(`${path}${what}`, { body: { ...body, version: version() } });
       others.postMessage({ project, chat });
     } catch (problem) {
       const { message, problem: said } = /** @type {Error & {problem?: {code: string}}} */ (problem);
-      setBusy(false);
       await refused(Object.assign(new Error(message), { code: said?.code }));
       return;
     }
-    setBusy(false);
     await refresh();
+    setBusy(false);
   }
 
   /** Follow what another window has begun. */
@@ -259,6 +285,11 @@ function converse(talk) {
     if (text) localStorage.setItem(key, text);
     else localStorage.removeItem(key);
     measure();
+  }
+
+  /** Take what was said out of the field; what was typed since stays. @param {string} said */
+  function takeOut(said) {
+    keep(words.value.startsWith(said) ? words.value.slice(said.length).trimStart() : words.value);
   }
 
   function measure() {
@@ -287,7 +318,7 @@ function converse(talk) {
     if (!button || busy) return;
     if (button.dataset.swipe) swipe(Number(button.dataset.swipe));
     else if (button.dataset.move) move(button.dataset.move);
-    else if (button.hasAttribute("data-undo")) change("/undo", { version: version() });
+    else if (button.hasAttribute("data-undo")) change("/undo", {});
     else {
       const broken = /** @type {HTMLElement} */ (button.closest(".broken"));
       move(broken.dataset.kind ?? "say", broken.dataset.said ?? "");
@@ -301,20 +332,21 @@ function converse(talk) {
     event.preventDefault();
     swipe(by);
   });
-  others.addEventListener("message", async ({ data }) => {
-    if (busy || data.project !== project || data.chat !== chat) return;
-    await refresh();
-    attend();
+  others.addEventListener("message", ({ data }) => {
+    if (data.project === project && data.chat === chat) look();
   });
   document.addEventListener("visibilitychange", async () => {
     if (document.visibilityState !== "visible" || busy) return;
-    try {
-      if ((await ask(path)).version === version()) return;
-    } catch {
-      return; // said with the next move
-    }
-    await refresh();
-    attend();
+    const there = await ask(path).catch(() => null); // what is wrong is said with the next move
+    if (there && there.version !== version()) look();
+  });
+  // Who is there is set beside the turns; the answer shows all of them.
+  document.addEventListener("htmx:beforeRequest", (event) => {
+    const { target, requestConfig, xhr } = /** @type {CustomEvent} */ (event).detail;
+    if (target === talk && requestConfig.verb === "post") set = new Promise((done) => xhr.addEventListener("loadend", () => done()));
+  });
+  document.addEventListener("htmx:afterSwap", () => {
+    if (live && !live.isConnected) document.getElementById("log")?.append(live);
   });
 
   model.value = localStorage.getItem(`fabula-model:${project}`) ?? "";

@@ -1,11 +1,15 @@
 // The World page: the graph, drawn by cytoscape, beside the table that holds all of it; and the findings.
-import { onEvent } from "./events.js";
-import { goTo, say } from "./studio.js";
+import { onEvent, whenEnded } from "./events.js";
+import { complain, goTo, say } from "./studio.js";
 
 const place = document.getElementById("graph");
 /** @type {any} */
 let drawn = null;
 let asked = "";
+
+const READABLE = 0.9; // at this size and larger ones labels are read with ease
+const STEP = 1.3;
+const MOVE = 80;
 
 const colour = (/** @type {string} */ name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
 
@@ -13,11 +17,11 @@ const colour = (/** @type {string} */ name) => getComputedStyle(document.documen
 function look() {
   const ink = colour("--ink");
   return [
-    { selector: "node", style: { label: "data(label)", color: ink, "font-size": 11, "text-wrap": "wrap", "text-max-width": 110, "text-valign": "bottom", "text-margin-y": 3, width: 18, height: 18, "background-color": colour("--c8") } },
-    { selector: 'node[kind = "character"]', style: { "background-color": colour("--c1"), width: 26, height: 26, "font-weight": "bold" } },
+    { selector: "node", style: { label: "data(label)", color: ink, "font-size": 14, "min-zoomed-font-size": 7, "text-wrap": "wrap", "text-max-width": 130, "text-valign": "bottom", "text-margin-y": 3, "text-background-color": colour("--surface"), "text-background-opacity": 0.8, width: 18, height: 18, "background-color": colour("--c8") } },
+    { selector: 'node[kind = "character"]', style: { "background-color": colour("--c1"), width: 28, height: 28, "font-size": 15, "font-weight": "bold" } },
     { selector: 'node[kind = "location"], node[kind = "place"]', style: { "background-color": colour("--c2"), shape: "round-rectangle" } },
-    { selector: 'node[kind = "value"]', style: { "background-color": colour("--sunken"), "border-color": colour("--muted"), "border-width": 1, width: 10, height: 10, "font-size": 10, color: colour("--muted") } },
-    { selector: "edge", style: { label: "data(label)", color: colour("--muted"), "font-size": 9, "text-rotation": "autorotate", "text-background-color": colour("--surface"), "text-background-opacity": 0.85, "text-background-padding": 1, width: 1.4, "line-color": colour("--line"), "target-arrow-color": colour("--muted"), "target-arrow-shape": "triangle", "arrow-scale": 0.7, "curve-style": "bezier" } },
+    { selector: 'node[kind = "value"]', style: { "background-color": colour("--sunken"), "border-color": colour("--muted"), "border-width": 1, width: 12, height: 12, color: colour("--muted") } },
+    { selector: "edge", style: { label: "data(label)", color: colour("--muted"), "font-size": 13, "min-zoomed-font-size": 9, "text-wrap": "ellipsis", "text-max-width": 110, "text-rotation": "autorotate", "text-background-color": colour("--surface"), "text-background-opacity": 0.85, "text-background-padding": 2, width: 1.4, "line-color": colour("--line"), "target-arrow-color": colour("--muted"), "target-arrow-shape": "triangle", "arrow-scale": 0.7, "curve-style": "bezier" } },
     { selector: "edge[?said], edge[?outdated]", style: { "line-style": "dashed" } },
     { selector: ".chosen", style: { "line-color": colour("--accent"), "background-color": colour("--accent"), "target-arrow-color": colour("--accent"), color: colour("--accent"), width: 3, "z-index": 9 } },
     { selector: "node.chosen", style: { width: 24, height: 24 } },
@@ -29,10 +33,12 @@ async function draw() {
   const from = /** @type {HTMLElement | null} */ (document.querySelector("[data-graph]"))?.dataset.graph ?? "";
   if (!place || !from || from === asked) return;
   asked = from;
-  const response = await fetch(from);
+  const response = await fetch(from).catch(() => null);
   const note = document.getElementById("graph-note");
-  if (!response.ok || asked !== from) {
-    if (!response.ok && note) note.textContent = "The graph could not be loaded; the table below has all facts.";
+  if (asked !== from) return; // other facts are wanted by now
+  if (!response?.ok) {
+    asked = ""; // so that the same can be asked for again
+    if (note) note.textContent = "The graph could not be loaded; the table below has all facts.";
     return;
   }
   const { nodes, edges, drawn: count, total } = await response.json();
@@ -41,7 +47,11 @@ async function draw() {
   drawn?.destroy();
   const elements = [...nodes, ...edges].map((data) => ({ data }));
   drawn = cytoscape({ container: place, elements, style: look(), minZoom: 0.2, maxZoom: 3,
-    layout: { name: "cose", animate: false, nodeDimensionsIncludeLabels: true, randomize: true, padding: 20, nodeRepulsion: () => 9000, idealEdgeLength: () => 80 } });
+    layout: { name: "cose", animate: false, nodeDimensionsIncludeLabels: true, randomize: true, padding: 20, componentSpacing: 30, nodeRepulsion: () => 9000, idealEdgeLength: long } });
+  whole();
+  if (drawn.zoom() < READABLE) around(drawn.nodes().max((/** @type {any} */ node) => node.degree(false)).ele, READABLE);
+  const tools = document.getElementById("graph-tools");
+  if (tools) tools.hidden = false;
   drawn.on("tap", "[fact]", (/** @type {any} */ event) => choose(event.target.data("fact")));
   place.dataset.drawn = String(count);
   if (note) note.textContent = count < total
@@ -50,12 +60,62 @@ async function draw() {
   if (note && matchMedia("(pointer: coarse)").matches) note.textContent += " Two fingers move the graph.";
 }
 
+/** How long an edge is, so that its label has room. @param {any} edge */
+const long = (edge) => Math.min(80 + 4 * edge.data("label").length, 150);
+
+/** Show all of the graph. */
+function whole() {
+  drawn.fit(undefined, 20);
+  if (drawn.zoom() > 1.2) around(drawn.elements(), 1.2);
+  sized();
+}
+
+/** Show the graph at a size, with something in the middle. @param {any} what @param {number} zoom */
+function around(what, zoom) {
+  drawn.zoom(zoom);
+  drawn.center(what);
+  sized();
+}
+
+/** Show it larger or smaller, around what is in the middle. @param {number} by */
+function zoom(by) {
+  const middle = { x: drawn.width() / 2, y: drawn.height() / 2 };
+  drawn.zoom({ level: drawn.zoom() * by, renderedPosition: middle });
+  sized();
+  say(`The graph is shown at ${Math.round(drawn.zoom() * 100)} %.`);
+}
+
+function sized() {
+  if (place) place.dataset.zoom = drawn.zoom().toFixed(2);
+}
+
+/** @type {Record<string, [number, number]>} */
+const MOVES = { ArrowLeft: [MOVE, 0], ArrowRight: [-MOVE, 0], ArrowUp: [0, MOVE], ArrowDown: [0, -MOVE] };
+
+/** What the buttons beside the graph do; on them the arrow keys move it. */
+function listen() {
+  const tools = document.getElementById("graph-tools");
+  tools?.addEventListener("click", (event) => {
+    const what = /** @type {HTMLElement} */ (event.target).closest("button")?.dataset.graphDoes;
+    if (!drawn || !what) return;
+    if (what === "whole") whole();
+    else zoom(what === "larger" ? STEP : 1 / STEP);
+  });
+  tools?.addEventListener("keydown", (event) => {
+    const [x, y] = MOVES[event.key] ?? [0, 0];
+    if (!drawn || !(x || y)) return;
+    drawn.panBy({ x, y });
+    event.preventDefault();
+  });
+}
+
 // One finger scrolls the page, also where it begins on the graph; two fingers move the graph.
 place?.addEventListener("pointerdown", (event) => drawn?.userPanningEnabled(event.pointerType !== "touch"), true);
 place?.addEventListener("touchstart", (event) => drawn?.userPanningEnabled(event.touches.length > 1), { capture: true, passive: true });
 
 /** Show a fact's sentence. @param {number | string} fact */
 function choose(fact) {
+  complain("");
   const at = location.pathname.replace(/\/$/, "");
   window.htmx.ajax("GET", `${at}/facts/${fact}`, { target: "#fact", swap: "innerHTML" });
 }
@@ -108,11 +168,24 @@ document.addEventListener("click", (event) => {
   }
 });
 
-// What a run has found stands here when it has ended: shown at once to who began it here, offered to others.
+/** Show what a run has found; but what somebody types here is not lost for it. */
+function showFound() {
+  const fields = /** @type {NodeListOf<HTMLInputElement | HTMLTextAreaElement>} */ (document.querySelectorAll("#findings input, #findings textarea"));
+  if ([...fields].some((field) => field.value !== field.defaultValue)) say(ENDED);
+  else location.reload();
+}
+
+// What a run has found stands here when it has ended: shown at once to who began it here, offered to others. It may have
+// ended before the answer has come that says it has begun.
+const ENDED = "A run has ended. Load this page anew to see what it has found.";
+document.addEventListener("htmx:afterSwap", () => {
+  const begun = /** @type {HTMLElement | null} */ (document.querySelector("[data-begun]"));
+  if (begun) whenEnded(begun.dataset.run ?? "", showFound);
+});
 onEvent((event) => {
   if (event.type !== "run_ended" || event.project !== document.body.dataset.project) return;
-  if (document.querySelector("[data-begun]")) location.reload();
-  else say("A run has ended. Load this page anew to see what it has found.");
+  if (!document.querySelector("[data-begun]")) say(ENDED);
 });
 
+listen();
 draw();

@@ -21,6 +21,8 @@ let loading = false;
 let meanwhile = [];
 /** @type {Map<string, number>} */
 const soon = new Map();
+/** What was not loaded anew since it was in use, by where it stands. @type {Map<string, string>} */
+const owed = new Map();
 let loaded = Promise.resolve(); // parts are loaded one after the other: htmx drops all but the last of those that wait
 const chosen = new URLSearchParams(location.search).has("text");
 
@@ -54,6 +56,7 @@ async function showRoom(run) {
     after = found.after;
     for (const event of found.events) hearOfRun(event);
   } catch (error) {
+    if (shown !== run) return; // another room is shown by now
     complain(/** @type {Error} */ (error).message);
   }
   loading = false;
@@ -80,7 +83,7 @@ function addKept(event) {
 }
 
 /**
- * Load a part of the page anew, once for all that asks for it within a moment.
+ * Load a part of the page anew, once for all that asks for it within a moment; what is in use, once it is not any more.
  * @param {string} what
  * @param {string} target
  */
@@ -88,16 +91,30 @@ function refresh(what, target) {
   if (soon.has(target)) return;
   const timer = window.setTimeout(() => {
     soon.delete(target);
-    loaded = loaded.then(() => window.htmx.ajax("GET", `${parts}/${what}`, { target, swap: "outerHTML" })).catch(() => {});
+    if (isInUse(target)) owed.set(target, what);
+    else loaded = loaded.then(() => window.htmx.ajax("GET", `${parts}/${what}`, { target, swap: "outerHTML" })).catch(() => {});
   }, 250);
   soon.set(target, timer);
 }
 
-/** Show anew what stands in the middle, unless it is being read while marked: what was asked for, else the story. */
+/** Does somebody mark words of the text, or type into what belongs to the run? @param {string} target */
+function isInUse(target) {
+  if (target === "#text") return Boolean(getSelection()?.toString());
+  return target === "#run" && document.activeElement?.matches("#run :is(textarea, input)");
+}
+
+// What was in use is loaded when it is not any more.
+for (const type of ["selectionchange", "focusout"]) {
+  document.addEventListener(type, () => setTimeout(() => {
+    for (const [target, what] of owed) if (!isInUse(target) && owed.delete(target)) refresh(what, target);
+  }));
+}
+
+/** Show anew what stands in the middle: what was asked for, else the story. */
 function refreshText() {
   const text = document.getElementById("text");
   const name = chosen ? text?.dataset.name ?? "" : "";
-  if (text && !getSelection()?.toString()) refresh(`text?name=${encodeURIComponent(name)}`, "#text");
+  if (text) refresh(`text?name=${encodeURIComponent(name)}`, "#text");
 }
 
 /** @param {Happening} event */
@@ -124,21 +141,25 @@ function hear(event) {
 /** @type {Record<string, string>} */
 const WORDS = { finished: "has finished", waits: "waits for you", stopped: "was stopped", failed: "failed", killed: "was killed" };
 
-let summed = 0;
+let summing = 0;
 
 /** The table of what the run took, at most every two seconds. */
 function refreshSum() {
-  if (Date.now() - summed < 2000) return;
-  summed = Date.now();
-  refreshRun();
+  summing ||= window.setTimeout(() => {
+    summing = 0;
+    refreshRun();
+  }, 2000);
 }
 
-/** Not while somebody types into it. */
 function refreshRun() {
-  const run = document.getElementById("run");
-  const typing = run?.contains(document.activeElement) && document.activeElement?.matches("textarea, input");
-  if (!typing) refresh("run", "#run");
+  refresh("run", "#run");
 }
+
+// What a button has changed, and what happened meanwhile, may have answered in another order than it was done.
+document.addEventListener("htmx:afterRequest", (event) => {
+  const { requestConfig, target } = /** @type {CustomEvent} */ (event).detail;
+  if (requestConfig.verb === "post" && target.id === "run") refreshRun();
+});
 
 document.addEventListener("click", (event) => {
   const button = /** @type {HTMLElement} */ (event.target).closest("[data-copy]");

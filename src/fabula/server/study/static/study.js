@@ -65,13 +65,16 @@ function complete() {
 }
 
 let saving = Promise.resolve();
-/** Keep what is clicked and written so far; what comes later is sent later. */
-function save() {
-  if (!form) return;
+let typing = 0;
+/** Keep what is clicked and written so far; what comes later is sent later. @param {boolean} [last] the page ends */
+function save(last = false) {
+  if (!form || sent) return;
+  clearTimeout(typing);
+  typing = 0;
   const body = new URLSearchParams();
   for (const [name, value] of new FormData(form)) body.set(name, String(value));
-  saving = saving
-    .then(() => fetch(`/task/${form.dataset.key}/draft`, { method: "POST", body }))
+  const keep = () => fetch(`/task/${form.dataset.key}/draft`, { method: "POST", body, keepalive: last });
+  saving = (last ? keep() : saving.then(keep)) // a page that ends waits for nothing
     .then((answer) => say(answer.ok ? `Kept. ${unanswered() || "None"} left to answer.` : "This could not be kept; it stays in this page."))
     .catch(() => say("There is no connection; your answers stay in this page."));
 }
@@ -204,11 +207,10 @@ form?.addEventListener("change", (event) => {
   if (input.type === "radio") changed(input);
   else save();
 });
-let typing = 0;
 form?.addEventListener("input", (event) => {
   if (!(/** @type {HTMLElement} */ (event.target).matches("textarea"))) return;
   clearTimeout(typing);
-  typing = setTimeout(() => sent || save(), 800);
+  typing = setTimeout(() => save(), 800);
 });
 let sent = false;
 form?.addEventListener("submit", (event) => {
@@ -231,6 +233,7 @@ for (const talk of document.querySelectorAll("form.say")) {
 }
 window.addEventListener("pagehide", () => {
   look();
+  if (typing) save(true);
   if (shelf) sessionStorage.setItem(`seen/${shelf.dataset.key}`, JSON.stringify({ seconds: seconds(), depths }));
 });
 window.addEventListener("pageshow", (event) => {
