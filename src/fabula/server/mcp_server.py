@@ -285,6 +285,7 @@ def _add_deciding(offered: MCPServer[Any], projects: Projects, shown: Callable[[
 
 def _add_asking(offered: MCPServer[Any], projects: Projects, shown: Callable[[str], str]) -> None:
     """The tools that may ask a model."""
+    # long because the tools are functions here: their names, parameters and docstrings are what a client is shown
 
     async def asked(
         ctx: Context[Any, Any], project: str, work: Callable[[Listener], Awaitable[Any]], coming: Coming | None = None
