@@ -4,6 +4,7 @@ import io
 import json
 import sys
 import zipfile
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -222,3 +223,26 @@ def test_the_best_model_for_this_machine_is_fetched_and_named(cli: Cli, monkeypa
     ran = cli("models", "pull", "best", "--json")
     assert ran.json["model"] == "smollm2"
     assert "there is no room" in ran.err
+
+
+@pytest.mark.parametrize("missing", ["xllamacpp", "httpx2"])
+def test_doctor_says_how_to_come_to_a_model_where_there_is_none(
+    cli: Cli, monkeypatch: pytest.MonkeyPatch, missing: str
+) -> None:
+    """As after `pip install fabula`: each of the two that may be missing, and no weights, server or key."""
+    monkeypatch.setattr(
+        "fabula.cli.commands.doctor.find_spec", lambda name: None if name == missing else find_spec(name)
+    )
+    monkeypatch.setattr("fabula.cli.commands.doctor.installed", lambda name, home: False)
+    monkeypatch.setattr("fabula.cli.commands.doctor.keys_set", lambda environ: {"OPENAI_API_KEY": False})
+    ran = cli("doctor")
+    assert ran.code == 0
+    assert "No model is here that could write yet." in ran.err
+    assert "fabula write brief.md --model paste" in ran.err
+    assert "fabula sample demo" in ran.err
+    assert ("asking which ones run here needs httpx2" in ran.out) == (missing == "httpx2")
+
+
+def test_doctor_says_no_more_where_a_model_can_write(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("fabula.cli.commands.doctor.keys_set", lambda environ: {"OPENAI_API_KEY": True})
+    assert "No model is here" not in cli("doctor").err

@@ -264,3 +264,23 @@ async def test_a_cap_stops_a_run_in_words(tmp_path: Path) -> None:
         run = await until(client, "failed", "finished")
         assert (run["state"], run["kind_of_error"]) == ("failed", "BudgetError")
         assert "100" in run["message"]
+
+
+async def test_a_finished_story_is_written_again_by_another_seed_only_where_a_person_says_so(tmp_path: Path) -> None:
+    folder = project(tmp_path)
+    async with studio_here(folder) as client:
+        await client.post(f"{PARTS}/start", data={})
+        assert (await until(client, "finished", "failed"))["state"] == "finished"
+        settings = folder / "tale" / "fabula.toml"
+        settings.write_text(f"seed = 9\n{settings.read_text()}")
+        await client.post(f"{PARTS}/start", data={})
+        run = await until(client, "failed", "finished")
+        assert (run["state"], run["kind_of_error"]) == ("failed", "WrittenBeforeError")
+        assert run["message"].startswith("The story is finished. With other settings (seed), 9 texts that stand would")
+        assert asked(folder) == CALLS
+        form = (await client.get(f"{PARTS}/run")).text
+        assert "Write it again" in form
+        await client.post(f"{PARTS}/again", data=hidden(form))
+        run = await until(client, "finished", "failed")
+        assert (run["state"], run["order"]["anew"]) == ("finished", True)
+        assert asked(folder) == 2 * CALLS

@@ -198,7 +198,6 @@ def server(projects: Projects, shown: Callable[[str], str]) -> MCPServer[Any]:
     )
     _add_looking(offered, projects, shown)
     _add_deciding(offered, projects, shown)
-    _add_writing(offered, projects, shown)
     _add_asking(offered, projects, shown)
     _add_resources(offered, projects, shown)
     return offered
@@ -284,8 +283,9 @@ def _add_deciding(offered: MCPServer[Any], projects: Projects, shown: Callable[[
         return await done(lambda: projects.export(project, format))
 
 
-def _asking(shown: Callable[[str], str]) -> Callable[..., Awaitable[Any]]:
-    """Does the work of a tool that may ask a model."""
+def _add_asking(offered: MCPServer[Any], projects: Projects, shown: Callable[[str], str]) -> None:
+    """The tools that may ask a model."""
+    # long because the tools are functions here: their names, parameters and docstrings are what a client is shown
 
     async def asked(
         ctx: Context[Any, Any], project: str, work: Callable[[Listener], Awaitable[Any]], coming: Coming | None = None
@@ -307,12 +307,6 @@ def _asking(shown: Callable[[str], str]) -> Callable[..., Awaitable[Any]]:
             return InputRequiredResult(input_requests=dict(asking.pending), request_state=f"{again + 1}/{total}")
         finally:
             ANSWERS.reset(mark)
-
-    return asked
-
-
-def _add_writing(offered: MCPServer[Any], projects: Projects, shown: Callable[[str], str]) -> None:
-    asked = _asking(shown)
 
     async def written(ctx: Context[Any, Any], project: str, own: bool, **how: Any) -> Any:  # noqa: ANN401, FBT001 - as above
         return await asked(
@@ -353,11 +347,6 @@ def _add_writing(offered: MCPServer[Any], projects: Projects, shown: Callable[[s
         The other parameters are those of `write`.
         """
         return await written(ctx, project, use_client_model, dry_run=dry_run, anew=anew, budget_usd=budget_usd)
-
-
-def _add_asking(offered: MCPServer[Any], projects: Projects, shown: Callable[[str], str]) -> None:
-    """The tools that may ask a model, and write no story."""
-    asked = _asking(shown)
 
     @offered.tool(structured_output=False)
     async def check(

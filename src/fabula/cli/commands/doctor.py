@@ -26,12 +26,18 @@ from fabula.models.providers import keys_set
 from fabula.project.folder import Project
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator, Mapping, Sequence
 
     from fabula.cli.terminal import Terminal
 
 _OLDEST, _NEWEST = (3, 11), (3, 13)
 _LOW_DISK = 500_000_000
+_HOW = """
+No model is here that could write yet. One of these brings one:
+  pip install 'fabula[engine]' && fabula models pull smollm2    a small one on this machine
+  pip install 'fabula[providers]'                               a server of yours, or a provider whose key is set
+  fabula write brief.md --model paste                           your chat window, by copy and paste
+`fabula sample demo` has a finished story on which all else can be tried without one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,11 +69,20 @@ def doctor(common: Common, where: Where = "") -> None:
     terminal.say(f"fabula {__version__}")
     terminal.say(table([(check.state, check.name, check.about) for check in checks]))
     healthy = all(check.state != "bad" for check in checks)
+    if not _can_write(checks):
+        terminal.advise(_HOW)
     shown = [{"name": check.name, "state": check.state, "about": check.about} for check in checks]
     keys = keys_set(terminal.environ)
     terminal.document({"version": __version__, "healthy": healthy, "checks": shown, "keys": keys})
     if not healthy:
         raise typer.Exit(1)
+
+
+def _can_write(checks: Sequence[Check]) -> bool:
+    """Whether there is a model that could play a role."""
+    good = [check.name for check in checks if check.state == "good"]
+    own = "engine" in good and any(name.startswith("model ") for name in good)
+    return own or "keys" in good or any(name.startswith("server ") for name in good)
 
 
 def _python() -> Check:
@@ -99,6 +114,9 @@ def _weights(environ: Mapping[str, str]) -> Iterator[Check]:
 
 def _servers(environ: Mapping[str, str]) -> Iterator[Check]:
     """Each server that people start on their own machine: what it serves, or why nothing can be had from it."""
+    if find_spec("httpx2") is None:
+        yield Check("servers", "missing", "asking which ones run here needs httpx2 (pip install 'fabula[providers]')")
+        return
     for server in asyncio.run(look(environ)):
         about = f"{server.title} at {server.address}, {counted(len(server.models), 'model')}"
         yield Check(f"server {server.kind}", "missing" if server.problem else "good", server.problem or about)

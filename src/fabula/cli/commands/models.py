@@ -6,6 +6,7 @@ import asyncio
 import json
 import shlex
 from dataclasses import asdict, replace
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -252,7 +253,7 @@ def _pull(
     known = find(name.removeprefix("embedded:"))
     path = pull(known, models_home(terminal.environ), report=terminal.message)
     terminal.say(f"{known.name} is here: {path}")
-    terminal.advise(f"Next: `fabula write brief.md --model {known.name}`.")
+    terminal.advise(_next(known.name))
     terminal.document({"model": known.name, "file": str(path), "size": known.size, "sha256": known.sha256})
 
 
@@ -269,12 +270,18 @@ def _pull_best(terminal: Terminal) -> None:
     )
 
 
+def _next(model: str) -> str:
+    """What to do with a model that has been fetched."""
+    engine = "" if find_spec("xllamacpp") else "`pip install 'fabula[engine]'`, which brings what runs it, and then "
+    return f"Next: {engine}`fabula write brief.md --model {model}`."
+
+
 def _pull_from_hub(terminal: Terminal, name: str) -> None:
     home, bar = models_home(terminal.environ), terminal.interactive and not terminal.json
     model = pull_from_hub(name, home, terminal.environ, terminal.message, bar=bar)
     length = f", trained for {model.context:,} tokens" if model.context else ""
     terminal.say(f"{model.name} is here, checked by sha256: {model.file}{length}, licence {model.licence}")
-    terminal.advise(f"Next: `fabula write brief.md --model {model.name}`.")
+    terminal.advise(_next(model.name))
     terminal.document({"model": model.name, "file": model.file, "size": model.size, "sha256": model.sha256})
 
 
