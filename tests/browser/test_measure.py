@@ -94,6 +94,7 @@ def test_a_measurement_that_waits_is_stopped_and_goes_on(tmp_path: Path) -> None
         page.select_option("#kind", "judge")
         page.fill("#model", f"files:{tmp_path / 'asked'}")
         page.click("text=What would it take?")
+        expect(page.locator("#begin")).to_be_visible()  # a process says it, which takes a while to begin
         page.click("#begin")
         expect(page.locator("#measuring")).to_contain_text("It waits for answers")
         page.click("#stop-run")
