@@ -49,10 +49,10 @@ def test_the_command_line_alone_catches_everything_and_once() -> None:
     found = [place for module in modules() for place in broad(module)]
     # A user's program that plays a role may raise anything; the error says where in it. Providers' client libraries
     # raise anything too, where a server sends what they do not expect; and so may what other packages bring. What is
-    # raised in a thread goes to who waits for it. A command that is stopped says so in whatever state the rest is. What
-    # looks at folders for hours must not end for what one look met.
+    # raised in a thread goes to who waits for it. A command that is stopped says so in whatever state the rest is.
+    # A server looks at folders again, whatever one look met.
     expected = ["base.plugins", "cli.main", *["cli.stopping"] * 2, "engine.roles", "models.providers", "models.threads"]
-    expected.append("server.runs.looking")
+    expected += ["server.runs.looking"]
     assert [place.partition(":")[0].removeprefix("fabula.") for place in found] == expected, found
 
 
