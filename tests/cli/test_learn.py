@@ -187,6 +187,23 @@ def test_what_was_learned_is_put_into_use_by_the_command_that_the_report_names(
     assert cli("learn", "--use-anyway", "--author", "Ann Lee", "--json").json["in_use"] is True
 
 
+def test_what_was_learned_is_switched_off_and_on(
+    cli: Cli, edited: Callable[..., list[str]], trains: Callable[..., Fake]
+) -> None:
+    names = edited(3)
+    nothing = cli("learn", "--no-use")
+    assert (nothing.code, "there is nothing to switch off" in nothing.err) == (2, True)
+    trains()
+    assert cli("learn", *names, *base(cli), "--use-anyway", "--json").json["in_use"] is True
+    off = cli("learn", "--no-use", "--json")
+    assert (off.code, off.json["in_use"]) == (0, False)
+    assert "It is kept, and not used." in cli("learn", "--no-use").out
+    on = cli("learn", "--use-anyway")
+    assert (on.code, "New projects write with it" in on.out) == (0, True)
+    assert "are about an author" in cli("learn", names[0], "--no-use").err
+    assert "would do nothing" in cli("learn", "--no-use", "--quick").err
+
+
 def test_a_person_is_asked_before_forgetting(
     cli: Cli, edited: Callable[..., list[str]], trains: Callable[..., Fake]
 ) -> None:

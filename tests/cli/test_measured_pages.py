@@ -104,6 +104,29 @@ async def test_results_that_cannot_be_read_are_said_in_words(experiment: Path) -
         assert (await client.get("/")).status_code == 200
 
 
+@pytest.mark.parametrize(
+    "data",
+    [
+        {"briefs": 7, "contenders": {}, "runs": "x"},
+        {"briefs": [[]], "contenders": [1, {"total": [], "done": "x"}], "runs": [{"run": {}, "words": 1e999}]},
+        {"experiment": "<script>\x1b[31m", "contenders": [{"total": {"cost": "x", "calls": -1.5}}], "runs": [None]},
+    ],
+)
+async def test_an_experiment_of_somebody_else_is_shown_whatever_its_report_says(
+    tmp_path: Path, data: dict[str, object]
+) -> None:
+    folder = tmp_path / "shelf" / "exp"
+    (folder / "runs").mkdir(parents=True)
+    (folder / "experiment.toml").touch()
+    (folder / "report.json").write_text(json.dumps({"format": 1, **data}), "utf-8")
+    async with studio_here(tmp_path / "shelf") as client:
+        grid = await client.get("/experiments/exp")
+        assert grid.status_code == 200
+        assert "<script>" not in grid.text
+        assert "\x1b" not in grid.text
+        assert (await client.get("/")).status_code == 200
+
+
 async def test_the_reports_of_a_project_are_shown_with_their_verdicts(tmp_path: Path) -> None:
     copy_sample(tmp_path / "home" / "sample")
     async with studio_here(tmp_path / "home") as client:

@@ -7,6 +7,8 @@ from xml.etree import ElementTree as ET
 
 import pytest
 
+from fabula.project.sample import copy_sample
+
 if TYPE_CHECKING:
     from pathlib import Path
 
@@ -110,3 +112,14 @@ def test_one_system_only_is_named(cli: Cli, entries: Path) -> None:
     ran = cli("rank", "entries", *FAITHFUL)
     assert ran.code == 2, ran.err
     assert "All 2 stories are of one system, cape. Give stories of another one to compare it with." in ran.err
+
+
+def test_the_stories_of_one_system_are_ranked_as_stories(cli: Cli, here: Path) -> None:
+    for name in ("first", "second"):
+        copy_sample(here / "drafts" / name)
+    drafts = [str(here / "drafts" / name) for name in ("first", "second")]
+    refused = cli("rank", *drafts, *FAITHFUL, *OVERALL)
+    assert "All 2 stories are of one system" in refused.err
+    ran = cli("rank", *drafts, *FAITHFUL, *OVERALL, "--as-stories", "--json")
+    assert ran.code == 0, ran.err
+    assert ran.json["report"]["details"]["names"] == ["first", "second"]

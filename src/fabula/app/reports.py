@@ -228,7 +228,7 @@ class ExperimentFolder:
 
     Attributes:
         folder: that it lies in.
-        data: its `report.json`.
+        data: what its `report.json` says, in the types that it is shown in.
     """
 
     folder: Path
@@ -237,26 +237,26 @@ class ExperimentFolder:
     @property
     def title(self) -> str:
         """What its author calls it."""
-        return str(self.data.get("experiment") or self.folder.name)
+        return self.data["experiment"] or self.folder.name
 
     @property
     def briefs(self) -> list[str]:
         """The briefs by name, in order."""
-        return [str(brief) for brief in self.data.get("briefs", [])]
+        return list(self.data["briefs"])
 
     @property
     def contenders(self) -> list[str]:
         """Who wrote, in order."""
-        return [str(one.get("contender", "")) for one in self.data.get("contenders", [])]
+        return [one["contender"] for one in self.data["contenders"]]
 
     @property
     def runs(self) -> list[dict[str, Any]]:
         """Every run: its name, contender, brief, seed, state, error, words, calls and cost."""
-        return [run for run in self.data.get("runs", []) if isinstance(run, dict)]
+        return list(self.data["runs"])
 
     def cell(self, brief: str, contender: str) -> list[dict[str, Any]]:
         """The runs of one contender on one brief."""
-        return [run for run in self.runs if (run.get("brief"), run.get("contender")) == (brief, contender)]
+        return [run for run in self.runs if (run["brief"], run["contender"]) == (brief, contender)]
 
     def run(self, name: str) -> dict[str, Any]:
         """One run.
@@ -264,7 +264,7 @@ class ExperimentFolder:
         Raises:
             UnknownNameError: there is none of that name.
         """
-        found = {str(run.get("run", "")): run for run in self.runs}
+        found = {run["run"]: run for run in self.runs}
         if name not in found:
             raise UnknownNameError("run", name[:200], found)
         return found[name]
@@ -309,12 +309,50 @@ def experiment_in(folder: Path) -> ExperimentFolder:
     if not is_experiment(folder) or not file.is_file():
         raise UsageError(f"{folder} has no results of an experiment yet. `fabula lab experiment FILE` makes them.")
     try:
-        data = json.loads(read_text(file, _MOST_BYTES))
+        data = _cleaned(json.loads(read_text(file, _MOST_BYTES)))
     except (ValueError, RecursionError):
         data = None
     if not isinstance(data, dict) or data.get("format") != FORMAT:
         raise UsageError(f"{file} is no report of an experiment. Give the same `fabula lab experiment` again.")
-    return ExperimentFolder(folder, data)
+    return ExperimentFolder(folder, _experiment(data))
+
+
+def _experiment(data: dict[str, Any]) -> dict[str, Any]:
+    """What an experiment's report says, in the types that it is shown in, whoever wrote it."""
+    return {
+        "experiment": str(data.get("experiment") or ""),
+        "briefs": [str(brief) for brief in _list(data.get("briefs"))],
+        "contenders": [
+            _with_types(one, ("contender", "system", "preset", "model"), ("done", "failed"))
+            | {"baseline": bool(one.get("baseline")), "total": _total(one.get("total"))}
+            for one in _tables(data.get("contenders"))
+        ],
+        "runs": [
+            _with_types(one, ("run", "contender", "brief", "seed", "state", "error"), ("words", "calls"))
+            for one in _tables(data.get("runs"))
+        ],
+        "complete": bool(data.get("complete")),
+        "stopped": str(data.get("stopped") or ""),
+    }
+
+
+def _with_types(table: dict[str, Any], texts: Sequence[str], counts: Sequence[str]) -> dict[str, Any]:
+    """Fields of a table as texts and as counts."""
+    shown = {name: "" if table.get(name) is None else str(table[name]) for name in texts}
+    return shown | {name: int(_number(table.get(name)) or 0) for name in counts}
+
+
+def _total(value: object) -> dict[str, Any]:
+    table = value if isinstance(value, dict) else {}
+    return {"calls": int(_number(table.get("calls")) or 0), "cost": _number(table.get("cost"))}
+
+
+def _tables(value: object) -> list[dict[str, Any]]:
+    return [one for one in _list(value) if isinstance(one, dict)]
+
+
+def _list(value: object) -> list[Any]:
+    return value if isinstance(value, list) else []
 
 
 def is_experiment(folder: Path) -> bool:

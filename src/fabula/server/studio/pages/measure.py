@@ -441,7 +441,7 @@ def _found(request: Request, about: dict[str, Any]) -> Response:
 
 
 def _runs_of(found: ExperimentFolder) -> set[str]:
-    return {str(run.get("run", "")) for run in found.runs}
+    return {run["run"] for run in found.runs}
 
 
 def _claims(workspace: Workspace, report: FoundReport) -> dict[str, str]:
@@ -492,4 +492,4 @@ def _bounded(row: Row) -> bool:
 
 
 def _costs(found: ExperimentFolder) -> list[tuple[str, dict[str, Any]]]:
-    return [(str(one.get("contender", "")), one) for one in found.data.get("contenders", []) if isinstance(one, dict)]
+    return [(one["contender"], one) for one in found.data["contenders"]]
