@@ -285,6 +285,7 @@ async def test_whoever_comes_later_hears_all_from_any_number_on(tmp_path: Path) 
 async def test_what_has_happened_is_given_with_each_text_in_one_piece(tmp_path: Path) -> None:
     async with serving(tmp_path, ROLES="2") as runs:
         run = await until(runs, runs.start("tale", Order()), "finished")
+        await heard(runs.feed)  # its end, which is told after that
         after, events = await runs.events("tale", run.id)
     assert texts(events) == whole(2, 20)
     assert sum(event["type"] == "text_arrived" for event in events) == 2
