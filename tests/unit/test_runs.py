@@ -285,10 +285,19 @@ async def test_whoever_comes_later_hears_all_from_any_number_on(tmp_path: Path) 
 async def test_what_has_happened_is_given_with_each_text_in_one_piece(tmp_path: Path) -> None:
     async with serving(tmp_path, ROLES="2") as runs:
         run = await until(runs, runs.start("tale", Order()), "finished")
+        await heard(runs.feed)  # its end, which is told after that
         after, events = await runs.events("tale", run.id)
     assert texts(events) == whole(2, 20)
     assert sum(event["type"] == "text_arrived" for event in events) == 2
     assert after == runs.feed.last
+
+
+async def test_what_a_retried_call_says_anew_stands_behind_the_retry(tmp_path: Path) -> None:
+    async with serving(tmp_path, WORK="retried") as runs:
+        run = await until(runs, runs.start("tale", Order()), "finished")
+        _, events = await runs.events("tale", run.id)
+    told = [(event["type"], event.get("text")) for event in events if event["type"] in ("text_arrived", "call_retried")]
+    assert told == [("text_arrived", "Once upon"), ("call_retried", None), ("text_arrived", "Once upon a time.")]
 
 
 async def test_events_whose_log_was_removed_are_said_to_be_gone(tmp_path: Path) -> None:

@@ -470,7 +470,7 @@ def _kill(child: Child, log: Path) -> None:
 
 
 def _whole_texts(log: Path, until: int | None) -> list[dict[str, Any]]:
-    """The events in a log, with each call's text where its first piece arrived."""
+    """The events in a log, with each call's text where its first piece arrived, and its next try's behind the retry."""
     found: list[dict[str, Any]] = []
     texts: dict[str, list[str]] = {}
     begun: dict[str, dict[str, Any]] = {}
@@ -478,8 +478,11 @@ def _whole_texts(log: Path, until: int | None) -> list[dict[str, Any]]:
         path = str(event.get("path", ""))
         if event["type"] != "text_arrived":
             found.append(event)
-            if event["type"] in ("call_started", "call_finished", "call_lost") and path in begun:
-                begun.pop(path)["text"] = "".join(texts.pop(path))
+            ends = {path} if event["type"] in ("call_started", "call_finished", "call_lost") else set()
+            if event["type"] == "call_retried":  # which does not say of which call it is
+                ends = set(begun)
+            for one in ends & begun.keys():
+                begun.pop(one)["text"] = "".join(texts.pop(one))
         elif path in begun:
             texts[path].append(str(event.get("text", "")))
         else:
