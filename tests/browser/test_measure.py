@@ -57,7 +57,6 @@ def judged(tab: Tab, model: str) -> None:
 def test_a_story_is_judged_twice_the_reports_are_compared_and_verdicts_found(tmp_path: Path) -> None:
     with studio_there(two_projects(tmp_path)) as there, browsing(there) as tab:
         page = tab.page
-        page.set_default_timeout(PATIENCE)
         tab.open(MEASURE)
         judged(tab, judge(tmp_path, "A"))
         tab.open(f"{MEASURE}/evaluation/atlas")
@@ -91,7 +90,6 @@ def test_a_story_is_judged_twice_the_reports_are_compared_and_verdicts_found(tmp
 def test_a_measurement_that_waits_is_stopped_and_goes_on(tmp_path: Path) -> None:
     with studio_there(two_projects(tmp_path)) as there, browsing(there) as tab:
         page = tab.page
-        page.set_default_timeout(PATIENCE)
         tab.open(MEASURE)
         page.select_option("#kind", "judge")
         page.fill("#model", f"files:{tmp_path / 'asked'}")
