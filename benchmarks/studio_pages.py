@@ -2,14 +2,17 @@
 
 Times are of the server alone, in this process, without a socket or a browser. *Cold* is the first request of a server
 that was just started, at that very moment; *started* the first one after `fabula studio` has made itself ready, which
-it does while the browser opens; *warm* any later one.
+it does while the browser opens; *warm* any later one. `fabula studio` itself is started too: until it says its address,
+and until a page that is asked for at that moment is there.
 """
 
 from __future__ import annotations
 
 import asyncio
+import json
 import os
 import random
+import signal
 import subprocess
 import sys
 import tempfile
@@ -36,7 +39,7 @@ if TYPE_CHECKING:
     from fabula.app.workspace import Workspace
 
 TITLE: Final = "the studio's pages on a book of 100,000 words, and what an edit of it would ask"
-_PAGE, _SCENE, _EDIT = 300.0, 100.0, 500.0  # milliseconds
+_PAGE, _SCENE, _EDIT, _ADDRESS = 300.0, 100.0, 500.0, 1000.0  # milliseconds
 _LARGEST: Final = 200.0  # kilobytes
 _MS: Final = 1000.0
 _BOOK: Final = "/projects/book"
@@ -76,7 +79,7 @@ def bench(sizes: Sizes | None = None) -> Table:
         home = Path(sizes.folder or temporary)
         book = home / "agents-room" / "book"
         Book("agents-room", sizes.scenes).replay(Book("agents-room", sizes.scenes).write(book))
-        rows = asyncio.run(_pages(book, sizes))
+        rows = [*_starts(book, sizes), *asyncio.run(_pages(book, sizes))]
         for system in sizes.edited:
             folder = home / system / "book"
             Book(system, sizes.scenes).replay(Book(system, sizes.scenes).write(folder))
@@ -99,6 +102,37 @@ async def _served(folder: Path, *, warmed: bool = False) -> AsyncIterator[httpx.
     transport = httpx.ASGITransport(app)
     async with state.at_work(), httpx.AsyncClient(transport=transport, base_url="http://127.0.0.1") as client:
         yield client
+
+
+def _starts(book: Path, sizes: Sizes) -> list[Row]:
+    """What a person waits for who starts the studio."""
+    _start(book)  # compiles, and fills the page cache
+    address, page = zip(*(_start(book) for _ in range(sizes.cold)), strict=True)
+    return [
+        Row("fabula studio: its address", address, "ms", "start", most=_ADDRESS),
+        Row("fabula studio: a page asked for at once", page, "ms", "start", most=_PAGE),
+    ]
+
+
+def _start(book: Path) -> tuple[float, float]:
+    """Milliseconds until `fabula studio` says its address, and then until the Write page is there."""
+    command = [sys.executable, "-m", "fabula", "studio", str(book), "--no-browser", "--port", "0", "--json"]
+    environ = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
+    begun = time.perf_counter()
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environ) as process:  # noqa: S603 - ours
+        said = ""
+        while process.stdout is not None and (line := process.stdout.readline()):
+            said += line
+            if line == "}\n":
+                break
+        address = _MS * (time.perf_counter() - begun)
+        link = httpx.URL(json.loads(said)["link"])
+        begun = time.perf_counter()
+        headers = {"authorization": f"Bearer {link.params['token']}"}
+        httpx.get(link.copy_with(path=_PAGES["write"], query=None), headers=headers).raise_for_status()
+        took = _MS * (time.perf_counter() - begun)
+        process.send_signal(signal.SIGINT)
+    return address, took
 
 
 async def _pages(book: Path, sizes: Sizes) -> list[Row]:

@@ -36,7 +36,7 @@ def test_from_an_empty_shelf_to_a_story(tmp_path: Path) -> None:
         page.check("input[value='end-to-end']")
         page.click("text=What would it take?")
         page.wait_for_selector("text=Writing this story would take")
-        assert "nothing: the model runs on this machine" in page.inner_text("#estimate")
+        assert "at no cost: the model runs on this machine" in page.inner_text("#estimate")
         page.click("text=Begin writing")
         page.wait_for_url("**/projects/the-letter/write")
         page.wait_for_selector("text=01-story.md")

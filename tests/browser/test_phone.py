@@ -54,7 +54,6 @@ def there(tmp_path_factory: pytest.TempPathFactory) -> Iterator[There]:
 def phone(there: There) -> Iterator[Tab]:
     with chromium() as browser:
         tab = sign_in(browser, there, width=360, height=640, phone=True)
-        tab.page.set_default_timeout(15_000)
         yield tab
         tab.check()
 

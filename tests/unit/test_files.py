@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fabula.base import files
-from fabula.base.errors import ProjectError, UsageError
+from fabula.base.errors import DiskFullError, ProjectError, UsageError
 from fabula.base.files import PRIVATE, append_synced, held, inside, read_text, remove_leftovers, write_atomically
 from fabula.base.locks import lock
 from fabula.story import SLUG_LENGTH, slug
@@ -36,6 +36,31 @@ def test_half_a_character_does_not_keep_a_story_from_being_written(tmp_path: Pat
     assert (tmp_path / "a.md").read_text(encoding="utf-8") == "x\ufffdy"
 
 
+def test_lines_join_none_that_was_torn_and_a_full_disk_leaves_no_part_of_them(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    log = tmp_path / "ratings.jsonl"
+    log.write_bytes(b'{"a": 1}\n{"b": ')
+    append_synced(log, b'{"c": 3}\n')
+    assert log.read_bytes() == b'{"a": 1}\n{"b": \n{"c": 3}\n'
+    whole, calls = os.write, []
+
+    def full(handle: int, data: bytes) -> int:
+        calls.append(data)
+        if len(calls) > 1:
+            raise OSError(errno.ENOSPC, "No space left on device")
+        return whole(handle, data[:4])
+
+    before = log.read_bytes()
+    with monkeypatch.context() as patched:
+        patched.setattr(os, "write", full)
+        with pytest.raises(DiskFullError):
+            append_synced(log, b'{"d": 4}\n')
+    assert log.read_bytes() == before
+    append_synced(log, b'{"d": 4}\n')
+    assert log.read_bytes() == before + b'{"d": 4}\n'
+
+
 @posix
 def test_an_existing_file_keeps_its_mode_and_a_new_one_follows_the_umask(tmp_path: Path) -> None:
     old = tmp_path / "old"
@@ -54,9 +79,9 @@ def test_an_existing_file_keeps_its_mode_and_a_new_one_follows_the_umask(tmp_pat
 @posix
 def test_a_private_file_is_its_owners_alone(tmp_path: Path) -> None:
     write_atomically(tmp_path / "a", "x", mode=PRIVATE)
-    append_synced(tmp_path / "b", b"x")
-    append_synced(tmp_path / "b", b"y")
-    assert (tmp_path / "b").read_bytes() == b"xy"
+    append_synced(tmp_path / "b", b"x\n")
+    append_synced(tmp_path / "b", b"y\n")
+    assert (tmp_path / "b").read_bytes() == b"x\ny\n"
     assert [(tmp_path / name).stat().st_mode & 0o777 for name in "ab"] == [PRIVATE, PRIVATE]
 
 

@@ -34,6 +34,13 @@ async def test_a_server_that_was_started_anew_says_so_in_the_page_and_in_the_lin
         assert form.text.startswith('<p class="problem">This server does not go by the name')
 
 
+async def test_a_browser_that_keeps_no_cookies_is_told_so_and_not_to_open_the_link_once_more(tmp_path: Path) -> None:
+    async with studio_here(tmp_path, signed_in=False) as client:
+        answer = await client.get("/", headers={**PAGE, "referer": f"{HOST}/login?token={TOKEN}"})
+        assert answer.status_code == 401
+        assert "Your link is right, but this browser has not kept the cookie that says so." in answer.text
+
+
 async def test_the_link_is_exchanged_for_a_cookie_that_no_script_reads(tmp_path: Path) -> None:
     async with studio_here(tmp_path, signed_in=False) as client:
         response = await client.get(f"/login?token={TOKEN}")

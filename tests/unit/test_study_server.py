@@ -404,3 +404,10 @@ def test_stories_are_read_as_prose_and_nothing_in_them_runs() -> None:
         "<h3>The lamp</h3>\n<p><em>Softly</em>, <strong>he</strong> said:\n- No</p>\n"
         "<p>1. &lt;img src=x onerror=alert(1)&gt;</p>\n<hr>\n<p>[a](http://b) 2 * 3</p>\n"
     )
+
+
+def test_blanks_at_the_ends_of_lines_and_signs_that_nobody_sees_mark_no_system() -> None:
+    marked = "The lamp.  \r\nIt went\u200b out. \t\r\n\r\n\r\n\r\nDark.\ufeff\u2060  \n"
+    assert (
+        prose(marked) == prose("The lamp.\nIt went out.\n\nDark.") == "<p>The lamp.\nIt went out.</p>\n<p>Dark.</p>\n"
+    )

@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from fabula.craft.telling import untold, without_copies
+from fabula.craft.telling import is_list, parted, told_in_sentences, untold, without_copies
 
 EVENTS = ["Tobias brings a loaf of bread.", "Mara lights the old lamp.", "The boat comes home at dawn."]
 
@@ -26,3 +26,38 @@ def test_a_sentence_stands_once_and_short_ones_may_come_again() -> None:
     line = "She turned the brass wheel until her hands were sore and bleeding."
     assert without_copies(f"{line} No. {line} No.", []) == f"{line} No. No."
     assert without_copies("", ["Mara counted."]) == ""
+
+
+def test_words_that_ran_together_stand_apart_again_where_they_stood_so_before() -> None:
+    earlier = "On the last night Mara went up to the old lamp, and counted."
+    text = "At dusk Mara went up to theold lamp. Somebody knocked at theold door. She went into it."
+    assert parted(text, [earlier]) == (text.replace("to theold", "to the old"), ["theold"])
+    assert parted(text, []) == (text, [])
+    assert parted("", [earlier]) == ("", [])
+    again = "Then Mara went up to the old lamp. So Mara went up to TheOld lamp."
+    assert parted(again, []) == (again.replace("TheOld", "The Old"), ["TheOld"]), "also within one text"
+    for letter in ("a", " ", "a ", "\n", "-"):
+        parted(letter * 100_000, [letter * 100_000])
+
+
+LIST = """**Mara** (old lighthouse keeper)
+- **Sitting at her desk**, Mara looks out at the stormy sea.
+- She feels uneasy.
+
+**Tobias**
+- Tobias brings her bread, and asks about the storm.
+
+The storm grows, and the lamp flickers over the sea."""
+
+
+def test_a_list_is_known_and_its_sentences_can_stand_without_its_marks() -> None:
+    assert is_list(LIST)
+    told = told_in_sentences(LIST)
+    assert told.startswith("Sitting at her desk, Mara looks out at the stormy sea.\nShe feels uneasy.")
+    assert "Tobias brings her bread" in told
+    assert not any(mark in told for mark in ("**", "- ", "keeper)"))
+    assert not is_list("Mara wrote a list:\n\n- bread\n- oil\n\nThen she went up the stairs and counted them.")
+    assert not is_list("")
+    for letter in ("- a\n", " ", "*", "**a", "1"):
+        is_list(letter * 50_000)
+        told_in_sentences(letter * 50_000)

@@ -65,8 +65,7 @@ def test_paragraphs_headings_and_emphasis_are_read(tmp_path: Path) -> None:
     )
     assert word_text(file) == (
         "# The Lamp\n\nby Mara\n\n## The Letter\n\nIt was *not there*.\n\n**Ivan** <came>\nlate.\n\nThere.\n\n"
-        "A cell.\n\n"
-        "## The Storm\n\nIt blew."
+        "A cell.\n\n## The Storm\n\nIt blew."
     )
     assert read_story(file).title == "The Lamp"
     found = read_manuscript(file)

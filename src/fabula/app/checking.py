@@ -18,7 +18,7 @@ from fabula.evaluators import find
 from fabula.evaluators.atlas.dismissed import read_dismissed, write_dismissed
 from fabula.evaluators.atlas.page import all_findings, as_markdown, as_page, findings_html
 from fabula.measure.items import Item
-from fabula.measure.ratings import MAX_RATINGS_BYTES, Rating, read_ratings, write_line
+from fabula.measure.ratings import Rating, read_ratings, write_line
 from fabula.project.settings import Settings
 from fabula.story import Scene, Story, count_words, one_line, slug
 
@@ -291,10 +291,6 @@ def _author_said(folder: Path) -> dict[str, Rating]:
 
 
 def _append(folder: Path, ratings: Sequence[Rating]) -> None:
-    """Put ratings behind those that are there; a last line that somebody left without its end gets it."""
-    if not ratings:
-        return
-    file = folder / RATINGS
-    text = read_text(file, MAX_RATINGS_BYTES) if file.is_file() else ""
-    lines = "".join(f"{write_line(rating)}\n" for rating in ratings)
-    append_synced(file, f"{'' if not text or text.endswith(chr(10)) else chr(10)}{lines}".encode())
+    """Put ratings behind those that are there."""
+    if ratings:
+        append_synced(folder / RATINGS, "".join(f"{write_line(rating)}\n" for rating in ratings).encode())

@@ -223,17 +223,18 @@ def _new_file(path: Path, content: bytes, mode: int) -> Iterator[None]:
 
 
 def append_synced(path: Path, data: bytes, *, sync: bool = True) -> None:
-    """Put `data` at the end of a private file, made where it is not there; on the disk when this returns if `sync`.
+    """Put lines at the end of a private file, made where it is not there; on the disk when this returns if `sync`.
+
+    All of `data` is kept or nothing of it; it never joins a last line that a kill has left without its end.
 
     Raises:
         ProjectError: it cannot be written.
     """
     try:
         there = path.exists()
-        handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | _NO_LINK | _BINARY, PRIVATE)
+        handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND | _NO_LINK | _BINARY, PRIVATE)
         try:
-            while data:
-                data = data[os.write(handle, data) :]
+            _append(handle, data)
             if sync:
                 os.fsync(handle)
         finally:
@@ -242,6 +243,21 @@ def append_synced(path: Path, data: bytes, *, sync: bool = True) -> None:
         raise write_error(path, error) from error
     if sync and not there:
         sync_folder(path.parent)
+
+
+def _append(handle: int, data: bytes) -> None:
+    size = os.lseek(handle, 0, os.SEEK_END)
+    if size:
+        os.lseek(handle, size - 1, os.SEEK_SET)
+        if os.read(handle, 1) != b"\n":
+            data = b"\n" + data
+    try:
+        while data:
+            data = data[os.write(handle, data) :]
+    except OSError:
+        with contextlib.suppress(OSError):
+            os.ftruncate(handle, size)  # a full disk may have taken a part
+        raise
 
 
 def sync_folder(folder: Path) -> None:

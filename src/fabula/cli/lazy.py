@@ -157,7 +157,7 @@ class LazyGroup(Group):
             listed(formatter, panel, rows)
         names = ", ".join(name for name, one in COMMANDS.items() if one.panel == SETTING_UP)
         formatter.write_paragraph()
-        formatter.write_text(f"{SETTING_UP}: {names}. `fabula COMMAND -h` explains each.")
+        formatter.write_text(f"{SETTING_UP}: {names}. Each has -h.")
 
 
 def load(name: str) -> Any:  # noqa: ANN401 - typer's command type is private

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
 from fabula.craft.length import revise_to_length, write_to_length
-from fabula.craft.telling import untold, without_copies
+from fabula.craft.telling import is_list, parted, told_in_sentences, untold, without_copies
 from fabula.engine.replies import clean_prose
 from fabula.engine.roles import is_person
 from fabula.models.base import Sampling
@@ -33,6 +33,7 @@ _LEAST_WORDS: Final = 2
 _FEW_WORDS: Final = 10
 _CIRCLES: Final = "Most of it repeated itself, or what it was told."
 _NOT_TOLD: Final = "It left out what happens."
+_IS_LIST: Final = "It was a list."
 _NOTHING_NEW: Final = "It brought nothing new."
 
 
@@ -144,22 +145,32 @@ class _Writer:
                 best = max(best, text, key=self._worth) if best else text
                 missed = untold(self.prose.events, text)
                 circles = count_words(raw) > count_words(text) + max(count_words(text), _LITTLE)
-                if not self.aids or not (circles or 2 * len(missed) > len(self.prose.events)):
+                listed = self.aids and is_list(text)
+                if not self.aids or not (circles or listed or 2 * len(missed) > len(self.prose.events)):
                     return text
-                fault = _CIRCLES if circles else _NOT_TOLD
+                fault = _CIRCLES if circles else _IS_LIST if listed else _NOT_TOLD
             elif text:
                 run.removed("reply", text)
         if best:
-            return best
+            return self._as_prose(best)
         problem = (
             f"The role {self.role!r} gave no usable prose at {self.run.at} in {TRIES} tries, each asked in another "
             f"way. {fault}"
         )
         raise self.run.no_use(self.prompt, problem, self.role, raw)
 
-    def _worth(self, text: str) -> tuple[int, int]:
-        """What speaks for one of several draws: the events that it tells, then its words."""
-        return -len(untold(self.prose.events, text)), count_words(text)
+    def _as_prose(self, text: str) -> str:
+        """A draw that is to stand; of one that is a list its sentences."""
+        if not is_list(text):
+            return text
+        told = told_in_sentences(text)
+        self.run.left_out("chatter", text, told)
+        self.run.note("A list was made sentences: no draw was told in any.")
+        return told
+
+    def _worth(self, text: str) -> tuple[bool, int, int]:
+        """What speaks for one of several draws: that it is no list, the events that it tells, then its words."""
+        return not is_list(text), -len(untold(self.prose.events, text)), count_words(text)
 
     def _fault(self, run: Run, text: str, fields: Mapping[str, Any]) -> str:
         """Why a reply is no prose of this piece; empty if it is."""
@@ -234,6 +245,10 @@ class _Writer:
         text = clean_reply(run, self.role, reply, labels=prose.labels, last=prose.last, echo=echo, lead=lead)
         if not self.aids:
             return text
+        apart, together = parted(text, (*echo(), so_far))
+        if together:
+            run.note(f"Words that ran together were parted: {', '.join(together)}.")
+        text = apart
         new = run.worked_out("copies", lambda: without_copies(text, (*prose.earlier, so_far)))
         if not (new or so_far):
             return text  # a part that copies all it says is still what its writer gave

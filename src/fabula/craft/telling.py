@@ -6,6 +6,7 @@ import re
 from typing import TYPE_CHECKING, Final
 
 from fabula.craft.stems import stem
+from fabula.story import count_words
 from fabula.story.sentences import spans
 from fabula.story.words import ngrams
 
@@ -17,6 +18,11 @@ _COPIED: Final = 8
 _BEGINNING: Final = 5
 """Words with which no two sentences begin that are not going in circles."""
 _TOLD: Final = 0.5  # share of an event's words that a text which tells it has
+_RUN_UP: Final = 4
+"""Words before two that ran together; they stand before these two elsewhere."""
+_LISTED: Final = 0.25  # share of a text's words
+_ITEM: Final = re.compile(r"[ \t]{0,8}(?:[-*\u2022]|\d{1,3}[.)])[ \t]{1,8}")
+_HEADING: Final = re.compile(r"\*\*[^*\n]{1,80}\*\*(?:[ \t]{0,8}\([^)\n]{0,80}\))?:?")
 _LEAST_LETTERS: Final = 4  # of words that say what happens; shorter ones are names at best
 
 
@@ -52,6 +58,42 @@ def without_copies(text: str, earlier: Sequence[str]) -> str:
         begun |= {words[:_BEGINNING]} if len(words) >= _BEGINNING else set()
         at = end
     return "".join(kept).strip()
+
+
+def parted(text: str, earlier: Sequence[str]) -> tuple[str, list[str]]:
+    """A text whose words stand apart again that a penalty on repeats has run together, and those words as they stood.
+
+    Where a model repeats "went up to the old lamp" word for word, the penalty takes the token " old" from it, and it
+    goes on with "old", so that "theold" is one word. Only where the words before it stand so, too, it is parted.
+    """
+    pairs: dict[tuple[tuple[str, ...], str], int] = {}
+    for other in (*earlier, text):
+        for *before, one, two in ngrams(_words(other), _RUN_UP + 2):
+            pairs[tuple(before), one + two] = len(one)
+    found = list(re.finditer(r"\w+", text))
+    lower = [match[0].lower() for match in found]
+    pieces: list[str] = []
+    together, at = list[str](), 0
+    for number in range(_RUN_UP, len(found)):
+        length = pairs.get((tuple(lower[number - _RUN_UP : number]), lower[number]), 0)
+        if length:
+            middle = found[number].start() + length
+            pieces += [text[at:middle], " "]
+            at = middle
+            together.append(found[number][0])
+    return "".join((*pieces, text[at:])), together
+
+
+def is_list(text: str) -> bool:
+    """Whether a good part of a text is a list, and not told in sentences."""
+    listed = sum(count_words(line) for line in text.split("\n") if _ITEM.match(line))
+    return listed > _LISTED * max(count_words(text), 1)
+
+
+def told_in_sentences(text: str) -> str:
+    """A list as the sentences that its items are, without marks and headings."""
+    kept = (line for line in text.split("\n") if not _HEADING.fullmatch(line.strip()))
+    return "\n".join(_ITEM.sub("", line).replace("**", "") for line in kept).strip()
 
 
 def _words(text: str) -> tuple[str, ...]:

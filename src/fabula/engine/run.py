@@ -155,16 +155,17 @@ class Run:
 
         return self.worked_out(f"fault of {prompt}", found)
 
-    def worked_out(self, what: str, compute: Callable[[], str]) -> str:
+    def worked_out(self, what: str, compute: Callable[[], str], *, kept: bool = False) -> str:
         """What `compute` makes of a reply that was asked for here; not worked out anew on the trail of a finished run.
 
-        It must hang on nothing but what this run has read; `what` says what it is for.
+        It must hang on nothing but what this run has read; `what` says what it is for. An estimate takes the old text
+        where replies are made up, unless the text is `kept` and so compared with the one that is there.
         """
         trail = self.context.trail
         if trail is None:
             return compute()
         stale = self.context.mode == "dry" and is_stale(self.context)
-        return trail.text(f"{self.at}#{what}", compute, old=stale)
+        return trail.text(f"{self.at}#{what}", compute, old=stale and not kept)
 
     @property
     def at(self) -> str:

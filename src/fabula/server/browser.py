@@ -42,6 +42,10 @@ _OPEN: Final = "Open the link that was printed when the server was started, or t
 _WRONG: Final = f"This link is not, or no longer, right. {_OPEN}"
 _STRANGE: Final = f"You are not signed in here. {_OPEN} A program sends its token as `Authorization: Bearer TOKEN`."
 _BEARER: Final = "This token is not, or no longer, right. Send the one of this server as `Authorization: Bearer TOKEN`."
+_NO_COOKIE: Final = (
+    "Your link is right, but this browser has not kept the cookie that says so. Let it keep cookies for this address, "
+    "or take another browser or window, and open the link again."
+)
 _STARTED_ANEW: Final = (
     "The server was started anew since you signed in. Open its new link, or the one that you were given, once in this "
     "browser: pages that are open go on then, and what you wrote on them stays there meanwhile."
@@ -170,7 +174,7 @@ class Browser:
         if bearer := _bearer(scope):
             return self._holder(bearer, _BEARER)
         cookie = _cookie(scope, self.cookie)
-        return self._holder(cookie, _STARTED_ANEW if cookie else _STRANGE)
+        return self._holder(cookie, _STARTED_ANEW if cookie else _NO_COOKIE if _has_just_signed_in(scope) else _STRANGE)
 
     def _holder(self, token: str, unknown: str) -> str:
         """Who holds a token; where nobody does, `unknown` is said."""
@@ -250,6 +254,11 @@ def _bearer(scope: Scope) -> str:
     given = _all(scope, b"authorization")
     kind, _, token = (given[0] if len(given) == 1 else "").strip().partition(" ")
     return token.strip() if kind.lower() == "bearer" else ""
+
+
+def _has_just_signed_in(scope: Scope) -> bool:
+    """Whether a request comes from the page that a link with a token leads to."""
+    return any(urlsplit(page).path == _LOGIN for page in _all(scope, b"referer") if _netloc(page))
 
 
 def _cookie(scope: Scope, name: str) -> str:

@@ -45,7 +45,7 @@ _LETTERS = str.maketrans(
 def plain(text: str) -> str:
     """`text` with one kind of line end, no byte-order marks, no trailing blanks and no blank lines at either end."""
     lines = text.replace("\ufeff", "").replace("\r\n", "\n").replace("\r", "\n").split("\n")
-    return "\n".join(line.rstrip() for line in lines).strip("\n")
+    return "\n".join(map(str.rstrip, lines)).strip("\n")
 
 
 def one_line(text: str) -> str:

@@ -32,6 +32,7 @@ from fabula.server.browser import Browser, Names
 from fabula.server.faults import Problem
 from fabula.server.gate import SILENT, Bounds
 from fabula.server.study.conversations import ConversationError
+from fabula.story import plain, readable
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -42,7 +43,7 @@ if TYPE_CHECKING:
     from fabula.server.study.conversations import RatersConversations
 
 _HERE: Final = Path(__file__).parent
-BOUNDS: Final = Bounds(body=200_000)
+BOUNDS: Final = Bounds(body=200_000, shorter="a shorter text")
 _MOST_FIELDS: Final = 200
 _LONG: Final = 120  # minutes, from which on hours are said
 _LOG: Final = logging.getLogger("fabula.server")
@@ -61,9 +62,10 @@ _MARKDOWN: Final = MarkdownIt("zero", {"html": False}).enable(["emphasis", "esca
 def prose(text: str) -> Markup:
     """A story as HTML: paragraphs, headings, breaks and what is stressed; all else of Markdown stays as it was written.
 
-    Headings stand below those of the page, and all in one size.
+    Headings stand below those of the page, and all in one size. Blanks at the ends of lines, and signs that nobody
+    sees, go: a system may be known by them to whoever looks into the page.
     """
-    tokens = _MARKDOWN.parse(text)
+    tokens = _MARKDOWN.parse(plain(readable(text)))
     for token in tokens:
         if token.type in ("heading_open", "heading_close"):
             token.tag = "h3"

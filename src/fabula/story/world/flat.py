@@ -9,7 +9,8 @@ from __future__ import annotations
 import json
 import re
 import unicodedata
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field, fields
+from functools import lru_cache
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any, Final, Literal
 
@@ -175,7 +176,7 @@ def commit(
     """
     when = Moment(step) if at is None else at
     own = [Write(key, value, "system") for key, value in (system or {}).items()]
-    digest = _digest([asdict(write) for write in [*writes, *own]])
+    digest = _digest([*writes, *own])
     last = world.last_step
     if (done := world.step(step)) is not None:
         return _again(done, digest)
@@ -194,7 +195,8 @@ def commit(
         flat_hash(view),
     )
     facts = [_fact(write, step, when) for write in [*taken, *own]]
-    body = json.dumps({"writes": digest, "commit": asdict(made), "record": dict(record or {})}, ensure_ascii=False)
+    kept = {"writes": digest, "commit": made, "record": dict(record or {})}
+    body = json.dumps(kept, ensure_ascii=False, default=fields_of)
     world.add_step(StepRow(step, when, made.hash, body), facts)
     return made
 
@@ -252,8 +254,19 @@ def _near(writes: Sequence[Write], before: Mapping[str, Variable]) -> Iterator[t
 
 def near_keys(key: str, keys: Iterable[str]) -> tuple[str, ...]:
     """The keys whose words are nearly those of `key` (Jaccard index of at least 0.6), `key` itself left out."""
-    mine = set(key.split("_"))
-    return tuple(k for k in keys if k != key and len(mine & (his := set(k.split("_")))) >= NEAR * len(mine | his))
+    mine = _parts(key)
+    many = len(mine)
+    return tuple(
+        k
+        for k in keys
+        if (both := len(mine & (his := _parts(k)))) and both >= NEAR * (many + len(his) - both) and k != key
+    )
+
+
+@lru_cache(maxsize=20_000)
+def _parts(key: str) -> frozenset[str]:
+    """The words of a key; each new key is compared with all that there are."""
+    return frozenset(key.split("_"))
 
 
 def _fact(write: Write, step: int | None, at: Moment) -> Fact:
@@ -363,6 +376,11 @@ def flat_hash(view: Mapping[str, Value]) -> str:
     return _digest(list(view.items()))
 
 
+def fields_of(made: object) -> dict[str, object]:
+    """What a dataclass holds, by field, as `json.dumps` takes it; `asdict` would copy all that is in it."""
+    return {one.name: getattr(made, one.name) for one in fields(made)}  # type: ignore[arg-type] # others raise TypeError
+
+
 def _digest(value: object) -> str:
-    text = json.dumps(value, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+    text = json.dumps(value, ensure_ascii=False, separators=(",", ":"), allow_nan=False, default=fields_of)
     return sha256(text.encode("utf-8", "surrogatepass")).hexdigest()

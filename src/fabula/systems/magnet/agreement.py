@@ -40,7 +40,10 @@ def _writes_of(
 ) -> tuple[tuple[Write, ...], tuple[Refused, ...]]:
     taken, refused = now.world.writes_of(updates, actor, witnesses, aids=run.aids(role), retire=now.config.ours.retire)
     hidden = {key_of(one.key): named(now.characters, getattr(one, "unseen_by", ()), actor) for one in updates}
-    finer = (replace(one, witnesses=known_to(now, hidden.get(one.key, ()), one.witnesses)) for one in taken)
+    finer = (
+        replace(one, witnesses=known_to(now, hidden[one.key], one.witnesses)) if hidden.get(one.key) else one
+        for one in taken
+    )
     return tuple(finer), refused
 
 

@@ -7,17 +7,18 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
 from fabula.engine.events import RECORD
 from fabula.story.world import Moment
 from fabula.story.world.file import write_world
+from fabula.story.world.flat import fields_of
 from fabula.systems.magnet.shapes import Course
 from fabula.systems.magnet.state import shown
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from fabula.engine.run import Run
     from fabula.story.world import WorldState
@@ -110,7 +111,7 @@ class Records:
         """Record a step: all its actions, those that were selected, what they changed, and its paragraphs."""
         record: dict[str, Any] = {"step": t, "goal": goal, "world_before": self.hash}
         record["proposals"] = [
-            {"character": p.character, "attempts": [asdict(a) for a in p.attempts], "final": p.action,
+            {"character": p.character, "attempts": [fields_of(a) for a in p.attempts], "final": p.action,
              "forced": p.forced, "goal_reached": p.goal_reached}
             for p in actions
         ]  # fmt: skip
@@ -119,8 +120,8 @@ class Records:
         self.counts["forced"] += sum(p.forced for p in actions)
         self.counts["refused"] += sum(len(p.refused) for p in actions)
         if made is not None:
-            record |= {"commits": asdict(made)["rows"], "conflicts": made.conflicts, "near": made.near}
-            record["refused"] = [asdict(one) for p in selected for one in p.refused]
+            record |= {"commits": [fields_of(row) for row in made.rows], "conflicts": made.conflicts, "near": made.near}
+            record["refused"] = [fields_of(one) for p in selected for one in p.refused]
             record["world_after"] = self.hash = made.hash
             self.counts["refused"] += len(made.refused)
             self.counts["conflicts"] += len(made.conflicts)
@@ -135,14 +136,13 @@ class Records:
     async def keep_steps(self, run: Run, chapter: int) -> None:
         """Keep a chapter's steps in a file beside the story."""
         steps, self.steps = self.steps, []
-        await _kept(run, "steps", chapter, json.dumps(steps, ensure_ascii=False, indent=1))
+        await _kept(run, "steps", chapter, lambda: json.dumps(steps, ensure_ascii=False, indent=1))
 
     async def keep_world(self, run: Run, chapter: int, world: WorldState) -> None:
         """Keep a chapter's part of the world in a file beside the story."""
         world.put_scene(chapter, f"Chapter {chapter}")
         first = Moment.end(chapter - 1) if chapter > 1 else None
-        facts = world.index.told(first, Moment.end(chapter))
-        await _kept(run, "world", chapter, write_world(world, facts))
+        await _kept(run, "world", chapter, lambda: write_world(world, world.index.told(first, Moment.end(chapter))))
 
     def summary(self, steps: int) -> str:
         """The counts in a sentence; empty if everything went smoothly."""
@@ -150,10 +150,12 @@ class Records:
         return f"In {steps} steps: {', '.join(found)}." if found else ""
 
 
-async def _kept(run: Run, what: str, chapter: int, text: str) -> None:
+async def _kept(run: Run, what: str, chapter: int, compute: Callable[[], str]) -> None:
     """Keep a file that has another name than the chapter, which people call by name."""
+    name = f"{what}-{chapter}"
+    text = run.worked_out(name, compute, kept=True)
 
     async def make(_: Run) -> str:
         return text
 
-    await run.scope(what).keep(f"{what}-{chapter}", make, folder=what, suffix=RECORD)
+    await run.scope(what).keep(name, make, folder=what, suffix=RECORD)

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from heapq import nsmallest
 from typing import TYPE_CHECKING, Final
 
@@ -164,12 +165,13 @@ class WorldGraph:
 
     def _meaning(self, write: Write) -> object:
         """What a key stands for: whose it is, and which property, by the comparison that `fabula world` makes."""
-        said = write.key.split("_")
-        owners = frozenset(p.name for p in self.personas for name in (p.name, *p.aliases) if words(name) <= set(said))
+        parts = write.key.split("_")
+        said = set(parts)
+        owners = frozenset(p.name for p in self.personas for name in (p.name, *p.aliases) if _words(name) <= said)
         named = {
-            word for p in self.personas if p.name in owners for name in (p.name, *p.aliases) for word in words(name)
+            word for p in self.personas if p.name in owners for name in (p.name, *p.aliases) for word in _words(name)
         }
-        rest = " ".join(word for word in said if word not in named)
+        rest = " ".join(word for word in parts if word not in named)
         return owners, slot_form(rest or write.key, write.value)
 
     def contradicts(self, variable: Variable | Write, value: str) -> bool:
@@ -259,7 +261,7 @@ class WorldGraph:
         """Whom a variable concerns, by the names and aliases in its key or value."""
         said = set(key.split("_")) | words(str(value))
         said |= {word.removesuffix("s") for word in said}
-        return tuple(p.name for p in self.personas if any(words(name) <= said for name in (p.name, *p.aliases)))
+        return tuple(p.name for p in self.personas if any(_words(name) <= said for name in (p.name, *p.aliases)))
 
     def _worth(self, variable: Variable, place: int) -> int:
         """What a variable's content makes it matter to the character of that place."""
@@ -269,6 +271,12 @@ class WorldGraph:
         score = 3 * any(name in variable.about for name in names)
         score += 2 * any(name.casefold() in said or (key_of(name) or name) in variable.key for name in names)
         return score + any(self.world.index.owner(name) in self._ties[place] for name in variable.about)
+
+
+@lru_cache(maxsize=1000)
+def _words(name: str) -> frozenset[str]:
+    """The words of a character's name, which is looked for in each key and value."""
+    return frozenset(words(name))
 
 
 def named(people: Iterable[Persona], names: Iterable[str], but: str = "") -> tuple[str, ...]:
