@@ -107,7 +107,11 @@ def _sum(typed: str) -> str | None:
 
 @router.post("/measure-estimate")
 async def estimate(request: Request, workspace: WorkspaceDep, runs: RunsDep, order: OrderDep) -> Response:
-    """What it would ask and cost, as the command itself says it."""
+    """What it would ask and cost, as the command itself says it.
+
+    Raises:
+        UsageError: it says something else.
+    """
     said = await _dry(runs, order, workspace.folder)
     if "calls" not in said:
         raise UsageError("What it would take could not be found out.")
