@@ -114,10 +114,10 @@ def test_one_system_only_is_named(cli: Cli, entries: Path) -> None:
     assert "All 2 stories are of one system, cape. Give stories of another one to compare it with." in ran.err
 
 
-def test_the_stories_of_one_system_are_ranked_as_stories(cli: Cli, here: Path) -> None:
+def test_the_stories_of_one_system_are_ranked_as_stories(cli: Cli, entries: Path) -> None:
     for name in ("first", "second"):
-        copy_sample(here / "drafts" / name)
-    drafts = [str(here / "drafts" / name) for name in ("first", "second")]
+        copy_sample(entries.parent / "drafts" / name)
+    drafts = [str(entries.parent / "drafts" / name) for name in ("first", "second")]
     refused = cli("rank", *drafts, *FAITHFUL, *OVERALL)
     assert "All 2 stories are of one system" in refused.err
     ran = cli("rank", *drafts, *FAITHFUL, *OVERALL, "--as-stories", "--json")

@@ -110,7 +110,7 @@ async def estimate(request: Request, workspace: WorkspaceDep, runs: RunsDep, ord
     """What it would ask and cost, as the command itself says it.
 
     Raises:
-        UsageError: it cannot be measured as asked, or the command does not say.
+        UsageError: it says something else.
     """
     said = await _dry(runs, order, workspace.folder)
     if "calls" not in said:
