@@ -1018,11 +1018,12 @@ class Journal:
         sql = "SELECT 1 FROM standing WHERE path = ? AND kind = 'approve' AND text = ?"
         return bool(self._all(sql, path, _digest(text)))
 
-    def decisions(self) -> list[Decision]:
-        """All standing decisions, oldest first."""
+    def decisions(self, path: str | None = None) -> list[Decision]:
+        """All standing decisions, or those about one artefact, oldest first."""
         rows = self._all(
             "SELECT d.id, d.path, d.kind, t.body, d.at, d.target FROM standing d "
-            "LEFT JOIN text t ON t.hash = d.text ORDER BY d.id"
+            f"LEFT JOIN text t ON t.hash = d.text {'' if path is None else 'WHERE d.path = ?'} ORDER BY d.id",
+            *([] if path is None else [path]),
         )
         return [Decision(*row) for row in rows]
 
