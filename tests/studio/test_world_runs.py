@@ -56,16 +56,20 @@ async def test_a_story_without_facts_is_read_after_its_cost_is_said(shelf: Path)
         html = (await client.get(AT)).text
         assert "the lamp" in html
         assert "1 fact." in html
+        assert "Read the facts off the story as it is now" in html
+        again = (await client.get(f"{AT}/expected/facts")).text
+        assert "nothing has to be asked" in again
+        (shelf / "lamp" / "story.md").write_text("<!-- scene: one -->\nAt seven Mara lit the lamp.\n", encoding="utf-8")
+        again = (await client.get(f"{AT}/expected/facts")).text
+        assert "<strong>1</strong> call to " in again
         fact = (await client.get(f"{AT}/facts/1")).text
-        assert "At six Mara <mark data-sentence>lit the lamp</mark>." in fact
+        assert "At seven Mara <mark data-sentence>lit the lamp</mark>." in fact
         graph = (await client.get(f"{AT}/graph")).json()
         assert (graph["drawn"], len(graph["edges"])) == (1, 1)
 
 
 @pytest.mark.parametrize("kind", ["facts", "check"])
-async def test_a_reading_that_failed_says_why_where_it_was_begun_and_takes_another_model(
-    shelf: Path, kind: str
-) -> None:
+async def test_a_reading_that_failed_says_why_and_takes_another_model(shelf: Path, kind: str) -> None:
     right = (shelf / "lamp" / "fabula.toml").read_text()
     (shelf / "lamp" / "fabula.toml").write_text('model = "embedded:/nowhere/at/all.gguf"\n', encoding="utf-8")
     async with studio_here(shelf) as client:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import errno
 import os
 import re
@@ -154,6 +155,12 @@ async def test_a_manuscript_becomes_a_project_word_for_word_and_nobody_is_asked(
         shown = await client.get("/projects/the-lamp/edit/two")
         assert "Then the letter came." in shown.text
         assert "Back to what was written" not in shown.text
+        space = client.state.shelf["the-lamp"]  # type: ignore[attr-defined] # set by `studio_here`
+        await asyncio.to_thread(space.save, "two", "## Two\n\nThen a letter came.\n", space.text("two").base)
+        shown = await client.get("/projects/the-lamp/edit/two")
+        assert "Then a letter came." in shown.text
+        assert "Back to what was written" not in shown.text
+        await asyncio.to_thread(space.undo)
         history = await client.get("/projects/the-lamp/edit-parts/history?name=two")
         assert f"you, from {'my novel.md' if upload else 'pasted text'}" in history.text
         again = await sent(client, "/new", **wanted)

@@ -11,6 +11,7 @@ from fastapi import APIRouter, Depends, Query, Request
 
 from fabula.app.findings import mended
 from fabula.app.saving import base_of
+from fabula.app.world import READ_FILE
 from fabula.base.errors import FabulaError, UnknownNameError, UsageError
 from fabula.server.api.depends import ProjectName, RunsDep, WorkspaceDep  # noqa: TC001 - FastAPI reads them
 from fabula.server.runs.record import Order
@@ -86,7 +87,8 @@ async def world(
 ) -> Response:
     """The page; with `fact` its sentence is shown at once."""
     shown = await asyncio.to_thread(_facts, workspace, asked, 1)
-    return page(request, "world.html", fact=fact, **shown)
+    was_read = (workspace.folder / READ_FILE).is_file()
+    return page(request, "world.html", fact=fact, was_read=was_read, **shown)
 
 
 @router.get("/facts", response_model=None)
@@ -229,7 +231,7 @@ async def _after(
 async def expected(
     request: Request, workspace: WorkspaceDep, project: ProjectName, runs: RunsDep, kind: Kind
 ) -> Response:
-    """What reading the story would ask and cost, why the last reading came to nothing, and the button that begins it."""
+    """What reading the story would ask and cost, why the last reading failed, and the button that begins it."""
     before = await asyncio.to_thread(_last, runs, project, kind)
     shown = await asyncio.to_thread(_expected, workspace, kind)
     return page(request, "world_run.html", kind=kind, before=before, **shown)
