@@ -159,8 +159,14 @@ async def test_a_manuscript_becomes_a_project_word_for_word_and_nobody_is_asked(
         await asyncio.to_thread(space.save, "two", "## Two\n\nThen a letter came.\n", space.text("two").base)
         shown = await client.get("/projects/the-lamp/edit/two")
         assert "Then a letter came." in shown.text
+        assert "Then a letter came." in (await client.get("/api/v1/projects/the-lamp/exports/markdown")).text
+        assert "Put the story together" in (await client.get("/projects/the-lamp/edit-parts/expected?name=two")).text
         assert "Back to what was written" not in shown.text
         await asyncio.to_thread(space.undo)
+        assert "Then a letter came." not in (await client.get("/api/v1/projects/the-lamp/exports/markdown")).text
+        assert (
+            "Put the story together" not in (await client.get("/projects/the-lamp/edit-parts/expected?name=two")).text
+        )
         history = await client.get("/projects/the-lamp/edit-parts/history?name=two")
         assert f"you, from {'my novel.md' if upload else 'pasted text'}" in history.text
         again = await sent(client, "/new", **wanted)

@@ -109,7 +109,7 @@ async def expected(
         again = written_again(expected.dry, files) if expected else []
         one = next((one for branch in tree for one in branch.artefacts if one.name == name), None)
         about = {"tree": tree, "one": one, "overview": workspace.overview(), "name": name, "swap": True, "fit": fit}
-        about |= {"was_written": _was_written(workspace, one)}
+        about |= {"was_written": _was_written(workspace, one), "behind": workspace.is_behind()}
         return about | {"expected": expected, "again": again, "problem": problem, "files": files}
 
     return page(request, "edit_expected.html", **await asyncio.to_thread(found))
