@@ -23,7 +23,7 @@ from fabula.story.plan import Plan  # noqa: TC001 - pydantic reads it
 
 if TYPE_CHECKING:
     from fabula.app.findings import ProjectFindings
-    from fabula.app.learning import LearningStands
+    from fabula.app.learned import LearningStands
     from fabula.app.reports import FoundReport
     from fabula.app.workspace import PlanShown, WorldShown
     from fabula.app.writing import Expected
