@@ -1018,12 +1018,15 @@ class Journal:
         sql = "SELECT 1 FROM standing WHERE path = ? AND kind = 'approve' AND text = ?"
         return bool(self._all(sql, path, _digest(text)))
 
-    def decisions(self) -> list[Decision]:
-        """All standing decisions, oldest first."""
-        rows = self._all(
-            "SELECT d.id, d.path, d.kind, t.body, d.at, d.target FROM standing d "
-            "LEFT JOIN text t ON t.hash = d.text ORDER BY d.id"
+    def decisions(self, path: str | None = None) -> list[Decision]:
+        """All standing decisions, oldest first; or those about one artefact."""
+        every = (
+            "SELECT d.id, d.path, d.kind, t.body, d.at, d.target FROM standing d LEFT JOIN text t ON t.hash = d.text "
         )
+        if path is None:
+            rows = self._all(every + "ORDER BY d.id")
+        else:
+            rows = self._all(every + "WHERE d.path = ? ORDER BY d.id", path)
         return [Decision(*row) for row in rows]
 
     def history(self) -> list[Version | Decision]:

@@ -233,6 +233,6 @@ def made(path: str, wanted: Wanted, open_fits: frozenset[int] = frozenset()) -> 
 
 def notes_of(journal: Journal, path: str) -> tuple[str, ...]:
     """The wishes of the author that hold for the text at a path, oldest first."""
-    made_, own = wanted_of(journal.decisions(), path)
+    made_, own = wanted_of(journal.decisions(path), path)
     override = journal.override(path)
     return own.notes if override is not None and override[1] != "pinned" else made_.notes
