@@ -208,9 +208,9 @@ def _reviewed(tab: Tab, _there: There) -> None:
 
 @state("edit, changed elsewhere too")
 def _torn(tab: Tab, there: There) -> None:
+    file = there.state.shelf["lamp"].folder / "plan" / "conflict.md"
     tab.open("/projects/lamp/edit/conflict")
-    (there.state.shelf["lamp"].folder / "plan" / "conflict.md").write_text("Mara must row.\n", encoding="utf-8")
-    tab.page.fill("#text", "Mara must swim. Nobody helps her.")
+    tab.type_over("Mara must swim. Nobody helps her.", "conflict", file, "Mara must row.\n")
     tab.page.wait_for_selector("#review h2")
     tab.problems.clear()
 

@@ -284,8 +284,7 @@ def test_two_texts_that_are_to_be_put_together_stay_on_the_page(shelf: Path) -> 
         page = tab.page
         tab.open("/projects/lamp/edit/climax")
         expect(page.locator("#expected")).to_contain_text("Nothing")
-        shelf.joinpath("lamp/story/03-climax.md").write_text(f"{OLD} There.\n", encoding="utf-8")
-        page.locator("#text").fill(f"{OLD} Here.")
+        tab.type_over(f"{OLD} Here.", "climax", shelf / "lamp/story/03-climax.md", f"{OLD} There.\n")
         expect(page.locator("#review h2")).to_contain_text("was changed elsewhere, too")
         page.get_by_role("button", name="What the last run changed").click()
         expect(page.locator("#status")).to_have_text("First choose what becomes of the two texts.")

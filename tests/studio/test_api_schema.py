@@ -109,6 +109,21 @@ def test_every_operation_says_what_it_does_and_what_it_answers() -> None:
             assert schema != {"type": "object", "additionalProperties": True}, (path, method)
 
 
+def test_every_body_has_an_example_that_the_server_takes(server: There) -> None:
+    for path, method in OPERATIONS:
+        body = DOCUMENT["paths"][path][method.lower()].get("requestBody")
+        if body is None:
+            continue
+        name = body["content"]["application/json"]["schema"]["$ref"].rpartition("/")[2]
+        (example,) = DOCUMENT["components"]["schemas"][name]["examples"]
+        where = path.format(project=SAMPLE, **dict.fromkeys(("name", "key", "chat", "run"), "nothing"))
+        answer = httpx.request(
+            method, server.address + where, json=example, headers=HEADERS, trust_env=False, timeout=60
+        )
+        # Its fields are right; whether there is such a text, or anything to be decided, is another matter.
+        assert answer.status_code in {200, 201, 400, 404, 409}, (path, method, answer.text)
+
+
 @pytest.mark.parametrize(("path", "method"), OPERATIONS)
 def test_what_is_answered_is_in_the_document(server: There, answered: Counter[int], path: str, method: str) -> None:
     answered.update(answers_to_drawn(with_names(DOCUMENT), (path, method), server.address, EXAMPLES, NOT_OF_USE))

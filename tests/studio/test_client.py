@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import json
+import re
 import shutil
 import socket
 import subprocess
@@ -14,11 +15,12 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from fabula.base.errors import ConflictError, FabulaError, GoneError, ServerError, UsageError
-from fabula.server.client import Client, RemoteProject
+from fabula.server.client import Client, RemoteProject, Wire
+from fabula.server.studio.application import document
 from studio import SAMPLE, TOKEN, studio_there
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
     from pathlib import Path
 
     from studio import There
@@ -82,6 +84,7 @@ def test_a_project_is_looked_at_through_the_client(client: Client) -> None:
     calls = sample.calls("Avery").calls
     assert sample.call(calls[0].id).messages
     assert sample.final_edits().edits
+    assert "epub" in sample.formats().formats
     assert sample.export("epub").startswith(b"PK")
     chat = sample.chats().chats[0]
     view = sample.conversation(chat.name)
@@ -102,6 +105,7 @@ def test_a_project_is_changed_through_the_client(client: Client) -> None:
     assert sample.redo().artefacts == (PART,)
     assert sample.choose(PART, 1).words == read.words
     assert sample.pin(PART).artefacts == [PART]
+    assert sample.pins().artefacts == [PART]
     assert sample.unpin(PART).artefacts == [PART]
     assert sample.retake(PART, "Shorter.").revised
     assert sample.approve("climax").artefacts == ["climax"]
@@ -133,6 +137,12 @@ def test_a_conversation_goes_on_through_the_client(client: Client) -> None:
         sample.say(branched.name, "And the kettle?", model="nothing:x")
     with pytest.raises(FabulaError, match="empty"):
         sample.move(branched.name, "say")
+    assert sample.listen(branched.name) is None
+    assert len(sample.stop_answer(branched.name).turns) == 1
+    assert sample.change_chat(branched.name, freedom="rails").place.freedom == "rails"
+    sample.close_chat(branched.name)
+    sample.delete_chat(branched.name)
+    assert branched.name not in [one.name for one in sample.chats().chats]
 
 
 def test_what_the_server_refuses_is_an_error_of_ours(client: Client, there: There) -> None:
@@ -154,6 +164,56 @@ def test_what_the_server_refuses_is_an_error_of_ours(client: Client, there: Ther
     shutil.rmtree(there.state.shelf.folder(SAMPLE), ignore_errors=True)  # the server may be taking files away, too
     with pytest.raises(GoneError):
         client.project(SAMPLE).text(PART)
+
+
+class _AskedError(Exception):
+    """What was asked of a server that is not there."""
+
+
+class _Heard(Wire):
+    """A server's wire on which only is written down what is asked."""
+
+    def __init__(self) -> None:
+        super().__init__("http://127.0.0.1:9", TOKEN, 1.0)
+        self.asked: set[tuple[str, str]] = set()
+
+    def open(self, method: str, path: str, *_: Any, **__: Any) -> Any:  # noqa: ANN401 - never gives anything
+        self.asked.add((method, "/api/v1" + path.partition("?")[0]))
+        raise _AskedError
+
+
+def _ask(verb: Callable[..., Any]) -> None:
+    """Call a verb with the least that it takes."""
+    made = {"str": "x", "int": 1, "bool": True, "Sequence[str]": ["x"], "MoveKind": "say"}
+    places, named = [], {}
+    for one in inspect.signature(verb).parameters.values():
+        if one.kind is one.KEYWORD_ONLY and one.default is one.empty:
+            named[one.name] = made[one.annotation]
+        elif one.kind is one.VAR_POSITIONAL or (one.kind is not one.KEYWORD_ONLY and one.default is one.empty):
+            places.append(made[one.annotation])
+    with pytest.raises(_AskedError):
+        list(verb(*places, **named))
+
+
+def test_every_address_of_the_api_has_a_verb() -> None:
+    heard = _Heard()
+    client, project = Client("http://127.0.0.1:9", TOKEN), RemoteProject(heard, "x")
+    client._wire = heard  # a wire of our own, where no server is
+    for owner in (client, project):
+        for name, _ in inspect.getmembers(type(owner), inspect.isfunction):
+            if not name.startswith("_") and not name.endswith("_async") and name != "project":
+                _ask(getattr(owner, name))
+    with pytest.raises(_AskedError):
+        project.estimate({"setting": "A harbour."})
+    offered = {
+        (method.upper(), re.compile(re.sub(r"\{\w+\}", "[^/]+", path)))
+        for path, methods in document()["paths"].items()
+        for method in methods
+    }
+    for method, path in offered:
+        assert any(method == asked and path.fullmatch(where) for asked, where in heard.asked), (method, path.pattern)
+    for asked, where in heard.asked:
+        assert any(method == asked and path.fullmatch(where) for method, path in offered), (asked, where)
 
 
 async def test_every_verb_has_a_twin_for_an_event_loop(client: Client) -> None:
@@ -178,6 +238,7 @@ def test_a_run_is_started_followed_and_stopped(client: Client) -> None:
     again = sample.again(run.id)
     assert [one.id for one in sample.runs().runs] == [again.id, run.id]
     assert sample.prompts(run.id).prompts == []
+    assert "your text" in sample.messages(run.id).messages
     with pytest.raises(UsageError, match="prompt that waits"):
         sample.answer(run.id, "draft", "Once.")
     assert client.project(SAMPLE).stop(run.id).id == run.id
@@ -221,6 +282,19 @@ def test_a_stream_that_is_cut_off_goes_on_where_it_ended() -> None:
     assert [event.n for event in found] == [1, 2, 3, 4]
     assert found[-1].data["text"] == "Zwölf"
     assert [path.rpartition("after=")[2] for path in heard] == ["0", "2", "2"]
+
+
+def test_a_turn_that_is_being_made_is_listened_to() -> None:
+    piece, idle = b'event: piece\ndata: {"who": "Mara", "text": "Zw\\u00f6lf"}\n\n', b"event: idle\ndata: {}\n\n"
+    heard: list[str] = []
+    port, thread = _answering([piece, idle], heard)
+    project, said = Client(f"http://127.0.0.1:{port}", TOKEN).project("ferry"), list[str]()
+    with pytest.raises(ServerError, match="broke off"):
+        project.listen("mara", said.append)
+    assert said == ["Zwölf"]
+    assert project.listen("mara") is None
+    thread.join(10)
+    assert heard == ["/api/v1/projects/ferry/chats/mara/turns/live"] * 2
 
 
 def test_the_client_needs_no_web_framework() -> None:

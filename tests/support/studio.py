@@ -36,6 +36,8 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterator, Mapping
     from pathlib import Path
 
+    from playwright.sync_api import Route
+
 TOKEN: Final = "a-token-that-only-tests-know"  # noqa: S105 - of tests alone
 COOKIE: Final = "fabula-tests"
 SAMPLE: Final = "sample"
@@ -120,6 +122,21 @@ class Tab:
     def open(self, path: str) -> None:
         """Go to a page of the studio, and wait until it is loaded."""
         self.page.goto(self.address + path, wait_until="load")
+
+    def type_over(self, text: str, artefact: str, file: Path, theirs: str) -> None:
+        """Type a text on the Edit page whose file another program changes while it is saved.
+
+        Changed before, the page might show the other text first, and what is typed then would go over that one.
+        """
+
+        def change(route: Route) -> None:
+            if route.request.method == "PUT" and to_come:
+                file.write_text(to_come.pop(), encoding="utf-8")
+            route.continue_()
+
+        to_come = [theirs]
+        self.page.route(f"**/artefacts/{artefact}", change)
+        self.page.locator("#text").fill(text)
 
     def check(self) -> None:
         """See that nothing was complained of."""

@@ -6,8 +6,7 @@ import pytest
 
 from fabula.measure.report import Report, Row
 from fabula.measure.report.beside import compared
-from fabula.stats.differences import between
-from fabula.stats.estimate import Estimate, Scored, Unscored
+from fabula.stats.estimate import Estimate, Scored, Unscored, between
 from fabula.stats.shares import wilson
 
 OTHERS = "These two cannot be compared: one is a report of x, the other of y, and their numbers mean different things."

@@ -98,6 +98,8 @@ def test_what_is_no_http_is_told_in_the_shape_of_all_errors(server: There, caplo
         head, _, body = rest(wrong).partition(b"\r\n\r\n")
     assert head.startswith(b"HTTP/1.1 400")
     assert json.loads(body)["error"]["code"] == "invalid_http"
+    assert b"\r\ncontent-security-policy: default-src 'none'; frame-ancestors 'none'\r\n" in head
+    assert b"\r\nx-content-type-options: nosniff\r\n" in head
     assert not caplog.records
 
 

@@ -23,6 +23,7 @@ from statistics import fmean
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
+from fabula.app.learned import PACKAGES, WHAT
 from fabula.app.preferences import HOW, OWN, unique
 from fabula.app.training import TrainingAsked
 from fabula.app.training_pairs import prepare_pairs, train_pairs
@@ -72,13 +73,10 @@ _INNER: Final = 10  # one of so many parts of what is learned from tells when to
 _FEWEST: Final = 12  # pairs of which a fifth can be put aside, a tenth tell when to stop, and 8 be learned from
 _FEWEST_UNITS: Final = 2
 _NEAR: Final = "the two texts hardly differ"
-_PACKAGES: Final = ("torch", "transformers", "peft", "trl", "datasets")
-_WHAT: Final = "Learning from your choices"
 # Tokens that a processor core reads and learns in a second, with a model of so many parameters.
 _TOKENS_A_SECOND, _MEASURED_ON = 70, 135_000_000
 _AROUND: Final = 10  # seconds in which a model is loaded, and its adapter measured and written
 _LARGEST: Final = 50_000_000
-_LONGEST_REPORT: Final = 1_000_000
 MANY: Final = 200
 """Pairs from which on one training is enough: a fifth of them can show something."""
 
@@ -350,80 +348,11 @@ def learn(
         return _finished(place, proposal, compared(rows), last, today, anyway=anyway)
 
 
-def put_into_use(place: Place, *, on: bool = True) -> Learned:
-    """Have new projects write with what was learned, although it is not shown to be better; or without it.
-
-    Raises:
-        UsageError: nothing was learned, or the record cannot be read.
-        ProjectError: the place is in use, or cannot be written.
-    """
-    if place.read() is None:  # looking makes no folder
-        raise UsageError(f"Nothing was learned from {place.folder.name}.")
-    with place.hold():
-        before = place.read()
-        if before is None:
-            raise UsageError(f"Nothing was learned from {place.folder.name}.")
-        after = (
-            replace(before, anyway=before.anyway or not before.better, off=False) if on else replace(before, off=True)
-        )
-        if after != before:
-            place.write(after)
-        return after
-
-
 def _again(place: Place, before: Learned, *, anyway: bool) -> Learned:
     if anyway and not before.in_use:
         before = replace(before, anyway=True, off=False)
         place.write(before)
     return before
-
-
-@dataclass(frozen=True, slots=True)
-class LearningStands:
-    """What was learned from an author, as somebody is shown it.
-
-    Attributes:
-        learned: the record; `None` where nothing was.
-        usable: its adapter is there.
-        in_use: new projects write with it.
-        unfinished: something is being learned, or was left halfway.
-        report: what was found, as text.
-        problem: why it cannot be read; empty where it can.
-    """
-
-    learned: Learned | None = None
-    usable: bool = False
-    in_use: bool = False
-    unfinished: bool = False
-    report: str = ""
-    problem: str = ""
-
-    @classmethod
-    def at(cls, place: Place) -> LearningStands:
-        """What was learned at a place."""
-        unfinished = place.next.exists()
-        try:
-            learned = place.read()
-            usable = learned is not None and place.has(learned)
-            report = read_text(place.report, _LONGEST_REPORT) if place.report.is_file() else ""
-        except FabulaError as error:
-            return cls(unfinished=unfinished, problem=str(error))
-        in_use = learned is not None and usable and learned.in_use
-        return cls(learned, usable, in_use, unfinished, report)
-
-    @property
-    def is_there(self) -> bool:
-        """Whether there is anything that could be forgotten."""
-        return bool(self.learned or self.unfinished or self.problem)
-
-
-def missing_packages() -> str:
-    """What has to be installed before anything can be learned, with the command; empty where nothing has to be."""
-    try:
-        require_libraries(_PACKAGES, _WHAT)
-    except UsageError as error:
-        return str(error)
-    return ""
 
 
 def _begun(place: Place, proposal: Proposal) -> Path:
@@ -619,7 +548,7 @@ def needs_of(proposal: Proposal, environ: Mapping[str, str], listener: Listener)
     """
     train, development = _learnt(proposal.pairs)
     settings = dpo_settings(proposal.settings)
-    if any(find_spec(package) is None for package in _PACKAGES):
+    if any(find_spec(package) is None for package in PACKAGES):
         return Needs(schedule_of(settings, len(train)).steps)
     with TemporaryDirectory(prefix="fabula-") as folder:
         data = Path(folder) / "data"
@@ -641,7 +570,7 @@ def trainer_for(proposal: Proposal, environ: Mapping[str, str], listener: Listen
     Raises:
         UsageError: what training needs is not installed, or a setting does not hold.
     """
-    require_libraries(_PACKAGES, _WHAT)
+    require_libraries(PACKAGES, WHAT)
     dpo_settings(proposal.settings)
     return PairTrainer(proposal.base, proposal.settings, environ, listener)
 

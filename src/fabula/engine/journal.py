@@ -1020,11 +1020,13 @@ class Journal:
 
     def decisions(self, path: str | None = None) -> list[Decision]:
         """All standing decisions, or those about one artefact, oldest first."""
-        rows = self._all(
-            "SELECT d.id, d.path, d.kind, t.body, d.at, d.target FROM standing d "
-            f"LEFT JOIN text t ON t.hash = d.text {'' if path is None else 'WHERE d.path = ?'} ORDER BY d.id",
-            *([] if path is None else [path]),
+        every = (
+            "SELECT d.id, d.path, d.kind, t.body, d.at, d.target FROM standing d LEFT JOIN text t ON t.hash = d.text "
         )
+        if path is None:
+            rows = self._all(every + "ORDER BY d.id")
+        else:
+            rows = self._all(every + "WHERE d.path = ? ORDER BY d.id", path)
         return [Decision(*row) for row in rows]
 
     def history(self) -> list[Version | Decision]:

@@ -21,7 +21,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 from fabula.base.errors import JournalError, ProjectError, UnknownNameError, UsageError
-from fabula.base.files import held, inside, make_folder, read_bytes, read_text, remove_leftovers, write_atomically, write_error
+from fabula.base.files import (
+    held,
+    inside,
+    make_folder,
+    read_bytes,
+    read_text,
+    remove_leftovers,
+    write_atomically,
+    write_error,
+)
 from fabula.engine.journal import Journal
 from fabula.project.settings import Settings, merged
 from fabula.project.telling import (
@@ -279,10 +288,10 @@ class Project:
         for name in new:
             of, text = gone.get(name.rpartition("/")[0], {}), self._read(name)[1]
             likely = (path for path, other in of.items() if is_likely(text, other)) if few else ()
-            path = next(iter(likely), same[name.rpartition("/")[0]].get(text) if of else None) if text else None
-            if path in of:
-                found[name] = path
-                del of[path]
+            was = next(iter(likely), same[name.rpartition("/")[0]].get(text) if of else None) if text else None
+            if was in of:
+                found[name] = was
+                del of[was]
         return found
 
     def own_texts(self, journal: Journal, used: Collection[str]) -> list[Own]:

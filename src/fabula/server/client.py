@@ -49,7 +49,9 @@ from fabula.server.api.wire import (
     Estimate,
     FinalEdits,
     FindingList,
+    Formats,
     LearnedView,
+    Messages,
     PlanView,
     ProjectList,
     ProjectView,
@@ -68,6 +70,8 @@ from fabula.server.runs.record import Run
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Coroutine, Iterator, Mapping, Sequence
     from http.client import HTTPResponse
+
+    from fabula.craft.conversation.lines import Freedom
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -436,6 +440,18 @@ class RemoteProject:
 
     learned_async = in_a_thread(learned)
 
+    def pins(self) -> Artefacts:
+        """The texts that are pinned."""
+        return self._get(Artefacts, "/pins")
+
+    pins_async = in_a_thread(pins)
+
+    def formats(self) -> Formats:
+        """What `export` can give."""
+        return self._get(Formats, "/exports")
+
+    formats_async = in_a_thread(formats)
+
     def export(self, format_: str) -> bytes:
         """The story as a file: "epub", "docx", "markdown", ..."""
         return self.wire.whole("GET", f"{self._at}/exports/{_quoted(format_)}")
@@ -456,9 +472,9 @@ class RemoteProject:
 
     save_async = in_a_thread(save)
 
-    def pin(self, artefact: str) -> Artefacts:
-        """Keep a text, whatever changes above it."""
-        return self._send(Artefacts, "POST", "/pins", {"artefact": artefact})
+    def pin(self, artefact: str = "") -> Artefacts:
+        """Keep a text, or all of them, whatever changes above."""
+        return self._send(Artefacts, "POST", "/pins", {"artefact": artefact, "all": not artefact})
 
     pin_async = in_a_thread(pin)
 
@@ -569,6 +585,12 @@ class RemoteProject:
 
     runs_async = in_a_thread(runs)
 
+    def messages(self, run: str) -> Messages:
+        """The last lines that a run's command printed beside its result."""
+        return self._get(Messages, f"/runs/{_quoted(run)}/messages")
+
+    messages_async = in_a_thread(messages)
+
     def follow(self, run: str) -> Iterator[ServerEvent]:
         """What happens in a run, from its beginning to its end.
 
@@ -615,17 +637,39 @@ class RemoteProject:
 
     chats_async = in_a_thread(chats)
 
-    def chat(self, *others: str, player: str = "", name: str = "") -> ChatView:
-        """Begin a conversation with somebody, or several."""
-        return self._send(ChatView, "POST", "/chats", {"others": list(others), "player": player, "name": name})
+    def chat(self, *others: str, player: str = "", name: str = "", freedom: Freedom | None = None) -> ChatView:
+        """Begin a conversation with somebody, or several; `freedom` is how far you may lead away from the story."""
+        body = {"others": list(others), "player": player, "name": name, "freedom": freedom}
+        return self._send(ChatView, "POST", "/chats", body)
 
     chat_async = in_a_thread(chat)
 
-    def conversation(self, chat: str) -> ChatView:
-        """A conversation: its turns, and how far the story is."""
-        return self._get(ChatView, f"/chats/{_quoted(chat)}")
+    def conversation(self, chat: str, *, plan: bool = False) -> ChatView:
+        """A conversation: its turns, and how far the story is; with `plan`, what is still to come, too."""
+        return self._get(ChatView, f"/chats/{_quoted(chat)}", plan=str(plan).lower())
 
     conversation_async = in_a_thread(conversation)
+
+    def change_chat(
+        self, chat: str, *, present: Sequence[str] | None = None, freedom: Freedom | None = None
+    ) -> ChatView:
+        """Set who of the others is there from now on, and how far you may lead away; what is `None` stays."""
+        body = {"present": None if present is None else list(present), "freedom": freedom}
+        return self._send(ChatView, "PATCH", f"/chats/{_quoted(chat)}", body)
+
+    change_chat_async = in_a_thread(change_chat)
+
+    def delete_chat(self, chat: str) -> None:
+        """Delete a conversation's log and transcript; its branches and the calls that were made for it are kept."""
+        self.wire.whole("DELETE", f"{self._at}/chats/{_quoted(chat)}")
+
+    delete_chat_async = in_a_thread(delete_chat)
+
+    def close_chat(self, chat: str) -> None:
+        """Have the server forget a conversation that it holds in memory; its log stays, and it can be gone on with."""
+        self.wire.whole("POST", f"{self._at}/chats/{_quoted(chat)}/close")
+
+    close_chat_async = in_a_thread(close_chat)
 
     def say(
         self, chat: str, text: str, on_text: Callable[[str], object] = lambda _: None, *, model: str = ""
@@ -660,22 +704,47 @@ class RemoteProject:
         Raises:
             FabulaError: the answer failed, or broke off.
         """
-        where = f"{self._at}/chats/{_quoted(chat)}/turns"
         body = {"kind": kind, "text": text, "model": model}
-        connection, response = self.wire.open("POST", where, body, patience=_SILENCE)
+        turn = self._heard("POST", f"/chats/{_quoted(chat)}/turns", body, on_text)
+        if turn is None:
+            raise _broken_off()
+        return turn
+
+    move_async = in_a_thread(move)
+
+    def listen(self, chat: str, on_text: Callable[[str], object] = lambda _: None) -> ChatTurn | None:
+        """The turn that is being made, whoever asked for it, heard from its beginning; `None` where none is.
+
+        Raises:
+            FabulaError: the answer failed, or broke off.
+        """
+        return self._heard("GET", f"/chats/{_quoted(chat)}/turns/live", None, on_text)
+
+    listen_async = in_a_thread(listen)
+
+    def _heard(
+        self, method: str, path: str, body: Mapping[str, Any] | None, on_text: Callable[[str], object]
+    ) -> ChatTurn | None:
+        connection, response = self.wire.open(method, self._at + path, body, patience=_SILENCE)
         try:
             for name, data in _stream(response):
                 if name == "piece":
                     on_text(str(data.get("text", "")))
                 elif name == "done":
                     return read_as(ChatTurn, json.dumps(data["turn"]).encode())
+                elif name == "idle":
+                    return None
                 elif name == "failed":
                     raise _error_of(502, json.dumps(data).encode())
         finally:
             connection.close()
-        raise ServerError("The answer broke off. Look at the conversation: the turn is made.", status=0, code="cut_off")
+        raise _broken_off()
 
-    move_async = in_a_thread(move)
+    def stop_answer(self, chat: str) -> ChatView:
+        """Stop the turn that is being made; the conversation stands as before it."""
+        return self._send(ChatView, "POST", f"/chats/{_quoted(chat)}/stop")
+
+    stop_answer_async = in_a_thread(stop_answer)
 
     def choose_answer(self, chat: str, number: int) -> ChatView:
         """Have another of the answers stand that were drawn for the last turn, from 1."""
@@ -728,6 +797,11 @@ def read_as(kind: type[T], data: bytes) -> T:
         _ADAPTERS[kind] = TypeAdapter(kind)
     made: T = _ADAPTERS[kind].validate_json(data)
     return made
+
+
+def _broken_off() -> ServerError:
+    said = "The answer broke off. Look at the conversation: the turn is made."
+    return ServerError(said, status=0, code="cut_off")
 
 
 def _quoted(name: str) -> str:

@@ -146,8 +146,10 @@ def _stopped(timer: asyncio.TimerHandle | None) -> asyncio.TimerHandle | None:
 
 
 def _written(problem: Problem) -> bytes:
-    """A whole response."""
+    """A whole response, of which a browser can show the text and load nothing."""
     headers = problem.headers | {"content-length": str(len(problem.bytes)), "connection": "close"}
+    headers |= {"content-security-policy": "default-src 'none'; frame-ancestors 'none'"}
+    headers |= {"x-content-type-options": "nosniff", "cache-control": "no-store"}
     lines = "".join(f"{name}: {value}\r\n" for name, value in headers.items())
     return f"HTTP/1.1 {problem.status} {HTTPStatus(problem.status).phrase}\r\n{lines}\r\n".encode() + problem.bytes
 

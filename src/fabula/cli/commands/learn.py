@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
+from fabula.app.learned import put_into_use
 from fabula.app.learning import learn as learn_from
-from fabula.app.learning import needs_of, proposed, put_into_use, trainer_for
+from fabula.app.learning import needs_of, proposed, trainer_for
 from fabula.base.errors import UsageError
 from fabula.base.files import read_text
 from fabula.cli.opening import named_or_here, terminal_of

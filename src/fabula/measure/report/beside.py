@@ -6,8 +6,7 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from fabula.stats.differences import between
-from fabula.stats.estimate import Estimate, Unscored
+from fabula.stats.estimate import Estimate, Unscored, between
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

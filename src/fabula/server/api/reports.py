@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from fastapi import APIRouter, Path, Query
 
-from fabula.app.learning import LearningStands, missing_packages, put_into_use
+from fabula.app.learned import LearningStands, missing_packages, put_into_use
 from fabula.app.reports import Sought, report_named, reports_in
 from fabula.project.learned import place_for
 from fabula.server.api.depends import RunsDep, ShelfDep, WorkspaceDep  # noqa: TC001 - FastAPI reads them

@@ -23,7 +23,7 @@ from fabula.story.plan import Plan  # noqa: TC001 - pydantic reads it
 
 if TYPE_CHECKING:
     from fabula.app.findings import ProjectFindings
-    from fabula.app.learning import LearningStands
+    from fabula.app.learned import LearningStands
     from fabula.app.reports import FoundReport
     from fabula.app.workspace import PlanShown, WorldShown
     from fabula.app.writing import Expected
@@ -83,7 +83,14 @@ class ProjectView:
     standing: Overview
 
 
-class NewProject(Body):
+class NewProject(
+    Body,
+    json_schema_extra={
+        "examples": [
+            {"brief": "# The Ferry\n\nOdile takes the last ferry home.", "words": "1800-2200", "system": "agents-room"}
+        ]
+    },
+):
     """A project that is to be made: for a brief, a `story` whose plan is to be read off, a `manuscript`, or the sample.
 
     The first heading of the text is the story's title. What is left out is chosen as `fabula write` chooses it.
@@ -122,7 +129,7 @@ class ArtefactList:
     problem: str
 
 
-class NewText(Body):
+class NewText(Body, json_schema_extra={"examples": [{"text": "A harbour town, in autumn.", "base": "9f2c41d07b"}]}):
     """A text that is to stand for an artefact.
 
     `base` is what was read with the text that this one came from; empty, for a new file of the author's own.
@@ -201,7 +208,7 @@ class ChangeList:
     changes: list[FileChange]
 
 
-class Unsaved(Body):
+class Unsaved(Body, json_schema_extra={"examples": [{"pending": {"setting": "A harbour town, in autumn."}}]}):
     """Texts, by artefact, that are not saved yet; `fit` revises old texts instead of writing them anew."""
 
     pending: Annotated[dict[Name, WholeText], Field(max_length=_MOST_AT_ONCE)] = {}
@@ -272,7 +279,7 @@ class Estimate:
 # decisions ------------------------------------------------------------------------------------------------------------
 
 
-class Pin(Body):
+class Pin(Body, json_schema_extra={"examples": [{"artefact": "exposition"}]}):
     """An artefact whose text is to stay; all of them, if `all` is true."""
 
     artefact: Annotated[str, Field(max_length=LONGEST_NAME)] = ""
@@ -286,7 +293,9 @@ class Artefacts:
     artefacts: list[str]
 
 
-class NewTake(Body):
+class NewTake(
+    Body, json_schema_extra={"examples": [{"artefact": "climax", "note": "Shorter, and without the storm."}]}
+):
     """An artefact that the next run writes anew; with a note it is revised, or, with `anew`, written from nothing."""
 
     artefact: Name
@@ -303,20 +312,20 @@ class TakeToCome:
     before: list[str]
 
 
-class VersionChoice(Body):
+class VersionChoice(Body, json_schema_extra={"examples": [{"artefact": "exposition", "version": 1}]}):
     """The version of an artefact that is to stand again; without one, the text that was last written for the author."""
 
     artefact: Name
     version: Annotated[int | None, Field(ge=1, le=2**31 - 1)] = None
 
 
-class Approval(Body):
+class Approval(Body, json_schema_extra={"examples": [{"artefact": "climax"}]}):
     """An artefact that is approved; all that wait, where none is named."""
 
     artefact: Annotated[str, Field(max_length=LONGEST_NAME)] = ""
 
 
-class EditsRefused(Body):
+class EditsRefused(Body, json_schema_extra={"examples": [{"refuse": ["climax/3"]}]}):
     """Ids of edits of the final reading that are not to be made, and of those that are made after all."""
 
     refuse: Annotated[list[Name], Field(max_length=_MOST_AT_ONCE)] = []
@@ -367,7 +376,7 @@ class PlanView:
         return cls(shown.plan, list(shown.order), shown.order_from, shown.base, shown.changed, dict(shown.timeline))
 
 
-class SceneOrder(Body):
+class SceneOrder(Body, json_schema_extra={"examples": [{"scenes": ["The letter", "The ferry"], "base": "9f2c41d07b"}]}):
     """The plan's scenes by name, each once, in the order in which they are to be told; `base` as read with the plan."""
 
     scenes: Annotated[list[Name], Field(max_length=1000)]
@@ -585,7 +594,7 @@ class FindingList:
         return cls(found.checked, views, list(found.notes), found.partial)
 
 
-class Dismissal(Body):
+class Dismissal(Body, json_schema_extra={"examples": [{"reason": "He had two of them."}]}):
     """Why a finding is none."""
 
     reason: Annotated[str, Field(min_length=1, max_length=_LONG)]
@@ -633,7 +642,12 @@ class Prompts(BaseModel):
     prompts: list[Prompt]
 
 
-class Answer(Body):
+class Answer(
+    Body,
+    json_schema_extra={
+        "examples": [{"name": "0001-conflict", "text": "Odile wants to leave, and the ferry does not come."}]
+    },
+):
     """The answer to a prompt."""
 
     name: str = Field(max_length=500)
@@ -643,7 +657,7 @@ class Answer(Body):
 # chats ----------------------------------------------------------------------------------------------------------------
 
 
-class NewChat(Body):
+class NewChat(Body, json_schema_extra={"examples": [{"others": ["Odile"], "player": "Tobias"}]}):
     """A conversation that is to begin. Without a `player` you are whom the story names most beside those who answer."""
 
     others: Annotated[list[InChat], Field(min_length=1, max_length=_MOST_IN_CHAT)]
@@ -652,7 +666,7 @@ class NewChat(Body):
     name: InChat = ""
 
 
-class Move(Body):
+class Move(Body, json_schema_extra={"examples": [{"kind": "say", "text": "When does the ferry come?"}]}):
     """A move: "say" `text`; "begin" (the character speaks first); "go_on" without you; "another" answer instead.
 
     `version` is that of the conversation as you have seen it: a move that is meant for an older one is refused. `model`
@@ -665,26 +679,26 @@ class Move(Body):
     model: Annotated[str, Field(max_length=500)] = ""
 
 
-class AnswerChoice(Body):
+class AnswerChoice(Body, json_schema_extra={"examples": [{"number": 2}]}):
     """The number (from 1) of the answer that is to stand."""
 
     number: int
     version: int | None = None
 
 
-class ChatVersion(Body):
+class ChatVersion(Body, json_schema_extra={"examples": [{"version": 7}]}):
     """The version of the conversation as you have seen it."""
 
     version: int | None = None
 
 
-class BranchPoint(Body):
+class BranchPoint(Body, json_schema_extra={"examples": [{"after": 2}]}):
     """The turn (from 1) after which another conversation branches off; 0 keeps none."""
 
     after: Annotated[int, Field(ge=0)]
 
 
-class ChatChange(Body):
+class ChatChange(Body, json_schema_extra={"examples": [{"freedom": "guided"}]}):
     """Who of the others is there from now on, and how far you may lead away; what is null stays."""
 
     present: list[InChat] | None = None
@@ -814,7 +828,7 @@ class LearnedView:
         )
 
 
-class UseLearned(Body):
+class UseLearned(Body, json_schema_extra={"examples": [{"use": True}]}):
     """Whether new projects write with what was learned."""
 
     use: bool

@@ -44,7 +44,9 @@ class Limits(BaseModel):
 class Order(BaseModel):
     """What is to be done: a command, with the options that make sense for one without a terminal."""
 
-    model_config = ConfigDict(extra="forbid", strict=True)
+    model_config = ConfigDict(
+        extra="forbid", strict=True, json_schema_extra={"examples": [{"kind": "update", "budget": {"usd": 2.5}}]}
+    )
 
     kind: Kind = Field(default="write", description="The command.")
     model: str = Field(default="", max_length=500, description="The model of all roles; empty: as the project says.")

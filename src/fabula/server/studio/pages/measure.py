@@ -15,7 +15,6 @@ from fastapi.responses import Response  # noqa: TC002 - FastAPI reads it
 from markupsafe import Markup, escape
 
 from fabula.app.reports import Sought, pairs_of, report_named, reports_in, winner_of
-from fabula.app.verdict_files import beside_people
 from fabula.base.errors import FabulaError, UsageError
 from fabula.measure.ratings import parse_ratings
 from fabula.measure.report.beside import compared
@@ -258,6 +257,7 @@ async def _beside_people(request: Request, found: FoundReport, ratings: UploadFi
     Raises:
         UsageError: it is no file of ratings, holds none, or has no story in common with the report.
     """
+    from fabula.app.verdict_files import beside_people  # noqa: PLC0415 - with it comes numpy, and no page needs that
 
     def compared() -> dict[str, Any]:
         content = ratings.file.read(_LARGEST + 1)

@@ -11,7 +11,7 @@ from fastapi import APIRouter, Depends, Form, Query, Request
 from fastapi.responses import Response  # noqa: TC002 - FastAPI reads it
 from pydantic import ValidationError
 
-from fabula.app.learning import LearningStands, missing_packages, put_into_use
+from fabula.app.learned import LearningStands, missing_packages, put_into_use
 from fabula.app.reports import reports_in
 from fabula.base.errors import UsageError
 from fabula.evaluators import evaluators
