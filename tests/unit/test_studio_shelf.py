@@ -28,6 +28,12 @@ BRIEF = "Mara keeps the lamp of the cape. One night a letter comes that she wrot
 FORM = {"hx-request": "true"}
 
 
+@pytest.fixture(autouse=True)
+def patience(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A busy machine has the time that it needs to say where projects stand, in tests that read it."""
+    monkeypatch.setattr("fabula.server.studio.pages.shelf._PATIENCE", 60.0)
+
+
 @pytest.fixture
 def script(tmp_path: Path) -> str:
     """A model that nobody has to fetch."""
