@@ -1022,8 +1022,8 @@ class Journal:
         """All standing decisions, or those about one artefact, oldest first."""
         rows = self._all(
             "SELECT d.id, d.path, d.kind, t.body, d.at, d.target FROM standing d "
-            f"LEFT JOIN text t ON t.hash = d.text {'' if path is None else 'WHERE d.path = ?'} ORDER BY d.id",
-            *([] if path is None else [path]),
+            "LEFT JOIN text t ON t.hash = d.text WHERE ? IS NULL OR d.path = ? ORDER BY d.id",
+            *(path, path),
         )
         return [Decision(*row) for row in rows]
 
