@@ -23,7 +23,7 @@ from fabula.app import deciding, saving
 from fabula.app.bills import budget_data
 from fabula.app.checking import OUT, check_of
 from fabula.app.evaluating import dry_run_evaluation
-from fabula.app.exporting import exported
+from fabula.app.exporting import as_it_stands, exported
 from fabula.app.facts_shown import ProjectWorld
 from fabula.app.findings import count_again, dismiss_finding, findings_of
 from fabula.app.foresight import Foresight, changed_in, otherwise
@@ -544,6 +544,18 @@ class Workspace:
             makers = journal.makers(path, f"{DRAFTS}/{path}") | journal.makers(path, path)
             notes = _notes(journal, path, versions)
         return [_made(version, makers, notes, holds=version is versions[-1]) for version in versions]
+
+    def is_behind(self) -> bool:
+        """Whether `story.md` has earlier texts of its parts than those that stand, until it is put together again."""
+        return bool(self._cached("behind", self._behind))
+
+    def _behind(self) -> bool:
+        project = self.project()
+        if not project.story_file.is_file():
+            return False
+        story = Story.parse(read_text(project.story_file, MAX_STORY))
+        with project.journal as journal:
+            return as_it_stands(journal, story) != story
 
     def alternatives(self, name: str) -> list[ArtefactVersion]:
         """The versions that were written for the author, newest first: each is a take, and one can be picked."""
