@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import httpx
 import pytest
 
+from fabula.app.studies import own_key
 from fabula.app.study_report import study_report
 from fabula.base.errors import ProjectError
 from fabula.measure.ratings import read_ratings
@@ -411,3 +412,60 @@ def test_blanks_at_the_ends_of_lines_and_signs_that_nobody_sees_mark_no_system()
     assert (
         prose(marked) == prose("The lamp.\nIt went out.\n\nDark.") == "<p>The lamp.\nIt went out.</p>\n<p>Dark.</p>\n"
     )
+
+
+@pytest.mark.parametrize("how", ["deleted", "cut short"])
+async def test_ratings_that_are_lost_while_a_study_is_served_come_back_and_the_organiser_hears_of_it(
+    tmp_path: Path, how: str
+) -> None:
+    room = room_of(study_of(tmp_path / "vault-quillon"))
+    first, second = room.study.raters[:2]
+    key = await _begun(room, first)
+    async with room.rater(first) as rater:
+        await rater.post(f"/task/{key}", ALL)
+    before = read_ratings(room.study.ratings_file)
+    if how == "deleted":
+        room.study.ratings_file.unlink()
+    else:
+        room.study.ratings_file.write_text(room.study.ratings_file.read_text().split("\n")[0] + "\n")
+    key = await _begun(room, second)
+    async with room.rater(second) as rater:
+        await rater.post(f"/task/{key}", ALL)
+    after = read_ratings(room.study.ratings_file)
+    assert set(before) < set(after)
+    assert len(after) == 2 * len(before)
+    for opened in (room, room_of(Study.open(room.folder))):  # also after the server was started again
+        async with opened.rater(ORGANISER) as organiser:
+            assert (
+                "ratings.jsonl was deleted or cut short while the study was served"
+                in (await organiser.get("/organiser")).text
+            )
+
+
+async def test_the_organiser_hears_of_lost_ratings_before_the_next_one_comes(tmp_path: Path) -> None:
+    room = room_of(study_of(tmp_path / "vault-quillon"))
+    key = await _begun(room, name := room.study.raters[0])
+    async with room.rater(name) as rater:
+        await rater.post(f"/task/{key}", ALL)
+    room.study.ratings_file.unlink()
+    async with room.rater(ORGANISER) as organiser:
+        assert "5 ratings that raters had given were put back" in (await organiser.get("/organiser")).text
+    assert len(read_ratings(room.study.ratings_file)) == 5
+
+
+def test_a_study_that_came_with_a_key_gets_another_one_and_keeps_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    made = study_of(tmp_path / "vault-quillon")
+    known = {name: made.token(name) for name in (*made.raters, ORGANISER)}  # who made it knows these
+    served = Study.open(made.folder)
+    assert own_key(served), "it says so"
+    assert not {served.token(name) for name in known} & set(known.values())
+    assert all(served.holder(token) == "" for token in known.values())
+    again = Study.open(made.folder)
+    assert not own_key(again)
+    assert again.token(ORGANISER) == served.token(ORGANISER)
+    fresh = study_of(tmp_path / "fresh")
+    (fresh.folder / ".study" / "key").unlink(missing_ok=True)
+    assert not own_key(Study.open(fresh.folder)), "a study without a key was given none by somebody else"

@@ -13,6 +13,8 @@ import threading
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final, TypeAlias
 
+from fabula.app.kept import Kept
+
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
@@ -20,7 +22,6 @@ if TYPE_CHECKING:
     from fabula.engine.journal import Journal
     from fabula.project.folder import Change
 
-_MOST: Final = 200  # first estimates that are kept
 _PARAGRAPHS: Final = re.compile(r"\n\s*\n")
 _NOT_PROSE: Final = ("#", "<!--", "|", "---")
 _ANOTHER: Final = "otherwise."
@@ -37,23 +38,24 @@ class Foresight:
         slow: working out what a run would ask has taken so long that a first estimate is worth having.
         wanted: the text that was opened last; only for it a first estimate is still to be worked out.
         working: held while one is worked out.
+        kept: where they are kept.
+        owner: under which they are.
     """
 
     slow: bool = True
     wanted: str = ""
     working: threading.Lock = field(default_factory=threading.Lock)
-    _found: dict[Changed, Expected] = field(default_factory=dict)
+    kept: Kept = field(default_factory=Kept)
+    owner: str = ""
 
     def keep(self, changed: Changed, found: Expected) -> None:
         """Keep what was found, for the next change of the same texts."""
-        self._found.pop(changed, None)
-        self._found[changed] = replace(found, first=True)
-        while len(self._found) > _MOST:
-            self._found.pop(next(iter(self._found)), None)
+        self.kept.keep(self.owner, changed, None, replace(found, first=True))
 
     def first(self, changed: Changed) -> Expected | None:
         """What was found when the same texts had been changed otherwise."""
-        return self._found.get(changed)
+        found = self.kept.get(self.owner, changed)
+        return None if found is None else found[1]
 
 
 def changed_in(journal: Journal, changes: Iterable[Change], also: str = "") -> Changed:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from fabula.project.telling import ORDER, TITLE, is_own, is_taken_back, of_a_chat, of_empty, of_renamed
+from fabula.project.telling import ORDER, TITLE, is_own, never_made, of_empty, of_renamed, runs_of_chats
 from fabula.story import Story, slug
 
 if TYPE_CHECKING:
@@ -45,17 +45,18 @@ def remarks_on(
 
 def _of_names(project: Project, journal: Journal, used: Collection[str] | None) -> Iterator[str]:
     """What is said of files that were renamed, emptied or deleted."""
-    places = journal.places()
+    places, standing = journal.places(), journal.overrides()
     renamed = project.renamed(journal, places)
+    again = frozenset(renamed.values())
     for name, path in renamed.items():
         yield of_renamed(name, places[path], own=is_own(journal, path, name))
     for name in project.emptied(journal):
         yield of_empty(name)
     told = {slug(scene.label) for scene in Story.parse(journal.newest("story.md") or "").scenes}
     for path, file in places.items():
-        if path in renamed.values() or (project.folder / file).exists():
+        if path in again or (project.folder / file).exists():
             continue
-        if is_own(journal, path, file):
+        if path in standing and never_made(journal, path, file):
             if path in told and path not in (used or ()):
                 yield _OWN_GONE.format(file)
         elif used is None or path in used:
@@ -64,20 +65,24 @@ def _of_names(project: Project, journal: Journal, used: Collection[str] | None) 
 
 def _taken_back(project: Project, journal: Journal, changed: Collection[str]) -> Iterator[str]:
     """What is said of texts of the author's own that are out of the story, though their files are there."""
+    standing = journal.overrides()
     for path, file in journal.places().items():
-        if path not in changed and is_taken_back(journal, path, file) and (project.folder / file).exists():
+        if path in changed or path in standing or not never_made(journal, path, file):
+            continue
+        if (project.folder / file).exists():
             yield _TAKEN_BACK.format(file)
 
 
 def _of_changes(journal: Journal, changes: Collection[Change], used: Collection[str]) -> Iterator[str]:
     """What is said of the author's texts that are no part of what a system writes."""
-    places = journal.places()
+    places, standing, chats = journal.places(), journal.overrides(), runs_of_chats(journal)
     new = {change.path: change.file for change in changes if change.path not in (TITLE, ORDER)}
-    decided = {path: file for path, file in places.items() if journal.override(path)}
+    decided = {path: file for path, file in places.items() if path in standing}
     for path, file in {**decided, **new}.items():
-        if path in used or of_a_chat(journal, path):
+        if path in used or any(version.run in chats for version in journal.versions(path)):
             continue
-        if is_own(journal, path, file) or (path not in places and file.startswith("story/") and file.endswith(".md")):
+        own = path in standing and never_made(journal, path, file)
+        if own or (path not in places and file.startswith("story/") and file.endswith(".md")):
             if path in new and path not in places:
                 yield _OWN.format(file)
         else:

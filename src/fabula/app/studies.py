@@ -19,7 +19,7 @@ from fabula.app.chatting import narrative_in
 from fabula.app.checking import OUT, finding_id, stored_check
 from fabula.app.sources import read_story
 from fabula.base.errors import FabulaError, UsageError
-from fabula.base.files import held, make_folder, read_text
+from fabula.base.files import PRIVATE, held, make_folder, read_text, write_atomically
 from fabula.craft.narratives import parties_of
 from fabula.craft.quoting import located
 from fabula.data.corpora import prompt_id
@@ -29,7 +29,7 @@ from fabula.measure.report import Report
 from fabula.measure.studies.assigning import design_of, share_out
 from fabula.measure.studies.study import DECOYS, Entry, Study, form_of, form_text, write_assignments, write_study
 from fabula.project.folder import Project
-from fabula.project.trust import Act, Trust, TrustError
+from fabula.project.trust import Act, Trust, TrustError, state_home
 from fabula.story import one_line, plain, slug
 
 if TYPE_CHECKING:
@@ -300,6 +300,23 @@ def acts_of_study(study: Study) -> frozenset[Act]:
             folder, shown = _place(study, entry)
             acts |= shown | _refused(Project.open(folder).settings)
     return frozenset(acts)
+
+
+def own_key(study: Study) -> bool:
+    """See that nobody else knows the key that links are made with; whether the one that came with the folder had to go.
+
+    A key is ours that was made here, which is noted outside the study's folder.
+
+    Raises:
+        ProjectError: that cannot be noted.
+    """
+    came, notes = study.has_key, state_home() / "studies"
+    if came and (notes / study.key_digest).is_file():
+        return False
+    study.renew_key()
+    make_folder(notes, "Set XDG_STATE_HOME to a folder that you can write to.", mode=0o700)
+    write_atomically(notes / study.key_digest, "", mode=PRIVATE)
+    return came
 
 
 def check_trusted(study: Study) -> None:

@@ -14,8 +14,10 @@ import time
 from collections.abc import Mapping  # noqa: TC003 - pydantic reads it, for `/api/v1`
 from contextlib import suppress
 from dataclasses import dataclass
+from hashlib import sha256
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any, Final, Protocol, TypeVar
+from weakref import WeakValueDictionary
 
 from fabula.app import deciding, saving
 from fabula.app.bills import budget_data
@@ -25,6 +27,7 @@ from fabula.app.exporting import as_it_stands, exported
 from fabula.app.facts_shown import ProjectWorld
 from fabula.app.findings import count_again, dismiss_finding, findings_of
 from fabula.app.foresight import Foresight, changed_in, otherwise
+from fabula.app.kept import Kept, KeptTexts
 from fabula.app.past_calls import MOST, call_of, calls_of
 from fabula.app.plan_cards import plan_cards
 from fabula.app.planning import PLAN, order_of_time, plan_of
@@ -82,7 +85,6 @@ _READ: Final = (*FOLDERS, "world", OUT)
 _SLOW: Final = 0.2  # seconds; what takes longer is said at once as a first estimate
 _LONG: Final = 300  # calls; to go over fewer takes less than 0.2 s
 _PAUSE: Final = 0.5  # seconds for which a text is open before its first estimate is worked out
-_MOST_KNOWN: Final = 50  # answers that are kept until something changes
 
 
 @dataclass(frozen=True, slots=True)
@@ -281,24 +283,29 @@ class Workspace:
         folder: of the project.
         environ: variables that hold keys and folders; those of this process by default.
         elsewhere: works out in another process what a run of a long story would ask.
+        kept: what was worked out and is kept until something changes, also of other projects.
 
     Attributes:
         told: hears sentences about the files that the author should read.
     """
 
     def __init__(
-        self, folder: Path, environ: Mapping[str, str] | None = None, elsewhere: Elsewhere | None = None
+        self,
+        folder: Path,
+        environ: Mapping[str, str] | None = None,
+        elsewhere: Elsewhere | None = None,
+        kept: Kept | None = None,
     ) -> None:
         self.folder = folder
+        self._kept, self._owner = Kept() if kept is None else kept, str(folder)
         self._elsewhere = elsewhere
         self.environ = os.environ if environ is None else environ
         self.told: Callable[[str], object] = lambda _: None
         self._changing = threading.RLock()  # this process holds the project for one of its threads at a time
-        self._foresight = Foresight()
+        self._foresight = Foresight(kept=self._kept, owner=self._owner)
         self._looking = threading.Lock()
-        self._makers: dict[str, threading.RLock] = {}
-        self._known: dict[str, tuple[object, Any]] = {}
-        self._texts: dict[str, tuple[object, str, str]] = {}
+        self._makers: WeakValueDictionary[str, threading.RLock] = WeakValueDictionary()  # for as long as one is at work
+        self._texts = KeptTexts(self._kept, self._owner)
 
     @property
     def name(self) -> str:
@@ -351,21 +358,19 @@ class Workspace:
         with self._looking:
             one_at_a_time = self._makers.setdefault(name, threading.RLock())
         with one_at_a_time:
-            stamp = self.stamp()
-            known = self._known.get(name)
-            if known is None or known[0] != stamp:
-                known = (stamp, make())
-                with self._looking:
-                    self._known[name] = known
-                    while len(self._known) > _MOST_KNOWN:
-                        del self._known[next(iter(self._known))]
-            made: T = known[1]
+            stamp = _short(self.stamp())
+            known = self._kept.get(self._owner, name)
+            if known is not None and known[0] == stamp:
+                found: T = known[1]
+                return found
+            made = make()
+            self._kept.keep(self._owner, name, stamp, made)
             return made
 
     def _is_known(self, name: str) -> bool:
         """Whether an answer is there to which nothing has changed."""
-        known = self._known.get(name)
-        return known is not None and known[0] == self.stamp()
+        known = self._kept.get(self._owner, name)
+        return known is not None and known[0] == _short(self.stamp())
 
     # looking --------------------------------------------------------------------------------------------------------
 
@@ -940,6 +945,13 @@ class Workspace:
         """
         with self._changing:
             return _decided(*deciding.take_again(self.project()))
+
+
+def _short(stamp: Sequence[tuple[str, int, int]]) -> bytes:
+    """What tells a stamp from others: with many files each answer's own would be large."""
+    return sha256(
+        "\n".join(f"{name}\0{size}\0{time_}" for name, size, time_ in stamp).encode("utf-8", "replace")
+    ).digest()
 
 
 async def _nobody(request: Request) -> str:

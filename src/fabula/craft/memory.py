@@ -10,13 +10,13 @@ from __future__ import annotations
 import re
 from collections import Counter
 from dataclasses import dataclass, field
-from functools import lru_cache
 from math import log
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 from zlib import crc32
 
 import numpy as np
 
+from fabula.base.remembering import remembered
 from fabula.craft.stems import stem
 
 if TYPE_CHECKING:
@@ -53,7 +53,7 @@ def hashed(texts: Sequence[str]) -> Vectors:
     return np.array([_vector(text) for text in texts], np.float32).reshape(len(texts), DIMENSIONS)
 
 
-@lru_cache(maxsize=8192)
+@remembered(8192)
 def _vector(text: str) -> Vectors:
     vector = np.zeros(DIMENSIONS, np.float32)
     for word in _stems(text):
@@ -73,7 +73,7 @@ def _put(vector: Vectors, feature: str, weight: float) -> None:
     vector[code % DIMENSIONS] += weight if code & 0x8000_0000 else -weight
 
 
-@lru_cache(maxsize=8192)
+@remembered(8192)
 def _stems(text: str) -> tuple[str, ...]:
     return tuple(map(stem, content_words(text)))
 

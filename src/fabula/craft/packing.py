@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import re
-from functools import lru_cache
 from typing import TYPE_CHECKING
 
+from fabula.base.remembering import remembered
 from fabula.models.budget import estimate_tokens
 from fabula.story import plain
 from fabula.story.sentences import sentences
@@ -45,7 +45,7 @@ def end_of(texts: Sequence[str], tokens: int) -> str:
     return f"{ELLIPSIS}\n\n{kept}" if kept else last_of("\n\n".join(near), tokens)
 
 
-@lru_cache(maxsize=256)
+@remembered(256, 200_000)
 def _parts(text: str) -> tuple[str, ...]:
     return tuple(_PARAGRAPHS.split(text))
 

@@ -18,7 +18,7 @@ from dataclasses import dataclass, replace
 from hashlib import sha256
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, Literal
+from typing import TYPE_CHECKING, Any, Final, Literal, Protocol
 
 from fabula.base.errors import JournalError, ProjectError, UnknownNameError, UsageError
 from fabula.base.files import (
@@ -90,6 +90,20 @@ class _Standing:
     text: str
 
 
+class ReadTexts(Protocol):
+    """What was read of files, by name: what the file was like, and its text, whole and plain."""
+
+    def get(self, name: str, /) -> tuple[object, str, str] | None:
+        """What was read of a file."""
+
+    def __setitem__(self, name: str, read: tuple[object, str, str], /) -> None:
+        """Keep what was read of one."""
+
+
+class _ReadHere(dict[str, tuple[object, str, str]]):
+    """What was read, for as long as the project is open."""
+
+
 class Project:
     """A project folder. `lock` before running; `journal` opens its record.
 
@@ -103,7 +117,7 @@ class Project:
         self.folder = folder
         self.tell: Callable[[str], object] = lambda _: None
         self.told: set[str] = set()
-        self.texts: dict[str, tuple[object, str, str]] = {}
+        self.texts: ReadTexts = _ReadHere()
         self._order: list[str] = []
         self._command = command or secrets.token_hex(8)  # what is decided under one name is taken back as one
         self._written = Written(folder / ".fabula" / "written")

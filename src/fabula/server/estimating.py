@@ -16,6 +16,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Final, TypeAlias, cast
 
+from fabula.app.kept import Kept
 from fabula.app.workspace import Workspace
 from fabula.base.errors import FabulaError
 
@@ -109,9 +110,10 @@ class Estimator:
 def answer_all(asked: IO[bytes], answers: IO[bytes], idle: float) -> None:
     """Be the process: answer what is asked until nobody is there any more."""
     projects: dict[str, Workspace] = {}
+    kept = Kept()
     while task := _next(asked, idle):
         folder, environ, pending, fit = task
-        workspace = projects.setdefault(folder, Workspace(Path(folder)))
+        workspace = projects.setdefault(folder, Workspace(Path(folder), kept=kept))
         workspace.environ = environ
         try:
             answer = workspace.work_out(pending, fit=fit)

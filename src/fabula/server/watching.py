@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from fabula.server.shelf import Shelf
 
 EVERY: Final = 1.0  # seconds between two looks
+_REST: Final = 20  # times as long as a look took passes until the next one: there may be very many files
 _MOST_PROJECTS: Final = 20  # that are looked at: those that were asked for last
 _MOST_FILES: Final = 50  # that are named in one go
 
@@ -30,6 +32,7 @@ Seen = dict[str, tuple[int, int]]
 class Watcher:
     """Tells of changed files in the projects that somebody looks at.
 
+    While nobody follows the events it does not look; what has changed meanwhile is told when somebody comes.
     Each file of a text that has changed is an event `artefact_changed` with the `file`. That something else has
     changed, such as what is decided about a text, is one `project_changed`; so is the first look at a project, before
     which a page may have been made.
@@ -52,12 +55,19 @@ class Watcher:
 
     async def _look_later(self) -> float:
         await asyncio.sleep(EVERY)
+        await asyncio.to_thread(self.shelf.kept.forget_idle)
+        if not self.feed.followers:
+            return 0
+        began = time.monotonic()
         await self.look()
-        return 0
+        return max(0.0, _REST * (time.monotonic() - began) - EVERY)
 
     async def look(self) -> None:
         """Tell what has changed since the last look."""
-        for workspace in self.shelf.in_use[-_MOST_PROJECTS:]:
+        looked_at = self.shelf.in_use[-_MOST_PROJECTS:]
+        for gone in self._seen.keys() - {str(workspace.folder) for workspace in looked_at}:
+            del self._seen[gone]
+        for workspace in looked_at:
             folder = str(workspace.folder)
             now = await asyncio.to_thread(_seen_in, workspace)
             before = self._seen.get(folder)

@@ -20,6 +20,7 @@ from fabula.app.studies import (
     character_settings,
     check_trusted,
     new_version,
+    own_key,
     study_of_characters,
     study_of_comments,
     study_of_findings,
@@ -290,6 +291,11 @@ async def _served(terminal: Terminal, listen: _Listening, caps: Caps, served: St
         RatersConversations(served, lambda: options, listen.parallel) if served.form.kind == "chat" else None
     )
     until = _until(listen.until)
+    if own_key(served):
+        terminal.message(
+            f"{near(served.folder)} came with a key that was not made here, and who made it could open every rater's "
+            "page. It has another one now: links that were given out before are over, so give out those below."
+        )
     offer = StudyOffer(served, listen.host, [name] if name else [], conversations, until)
     with listening(listen.host, listen.port) as opened:
         if not is_loopback_host(listen.host):

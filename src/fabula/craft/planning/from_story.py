@@ -57,6 +57,8 @@ _SHOWN_EVENTS: Final = 5
 _SCENES_A_WINDOW: Final = 12
 _WORDS_A_SCENE: Final = 80  # fewer make no scene of their own: it keeps from one scene a paragraph
 _LONG_SCENE: Final = 400  # words; engines that write by the schema find no fewer scenes, small models else find one
+MOST_SCENES: Final = 2_000
+"""Scenes of a story that a plan is read off at most; each is a call."""
 _CAST_A_WINDOW: Final = 8
 _EVENTS: Final = 5
 _WORDS_AN_EVENT: Final = 60
@@ -112,7 +114,7 @@ async def plan_from_story(run: Run, story_text: str, brief: Brief | None = None,
         window: tokens of story in one prompt, at least 200; by default half of what the planner's context holds.
 
     Raises:
-        UsageError: the story has no words, or the window is too small.
+        UsageError: the story has no words or too many scenes, or the window is too small.
         ReplyError: a reply could not be read, or the plan cannot be written from.
     """
     window = window or max(run.prompt_tokens(ROLE, _SHORT_WINDOW, _WINDOW_SHARE), LEAST_WINDOW)
@@ -123,6 +125,11 @@ async def plan_from_story(run: Run, story_text: str, brief: Brief | None = None,
         raise UsageError("The story is empty. Give a text with a story in it.")
     run = run.tries(WHOLE)
     text, marks = read_story(manuscript, window)
+    if len(marks) > MOST_SCENES:
+        raise UsageError(
+            f"The story has {len(marks):,} scenes, and a plan is read off {MOST_SCENES:,} at most. Give it in several "
+            "parts, or take out marks and headings that begin no scene."
+        )
     windows = text.windows(window)
     found, cast = Found(brief.text if brief else ""), CastList()
     borders = list(marks.items())

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from functools import partial
+from functools import lru_cache, partial
 from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, TypeAlias, TypeVar
 
 from pydantic import (
@@ -492,12 +492,14 @@ def planned_scene_type(names: Sequence[str]) -> type[PlannedSceneReply]:
     return create_model("Scene", __base__=PlannedSceneReply, characters=characters)
 
 
-def read_scene_type(names: Sequence[str]) -> type[ReadSceneReply]:
+@lru_cache(maxsize=8)  # as below
+def read_scene_type(names: tuple[str, ...]) -> type[ReadSceneReply]:
     """A small model's details of a scene that it reads; whoever `names` lacks has a place of their own."""
     return create_model("Scene", __base__=ReadSceneReply, **_people(names, newcomers=2))
 
 
-def whole_scene_type(names: Sequence[str]) -> type[WholeSceneReply]:
+@lru_cache(maxsize=8)  # all scenes of a story have one
+def whole_scene_type(names: tuple[str, ...]) -> type[WholeSceneReply]:
     """All of a scene that is read; whoever `names` lacks has a place of their own."""
     characters = _people(names, there=Planned)["characters"]
     return create_model("Scene", __base__=WholeSceneReply, characters=characters)

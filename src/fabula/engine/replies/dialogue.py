@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING, Final
 
+from fabula.base.remembering import remembered
 from fabula.engine.replies.problem import ReplyProblem
 from fabula.story.sentences import paragraphs, sentences, spans
 
@@ -173,7 +174,7 @@ def may_repeat_rules(message: str, rules: str) -> bool:
     return len(words) < _RUN and f" {' '.join(words)} " in _in_words(rules)
 
 
-@lru_cache(maxsize=256)  # a reply that is heard asks with every piece
+@remembered(256, 200_000)  # a reply that is heard asks with every piece
 def _in_words(text: str) -> str:
     return f" {' '.join(_WORD.findall(text.casefold()))} "
 

@@ -107,11 +107,13 @@ class Answers:
         self._lock = RLock()
         self.progress: dict[str, Progress] = defaultdict(Progress)
         self._ratings: dict[str, tuple[Rating, ...]] = {}
+        self._put_back: tuple[str, int] | None = None
         for file in (self._log, study.ratings_file) if writes else ():
             _without_half_line(file)
         for line in _lines_of(self._log):
             self._apply(line)
         self._take_up_ratings()
+        self._size = _size(study.ratings_file)
 
     # what a rater does ----------------------------------------------------------------------------------------------
 
@@ -172,17 +174,54 @@ class Answers:
             if not self.study.sealed:
                 self.study.seal()
             ended = self._now()
+            self.put_back()
             ratings = self._ratings_of(rater, task, sent, ended)
             append_synced(self.study.ratings_file, write_ratings(ratings).encode())
             self._ratings[task.key] = ratings
+            self._size = _size(self.study.ratings_file)
             told = {"answers": dict(sent.answers), "comment": sent.comment, "poor": sent.poor, "skipped": sent.skipped}
             read = {"seconds": round(seen.seconds, 1), "depths": list(seen.depths)} if seen else {}
             self._note(rater, "sent", at=ended, task=task.key, tool=__version__, **told, **read)
             return "stored" if before is None else "amended"
 
+    def put_back(self) -> bool:
+        """Write the ratings again that raters have given here, where their file was deleted or cut short meanwhile.
+
+        Whether that was so stands in the log, too, for who organises the study.
+        """
+        with self._lock:
+            size = _size(self.study.ratings_file)
+            if size >= self._size:
+                return False
+            left = read_ratings(self.study.ratings_file) if size else ()
+            known = {(one.rater, one.items, one.question, one.ended) for one in left}
+            lost = [
+                one
+                for ratings in self._ratings.values()
+                for one in ratings
+                if (one.rater, one.items, one.question, one.ended) not in known
+            ]
+            append_synced(self.study.ratings_file, write_ratings(lost).encode())
+            self._size = _size(self.study.ratings_file)
+            self._note("", "put back", ratings=len(lost))
+            return True
+
+    @property
+    def told(self) -> str:
+        """What the organiser should know of the study's files; empty where that is nothing."""
+        if not self._put_back:
+            return ""
+        at, count = self._put_back
+        return (
+            f"{self.study.ratings_file.name} was deleted or cut short while the study was served. {count:,} ratings "
+            f"that raters had given were put back at {at}; what else stood in it, such as a judge's ratings, was not: "
+            "put back a copy of it, or have the judge rate again."
+        )
+
     def withdraw(self, rater: str) -> None:
         """Delete all that the rater has given: ratings, clicks, conversations. That there was a rater remains."""
         with self._lock:
+            self.put_back()
             file = self.study.ratings_file
             if file.is_file():
                 lines = read_text(file, MAX_RATINGS_BYTES).split("\n")
@@ -193,6 +232,7 @@ class Answers:
             conversations = self.study.conversations / rater
             if conversations.is_dir():
                 shutil.rmtree(conversations)
+            self._size = _size(file)
             for task in self.study.tasks_of.get(rater, ()):
                 self._ratings.pop(task.key, None)
             self.progress[rater] = Progress()
@@ -258,6 +298,9 @@ class Answers:
 
     def _apply(self, line: Mapping[str, Any]) -> None:
         """Take a line of the log over."""
+        if line["what"] == "put back":
+            self._put_back = str(line["at"]), int(line["ratings"])
+            return
         mine, what, at = self.progress[line["rater"]], line["what"], line["at"]
         if what == "consented":
             mine.consented = at
@@ -306,6 +349,14 @@ class Answers:
         skipped = last.unscored.removeprefix(_SKIPPED)
         poor = any(POOR in rating.flags for rating in ratings)
         return Sent(skipped=skipped, comment=last.reason) if skipped else Sent(answers, last.reason, poor)
+
+
+def _size(file: Path) -> int:
+    """Bytes of a file; 0 where there is none."""
+    try:
+        return file.stat().st_size
+    except OSError:
+        return 0
 
 
 def _places(one: Answer, task: Task) -> tuple[int, ...]:

@@ -364,6 +364,23 @@ class Study:
             write_atomically(file, secrets.token_bytes(32), mode=PRIVATE)
         return read_bytes(file, 1000, links=False)
 
+    @property
+    def key_digest(self) -> str:
+        """What tells the folder's key from others, and does not tell the key; a key is made where there is none."""
+        return sha256(b"fabula study key\0" + self._key).hexdigest()
+
+    @property
+    def has_key(self) -> bool:
+        """Whether the folder came with a key, or got one."""
+        return (self.private / "key").is_file()
+
+    def renew_key(self) -> None:
+        """Give the folder another key: every link that was made with the old one is over."""
+        make_folder(self.private, mode=0o700)
+        write_atomically(self.private / "key", secrets.token_bytes(32), mode=PRIVATE)
+        self.__dict__.pop("_key", None)
+        self.__dict__.pop("_holders", None)
+
     # the seal -------------------------------------------------------------------------------------------------------
 
     @property

@@ -11,11 +11,11 @@ from __future__ import annotations
 import asyncio
 from collections import Counter, defaultdict
 from dataclasses import dataclass, field, replace
-from functools import lru_cache
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from fabula.base.errors import ProjectError
+from fabula.base.remembering import remembered
 from fabula.craft.conversation import ConversationFiles, Line, Parties
 from fabula.craft.conversation.kept import FOLDER, LONGEST, copy_log, kept_turns, parties_of_log
 
@@ -98,7 +98,7 @@ def _mark(text: str) -> Mark:
     return _mark_of(_ends(text))
 
 
-@lru_cache(maxsize=8192)  # clients send again each time what was said
+@remembered(8192)  # clients send again each time what was said
 def _mark_of(text: str) -> Mark:
     return sha256(same(text).encode("utf-8", "replace")).digest()[:8]
 

@@ -24,7 +24,7 @@ from fabula.base.files import PRIVATE, append_synced, make_folder, write_atomica
 from fabula.base.locks import lock
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+    from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping
 
 Source: TypeAlias = tuple[str, str]
 """A project's folder, and the run in it; two empty texts for the server itself."""
@@ -35,6 +35,7 @@ UNREADABLE: Final = {"type": "unreadable"}
 _PIECE: Final = 2**17  # bytes that are read in one go; no line of ours is longer
 _SPAN: Final = 2**16  # bytes that one entry of the ledger covers, so that little is read to find one event
 _RECENT: Final = 2048  # events that are kept in memory, for whoever follows closely
+_LARGEST_RECENT: Final = 8 * 2**20  # and their bytes
 BATCH: Final = 128
 """Events that are sent in one go."""
 _MOST_SPANS: Final = 20_000  # entries of the ledger that a new server takes over
@@ -91,6 +92,7 @@ class Feed:
         names: how each project is called in events, by its folder.
         last: the number of the last event.
         ended: no more events come; whoever follows is let go.
+        followers: how many follow.
     """
 
     folder: Path
@@ -99,10 +101,12 @@ class Feed:
     names: Mapping[str, str] = field(default_factory=dict)
     last: int = field(default=0, init=False)
     ended: bool = field(default=False, init=False)
+    followers: int = field(default=0, init=False)
     _file: Path = field(default=Path(), init=False)
     _spans: list[Span] = field(default_factory=list, init=False)
     _read: dict[Source, int] = field(default_factory=dict, init=False)  # bytes that have numbers, of each log
-    _recent: deque[Numbered] = field(default_factory=lambda: deque(maxlen=_RECENT), init=False)
+    _recent: deque[Numbered] = field(default_factory=deque, init=False)
+    _recent_bytes: int = field(default=0, init=False)
     _changed: asyncio.Event = field(default_factory=asyncio.Event, init=False)
     _handle: int | None = field(default=None, init=False)
     _lock: int | None = field(default=None, init=False)
@@ -196,10 +200,22 @@ class Feed:
             with suppress(OSError):  # a full disk; the numbers hold as long as this server does
                 os.write(self._handle, _entry(span).encode())
         events = [_event_of(line) for line in lines]
-        self._recent.extend(self._all_numbered(lines, events, span))
+        self._remember(self._all_numbered(lines, events, span))
         self._add(span)
+        if len(self._spans) > 2 * _MOST_SPANS:
+            self._spans = self._spans[-_MOST_SPANS:]
         self._notify()
         return events
+
+    def _remember(self, numbered: Iterable[Numbered]) -> None:
+        """Keep the last events in memory, of which one may be as long as a piece of a log."""
+        for event in numbered:
+            if len(self._recent) == _RECENT:
+                self._recent_bytes -= len(self._recent.popleft().data)
+            self._recent.append(event)
+            self._recent_bytes += len(event.data)
+        while self._recent_bytes > _LARGEST_RECENT:
+            self._recent_bytes -= len(self._recent.popleft().data)
 
     def tell(self, type_: str, folder: str = "", run: str = "", **fields: Any) -> None:  # noqa: ANN401 - JSON data
         """Put an event of the server's own behind the others; it may be about a run."""
@@ -251,16 +267,20 @@ class Feed:
         if n > self.last:  # it was given by a server whose ledger is gone
             yield [Numbered(self.last, _shown({"type": "numbers_anew", "n": self.last, "project": "", "run": ""}))]
             n = self.last
-        while not self.ended:
-            changed = self._changed
-            if events := self.after(n):
-                n = events[-1].n  # by what was sent: more may have come meanwhile
-                yield events
-                continue
-            try:
-                await asyncio.wait_for(changed.wait(), beat)
-            except TimeoutError:
-                yield []
+        self.followers += 1
+        try:
+            while not self.ended:
+                changed = self._changed
+                if events := self.after(n):
+                    n = events[-1].n  # by what was sent: more may have come meanwhile
+                    yield events
+                    continue
+                try:
+                    await asyncio.wait_for(changed.wait(), beat)
+                except TimeoutError:
+                    yield []
+        finally:
+            self.followers -= 1
 
 
 def events_in(file: Path, until: int | None = None) -> Iterator[dict[str, Any]]:

@@ -403,6 +403,7 @@ async def _task_page(
 def _overview(means: Means, *, unblinded: bool) -> dict[str, Any]:
     """Progress by rater and by what is compared; systems are numbers until they are asked for."""
     study, answers = means.study, means.answers
+    answers.put_back()
     raters: list[dict[str, Any]] = [
         {
             "rater": rater,
@@ -429,6 +430,7 @@ def _overview(means: Means, *, unblinded: bool) -> dict[str, Any]:
         "cells": named,
         "unblinded": unblinded,
         "done": done,
+        "told": answers.told,
         "planned": planned,
         "expires": means.expires[:10],
         "message": "",

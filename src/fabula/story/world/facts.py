@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import TYPE_CHECKING, Final, Literal, NamedTuple, TypeAlias, get_args
 
 from fabula.base.errors import UsageError
+from fabula.base.remembering import remembered
 from fabula.story import one_line, readable
 from fabula.story.plan import story_time
 from fabula.story.world.meaning import slot_form, value_form
@@ -174,7 +174,7 @@ class Alias:
     reason: str = ""
 
 
-@lru_cache(maxsize=_CACHED)
+@remembered(_CACHED, 1000)
 def _line(text: str) -> str:
     return one_line(readable(text))
 

@@ -15,6 +15,7 @@ from fractions import Fraction
 from functools import lru_cache
 from typing import TYPE_CHECKING, Final, TypeAlias
 
+from fabula.base.remembering import remembered
 from fabula.story import one_line
 
 if TYPE_CHECKING:
@@ -28,7 +29,7 @@ _LONG: Final = 400  # letters from which on a value is a passage, compared as it
 NOTHING: Final = "null"  # the form of no value; its denial denies every value
 
 
-@lru_cache(maxsize=_CACHED)
+@remembered(_CACHED, 1000)
 def name_key(name: str) -> str:
     """A name in the form in which names are compared: one line, composed, without case."""
     if name.isascii():
@@ -114,7 +115,7 @@ _ISE: Final = re.compile(r"(.{3,})(?:is(e[ds]?|ing|er|ers|ation))")
 _DOUBLED: Final = re.compile(r"(.{3,}[aeiou])ll(ed|ing|er|ers)")
 
 
-@lru_cache(maxsize=_CACHED)
+@remembered(_CACHED, 1000)
 def _spelling(word: str) -> str:
     """A word in one of its spellings, where English has two."""
     for known in (word, word.removesuffix("s")):
@@ -452,7 +453,7 @@ _PROPERTIES: Final = (
 )
 
 
-@lru_cache(maxsize=_CACHED)
+@remembered(_CACHED, 1000)
 def _text_form(text: str, slot: str) -> str:
     plain = name_key(text)
     if len(plain) > _LONG:
@@ -500,7 +501,7 @@ def _is_colour(form: str) -> bool:
     return bool(words) and words[-1] in _COLOURS and all(word in _COLOURS or word in _SHADES for word in words)
 
 
-@lru_cache(maxsize=_CACHED)
+@remembered(_CACHED, 1000)
 def _slot_form(slot: str) -> str:
     form = _slot_words(slot)
     return _properties().get(form, form)
