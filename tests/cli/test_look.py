@@ -15,9 +15,10 @@ from fabula.models.best_here import Chosen
 from fabula.models.known import KNOWN
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
     from commandline import Cli
+    from fabula.models.finding import Server
     from fabula.models.known import KnownModel
 
 
@@ -225,6 +226,11 @@ def test_the_best_model_for_this_machine_is_fetched_and_named(cli: Cli, monkeypa
     assert "there is no room" in ran.err
 
 
+async def nothing_listens(_environ: Mapping[str, str]) -> list[Server]:
+    """What looking for model servers finds on a machine that runs none, whatever this one runs."""
+    return []
+
+
 @pytest.mark.parametrize("missing", ["xllamacpp", "httpx2"])
 def test_doctor_says_how_to_come_to_a_model_where_there_is_none(
     cli: Cli, monkeypatch: pytest.MonkeyPatch, missing: str
@@ -235,11 +241,7 @@ def test_doctor_says_how_to_come_to_a_model_where_there_is_none(
     )
     monkeypatch.setattr("fabula.cli.commands.doctor.installed", lambda name, home: False)
     monkeypatch.setattr("fabula.cli.commands.doctor.keys_set", lambda environ: {"OPENAI_API_KEY": False})
-
-    async def silent(_: object) -> list[object]:  # whoever runs the tests may well have a server of models
-        return []
-
-    monkeypatch.setattr("fabula.cli.commands.doctor.look", silent)
+    monkeypatch.setattr("fabula.cli.commands.doctor.look", nothing_listens)
     ran = cli("doctor")
     assert ran.code == 0
     assert "No model is here that could write yet." in ran.err

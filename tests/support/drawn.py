@@ -7,12 +7,16 @@ from typing import TYPE_CHECKING, Any
 
 import schemathesis
 from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis.errors import FlakyFailure
 
 from studio import TOKEN
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+# Python 3.11.7 may say this of source that is right (python/cpython#106905), here of hypothesis's own, which it reads
+# while a server is at work in another thread. The requests are the same ones when it is tried again.
+_PARSER = "AST constructor recursion depth mismatch"
 HEADERS = {"Authorization": f"Bearer {TOKEN}"}
 
 
@@ -39,5 +43,11 @@ def answers_to_drawn(
         case.validate_response(response, excluded_checks=list(excluded))
         assert response.status_code < 500
 
-    check()
+    try:
+        check()
+    except FlakyFailure as failure:
+        if not failure.exceptions or not all(str(one).startswith(_PARSER) for one in failure.exceptions):
+            raise
+        answered.clear()
+        check()
     return answered

@@ -277,3 +277,9 @@ async def test_a_story_that_ends_early_leaves_fewer_digressions(
     )
     assert done == [2]
     assert len(utterances_of(item.story.text)) == 3
+
+
+def test_who_is_talked_with_under_a_longer_name_is_not_the_player_too() -> None:
+    told = "Hanne Aldous had the key. Hanne laughed. Then Hanne saw Pim, and Pim saw Corin. Pim met Corin."
+    assert parties_of(told, others=("Hanne Aldous",)).player == "Pim"
+    assert parties_of(told, others=("Hanne Aldous", "Pim")).player == "Corin"

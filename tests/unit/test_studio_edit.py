@@ -58,6 +58,7 @@ async def test_the_page_begins_with_the_first_text_of_the_story(tmp_path: Path) 
         assert 'data-name="exposition"' in page.text
         assert text_in(page.text) == space_of(client).text("exposition").text
         assert 'data-low="530" data-high="710"' in page.text
+        assert page.text.index("<h1") < page.text.index("<h2")
         assert 'href="/projects/sample/edit/drafts/edits"' in page.text
 
 
@@ -266,6 +267,26 @@ def test_of_what_the_last_run_changed_the_story_comes_first() -> None:
                 journal.place(path, f"{folder}/{path}.md")
             journal.end_run()
         assert [one.name for one in last_rewritten(journal)] == ["scene", "draft"]
+
+
+async def test_the_box_of_a_change_stands_at_its_own_words_and_not_behind_the_paragraph_before(tmp_path: Path) -> None:
+    async with studio_here(tmp_path) as client:
+        await save(space_of(client), "The lamp was out.\n\nNobody came.\n")
+        await save(space_of(client), "The lamp was out.\n\nThe boat lay in the mud.\n\nNobody came.\n")
+        shown = (await client.get(f"{PARTS}/compare?name=setting")).text
+        assert re.search(r"out\.\n\n<span class=\"change\"[^>]*><input[^>]*><ins>.*?The boat lay in the mud\.", shown)
+
+
+async def test_only_a_text_that_was_written_for_its_author_can_go_back_to_that(tmp_path: Path) -> None:
+    back = "Back to what was written"
+    async with studio_here(tmp_path) as client:
+        assert back not in (await client.get(f"{PAGE}/setting")).text
+        await save(space_of(client), "A lamp.\n")
+        assert back in (await client.get(f"{PAGE}/setting")).text
+        assert back in (await client.get(f"{PARTS}/expected?name=setting")).text
+        (space_of(client).folder / "story" / "06-epilogue.md").write_text("Years later.\n", encoding="utf-8")
+        page = await client.get(f"{PAGE}/epilogue")
+        assert (page.status_code, back in page.text) == (200, False)
 
 
 async def test_two_versions_stand_beside_each_other(tmp_path: Path) -> None:

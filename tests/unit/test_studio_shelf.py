@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import errno
 import os
 import re
@@ -11,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from fabula.base.errors import DiskFullError, GoneError, UnknownNameError, UsageError
+from fabula.models.finding import Served, Server
 from fabula.project.folder import Project
 from fabula.project.sample import copy_sample
 from fabula.server.shelf import Shelf
@@ -153,6 +155,18 @@ async def test_a_manuscript_becomes_a_project_word_for_word_and_nobody_is_asked(
         shown = await client.get("/projects/the-lamp/edit/two")
         assert "Then the letter came." in shown.text
         assert "Back to what was written" not in shown.text
+        space = client.state.shelf["the-lamp"]  # type: ignore[attr-defined] # set by `studio_here`
+        await asyncio.to_thread(space.save, "two", "## Two\n\nThen a letter came.\n", space.text("two").base)
+        shown = await client.get("/projects/the-lamp/edit/two")
+        assert "Then a letter came." in shown.text
+        assert "Then a letter came." in (await client.get("/api/v1/projects/the-lamp/exports/markdown")).text
+        assert "Put the story together" in (await client.get("/projects/the-lamp/edit-parts/expected?name=two")).text
+        assert "Back to what was written" not in shown.text
+        await asyncio.to_thread(space.undo)
+        assert "Then a letter came." not in (await client.get("/api/v1/projects/the-lamp/exports/markdown")).text
+        assert (
+            "Put the story together" not in (await client.get("/projects/the-lamp/edit-parts/expected?name=two")).text
+        )
         history = await client.get("/projects/the-lamp/edit-parts/history?name=two")
         assert f"you, from {'my novel.md' if upload else 'pasted text'}" in history.text
         again = await sent(client, "/new", **wanted)
@@ -223,6 +237,29 @@ async def test_where_there_is_no_model_the_form_says_what_to_do(
         found = (await client.get("/new/models")).text
         assert "Keys are set for OpenAI" in found
         assert "sk-secret" not in found
+
+
+@pytest.mark.parametrize("kind", ["brief", "story", "manuscript"])
+async def test_a_model_that_answers_here_is_taken_where_there_is_no_other(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str
+) -> None:
+    nothing = {"FABULA_MODELS": str(tmp_path / "none"), "XDG_DATA_HOME": str(tmp_path), "HOME": str(tmp_path)}
+
+    async def one_server(environ: object) -> list[Server]:
+        return [Server("ollama", "http://127.0.0.1:11434"), Server("llamacpp", "there", (Served("large"),))]
+
+    monkeypatch.setattr("fabula.server.studio.pages.shelf.look", one_server)
+    async with studio_here(tmp_path / "home", nothing) as client:
+        form = (await client.get(f"/new?kind={kind}")).text
+        assert 'value="llamacpp:large"' in form
+        assert "which answers on this machine" in form
+        assert "There is no model" not in form
+
+
+async def test_a_manuscript_keeps_the_model_that_was_named_for_it(tmp_path: Path, script: str) -> None:
+    async with studio_here(tmp_path / "home") as client:
+        await sent(client, "/new", kind="manuscript", text=MANUSCRIPT, model=script)
+        assert client.state.shelf["the-lamp"].settings().model == script  # type: ignore[attr-defined] # set by `studio_here`
 
 
 def test_projects_keep_their_names(tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
@@ -39,7 +40,7 @@ LEAST_CONTEXT: Final = 256
 _TITLE_WORDS: Final = 6  # of a text that has no title, for the name of its folder
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Beginning:
     """What somebody wants to begin with.
 
@@ -70,7 +71,7 @@ class Beginning:
         """Whether a plan is read off a story."""
         return self.kind == "story"
 
-    @property
+    @cached_property
     def manuscript(self) -> Manuscript:
         """The manuscript in its parts.
 

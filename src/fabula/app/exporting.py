@@ -9,12 +9,13 @@ from typing import TYPE_CHECKING
 from fabula.base.errors import ProjectError
 from fabula.base.files import read_text
 from fabula.project.folder import MAX_STORY
-from fabula.story import Scene, Story, slug
+from fabula.story import Scene, Story, plain, slug
 from fabula.story.export import Meta, find, without_comments
 from fabula.story.export.prose import title_of
 from fabula.story.language import language_of
 
 if TYPE_CHECKING:
+    from fabula.engine.journal import Journal
     from fabula.project.folder import Project
 
 
@@ -47,9 +48,10 @@ def exported(project: Project, format_: str, again: str) -> Exported:
     chosen = find(format_)
     if not project.story_file.exists():
         raise ProjectError(f"There is no story yet. Write it with {again}.")
-    story = without_comments(Story.parse(read_text(project.story_file, MAX_STORY)))
+    story = Story.parse(read_text(project.story_file, MAX_STORY))
     settings, brief = project.settings, project.brief
     with project.journal as journal:
+        story = without_comments(as_it_stands(journal, story))
         if journal.imported_from() and chosen.name != "json":
             story = _as_it_came(story)
         runs = journal.runs()
@@ -65,6 +67,30 @@ def exported(project: Project, format_: str, again: str) -> Exported:
         contact=settings.author.contact,
     )
     return Exported(chosen.render(story, meta), chosen.name, slug(meta.title) + chosen.suffix, story.words, behind)
+
+
+def as_it_stands(journal: Journal, story: Story) -> Story:
+    """The story of `story.md` with the newest text of each part that has an earlier one there.
+
+    So what was edited or taken back since it was put together counts; what its author changed there stays.
+    """
+    paths = {slug(path): path for path, file in journal.places().items() if file.startswith("story/")}
+    names = [slug(scene.label) for scene in story.scenes]
+    if len(set(names)) < len(names):
+        return story
+    return replace(
+        story,
+        scenes=tuple(
+            replace(scene, text=_newest(journal, paths[name], scene.text)) if name in paths else scene
+            for name, scene in zip(names, story.scenes, strict=True)
+        ),
+    )
+
+
+def _newest(journal: Journal, path: str, text: str) -> str:
+    """A part's newest text, where `text` is one of its texts."""
+    versions = [plain(version.text) for version in journal.versions(path)]
+    return versions[-1] if plain(text) in versions else text
 
 
 def _as_it_came(story: Story) -> Story:

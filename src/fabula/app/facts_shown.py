@@ -143,7 +143,8 @@ class ProjectWorld:
         with world_of(project) as state:
             titles = {row.no: row.title for row in state.scenes()}
         for part in parts:
-            titles[part.number] = titles.get(part.number) or part.label
+            if slug(titles.get(part.number) or part.label) == slug(part.label):
+                titles[part.number] = part.label
         return cls(state, titles, parts)
 
     @property
@@ -281,9 +282,15 @@ def story_parts(project: Project) -> tuple[StoryPart, ...]:
     used = [path for path in places if not labels or slug(path) in labels]
     used.sort(key=lambda path: (ranks.get(slug(path), 0), places[path]))
     return tuple(
-        StoryPart(number, path, places[path], labels.get(slug(path), path), texts[path])
+        StoryPart(number, path, places[path], _called(labels.get(slug(path), path), texts[path]), texts[path])
         for number, path in enumerate(used, 1)
     )
+
+
+def _called(label: str, text: str) -> str:
+    """A part's label, in the spelling of the heading that its text begins with, where that is the same title."""
+    heading = text.partition("\n")[0].lstrip("#").strip()
+    return heading if text.startswith("#") and slug(heading) == slug(label) else label
 
 
 @dataclass(frozen=True, slots=True)

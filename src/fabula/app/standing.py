@@ -9,11 +9,11 @@ from fabula.craft import wording
 from fabula.craft.length import WordRange, asked_range, parse_range
 from fabula.craft.wording import LARGEST
 from fabula.engine.events import RECORD
-from fabula.engine.making import notes_of
+from fabula.engine.making import notes_among
 from fabula.engine.methods import values_of
 from fabula.engine.run import DRAFTS
 from fabula.models.known import STRENGTHS, strength_of
-from fabula.project.telling import of_a_chat
+from fabula.project.telling import runs_of_chats
 from fabula.story import count_words
 from fabula.systems import system_of, systems
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
 
     from fabula.engine.dry_run import DryRun
-    from fabula.engine.journal import Journal
+    from fabula.engine.journal import Decision, Journal
     from fabula.models.known import Strength
     from fabula.project.folder import Change
     from fabula.project.settings import Settings
@@ -49,19 +49,22 @@ class Text:
 
 def texts(journal: Journal, changes: Collection[Change] = (), coming: DryRun | None = None) -> list[Text]:
     """The artefacts that a person may want to read, in order of file, and what a `coming` run makes of them."""
-    lengths, waits, decided = lengths_asked(journal), waiting(journal), {one.path for one in journal.decisions()}
+    lengths, waits = lengths_asked(journal), waiting(journal)
+    decided: dict[str, list[Decision]] = {}
+    for one in journal.decisions():  # all at once: to ask for those about each text goes over all of them each time
+        decided.setdefault(one.path, []).append(one)
     overrides, newest, versions = journal.overrides(), journal.newest_texts(), journal.version_counts()
     sources = journal.last_sources()
-    changed = {change.path for change in changes}
+    changed, ahead = {change.path for change in changes}, _Ahead.of(journal, coming)
     found = []
     for path, file in journal.places().items():
         if file.endswith(f".{RECORD}"):
             continue
         text = newest.get(path, "")
-        states = _decided(journal, path, overrides.get(path), text) if path in decided else []
+        states = _decided(decided[path], overrides.get(path), text) if path in decided else []
         if states[:1] == ["edited"] and sources.get(path) == "imported":
             states[0] = "imported"
-        states += _coming(journal, path, file, coming)
+        states += _coming(journal, path, file, ahead)
         if path in changed:
             states = [CHANGED]
         elif path == waits and not {"edited", "imported", "pinned", "approved"} & set(states):
@@ -84,20 +87,39 @@ def _length_missed(words: int, asked: tuple[int, int] | None) -> list[str]:
     return [TOO_SHORT if words < asked[0] else TOO_LONG]
 
 
-def _decided(journal: Journal, path: str, override: tuple[str, str] | None, newest: str) -> list[str]:
+def _decided(decisions: Sequence[Decision], override: tuple[str, str] | None, newest: str) -> list[str]:
     """What was decided about an artefact that holds still."""
     found = []
     if override is not None:
         text, source = override
         found.append("to be continued" if source == "continued" and text == newest else source)
-    elif journal.approved(path, newest):
+    elif any(one.kind == "approve" and one.text == newest for one in decisions):
         found.append("approved")
-    if notes := notes_of(journal, path):
+    if notes := notes_among(decisions, decisions[0].path, override):
         found.append(f"{len(notes)} {'note' if len(notes) == 1 else 'notes'}: {notes[-1]}")
     return found
 
 
-def _coming(journal: Journal, path: str, file: str, coming: DryRun | None) -> list[str]:
+@dataclass(frozen=True, slots=True)
+class _Ahead:
+    """What a run that is to come makes of all texts: which are written again, come back, are reached, are of a chat."""
+
+    stale: frozenset[str]
+    restored: frozenset[str]
+    reached: Collection[str]
+    guessed: bool
+    chats: frozenset[int]
+
+    @classmethod
+    def of(cls, journal: Journal, coming: DryRun | None) -> _Ahead | None:
+        """It, from what a dry run found."""
+        if coming is None:
+            return None
+        restored = frozenset(coming.restored)
+        return cls(frozenset(coming.stale), restored, coming.reached, coming.guessed, runs_of_chats(journal))
+
+
+def _coming(journal: Journal, path: str, file: str, coming: _Ahead | None) -> list[str]:
     """Whether an artefact is written again, or no longer used, by a run that is to come."""
     if coming is None:
         return []
@@ -105,9 +127,11 @@ def _coming(journal: Journal, path: str, file: str, coming: DryRun | None) -> li
         return ["retaken, not written yet" if journal.retaken(path) else "stale"]
     if path in coming.restored:
         return [COMES_BACK]
-    if path not in coming.reached and not coming.guessed and not of_a_chat(journal, path):
-        made = any(version.made for version in journal.versions(path))
-        return [UNUSED if made or not file.startswith("story/") else "your own"]
+    if path not in coming.reached and not coming.guessed:
+        versions = journal.versions(path)
+        if not any(version.run in coming.chats for version in versions):
+            made = any(version.made for version in versions)
+            return [UNUSED if made or not file.startswith("story/") else "your own"]
     return []
 
 

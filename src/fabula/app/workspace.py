@@ -21,7 +21,7 @@ from fabula.app import deciding, saving
 from fabula.app.bills import budget_data
 from fabula.app.checking import OUT, check_of
 from fabula.app.evaluating import dry_run_evaluation
-from fabula.app.exporting import exported
+from fabula.app.exporting import as_it_stands, exported
 from fabula.app.facts_shown import ProjectWorld
 from fabula.app.findings import count_again, dismiss_finding, findings_of
 from fabula.app.foresight import Foresight, changed_in, otherwise
@@ -57,7 +57,7 @@ from fabula.story import Story, count_words, plain
 from fabula.story.timeline import timeline_data
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Collection, Sequence
 
     from fabula.app.deciding import Retake
     from fabula.app.exporting import Exported
@@ -428,14 +428,17 @@ class Workspace:
             return self._artefacts(None)
 
     def _artefacts(self, coming: DryRun | None) -> list[Artefact]:
-        project = self.project()
+        project, stale = self.project(), None if coming is None else frozenset(coming.stale)
         with project.journal as journal:
             changes = {change.path: change for change in self._changes_or_none(project, journal)}
-            newest, made = journal.newest_texts(), journal.last_sources()
+            newest, made, stand_in = journal.newest_texts(), journal.last_sources(), journal.overrides()
             rows = texts(journal, list(changes.values()), coming) if coming else self._rows(project, journal)
             of = {row.path: (newest.get(row.path, ""), made.get(row.path, "")) for row in rows}
-            found = [self._artefact(journal, row, of[row.path], changes.get(row.path), coming) for row in rows]
-            new = [change for path, change in changes.items() if path not in {row.path for row in rows}]
+            why = {path: source for path, (_, source) in stand_in.items()}
+            found = [
+                self._artefact(row, of[row.path], why.get(row.path, ""), changes.get(row.path), stale) for row in rows
+            ]
+            new = [change for path, change in changes.items() if path not in of]
         found += [_new_artefact(change) for change in new if change.file != STORY]
         return [self._brief(project), *sorted(found, key=lambda one: one.file)]
 
@@ -458,10 +461,10 @@ class Workspace:
         return Artefact(BRIEF, "", BRIEF, "md", count_words(text), "edited", 0, base_of(text))
 
     def _artefact(
-        self, journal: Journal, row: Text, stands: tuple[str, str], change: Change | None, coming: DryRun | None
+        self, row: Text, stands: tuple[str, str], stand_in: str, change: Change | None, stale: Collection[str] | None
     ) -> Artefact:
         text = change.text if change else stands[0]
-        source = deciding.source_of(journal, row.path) if row.states else ""
+        source = stand_in if row.states else ""
         path = PurePosixPath(row.file)
         return Artefact(
             name=row.path,
@@ -471,7 +474,7 @@ class Workspace:
             words=count_words(text) if change else row.words,
             asked=row.asked,
             source="edited" if change else stands[1] if (source, stands[1]) == _AS_IT_CAME else source or stands[1],
-            stale=None if coming is None else row.path in coming.stale,
+            stale=None if stale is None else row.path in stale,
             pinned=source == PINNED,
             waits=WAITS in row.states,
             changed=CHANGED in row.states,
@@ -536,6 +539,18 @@ class Workspace:
             makers = journal.makers(path, f"{DRAFTS}/{path}") | journal.makers(path, path)
             notes = _notes(journal, path, versions)
         return [_made(version, makers, notes, holds=version is versions[-1]) for version in versions]
+
+    def is_behind(self) -> bool:
+        """Whether `story.md` has earlier texts of its parts than those that stand, until it is put together again."""
+        return bool(self._cached("behind", self._behind))
+
+    def _behind(self) -> bool:
+        project = self.project()
+        if not project.story_file.is_file():
+            return False
+        story = Story.parse(read_text(project.story_file, MAX_STORY))
+        with project.journal as journal:
+            return as_it_stands(journal, story) != story
 
     def alternatives(self, name: str) -> list[ArtefactVersion]:
         """The versions that were written for the author, newest first: each is a take, and one can be picked."""
@@ -962,7 +977,7 @@ def _notes(journal: Journal, path: str, versions: Sequence[Version]) -> dict[int
 
     Of versions that were imported it is the file that they came from.
     """
-    wishes = [one for one in journal.decisions() if one.path == path and one.kind in ("retake", "revise") and one.text]
+    wishes = [one for one in journal.decisions(path) if one.kind in ("retake", "revise") and one.text]
     source = journal.imported_from()
     found: dict[int, str] = {one.number: source for one in versions if one.source == "imported"}
     for wish in wishes:

@@ -32,7 +32,8 @@ def parties_of(narrative: str, player: str = "", others: Sequence[str] = (), kno
         UnknownNameError: somebody is not in the narrative.
         UsageError: it names nobody to talk with.
     """
-    left = [name for name in names_in(narrative) if name not in (player, *others)]
+    named = [name for name in (player, *others) if name]
+    left = [name for name in names_in(narrative) if not any(_are_one(name, other) for other in named)]
     player = player or (left.pop(0) if left else "")
     others = tuple(others) or tuple(left[:1])
     if not (player and others):
@@ -55,8 +56,12 @@ def check_people(names: Sequence[str], narrative: str, known: Iterable[str] = ()
         if among(name, people) is None and not present_in([name], narrative):
             raise UnknownNameError("character", name, dict.fromkeys((*people, *names_in(narrative))))
     for n, name in enumerate(names):
-        # "Mr. Bennet" may be Elizabeth Bennet's father: only names of one kind can be told to be one person's.
-        alike = (other for other in names[:n] if same_person(name, other) and titled(name) == titled(other))
-        twin = next(alike, None)
+        twin = next((other for other in names[:n] if _are_one(name, other)), None)
         if twin is not None:
             raise UsageError(f"{name!r} and {twin!r} are the same. Give two different characters.")
+
+
+def _are_one(name: str, other: str) -> bool:
+    """Whether two names are one person's."""
+    # "Mr. Bennet" may be Elizabeth Bennet's father: only names of one kind can be told to be one person's.
+    return same_person(name, other) and titled(name) == titled(other)

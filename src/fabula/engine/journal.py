@@ -1019,7 +1019,7 @@ class Journal:
         return bool(self._all(sql, path, _digest(text)))
 
     def decisions(self, path: str | None = None) -> list[Decision]:
-        """All standing decisions, oldest first; or those about one artefact."""
+        """All standing decisions, or those about one artefact, oldest first."""
         every = (
             "SELECT d.id, d.path, d.kind, t.body, d.at, d.target FROM standing d LEFT JOIN text t ON t.hash = d.text "
         )

@@ -233,6 +233,10 @@ def made(path: str, wanted: Wanted, open_fits: frozenset[int] = frozenset()) -> 
 
 def notes_of(journal: Journal, path: str) -> tuple[str, ...]:
     """The wishes of the author that hold for the text at a path, oldest first."""
-    made_, own = wanted_of(journal.decisions(path), path)
-    override = journal.override(path)
+    return notes_among(journal.decisions(path), path, journal.override(path))
+
+
+def notes_among(decisions: Iterable[Decision], path: str, override: tuple[str, str] | None) -> tuple[str, ...]:
+    """As `notes_of`, from the decisions about the text, and what stands in for it (`Journal.override`)."""
+    made_, own = wanted_of(decisions, path)
     return own.notes if override is not None and override[1] != "pinned" else made_.notes

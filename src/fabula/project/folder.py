@@ -21,7 +21,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 from fabula.base.errors import JournalError, ProjectError, UnknownNameError, UsageError
-from fabula.base.files import held, inside, make_folder, read_text, remove_leftovers, write_atomically, write_error
+from fabula.base.files import (
+    held,
+    inside,
+    make_folder,
+    read_bytes,
+    read_text,
+    remove_leftovers,
+    write_atomically,
+    write_error,
+)
 from fabula.engine.journal import Journal
 from fabula.project.settings import Settings, merged
 from fabula.project.telling import (
@@ -33,6 +42,7 @@ from fabula.project.telling import (
     in_order,
     is_likely,
     is_own,
+    never_made,
     of_empty,
     of_renamed,
     with_own,
@@ -54,6 +64,7 @@ FOLDERS: Final = ("plan", "role-play", "drafts", "story")
 SUFFIXES: Final = (".md", ".yaml", ".csv")
 _OTHERS: Final = (".fabula", "chat", "reports", "cards", "evaluation", "world")  # folders that are read or written, too
 _MADE_AT_ONCE: Final = ("plan", "story")  # the others are made with their first file
+_MOST_COMPARED: Final = 20_000  # pairs of texts of which it is looked whether one is the other with changes
 _SETTLED: Final = 2_000_000_000  # nanoseconds after which a change of a file shows in its time for certain
 STORY: Final = "story.md"
 BRIEF: Final = "brief_digest"
@@ -262,17 +273,25 @@ class Project:
         return whole, text
 
     def renamed(self, journal: Journal, places: dict[str, str]) -> dict[str, str]:
-        """The artefacts of files that the author gave another name, by that name: under theirs there is none."""
-        gone = {path: file for path, file in places.items() if not (self.folder / file).is_file()}
-        found: dict[str, str] = {}
-        for name in self._files() if gone else ():
-            if name in places.values():
-                continue
-            text = plain(read_text(self.folder / name, MAX_FILE))
-            of = [p for p, file in gone.items() if Path(file).parent == Path(name).parent and p not in found.values()]
-            likely = [p for p in of if is_likely(text, _newest(journal, p) or "")]
-            if text and likely:
-                found[name] = likely[0]
+        """The artefacts of files that the author gave another name, by that name: under theirs there is none.
+
+        Where very many files are gone and very many are new, only one whose text is the same counts as renamed.
+        """
+        gone: dict[str, dict[str, str]] = {}  # by folder: the newest text of each artefact whose file is not there
+        for path, file in places.items():
+            if not (self.folder / file).is_file():
+                gone.setdefault(file.rpartition("/")[0], {})[path] = _newest(journal, path) or ""
+        known, found = set(places.values()), dict[str, str]()
+        new = [name for name in self._files() if name not in known] if gone else []
+        few = len(new) * sum(map(len, gone.values())) <= _MOST_COMPARED
+        same = {folder: {text: path for path, text in reversed(of.items())} for folder, of in gone.items()}
+        for name in new:
+            of, text = gone.get(name.rpartition("/")[0], {}), self._read(name)[1]
+            likely = (path for path, other in of.items() if is_likely(text, other)) if few else ()
+            was = next(iter(likely), same[name.rpartition("/")[0]].get(text) if of else None) if text else None
+            if was in of:
+                found[name] = was
+                del of[was]
         return found
 
     def own_texts(self, journal: Journal, used: Collection[str]) -> list[Own]:
@@ -435,7 +454,7 @@ class Project:
             elif stands.text == newest and self._written.settled(stands.file, newest):
                 pass  # the author's line ends
             elif newest is not None and (stands.text == newest or self._is_older(journal, stands)):
-                self._write(stands.file, stands.path, newest + "\n")
+                self._write((stands.file, stands.path, newest + "\n"))
             elif self._written.ours(stands.file, stands.text):
                 lost.append(stands)
         self._written.wrote(*((one.file, one.path, one.text) for one in stand))
@@ -470,35 +489,48 @@ class Project:
         """Record changed files as edits, and write each artefact's file. What is pinned is pinned with its new text."""
         beside = [change for change in changes if change.path in (TITLE, ORDER)]
         changes = [change for change in changes if change not in beside]
+        places, overrides = journal.places(), journal.overrides()
         with journal.transaction():
             for change in beside:
                 journal.decide(change.path, "edit", change.text)
                 journal.keep(change.path, change.text, "edited")
             for change in changes:
-                override = journal.override(change.path)
+                override = overrides.get(change.path)
                 journal.decide(change.path, kind, change.text)
                 if override is not None and override[1] == "pinned":
                     journal.decide(change.path, "pin", change.text)
                 journal.keep(change.path, change.text, "edited" if kind == "edit" else "rewritten")
-                own = is_own(journal, change.path, change.file)
-                if change.file == STORY or not own or (self.folder / journal.places().get(change.path, "")).is_file():
-                    journal.place(change.path, journal.places().get(change.path, change.file))
+                own = never_made(journal, change.path, change.file)
+                if change.file == STORY or not own or (self.folder / places.get(change.path, "")).is_file():
+                    journal.place(change.path, places.get(change.path, change.file))
                 else:  # a text of the author's own stands where its new name says
                     journal.place(change.path, change.file)
             if any(change.file == STORY for change in (*beside, *changes)):
                 journal.keep(STORY, self._story_text() or "", "edited")
+        places, texts = journal.places(), []
         for change in changes:
-            file = journal.places()[change.path]
+            file = places[change.path]
             if change.file not in (file, STORY) and not (self.folder / file).exists():  # renamed, and written anew
                 self._rename(change.file, file, change.path)
                 self._say(of_renamed(change.file, file, own=False))
-            self._write(file, change.path, change.text + "\n")
+            texts.append((file, change.path, change.text + "\n"))
+        self._write(*texts)
 
-    def _write(self, file: str, path: str, text: str) -> None:
-        """Write a file of ours, known as ours at every instant."""
-        self._written.intend(file, path, text)
-        write_atomically(self.folder / file, text)
-        self._written.wrote((file, path, text))
+    def _write(self, *texts: tuple[str, str, str]) -> None:
+        """Write files of ours, as (file, path, text), known as ours at every instant; one that stands so is left."""
+        others = [one for one in texts if not self._stands(one[0], one[2])]
+        self._written.intend(*others)
+        for file, _, text in others:
+            write_atomically(self.folder / file, text)
+        self._written.wrote(*texts)
+
+    def _stands(self, file: str, text: str) -> bool:
+        """Whether a file has this text, to the letter."""
+        place = self.folder / file
+        content = text.encode("utf-8", "replace")
+        with suppress(OSError, UsageError):
+            return place.stat().st_size == len(content) and read_bytes(place, MAX_STORY) == content
+        return False
 
     # writing --------------------------------------------------------------------------------------------------------
 
@@ -525,7 +557,7 @@ class Project:
             if stands == text or (stands and not self._written.ours(file, stands)):
                 return
         self._make_folders(kept.folder)
-        self._write(file, kept.path, text + "\n")
+        self._write((file, kept.path, text + "\n"))
 
     def _file_of(self, journal: Journal, kept: Kept) -> str:
         """The file of an artefact; a new part of the story has the next number until the story is whole."""
@@ -559,7 +591,7 @@ class Project:
     def _rename(self, old: str, new: str, path: str) -> None:
         text = plain(read_text(self.folder / old, MAX_FILE))
         if self._written.ours(old, text):
-            self._written.intend(new, path, text)
+            self._written.intend((new, path, text))
         try:
             (self.folder / old).replace(self.folder / new)
         except OSError as error:
@@ -607,7 +639,7 @@ class Project:
         manuscript = story.manuscript()
         journal.keep(STORY, manuscript, "made")
         if stands != manuscript:
-            self._write(STORY, STORY, manuscript)
+            self._write((STORY, STORY, manuscript))
         return story
 
     def _story_text(self) -> str | None:
@@ -646,9 +678,8 @@ class Project:
     def write_newest(self, journal: Journal, paths: Iterable[str]) -> None:
         """Write the newest texts of artefacts into their files; those that have none are left out."""
         places = journal.places()
-        for path in paths:
-            if path in places and (text := _newest(journal, path)):
-                self._write(places[path], path, text + "\n")
+        newest = {path: _newest(journal, path) for path in paths if path in places}
+        self._write(*((places[path], path, text + "\n") for path, text in newest.items() if text))
 
     def save_settings(self, changes: dict[str, Any]) -> None:
         """Write `changes` into `fabula.toml`; its other fields stay, comments in it do not. `None` takes a field out.

@@ -102,21 +102,27 @@ def is_likely(text: str, other: str) -> bool:
 
 def is_own(journal: Journal, path: str, file: str) -> bool:
     """Whether a text in `story/` is the author's alone: given by them, and never written for them."""
-    return journal.override(path) is not None and _never_made(journal, path, file)
+    return journal.override(path) is not None and never_made(journal, path, file)
 
 
 def is_taken_back(journal: Journal, path: str, file: str) -> bool:
     """Whether a text of the author's own is out of the story, because they took it back; its file may stand there."""
-    return journal.override(path) is None and _never_made(journal, path, file)
+    return journal.override(path) is None and never_made(journal, path, file)
 
 
 def of_a_chat(journal: Journal, path: str) -> bool:
     """Whether an artefact was made for a conversation, which goes on from it; the story is not made of it."""
-    chats = {run["id"] for run in journal.runs() if run["system"].startswith(CHAT)}
+    chats = runs_of_chats(journal)
     return any(version.run in chats for version in journal.versions(path))
 
 
-def _never_made(journal: Journal, path: str, file: str) -> bool:
+def runs_of_chats(journal: Journal) -> frozenset[int]:
+    """The numbers of the runs that were conversations."""
+    return frozenset(run["id"] for run in journal.runs() if run["system"].startswith(CHAT))
+
+
+def never_made(journal: Journal, path: str, file: str) -> bool:
+    """Whether a text in `story/` was never written for the author."""
     if not file.startswith("story/") or Path(file).suffix != ".md":
         return False
     sources = journal.sources(path)

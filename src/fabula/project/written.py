@@ -83,13 +83,13 @@ class Written:
         """The path of the artefact that was written into the file `name`; empty where nothing was."""
         return self._notes[name].artefact if name in self._notes else ""
 
-    def intend(self, name: str, artefact: str, text: str) -> None:
-        """Note that `text` is about to be written; on the disk when this returns.
+    def intend(self, *notes: tuple[str, str, str]) -> None:
+        """Note what is about to be written, as (file, artefact, text); on the disk when this returns.
 
         Raises:
             ProjectError: it cannot be noted.
         """
-        self._add([(name, artefact, text)], written=False)
+        self._add(notes, written=False)
 
     def wrote(self, *notes: tuple[str, str, str]) -> None:
         """Note what stands in files now, as (file, artefact, text): written, or taken over from the author.

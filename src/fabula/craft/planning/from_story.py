@@ -27,8 +27,8 @@ from fabula.craft.planning.shared import (
     ROLE,
     WHOLE,
     CastList,
+    FreeNames,
     checked,
-    free_name,
     note,
     outline,
     planned_events,
@@ -191,10 +191,9 @@ async def _read_scenes(
         _read_scene(run.scope("scene", number), number, every, text.stretch(at, end), found, names, window)
         for number, ((at, _), end) in enumerate(zip(borders, ends, strict=True), 1)
     )
-    taken: list[str] = []
+    names_free = FreeNames()
     for number, scene in enumerate(read, 1):
-        scene.name = free_name(scene.name or f"Scene {number}", taken)
-        taken.append(scene.name)
+        scene.name = names_free.take(scene.name or f"Scene {number}")
     return read
 
 

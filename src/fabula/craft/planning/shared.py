@@ -38,6 +38,7 @@ _NOTE_TOKENS, _FORM_TOKENS = 160, 1536  # of replies that are to be short
 _NOTE_WORDS: Final = 80  # for estimates
 _LABELS: Final = ("Central Conflict", "Conflict", "Setting", "Writing Task", "Characters", "Story", "Scenes")
 _REPEATS: Final = "It said what was planned already."
+_FRONT: Final = 40  # letters of a long name that a number follows
 _WORD: Final = re.compile(r"\w+")
 _ITEM: Final = re.compile(r"[-*\u2022\u2013][ \t]+|\(?\d{1,3}[.):][ \t]+")
 _ALIKE: Final = 0.8  # share of the shorter sentence's words that two sentences have in common if they say the same
@@ -155,14 +156,40 @@ def events_in(text: str) -> tuple[list[str], str]:
 # names and events -----------------------------------------------------------------------------------------------------
 
 
+class FreeNames:
+    """Names of which none is given twice; those that make the same file name are the same.
+
+    Args:
+        taken: are given already.
+    """
+
+    def __init__(self, taken: Iterable[str] = ()) -> None:
+        self._known = {slug(other) for other in taken}
+        self._numbers: dict[str, int] = {}  # up to which all are taken behind a name, so that none is tried twice
+
+    def take(self, name: str) -> str:
+        """`name`, with a number behind it where it is taken already; it is taken then."""
+        base = made = one_line(name.replace("-->", "")) or "Scene"
+        number = self._numbers.get(base, 1)
+        if number > 1:
+            made = _numbered(base, number)
+        while slug(made) in self._known:
+            number += 1
+            made = _numbered(base, number)
+        self._numbers[base] = number
+        self._known.add(slug(made))
+        return made
+
+
+def _numbered(base: str, number: int) -> str:
+    """A name with a number that also stands in what its file is called after, of which a long name gives the front."""
+    made = f"{base} {number}"
+    return made if slug(made).endswith(f"{number}") else f"{slug(base)[:_FRONT].strip('-')} {number}"
+
+
 def free_name(name: str, taken: Iterable[str]) -> str:
-    """`name`, with a number behind it where it is taken already (names that make the same file name are the same)."""
-    known, number = {slug(other) for other in taken}, 1
-    base = made = one_line(name.replace("-->", "")) or "Scene"
-    while slug(made) in known:
-        number += 1
-        made = f"{base} {number}"
-    return made
+    """`name`, with a number behind it where it is taken already; for many, one `FreeNames` is asked again and again."""
+    return FreeNames(taken).take(name)
 
 
 def says_the_same(one: str, other: str) -> bool:

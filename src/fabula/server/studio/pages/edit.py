@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import json
+from contextlib import suppress
+from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated, Final, Literal
 
 from fastapi import APIRouter, Form, Request
@@ -13,7 +15,7 @@ from fabula.app.editing import Stage, beside, last_rewritten, stages, written_ag
 from fabula.app.saving import BRIEF
 from fabula.base.errors import FabulaError, UsageError
 from fabula.craft.wording import LARGEST
-from fabula.project.folder import MAX_FILE
+from fabula.project.folder import MAX_FILE, STORY
 from fabula.server.api.depends import WorkspaceDep  # noqa: TC001 - FastAPI reads it
 from fabula.server.studio.pages.plan import cards_of
 from fabula.server.studio.rendering import page
@@ -26,7 +28,7 @@ if TYPE_CHECKING:
     from fastapi.responses import Response
 
     from fabula.app.plan_cards import Card
-    from fabula.app.workspace import ArtefactVersion, Workspace
+    from fabula.app.workspace import Artefact, ArtefactVersion, Workspace
     from fabula.story.comparing import Stretch
 
 router = APIRouter(include_in_schema=False)
@@ -74,9 +76,18 @@ async def edit(request: Request, workspace: WorkspaceDep, name: str) -> Response
         tree = workspace.tree(marks=False)
         one = next((one for branch in tree for one in branch.artefacts if one.name == text.name), None)
         about = {"text": text, "tree": tree, "one": one, "overview": workspace.overview()}
-        return about | {"name": text.name, "swap": False}
+        return about | {"name": text.name, "swap": False, "was_written": _was_written(workspace, one)}
 
     return page(request, "edit.html", **await asyncio.to_thread(found))
+
+
+def _was_written(workspace: Workspace, one: Artefact | None) -> bool:
+    """Whether there is a text behind the author's own that was written for them, to which they can go back."""
+    if one is None or one.name in (BRIEF, STORY) or one.source not in ("edited", "rewritten"):
+        return False
+    with suppress(FabulaError):  # a new file, which has no history yet
+        return bool(workspace.alternatives(one.name))
+    return False
 
 
 @router.get(PARTS + "/expected", response_model=None)
@@ -98,6 +109,7 @@ async def expected(
         again = written_again(expected.dry, files) if expected else []
         one = next((one for branch in tree for one in branch.artefacts if one.name == name), None)
         about = {"tree": tree, "one": one, "overview": workspace.overview(), "name": name, "swap": True, "fit": fit}
+        about |= {"was_written": _was_written(workspace, one), "behind": workspace.is_behind()}
         return about | {"expected": expected, "again": again, "problem": problem, "files": files}
 
     return page(request, "edit_expected.html", **await asyncio.to_thread(found))
@@ -365,11 +377,15 @@ async def settle(
 
 
 def _shown(stretches: Sequence[Stretch]) -> list[dict[str, object]]:
-    """Stretches with their words."""
-    return [
-        {"number": one.number, "text": one.old, "pieces": word_pieces(one.old, one.new) if one.number else ()}
-        for one in stretches
-    ]
+    """Stretches with their words; the blanks that a change begins with apart, since its box stands behind them."""
+    found: list[dict[str, object]] = []
+    for one in stretches:
+        pieces = word_pieces(one.old, one.new) if one.number else []
+        words = pieces[0].text.lstrip() if pieces else ""
+        blanks = pieces[0].text.removesuffix(words) if pieces else ""
+        pieces = [replace(pieces[0], text=words), *pieces[1:]] if words else pieces[1:]
+        found.append({"number": one.number, "text": one.old, "blanks": blanks, "pieces": pieces})
+    return found
 
 
 def _done(request: Request, said: str, *, settled: bool = False, final: bool = False) -> Response:

@@ -11,6 +11,7 @@ from fastapi import APIRouter, Depends, Query, Request
 
 from fabula.app.findings import mended
 from fabula.app.saving import base_of
+from fabula.app.world import READ_FILE
 from fabula.base.errors import FabulaError, UnknownNameError, UsageError
 from fabula.server.api.depends import ProjectName, RunsDep, WorkspaceDep  # noqa: TC001 - FastAPI reads them
 from fabula.server.runs.record import Order
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
 
     from fabula.app.facts_shown import FactRow, ProjectWorld
     from fabula.app.workspace import Workspace
+    from fabula.server.runs.children import Runs
     from fabula.server.runs.record import Run
 
 router = APIRouter(prefix="/projects/{project}/world", include_in_schema=False)
@@ -85,7 +87,8 @@ async def world(
 ) -> Response:
     """The page; with `fact` its sentence is shown at once."""
     shown = await asyncio.to_thread(_facts, workspace, asked, 1)
-    return page(request, "world.html", fact=fact, **shown)
+    was_read = (workspace.folder / READ_FILE).is_file()
+    return page(request, "world.html", fact=fact, was_read=was_read, **shown)
 
 
 @router.get("/facts", response_model=None)
@@ -225,19 +228,24 @@ async def _after(
 
 
 @router.get("/expected/{kind}", response_model=None)
-async def expected(request: Request, workspace: WorkspaceDep, kind: Kind) -> Response:
-    """What reading the story would ask and cost, and the button that begins it."""
-    return page(request, "world_run.html", kind=kind, **await asyncio.to_thread(_expected, workspace, kind))
+async def expected(
+    request: Request, workspace: WorkspaceDep, project: ProjectName, runs: RunsDep, kind: Kind
+) -> Response:
+    """What reading the story would ask and cost, why the last reading failed, and the button that begins it."""
+    before = await asyncio.to_thread(_last, runs, project, kind)
+    shown = await asyncio.to_thread(_expected, workspace, kind)
+    return page(request, "world_run.html", kind=kind, before=before, **shown)
 
 
 @router.post("/run/{kind}", response_model=None)
 async def run(request: Request, workspace: WorkspaceDep, project: ProjectName, runs: RunsDep, kind: Kind) -> Response:
-    """Begin to read the story; it goes on beside the server."""
-    order = Order(kind="check")
+    """Begin to read the story, by another model where one is named; it goes on beside the server."""
+    model = (await fields_of(request)).get("model", "").strip()
+    order = Order(kind="check", model=model)
     if kind == "facts":  # a check takes the project's model by itself
         settings = await asyncio.to_thread(workspace.settings)
-        model = settings.model if "model" in settings.model_fields_set else ""
-        order = Order(kind="evaluate", evaluator="facts", model=model)
+        own = settings.model if "model" in settings.model_fields_set else ""
+        order = Order(kind="evaluate", evaluator="facts", model=model or own)
     begun: Run = await asyncio.to_thread(runs.start, project, order)
     return page(request, "world_begun.html", run=begun)
 
@@ -332,10 +340,17 @@ def _short(text: str) -> str:
     return line if len(line) <= _LABEL else line[: _LABEL - 1] + "…"
 
 
+def _last(runs: Runs, project: str, kind: Kind) -> Run | None:
+    """The last run that read the story so."""
+    wanted = ("check", "") if kind == "check" else ("evaluate", kind)
+    return next((run for run in runs.of(project) if (run.order.kind, run.order.evaluator) == wanted), None)
+
+
 def _expected(workspace: Workspace, kind: Kind) -> dict[str, Any]:
     try:
         dry = workspace.check_expected() if kind == "check" else workspace.facts_expected()
     except FabulaError as error:
-        return {"problem": str(error), "calls": 0, "tokens": 0, "cost": 0.0, "replayed": 0}
-    return {"problem": "", "calls": len(dry.planned), "tokens": dry.tokens, "cost": dry.cost,
+        return {"problem": str(error), "calls": 0, "tokens": 0, "cost": 0.0, "replayed": 0, "readers": []}
+    readers = list(dict.fromkeys(call.performer for call in dry.planned))
+    return {"problem": "", "readers": readers, "calls": len(dry.planned), "tokens": dry.tokens, "cost": dry.cost,
             "replayed": dry.replayed}  # fmt: skip
