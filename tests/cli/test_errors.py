@@ -29,6 +29,7 @@ KEY = "sk-test-0123456789abcdef"
         (("write", "brief.md", "--approve", "plan"), "Invalid value for '--approve'"),
         (("edit",), "Missing argument"),
         (("write", "nowhere.md"), "There is no file or folder nowhere.md. Give a brief (a text file) or a project"),
+        (("write", "A girl finds a key."), "of that name. To write from words, hand them over: `echo WORDS | fabula"),
         (("write", "empty"), "is no fabula project: it has no brief.md"),
         (("write", "-C", "empty"), "is no fabula project: it has no brief.md"),
         (("write", "empty", "--out", "x"), "--out goes with a brief file"),

@@ -174,6 +174,11 @@ def _asked(new: _New, common: Common, sources: Sources, where: str) -> _Asked | 
         folder = Path(sources.out or Path(sources.plan).stem)
         return _Asked(Brief.parse(new.plan.as_brief()), folder, of_plan=True)
     if file is not None and not file.exists():
+        if " " in where and not file.suffix[1:].isalnum():  # a brief itself was typed
+            raise UsageError(
+                "There is no file or folder of that name. To write from words, hand them over: "
+                "`echo WORDS | fabula write - --out DIR`."
+            )
         raise UsageError(f"There is no file or folder {where}. Give a brief (a text file) or a project folder.")
     if sources.out:
         raise UsageError("--out goes with a brief file; a project folder is written where it is.")
