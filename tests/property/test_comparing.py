@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 import re
-from time import process_time
+from time import thread_time
 
 import pytest
 from hypothesis import given, settings
@@ -183,8 +183,8 @@ def test_three_thousand_words_are_compared_in_a_tenth_of_a_second(share: float) 
     new = " ".join(rng.choice(words) if rng.random() < share else word for word in old.split(" "))
     taken_times = []
     for _ in range(3):  # the least of three: a busy machine makes single ones long
-        start = process_time()
+        start = thread_time()
         for one in compare(old, new):
             word_pieces(one.old, one.new)
-        taken_times.append(process_time() - start)
+        taken_times.append(thread_time() - start)
     assert min(taken_times) <= 0.1

@@ -71,9 +71,9 @@ def test_count_words(text: str, words: int) -> None:
 
 
 def test_counting_words_takes_linear_time_on_a_run_of_dashes() -> None:
-    started = time.process_time()
+    started = time.thread_time()
     assert count_words("-" * 300_000 + " a") == 1
-    assert time.process_time() - started < 1  # it was minutes with a pattern that backtracks
+    assert time.thread_time() - started < 1  # it was minutes with a pattern that backtracks
 
 
 def test_plain_and_one_line() -> None:
