@@ -418,6 +418,10 @@ def test_what_belongs_to_a_scene_is_folded_on_a_phone(tmp_path: Path) -> None:
         expect(card).to_be_hidden()
         summary.click()
         expect(card).to_be_visible()
+        with page.expect_response("**/beside?*"):  # as when something is changed elsewhere
+            page.evaluate("document.body.dispatchEvent(new CustomEvent('fabula:checked'))")
+        page.wait_for_load_state("networkidle")
+        expect(card).to_be_visible()
         page.get_by_text("What is true here").click()
         page.get_by_text("1 finding in this text").click()
         expect(page.locator("#beside > details:not([open])")).to_have_count(0)

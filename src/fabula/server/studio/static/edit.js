@@ -434,9 +434,16 @@ function lookBeside() {
   owesBeside = isMending();
   if (!owesBeside) document.body.dispatchEvent(new CustomEvent("fabula:checked"));
 }
+let unfolded = /** @type {Map<string, boolean>} */ (new Map()); // by what they are called: whether they are open
+/** The parts of what stands beside the text. @param {Element} place */
+const folds = (place) => /** @type {HTMLDetailsElement[]} */ ([...place.querySelectorAll(":scope > details")]);
+/** @param {Element} fold */
+const called = (fold) => fold.querySelector("summary")?.textContent?.trim() ?? "";
 document.addEventListener("htmx:beforeSwap", (event) => {
   const { detail } = /** @type {CustomEvent} */ (event);
-  if (detail.target.id !== "beside" || detail.requestConfig.verb !== "get" || !isMending()) return;
+  if (detail.target.id !== "beside") return;
+  unfolded = new Map(folds(detail.target).map((fold) => [called(fold), fold.open]));
+  if (detail.requestConfig.verb !== "get" || !isMending()) return;
   detail.shouldSwap = false;
   owesBeside = true;
 });
@@ -548,7 +555,7 @@ document.addEventListener("htmx:afterSwap", (event) => {
   const target = /** @type {HTMLElement} */ (event.target);
   if (target.id === "review") shown();
   if (target.id.startsWith("mend-")) target.querySelector("textarea")?.focus();
-  if (target.id === "beside" && !narrow.matches) for (const one of target.querySelectorAll("[data-open-if-wide]")) one.setAttribute("open", "");
+  if (target.id === "beside") for (const fold of folds(target)) fold.open = unfolded.get(called(fold)) ?? (fold.open || (!narrow.matches && fold.hasAttribute("data-open-if-wide")));
   const said = target.querySelector("[data-said]");
   if (said) say(said.textContent ?? "");
 });
