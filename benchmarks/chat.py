@@ -23,7 +23,7 @@ from fabula.engine.journal import Journal
 from fabula.engine.prompts import Prompts
 from fabula.engine.roles import Assignment, Cast
 from fabula.engine.run import Run, RunContext
-from fabula.models.base import Sampling
+from fabula.models.base import Sampling, Wrapper
 from fabula.models.budget import prompt_tokens
 from fabula.models.embedded import EmbeddedModel, find_weights
 from fabula.models.known import DEFAULT_MODEL, models_home
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from fabula.craft.conversation import Conversation
-    from fabula.models.base import Capabilities, Model, OnText, Reply, Request
+    from fabula.models.base import Model, OnText, Reply, Request
 
 TITLE: Final = "talking: prompt tokens a turn, prefix reuse, and the wait for the first token"
 _TWO: Final = Parties("Tobias", ("Mara",))
@@ -182,28 +182,13 @@ async def _cell(conversation: Conversation, turns: int, rng: random.Random) -> N
 
 
 @dataclass
-class Listening:
+class Listening(Wrapper):
     """A model that notes its requests, and when the first piece of each reply came."""
 
     model: Model
     asked: list[Request] = field(default_factory=list)
     replies: list[Reply] = field(default_factory=list)
     first: list[float] = field(default_factory=list)
-
-    @property
-    def name(self) -> str:
-        """That of the model."""
-        return self.model.name
-
-    @property
-    def identity(self) -> str:
-        """That of the model."""
-        return self.model.identity
-
-    @property
-    def capabilities(self) -> Capabilities:
-        """Those of the model."""
-        return self.model.capabilities
 
     async def ask(self, request: Request, on_text: OnText | None = None) -> Reply:
         """The model's reply."""
@@ -219,10 +204,6 @@ class Listening:
         self.replies.append(reply)
         self.first.append(came[0] if came else time.perf_counter())
         return reply
-
-    async def close(self) -> None:
-        """Close the model."""
-        await self.model.close()
 
 
 async def _engine(sizes: Sizes) -> list[Row]:

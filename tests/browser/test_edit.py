@@ -209,9 +209,8 @@ def test_a_full_disk_is_said_and_the_text_stays_in_the_page_and_after_a_reload(
             expect(page.locator("#text")).to_have_value(f"{OLD} Kept.")
             assert tab.axe() == []
             page.evaluate("document.dispatchEvent(new Event('visibilitychange'))")  # it looks at what stands there
-            page.keyboard.type(" Longer.")
             with page.expect_response(lambda answer: answer.request.method == "PUT"):
-                pass  # it tries again, from the text that the journal has kept of it
+                page.keyboard.type(" Longer.")  # which is tried, too, from the text that the journal has kept
             expect(page.locator("#saved")).to_have_text("Not saved")
             page.on("dialog", lambda dialog: dialog.accept())
             page.reload()
@@ -221,23 +220,29 @@ def test_a_full_disk_is_said_and_the_text_stays_in_the_page_and_after_a_reload(
         assert (shelf / "lamp/story/03-climax.md").read_text(encoding="utf-8") == f"{OLD} Kept. Longer. And more.\n"
 
 
+def saved_unheard(tab: Tab, text: str) -> Any:  # noqa: ANN401 - playwright's
+    """The answer to the first text that is saved, which the page itself never has."""
+    page, lost = tab.page, list[Any]()
+
+    def lose(route: Route) -> None:
+        if route.request.method == "PUT" and not lost:
+            lost.append(route.fetch())
+            route.abort()
+        else:
+            route.fallback()
+
+    page.route("**/artefacts/climax", lose)
+    tab.open("/projects/lamp/edit/climax")
+    expect(page.locator("#expected")).to_contain_text("Nothing")
+    page.locator("#text").fill(text)
+    expect(page.locator("#saved")).to_have_text("Not saved")
+    return lost[0]
+
+
 def test_an_answer_that_never_came_does_not_set_a_writer_against_their_own_text(shelf: Path) -> None:
     with studio_there(shelf) as there, browsing(there) as tab:
-        page, lost = tab.page, list[Any]()
-
-        def lose(route: Route) -> None:
-            if route.request.method == "PUT" and not lost:
-                lost.append(route.fetch())
-                route.abort()
-            else:
-                route.fallback()
-
-        page.route("**/artefacts/climax", lose)
-        tab.open("/projects/lamp/edit/climax")
-        expect(page.locator("#expected")).to_contain_text("Nothing")
-        page.locator("#text").fill(f"{OLD} One.")
-        expect(page.locator("#saved")).to_have_text("Not saved")
-        assert lost[0].ok
+        page = tab.page
+        assert saved_unheard(tab, f"{OLD} One.").ok
         page.locator("#text").fill(f"{OLD} One. Two.")
         expect(page.locator("#saved")).to_have_text("Saved")
         expect(page.locator("#review h2")).to_have_count(0)
@@ -246,20 +251,8 @@ def test_an_answer_that_never_came_does_not_set_a_writer_against_their_own_text(
 
 def test_a_text_that_is_put_back_is_saved_though_the_server_has_another_one_by_now(shelf: Path) -> None:
     with studio_there(shelf) as there, browsing(there) as tab:
-        page, lost = tab.page, list[Any]()
-
-        def lose(route: Route) -> None:
-            if route.request.method == "PUT" and not lost:
-                lost.append(route.fetch())
-                route.abort()
-            else:
-                route.fallback()
-
-        page.route("**/artefacts/climax", lose)
-        tab.open("/projects/lamp/edit/climax")
-        expect(page.locator("#expected")).to_contain_text("Nothing")
-        page.locator("#text").fill(f"{OLD} One.")
-        expect(page.locator("#saved")).to_have_text("Not saved")
+        page = tab.page
+        saved_unheard(tab, f"{OLD} One.")
         page.locator("#text").fill(OLD)
         expect(page.locator("#saved")).to_have_text("Saved")
         assert (shelf / "lamp/story/03-climax.md").read_text(encoding="utf-8") == f"{OLD}\n"

@@ -18,7 +18,7 @@ from fabula.evaluators import find
 from fabula.evaluators.atlas.dismissed import read_dismissed, write_dismissed
 from fabula.evaluators.atlas.page import all_findings, as_markdown, as_page, findings_html
 from fabula.measure.items import Item
-from fabula.measure.ratings import Rating, read_ratings, write_line
+from fabula.measure.ratings import Rating, read_ratings, write_ratings
 from fabula.project.settings import Settings
 from fabula.story import Scene, Story, count_words, one_line, slug
 
@@ -293,4 +293,4 @@ def _author_said(folder: Path) -> dict[str, Rating]:
 def _append(folder: Path, ratings: Sequence[Rating]) -> None:
     """Put ratings behind those that are there."""
     if ratings:
-        append_synced(folder / RATINGS, "".join(f"{write_line(rating)}\n" for rating in ratings).encode())
+        append_synced(folder / RATINGS, write_ratings(ratings).encode())

@@ -300,9 +300,12 @@ class Project:
         few = len(new) * sum(map(len, gone.values())) <= _MOST_COMPARED
         same = {folder: {text: path for path, text in reversed(of.items())} for folder, of in gone.items()}
         for name in new:
-            of, text = gone.get(name.rpartition("/")[0], {}), self._read(name)[1]
-            likely = (path for path, other in of.items() if is_likely(text, other)) if few else ()
-            was = next(iter(likely), same[name.rpartition("/")[0]].get(text) if of else None) if text else None
+            folder, text = name.rpartition("/")[0], self._read(name)[1]
+            of = gone.get(folder, {})
+            if not text or not of:
+                continue
+            likely = (path for path, other in of.items() if is_likely(text, other)) if few else iter(())
+            was = next(likely, same[folder].get(text))
             if was in of:
                 found[name] = was
                 del of[was]
