@@ -249,9 +249,3 @@ def test_a_story_that_is_none_ends_with_a_failure(cli: Cli, said: str, preset: s
     assert ran.code == 1
     assert "asks anew" in ran.err or "seed" in ran.err
     assert "stronger model" in ran.err
-
-
-def test_a_setting_is_taken_by_its_former_name(cli: Cli) -> None:
-    assert cli("write", "brief.md", *SCRIPT, "--set", "tidy=false").code == 0
-    stored = tomllib.loads((cli.folder / "brief" / "fabula.toml").read_text(encoding="utf-8"))
-    assert stored["config"]["clean_replies"] is False

@@ -76,7 +76,6 @@ def test_its_story_can_be_read_whatever_the_prompts_say(project: Project) -> Non
     assert [scene.label for scene in story.scenes][0::4] == ["Exposition", "Resolution"]
     assert story.text.endswith("The beginning has been read.")
     with project.journal as journal:
-        assert not journal.older
         assert {call.performer for call in journal.calls()} == {HAND}
         assert [version.source for version in journal.versions("falling-action")] == ["made", "made"]
         assert not project.changes(journal)

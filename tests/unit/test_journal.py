@@ -223,6 +223,16 @@ def test_a_newer_format_is_refused_and_left_alone(tmp_path: Path) -> None:
         Journal(path).open()
 
 
+def test_a_journal_of_an_unreleased_format_is_refused_and_says_how_its_texts_continue(tmp_path: Path) -> None:
+    path = tmp_path / "journal.db"
+    with Journal(path):
+        pass
+    _execute(path, f"PRAGMA user_version = {FORMAT - 1}")
+    expected = rf"An older fabula wrote .*format {FORMAT - 1}.*texts are in plan/ and story/ .*`fabula import story\.md"
+    with pytest.raises(JournalVersionError, match=expected):
+        Journal(path).open()
+
+
 def test_another_programs_database_is_refused_and_left_alone(tmp_path: Path) -> None:
     path = tmp_path / "journal.db"
     _execute(path, "CREATE TABLE songs (name TEXT)")

@@ -77,12 +77,9 @@ def test_a_value_that_does_not_fit_is_named(values: dict[str, Any], expected: st
         find("agents-room").config("faithful", values)
 
 
-@pytest.mark.parametrize(
-    ("name", "former"),
-    [("end-to-end", "tidy"), ("agents-room", "ours.tidy"), ("ibsen", "tidy"), ("dramatron", "clean")],
-)
-def test_a_setting_is_read_by_its_former_name_too(name: str, former: str) -> None:
-    system = find(name)
-    assert system.config("improved", {former: False}) == system.config("improved", {"clean_replies": False})
+def test_a_setting_is_named_alone_or_with_its_group_but_not_both() -> None:
+    system = find("agents-room")
+    alone, whole = {"clean_replies": False}, {"ours.clean_replies": False}
+    assert system.config("improved", alone) == system.config("improved", whole)
     with pytest.raises(ConfigError, match="are one setting"):
-        system.config("improved", {former: False, "clean_replies": False})
+        system.config("improved", alone | whole)

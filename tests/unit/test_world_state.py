@@ -166,27 +166,6 @@ def test_4000_values_of_one_slot_take_no_longer_than_their_number(world: WorldSt
     assert {one.earlier.told.scene for one in found} == {0}
 
 
-def test_a_world_of_an_older_fabula_is_compared_as_today(tmp_path: Path) -> None:
-    file = tmp_path / "world.db"
-    with WorldState(file) as world:
-        world.add([at(1, "Eye Colour", "grey"), at(2, "eyes", "Gray"), at(3, "eyes", "brown")])
-        after = world.facts()
-    db = sqlite3.connect(file)  # as format 1 left it: nothing repeats or closes anything but the same words
-    db.execute("UPDATE fact SET restates = NULL, closed_by = NULL, closed_scene = NULL, closed_offset = NULL")
-    db.execute("UPDATE fact SET close_reason = NULL, value_norm = lower(trim(value, char(34)))")
-    db.execute("PRAGMA user_version = 1")
-    db.commit()
-    db.close()
-    for _ in range(2):
-        with WorldState(file) as world:
-            assert world.facts() == after
-            assert [(one.earlier.value, one.later.value) for one in world.conflicts()] == [("grey", "brown")]
-    db = sqlite3.connect(file)
-    assert db.execute("SELECT value_norm FROM fact").fetchall() == [("gray",), ("gray",), ("brown",)]
-    assert db.execute("PRAGMA user_version").fetchone() == (2,)
-    db.close()
-
-
 def test_a_conflict_with_what_was_laid_down_beforehand_is_told_apart(world: WorldState) -> None:
     world.add([at(0, "eyes", "grey", modality="author"), at(4, "eyes", "brown")])
     assert [one.canon for one in world.conflicts()] == [True]
@@ -322,11 +301,12 @@ def test_a_damaged_file_and_one_of_a_newer_fabula_are_told(tmp_path: Path) -> No
     file.unlink()
     with WorldState(file):
         pass
-    db = sqlite3.connect(file)
-    db.execute("PRAGMA user_version = 99")
-    db.close()
-    with pytest.raises(ProjectError, match=r"A newer fabula wrote .* Upgrade fabula"):
-        WorldState(file).open()
+    for version, expected in ((99, r"A newer fabula wrote .* Upgrade fabula"), (1, r"An older fabula .* Move it away")):
+        db = sqlite3.connect(file)
+        db.execute(f"PRAGMA user_version = {version}")
+        db.close()
+        with pytest.raises(ProjectError, match=expected):
+            WorldState(file).open()
 
 
 def test_a_broken_value_in_the_file_is_damage(tmp_path: Path) -> None:

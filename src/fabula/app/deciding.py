@@ -109,10 +109,10 @@ def pin(project: Project, name: str) -> str:
 
 
 def pin_all(project: Project) -> list[str]:
-    """Pin what is not pinned. A project of an older fabula, or one that lost its journal, goes on from here."""
+    """Pin what is not pinned. A project that lost its journal goes on from here."""
     with project.recorded(keeping=True) as journal:
         paths = [path for path in authored(journal) if path != STORY and source_of(journal, path) != "pinned"]
-        if paths or journal.older:
+        if paths:
             journal.pin_all(paths)
     return paths
 
@@ -295,13 +295,11 @@ class TakenBack:
     Attributes:
         done: its decisions.
         before: what the command before it decided, if anything.
-        older: an older fabula wrote the story, and pins alone keep it.
         places: the files of artefacts.
     """
 
     done: Done
     before: Done | None
-    older: bool
     places: Mapping[str, str]
 
 
@@ -322,7 +320,7 @@ def take_back(project: Project) -> TakenBack:
                 if decision.kind in _OF_TEXTS:
                     _restore(journal, decision)
         project.write_newest(journal, [decision.path for decision in done.decisions])
-        return TakenBack(done, journal.last_done(), bool(journal.older), journal.places())
+        return TakenBack(done, journal.last_done(), journal.places())
 
 
 def take_again(project: Project) -> tuple[Done, Mapping[str, str]]:

@@ -135,11 +135,7 @@ class Prepared:
     async def opened(
         self, journal: Journal, *, dry: bool = False, supplied: Supplied | None = None
     ) -> AsyncIterator[RunContext]:
-        """The context of one run; its cast is closed at the end unless it is `supplied`.
-
-        Raises:
-            JournalVersionError: an older fabula recorded what the journal holds.
-        """
+        """The context of one run; its cast is closed at the end unless it is `supplied`."""
         cast = supplied.cast if supplied else self.cast()
         try:
             context = self._context(journal, "dry" if dry else "frozen" if self.options.frozen else "live", cast)
@@ -151,7 +147,6 @@ class Prepared:
                 await cast.close()
 
     def _context(self, journal: Journal, mode: Mode, cast: Cast) -> RunContext:
-        journal.check_current()
         return RunContext(
             journal=journal,
             prompts=self.prompts,

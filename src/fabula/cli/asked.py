@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 from fabula.app.beginning import context_of
 from fabula.app.writing import settings_as_last_time
 from fabula.base.errors import UnknownNameError, UsageError
-from fabula.engine.methods import FORMER_NAMES, values_of
+from fabula.engine.methods import values_of
 from fabula.engine.roles import role_key
 from fabula.models.adapters import ROOM
 from fabula.models.base import SAMPLING_FIELDS
@@ -360,5 +360,4 @@ def _config(choices: Choices, settings: Settings) -> dict[str, Any]:
     whole = system_of(settings).config(settings.preset, said)
     known = values_of(whole)
     flat = [name.rpartition(".")[2] for name in said]  # one spelling in the file, whatever was typed
-    now = [name if name in known else FORMER_NAMES.get(name, name) for name in flat]
-    return {name: known[name] for name in now}
+    return {name: known[name] for name in flat}

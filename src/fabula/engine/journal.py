@@ -35,8 +35,8 @@ if TYPE_CHECKING:
 
     from fabula.models.base import Request
 
-FORMAT: Final = 2
-"""Of keys and tables. 1: keys held titles and docstrings of the types of replies, so no call of it answers today's."""
+FORMAT: Final = 3
+"""Of keys and tables. Nothing was released with another one, so no other one is read."""
 _APPLICATION_ID: Final = 0x0FAB_01A0
 _SCHEMA: Final = """
 CREATE TABLE text (hash TEXT PRIMARY KEY, body TEXT NOT NULL) WITHOUT ROWID;
@@ -57,10 +57,18 @@ CREATE VIEW standing AS SELECT * FROM decision
     WHERE kind != 'undo' AND id NOT IN (SELECT target FROM decision WHERE kind = 'undo');
 CREATE TABLE note (id INTEGER PRIMARY KEY, run INTEGER NOT NULL, path TEXT NOT NULL, text TEXT NOT NULL,
                    at TEXT NOT NULL);
-"""
-_REMOVALS: Final = """
-CREATE TABLE IF NOT EXISTS removal (id INTEGER PRIMARY KEY, path TEXT NOT NULL, rule TEXT NOT NULL, text TEXT NOT NULL,
-                                    run INTEGER NOT NULL, at TEXT NOT NULL, UNIQUE (path, rule, text));
+CREATE TABLE removal (id INTEGER PRIMARY KEY, path TEXT NOT NULL, rule TEXT NOT NULL, text TEXT NOT NULL,
+                      run INTEGER NOT NULL, at TEXT NOT NULL, UNIQUE (path, rule, text));
+CREATE TABLE loss (id INTEGER PRIMARY KEY, path TEXT NOT NULL, role TEXT NOT NULL, performer TEXT NOT NULL,
+                   usage TEXT NOT NULL, run INTEGER NOT NULL, at TEXT NOT NULL);
+CREATE TABLE failure (id INTEGER PRIMARY KEY, path TEXT NOT NULL, run INTEGER NOT NULL, at TEXT NOT NULL);
+CREATE TABLE trail (inputs TEXT NOT NULL, decided TEXT NOT NULL, calls INTEGER NOT NULL,
+                    reached TEXT NOT NULL, shortfalls TEXT NOT NULL);
+CREATE TABLE trail_step (path TEXT NOT NULL, number INTEGER NOT NULL, key TEXT NOT NULL,
+                         like TEXT NOT NULL, role TEXT NOT NULL, opening TEXT NOT NULL);
+CREATE TABLE trail_text (path TEXT NOT NULL, number INTEGER NOT NULL, text TEXT NOT NULL);
+CREATE TABLE moment (decision INTEGER PRIMARY KEY, version INTEGER NOT NULL);
+CREATE TABLE command (decision INTEGER PRIMARY KEY, command TEXT NOT NULL, found INTEGER NOT NULL, again INTEGER);
 """
 _CALLS: Final = (
     "SELECT c.path, c.role, c.performer, c.ordinal, c.reply, t.body, c.finish, c.detail, c.at, c.request, c.id, c.run "
@@ -81,32 +89,10 @@ _OPENING: Final = 200  # characters of a reply that a list shows
 _SENTENCE: Final = 20  # characters of a text that is found in another one not by chance
 _AROUND: Final = 80  # characters on either side of what was sought
 _LAST: Final = 2**63 - 1  # the largest id there can be
-_MOMENTS: Final = """
-CREATE TABLE IF NOT EXISTS moment (decision INTEGER PRIMARY KEY, version INTEGER NOT NULL);
-"""
-_COMMANDS: Final = """
-CREATE TABLE command (decision INTEGER PRIMARY KEY, command TEXT NOT NULL, found INTEGER NOT NULL, again INTEGER);
-"""
-_OLD_COMMANDS: Final = """
-INSERT INTO command SELECT d.id, coalesce((
-    SELECT max(m.id) FROM decision m JOIN text t ON t.hash = m.text
-    WHERE m.kind IN ('pin-all', 'fit-all') AND m.id <= d.id AND d.id <= m.id + CAST(t.body AS INTEGER)
-), d.id), 0, NULL FROM decision d;
-"""
-_FAILURES: Final = """
-CREATE TABLE IF NOT EXISTS failure (id INTEGER PRIMARY KEY, path TEXT NOT NULL, run INTEGER NOT NULL, at TEXT NOT NULL);
-"""
-_LOSSES: Final = """
-CREATE TABLE IF NOT EXISTS loss (id INTEGER PRIMARY KEY, path TEXT NOT NULL, role TEXT NOT NULL,
-                                 performer TEXT NOT NULL, usage TEXT NOT NULL, run INTEGER NOT NULL, at TEXT NOT NULL)
-"""
-_TRAIL: Final = """
-CREATE TABLE IF NOT EXISTS trail (inputs TEXT NOT NULL, decided TEXT NOT NULL, calls INTEGER NOT NULL,
-                                  reached TEXT NOT NULL, shortfalls TEXT NOT NULL);
-CREATE TABLE IF NOT EXISTS trail_step (path TEXT NOT NULL, number INTEGER NOT NULL, key TEXT NOT NULL,
-                                       like TEXT NOT NULL, role TEXT NOT NULL, opening TEXT NOT NULL);
-CREATE TABLE IF NOT EXISTS trail_text (path TEXT NOT NULL, number INTEGER NOT NULL, text TEXT NOT NULL);
-"""
+_FROM_TEXTS: Final = (
+    "Your texts are in plan/ and story/ and stay: `fabula import story.md --out NEW` continues from them, or use the "
+    "fabula that wrote it."
+)
 _TRAILS_KEPT: Final = 4
 _trails: dict[str, tuple[object, Record]] = {}  # the last that were read, for who looks at a project again and again
 _REPLIES: Final = (
@@ -300,7 +286,7 @@ class Journal:
 
         Raises:
             JournalDamagedError: the file is no valid database.
-            JournalVersionError: a newer fabula wrote it.
+            JournalVersionError: a newer or an older fabula wrote it.
             JournalError: the file cannot be opened or written.
         """
         with self._guard():
@@ -328,65 +314,25 @@ class Journal:
             return connected(Path(self._copy.name) / path.name, _SCHEMA)
         return connected(path, _SCHEMA, uri=f"{path.absolute().as_uri()}?mode=ro&immutable=1")
 
-    def _check_format(self, db: sqlite3.Connection) -> tuple[int, int]:
-        """The format of the file, and how many tables are in it."""
+    def _check_format(self, db: sqlite3.Connection) -> bool:
+        """Whether the file has tables; they are a journal's of today's format."""
         (written,) = db.execute("PRAGMA user_version").fetchone()
         (application,) = db.execute("PRAGMA application_id").fetchone()
         tables = db.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]
         if tables and application != _APPLICATION_ID:
             self.close()
             raise JournalDamagedError(f"{self._path} is a database, but not a fabula journal. Move it away.")
-        if written > FORMAT:
+        if tables and written != FORMAT:
             self.close()
-            raise JournalVersionError(
-                f"A newer fabula wrote {self._path} (format {written}; this one reads {FORMAT}). Upgrade fabula."
-            )
-        return written, tables
+            who, what = ("A newer fabula", "Upgrade fabula.") if written > FORMAT else ("An older fabula", _FROM_TEXTS)
+            raise JournalVersionError(f"{who} wrote {self._path} (format {written}; this one reads {FORMAT}). {what}")
+        return bool(tables)
 
     def _prepare(self, db: sqlite3.Connection) -> None:
         """Check the format, or make the tables of a new file."""
-        written, tables = self._check_format(db)
-        if tables and written < FORMAT and not db.execute("SELECT 1 FROM call LIMIT 1").fetchone():
-            db.execute(f"PRAGMA user_version = {FORMAT}")  # no call of an older format is in it
-        if not tables:
+        if not self._check_format(db):
             stamp = f"PRAGMA application_id = {_APPLICATION_ID}; PRAGMA user_version = {FORMAT};"
-            db.executescript(f"BEGIN;{_SCHEMA}{_REMOVALS}{_FAILURES}{_TRAIL}{_MOMENTS}{_COMMANDS}{stamp}COMMIT;")
-            return
-        if not db.execute("SELECT 1 FROM sqlite_master WHERE name = 'removal'").fetchone():
-            db.executescript(_REMOVALS)  # not in the journals of a fabula that left notes of what it took out
-        if not db.execute("SELECT 1 FROM sqlite_master WHERE name = 'failure'").fetchone():
-            db.executescript(_FAILURES)
-        if not db.execute("SELECT 1 FROM sqlite_master WHERE name = 'trail'").fetchone():
-            db.executescript(_TRAIL)  # not in the journals of a fabula that replayed every call by its prompt
-        if not db.execute("SELECT 1 FROM sqlite_master WHERE name = 'moment'").fetchone():
-            db.executescript(_MOMENTS)  # not in the journals of a fabula that knew the second of a decision alone
-        if not db.execute("SELECT 1 FROM sqlite_master WHERE name = 'command'").fetchone():
-            db.executescript(f"BEGIN;{_COMMANDS}{_OLD_COMMANDS}COMMIT;")  # not where `undo` took single decisions back
-
-    @property
-    def older(self) -> bool:
-        """Whether an older fabula recorded calls here, which do not answer what is asked today.
-
-        Once all texts are pinned at once (a standing decision "pin-all"), nothing of them can be asked unseen.
-        """
-        written = self._all("PRAGMA user_version")[0][0]
-        return bool(
-            written < FORMAT and self.count() and not self._all("SELECT 1 FROM standing WHERE kind = 'pin-all'")
-        )
-
-    def check_current(self) -> None:
-        """Refuse to go on from calls that an older fabula recorded, since everything would be asked and paid again.
-
-        Raises:
-            JournalVersionError: there are such calls; says how to go on.
-        """
-        if self.older:
-            raise JournalVersionError(
-                f"An older fabula wrote {self._path}: its recorded calls do not answer today's prompts, so that going "
-                "on would ask and pay for everything again. Keep a story's texts with `fabula text pin --all` and "
-                "unpin "
-                "what is to be written anew; begin anything else in a new folder."
-            )
+            db.executescript(f"BEGIN;{_SCHEMA}{stamp}COMMIT;")
 
     def pin_all(self, paths: Sequence[str]) -> None:
         """Pin the newest texts of artefacts, as one decision of a person."""
@@ -843,16 +789,15 @@ class Journal:
         """Record what was paid for a call that came to nothing; the call itself is asked again the next time."""
         row = (request.path, request.role, performer, json.dumps(usage.values()), self._run, self._now())
         insert = "INSERT INTO loss (path, role, performer, usage, run, at) VALUES (?, ?, ?, ?, ?, ?)"
-        self._write((_LOSSES, ()), (insert, row))
+        self._write((insert, row))
 
     def payments(self) -> list[tuple[str, str, Usage]]:
         """Role, performer and usage of every call that was made, those that came to nothing at the end."""
         rows = self._all("SELECT role, performer, detail FROM call ORDER BY id")
         with self._reading("what the calls used"):
             made = [(role, performer, Usage(**json.loads(detail)["usage"])) for role, performer, detail in rows]
-            if self._all("SELECT 1 FROM sqlite_master WHERE name = 'loss'"):
-                rows = self._all("SELECT role, performer, usage FROM loss ORDER BY id")
-                made += [(role, performer, Usage(**json.loads(usage))) for role, performer, usage in rows]
+            rows = self._all("SELECT role, performer, usage FROM loss ORDER BY id")
+            made += [(role, performer, Usage(**json.loads(usage))) for role, performer, usage in rows]
         return made
 
     def usages(self) -> list[Usage]:
@@ -1030,10 +975,7 @@ class Journal:
         return [Decision(*row) for row in rows]
 
     def history(self) -> list[Version | Decision]:
-        """Every version of every artefact and every decision, undone ones too, in the order in which they came.
-
-        An older fabula noted only the second of a decision; there it stands behind all versions of that second.
-        """
+        """Every version of every artefact and every decision, undone ones too, in the order in which they came."""
         rows = self._all(
             "SELECT v.id, v.path, t.body, v.source, v.at, v.run FROM version v JOIN text t ON t.hash = v.text "
             "ORDER BY v.id"
@@ -1043,8 +985,7 @@ class Journal:
         for number, path, text, source, at, run in rows:
             numbers[path] += 1
             versions.append((number, Version(path, numbers[path], readable(text), source, at, run)))
-        known = self._all("SELECT 1 FROM sqlite_master WHERE name = 'moment'")
-        after = dict(self._all("SELECT decision, version FROM moment")) if known else {}
+        after = dict(self._all("SELECT decision, version FROM moment"))
         decisions = self._all(
             "SELECT d.id, d.path, d.kind, t.body, d.at, d.target FROM decision d "
             "LEFT JOIN text t ON t.hash = d.text ORDER BY d.id"
@@ -1052,8 +993,7 @@ class Journal:
         found: list[Version | Decision] = []
         done = 0
         for decision in (Decision(*row) for row in decisions):
-            last = after.get(decision.id)
-            while done < len(versions) and _came_before(versions[done], decision, last):
+            while done < len(versions) and versions[done][0] <= after[decision.id]:
                 found.append(versions[done][1])
                 done += 1
             found.append(decision)
@@ -1090,8 +1030,6 @@ class Journal:
 
     def trail(self) -> Record | None:
         """The trail of the last finished run."""
-        if not self._all("SELECT 1 FROM sqlite_master WHERE name = 'trail'"):  # an older journal, only read
-            return None
         begun = self._all("SELECT inputs, decided, calls, reached, shortfalls FROM trail")
         if not begun:
             return None
@@ -1125,11 +1063,6 @@ class Journal:
                 tuple(json.loads(reached)),
                 tuple(json.loads(shortfalls)),
             )
-
-
-def _came_before(version: tuple[int, Version], decision: Decision, last: int | None) -> bool:
-    """Whether a version came before a decision; `last` is the last version that did, where that was noted."""
-    return version[0] <= last if last is not None else version[1].at <= decision.at
 
 
 def _within(path: str, under: str) -> bool:

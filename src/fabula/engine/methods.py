@@ -42,9 +42,6 @@ Preset: TypeAlias = Literal["faithful", "improved"]
 
 _HOTTEST: Final = 5.0
 
-FORMER_NAMES = {"tidy": "clean_replies", "clean": "clean_replies"}
-"""Settings by the names that they had, which older project files have still."""
-
 
 class Presets:
     """What the `Config` of every method has in common: two presets. Its defaults are the paper's values."""
@@ -184,7 +181,6 @@ def with_values(config: Any, values: Mapping[str, Any], name: str) -> Any:  # no
     given: dict[str, str] = {}
     for said, value in _spread(values, {setting.group for setting in known.values()}):
         group, dot, last = said.rpartition(".")
-        last = last if last in known else FORMER_NAMES.get(last, last)
         setting = known.get(last)
         if setting is None:
             raise UnknownNameError(f"setting of {name}", said, known)

@@ -42,7 +42,6 @@ from fabula.models.budget import Tries, counted, estimate_tokens, longest_reply,
 from fabula.models.limits import PAYS, SENT
 from fabula.models.prices import cost, is_overridden, paid, price_of
 from fabula.models.prompt_text import json_instruction
-from fabula.models.providers import former_identity
 from fabula.story import count_words, readable, without_marks
 
 if TYPE_CHECKING:
@@ -784,13 +783,9 @@ class Run:
         return reply
 
     def _key(self, request: Request, ordinal: int) -> str:
-        """The key of a call; the one under which an older fabula recorded it, where it did."""
-        identity, take = self._assignment(request.role).performer.identity, self.take + self.given_up
-        key, journal = call_key(request, identity, ordinal, take), self.context.journal
-        if (former := former_identity(identity)) and journal.recorded(key) is None:
-            older = call_key(request, former, ordinal, take)
-            return key if journal.recorded(older) is None else older
-        return key
+        """The key of a call."""
+        identity = self._assignment(request.role).performer.identity
+        return call_key(request, identity, ordinal, self.take + self.given_up)
 
     async def _recorded_or_asked(
         self,
@@ -806,7 +801,7 @@ class Run:
             return self._dry(request, recorded, ordinal, expect, sketch)
         if recorded is not None:
             context.emit(CallFinished(request.path, request.role, recorded.model, recorded.usage, replayed=True))
-            return replace(recorded, text=readable(recorded.text))  # an older fabula kept some signs
+            return replace(recorded, text=readable(recorded.text))
         if context.mode == "frozen":
             raise JournalMissError(
                 f"The journal holds no reply for {request.path} (role {request.role!r}, {performer.identity}, ordinal "

@@ -527,12 +527,6 @@ def provider_model(
     )
 
 
-def former_identity(identity: str) -> str:
-    """What a model of the chat dialect was recorded as before its server had a name of its own; empty for others."""
-    kind, _, rest = identity.partition(":")
-    return f"openai-chat:{rest}" if kind in KINDS and KINDS[kind].chat else ""
-
-
 def _how(kind: str, model_id: str) -> tuple[str, str]:
     """The commands that start a server of one's own, and that fetch a model there; empty for others."""
     known = KINDS[kind]

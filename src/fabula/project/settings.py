@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, PrivateAttr, ValidationError, field_validator, model_validator
+from pydantic import BaseModel, ConfigDict, Field, PrivateAttr, ValidationError, field_validator
 
 from fabula.base.errors import ConfigError, UsageError
 from fabula.base.files import read_bytes
@@ -139,12 +139,6 @@ class Settings(_Table):
     author: AuthorTable = Field(default_factory=AuthorTable)
     _said: _Said = PrivateAttr(default_factory=_Said)
 
-    @model_validator(mode="before")
-    @classmethod
-    def _with_adapters_in_one_place(cls, data: Any) -> Any:  # noqa: ANN401 - whatever a file says
-        """An older fabula named an adapter's file under its model, and that name under the role."""
-        return _with_adapters(data) if isinstance(data, dict) else data
-
     @property
     def known_prices(self) -> dict[str, Price]:
         """The prices that are set, by name of the model."""
@@ -270,33 +264,6 @@ class Settings(_Table):
         if self._said.file is not None:
             acts = acts_in({"system": self.system}, self._said.file.parent)
             Trust().check(self._said.file, acts - self._said.typed)
-
-
-def _with_adapters(data: dict[str, Any]) -> dict[str, Any]:
-    """The tables of settings with every adapter in `[adapters]`, by role."""
-    roles, models = data.get("roles"), data.get("models")
-    if not isinstance(roles, dict):
-        roles = {}
-    if not isinstance(models, dict):
-        models = {}
-    files = {name: t["adapters"] for name, t in models.items() if isinstance(t, dict) and "adapters" in t}
-    named = {role: t["adapter"] for role, t in roles.items() if isinstance(t, dict) and "adapter" in t}
-    if not files and not named:
-        return data
-    found: dict[str, Any] = {}
-    for role, name in named.items():
-        known = files.get(roles[role].get("model") or data.get("model") or DEFAULT_MODEL)
-        found[role] = known.get(name, name) if isinstance(known, dict) and isinstance(name, str) else name
-    given = data.get("adapters")
-    return data | {
-        "roles": {role: _without(table, "adapter") for role, table in roles.items()},
-        "models": {name: _without(table, "adapters") for name, table in models.items()},
-        "adapters": found | given if isinstance(given, dict) else found if given is None else given,
-    }
-
-
-def _without(table: Any, name: str) -> Any:  # noqa: ANN401 - whatever a file says
-    return {key: value for key, value in table.items() if key != name} if isinstance(table, dict) else table
 
 
 _MISSING: Final = object()

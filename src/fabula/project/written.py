@@ -3,7 +3,7 @@
 The record stands beside the journal and does not need it: `.fabula/written`, one JSON line a note. A text that is about
 to be written is noted as intended, and is on the disk before the file gets its name; afterwards it is noted as written.
 So whatever stands in a file after a kill, a full disk or a power cut, it is known for fabula's. A line that a kill cut
-off is no note; a file without a note (an older fabula's) is compared with the journal alone.
+off is no note; a file without a note is compared with the journal alone.
 """
 
 from __future__ import annotations

@@ -139,16 +139,11 @@ def undo(common: Common, where: Where = "") -> None:
     """Take back what your last command decided; said again, what the one before it did."""
     terminal, project = terminal_of(common), project_of(common, where)
     taken = take_back(project)
-    done, before, older, places = taken.done, taken.before, taken.older, taken.places
+    done, before, places = taken.done, taken.before, taken.places
     last = done.decisions[-1]
     terminal.say(f"Taken back: {wording_of(done, places)} ({last.at}).")
     folder = near(project.folder)
-    if older:
-        terminal.advise(
-            "Next: `fabula text pin --all` again; an older fabula wrote this story, and nothing else keeps it."
-        )
-    else:
-        terminal.advise(f"Next: `fabula update {folder}`; what was written before comes from the journal.")
+    terminal.advise(f"Next: `fabula update {folder}`; what was written before comes from the journal.")
     further = f"; `fabula undo {folder}` once more takes back: {wording_of(before, places)}" if before else ""
     terminal.advise(f"`fabula redo {folder}` decides it again{further}.")
     terminal.document({"undone": done_data(done)})

@@ -63,12 +63,6 @@ class WorldState:
         index.same = {name_key(one.name): one for one in same}
         index.many = {name for (name,) in store.rows("SELECT name FROM slot")}
         index.put(store.facts())
-        if store.outdated:  # what repeats or closes what is worked out anew by today's comparison
-            changed: dict[int, Fact] = {}
-            for key in index.chains:
-                changed |= index.resettled(index.chain(key), many=index.holds_many(key[1]))
-            index.refile(changed)
-            store.write(Batch(changed=list(index.facts.values()), upgrade=True), index)
         self._index, self._entities = index, dict(entities_of(store))
         self._learned = {}
         for fact, who, scene, offset in store.rows("SELECT fact, who, scene, offset FROM learned"):

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from fabula.story.world.index import Index
 
-FORMAT: Final = 2  # 1: slots and values were compared as they are written
+FORMAT: Final = 2
 _APPLICATION_ID: Final = 0x0FAB_01A1
 _FACT: Final = (
     "id", "subject", "owner", "slot", "place", "plane", "value", "value_norm", "polarity", "modality", "source",
@@ -86,7 +86,6 @@ class Batch:
         changed: facts whose state changed.
         apart: caseless names that mean nothing else any more.
         steps_from: steps from this one on are forgotten.
-        upgrade: the file is in today's format from now on.
     """
 
     new: list[Fact] = field(default_factory=list)
@@ -99,7 +98,6 @@ class Batch:
     scenes: list[SceneRow] = field(default_factory=list)
     steps: list[StepRow] = field(default_factory=list)
     steps_from: int | None = None
-    upgrade: bool = False
 
 
 class Store:
@@ -112,7 +110,6 @@ class Store:
     def __init__(self, path: Path | None) -> None:
         self._path = path
         self._db: sqlite3.Connection | None = None
-        self.outdated = False  # an older fabula wrote it, and compared otherwise
 
     def open(self) -> None:
         """Open the file, making it where there is none.
@@ -130,12 +127,12 @@ class Store:
             elif application != _APPLICATION_ID:
                 self.close()
                 raise ProjectError(f"{self._path} is a database, but no world of fabula's. Move it away.")
-            elif written > FORMAT:
+            elif written != FORMAT:
                 self.close()
+                who, what = ("A newer", "Upgrade fabula.") if written > FORMAT else ("An older", "Move it away.")
                 raise ProjectError(
-                    f"A newer fabula wrote {self._path} (format {written}; this one reads {FORMAT}). Upgrade fabula."
+                    f"{who} fabula wrote {self._path} (format {written}; this one reads {FORMAT}). {what}"
                 )
-            self.outdated = application == _APPLICATION_ID and written < FORMAT
             db.execute("PRAGMA journal_mode = WAL")
             db.execute("PRAGMA synchronous = NORMAL")
             db.execute("PRAGMA wal_autocheckpoint = 8000")  # pages; every copy into the file rewrites its indexes
@@ -194,8 +191,6 @@ class Store:
             try:
                 for sql, rows in _statements(batch, index):
                     self._db.executemany(sql, rows)
-                if batch.upgrade:
-                    self._db.execute(f"PRAGMA user_version = {FORMAT}")
                 self._db.execute("COMMIT")
             except BaseException:
                 if self._db.in_transaction:
