@@ -71,18 +71,6 @@ def test_adapters_in_the_settings_are_looked_for_in_the_project(cli: Cli, projec
     assert cli("estimate", "lamp").code == 0
 
 
-def test_what_an_older_fabula_stored_is_read(cli: Cli, project: Path) -> None:
-    script = Settings.read(project / "fabula.toml").model
-    old = f'[models."{script}".adapters]\nwriter = "w.gguf"\n[roles.climax]\nadapter = "writer"\n'
-    old += '[roles.plot]\nadapter = "x"\n'
-    (project / "fabula.toml").write_text((project / "fabula.toml").read_text() + old)
-    assert Settings.read(project / "fabula.toml").adapters == {"climax": "w.gguf", "plot": "x"}
-    assert cli("write", "lamp", "--anew", "--seed", "3", "--save").code == 0
-    stored = (project / "fabula.toml").read_text()
-    assert '[adapters]\nclimax = "w.gguf"\nplot = "x"\n' in stored
-    assert "adapter =" not in stored
-
-
 @pytest.mark.parametrize(
     ("given", "said"),
     [

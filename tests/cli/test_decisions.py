@@ -1,7 +1,5 @@
 from __future__ import annotations
 
-import shutil
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -10,10 +8,10 @@ from fabula.project.folder import Project
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from pathlib import Path
 
     from commandline import Cli
 
-FIRST_VERSION = Path(__file__).parents[1] / "golden" / "projects" / "first-version"
 OLD = "Mara, sixteen, stubborn. Her father Jonas, keeper of the lamp, afraid of fire."
 
 
@@ -211,25 +209,6 @@ def test_pin_wants_one_artefact_or_all(cli: Cli, project: Path, said: list[str])
     ran = cli("pin", *said, "-C", str(project))
     assert ran.code == 2
     assert "Name an artefact, or say `fabula text pin --all -C lamp`" in ran.err
-
-
-def test_a_story_of_an_older_fabula_says_how_to_go_on(cli: Cli) -> None:
-    shutil.copytree(FIRST_VERSION, cli.folder / "old")
-    ran = cli("update", "old")
-    assert ran.code == 1
-    assert "An older fabula wrote" in ran.err
-    assert cli("pin", "--all", "-C", "old").code == 0
-    assert cli("update", "old", "--yes").out.startswith("Nothing has to be asked again.")
-
-
-def test_one_undo_takes_back_the_pinning_of_all_and_the_guard_of_an_older_story_is_back(cli: Cli) -> None:
-    shutil.copytree(FIRST_VERSION, cli.folder / "old")
-    cli("pin", "--all", "-C", "old")
-    undone = cli("undo", "old")
-    assert undone.out.startswith("Taken back: pin --all (")
-    assert "nothing else keeps it" in undone.err
-    assert cli("update", "old", "--dry-run").code == 1
-    assert "pinned" not in cli("status", "old").out
 
 
 def test_an_edit_after_pinning_all_is_taken_back_alone(cli: Cli, project: Path) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sqlite3
 from typing import TYPE_CHECKING
 
 from commandline import BY_PARTS
@@ -121,17 +120,6 @@ def test_what_a_person_approved_and_edited_in_one_run_is_one(cli: Cli, monkeypat
     ran = cli("undo", "lamp")
     assert ran.out.startswith("Taken back: approve of ")
     assert " and edit of " in ran.out
-    assert "There is no decision to take back." in cli("undo", "lamp").err
-
-
-def test_the_decisions_of_an_older_fabula_are_taken_back_as_they_were(cli: Cli, project: Path) -> None:
-    cli("pin", "--all", "-C", "lamp")
-    cli("unpin", "climax", "-C", "lamp")
-    with sqlite3.connect(project / ".fabula/journal.db") as db:
-        db.execute("DROP TABLE command")
-    db.close()
-    assert cli("undo", "lamp").out.startswith("Taken back: unpin of climax (")
-    assert cli("undo", "lamp").out.startswith("Taken back: pin --all (")
     assert "There is no decision to take back." in cli("undo", "lamp").err
 
 

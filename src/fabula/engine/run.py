@@ -42,6 +42,7 @@ from fabula.models.budget import Tries, counted, estimate_tokens, longest_reply,
 from fabula.models.limits import PAYS, SENT
 from fabula.models.prices import cost, is_overridden, paid, price_of
 from fabula.models.prompt_text import json_instruction
+from fabula.models.providers import identity_by_address
 from fabula.story import count_words, readable, without_marks
 
 if TYPE_CHECKING:
@@ -783,9 +784,13 @@ class Run:
         return reply
 
     def _key(self, request: Request, ordinal: int) -> str:
-        """The key of a call."""
-        identity = self._assignment(request.role).performer.identity
-        return call_key(request, identity, ordinal, self.take + self.given_up)
+        """The key of a call; where it was answered when the model was named by its address, the key from then."""
+        identity, take = self._assignment(request.role).performer.identity, self.take + self.given_up
+        key, journal = call_key(request, identity, ordinal, take), self.context.journal
+        if (by_address := identity_by_address(identity)) and journal.recorded(key) is None:
+            other = call_key(request, by_address, ordinal, take)
+            return key if journal.recorded(other) is None else other
+        return key
 
     async def _recorded_or_asked(
         self,

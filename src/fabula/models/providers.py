@@ -527,6 +527,12 @@ def provider_model(
     )
 
 
+def identity_by_address(identity: str) -> str:
+    """What a model of the chat dialect is recorded as where it is named by its server's address; empty for others."""
+    kind, _, rest = identity.partition(":")
+    return f"openai-chat:{rest}" if kind in KINDS and KINDS[kind].chat else ""
+
+
 def _how(kind: str, model_id: str) -> tuple[str, str]:
     """The commands that start a server of one's own, and that fetch a model there; empty for others."""
     known = KINDS[kind]
