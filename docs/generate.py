@@ -522,9 +522,9 @@ def python() -> str:
     parts += [_class("OwnModel", OwnModel)]
     parts.append(
         "## A server's projects\n\n[How to use them](../how-to/http-api.md). "
-        "Each verb here has a twin with `_async`, too.\n"
+        "A verb waits for its answer; in an event loop, use `await asyncio.to_thread(project.text, ...)`.\n"
     )
-    parts += [_class(one.__name__, one, twins=False) for one in (fabula.Client, RemoteProject, ServerEvent)]
+    parts += [_class(one.__name__, one) for one in (fabula.Client, RemoteProject, ServerEvent)]
     parts.append("## Events\n\nWhat `on_event` is called with, from `fabula.events`.\n")
     events = [(f"`{kind.__name__}`", _first_line(kind), _fields(kind)) for kind in get_args(fabula.events.Event)]
     parts.append(_table(("event", "what it says", "fields"), events) + "\n")
@@ -559,9 +559,8 @@ def _signature(name: str, function: Callable[..., Any]) -> str:
     return f"{name}(\n{inner}) -> {signature.return_annotation}"
 
 
-def _class(name: str, kind: type, *, twins: bool = True) -> str:
-    """A class: what it is, its fields, its properties and its methods, those for an event loop among them or not."""
-    endings = ("_",) if twins else ("_", "_async")
+def _class(name: str, kind: type) -> str:
+    """A class: what it is, its fields, its properties and its methods."""
     about = inspect.getdoc(kind) or ""
     head, _, listed = about.partition("Attributes:\n")
     rows = [
@@ -569,7 +568,7 @@ def _class(name: str, kind: type, *, twins: bool = True) -> str:
         for field, said in re.findall(r"^    (\w+): (.*(?:\n        .*)*)", listed, flags=re.MULTILINE)
     ]
     for member, value in vars(kind).items():
-        if member.startswith("_") or member.endswith(endings) or any(row[0] == f"`.{member}`" for row in rows):
+        if member.startswith("_") or member.endswith("_") or any(row[0] == f"`.{member}`" for row in rows):
             continue
         inner = value.__func__ if isinstance(value, classmethod) else value
         if isinstance(inner, property):

@@ -1,7 +1,8 @@
-"""The client for Python, against a server on a socket: every verb, its errors, its twins, and events that resume."""
+"""The client for Python, against a server on a socket: every verb, its errors, and events that resume."""
 
 from __future__ import annotations
 
+import asyncio
 import inspect
 import json
 import re
@@ -216,13 +217,9 @@ def test_every_address_of_the_api_has_a_verb() -> None:
         assert any(method == asked and path.fullmatch(where) for method, path in offered), (asked, where)
 
 
-async def test_every_verb_has_a_twin_for_an_event_loop(client: Client) -> None:
-    for owner in (Client, RemoteProject):
-        verbs = {name for name, one in vars(owner).items() if inspect.isfunction(one) and not name.startswith("_")}
-        waiting = {name for name in verbs if not name.endswith("_async")} - {"project"}
-        assert {f"{name}_async" for name in waiting} == verbs - waiting - {"project"}
-    assert [one.project for one in (await client.projects_async()).projects] == [SAMPLE]
-    assert (await client.project(SAMPLE).text_async(PART)).name == PART
+async def test_a_verb_may_be_awaited_in_a_thread(client: Client) -> None:
+    found = await asyncio.to_thread(client.project(SAMPLE).text, PART)
+    assert found.name == PART
 
 
 def test_a_run_is_started_followed_and_stopped(client: Client) -> None:

@@ -10,8 +10,8 @@
     for event in ferry.follow(run.id):
         ...
 
-What is given are the classes that the server has; what it refuses are fabula's own errors. Each verb has a twin for
-who has an event loop, with `_async` behind its name. Nothing has to be installed beside fabula itself.
+Answers are the server's own classes, and refusals fabula's own errors. A verb waits for its answer: in an event loop,
+`await asyncio.to_thread(ferry.text, "exposition")`. Nothing has to be installed besides fabula itself.
 """
 
 from __future__ import annotations
@@ -20,9 +20,8 @@ import asyncio
 import json
 import time
 from dataclasses import dataclass, field, replace
-from functools import wraps
 from http.client import HTTPConnection, HTTPException, HTTPSConnection
-from typing import TYPE_CHECKING, Any, Concatenate, Final, ParamSpec, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 from urllib.parse import quote, urlencode, urlsplit
 
 from pydantic import TypeAdapter
@@ -68,14 +67,12 @@ from fabula.server.api.wire import (
 from fabula.server.runs.record import Run
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable, Coroutine, Iterator, Mapping, Sequence
+    from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
     from http.client import HTTPResponse
 
     from fabula.craft.conversation.lines import Freedom
 
-P = ParamSpec("P")
 T = TypeVar("T")
-S = TypeVar("S")
 
 PATIENCE: Final = 60.0  # seconds for an answer
 _SILENCE: Final = 30.0  # seconds without a sign of life after which a stream is opened anew
@@ -91,18 +88,6 @@ _KINDS: Final[Mapping[str, type[FabulaError]]] = {
     "invalid_request": UsageError,
     "invalid_field": UsageError,
 }
-
-
-def in_a_thread(verb: Callable[Concatenate[S, P], T]) -> Callable[Concatenate[S, P], Coroutine[Any, Any, T]]:
-    """The twin of a verb for who has an event loop, which goes on meanwhile."""
-
-    @wraps(verb)
-    async def twin(self: S, *args: P.args, **kwargs: P.kwargs) -> T:
-        return await asyncio.to_thread(verb, self, *args, **kwargs)
-
-    twin.__name__ = f"{verb.__name__}_async"
-    twin.__qualname__ = f"{verb.__qualname__}_async"
-    return cast("Callable[Concatenate[S, P], Coroutine[Any, Any, T]]", twin)
 
 
 @dataclass(frozen=True, slots=True)
@@ -239,8 +224,6 @@ class Client:
         """The projects that are served."""
         return self._wire.get(ProjectList, "/projects")
 
-    projects_async = in_a_thread(projects)
-
     def new(
         self,
         brief: str,
@@ -266,8 +249,6 @@ class Client:
         body = {"brief": brief, "system": system, "model": model, "base_url": base_url, "words": words}
         return self._wire.send(ProjectView, "POST", "/projects", {**body, "preset": preset, "seed": seed})
 
-    new_async = in_a_thread(new)
-
     def import_manuscript(self, text: str, *, source: str = "", title: str = "") -> ProjectView:
         """A new project of a manuscript, whose parts become the story's, word for word; nobody is asked.
 
@@ -279,13 +260,9 @@ class Client:
         body = {"manuscript": text, "source": source, "title": title}
         return self._wire.send(ProjectView, "POST", "/projects", body)
 
-    import_manuscript_async = in_a_thread(import_manuscript)
-
     def sample(self) -> ProjectView:
         """A copy of the sample project."""
         return self._wire.send(ProjectView, "POST", "/projects", {"sample": True})
-
-    sample_async = in_a_thread(sample)
 
     def project(self, name: str) -> RemoteProject:
         """A project, by the name that `projects` has for it; nothing is asked yet."""
@@ -325,43 +302,29 @@ class RemoteProject:
         """Where the project stands."""
         return self.wire.get(ProjectView, self._at)
 
-    view_async = in_a_thread(view)
-
     def artefacts(self, folder: str | None = None, *, marks: bool = True) -> ArtefactList:
         """The texts, in order of file; with `marks` it is known which are stale."""
         return self._get(ArtefactList, "/artefacts", folder=folder, marks=str(marks).lower())
-
-    artefacts_async = in_a_thread(artefacts)
 
     def text(self, artefact: str, version: int | None = None) -> ArtefactText:
         """A text as it stands, or one of its versions; `story.md` is the whole story."""
         return self._get(ArtefactText, f"/artefacts/{_quoted(artefact)}", version=version)
 
-    text_async = in_a_thread(text)
-
     def versions(self, artefact: str) -> VersionList:
         """The texts that an artefact has had, oldest first, and who wrote each."""
         return self._get(VersionList, f"/versions/{_quoted(artefact)}")
-
-    versions_async = in_a_thread(versions)
 
     def alternatives(self, artefact: str) -> VersionList:
         """The versions that were written for the author, newest first."""
         return self._get(VersionList, f"/alternatives/{_quoted(artefact)}")
 
-    alternatives_async = in_a_thread(alternatives)
-
     def difference(self, artefact: str, old: int, new: int | None = None) -> Difference:
         """What differs between two versions of a text; the newest, where `new` is left out."""
         return self._get(Difference, "/diff", artefact=artefact, old=old, new=new)
 
-    difference_async = in_a_thread(difference)
-
     def changes(self) -> ChangeList:
         """Files that were changed outside and are not taken over yet."""
         return self._get(ChangeList, "/changes")
-
-    changes_async = in_a_thread(changes)
 
     def estimate(self, pending: Mapping[str, str] | None = None, *, fit: bool = False) -> Estimate:
         """What a run would ask and cost now; with texts that are `pending`, as if these were saved."""
@@ -369,61 +332,41 @@ class RemoteProject:
             return self._send(Estimate, "POST", "/estimate", {"pending": dict(pending), "fit": fit})
         return self._get(Estimate, "/estimate", fit=str(fit).lower())
 
-    estimate_async = in_a_thread(estimate)
-
     def plan(self) -> PlanView:
         """The plan, in both orders of time."""
         return self._get(PlanView, "/plan")
-
-    plan_async = in_a_thread(plan)
 
     def world(self, at: str = "", of: str = "", after: int = 0) -> WorldView:
         """What stands in the story's world at the end of a scene, or what somebody takes for true then."""
         return self._get(WorldView, "/world", at=at, of=of, after=after)
 
-    world_async = in_a_thread(world)
-
     def findings(self) -> FindingList:
         """Where the story contradicts itself, as the last check found."""
         return self._get(FindingList, "/findings")
-
-    findings_async = in_a_thread(findings)
 
     def calls(self, search: str = "", *, artefact: str = "", before: int | None = None) -> CallList:
         """What was asked and answered, the newest first."""
         return self._get(CallList, "/calls", search=search, artefact=artefact, before=before)
 
-    calls_async = in_a_thread(calls)
-
     def call(self, number: int) -> WholeCall:
         """One call, with its prompt and its reply."""
         return self._get(WholeCall, f"/calls/{number}")
-
-    call_async = in_a_thread(call)
 
     def final_edits(self) -> FinalEdits:
         """What the final reading of the story changed."""
         return self._get(FinalEdits, "/edits")
 
-    final_edits_async = in_a_thread(final_edits)
-
     def reports(self) -> ReportList:
         """What was measured, the newest first."""
         return self._get(ReportList, "/reports")
-
-    reports_async = in_a_thread(reports)
 
     def report(self, name: str) -> ReportView:
         """One report: each number with its interval."""
         return self._get(ReportView, f"/reports/{_quoted(name)}")
 
-    report_async = in_a_thread(report)
-
     def compare(self, one: str, other: str, beside: str = "") -> ComparisonView:
         """By how much the numbers of another report are above those of one; `beside` names the project of the other."""
         return self._get(ComparisonView, "/comparison", one=one, other=other, beside=beside)
-
-    compare_async = in_a_thread(compare)
 
     def verdicts(
         self, report: str, words: str = "", *, winner: str = "", question: str = "", stories: str = ""
@@ -432,31 +375,21 @@ class RemoteProject:
         given = {"words": words, "winner": winner, "question": question, "stories": stories}
         return self._get(VerdictList, "/verdicts", report=report, **given)
 
-    verdicts_async = in_a_thread(verdicts)
-
     def learned(self) -> LearnedView:
         """What was learned from the author's choices."""
         return self._get(LearnedView, "/learning")
-
-    learned_async = in_a_thread(learned)
 
     def pins(self) -> Artefacts:
         """The texts that are pinned."""
         return self._get(Artefacts, "/pins")
 
-    pins_async = in_a_thread(pins)
-
     def formats(self) -> Formats:
         """What `export` can give."""
         return self._get(Formats, "/exports")
 
-    formats_async = in_a_thread(formats)
-
     def export(self, format_: str) -> bytes:
         """The story as a file: "epub", "docx", "markdown", ..."""
         return self.wire.whole("GET", f"{self._at}/exports/{_quoted(format_)}")
-
-    export_async = in_a_thread(export)
 
     # changing -------------------------------------------------------------------------------------------------------
 
@@ -470,85 +403,57 @@ class RemoteProject:
         body = {"text": text, "base": base, "sitting": sitting}
         return self._send(Saved, "PUT", f"/artefacts/{_quoted(artefact)}", body)
 
-    save_async = in_a_thread(save)
-
     def pin(self, artefact: str = "") -> Artefacts:
         """Keep a text, or all of them, whatever changes above."""
         return self._send(Artefacts, "POST", "/pins", {"artefact": artefact, "all": not artefact})
-
-    pin_async = in_a_thread(pin)
 
     def unpin(self, artefact: str) -> Artefacts:
         """Let a pinned text change again."""
         return self._send(Artefacts, "DELETE", f"/pins/{_quoted(artefact)}")
 
-    unpin_async = in_a_thread(unpin)
-
     def use_learned(self, *, use: bool) -> LearnedView:
         """Have new projects write with what was learned, or without it."""
         return self._send(LearnedView, "PUT", "/learning", {"use": use})
-
-    use_learned_async = in_a_thread(use_learned)
 
     def forget_learned(self) -> LearnedView:
         """Remove what was learned for good."""
         return self._send(LearnedView, "DELETE", "/learning")
 
-    forget_learned_async = in_a_thread(forget_learned)
-
     def retake(self, artefact: str, note: str | None = None, *, anew: bool = False) -> TakeToCome:
         """Have a text written anew by the next run; or revised, as a note asks."""
         return self._send(TakeToCome, "POST", "/retakes", {"artefact": artefact, "note": note, "anew": anew})
-
-    retake_async = in_a_thread(retake)
 
     def choose(self, artefact: str, version: int | None = None) -> Saved:
         """Have a version stand again; without one, the text that was last written for the author."""
         return self._send(Saved, "POST", "/choices", {"artefact": artefact, "version": version})
 
-    choose_async = in_a_thread(choose)
-
     def approve(self, artefact: str = "") -> Artefacts:
         """Approve a text, or all that wait."""
         return self._send(Artefacts, "POST", "/approvals", {"artefact": artefact})
-
-    approve_async = in_a_thread(approve)
 
     def refuse_edits(self, refuse: Sequence[str] = (), accept: Sequence[str] = ()) -> FinalEdits:
         """Refuse edits of the final reading, or make them after all."""
         return self._send(FinalEdits, "POST", "/edits", {"refuse": list(refuse), "accept": list(accept)})
 
-    refuse_edits_async = in_a_thread(refuse_edits)
-
     def reorder(self, scenes: Sequence[str], base: str) -> Saved:
         """Tell the plan's scenes in another order."""
         return self._send(Saved, "PUT", "/plan/order", {"scenes": list(scenes), "base": base})
-
-    reorder_async = in_a_thread(reorder)
 
     def dismiss(self, finding: str, reason: str) -> FindingList:
         """Say why a finding is none."""
         return self._send(FindingList, "PUT", f"/findings/{_quoted(finding)}/dismissal", {"reason": reason})
 
-    dismiss_async = in_a_thread(dismiss)
-
     def count_again(self, finding: str) -> FindingList:
         """Count a finding again that was dismissed."""
         return self._send(FindingList, "DELETE", f"/findings/{_quoted(finding)}/dismissal")
-
-    count_again_async = in_a_thread(count_again)
 
     def undo(self) -> Decided:
         """Take back what was decided last, wherever that was done."""
         return self._send(Decided, "POST", "/undo")
 
-    undo_async = in_a_thread(undo)
-
     def redo(self) -> Decided:
         """Decide again what was taken back."""
         return self._send(Decided, "POST", "/redo")
-
-    redo_async = in_a_thread(redo)
 
     # running --------------------------------------------------------------------------------------------------------
 
@@ -559,37 +464,25 @@ class RemoteProject:
         """
         return self._send(Run, "POST", "/runs", {"kind": kind, **(options or {})})
 
-    start_async = in_a_thread(start)
-
     def run(self, run: str) -> Run:
         """A run as it stands."""
         return self._get(Run, f"/runs/{_quoted(run)}")
-
-    run_async = in_a_thread(run)
 
     def stop(self, run: str) -> Run:
         """Stop a run; what is finished is kept."""
         return self._send(Run, "POST", f"/runs/{_quoted(run)}/stop")
 
-    stop_async = in_a_thread(stop)
-
     def again(self, run: str) -> Run:
         """Do the same again, as a new run: what is kept is not asked again."""
         return self._send(Run, "POST", f"/runs/{_quoted(run)}/again")
-
-    again_async = in_a_thread(again)
 
     def runs(self) -> RunList:
         """The runs of the project, the newest first."""
         return self._get(RunList, "/runs")
 
-    runs_async = in_a_thread(runs)
-
     def messages(self, run: str) -> Messages:
         """The last lines that a run's command printed beside its result."""
         return self._get(Messages, f"/runs/{_quoted(run)}/messages")
-
-    messages_async = in_a_thread(messages)
 
     def follow(self, run: str) -> Iterator[ServerEvent]:
         """What happens in a run, from its beginning to its end.
@@ -621,13 +514,9 @@ class RemoteProject:
         """The prompts for which a run waits, where its model is whoever answers in a folder (`files:FOLDER`)."""
         return self._get(Prompts, f"/runs/{_quoted(run)}/prompts")
 
-    prompts_async = in_a_thread(prompts)
-
     def answer(self, run: str, prompt: str, text: str) -> None:
         """Answer a prompt for which a run waits."""
         self.wire.whole("POST", f"{self._at}/runs/{_quoted(run)}/answers", {"name": prompt, "text": text})
-
-    answer_async = in_a_thread(answer)
 
     # talking --------------------------------------------------------------------------------------------------------
 
@@ -635,20 +524,14 @@ class RemoteProject:
         """The conversations, and who can be talked to."""
         return self._get(ChatList, "/chats")
 
-    chats_async = in_a_thread(chats)
-
     def chat(self, *others: str, player: str = "", name: str = "", freedom: Freedom | None = None) -> ChatView:
         """Begin a conversation with somebody, or several; `freedom` is how far you may lead away from the story."""
         body = {"others": list(others), "player": player, "name": name, "freedom": freedom}
         return self._send(ChatView, "POST", "/chats", body)
 
-    chat_async = in_a_thread(chat)
-
     def conversation(self, chat: str, *, plan: bool = False) -> ChatView:
         """A conversation: its turns, and how far the story is; with `plan`, what is still to come, too."""
         return self._get(ChatView, f"/chats/{_quoted(chat)}", plan=str(plan).lower())
-
-    conversation_async = in_a_thread(conversation)
 
     def change_chat(
         self, chat: str, *, present: Sequence[str] | None = None, freedom: Freedom | None = None
@@ -657,19 +540,13 @@ class RemoteProject:
         body = {"present": None if present is None else list(present), "freedom": freedom}
         return self._send(ChatView, "PATCH", f"/chats/{_quoted(chat)}", body)
 
-    change_chat_async = in_a_thread(change_chat)
-
     def delete_chat(self, chat: str) -> None:
         """Delete a conversation's log and transcript; its branches and the calls that were made for it are kept."""
         self.wire.whole("DELETE", f"{self._at}/chats/{_quoted(chat)}")
 
-    delete_chat_async = in_a_thread(delete_chat)
-
     def close_chat(self, chat: str) -> None:
         """Have the server forget a conversation that it holds in memory; its log stays, and it can be gone on with."""
         self.wire.whole("POST", f"{self._at}/chats/{_quoted(chat)}/close")
-
-    close_chat_async = in_a_thread(close_chat)
 
     def say(
         self, chat: str, text: str, on_text: Callable[[str], object] = lambda _: None, *, model: str = ""
@@ -680,8 +557,6 @@ class RemoteProject:
             FabulaError: the answer failed, or broke off.
         """
         return self.move(chat, "say", text, on_text, model=model)
-
-    say_async = in_a_thread(say)
 
     def move(
         self,
@@ -710,8 +585,6 @@ class RemoteProject:
             raise _broken_off()
         return turn
 
-    move_async = in_a_thread(move)
-
     def listen(self, chat: str, on_text: Callable[[str], object] = lambda _: None) -> ChatTurn | None:
         """The turn that is being made, whoever asked for it, heard from its beginning; `None` where none is.
 
@@ -719,8 +592,6 @@ class RemoteProject:
             FabulaError: the answer failed, or broke off.
         """
         return self._heard("GET", f"/chats/{_quoted(chat)}/turns/live", None, on_text)
-
-    listen_async = in_a_thread(listen)
 
     def _heard(
         self, method: str, path: str, body: Mapping[str, Any] | None, on_text: Callable[[str], object]
@@ -744,37 +615,25 @@ class RemoteProject:
         """Stop the turn that is being made; the conversation stands as before it."""
         return self._send(ChatView, "POST", f"/chats/{_quoted(chat)}/stop")
 
-    stop_answer_async = in_a_thread(stop_answer)
-
     def choose_answer(self, chat: str, number: int) -> ChatView:
         """Have another of the answers stand that were drawn for the last turn, from 1."""
         return self._send(ChatView, "POST", f"/chats/{_quoted(chat)}/choose", {"number": number})
-
-    choose_answer_async = in_a_thread(choose_answer)
 
     def take_back(self, chat: str) -> ChatView:
         """Take the last turn of a conversation back."""
         return self._send(ChatView, "POST", f"/chats/{_quoted(chat)}/undo", {})
 
-    take_back_async = in_a_thread(take_back)
-
     def branch(self, chat: str, after: int) -> ChatView:
         """Go on from an earlier turn in another conversation."""
         return self._send(ChatView, "POST", f"/chats/{_quoted(chat)}/branch", {"after": after})
-
-    branch_async = in_a_thread(branch)
 
     def why(self, chat: str, turn: int) -> ChatWhy:
         """What whoever answered in a turn knew, which point of the plan it served, and the calls that were made."""
         return self._get(ChatWhy, f"/chats/{_quoted(chat)}/turns/{turn}/why")
 
-    why_async = in_a_thread(why)
-
     def transcript(self, chat: str) -> str:
         """A conversation as Markdown."""
         return self.wire.whole("GET", f"{self._at}/chats/{_quoted(chat)}/transcript").decode()
-
-    transcript_async = in_a_thread(transcript)
 
     def _get(self, kind: type[T], path: str, **asked: object) -> T:
         return self.wire.get(kind, self._at + path, **asked)
