@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from fabula.models.finding import Served, Server
 from fabula.models.known import KNOWN
 from fabula.models.providers import KINDS
 from fabula.project.default_model import DefaultModel, default_model, remember_model
@@ -140,3 +141,23 @@ def test_each_command_that_asks_a_model_says_in_one_line_which_was_chosen(
     ran = cli(*command, stdin="Hello.\n")
     assert ran.err.count(f"The model is {OLLAMA}, as FABULA_MODEL says; --model names another.") == 1, ran.err
     assert ollama.requests
+
+
+@pytest.mark.parametrize("kind", ["small", "large"])
+def test_what_a_server_here_serves_is_offered_before_what_is_embedded(
+    cli: Cli, monkeypatch: pytest.MonkeyPatch, kind: str
+) -> None:
+    async def one_server(_environ: object) -> list[Server]:
+        names = {"small": "llama3.2:1b", "large": "llama3.1:8b"}
+        return [Server("ollama", "http://127.0.0.1:11434/v1", (Served(names[kind]),), "0.13")]
+
+    monkeypatch.setattr("fabula.project.default_model.look", one_server)
+    monkeypatch.setattr("fabula.project.default_model.installed", lambda name, _: name == "smollm2")
+    said = cli("new", "one", "--brief", "brief.md").err
+    if kind == "large":
+        assert f"The model is {OLLAMA}, which Ollama 0.13 on this machine serves; --model names another." in said
+        assert f'model = "{OLLAMA}"' in (cli.folder / "one" / "fabula.toml").read_text()
+    else:
+        assert "The model is embedded:smollm2, the largest that is here" in said
+    remember_model(Settings(model="ollama:qwen3:14b"))
+    assert "The model is ollama:qwen3:14b, which you used last" in cli("new", "two", "--brief", "brief.md").err

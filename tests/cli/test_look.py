@@ -244,7 +244,7 @@ def test_a_model_that_a_server_here_serves_is_offered_before_one_is_fetched(
         return
     cli.at_terminal()
     ran = cli("models", "pull", "best", stdin=f"{answer}\n")
-    assert "ollama:llama3.1:8b writes: Ollama 0.13 on this machine serves it, so nothing is fetched." in ran.err
+    assert "Ollama 0.13 on this machine serves ollama:llama3.1:8b: nothing has to be fetched." in ran.err
     assert f"{model} writes" in ran.out
 
 

@@ -10,8 +10,8 @@ import pytest
 import tinygguf
 from fabula.base.errors import ModelUnavailableError
 from fabula.models import best_here
-from fabula.models.best_here import BETTER, HUB, QUICK, best_served, pull_agreed, pull_best
-from fabula.models.finding import Served, Server
+from fabula.models.best_here import BETTER, HUB, QUICK, pull_agreed, pull_best
+from fabula.models.finding import Served, Server, best_served
 from fabula.models.hub import fetched
 from fabula.models.known import is_small, strength_of
 from fake_hub import Hub, serving_hub
@@ -155,10 +155,7 @@ def test_what_a_server_here_serves_goes_before_all_else() -> None:
     large = Server("llamacpp", "http://127.0.0.1:8080/v1", (Served("Ministral-3-8B"),))
     assert best_served([silent]) is None
     assert best_served([tiny]) is None, "a small model is no better than what is fetched"
-    found = best_served([silent, tiny, large])
-    assert found is not None
-    assert found.name == "llamacpp:Ministral-3-8B"
-    assert "on this machine serves it, so nothing is fetched." in found.sentence
+    assert best_served([silent, tiny, large]) == ("llamacpp:Ministral-3-8B", large.title)
 
 
 def test_the_models_of_the_table_are_no_small_ones() -> None:

@@ -1,7 +1,7 @@
 """Which model this machine can best write with, and where it comes from, so that one word gets it: `best`.
 
-First what a server on this machine serves already; else an instruction model of a hub, by the table `HUB`; else what
-the package index has. Its memory, its disk and its measured speed decide.
+An instruction model of a hub, by the table `HUB`; else what the package index has. Memory, disk and measured speed
+decide. What a server on this machine serves already goes before all of these: `finding.best_served`.
 """
 
 from __future__ import annotations
@@ -16,15 +16,14 @@ from fabula.base.errors import ModelError, ModelUnavailableError, UsageError
 from fabula.models.base import Message, Request, Sampling
 from fabula.models.embedded import EmbeddedModel
 from fabula.models.hub import HubUnreachableError, fetched, pull_from_hub
-from fabula.models.known import DEFAULT_MODEL, KNOWN, cache_home, installed, is_small, local_path
+from fabula.models.known import DEFAULT_MODEL, KNOWN, cache_home, installed, local_path
 from fabula.models.memory import free_memory
 from fabula.models.pull import pull
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Mapping
     from pathlib import Path
 
-    from fabula.models.finding import Server
     from fabula.models.hub import HubModel, Report
     from fabula.models.known import KnownModel
 
@@ -87,16 +86,6 @@ class Chosen:
     file: str = ""
     size: int = 0
     sha256: str = ""
-
-
-def best_served(servers: Sequence[Server]) -> Chosen | None:
-    """The model that a server on this machine serves, where one does that is not known to be small."""
-    for server in servers:
-        for model in server.models:
-            if not is_small(model.name):
-                name = f"{server.kind}:{model.name}"
-                return Chosen(name, f"{name} writes: {server.title} on this machine serves it, so nothing is fetched.")
-    return None
 
 
 def pull_best(

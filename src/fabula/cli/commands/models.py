@@ -22,7 +22,7 @@ from fabula.cli.stopping import stoppable
 from fabula.cli.terminal import table
 from fabula.models.adapters import ROOM, rank_of, read_adapter, read_room
 from fabula.models.base import Message, Request, Sampling
-from fabula.models.finding import ask_server, look
+from fabula.models.finding import ask_server, best_served, look
 from fabula.models.hub import PREFIX, fetched, pull_from_hub
 from fabula.models.known import KNOWN, find, installed, local_path, models_home
 from fabula.models.prices import cost, price_of
@@ -264,14 +264,16 @@ def _pull(
 
 def _pull_best(terminal: Terminal, agree: Callable[[str], bool]) -> None:
     """Choose the best model that this machine can write with, fetched where it has to be; say which and why."""
-    from fabula.models.best_here import best_served, pull_best  # noqa: PLC0415 - only this command needs it
+    from fabula.models.best_here import Chosen, pull_best  # noqa: PLC0415 - only this command needs it
 
-    chosen = best_served(asyncio.run(look(terminal.environ)))
-    if chosen is not None and terminal.interactive and not terminal.json:
-        terminal.message(chosen.sentence)
-        if asyncio.run(terminal.choice("Take it? [y]es or [n]o: ", "yn")) == "n":
-            chosen = None
-    if chosen is None:
+    served = best_served(asyncio.run(look(terminal.environ)))
+    if served is not None and terminal.interactive and not terminal.json:
+        terminal.message(f"{served[1]} on this machine serves {served[0]}: nothing has to be fetched.")
+        if asyncio.run(terminal.choice("Write with it? [y]es or [n]o: ", "yn")) == "n":
+            served = None
+    if served is not None:
+        chosen = Chosen(served[0], f"{served[0]} writes: {served[1]} on this machine serves it.")
+    else:
         chosen = pull_best(models_home(terminal.environ), terminal.environ, terminal.message, agree)
     (terminal.message if terminal.json else terminal.say)(chosen.sentence)
     terminal.advise(_next(chosen.name))
