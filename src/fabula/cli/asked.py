@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 from fabula.app.beginning import context_of
 from fabula.app.writing import settings_as_last_time
 from fabula.base.errors import UnknownNameError, UsageError
+from fabula.cli.options import Choices
 from fabula.engine.methods import FORMER_NAMES, values_of
 from fabula.engine.roles import role_key
 from fabula.models.adapters import ROOM
@@ -29,7 +30,7 @@ from fabula.systems import find, system_of
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from fabula.cli.options import Choices, Performers
+    from fabula.cli.options import Performers
     from fabula.cli.terminal import Terminal
     from fabula.engine.methods import Method
     from fabula.project.default_model import DefaultModel
@@ -194,8 +195,11 @@ def _unnamed() -> DefaultModel | None:
     return asyncio.run(offered_model(os.environ))
 
 
-def say_default(terminal: Terminal, choices: Performers) -> None:
-    """Say which model was chosen for what is new, where nobody names one."""
+def say_default(terminal: Terminal, choices: Performers, changes: Mapping[str, Any] | None = None) -> None:
+    """Say which model was chosen for what is new, where nobody names one; and which system, by its settings."""
+    if changes and "system" in changes and isinstance(choices, Choices) and choices.system is None:
+        system = changes["system"]
+        terminal.advise(f"The system is {system}, which reads best with a small model; --system names another.")
     if all(_ROLE.fullmatch(value) for value in choices.model or ()) and (chosen := _unnamed()) is not None:
         terminal.advise(chosen.sentence)
 
