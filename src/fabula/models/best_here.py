@@ -124,8 +124,7 @@ def pull_best(
         pull_agreed(BETTER, home, report, agree)
     except ModelUnavailableError as error:
         reasons.append(str(error).rstrip("."))
-        for reason in reasons:
-            report(f"{reason}.")
+        report(f"{'. '.join(reasons)}.")
         sentence = f"{QUICK.name} writes: nothing better can be had here. It is quick, and forgets half of its plan."
         return Chosen(QUICK.name, sentence, str(local_path(QUICK.name, home)), QUICK.size, QUICK.sha256)
     sentence = f"{BETTER.name} writes: {_minutes(_INDEX.seconds(pace))}."
