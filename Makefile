@@ -1,7 +1,7 @@
 # fabula: `make demo` writes a story, `make test` passes the tests. Nothing is installed twice.
 #   PYTHON=python3.12   which Python (3.11 to 3.13) the environment is made with
-#   MODEL=NAME          who writes the demo: best (of fabula's own, what this machine can run), smollm2 (the quick one),
-#                       or any model that `fabula write` takes
+#   MODEL=NAME          who writes the demo: best (what a server here serves, else the best that this machine can fetch
+#                       and run), smollm2 (the quick one), or any model that `fabula write` takes
 #   BRIEF=FILE OUT=DIR  what the demo tells, and its project folder
 #   TORCH=SPEC          the torch that `make test-train` installs (TORCH="torch --index-url .../cpu" saves some GB)
 PYTHON ?= python3
@@ -26,7 +26,7 @@ PIP     := $(BIN)/python -m pip --disable-pip-version-check install --quiet
 .DELETE_ON_ERROR:
 
 help:
-	@echo 'make demo   write a story with the best small model that this machine can run (MODEL=smollm2: the quick one)'
+	@echo 'make demo   write a story with the best model that this machine can run (MODEL=smollm2: the quick one)'
 	@echo 'make test   run the tests, several at a time'
 	@echo 'make test-train  run the tests of training, with torch in the environment $(TRAIN)'
 	@echo 'make simulate  run the long simulations: how often each interval is right'
@@ -40,12 +40,10 @@ help:
 demo: $(RUNTIME)
 	@$(if $(findstring :,$(MODEL)),,$(BIN)/fabula models pull --json $(MODEL) > .demo-model.json)
 	@$(BIN)/fabula write $(BRIEF) --out $(OUT) --model $(if $(findstring :,$(MODEL)),$(MODEL),"$$($(BIN)/python \
-	  -c 'import json; print(json.load(open(".demo-model.json"))["model"])')")
+	  -c 'import json; print(json.load(open(".demo-model.json"))["model"])')") < /dev/null
 	@rm -f .demo-model.json
 	@echo
 	@echo 'The story:    $(OUT)/story.md'
-	@echo 'Now change    $(OUT)/plan/characters.md in any editor, and then say'
-	@echo '              $(BIN)/fabula update $(OUT)'
 
 test: $(DEV)
 	@$(BIN)/fabula models pull --quiet smollm2 || echo 'The small model could not be fetched: tests marked "embedded" are skipped.'

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from commandline import PLAN
+from fabula.models.finding import Served, Server
 from fabula.models.known import KNOWN
 from fabula.models.providers import KINDS
 from fabula.project.default_model import DefaultModel, default_model, remember_model
@@ -140,3 +142,59 @@ def test_each_command_that_asks_a_model_says_in_one_line_which_was_chosen(
     ran = cli(*command, stdin="Hello.\n")
     assert ran.err.count(f"The model is {OLLAMA}, as FABULA_MODEL says; --model names another.") == 1, ran.err
     assert ollama.requests
+
+
+@pytest.mark.parametrize("kind", ["small", "large"])
+def test_what_a_server_here_serves_is_offered_before_what_is_embedded(
+    cli: Cli, monkeypatch: pytest.MonkeyPatch, kind: str
+) -> None:
+    async def one_server(_environ: object) -> list[Server]:
+        names = {"small": "llama3.2:1b", "large": "llama3.1:8b"}
+        return [Server("ollama", "http://127.0.0.1:11434/v1", (Served(names[kind]),), "0.13")]
+
+    monkeypatch.setattr("fabula.project.default_model.look", one_server)
+    monkeypatch.setattr("fabula.project.default_model.installed", lambda name, _: name == "smollm2")
+    said = cli("new", "one", "--brief", "brief.md").err
+    if kind == "large":
+        assert f"The model is {OLLAMA}, which Ollama 0.13 on this machine serves; --model names another." in said
+        assert f'model = "{OLLAMA}"' in (cli.folder / "one" / "fabula.toml").read_text()
+    else:
+        assert "The model is embedded:smollm2, the largest that is here" in said
+    remember_model(Settings(model="ollama:qwen3:14b"))
+    assert "The model is ollama:qwen3:14b, which you used last" in cli("new", "two", "--brief", "brief.md").err
+
+
+SMALL, LARGE = "embedded:smollm2", "openai-chat:llama3.1:8b"
+
+
+@pytest.mark.parametrize(
+    ("given", "system"),
+    [
+        (("--model", SMALL), "end-to-end"),
+        (("--model", "openrouter:meta/llama-3.2-1b-instruct"), "end-to-end"),
+        (("--model", LARGE, "--base-url", "http://127.0.0.1:9/v1", "--aids", "on"), "end-to-end"),
+        (("--model", SMALL, "--words", "300"), "end-to-end"),
+        (("--model", SMALL, "--system", "agents-room"), "agents-room"),
+        (("--model", SMALL, "--aids", "off"), "agents-room"),
+        (("--model", SMALL, "--preset", "faithful"), "agents-room"),
+        (("--model", SMALL, "--model", f"climax={LARGE}", "--base-url", "http://127.0.0.1:9/v1"), "agents-room"),
+        (("--model", SMALL, "--set", "draft_first=false"), "agents-room"),
+        (("--model", LARGE, "--base-url", "http://127.0.0.1:9/v1"), "agents-room"),
+    ],
+)
+def test_a_new_project_with_a_small_model_has_the_system_that_reads_best_with_it(
+    cli: Cli, given: tuple[str, ...], system: str
+) -> None:
+    ran = cli("new", "one", "--brief", "brief.md", *given)
+    assert ran.code == 0, ran.err
+    assert Settings.read(cli.folder / "one" / "fabula.toml").system == system
+    said = "The system is end-to-end, which reads best with a small model; --system names another." in ran.err
+    assert said == (system == "end-to-end")
+
+
+def test_a_plan_of_the_author_and_a_project_that_is_there_keep_their_system(cli: Cli) -> None:
+    (cli.folder / "plan.yaml").write_text(PLAN)
+    ran = cli("write", "brief.md", "--plan", "plan.yaml", "--model", SMALL, "--dry-run", "--out", "one")
+    assert "end-to-end, which" not in ran.err
+    assert cli("new", "two", "--brief", "brief.md", "--model", LARGE, "--base-url", "http://127.0.0.1:9/v1").code == 0
+    assert "end-to-end, which" not in cli("write", "two", "--model", SMALL, "--dry-run").err

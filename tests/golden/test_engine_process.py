@@ -187,28 +187,73 @@ class Slow(Tuner):
         return self._fell
 
 
-def test_a_reply_that_comes_too_slowly_is_taken_up_with_other_threads(weights: Path) -> None:
+def written(weights: Path, body: dict[str, Any], *settings: Setting) -> tuple[list[str], list[int], dict[str, Any]]:
+    """The pieces of a reply, the processes that wrote it, and what it took, with these settings in turn."""
+    tuner = Slow(weights)
+    tuner.settings = iter(settings)
+    engine = Engine(EngineSettings(weights, 1, 512, ()), tuner, "tiny")
+    pieces: list[str] = []
+    pids: list[int] = []
+    usage: dict[str, Any] = {}
+
+    def take(chunk: dict[str, Any]) -> None:
+        pieces.extend(c["delta"]["content"] for c in chunk.get("choices", ()) if c["delta"].get("content"))
+        pids.append(engine.pid or 0)
+        usage.update(chunk.get("usage") or {})
+
+    engine.stream(body, take, threading.Event())
+    engine.close()
+    return pieces, list(dict.fromkeys(pids)), usage
+
+
+def test_a_reply_that_comes_too_slowly_goes_on_with_other_threads(weights: Path) -> None:
     body = body_of(request(tokens=200), {"max_tokens": 200, "seed": 3, "temperature": 0.8}, ())
-
-    def written(*settings: Setting) -> tuple[str, list[int]]:
-        tuner = Slow(weights)
-        tuner.settings = iter(settings)
-        engine = Engine(EngineSettings(weights, 1, 512, ()), tuner, "tiny")
-        pieces: list[str] = []
-        pids: list[int] = []
-
-        def take(chunk: dict[str, Any]) -> None:
-            pieces.extend(c["delta"]["content"] for c in chunk.get("choices", ()) if c["delta"].get("content"))
-            pids.append(engine.pid or 0)
-
-        engine.stream(body, take, threading.Event())
-        engine.close()
-        return "".join(pieces), list(dict.fromkeys(pids))
-
-    plain, one = written(Setting(2, SHORT, 2))
-    moved, two = written(Setting(1, SHORT, 1), Setting(2, SHORT, 2))
+    plain, one, took = written(weights, body, Setting(2, SHORT, 2))
+    moved, two, took_moved = written(weights, body, Setting(1, SHORT, 1), Setting(2, SHORT, 2))
     assert plain
-    assert (moved, len(one), len(two)) == (plain, 1, 2)
+    assert (len(one), len(two)) == (1, 2)
+    assert moved[:7] == plain[:7]
+    assert took_moved["completion_tokens"] <= took["completion_tokens"] == 200
+    assert took_moved["prompt_tokens"] <= took["prompt_tokens"] + len("assistant") * 4
+
+
+OTHER_WORDS = """
+import json, os, sys
+asked, told = sys.stdin, sys.stdout
+def tell(line):
+    told.write(json.dumps(line) + chr(10))
+    told.flush()
+asked.readline()
+tell({"ready": True})
+for line in asked:
+    said = json.loads(line)
+    if "stop" in said:
+        tell({"id": said["stop"], "done": True, "refused": None})
+        continue
+    last = said["body"]["messages"][-1]
+    if last["role"] == "assistant":
+        words, finish = [f"[{last['content'].count('|')} of {said['body']['max_tokens']}]"], "stop"
+    else:
+        words, finish = [f"{os.getpid()}|"] * 8, None
+    for word in words:
+        tell({"id": said["id"], "chunk": {"choices": [{"delta": {"content": word}, "finish_reason": finish}]}})
+    if finish:
+        tell({"id": said["id"], "done": True, "refused": None})
+"""
+
+
+def test_a_reply_is_not_lost_where_the_next_engine_would_word_it_otherwise(
+    weights: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It has no states of earlier prompts, so the same seed does not give the same words."""
+    program = weights.with_name("words.py")
+    program.write_text(OTHER_WORDS)
+    monkeypatch.setattr("fabula.models.child._PROGRAM", program)
+    body = body_of(request(tokens=200), {"max_tokens": 200, "seed": 3, "temperature": 0.8}, ())
+    pieces, pids, _ = written(weights, body, Setting(1, SHORT, 1), Setting(2, SHORT, 2))
+    assert len(pids) == 2
+    come = len(pieces) - 1
+    assert pieces == [*[f"{pids[0]}|"] * come, f"[{come} of {200 - come}]"]
 
 
 def test_this_machine_can_be_measured(weights: Path) -> None:

@@ -116,6 +116,16 @@ def _own_home(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch, t
 
 
 @pytest.fixture(autouse=True)
+def _no_servers(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No model server of this machine is offered to what a test begins."""
+
+    async def nothing_listens(_environ: object) -> list[object]:
+        return []
+
+    monkeypatch.setattr("fabula.project.default_model.look", nothing_listens)
+
+
+@pytest.fixture(autouse=True)
 def _stays_here() -> Iterator[None]:
     """Fail a test that tried to leave this machine."""
     _REFUSED.clear()

@@ -1,5 +1,7 @@
 """What is taken out of story prose and notes, and what is left alone."""
 
+# ruff: noqa: RUF001 - letters of other scripts are what is tested
+
 from __future__ import annotations
 
 import random
@@ -401,3 +403,66 @@ def test_a_preface_goes_whatever_the_model(preface: str, aids: bool) -> None:  #
 )
 def test_a_capable_models_text_stays_as_it_is(text: str) -> None:
     assert clean_prose(text, labels=("Climax",), last=True, echo=[text], aids=False).text == text
+
+
+BRIEF = "Write a story about Mara, who counts under her breath when she is afraid, and her friend 李雷."
+
+
+def clean_for(text: str, brief: str = BRIEF, kind: TextKind = "prose") -> Cleaned:
+    return clean_prose(text, labels=LABELS, last=True, echo=[brief], kind=kind, aids=True)
+
+
+@pytest.mark.parametrize(
+    ("other", "brief"),
+    [
+        ("She counts when her 她 is afraid.", BRIEF),
+        ("Она считает про себя.", BRIEF),
+        ("The lamp ランプ went off.", BRIEF),
+        ("Die Lampe 灯 ging aus.", "Schreibe eine Geschichte über Mara, die den Leuchtturm hütet."),
+        ("She counts the waves and says nothing.", "写一个关于玛拉的故事，她害怕时会数数。"),
+    ],
+)
+def test_a_sentence_in_another_script_than_the_text_goes_and_is_recorded(other: str, brief: str) -> None:
+    before, after = ("The wind rose over the cape.", "Tobias came up the stairs with bread.")
+    if brief.startswith("写"):
+        before, after = ("风在海角上呼啸着，灯塔里很安静。", "托比亚斯带着面包走上了楼梯。")
+    cleaned = clean_for(f"{before} {other} {after}", brief)
+    assert cleaned.text == f"{before} {after}"
+    assert [(one.kind, one.text) for one in cleaned.dropped] == [("script", other)]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "李雷 came up the stairs with bread. Mara counted the waves.",
+        "The letter α stood over the door. Nobody knew why.",
+        "Zoë and Łukasz had coffee at 5 °C, 3 µm from the edge. Señor Núñez laughed.",
+        "玛拉看着DVD和OpenAI的标志。她什么也没说。",
+        "Мара смотрела на лампу Philips. Она молчала.",
+    ],
+)
+def test_names_of_the_brief_and_signs_in_another_script_stay(text: str) -> None:
+    assert clean_for(text) == Cleaned(text, ())
+
+
+def test_a_capable_model_may_have_a_person_speak_in_another_script() -> None:
+    text = '"Спасибо," she said. The wind rose over the cape.'
+    assert clean_prose(text, labels=LABELS, last=True, echo=[BRIEF], aids=False) == Cleaned(text, ())
+
+
+@pytest.mark.parametrize(
+    "note",
+    ["**Next Sentence:**", "**Next Sentence**:", "__Final paragraph:__", "**Rest of the Story:**", "**Scene 2:**"],
+)
+def test_what_a_small_model_calls_the_pieces_of_its_text_goes(note: str) -> None:
+    cleaned = clean_for(f"The wind rose over the cape. {note} Tobias came up the stairs with bread.")
+    assert cleaned.text == "The wind rose over the cape. Tobias came up the stairs with bread."
+    assert kinds(cleaned) == ["label"]
+    assert clean_for("The wind rose over the cape.\n\nNext sentence: Tobias came up.").text == (
+        "The wind rose over the cape.\n\nTobias came up."
+    )
+
+
+def test_a_bold_name_before_speech_is_no_note_on_the_text() -> None:
+    text = "**Mara:** I will not go.\n\n**Tobias:** Then I will stay, too."
+    assert clean_for(text).text == text

@@ -232,6 +232,7 @@ async def test_where_there_is_no_model_the_form_says_what_to_do(
     async def no_servers(environ: object) -> list[object]:
         return []
 
+    monkeypatch.setattr("fabula.project.default_model.look", no_servers)
     monkeypatch.setattr("fabula.server.studio.pages.shelf.look", no_servers)
     async with studio_here(tmp_path / "home", nothing) as client:
         assert "There is no model on this machine yet." in (await client.get("/new")).text
@@ -254,11 +255,11 @@ async def test_a_model_that_answers_here_is_taken_where_there_is_no_other(
     async def one_server(environ: object) -> list[Server]:
         return [Server("ollama", "http://127.0.0.1:11434"), Server("llamacpp", "there", (Served("large"),))]
 
-    monkeypatch.setattr("fabula.server.studio.pages.shelf.look", one_server)
+    monkeypatch.setattr("fabula.project.default_model.look", one_server)
     async with studio_here(tmp_path / "home", nothing) as client:
         form = (await client.get(f"/new?kind={kind}")).text
         assert 'value="llamacpp:large"' in form
-        assert "which answers on this machine" in form
+        assert "on this machine serves" in form
         assert "There is no model" not in form
 
 

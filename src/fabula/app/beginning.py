@@ -17,6 +17,7 @@ from fabula.base.errors import ConfigError, UnknownNameError, UsageError
 from fabula.continuity.parts import manuscript
 from fabula.engine.methods import values_of
 from fabula.models.finding import context_at
+from fabula.models.known import is_small, is_small_file
 from fabula.models.providers import OWN_KINDS, served_at, usual_address
 from fabula.project.casting import Environment, full_name, open_cast
 from fabula.project.default_model import default_model
@@ -35,6 +36,8 @@ if TYPE_CHECKING:
     from fabula.models.base import Request
 
 Kind: TypeAlias = Literal["brief", "story", "manuscript"]
+FOR_SMALL_MODELS: Final = "end-to-end"
+"""The system that reads best where a model is small."""
 LEAST_CONTEXT: Final = 256
 """Tokens of context that the settings take at least."""
 _TITLE_WORDS: Final = 6  # of a text that has no title, for the name of its folder
@@ -112,6 +115,8 @@ class Beginning:
         elif self.from_story or self.system:
             tables["system"] = _known_system(self.system or planning_system(None, None))
         tables |= self._model_tables(environ)
+        if self.kind == "brief":
+            tables = with_usual_system(tables)
         if self.words:
             known = values_of(system_of(Settings.of(tables, "the form")).config("improved", {"words": self.words}))
             tables["config"] = {"words": known["words"]}
@@ -128,6 +133,21 @@ class Beginning:
         if context := context_of(name, self.base_url, ModelTable(), environ):
             table["context"] = context
         return {"model": name} | ({"models": {name: table}} if table else {})
+
+
+def with_usual_system(tables: dict[str, Any]) -> dict[str, Any]:
+    """The settings of a project that begins, with the system that reads best where its model is a small one.
+
+    Only where nobody has named a system, or set something that the usual one alone may know. See
+    `docs/how-to/models.md` for what was measured.
+    """
+    settings = Settings.of(tables, "the settings")
+    plain = not (settings.roles or settings.adapters or settings.prompts or set(settings.config) - {"words"})
+    if "system" in tables or "model" not in tables or not plain:
+        return tables
+    aids, (kind, _, name) = settings.aids_in_force, settings.model.partition(":")
+    small = is_small(name) or (kind == "embedded" and is_small_file(Path(name).expanduser()))
+    return {**tables, "system": FOR_SMALL_MODELS} if aids == "on" or (aids == "auto" and small) else tables
 
 
 async def expected(beginning: Beginning, environ: Mapping[str, str], tables: Mapping[str, Any]) -> DryRun:

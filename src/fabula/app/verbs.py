@@ -9,6 +9,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Unpack
 
+from fabula.app.beginning import with_usual_system
 from fabula.app.calling import Caller, table_in, waiting
 from fabula.app.chatting import Chat, conversation_for, parties_for, project_for_talk
 from fabula.app.checking import OUT, Checked, stories_to_check
@@ -124,7 +125,7 @@ async def dry_run_async(
     brief = None if there is not None else brief_of(what)
     where = folder_for(brief, what) if folder is None and brief is not None else Path(folder or ".")
     if brief is not None and not (where / "brief.md").exists():
-        wanted, _ = caller.wanted(has_model=False)
+        wanted = with_usual_system(caller.wanted(has_model=False)[0])
         return Expected(await dry_run_of(brief, Settings().with_(wanted, "the call"), caller.options()))
     project, in_force, _ = _begun(what, folder, caller)
     dry, changes = await dry_run_in(project, in_force, caller.options())
@@ -151,6 +152,7 @@ def _begun(what: BriefSource, folder: str | Path | None, caller: Caller) -> tupl
     where = folder_for(brief, what) if folder is None else Path(folder)
     if not (where / "brief.md").exists():
         changes, why = caller.wanted(has_model=False)
+        changes = with_usual_system(changes)
         wanted = Settings().with_(changes, "the call")
         check_words(wanted)
         Prepared(wanted, caller.options()).cast()  # says what is wrong before anything is made, and opens nothing

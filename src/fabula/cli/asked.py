@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import re
 from dataclasses import dataclass
@@ -11,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 from fabula.app.beginning import context_of
 from fabula.app.writing import settings_as_last_time
 from fabula.base.errors import UnknownNameError, UsageError
+from fabula.cli.options import Choices
 from fabula.engine.methods import values_of
 from fabula.engine.roles import role_key
 from fabula.models.adapters import ROOM
@@ -20,7 +22,7 @@ from fabula.models.providers import OWN_KINDS
 from fabula.project.brought import brought_kinds
 from fabula.project.casting import KINDS as MODEL_KINDS
 from fabula.project.casting import SERVERS, WHOLE_ROOM, adapters_of, full_name
-from fabula.project.default_model import default_model
+from fabula.project.default_model import offered_model
 from fabula.project.learned import is_learned
 from fabula.project.settings import ModelTable, RoleTable, Settings, difference, whole_adapter
 from fabula.systems import find, system_of
@@ -28,7 +30,7 @@ from fabula.systems import find, system_of
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from fabula.cli.options import Choices, Performers
+    from fabula.cli.options import Performers
     from fabula.cli.terminal import Terminal
     from fabula.engine.methods import Method
     from fabula.project.default_model import DefaultModel
@@ -119,7 +121,7 @@ def performers_of(choices: Performers, base: Settings, changes: dict[str, Any] |
     changes |= _checked_names(choices)
     if casting.everyone:
         changes["model"] = casting.everyone
-    elif base.names_no_model and (chosen := default_model(os.environ)) is not None:
+    elif base.names_no_model and (chosen := _unnamed()) is not None:
         changes |= chosen.changes
     roles: dict[str, dict[str, Any]] = {role: {"model": model} for role, model in casting.roles.items()}
     for role, table in roles.items():
@@ -185,15 +187,20 @@ def _default_of(project: Project, settings: Settings) -> DefaultModel | None:
     """The model for a project that names none and was never written; one that was goes on with the model it had."""
     with project.journal as journal:
         begun = journal.last_settings() is not None
-    return None if begun or "model" in settings.model_fields_set else default_model(os.environ)
+    return None if begun or "model" in settings.model_fields_set else _unnamed()
 
 
-def say_default(terminal: Terminal, choices: Performers) -> None:
-    """Say which model was chosen for what is new, where nobody names one."""
-    if (
-        all(_ROLE.fullmatch(value) for value in choices.model or ())
-        and (chosen := default_model(os.environ)) is not None
-    ):
+def _unnamed() -> DefaultModel | None:
+    """The model for what is new, where nobody names one."""
+    return asyncio.run(offered_model(os.environ))
+
+
+def say_default(terminal: Terminal, choices: Performers, changes: Mapping[str, Any] | None = None) -> None:
+    """Say which model was chosen for what is new, where nobody names one; and which system, by its settings."""
+    if changes and "system" in changes and isinstance(choices, Choices) and choices.system is None:
+        system = changes["system"]
+        terminal.advise(f"The system is {system}, which reads best with a small model; --system names another.")
+    if all(_ROLE.fullmatch(value) for value in choices.model or ()) and (chosen := _unnamed()) is not None:
         terminal.advise(chosen.sentence)
 
 

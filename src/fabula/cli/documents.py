@@ -1054,12 +1054,13 @@ class ModelChecked(TypedDict):
 
 
 class ModelPulled(TypedDict):
-    """A model that was fetched."""
+    """A model that was fetched, or is served already and so has no file; why, where `best` was asked for."""
 
     model: str
     file: str
     size: int
     sha256: str
+    why: NotRequired[str]
 
 
 class Adapters(TypedDict):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import textwrap
 from abc import ABC, abstractmethod
+from collections import Counter
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import singledispatchmethod
@@ -45,10 +46,10 @@ _MOST_LINES: Final = 6  # of the words of one call
 _AROUND: Final = 4  # lines of the screen that are not for words
 _TAIL: Final = 1_000  # letters of a reply of which the last lines are shown
 _KNOWN: Final = 200  # tokens that count as written as planned, before there are others
+_FADES: Final = 0.8  # what an earlier call says of the speed, beside the one after it
 _SOON: Final = 10  # seconds of writing after which its speed says something
 _MINUTE: Final = 60
 _DIGEST: Final = re.compile(r"@[0-9a-f]{8,}$")  # of the weights, in a model's identity
-_SHOWN: Final = 120  # letters of a removed piece; `fabula show --removed` has the whole
 _PATIENT: Final = ("files", "paste", "client")  # models whose speed says nothing
 _RECORDS: Final = frozenset({"drafts/edits", "drafts/refused"})
 _SOURCES: Final = {"edited": "your text", "pinned": "pinned"}
@@ -147,34 +148,41 @@ class Speaking:
 
 @dataclass
 class _Pace:
-    """How fast the calls of this run were read and written, and how long replies were beside what was planned."""
+    """How fast the calls of this run were read and written, and how much beside what was planned.
+
+    Calls that nobody planned, since a text is asked for again, count as more of what was planned. The later calls say
+    most about the speed: how busy a machine is changes.
+    """
 
     reading: float = 0.0
-    read: int = 0
+    read: float = 0.0
     writing: float = 0.0
-    written: int = 0
-    planned: int = 0
-    of_planned: int = 0
+    written: float = 0.0
+    busy: float = 0.0
+    asked: Usage = NOTHING_USED
+    prompts: int = 0
+    replies: int = 0
 
     def finished(self, call: Speaking, usage: Usage, now: float) -> None:
         """Count a call in."""
-        first = now if call.first is None else call.first
-        self.reading, self.read = self.reading + first - call.began, self.read + usage.prompt
-        self.writing, self.written = self.writing + now - first, self.written + usage.reply
+        reading = (now if call.first is None else call.first) - call.began
+        writing = now - call.began - reading
+        if usage.first is not None:  # without the start of an engine, and the wait for a turn
+            reading, writing = usage.first, usage.seconds - usage.first
+        self.reading, self.read = self.reading * _FADES + reading, self.read * _FADES + usage.prompt
+        self.writing, self.written = self.writing * _FADES + writing, self.written * _FADES + usage.reply
+        self.busy += reading + writing
+        self.asked += usage
         if call.planned is not None:
-            self.planned, self.of_planned = self.planned + call.planned.reply, self.of_planned + usage.reply
-
-    @property
-    def length(self) -> float:
-        """How long replies were beside what was planned; nearer to that where little is known."""
-        return (self.of_planned + _KNOWN) / (self.planned + _KNOWN)
+            self.prompts, self.replies = self.prompts + call.planned.prompt, self.replies + call.planned.reply
 
     def seconds(self, prompt: float, reply: float) -> float:
-        """How long this much is read and written."""
-        whole = self.reading + self.writing
+        """How long it takes until this much that was planned is read and written."""
+        prompt *= (self.asked.prompt + _KNOWN) / (self.prompts + _KNOWN)
+        reply *= (self.asked.reply + _KNOWN) / (self.replies + _KNOWN)
         if not self.writing:  # replies that come in one piece
-            return reply * self.length * whole / max(self.written, 1)
-        return prompt * self.reading / max(self.read, 1) + reply * self.length * self.writing / max(self.written, 1)
+            return reply * self.reading / max(self.written, 1)
+        return prompt * self.reading / max(self.read, 1) + reply * self.writing / max(self.written, 1)
 
 
 @dataclass
@@ -197,6 +205,7 @@ class Progress(LivePicture):
     awaited: dict[str, tuple[str, ...]] = field(default_factory=dict, init=False)
     _left: list[PlannedCall] = field(default_factory=list, init=False)
     _done: list[CallFinished] = field(default_factory=list, init=False)
+    _removed: Counter[str] = field(default_factory=Counter, init=False)
     _rendered: set[tuple[str, str]] = field(default_factory=set, init=False)
     _began: float = field(default=0.0, init=False)
     _pace: _Pace = field(default_factory=_Pace, init=False)
@@ -224,6 +233,13 @@ class Progress(LivePicture):
     def _(self, event: RunFinished) -> None:
         del event
         self._stop()
+        if self._removed:
+            rules = ", ".join(f"{rule} {count:,}" for rule, count in self._removed.most_common())
+            self._show(
+                f"  {counted(self._removed.total(), 'piece')} of replies left out ({rules}): "
+                "`fabula show --removed` has them."
+            )
+            self._removed.clear()
 
     @_hear.register
     def _(self, event: CallStarted) -> None:
@@ -277,7 +293,7 @@ class Progress(LivePicture):
 
     @_hear.register
     def _(self, event: Removed) -> None:
-        self._show(f"  {event.path}: taken out ({event.rule}): {_abridged(one_line(event.text))}")
+        self._removed[event.rule] += 1
 
     @_hear.register
     def _(self, event: Kept) -> None:
@@ -369,9 +385,9 @@ class Progress(LivePicture):
         elapsed = now - self._began
         if not pace.written or elapsed <= 0:
             return None
-        beside = max(1.0, (pace.reading + pace.writing) / elapsed)  # calls at once
+        beside = max(1.0, pace.busy / elapsed)  # calls at once
         prompt = sum(call.prompt for call in self._left)
-        usual = pace.written / max(self.asked, 1)
+        usual = pace.asked.reply / max(self.asked, 1)
         reply = sum(call.reply for call in self._left) + sum(call.left(usual) for call in running)
         return pace.seconds(prompt, reply) / beside
 
@@ -392,11 +408,3 @@ def _how(event: Kept, calls: Sequence[CallFinished]) -> str:
     if waited_for or not usage.seconds or not usage.reply:
         return _DIGEST.sub("", calls[-1].performer) if calls else ""
     return f"{duration(usage.seconds)}, {usage.reply / usage.seconds:.0f} tokens/s"
-
-
-def _abridged(text: str) -> str:
-    """`text` in quotation marks, a long one with its two ends alone."""
-    if len(text) <= _SHOWN:
-        return f'"{text}"'
-    half = _SHOWN // 2
-    return f'"{text[:half].rstrip()} [...] {text[-half:].lstrip()}" ({count_words(text)} words)'

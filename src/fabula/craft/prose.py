@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 from fabula.craft.length import revise_to_length, write_to_length
@@ -11,6 +12,7 @@ from fabula.engine.replies import clean_prose
 from fabula.engine.roles import is_person
 from fabula.models.base import Sampling
 from fabula.story import count_words
+from fabula.story.language import script_of
 from fabula.story.sentences import sentences
 
 if TYPE_CHECKING:
@@ -34,6 +36,7 @@ _FEW_WORDS: Final = 10
 _CIRCLES: Final = "Most of it repeated itself, or what it was told."
 _NOT_TOLD: Final = "It left out what happens."
 _IS_LIST: Final = "It was a list."
+_OTHER_SCRIPT: Final = "It was not in the script of its task."
 _NOTHING_NEW: Final = "It brought nothing new."
 
 
@@ -142,13 +145,15 @@ class _Writer:
             text = self._cleaned(run, reply, lead, self.prompt, fields)
             fault = self._fault(run, text, fields) if not is_person(reply.model) else ""
             if not fault:
-                best = max(best, text, key=self._worth) if best else text
+                script = script_of(self._echo(run, self.prompt, fields)) if self.aids else ""
+                best = max(best, text, key=partial(self._worth, script)) if best else text
                 missed = untold(self.prose.events, text)
                 circles = count_words(raw) > count_words(text) + max(count_words(text), _LITTLE)
                 listed = self.aids and is_list(text)
-                if not self.aids or not (circles or listed or 2 * len(missed) > len(self.prose.events)):
+                other = self.aids and script_of(text) != script
+                if not self.aids or not (circles or listed or other or 2 * len(missed) > len(self.prose.events)):
                     return text
-                fault = _CIRCLES if circles else _IS_LIST if listed else _NOT_TOLD
+                fault = _CIRCLES if circles else _IS_LIST if listed else _OTHER_SCRIPT if other else _NOT_TOLD
             elif text:
                 run.removed("reply", text)
         if best:
@@ -168,9 +173,10 @@ class _Writer:
         self.run.note("A list was made sentences: no draw was told in any.")
         return told
 
-    def _worth(self, text: str) -> tuple[bool, int, int]:
-        """What speaks for one of several draws: that it is no list, the events that it tells, then its words."""
-        return not is_list(text), -len(untold(self.prose.events, text)), count_words(text)
+    def _worth(self, script: str, text: str) -> tuple[bool, bool, int, int]:
+        """What speaks for one of several draws: its script, that it is no list, the events that it tells, its words."""
+        events = -len(untold(self.prose.events, text))
+        return script_of(text) == script, not is_list(text), events, count_words(text)
 
     def _fault(self, run: Run, text: str, fields: Mapping[str, Any]) -> str:
         """Why a reply is no prose of this piece; empty if it is."""
@@ -245,6 +251,9 @@ class _Writer:
         text = clean_reply(run, self.role, reply, labels=prose.labels, last=prose.last, echo=echo, lead=lead)
         if not self.aids:
             return text
+        if so_far and script_of(text) != script_of(so_far):
+            run.removed("script", text)
+            return ""
         apart, together = parted(text, (*echo(), so_far))
         if together:
             run.note(f"Words that ran together were parted: {', '.join(together)}.")

@@ -4,9 +4,10 @@ Slots. One slot answers one call at a time and is the default: the engine keeps 
 memory, so agents that take turns find their own long prefix again. More slots serve independent calls at once (about
 1.2 times the tokens a second with four, on two cores), but each has to read a shared prefix for itself.
 
-Determinism. With one slot, the same weights, request and seed give the same text. Calls that run at the same time are
-computed together and can differ in a late digit, hence in words, even with temperature 0. How many threads there are
-(`tuning` measures what suits this machine) changes no digit.
+Determinism. With one slot, the same weights, request, seed and earlier prompts give the same text. The states that the
+engine keeps of an earlier prompt were computed with other tokens beside them, and differ in a late digit, hence now and
+then in words; so do calls that run at the same time, even with temperature 0. How many threads there are (`tuning`
+measures what suits this machine) changes no digit; a reply for which they are changed goes on from its last word.
 
 Chat template. The GGUF's own is used; a file without one gets ChatML, which base models answer as plain text. A request
 without a system prompt gets an empty one, so that no template adds words that are not the author's.

@@ -16,10 +16,11 @@ from typing import TYPE_CHECKING, Any, Final
 
 from fabula.base.addresses import is_loopback
 from fabula.base.errors import ModelUnavailableError, UsageError
+from fabula.models.known import is_small
 from fabula.models.providers import KINDS, OWN_KINDS, usual_address
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     import httpx2
 
@@ -104,6 +105,15 @@ class Server:
 async def look(environ: Mapping[str, str]) -> list[Server]:
     """Every kind of server that people start on their own machine, asked now."""
     return list(await asyncio.gather(*(_at_usual_address(kind, environ) for kind in OWN_KINDS)))
+
+
+def best_served(servers: Sequence[Server]) -> tuple[str, str] | None:
+    """The model to write with that one of these servers serves, as `--model` takes it, and the server's title.
+
+    A model that is known to be small is none: what can be fetched is as good.
+    """
+    names = ((f"{server.kind}:{model.name}", server.title) for server in servers for model in server.models)
+    return next(((name, title) for name, title in names if not is_small(name)), None)
 
 
 async def _at_usual_address(kind: str, environ: Mapping[str, str]) -> Server:

@@ -26,7 +26,7 @@ from fabula.models.gguf import read_metadata
 from fabula.models.memory import free_memory, needed_memory, of_context
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 
     Report = Callable[[str], None]
 
@@ -47,6 +47,11 @@ _LARGEST_RECORD: Final = 20_000
 _MOST_FILES: Final = 500
 _SPARE: Final = 200_000_000  # bytes that stay free on the disk
 _GB: Final = 1e9
+_PATIENCE: Final = 15.0  # seconds until the hub has said what a repository holds
+
+
+class HubUnreachableError(ModelUnavailableError):
+    """The hub itself does not answer, or nobody may ask it, so that no other model can be had there now."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,7 +130,15 @@ class _File:
     sha256: str
 
 
-def pull_from_hub(name: str, home: Path, environ: Mapping[str, str], report: Report, *, bar: bool = False) -> HubModel:
+def pull_from_hub(
+    name: str,
+    home: Path,
+    environ: Mapping[str, str],
+    report: Report,
+    *,
+    bar: bool = False,
+    licences: Collection[str] = (),
+) -> HubModel:
     """The model, fetched first where it is not there; an interrupted fetch goes on where it stopped.
 
     Args:
@@ -134,12 +147,13 @@ def pull_from_hub(name: str, home: Path, environ: Mapping[str, str], report: Rep
         environ: `HF_ENDPOINT`, `HF_TOKEN`, `HF_HOME` and `HF_HUB_CACHE` are obeyed.
         report: gets a sentence for each step.
         bar: whether the client library shows a bar.
+        licences: one of these has to be the repository's; any will do where none are named.
 
     Raises:
         UsageError: it is no name, or the extra `hub` is not installed.
         UnknownNameError: the repository has no such quantisation.
         ModelUnavailableError: it cannot be had: no such repository, gated, no connection, no space, a wrong checksum,
-            or too large for the memory of this machine; the message says what to do.
+            another licence, or too large for the memory of this machine; the message says what to do.
     """
     owner, repository, quant = _parts(name)
     hub = _Hub(f"{owner}/{repository}", environ, bar=bar)
@@ -151,6 +165,9 @@ def pull_from_hub(name: str, home: Path, environ: Mapping[str, str], report: Rep
         revision, licence = str(about.sha), _licence(about)
         if not _COMMIT.fullmatch(revision):
             raise hub.unavailable("the hub names no revision of it. Try again, or another repository")
+        if licences and licence.lower() not in licences:
+            allowed = " or ".join(licences)
+            raise hub.unavailable(f"its licence is {licence}, and only {allowed} is taken where nobody names a model")
         title = f"{PREFIX}{hub.repository}:{chosen}"
         report(f"{title}: {size / _GB:,.2f} GB, licence {licence}, revision {revision[:12]}")
         paths = [hub.fetch(file, revision, report) for file in groups[chosen]]
@@ -185,7 +202,7 @@ class _Hub:
     def about(self) -> Any:  # noqa: ANN401 - the library's type
         """What the hub says of the repository, with sizes and checksums."""
         return self._library.HfApi(endpoint=self.endpoint, token=self._token).model_info(
-            self.repository, files_metadata=True
+            self.repository, files_metadata=True, timeout=_PATIENCE
         )
 
     def fetch(self, file: _File, revision: str, report: Report) -> Path:
@@ -238,10 +255,10 @@ class _Hub:
                 "folder on another disk, or take a smaller quantisation (hf:OWNER/REPO:QUANT)"
             )
 
-    def unavailable(self, why: str) -> ModelUnavailableError:
+    def unavailable(self, why: str, kind: type[ModelUnavailableError] = ModelUnavailableError) -> ModelUnavailableError:
         """The error that says why the model cannot be had."""
         name = f"{PREFIX}{self.repository}"
-        return ModelUnavailableError(f"{name} could not be fetched: {why}.", model=name)
+        return kind(f"{name} could not be fetched: {why}.", model=name)
 
     @contextmanager
     def in_words(self) -> Iterator[None]:
@@ -259,16 +276,18 @@ class _Hub:
                 "private one"
             ) from None
         except self._errors.OfflineModeIsEnabled:
-            raise self.unavailable("HF_HUB_OFFLINE is set. Unset it, and pull again") from None
+            raise self.unavailable("HF_HUB_OFFLINE is set. Unset it, and pull again", HubUnreachableError) from None
         except self._errors.HfHubHTTPError as error:
             status = getattr(error.response, "status_code", "")
-            raise self.unavailable(f"{self.endpoint} answered with {status}. Pull again later") from None
+            why = f"{self.endpoint} answered with {status}. Pull again later"
+            raise self.unavailable(why, HubUnreachableError) from None
         except (OSError, ValueError, self._errors.HTTPError) as error:
             said = getattr(error, "strerror", None)
             what = f"{said} ({getattr(error, 'filename', None) or self.cache})" if said else str(error)
             what = what.rstrip(".") or type(error).__name__
             raise self.unavailable(
-                f"{what}. Pull again when {self.endpoint} can be reached: what came is kept, and it goes on from there"
+                f"{what}. Pull again when {self.endpoint} can be reached: what came is kept, and it goes on from there",
+                HubUnreachableError,
             ) from None
 
 

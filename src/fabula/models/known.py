@@ -34,7 +34,8 @@ class KnownModel:
     """A model with everything a user should know before fetching it.
 
     `size` is in bytes, `context` in tokens; the pieces in `packages`, joined in order, are the GGUF `file`.
-    `sampling` holds values against loops, which models of this size fall into; a request's own values win.
+    `sampling` holds values against loops, which models of this size fall into; a request's own values win. `caution`
+    says what a person has to agree to before it is fetched.
     """
 
     name: str
@@ -47,6 +48,7 @@ class KnownModel:
     context: int
     description: str
     sampling: Sampling
+    caution: str = ""
 
 
 Strength: TypeAlias = Literal["small", "medium", "large"]
@@ -119,8 +121,11 @@ KNOWN: dict[str, KnownModel] = {
                 for i in range(1, _PARTS + 1)
             ),
             context=32768,
-            description="1.5 B parameters: keeps to the plan and reads as a story, four times slower, 1.1 GB.",
+            description="1.5 B parameters: keeps to the plan better, four times slower, 1.1 GB; made for code.",
             sampling=AGAINST_LOOPS,
+            caution=(
+                "It comes in 22 packages of a third party that state no licence, 1.1 GB, and was made to write code."
+            ),
         ),
     )
 }

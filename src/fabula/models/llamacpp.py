@@ -73,7 +73,7 @@ class Engine:
     """An engine in a process of its own: started by `open` or by a call, and anew by the next one after a crash.
 
     It is also started anew where its `tuner` finds that other threads are better. A reply that comes too slowly, since
-    others have come to use the cores, is then written again up to where it was, with the same seed.
+    others have come to use the cores, then goes on behind its last word.
     """
 
     def __init__(self, settings: EngineSettings, tuner: Tuner, model: str) -> None:
@@ -109,12 +109,11 @@ class Engine:
         Raises:
             ValueError: the body cannot be parsed (a bad schema, most often).
             ModelUnavailableError: as `open`.
-            OverloadedError: the engine crashed, and the next call starts it anew; or a reply that was to be written
-                again became another.
+            OverloadedError: the engine crashed, and the next call starts it anew.
         """
-        given = _Given(on_chunk, self._model)
-        while not self._whole(body, given, stop):
-            given.begins_again()
+        given = _Given(on_chunk)
+        while not self._whole(given.rest(body), given, stop):
+            pass
 
     def close(self) -> None:
         """End the process."""
@@ -162,7 +161,7 @@ class Engine:
             )
         if line["refused"]:
             raise ValueError(line["refused"])
-        if slow and not stop.is_set():
+        if slow and not (given.finished or stop.is_set()):
             return False
         if plain and not call.beside:
             self._tuner.heard(pace.pieces, pace.seconds)
@@ -271,30 +270,43 @@ class _Call:
 
 
 class _Given:
-    """Passes chunks on; of a reply that begins again, only what goes beyond the text that was passed on."""
+    """Passes chunks on, and knows what a reply that was broken off has to go on from.
 
-    def __init__(self, on_chunk: Callable[[Json], None], model: str) -> None:
-        self._on_chunk, self._model = on_chunk, model
-        self._text = self._now = ""
+    To write it again with the same seed would not do: an engine that starts has no states of earlier prompts, and what
+    it computes without them differs in a late digit, hence soon in a word.
+    """
 
-    def begins_again(self) -> None:
-        """The reply comes from its beginning."""
-        self._now = ""
+    def __init__(self, on_chunk: Callable[[Json], None]) -> None:
+        self._on_chunk = on_chunk
+        self._text, self._pieces = "", 0
+        self._before = 0  # pieces that came before the reply was broken off last
+        self.finished = False
+
+    def rest(self, body: Json) -> Json:
+        """The body that asks for what is missing of the reply."""
+        self._before = self._pieces
+        if not self._text:
+            return body
+        *said, last = body["messages"]
+        begun = last["content"] if last["role"] == "assistant" else ""
+        said = said if begun else body["messages"]
+        going_on: Json = {"messages": [*said, {"role": "assistant", "content": begun + self._text}]}
+        if "max_tokens" in body:
+            going_on["max_tokens"] = max(1, body["max_tokens"] - self._pieces)
+        # The engine refuses to go on from a text where a model might still think before it.
+        going_on["chat_template_kwargs"] = body.get("chat_template_kwargs", {}) | {"enable_thinking": False}
+        return body | going_on
 
     def take(self, chunk: Json) -> bool:
-        """Pass a chunk on; whether it has text.
-
-        Raises:
-            OverloadedError: the reply is another than before.
-        """
+        """Pass a chunk on; whether it has text."""
+        for choice in chunk.get("choices") or ():
+            self.finished = self.finished or bool(choice.get("finish_reason"))
         delta = next((choice.get("delta") or {} for choice in chunk.get("choices") or ()), {})
         piece = delta.get("content") or ""
-        known, self._now = self._text[len(self._now) :], self._now + piece
-        if known and piece:
-            if not (known.startswith(piece) or piece.startswith(known)):
-                raise OverloadedError("The embedded engine could not take up its reply. Ask again.", model=self._model)
-            delta["content"] = piece[len(known) :]
-        self._text = max(self._text, self._now, key=len)
+        self._text, self._pieces = self._text + piece, self._pieces + bool(piece)
+        if self._before and (usage := chunk.get("usage")):
+            usage["completion_tokens"] = usage.get("completion_tokens", 0) + self._before
+            usage["prompt_tokens"] = usage.get("prompt_tokens", 0) - self._before
         self._on_chunk(chunk)
         return bool(piece)
 

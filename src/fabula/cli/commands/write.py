@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from fabula.app.beginning import check
+from fabula.app.beginning import check, with_usual_system
 from fabula.app.bills import amount, planned
 from fabula.app.standing import not_obeyed, too_weak
 from fabula.app.writing import anew
@@ -253,9 +253,11 @@ class _New:
         """
         if not (folder / "brief.md").exists():
             changes = changes_of(self.choices, Settings())
+            if self.plan is None and not self.personas:
+                changes = with_usual_system(changes)
             settings = Settings.of(changes, "the command line")
             self._check(settings)
-            say_default(self.terminal, self.choices)
+            say_default(self.terminal, self.choices, changes)
             return Project.create(folder, brief, changes), self._with_learned(settings, begun=False)
         project = Project.open(folder)
         if project.brief != brief and not (of_plan and (folder / _PLAN).exists()):

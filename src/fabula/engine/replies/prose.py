@@ -8,6 +8,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 
 from fabula.engine.replies.chatter import (
+    STAGE_NOTE,
     Labels,
     clearly_closes,
     clearly_opens,
@@ -26,6 +27,7 @@ from fabula.engine.replies.chatter import (
 from fabula.engine.replies.echoes import Echoes
 from fabula.engine.replies.loops import loop_start, read_sentences
 from fabula.story import plain
+from fabula.story.language import in_other_scripts
 from fabula.story.sentences import ends_whole, paragraph_spans, sentences, spans
 from fabula.story.speech import unclosed
 
@@ -101,8 +103,8 @@ def clean_prose(
     With aids, as a small model needs them, the text also ends on a whole sentence, and taken out are all that looks
     like chatter at both ends, headings of any kind, repeats of the `echo` texts, quotation marks around the whole,
     "The End" (always at a reply's end: it is no prose; what stands behind it goes too where the story ends), sentences
-    that stand twice, sentences that speak of the story instead of telling it (where there are several), and all from
-    where a loop begins.
+    that stand twice, sentences that speak of the story instead of telling it (where there are several), sentences with
+    words in another script than the text's that no `echo` text has, and all from where a loop begins.
 
     Args:
         text: the reply.
@@ -114,7 +116,7 @@ def clean_prose(
         aids: whether the model gets help for small models (`Run.aids`).
     """
     known, echoes, cut = Labels.of(tuple(labels)), Echoes(echo if aids else ()), finish == "length"
-    draft = _Draft(text, kind, aids=aids)
+    draft = _Draft(text, kind, aids=aids, known=echo)
     for _ in range(_ROUNDS):  # what a rule leaves may be what another takes out: cleaned again, a text stays as it is
         draft.text = before = plain(draft.text).strip()
         if aids:
@@ -140,8 +142,8 @@ def _bullet(line: str) -> int:
 class _Draft:
     """A text being cleaned, and what was dropped from it."""
 
-    def __init__(self, text: str, kind: TextKind, *, aids: bool) -> None:
-        self.text, self.notes, self._aids = text, kind == "notes", aids
+    def __init__(self, text: str, kind: TextKind, *, aids: bool, known: Sequence[str]) -> None:
+        self.text, self.notes, self._aids, self._known = text, kind == "notes", aids, known
         self.dropped: list[Dropped] = []
         self._split: dict[str, list[Span]] = {}
 
@@ -160,12 +162,14 @@ class _Draft:
         """Take out of a small model's reply what is no text of the kind asked for."""
         self.template_marks(_STOP_MARK)
         self.markup()
+        self.stage_notes()
         self.lines(labels)
         self.opening()
         self.the_end(last=last)
         self.closing()
         self.echoes(echoes)
         self.remarks()
+        self.scripts()
         self.loops()
         self.opening()
         self.closing()
@@ -257,6 +261,11 @@ class _Draft:
                 self.text = inner.strip()
                 self.dropped.append(Dropped("markup", left + right))
 
+    def stage_notes(self) -> None:
+        """Names of the pieces of a text within its prose."""
+        if not self.notes:
+            self._drop([(m.span(), "label") for m in STAGE_NOTE.finditer(self.text)])
+
     def lines(self, labels: Labels) -> None:
         """Headings and labels, alone on a line or before a line's text."""
         found: list[tuple[Span, RuleName]] = []
@@ -343,6 +352,11 @@ class _Draft:
         ]
         if len(found) >= _REMARKS:
             self._drop(found)
+
+    def scripts(self) -> None:
+        """Sentences with words in another script, where it is known which the author has used."""
+        if self._known and not self.text.isascii():
+            self._drop([(span, "script") for span in in_other_scripts(self.text, self._sentences(), self._known)])
 
     def echoes(self, echoes: Echoes) -> None:
         """Paragraphs, and in prose long sentences or two short ones together, that stand in the prompt."""

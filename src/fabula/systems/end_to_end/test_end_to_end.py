@@ -173,3 +173,30 @@ async def test_a_writer_may_read_its_story_once_more_and_make_small_edits() -> N
     story, asked = await write(script, "improved", Brief("Mara."), final_reading=True)
     assert [request.path.rpartition("/")[2] for request in asked] == ["story", "final_reading"]
     assert story.text == "Mara lit her lamp."
+
+
+RUSSIAN = "Мара снова поднялась наверх и зажгла лампу, потому что шторм уже начинался над морем."  # noqa: RUF001
+
+
+async def test_a_small_models_reply_in_another_script_is_asked_for_again_and_its_sequel_is_left_out() -> None:
+    heard: list[Event] = []
+
+    def said(request: Request) -> str:
+        if request.path == "story/story":
+            return RUSSIAN
+        if request.path.startswith("story/extend/1/"):
+            return f"{RUSSIAN} {RUSSIAN[:40]}."
+        return sentences(request)
+
+    story, asked = await write(said, "improved", aids="on", listeners=[heard.append])
+    assert [request.path for request in asked][:2] == ["story/story", "story/again/1/story"]
+    assert story.text.isascii()
+    assert "Mara climbed up and lit the lamp again." in story.text
+    assert "script" in {event.rule for event in heard if isinstance(event, Removed)}
+
+
+async def test_a_story_whose_brief_asks_for_another_script_is_written_all_the_same() -> None:
+    brief = Brief("Write a story of 10 to 20 words in Russian.", "Лампа")
+    story, asked = await write({"writer": RUSSIAN}, "improved", brief, aids="on")
+    assert story.text == RUSSIAN
+    assert len(asked) <= 4

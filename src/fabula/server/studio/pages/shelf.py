@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Final, TypeVar
 from fastapi import APIRouter, Depends, Form, Request, UploadFile
 from fastapi.responses import Response
 
-from fabula.app.beginning import Beginning, Kind, begin, expected, planned
+from fabula.app.beginning import Beginning, Kind, begin, expected, planned, with_usual_system
 from fabula.app.importing import KINDS as MANUSCRIPTS
 from fabula.app.importing import read_manuscript
 from fabula.app.item_files import MAX_STORY_BYTES
@@ -24,7 +24,7 @@ from fabula.models.finding import look
 from fabula.models.hub import fetched
 from fabula.models.known import KNOWN, installed, models_home
 from fabula.models.providers import KINDS, keys_set
-from fabula.project.default_model import DefaultModel, default_model
+from fabula.project.default_model import offered_model
 from fabula.project.settings import Settings
 from fabula.server.api.depends import RunsDep, ShelfDep, StateDep  # noqa: TC001 - FastAPI reads it
 from fabula.server.runs.record import Order
@@ -33,7 +33,7 @@ from fabula.story import count_words, one_line
 from fabula.systems import systems
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Sequence
 
     from fabula.app.workspace import Overview
     from fabula.engine.dry_run import DryRun
@@ -93,25 +93,16 @@ async def sample(request: Request, shelf: ShelfDep) -> Response:
 @router.get("/new")
 async def new(request: Request, shelf: ShelfDep, state: StateDep) -> Response:
     """The form for a new story."""
-    chosen = await _model(state.options.environ)
+    chosen = await offered_model(state.options.environ)
     return page(
         request,
         "new.html",
         home=str(shelf.home),
         chosen=chosen,
         systems=[(name, system.paper) for name, system in systems().items()],
-        usual=Settings().system,
+        usual=with_usual_system({"model": chosen.name} if chosen else {}).get("system", Settings().system),
         kinds=",".join(MANUSCRIPTS),
     )
-
-
-async def _model(environ: Mapping[str, str]) -> DefaultModel | None:
-    """The model that is taken where nobody names one, else one that answers on this machine."""
-    chosen = await asyncio.to_thread(default_model, environ)
-    if chosen is not None:
-        return chosen
-    names = (f"{server.kind}:{model.name}" for server in await look(environ) for model in server.models)
-    return next((DefaultModel(name, "which answers on this machine") for name in names), None)
 
 
 @router.get("/new/models")
