@@ -9,11 +9,10 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal
 
-from fabula.app.checking import OUT, Checked, dismiss, stored_check, take_dismissal_back
+from fabula.app.checking import OUT, Checked, dismiss, reasons_in, stored_check, take_dismissal_back
 from fabula.app.facts_shown import Quoted, StoryPart, sentence_at, story_parts
 from fabula.base.errors import UnknownNameError, UsageError
 from fabula.continuity import scenes_of, split
-from fabula.evaluators.atlas.dismissed import read_dismissed
 from fabula.evaluators.atlas.page import all_findings, headline
 from fabula.project.folder import STORY
 from fabula.story import one_line, plain
@@ -136,7 +135,8 @@ def findings_of(project: Project) -> ProjectFindings:
     folder = project.folder / OUT
     if not (folder / "atlas.json").is_file():
         return ProjectFindings(checked=False)
-    report, dismissed, parts = stored_check(folder), read_dismissed(folder), story_parts(project)
+    report, parts = stored_check(folder), story_parts(project)
+    dismissed = reasons_in(folder, report)
     stories = report["details"]["stories"]
     ranges = _ranges(parts)
     found = tuple(_finding(one, parts, ranges, dismissed) for story in stories for one in all_findings(story))
@@ -275,8 +275,9 @@ def count_again(folder: Path, key: str) -> None:
     Raises:
         UnknownNameError: it was not dismissed.
     """
-    take_dismissal_back(folder / OUT, key)
-    _write_page(folder, stored_check(folder / OUT))
+    report = stored_check(folder / OUT)
+    take_dismissal_back(folder / OUT, report, key)
+    _write_page(folder, report)
 
 
 def _write_page(folder: Path, report: Mapping[str, Any]) -> None:

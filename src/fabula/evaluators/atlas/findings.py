@@ -45,7 +45,10 @@ CATEGORIES: Final[Mapping[str, str]] = {
     "existence": "that something is there, or happened at all",
     "other": "anything else that cannot both be true",
 }
-_ID_LETTERS: Final = 8
+_ID_LETTERS, _CLAIM_LETTERS = 8, 4
+_ALIKE, _ALIKE_ON_AVERAGE = 0.5, 0.7  # of the words of two claims about the same sentences, if they are one
+_STEM: Final = 6  # letters that two forms of a word share
+_LONG: Final = 3
 _SAME_ATTRIBUTE: Final = 0.5
 _FEWEST_QUOTED: Final = 3
 _FEWEST: Final = 3  # letters of a word that can be a name
@@ -77,7 +80,7 @@ class Found:
     """A contradiction, with both passages.
 
     Attributes:
-        key: the same in every run that finds these two sentences at odds; what a dismissal names.
+        key: what a dismissal names: `claim_key` of the two sentences and what is claimed of them.
         x, y: numbers of the scenes; equal for one inside a scene.
         fact, event: the clauses of the paper's sentence.
         attribute: what of the thing differs; of a suspicion that was not confirmed, the verifier's decision.
@@ -124,6 +127,7 @@ class Found:
             "hallucination": self.sentence,
             "x": self.x,
             "y": self.y,
+            "inside_scene": self.x == self.y,
             "fact": self.fact,
             "event": self.event,
             "attribute": self.attribute,
@@ -171,6 +175,22 @@ def key_of(*parts: str) -> str:
     return sha256("\0".join(normalised(part) for part in parts).encode("utf-8", "replace")).hexdigest()[:_ID_LETTERS]
 
 
+def claim_key(before: Passage, after: Passage, *claim: str) -> str:
+    """What a claim about two sentences is called: eight letters fixed by the sentences, and four by the claim."""
+    return f"{key_of(before.quote, after.quote)}-{key_of(*claim)[:_CLAIM_LETTERS]}"
+
+
+def same_claim(one: Sequence[str], other: Sequence[str]) -> bool:
+    """Whether two claims about the same sentences are one, said in other words; each has what both places say."""
+    alike = [overlap(stems(a), stems(b)) for a, b in zip(one, other, strict=True)]
+    return min(alike) >= _ALIKE and sum(alike) >= _ALIKE_ON_AVERAGE * len(alike)
+
+
+def stems(text: str) -> set[str]:
+    """The beginnings of the words of a text that are longer than most small words."""
+    return {word[:_STEM] for word in words(text) if len(word) > _LONG or word.isdigit()}
+
+
 def distinct(found: Iterable[Found]) -> tuple[Found, ...]:
     """Findings in the order of the story, each two quotations once, with the number of its root cause."""
     kept: list[Found] = []
@@ -186,7 +206,7 @@ def same_focus(one: Passage, other: Passage) -> bool:
 
 
 def keyed(found: Sequence[Found]) -> list[Found]:
-    """Findings whose keys differ, also where two lie in the same two sentences."""
+    """Findings whose keys differ, also where two claim the same of the same two sentences."""
     seen: dict[str, int] = {}
     keyed = []
     for one in found:

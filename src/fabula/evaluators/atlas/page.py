@@ -61,8 +61,8 @@ def _lead(stories: Sequence[Mapping[str, Any]], dismissed: Mapping[str, str]) ->
 
 
 def all_findings(story: Mapping[str, Any]) -> list[Mapping[str, Any]]:
-    """A story's findings across and inside scenes, in the order of the text."""
-    return sorted([*story["findings"], *story["intra_scene"]], key=lambda one: int(one["id"]))
+    """A story's findings, in the order of the text; older reports list those inside scenes apart."""
+    return sorted([*story["findings"], *story.get("intra_scene", ())], key=lambda one: int(one["id"]))
 
 
 def shown_value(row: Mapping[str, Any], gone: Mapping[str, int]) -> str:

@@ -16,10 +16,10 @@ from itertools import chain, pairwise
 from math import log
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
-from fabula.craft.packing import ELLIPSIS, overlap, words
+from fabula.craft.packing import ELLIPSIS, overlap
 from fabula.craft.raters import mark_for
 from fabula.engine.run import side_by_side
-from fabula.evaluators.atlas.findings import CATEGORIES, Found, key_of, keyed, same_focus
+from fabula.evaluators.atlas.findings import CATEGORIES, Found, claim_key, keyed, same_focus, stems
 from fabula.evaluators.atlas.replies import ERROR, READER_DECISIONS, SURE, Decisions, PartReading, Reading
 from fabula.models.budget import estimate_tokens
 from fabula.story import one_line
@@ -61,8 +61,6 @@ _PER_1000_WORDS: Final = 2.5  # suspicions, for estimates; planted stories have 
 _NAMED: Final = 0.1  # of the paragraphs at most hold a word that tells what a suspicion is about
 _BETWEEN: Final = 1.5  # times as much counts a paragraph between the two places
 _ALIKE: Final = 0.4
-_STEM: Final = 6  # letters that two forms of a word share
-_LONG: Final = 3
 LASTING: Final = frozenset({"rule", "date", "duration", "season", "age", "life", "name", "kinship"})
 _ALWAYS: Final = frozenset({"rule", "date", "season"})
 
@@ -97,13 +95,13 @@ class Suspicion:
 
     @property
     def key(self) -> str:
-        """Eight letters fixed by the sentences in question."""
-        return key_of(self.before.quote, self.after.quote)
+        """What it is called: fixed by the sentences in question and by what is claimed of them."""
+        return claim_key(self.before, self.after, self.category, *self.says)
 
     @property
     def about(self) -> frozenset[str]:
         """The words that tell what it is about."""
-        return frozenset(_stems(" ".join((*self.quotes, *self.says))))
+        return frozenset(stems(" ".join((*self.quotes, *self.says))))
 
 
 async def reader(check: StoryCheck) -> tuple[list[Found], dict[str, Any]]:
@@ -317,7 +315,7 @@ def one_error(one: Suspicion | Found, other: Suspicion | Found) -> bool:
     lie in the same two paragraphs are also one if they say nearly the same.
     """
     same = same_focus(one.before, other.before), same_focus(one.after, other.after)
-    alike = [overlap(_stems(a), _stems(b)) >= _ALIKE for a, b in zip(one.says, other.says, strict=True)]
+    alike = [overlap(stems(a), stems(b)) >= _ALIKE for a, b in zip(one.says, other.says, strict=True)]
     if any(same):
         return all(same) or (one.category == other.category and alike[same.index(False)])
     return one.places == other.places and all(alike)
@@ -328,7 +326,7 @@ def controls(check: StoryCheck, batch: Batch, at: Run) -> list[Suspicion]:
     draw = at.scope("controls").rng
     taken = {number for one in batch.suspicions for number in (*one.places, *one.also)}
     plain = [
-        (passage, _stems(passage.quote))
+        (passage, stems(passage.quote))
         for paragraph in batch.paragraphs
         if paragraph.number not in taken
         for passage in check.text.sentences_of(paragraph)
@@ -360,11 +358,6 @@ def _is_plain(sentence: str) -> bool:
 
 _SHORTEST, _LONGEST = 27, 112  # characters of a sentence that can be planted
 _CONTROL: Final = "The two do not agree on {}."
-
-
-def _stems(text: str) -> set[str]:
-    """The beginnings of the words of a text that are longer than most small words."""
-    return {word[:_STEM] for word in words(text) if len(word) > _LONG or word.isdigit()}
 
 
 def _usual(check: StoryCheck) -> list[Suspicion]:
@@ -489,7 +482,7 @@ class Part:
     @cached_property
     def words(self) -> frozenset[str]:
         """The beginnings of its words."""
-        return frozenset(_stems(" ".join(one.text for one in self.paragraphs)))
+        return frozenset(stems(" ".join(one.text for one in self.paragraphs)))
 
 
 def parts_of(paragraphs: Sequence[Paragraph], most: int) -> list[Part]:
@@ -589,7 +582,7 @@ class Ledger:
         wanted = {word for one in batch.suspicions for word in one.about}
         left, lines = _NOTES_TOKENS, []
         for note in self.notes:
-            if note.paragraph not in there and note.category in LASTING and _stems(note.about) & wanted:
+            if note.paragraph not in there and note.category in LASTING and stems(note.about) & wanted:
                 left -= estimate_tokens(note.line) + 1
                 if left < 0:
                     break
@@ -598,13 +591,13 @@ class Ledger:
 
 
 def _rank(note: Note, there: frozenset[str]) -> int:
-    named = bool(_stems(note.about) & there)
+    named = bool(stems(note.about) & there)
     ranks = (
         note.category in _ALWAYS,
         named and note.category in LASTING,
         named,
         note.category in LASTING,
-        bool(_stems(note.fact) & there),
+        bool(stems(note.fact) & there),
         True,
     )
     return ranks.index(True)
@@ -653,7 +646,7 @@ class Surroundings:
         for one in paragraphs:
             self.scenes.setdefault(one.scene, []).append(one)
             self.sizes[one.scene] += one.tokens
-            for word in _stems(one.text):
+            for word in stems(one.text):
                 self.places.setdefault(word, []).append(one.number)
 
     def of(self, one: Suspicion) -> set[int]:

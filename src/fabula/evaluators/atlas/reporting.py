@@ -316,7 +316,6 @@ def _missing(one: Checked) -> Iterator[str]:
 def _data(one: Checked, config: Config) -> dict[str, Any]:
     """All that is known of a story's check, for JSON and for the page."""
     check = one.check
-    numbered = {found.key: number for number, found in enumerate(one.found, 1)}
     data: dict[str, Any] = {
         "id": check.item.id,
         "form": check.split.form,
@@ -325,8 +324,7 @@ def _data(one: Checked, config: Config) -> dict[str, Any]:
         "mended": dict(check.split.counts),
         "counts": {name: n for name, n in sorted(check.counts.items()) if n},
         "by": dict(one.by),
-        "findings": [found.as_data(numbered[found.key]) for found in one.across],
-        "intra_scene": [found.as_data(numbered[found.key]) for found in one.inside],
+        "findings": [found.as_data(number) for number, found in enumerate(one.found, 1)],
         "rejected": [found.as_data(number) for number, found in enumerate(one.check.rejected, 1)],
         "scored": bool(not one.blind),
         "partial": one.partial,

@@ -97,7 +97,7 @@ def story_of(report: Report) -> dict[str, Any]:
 
 
 def all_of(report: Report) -> list[dict[str, Any]]:
-    return [*story_of(report)["findings"], *story_of(report)["intra_scene"]]
+    return list(story_of(report)["findings"])
 
 
 # reading and places -------------------------------------------------------------------------------------------------

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from fabula.evaluators.atlas.findings import Found, clause_of, key_of
+from fabula.evaluators.atlas.findings import Found, claim_key, clause_of
 from fabula.evaluators.atlas.replies import DECISIONS, ERROR
 from fabula.story import one_line
 
@@ -83,7 +83,7 @@ def _found(proposal: Proposal, verdict: VerdictReply, before: Passage, after: Pa
     if not (fact and event):
         fact, event = proposal.fact, proposal.event
     return Found(
-        key_of(before.quote, after.quote),
+        claim_key(before, after, verdict.attribute, fact, event),
         proposal.x,
         proposal.y,
         fact,
