@@ -264,6 +264,8 @@ def test_what_is_not_verified_is_said_with_exit_code_1_and_the_rest_is_there(cli
     assert ran.code == 1
     assert "story: 1 finding, partial (see below)" in ran.out
     assert "1 suspicions got no verdict" in ran.out
+    assert "Without a verdict: 1 suspicion\n" in ran.out
+    assert "Nobody sits." in ran.out.partition("Without a verdict")[2]
     assert "Say the same command again with another --seed" in ran.out
 
 

@@ -48,6 +48,11 @@ class Place:
     now: Quoted | None
     was_in: str = ""
 
+    @property
+    def where(self) -> str:
+        """Where it stood, in words."""
+        return f"Paragraph {self.paragraph}, scene {self.scene}" if self.paragraph else f"Scene {self.scene}"
+
 
 @dataclass(frozen=True, slots=True)
 class Finding:
@@ -96,10 +101,12 @@ class ProjectFindings:
         checked: whether there has been one.
         notes: what the check says of itself: what was not read, whose verdicts are worth little.
         partial: the check was not complete.
+        undecided: what was suspected and got no verdict.
     """
 
     checked: bool
     findings: tuple[Finding, ...] = ()
+    undecided: tuple[Finding, ...] = ()
     notes: tuple[str, ...] = ()
     partial: bool = False
 
@@ -112,7 +119,8 @@ class ProjectFindings:
         """Those with a place in a part of the story; `story.md` is all of it."""
         if name == STORY:
             return self
-        return replace(self, findings=tuple(one for one in self.findings if one.touches(name)))
+        near = (tuple(one for one in of if one.touches(name)) for of in (self.findings, self.undecided))
+        return replace(self, findings=next(near), undecided=next(near))
 
     def find(self, key: str) -> Finding:
         """The finding of that key.
@@ -140,10 +148,11 @@ def findings_of(project: Project) -> ProjectFindings:
     stories = report["details"]["stories"]
     ranges = _ranges(parts)
     found = tuple(_finding(one, parts, ranges, dismissed) for story in stories for one in all_findings(story))
+    listed = (one for story in stories for one in story.get("undecided", ()) if "key" in one)
+    undecided = tuple(_finding(one, parts, ranges, {}) for one in listed)
     notes = tuple(str(note) for note in report.get("notes", ()))
-    return ProjectFindings(
-        checked=True, findings=found, notes=notes, partial=any(story.get("partial") for story in stories)
-    )
+    partial = any(story.get("partial") for story in stories)
+    return ProjectFindings(checked=True, findings=found, notes=notes, partial=partial, undecided=undecided)
 
 
 @dataclass(frozen=True, slots=True)

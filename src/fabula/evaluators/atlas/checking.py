@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from fabula.continuity import NumberedScene, Scenes
     from fabula.engine.run import Run
     from fabula.evaluators.atlas.config import Config
-    from fabula.evaluators.atlas.findings import Found
+    from fabula.evaluators.atlas.findings import Found, Proposal
     from fabula.measure.items import Item
 
 T = TypeVar("T")
@@ -97,6 +97,7 @@ class StoryCheck:
         unread: numbers of the paragraphs that nobody read.
         cut: paths of calls whose reply was cut at the model's limit; what it said until then was read.
         rejected: what a reader suspected and the verifier did not confirm, with its decision as `attribute`.
+        undecided: what was suspected and got no verdict.
     """
 
     run: Run
@@ -108,6 +109,7 @@ class StoryCheck:
     unread: set[int] = field(default_factory=set)
     cut: set[str] = field(default_factory=set)
     rejected: list[Found] = field(default_factory=list)
+    undecided: list[Found | Proposal] = field(default_factory=list)
 
     @property
     def scenes(self) -> Sequence[NumberedScene]:

@@ -89,7 +89,8 @@ class Found:
         before, after: the passages; their focus is what was quoted.
         reason: why it is one, in the verifier's words.
         root: number of the root cause, from 1 on.
-        sure: how sure the verifier is: certain, likely or possible; empty where nobody said.
+        sure: how sure the verifier is: certain, likely or possible; `suspected` where nobody verified it who can be
+            relied on, empty where nobody said.
         places: the numbers of both paragraphs; 0 where they are not known.
         beside: numbers of other paragraphs that side with one of the two.
     """

@@ -20,7 +20,7 @@ from fabula.craft.packing import ELLIPSIS, overlap
 from fabula.craft.raters import mark_for
 from fabula.engine.run import side_by_side
 from fabula.evaluators.atlas.findings import CATEGORIES, Found, claim_key, keyed, same_focus, stems
-from fabula.evaluators.atlas.replies import ERROR, READER_DECISIONS, SURE, Decisions, PartReading, Reading
+from fabula.evaluators.atlas.replies import ERROR, READER_DECISIONS, SURE, SUSPECTED, Decisions, PartReading, Reading
 from fabula.models.budget import estimate_tokens
 from fabula.story import one_line
 
@@ -401,6 +401,7 @@ def _outcome(check: StoryCheck, one: Suspicion, decision: DecisionReply | None, 
         return None
     if decision is None or answer is None:
         check.counts["missing_verdicts"] += 1
+        check.undecided.append(replace(found_of(one), sure=SUSPECTED))
         return None
     if answer != ERROR:
         check.counts["rejected"] += 1

@@ -14,6 +14,8 @@ ERROR: Final = "error"
 DECISIONS: Final = (ERROR, "other_thing", "other_attribute", "no_difference", "explained")
 READER_DECISIONS: Final = (ERROR, "explained", "not_meant", "other_thing", "both_true", "not_said")
 SURE: Final = ("certain", "likely", "possible")
+SUSPECTED: Final = "suspected"
+"""How sure a finding is that nobody verified who can be relied on."""
 
 
 def _one_of(names: tuple[str, ...]) -> Any:  # noqa: ANN401 - what pydantic takes as a field

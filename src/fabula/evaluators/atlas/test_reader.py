@@ -258,6 +258,26 @@ def test_a_verifier_that_says_yes_to_everything_is_recognised() -> None:
     assert not re.findall(r"control|planted", shown.partition(" ends\n")[2])
 
 
+def test_what_the_check_itself_calls_worthless_is_not_called_certain() -> None:
+    honest, _ = check_by(playing(EYES))
+    assert [one["sure"] for one in all_of(honest)] == ["likely"]
+    for report in (check_by(playing(EYES, controls="error"))[0], check_by(playing(EYES), small=True)[0]):
+        assert [one["sure"] for one in all_of(report)] == ["suspected"]
+        for shown in (as_page(report.as_data(), {}, ()), as_markdown(story_of(report), {})):
+            assert "Appearance, suspected." in shown
+            assert "likely" not in shown
+
+
+def test_a_suspicion_without_a_verdict_stands_on_the_page() -> None:
+    report, _ = check_by(lambda request: json.dumps({"findings": [EYES]}) if request.role == "reader" else "Hm.")
+    (one,) = story_of(report)["undecided"]
+    assert (one["quote_x"], one["sure"], one["reason"]) == ("Mara's eyes were grey", "suspected", "Eyes keep a colour.")
+    page = as_page(report.as_data(), {}, ["fabula", "check", "s.md"])
+    assert "Without a verdict" in page
+    assert "<mark>Mara&#x27;s eyes were grey</mark>" in page
+    assert "Without a verdict: Mara's eyes are grey" in as_markdown(story_of(report), {})
+
+
 def test_a_small_reader_is_said_to_be_too_small() -> None:
     for small in (True, False):
         report, _ = check_by(playing(EYES), small=small)

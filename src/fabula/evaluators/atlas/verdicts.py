@@ -104,6 +104,7 @@ def _record(check: StoryCheck, proposal: Proposal, outcome: Outcome, verdict: Ve
         answer = ERROR
         check.counts["confirmed"] += 1
     elif outcome.unscored:
+        check.undecided += [] if outcome.rejected else [proposal]
         check.counts["ungrounded_verdicts" if outcome.rejected else "missing_verdicts"] += 1
     else:
         answer = "no error"
