@@ -92,7 +92,7 @@ class Found:
         sure: how sure the verifier is: certain, likely or possible; `suspected` where nobody verified it who can be
             relied on, empty where nobody said.
         places: the numbers of both paragraphs; 0 where they are not known.
-        beside: numbers of other paragraphs that side with one of the two.
+        also: numbers of other paragraphs that side with one of the two.
     """
 
     key: str
@@ -109,7 +109,7 @@ class Found:
     root: int = 0
     sure: str = ""
     places: tuple[int, int] = (0, 0)
-    beside: tuple[int, ...] = ()
+    also: tuple[int, ...] = ()
 
     @property
     def says(self) -> tuple[str, str]:
@@ -142,7 +142,7 @@ class Found:
             "reason": self.reason,
             "paragraph_x": self.places[0],
             "paragraph_y": self.places[1],
-            "also_in_paragraphs": list(self.beside),
+            "also_in_paragraphs": list(self.also),
             "passage_x": _placed(self.before),
             "passage_y": _placed(self.after),
         }

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import chain, pairwise
 from math import log
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from typing import TYPE_CHECKING, Any, Final, TypeAlias, TypeVar
 
 from fabula.craft.packing import ELLIPSIS, overlap
 from fabula.craft.raters import mark_for
@@ -244,7 +244,11 @@ async def decide(check: StoryCheck, number: int, batch: Batch, ledger: Ledger) -
     found = [_outcome(check, one, by_number.get(n), call) for n, one in enumerate(asked, 1)]
     others, _ = united(placed(check, reply.others if reply else (), "verifier"))
     for one in others:
-        if not any(one_error(one, other) for other in batch.suspicions):
+        same = next((n for n, other in enumerate(asked) if one_error(one, other)), None)
+        known = found[same] if same is not None else None
+        if same is not None:
+            found[same] = known and joined(known, one)
+        else:
             check.counts["found_by_verifier"] += 1
             check.rate("verifier", one.key, call, answer=ERROR, shown="not on the list", reason=one.why)
             found.append(found_of(one))
@@ -297,28 +301,57 @@ def _place(check: StoryCheck, number: int, quote: str, says: str) -> Passage | N
 
 
 def united(suspicions: Iterable[T]) -> tuple[list[T], int]:
-    """Suspicions or findings in the order of the text, each error once, and how many repeated another."""
+    """Suspicions or findings in the order of the text, each error once, and how many repeated another.
+
+    The paragraphs of one that is repeated stand with the first.
+    """
     kept: list[T] = []
     repeated = 0
     for one in suspicions:
-        if any(one_error(one, other) for other in kept):
-            repeated += 1
-        else:
+        same = next((n for n, other in enumerate(kept) if one_error(one, other)), None)
+        if same is None:
             kept.append(one)
+        else:
+            kept[same] = joined(kept[same], one)
+            repeated += 1
     return sorted(kept, key=lambda one: (one.places[::-1], one.after.focus, one.before.focus)), repeated
 
 
 def one_error(one: Suspicion | Found, other: Suspicion | Found) -> bool:
     """Whether two suspicions or findings name one error.
 
-    They do if they quote the same words on one side, and on the other the same words or the same statement. Two that
-    lie in the same two paragraphs are also one if they say nearly the same.
+    They do if they quote the same words of the same paragraph on one side, and on the other the same words or the same
+    statement; where that stands in another paragraph, both sides have to say nearly the same. Two that lie in the same
+    two paragraphs are also one if they say nearly the same.
     """
-    same = same_focus(one.before, other.before), same_focus(one.after, other.after)
-    alike = [overlap(stems(a), stems(b)) >= _ALIKE for a, b in zip(one.says, other.says, strict=True)]
-    if any(same):
-        return all(same) or (one.category == other.category and alike[same.index(False)])
-    return one.places == other.places and all(alike)
+    mine, its = _sides(one), _sides(other)
+    kind = one.category == other.category
+    return _agree(mine, its, same_kind=kind) or (kind and _agree(mine, its[::-1], same_kind=kind))
+
+
+_Side: TypeAlias = "tuple[int, Passage, str]"
+
+
+def _sides(one: Suspicion | Found) -> tuple[_Side, _Side]:
+    """Of both places the paragraph, the passage and what it says."""
+    return (one.places[0], one.before, one.says[0]), (one.places[1], one.after, one.says[1])
+
+
+def _agree(mine: tuple[_Side, ...], its: tuple[_Side, ...], *, same_kind: bool) -> bool:
+    pairs = list(zip(mine, its, strict=True))
+    there = [a[0] == b[0] for a, b in pairs]
+    same = [a[0] == b[0] and same_focus(a[1], b[1]) for a, b in pairs]
+    alike = [overlap(stems(a[2]), stems(b[2])) >= _ALIKE for a, b in pairs]
+    if not any(same):
+        return all(there) and all(alike)
+    if all(same):
+        return same_kind or any(alike)
+    return same_kind and (alike[same.index(False)] if all(there) else all(alike))
+
+
+def joined(one: T, repeated: Suspicion | Found) -> T:
+    """A suspicion or finding with the paragraphs of another that names the same error."""
+    return replace(one, also=tuple(sorted({*one.also, *repeated.also, *repeated.places} - set(one.places))))
 
 
 def controls(check: StoryCheck, batch: Batch, at: Run) -> list[Suspicion]:
@@ -427,7 +460,7 @@ def found_of(one: Suspicion, decision: DecisionReply | None = None, check: Story
     places = one.places if check is None else (check.text.paragraph_of(before), check.text.paragraph_of(after))
     return Found(
         one.key, before.scene, after.scene, *says, one.category, one.category, one.source, before, after, why,
-        sure=sure, places=places, beside=one.also,
+        sure=sure, places=places, also=one.also,
     )  # fmt: skip
 
 

@@ -213,6 +213,26 @@ def test_one_error_named_twice_is_one_finding() -> None:
     assert story_of(report)["counts"]["repeated_suspicions"] == 2
 
 
+def test_a_third_place_of_one_error_is_kept_with_it() -> None:
+    third = {"paragraph_y": 7, "quote_y": "brown eyes again", "says_y": "Mara's eyes are brown"}
+    fourth = EYES | {"paragraph_x": 6, "quote_x": "grey eyes", "says_x": "her eyes are grey"}
+    text = LAMP + "\n\nHer grey eyes closed.\n\nShe looked up, with brown eyes again."
+    report, _ = check_by(playing(EYES, EYES | third, others=[fourth]), text)
+    (one,) = all_of(report)
+    assert (one["paragraph_x"], one["paragraph_y"], one["also_in_paragraphs"]) == (1, 5, [6, 7])
+
+
+def test_a_quotation_that_reaches_into_the_next_paragraph_is_not_the_place_there() -> None:
+    text = (
+        "Mara's eyes were grey.\n\nIt was May, and her scarf was red.\n\nHer eyes were brown, and her scarf was blue."
+    )
+    y = {"paragraph_y": 3, "quote_y": "Her eyes were brown, and her scarf was blue", "why": "Two colours."}
+    eyes = {"paragraph_x": 1, "quote_x": "eyes were grey. It was May, and her scarf was red", "says_x": "eyes, grey"}
+    scarf = {"paragraph_x": 2, "quote_x": "her scarf was red", "says_x": "Mara's scarf is red"}
+    found = eyes | y | {"says_y": "eyes, brown"}, scarf | y | {"says_y": "Mara's scarf is blue"}
+    assert len(all_of(check_by(playing(*found), text)[0])) == 2
+
+
 def test_two_errors_between_the_same_paragraphs_are_two_findings() -> None:
     age = EYES | {
         "quote_x": "she was forty",
