@@ -47,8 +47,10 @@ CATEGORIES: Final[Mapping[str, str]] = {
 }
 _ID_LETTERS, _CLAIM_LETTERS = 8, 4
 _ALIKE, _ALIKE_ON_AVERAGE = 0.5, 0.7  # of the words of two claims about the same sentences, if they are one
-_STEM: Final = 6  # letters that two forms of a word share
-_LONG: Final = 3
+STEM: Final = 6
+"""Letters that two forms of a word share."""
+LONG: Final = 3
+"""Letters of small words."""
 _SAME_ATTRIBUTE: Final = 0.5
 _FEWEST_QUOTED: Final = 3
 _FEWEST: Final = 3  # letters of a word that can be a name
@@ -189,7 +191,7 @@ def same_claim(one: Sequence[str], other: Sequence[str]) -> bool:
 
 def stems(text: str) -> set[str]:
     """The beginnings of the words of a text that are longer than most small words."""
-    return {word[:_STEM] for word in words(text) if len(word) > _LONG or word.isdigit()}
+    return {word[:STEM] for word in words(text) if len(word) > LONG or word.isdigit()}
 
 
 def distinct(found: Iterable[Found]) -> tuple[Found, ...]:

@@ -9,17 +9,18 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import chain, pairwise
-from math import log
+from math import ceil, log
 from typing import TYPE_CHECKING, Any, Final, TypeAlias, TypeVar
 
 from fabula.craft.packing import ELLIPSIS, overlap
 from fabula.craft.raters import mark_for
 from fabula.engine.run import side_by_side
-from fabula.evaluators.atlas.findings import CATEGORIES, Found, claim_key, keyed, same_focus, stems
+from fabula.evaluators.atlas.findings import CATEGORIES, LONG, STEM, Found, claim_key, keyed, same_focus, stems
 from fabula.evaluators.atlas.replies import ERROR, READER_DECISIONS, SURE, SUSPECTED, Decisions, PartReading, Reading
 from fabula.models.budget import estimate_tokens
 from fabula.story import one_line
@@ -56,6 +57,7 @@ _AROUND_TOKENS: Final = 1_000  # else as much around each place
 _RELATED_TOKENS: Final = 1_500  # of paragraphs elsewhere that speak of the same
 _BATCH_TOKENS: Final = 14_000  # of the parts of a story that one call of the verifier sees
 _NOTES_TOKENS: Final = 800
+_MORE: Final = 3  # the share of a batch by which it may be larger: 12 become 16
 _CONTROLS: Final = 2  # planted suspicions in a batch
 _PER_1000_WORDS: Final = 2.5  # suspicions, for estimates; planted stories have 3 to 4, published ones fewer
 _NAMED: Final = 0.1  # of the paragraphs at most hold a word that tells what a suspicion is about
@@ -355,42 +357,96 @@ def joined(one: T, repeated: Suspicion | Found) -> T:
 
 
 def controls(check: StoryCheck, batch: Batch, at: Run) -> list[Suspicion]:
-    """Suspicions that are surely none: pairs of plain sentences of the text that share no word of any weight."""
+    """Suspicions that are none, worded as a reader's are: sentences that agree on somebody or something.
+
+    Both use the same two rare words in a row. Those that have most in common come first; where there are no such
+    sentences, nothing is planted.
+    """
     draw = at.scope("controls").rng
-    taken = {number for one in batch.suspicions for number in (*one.places, *one.also)}
+    quoted = [passage for one in batch.suspicions for passage in (one.before, one.after)]
     plain = [
-        (passage, stems(passage.quote))
+        (paragraph.number, passage)
         for paragraph in batch.paragraphs
-        if paragraph.number not in taken
         for passage in check.text.sentences_of(paragraph)
-        if _is_plain(one_line(passage.quote))
+        if _is_plain(one_line(passage.quote)) and not any(same_focus(passage, other) for other in quoted)
     ]
     draw.shuffle(plain)
+    small = {word for one in batch.paragraphs for word in _WORDS.findall(one.text) if word.islower()}
     found: list[Suspicion] = []
-    while len(plain) > 1 and len(found) < _CONTROLS:
-        first, own = plain.pop()
-        other = next((n for n, (_, its) in enumerate(plain) if own.isdisjoint(its)), None)
-        if other is not None:
-            before, after = sorted((first, plain.pop(other)[0]), key=lambda one: (one.scene, one.start))
-            places = check.text.paragraph_of(before), check.text.paragraph_of(after)
+    forms, used = draw.sample(_CLAIMS, len(_CLAIMS)), set[int]()
+    for one, other, phrase in _agreeing(plain):
+        if len(found) == _CONTROLS:
+            break
+        if used.isdisjoint((one[0], other[0])):
+            used |= {one[0], other[0]}
+            (first, before), (second, after) = sorted((one, other), key=lambda place: place[0])
             says = one_line(before.quote).rstrip("."), one_line(after.quote).rstrip(".")
+            why = forms[len(found)].format(*(_clause(one, small) for one in says))
             category = draw.choice(batch.suspicions).category
+            focused = _focused(before, phrase), _focused(after, phrase)
             found.append(
-                Suspicion(
-                    before, after, places, says, _CONTROL.format(CATEGORIES[category]), category, "likely", "control"
-                )
+                Suspicion(*focused, (first, second), says, why[:1].upper() + why[1:], category, "likely", "control")
             )
     return found
 
 
+_Placed: TypeAlias = "tuple[int, Passage]"
+
+
+def _agreeing(plain: Sequence[_Placed]) -> list[tuple[_Placed, _Placed, str]]:
+    """Pairs of sentences of different paragraphs that share two rare words in a row, and these words."""
+    rows = [_WORDS.findall(one_line(passage.quote)) for _, passage in plain]
+    often = Counter(stem for row in rows for stem in stems(" ".join(row)))
+    most = max(2, _COMMON * len(rows))
+    first: dict[tuple[str, ...], int] = {}
+    pairs: list[tuple[int, int, int, str]] = []
+    for n, row in enumerate(rows):
+        for phrase in pairwise(row):
+            key = tuple(word.casefold() for word in phrase)
+            if any(len(word) <= LONG or often[word[:STEM]] > most for word in key):
+                continue
+            m = first.setdefault(key, n)
+            if plain[m][0] != plain[n][0] and rows[m] != row:
+                alike = len(stems(" ".join(rows[m])) & stems(" ".join(row)))
+                pairs.append((-alike, m, n, " ".join(phrase)))
+    return [(plain[m], plain[n], phrase) for _, m, n, phrase in sorted(pairs)]
+
+
+def _focused(passage: Passage, phrase: str) -> Passage:
+    """A sentence with these words and what stands next to them quoted."""
+    words = list(_WORDS.finditer(passage.quote))
+    first, last = phrase.casefold().split()
+    at = next(n for n, (a, b) in enumerate(pairwise(words)) if (a[0].casefold(), b[0].casefold()) == (first, last))
+    low, high = words[max(0, at - _NEAR)].start(), words[min(len(words) - 1, at + 1 + _NEAR)].end()
+    return replace(passage, focus=(passage.start + low, passage.start + high))
+
+
+def _clause(sentence: str, small: set[str]) -> str:
+    """A sentence as a part of another; its first word keeps its capital if it is never written small."""
+    first = _WORDS.match(sentence)
+    return sentence[:1].lower() + sentence[1:] if first and first[0].lower() in small else sentence
+
+
 def _is_plain(sentence: str) -> bool:
-    """Whether a sentence is a short statement that nobody speaks."""
-    said = any(sign in sentence for sign in '"\u201c\u201d\u00ab\u00bb?!')
-    return _SHORTEST <= len(sentence) <= _LONGEST and sentence[0].isupper() and sentence.endswith(".") and not said
+    """Whether a sentence is a short statement without numbers that nobody speaks and that denies nothing."""
+    said = any(sign in sentence for sign in '"\u201c\u201d\u00ab\u00bb?!:;') or any(map(str.isdigit, sentence))
+    if said or not _SHORTEST <= len(sentence) <= _LONGEST or not sentence.endswith("."):
+        return False
+    return sentence[0].isupper() and _DENYING.isdisjoint(sentence.casefold().rstrip(".").split())
 
 
-_SHORTEST, _LONGEST = 27, 112  # characters of a sentence that can be planted
-_CONTROL: Final = "The two do not agree on {}."
+_SHORTEST, _LONGEST = 27, 120  # characters of a sentence that can be planted
+_COMMON: Final = 0.04  # of the sentences hold a word that tells nothing
+_NEAR: Final = 3  # words on both sides of what two sentences share
+_WORDS: Final = re.compile(r"[^\W\d_]+")
+_DENYING: Final = frozenset({"no", "not", "never", "nobody", "nothing", "none", "without", "nor", "neither"})
+_CLAIMS: Final = (
+    "{0}, which cannot be if {1}.",
+    "The text first says that {0}; that leaves no room for what comes later, where {1}.",
+    "{1}. By then it should be as in the earlier place, where {0}.",
+    "It is told in two ways: {0}, and afterwards {1}.",
+    "If {0}, it makes no sense that {1}.",
+)
 
 
 def _usual(check: StoryCheck) -> list[Suspicion]:
@@ -402,7 +458,7 @@ def _usual(check: StoryCheck) -> list[Suspicion]:
     passages = [passage for number in numbers if (passage := text.likest(number, ""))]
     says = "what the one place says", "what the other says"
     return [
-        Suspicion(a, b, (text.paragraph_of(a), text.paragraph_of(b)), says, _CONTROL.format("this"), "other", "likely")
+        Suspicion(a, b, (text.paragraph_of(a), text.paragraph_of(b)), says, "Both cannot be true.", "other", "likely")
         for a, b in pairwise(passages)
     ]
 
@@ -646,10 +702,15 @@ class Batch:
 
 
 def batches_of(check: StoryCheck, suspicions: Sequence[Suspicion]) -> list[Batch]:
-    """Suspicions with the whole text where it fits the verifier; else with what matters for them."""
+    """Suspicions with the whole text where it fits the verifier; else with what matters for them.
+
+    As each call reads the whole text, a batch takes a third more before there is another, and all are of one size.
+    """
     size, paragraphs = check.config.ours.batch, check.text.paragraphs
     if check.fits("verifier", VERIFY_WHOLE, UNKNOWN_WINDOW):
-        return [Batch(tuple(suspicions[n : n + size]), paragraphs) for n in range(0, len(suspicions), size)]
+        calls = max(1, ceil(len(suspicions) / (size + size // _MORE)))
+        ends = [len(suspicions) * n // calls for n in range(calls + 1)]
+        return [Batch(tuple(suspicions[low:high]), paragraphs) for low, high in pairwise(ends) if high]
     room = check.prompt_room("verifier", "decide") or UNKNOWN_WINDOW
     most = min(_BATCH_TOKENS, room - _INSTRUCTIONS)
     surroundings = Surroundings(paragraphs)

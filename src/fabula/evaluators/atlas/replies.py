@@ -170,7 +170,7 @@ class DecisionReply(BaseModel):
 class Decisions(BaseModel):
     """The verifier's decisions on a batch, and errors that were not on its list."""
 
-    decisions: Annotated[list[DecisionReply], short(14)]
+    decisions: Annotated[list[DecisionReply], short(18)]
     others: Annotated[list[SuspicionReply], short(4)] = []
 
 

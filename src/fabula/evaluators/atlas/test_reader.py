@@ -77,14 +77,14 @@ def playing(*findings: dict[str, Any], decision: str = "error", controls: str = 
     def answer(request: Request) -> str:
         if request.role == "reader":
             return json.dumps({"findings": findings})
-        asked = re.findall(r"^(\d+)\. (.*)\nParagraph", request.messages[-1].content, re.MULTILINE)
+        asked = re.findall(r"^(\d+)\. .*\n(Paragraph.*)", request.messages[-1].content, re.MULTILINE)
         decisions = [
             {
                 "number": int(n),
                 "reason": "So.",
-                "decision": controls if why.startswith("The two do not agree on ") else decision,
+                "decision": controls if re.search("harbour bell|tide mill", place) else decision,
             }
-            for n, why in asked
+            for n, place in asked
         ]
         return json.dumps({"decisions": decisions} | said)
 
@@ -268,7 +268,7 @@ def test_what_is_not_confirmed_is_kept_with_the_verifiers_reason() -> None:
 def test_a_verifier_that_says_yes_to_everything_is_recognised() -> None:
     honest, _ = check_by(playing(EYES))
     assert not story_of(honest)["verifier_is_worthless"]
-    report, asked = check_by(playing(EYES, controls="error"))
+    report, asked = check_by(playing(EYES, controls="error"), LAMP + BELLS)
     assert story_of(report)["counts"]["controls_called_errors"] == 2
     assert story_of(report)["verifier_is_worthless"]
     assert any("Its verdicts are worth nothing" in note for note in report.notes)
@@ -281,7 +281,7 @@ def test_a_verifier_that_says_yes_to_everything_is_recognised() -> None:
 def test_what_the_check_itself_calls_worthless_is_not_called_certain() -> None:
     honest, _ = check_by(playing(EYES))
     assert [one["sure"] for one in all_of(honest)] == ["likely"]
-    for report in (check_by(playing(EYES, controls="error"))[0], check_by(playing(EYES), small=True)[0]):
+    for report in (check_by(playing(EYES, controls="error"), LAMP + BELLS)[0], check_by(playing(EYES), small=True)[0]):
         assert [one["sure"] for one in all_of(report)] == ["suspected"]
         for shown in (as_page(report.as_data(), {}, ()), as_markdown(story_of(report), {})):
             assert "Appearance, suspected." in shown
@@ -296,6 +296,46 @@ def test_a_suspicion_without_a_verdict_stands_on_the_page() -> None:
     assert "Without a verdict" in page
     assert "<mark>Mara&#x27;s eyes were grey</mark>" in page
     assert "Without a verdict: Mara's eyes are grey" in as_markdown(story_of(report), {})
+
+
+BELLS = (
+    "\n\nThe harbour bell hung in the old tower.\n\nEvery morning the harbour bell called the boats in."
+    "\n\nThe tide mill stood beside the chapel.\n\nA boy swept the floor of the tide mill."
+)
+
+
+def test_planted_suspicions_agree_on_one_thing_and_are_worded_as_others_are() -> None:
+    _, asked = check_by(playing(EYES), LAMP + BELLS)
+    shown = asked[1].messages[-1].content.partition(" ends\n")[2].partition("Any of them may be right")[0]
+    whys = re.findall(r"^\d+\. (.*)\nParagraph (\d+), \"(.*)\": .*\nParagraph (\d+), \"(.*)\":", shown, re.MULTILINE)
+    planted = [(why, x, y) for why, _, x, _, y in whys if why != EYES["why"]]
+    assert len(planted) == 2
+    for why, x, y in planted:
+        (thing,) = [one for one in ("harbour bell", "tide mill") if one in x]
+        assert thing in y
+        assert why.count(thing) == 2
+        assert "agree" not in why
+    assert planted[0][0].split()[:2] != planted[1][0].split()[:2]
+
+
+def test_without_sentences_that_agree_nothing_is_planted() -> None:
+    report, _ = check_by(playing(EYES))
+    assert "controls" not in story_of(report)["counts"]
+    assert not any(row.what == "planted suspicions called errors" for row in report.rows)
+
+
+@pytest.mark.parametrize(("suspicions", "calls"), [(0, 0), (12, 1), (14, 1), (16, 1), (18, 2)])
+def test_two_suspicions_more_are_no_second_reading_of_the_whole(suspicions: int, calls: int) -> None:
+    text = "\n\n".join(f"Lamp {n} is red and has {n} wicks. Lamp {n} is blue." for n in range(1, 19))
+    found = [
+        {"paragraph_x": n, "quote_x": f"Lamp {n} is red", "paragraph_y": n, "quote_y": f"Lamp {n} is blue", "why": "?"}
+        for n in range(1, suspicions + 1)
+    ]
+    report, asked = check_by(playing(*found), text)
+    assert len(all_of(report)) == suspicions
+    sizes = [len(re.findall(r"^\d+\. ", one.messages[-1].content, re.MULTILINE)) for one in asked[1:]]
+    assert len(sizes) == calls
+    assert max(sizes, default=0) - min(sizes, default=0) <= 1
 
 
 def test_a_small_reader_is_said_to_be_too_small() -> None:
