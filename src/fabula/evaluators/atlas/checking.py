@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from fabula.base.errors import ContextLengthError, RefusalError, ReplyError
 from fabula.craft.raters import kind_of
-from fabula.engine.replies import schema_of
+from fabula.engine.replies import is_cut, schema_of
 from fabula.evaluators.atlas.quoting import StoryText
 from fabula.measure.ratings import Rating
 from fabula.models.base import Sampling
@@ -157,9 +157,9 @@ class StoryCheck:
         return None
 
     def _note_cut(self, at: Run, path: str) -> None:
-        """Keep the path of a call whose reply was cut: what is read of such a reply lacks its end."""
+        """Keep the path of a call whose reply was broken off: what is read of such a reply lacks its end."""
         last = at.context.journal.last_at(path, 0)
-        if last is not None and last.finish == "length":
+        if last is not None and (last.finish == "length" or is_cut(last.text)):
             self.cut.add(path)
 
     def rate(self, role: str, question: str, call: str, **verdict: Any) -> None:  # noqa: ANN401 - fields of a rating

@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from fabula.evaluators.atlas.replies import DecisionReply, NoteReply, SuspicionReply
 
 T = TypeVar("T", "Suspicion", "Found")
+Reads = TypeVar("Reads", bound=Reading)
 
 READ_WHOLE: Final = 160_000
 """Tokens of text that `auto` reads in one call, or half of the window if that is less. A strong reader found all of 32
@@ -58,6 +59,7 @@ _RELATED_TOKENS: Final = 1_500  # of paragraphs elsewhere that speak of the same
 _BATCH_TOKENS: Final = 14_000  # of the parts of a story that one call of the verifier sees
 _NOTES_TOKENS: Final = 800
 _MORE: Final = 3  # the share of a batch by which it may be larger: 12 become 16
+_TURNS: Final = 3  # so often a reply is asked for that is broken off each time, as long as each brings something
 _CONTROLS: Final = 2  # planted suspicions in a batch
 _PER_1000_WORDS: Final = 2.5  # suspicions, for estimates; planted stories have 3 to 4, published ones fewer
 _NAMED: Final = 0.1  # of the paragraphs at most hold a word that tells what a suspicion is about
@@ -157,10 +159,44 @@ async def read_whole(check: StoryCheck) -> list[Suspicion] | None:
         BudgetError: the cap is reached.
     """
     fields = _shown(check.text.paragraphs, len(check.text.paragraphs)) | {"ledger": [], "left_out": 0}
-    reply = await check.ask(
-        check.run, Reading, "reader", "read", part=1, of=1, notes=0, kinds=list(CATEGORIES.items()), **fields
-    )
+    reply = await _read(check, check.run, Reading, part=1, of=1, notes=0, **fields)
     return None if reply is None else list(placed(check, reply.findings, "reader"))
+
+
+async def _read(check: StoryCheck, at: Run, shape: type[Reads], *, notes: int, **fields: Any) -> Reads | None:  # noqa: ANN401 - fields of a prompt
+    """What a reader finds; where its reply was broken off, with what it is then asked for besides.
+
+    Raises:
+        ModelError: the model did not answer.
+        BudgetError: the cap is reached.
+    """
+    whole: Reads | None = None
+    for turn in range(_TURNS):
+        own = at.scope(f"more-{turn}") if turn else at
+        known = [] if whole is None else whole.findings
+        reply = await check.ask(
+            own, shape, "reader", "read", notes=notes, known=known, kinds=list(CATEGORIES.items()), **fields
+        )
+        if reply is None:
+            break
+        more = reply if whole is None else _with_more(whole, reply)
+        is_new, whole = more != whole, more
+        if f"{own.at}/read" not in check.cut:
+            check.cut.discard(f"{at.at}/read")
+            break
+        if notes and isinstance(whole, PartReading):
+            notes = max([notes, *(note.paragraph for note in whole.notes)])
+        if not is_new:
+            break
+    return whole
+
+
+def _with_more(whole: Reads, more: Reads) -> Reads:
+    """A reading with what another says besides."""
+    new: dict[str, Any] = {"findings": [*whole.findings, *(one for one in more.findings if one not in whole.findings)]}
+    if isinstance(whole, PartReading) and isinstance(more, PartReading):
+        new["notes"] = [*whole.notes, *(one for one in more.notes if one not in whole.notes)]
+    return whole.model_copy(update=new)
 
 
 async def read_parts(check: StoryCheck, ledger: Ledger) -> list[Suspicion]:
@@ -191,17 +227,15 @@ async def read_part(at: Run, part: Part, ledger: Ledger) -> list[Suspicion]:
     check = ledger.check
     lines, left_out = ledger.shown(part)
     last = part.paragraphs[-1].number == len(check.text.paragraphs)
-    reply = await check.ask(
+    reply = await _read(
+        check,
         at,
         PartReading,
-        "reader",
-        "read",
         part=part.number,
         of=ledger.parts,
         ledger=lines,
         left_out=left_out,
         notes=0 if last else part.first,
-        kinds=list(CATEGORIES.items()),
         **_shown(part.paragraphs, 0),
     )
     found = list(placed(check, reply.findings, "reader")) if reply else []
@@ -229,22 +263,26 @@ async def decide(check: StoryCheck, number: int, batch: Batch, ledger: Ledger) -
     at = check.run.scope("verify", number)
     asked = [*batch.suspicions, *controls(check, batch, at)]
     at.rng.shuffle(asked)
-    reply = await check.ask(
-        at,
-        Decisions,
-        "verifier",
-        "decide",
-        suspicions=asked,
-        ledger=ledger.about(batch),
-        kinds=list(CATEGORIES.items()),
-        **_shown(batch.paragraphs, len(check.text.paragraphs)),
-    )
-    by_number: dict[int, DecisionReply] = {}
-    for decision in reply.decisions if reply else ():
-        by_number.setdefault(decision.number, decision)
+    fields = _shown(batch.paragraphs, len(check.text.paragraphs)) | {"ledger": ledger.about(batch)}
+    decided: dict[int, DecisionReply] = {}
+    besides: list[SuspicionReply] = []
+    left = list(range(len(asked)))
+    for turn in range(_TURNS):
+        own = at.scope(f"more-{turn}") if turn else at
+        listed = [asked[n] for n in left]
+        reply = await check.ask(
+            own, Decisions, "verifier", "decide", suspicions=listed, kinds=list(CATEGORIES.items()), **fields
+        )
+        for decision in reply.decisions if reply else ():
+            if 1 <= decision.number <= len(left):
+                decided.setdefault(left[decision.number - 1], decision)
+        besides += reply.others if reply else ()
+        left = [n for n in left if n not in decided]
+        if not left or len(left) == len(listed) or f"{own.at}/decide" not in check.cut:
+            break
     call = f"{at.at}/decide"
-    found = [_outcome(check, one, by_number.get(n), call) for n, one in enumerate(asked, 1)]
-    others, _ = united(placed(check, reply.others if reply else (), "verifier"))
+    found = [_outcome(check, one, decided.get(n), call) for n, one in enumerate(asked)]
+    others, _ = united(placed(check, besides, "verifier"))
     for one in others:
         same = next((n for n, other in enumerate(asked) if one_error(one, other)), None)
         known = found[same] if same is not None else None

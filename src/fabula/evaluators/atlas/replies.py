@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Final
+from typing import Annotated, Any, ClassVar, Final
 
 from pydantic import BaseModel, Field
 
@@ -142,6 +142,8 @@ class SuspicionReply(BaseModel):
 class Reading(BaseModel):
     """What a reader of the whole story finds."""
 
+    WHOLE_ENTRIES: ClassVar[bool] = True
+
     findings: Annotated[list[SuspicionReply], short(8)]
 
 
@@ -169,6 +171,8 @@ class DecisionReply(BaseModel):
 
 class Decisions(BaseModel):
     """The verifier's decisions on a batch, and errors that were not on its list."""
+
+    WHOLE_ENTRIES: ClassVar[bool] = True
 
     decisions: Annotated[list[DecisionReply], short(18)]
     others: Annotated[list[SuspicionReply], short(4)] = []

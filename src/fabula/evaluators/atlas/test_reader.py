@@ -184,6 +184,39 @@ async def test_a_reply_that_was_cut_is_asked_for_in_halves_or_named(halves: bool
     assert any("were cut at the model's limit" in note for note in report.notes) is not halves
 
 
+SWIMS: dict[str, Any] = {
+    "paragraph_x": 4, "quote_x": "never learnt to swim", "says_x": "Tobias cannot swim",
+    "paragraph_y": 5, "quote_y": "followed him down", "says_y": "Tobias swims", "why": "No.", "category": "ability",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("finish", ["length", "stop"])
+async def test_of_a_reading_that_is_broken_off_the_complete_entries_are_kept_and_the_rest_is_asked_for(
+    finish: Any,  # noqa: ANN401 - a literal
+) -> None:
+    class Broken(ScriptedModel):
+        async def ask(self, request: Request, on_text: OnText | None = None) -> Reply:
+            reply = await super().ask(request, on_text)
+            if request.path == "lamp/read":
+                return Reply(reply.text[: reply.text.index("followed him")], finish=finish, model=reply.model)
+            if request.path == "lamp/verify/1/decide":
+                return Reply(reply.text[: reply.text.index('"number": 2')], finish=finish, model=reply.model)
+            return reply
+
+    model = Broken(playing(EYES, SWIMS), capabilities=Capabilities(schema=True))
+    with Journal() as journal:
+        run = Run(RunContext(journal, Prompts(ATLAS.prompts), Cast.of(model)))
+        item = Item("lamp", Story("", (Scene("story", LAMP),)))
+        report = await ATLAS.evaluate((item,), run, ATLAS.config("improved"))
+    paths = ["lamp/read", "lamp/more-1/read", "lamp/verify/1/decide", "lamp/verify/1/more-1/decide"]
+    assert [request.path for request in model.asked] == paths
+    rest = model.asked[1].messages[-1].content
+    assert '"Mara\'s eyes were grey", and paragraph 5' in rest
+    assert 'followed him down", and' not in rest
+    assert sorted(one["category"] for one in all_of(report)) == ["ability", "appearance"]
+    assert not story_of(report)["partial"]
+
+
 async def test_a_refusal_does_not_sink_the_check() -> None:
     class Refusing(ScriptedModel):
         async def ask(self, request: Request, on_text: OnText | None = None) -> Reply:
