@@ -174,6 +174,17 @@ def test_a_folder_that_an_older_check_locked_is_read_again(cli: Cli, story: Path
     assert [one["reason"] for one in kept if one["question"] == "ab12cd34"] == ["Eyes.", "Scarf."]
 
 
+def test_a_dry_run_says_how_much_is_replied_or_why_nobody_can_read_the_story(cli: Cli, story: Path) -> None:
+    (story / "long.md").write_text("Mara lit the lamp and wrote it down. " * 900, encoding="utf-8")
+    expected = cli("check", "long.md", "--dry-run", "--json", *MODEL).json["calls"]
+    assert [call["role"] for call in expected] == ["reader", "verifier"]
+    assert all(300 < call["reply"] < 3000 for call in expected)
+    ran = cli("check", "long.md", "--dry-run", "--model", "smollm2", "--set", "reading=whole")
+    assert "Nobody would be asked" not in ran.out
+    assert "long would not be read by role 'reader'. This prompt has about" in ran.out
+    assert "Give this role a model with more." in ran.out
+
+
 def test_known_errors_score_the_method_and_the_judge(cli: Cli, story: Path) -> None:
     gold = [{"x": 1, "y": 2, "fact": "blue umbrella", "event": "red umbrella"}]
     (story / "gold.json").write_text(json.dumps(gold), encoding="utf-8")

@@ -20,7 +20,7 @@ from fabula.models.budget import estimate_tokens
 from fabula.models.prompt_text import json_instruction
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from fabula.continuity import NumberedScene, Scenes
     from fabula.engine.run import Run
@@ -134,8 +134,19 @@ class StoryCheck:
         """Whether the whole story fits `most` tokens and half of a role's window; `unknown` is its size if unknown."""
         return sum(one.tokens for one in self.text.paragraphs) <= min(most, (self.run.window(role) or unknown) // 2)
 
-    async def ask(self, at: Run, shape: type[T], role: str, prompt: str, **fields: Any) -> T | None:  # noqa: ANN401 - fields of a prompt
+    async def ask(
+        self,
+        at: Run,
+        shape: type[T],
+        role: str,
+        prompt: str,
+        *,
+        expect: Mapping[str, float | None] | None = None,
+        **fields: Any,  # noqa: ANN401 - fields of a prompt
+    ) -> T | None:
         """A reply of that shape; `None`, counted and kept as an unscored rating, where none could be had.
+
+        `expect` is for estimates, as `Run.ask_for` takes it.
 
         Raises:
             ModelError: the model did not answer.
@@ -146,12 +157,14 @@ class StoryCheck:
             most = at.reply_tokens(role, short=REPLY_TOKENS[prompt])
             sampling = Sampling(temperature=self.config.paper.temperature, max_tokens=most)
             try:
-                reply = await at.ask_for(shape, role, prompt, sampling=sampling, **fields)
+                reply = await at.ask_for(shape, role, prompt, sampling=sampling, expect=expect, **fields)
             except (ReplyError, RefusalError, ContextLengthError) as error:
                 why = str(error)
             else:
                 self._note_cut(at, f"{at.at}/{prompt}")
                 return reply
+        elif at.context.mode == "dry":
+            at.falls_short(f"{self.item.id} would not be read by role {role!r}. {why}")
         self.counts[f"unreadable_{prompt}"] += 1
         self.rate(role, f"{at.at}/{prompt}", f"{at.at}/{prompt}", unscored=why)
         return None

@@ -23,10 +23,10 @@ from fabula.engine.run import side_by_side
 from fabula.evaluators.atlas.findings import CATEGORIES, LONG, STEM, Found, claim_key, keyed, same_focus, stems
 from fabula.evaluators.atlas.replies import ERROR, READER_DECISIONS, SURE, SUSPECTED, Decisions, PartReading, Reading
 from fabula.models.budget import estimate_tokens
-from fabula.story import one_line
+from fabula.story import count_words, one_line
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from fabula.continuity import Passage
     from fabula.engine.run import Run
@@ -61,7 +61,16 @@ _NOTES_TOKENS: Final = 800
 _MORE: Final = 3  # the share of a batch by which it may be larger: 12 become 16
 _TURNS: Final = 3  # so often a reply is asked for that is broken off each time, as long as each brings something
 _CONTROLS: Final = 2  # planted suspicions in a batch
-_PER_1000_WORDS: Final = 2.5  # suspicions, for estimates; planted stories have 3 to 4, published ones fewer
+_KINDS: Final = list(CATEGORIES.items())
+# For estimates, as a strong reader replied: suspicions in each 1,000 words, fewer in those after the first 4,000; notes
+# in each 1,000 words; and the words of an entry.
+_PER_1000_WORDS, _FIRST, _PER_1000_MORE = 2.5, 4_000, 0.8
+_NOTES_PER_1000: Final = 10
+_ENTRY: Final[Mapping[str, float | None]] = dict.fromkeys(("quote_x", "says_x", "quote_y", "says_y"), 10) | {
+    "why": 20,
+    **dict.fromkeys(("paragraph_x", "paragraph_y", "category", "sure", "also")),
+}
+_NOTE: Final[Mapping[str, float | None]] = {"about": 2, "fact": 17, "by": 1}
 _NAMED: Final = 0.1  # of the paragraphs at most hold a word that tells what a suspicion is about
 _BETWEEN: Final = 1.5  # times as much counts a paragraph between the two places
 _ALIKE: Final = 0.4
@@ -171,11 +180,13 @@ async def _read(check: StoryCheck, at: Run, shape: type[Reads], *, notes: int, *
         BudgetError: the cap is reached.
     """
     whole: Reads | None = None
+    length = count_words(" ".join(fields["lines"]))
+    expect = {"findings": usual_suspicions(length), **_ENTRY, "notes": round(_NOTES_PER_1000 * length / 1000), **_NOTE}
     for turn in range(_TURNS):
         own = at.scope(f"more-{turn}") if turn else at
         known = [] if whole is None else whole.findings
         reply = await check.ask(
-            own, shape, "reader", "read", notes=notes, known=known, kinds=list(CATEGORIES.items()), **fields
+            own, shape, "reader", "read", expect=expect, notes=notes, known=known, kinds=_KINDS, **fields
         )
         if reply is None:
             break
@@ -270,8 +281,9 @@ async def decide(check: StoryCheck, number: int, batch: Batch, ledger: Ledger) -
     for turn in range(_TURNS):
         own = at.scope(f"more-{turn}") if turn else at
         listed = [asked[n] for n in left]
+        expect = {"decisions": len(listed), **_ENTRY, "reason": _ENTRY["why"], "others": 0}
         reply = await check.ask(
-            own, Decisions, "verifier", "decide", suspicions=listed, kinds=list(CATEGORIES.items()), **fields
+            own, Decisions, "verifier", "decide", expect=expect, suspicions=listed, kinds=_KINDS, **fields
         )
         for decision in reply.decisions if reply else ():
             if 1 <= decision.number <= len(left):
@@ -487,10 +499,15 @@ _CLAIMS: Final = (
 )
 
 
+def usual_suspicions(length: int) -> int:
+    """How many suspicions a reader may have in so many words, for estimates."""
+    return max(1, round((_PER_1000_WORDS * min(length, _FIRST) + _PER_1000_MORE * max(length - _FIRST, 0)) / 1000))
+
+
 def _usual(check: StoryCheck) -> list[Suspicion]:
     """Made-up suspicions to estimate what verifying costs, as many for 1,000 words as are usual."""
     text = check.text
-    total = max(1, round(_PER_1000_WORDS * check.split.words / 1000))
+    total = usual_suspicions(check.split.words)
     step = max(1, len(text.paragraphs) // (total + 1))
     numbers = [min(1 + n * step, len(text.paragraphs)) for n in range(total + 1)]
     passages = [passage for number in numbers if (passage := text.likest(number, ""))]
