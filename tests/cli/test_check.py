@@ -111,7 +111,7 @@ def test_the_papers_way_asks_for_graphs_and_says_what_it_dropped(cli: Cli, story
     assert [one["hallucination"] for one in data["findings"]] == [
         "In scene 1, Mara's umbrella being blue was established, yet in scene 2, it being red happens"
     ]
-    assert "intra_scene" in data
+    assert [one["inside_scene"] for one in data["findings"]] == [False]
     assert ran.json["asked"] == 11
 
 
@@ -129,6 +129,60 @@ def test_a_dismissed_finding_stays_away_with_its_reason(cli: Cli, story: Path) -
     assert "Dismissed: she has two umbrellas" in (story / "evaluation" / "atlas.html").read_text(encoding="utf-8")
     (story / "evaluation" / "findings-dismissed.jsonl").write_text("", encoding="utf-8")
     assert cli("check", "story.md", "--strict", *MODEL).code == 1
+
+
+def two_in_one_pair_of_sentences(story: Path) -> None:
+    told = (
+        "Corvin had green eyes and a green scarf. It rained.\n\nHe saw his brown eyes and the red scarf in the glass.\n"
+    )
+    (story / "story.md").write_text(told, encoding="utf-8")
+    places = {"paragraph_x": 1, "paragraph_y": 2, "why": "Two colours."}
+    eyes = {"quote_x": "green eyes", "says_x": "Corvin's eyes are green", "quote_y": "brown eyes",
+            "says_y": "Corvin's eyes are brown", "category": "appearance"}  # fmt: skip
+    scarf = {"quote_x": "green scarf", "says_x": "Corvin's scarf is green", "quote_y": "red scarf",
+             "says_y": "Corvin's scarf is red", "category": "object"}  # fmt: skip
+    decisions = [{"number": n, "decision": "error", "reason": "So."} for n in (1, 2)]
+    replies = {
+        "reader:read": json.dumps({"findings": [places | eyes, places | scarf]}),
+        "verifier:decide": json.dumps({"decisions": decisions}),
+    }
+    (story / "atlas.toml").write_text(script_of(replies), encoding="utf-8")
+
+
+def test_two_errors_in_one_pair_of_sentences_are_dismissed_one_by_one(cli: Cli, story: Path) -> None:
+    two_in_one_pair_of_sentences(story)
+    first = cli("check", "story.md", "--json", *MODEL)
+    keys = [one["key"] for one in first.json["details"]["stories"][0]["findings"]]
+    assert (first.code, len(set(keys))) == (0, 2), first.err
+    ran = cli("check", "story.md", "--dismiss", f"{keys[0]}=he wears lenses", "--strict", "--json")
+    assert (ran.code, ran.json["left"]) == (1, 1), ran.err
+    again = cli("check", "story.md", "--strict", *MODEL)
+    assert again.code == 1, again.err
+    assert "story: 1 finding, 1 dismissed" in again.out
+    assert keys[1] in again.out
+
+
+def test_a_folder_that_an_older_check_locked_is_read_again(cli: Cli, story: Path) -> None:
+    two_in_one_pair_of_sentences(story)
+    assert cli("check", "story.md", *MODEL).code == 0
+    file = story / "evaluation" / "ratings.jsonl"
+    lines = [json.loads(line) for line in file.read_text(encoding="utf-8").splitlines()]
+    old = [line | {"question": "ab12cd34", "reason": reason} for line in lines[:1] for reason in ("Eyes.", "Scarf.")]
+    file.write_text("".join(json.dumps(line) + "\n" for line in (*old, *lines, old[0])), encoding="utf-8")
+    assert cli("check", "story.md", *MODEL).code == 0
+    kept = [json.loads(line) for line in file.read_text(encoding="utf-8").splitlines()]
+    assert [one["reason"] for one in kept if one["question"] == "ab12cd34"] == ["Eyes.", "Scarf."]
+
+
+def test_a_dry_run_says_how_much_is_replied_or_why_nobody_can_read_the_story(cli: Cli, story: Path) -> None:
+    (story / "long.md").write_text("Mara lit the lamp and wrote it down. " * 900, encoding="utf-8")
+    expected = cli("check", "long.md", "--dry-run", "--json", *MODEL).json["calls"]
+    assert [call["role"] for call in expected] == ["reader", "verifier"]
+    assert all(300 < call["reply"] < 3000 for call in expected)
+    ran = cli("check", "long.md", "--dry-run", "--model", "smollm2", "--set", "reading=whole")
+    assert "Nobody would be asked" not in ran.out
+    assert "long would not be read by role 'reader'. This prompt has about" in ran.out
+    assert "Give this role a model with more." in ran.out
 
 
 def test_known_errors_score_the_method_and_the_judge(cli: Cli, story: Path) -> None:
@@ -221,6 +275,8 @@ def test_what_is_not_verified_is_said_with_exit_code_1_and_the_rest_is_there(cli
     assert ran.code == 1
     assert "story: 1 finding, partial (see below)" in ran.out
     assert "1 suspicions got no verdict" in ran.out
+    assert "Without a verdict: 1 suspicion\n" in ran.out
+    assert "Nobody sits." in ran.out.partition("Without a verdict")[2]
     assert "Say the same command again with another --seed" in ran.out
 
 

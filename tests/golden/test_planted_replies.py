@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import os
 import sys
 from pathlib import Path
@@ -13,6 +14,12 @@ sys.path.append(str(Path(__file__).parents[2]))  # as in test_benchmarks.py
 
 from benchmarks import planted
 from benchmarks.novels import names, novel
+
+from fabula.app.evaluating import Task, dry_run_evaluation
+from fabula.app.writing import Options
+from fabula.measure.items import Item
+from fabula.project.settings import Settings
+from fabula.story import Scene, Story
 
 DATA = Path(os.environ.get("FABULA_DATA") or Path(__file__).parents[3] / "shared" / "data")
 READERS = sorted(one.name for one in planted.REPLIES.iterdir() if one.is_dir())
@@ -51,3 +58,20 @@ def test_the_novels_are_rebuilt_and_their_errors_lie_where_they_should(name: str
         other = told["text"].index(error["contradicts"])
         far += len(told["text"][min(at, other) : max(at, other)].split()) >= 50 * 275
     assert far >= 0.75 * len(told["errors"])
+
+
+def test_a_dry_run_expects_about_what_was_replied(tmp_path: Path) -> None:
+    shares = []
+    for file in sorted((planted.REPLIES / "strong").glob("*.json")):
+        data = json.loads((DATA / "planted" / file.name).read_text(encoding="utf-8"))
+        task = Task(
+            planted.EVALUATOR,
+            [Item(file.stem, Story("", (Scene("story", planted.broken(data)),)))],
+            planted.EVALUATOR.config("improved"),
+        )
+        settings = Settings.of({"model": f"files:{tmp_path}"}, "a test")
+        expected = asyncio.run(dry_run_evaluation(task, settings, Options()))
+        recorded = json.loads(file.read_text(encoding="utf-8"))["broken"].values()
+        shares.append(sum(call.reply for call in expected.planned) / sum(one["tokens"][1] for one in recorded))
+    assert all(1 / 4 < share < 4 for share in shares), shares
+    assert 1 / 2 < sum(shares) / len(shares) < 2, shares

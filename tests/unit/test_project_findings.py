@@ -82,7 +82,7 @@ def test_a_wording_has_to_be_a_new_one(sample: Project, wording: str | None, sai
 
 def test_a_dismissal_is_what_the_command_line_writes_and_can_be_taken_back(sample: Project) -> None:
     dismiss_finding(sample.folder, KEY, "He had a second kettle.")
-    assert read_dismissed(sample.folder / "evaluation") == {KEY: "He had a second kettle."}
+    assert read_dismissed(sample.folder / "evaluation")[KEY].reason == "He had a second kettle."
     found = findings_of(sample)
     assert (found.left, found.findings[0].dismissed) == ((), "He had a second kettle.")
     assert "second kettle" in (sample.folder / "evaluation" / "atlas.html").read_text(encoding="utf-8")

@@ -7,13 +7,14 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 import pytest
 from pydantic import BaseModel, Field, create_model
 
 from fabula.engine.replies import (
     ReplyProblem,
+    is_cut,
     is_refusal,
     read_choice,
     read_json,
@@ -278,3 +279,34 @@ def test_refusals_are_recognised(text: str) -> None:
 )
 def test_a_storys_own_words_are_no_refusal(text: str) -> None:
     assert not is_refusal(text)
+
+
+@dataclass(frozen=True)
+class _Entry:
+    number: int
+    why: str = ""
+
+
+@dataclass(frozen=True)
+class _Listed:
+    entries: list[_Entry]
+
+
+@dataclass(frozen=True)
+class _Whole(_Listed):
+    WHOLE_ENTRIES: ClassVar[bool] = True
+
+
+CUT_LISTS = [
+    ('{"entries": [{"number": 1, "why": "a"}, {"why": "b", "num', [1], [1]),  # what is cut does not fit
+    ('{"entries": [{"number": 1, "why": "a"}, {"number": 2, "why": "b', [1, 2], [1]),
+    ('{"entries": [{"number": 1, "why": "a"}, {"number": 2, "why": "b"}', [1, 2], [1, 2]),
+    ('{"entries": [{"number": 1, "why": "a"}, {"number": 2, "why": "b"}]}', [1, 2], [1, 2]),
+]
+
+
+@pytest.mark.parametrize(("reply", "usual", "whole"), CUT_LISTS)
+def test_of_a_list_that_was_cut_the_complete_entries_are_read(reply: str, usual: list[int], whole: list[int]) -> None:
+    assert [one.number for one in read_json(reply, _Listed).entries] == usual
+    assert [one.number for one in read_json(reply, _Whole).entries] == whole
+    assert is_cut(reply) is not reply.endswith("]}")

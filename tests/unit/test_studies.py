@@ -356,7 +356,7 @@ def _checked(folder: Path, story: str = "story") -> Path:
         "passage_y": {"scene": 2, "start": 90, "text": "Her red umbrella broke.", "focus": [0, 23]},
     }
     folder.mkdir(parents=True)
-    report = {"details": {"stories": [{"id": story, "findings": [one], "intra_scene": []}]}}
+    report = {"details": {"stories": [{"id": story, "findings": [one]}]}}
     (folder / "atlas.json").write_text(json.dumps(report))
     return folder
 

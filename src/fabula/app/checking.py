@@ -15,7 +15,7 @@ from fabula.base.errors import UnknownNameError, UsageError
 from fabula.base.files import append_synced, read_text, write_atomically
 from fabula.continuity import split
 from fabula.evaluators import find
-from fabula.evaluators.atlas.dismissed import read_dismissed, write_dismissed
+from fabula.evaluators.atlas.dismissed import Dismissal, dismissed_of, read_dismissed, write_dismissed
 from fabula.evaluators.atlas.page import all_findings, as_markdown, as_page, findings_html
 from fabula.measure.items import Item
 from fabula.measure.ratings import Rating, read_ratings, write_ratings
@@ -143,7 +143,7 @@ class Checked:
             command: that checks these stories again, for the page.
             bill: what was asked.
         """
-        dismissed = read_dismissed(folder)
+        dismissed = reasons_in(folder, report)
         page = folder / "atlas.html"
         write_atomically(page, as_page(report, dismissed, command))
         for story in report["details"]["stories"]:
@@ -179,6 +179,20 @@ class Checked:
 
     def _repr_html_(self) -> str:
         return findings_html(self.report, self.dismissed)
+
+
+def reasons_in(folder: Path, report: Mapping[str, Any]) -> dict[str, str]:
+    """Why findings of a report are none, by their keys, as far as they were dismissed in `folder`.
+
+    Raises:
+        UsageError: the dismissals cannot be read.
+    """
+    return {key: one.reason for key, one in _dismissed(folder, report).items()}
+
+
+def _dismissed(folder: Path, report: Mapping[str, Any]) -> dict[str, Dismissal]:
+    found = [one for story in report["details"]["stories"] for one in all_findings(story)]
+    return dismissed_of(read_dismissed(folder).values(), found)
 
 
 def stored_check(folder: Path) -> dict[str, Any]:
@@ -244,22 +258,28 @@ def dismiss(
             if before is None or (before.answer, before.reason) != (GROUNDED, reason):
                 said = _dismissal(finding_id(called, key), called, reason, at)
                 lines.append(said if before is None else replace(said, amends=before.ended))
-    write_dismissed(folder, {**read_dismissed(folder), **reasons}, sentences)
+    kept = read_dismissed(folder)
+    for key, one in _dismissed(folder, report).items():
+        if key in reasons:
+            del kept[one.key]
+    new = [Dismissal(key, reason, sentences[key]) for key, reason in reasons.items()]
+    write_dismissed(folder, [*kept.values(), *new])
     _append(folder, lines)
 
 
-def take_dismissal_back(folder: Path, key: str, now: Callable[[], str] = _utc_now) -> None:
+def take_dismissal_back(folder: Path, report: Mapping[str, Any], key: str, now: Callable[[], str] = _utc_now) -> None:
     """Count a finding again that was dismissed; its rating stays, and a line that amends it takes it back.
 
     Raises:
         UsageError: the file of ratings cannot be read.
         UnknownNameError: none of that key was.
     """
-    kept = read_dismissed(folder)
-    if kept.pop(key, None) is None:
-        raise UnknownNameError("dismissed finding", key, read_dismissed(folder))
-    before, at = _author_said(folder).get(key), now()
-    write_dismissed(folder, kept, {})
+    kept, stands = read_dismissed(folder), _dismissed(folder, report)
+    if key not in stands:
+        raise UnknownNameError("dismissed finding", key, stands)
+    del kept[stands[key].key]
+    before, at = _author_said(folder).get(stands[key].key), now()
+    write_dismissed(folder, kept.values())
     if before is not None and before.answer is not None:
         said_back = replace(before, answer=None, shown="", unscored=_TAKEN_BACK, reason="")
         _append(folder, [replace(said_back, started=at, ended=at, amends=before.ended)])

@@ -93,6 +93,7 @@ async def dry_run_evaluation(task: Task, settings: Settings, options: Options) -
     with journal_to_read(task.folder) as journal:
         async with prepared.opened(journal, dry=True) as context:
             await task.evaluator.evaluate(task.items, Run(context), task.config)
+    context.dry_run.shortfalls = list(dict.fromkeys(context.shortfalls))
     return context.dry_run
 
 

@@ -9,11 +9,10 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal
 
-from fabula.app.checking import OUT, Checked, dismiss, stored_check, take_dismissal_back
+from fabula.app.checking import OUT, Checked, dismiss, reasons_in, stored_check, take_dismissal_back
 from fabula.app.facts_shown import Quoted, StoryPart, sentence_at, story_parts
 from fabula.base.errors import UnknownNameError, UsageError
 from fabula.continuity import scenes_of, split
-from fabula.evaluators.atlas.dismissed import read_dismissed
 from fabula.evaluators.atlas.page import all_findings, headline
 from fabula.project.folder import STORY
 from fabula.story import one_line, plain
@@ -48,6 +47,11 @@ class Place:
     says: str
     now: Quoted | None
     was_in: str = ""
+
+    @property
+    def where(self) -> str:
+        """Where it stood, in words."""
+        return f"Paragraph {self.paragraph}, scene {self.scene}" if self.paragraph else f"Scene {self.scene}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,10 +101,12 @@ class ProjectFindings:
         checked: whether there has been one.
         notes: what the check says of itself: what was not read, whose verdicts are worth little.
         partial: the check was not complete.
+        undecided: what was suspected and got no verdict.
     """
 
     checked: bool
     findings: tuple[Finding, ...] = ()
+    undecided: tuple[Finding, ...] = ()
     notes: tuple[str, ...] = ()
     partial: bool = False
 
@@ -113,7 +119,8 @@ class ProjectFindings:
         """Those with a place in a part of the story; `story.md` is all of it."""
         if name == STORY:
             return self
-        return replace(self, findings=tuple(one for one in self.findings if one.touches(name)))
+        near = (tuple(one for one in of if one.touches(name)) for of in (self.findings, self.undecided))
+        return replace(self, findings=next(near), undecided=next(near))
 
     def find(self, key: str) -> Finding:
         """The finding of that key.
@@ -136,14 +143,16 @@ def findings_of(project: Project) -> ProjectFindings:
     folder = project.folder / OUT
     if not (folder / "atlas.json").is_file():
         return ProjectFindings(checked=False)
-    report, dismissed, parts = stored_check(folder), read_dismissed(folder), story_parts(project)
+    report, parts = stored_check(folder), story_parts(project)
+    dismissed = reasons_in(folder, report)
     stories = report["details"]["stories"]
     ranges = _ranges(parts)
     found = tuple(_finding(one, parts, ranges, dismissed) for story in stories for one in all_findings(story))
+    listed = (one for story in stories for one in story.get("undecided", ()) if "key" in one)
+    undecided = tuple(_finding(one, parts, ranges, {}) for one in listed)
     notes = tuple(str(note) for note in report.get("notes", ()))
-    return ProjectFindings(
-        checked=True, findings=found, notes=notes, partial=any(story.get("partial") for story in stories)
-    )
+    partial = any(story.get("partial") for story in stories)
+    return ProjectFindings(checked=True, findings=found, notes=notes, partial=partial, undecided=undecided)
 
 
 @dataclass(frozen=True, slots=True)
@@ -275,8 +284,9 @@ def count_again(folder: Path, key: str) -> None:
     Raises:
         UnknownNameError: it was not dismissed.
     """
-    take_dismissal_back(folder / OUT, key)
-    _write_page(folder, stored_check(folder / OUT))
+    report = stored_check(folder / OUT)
+    take_dismissal_back(folder / OUT, report, key)
+    _write_page(folder, report)
 
 
 def _write_page(folder: Path, report: Mapping[str, Any]) -> None:

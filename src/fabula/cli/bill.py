@@ -68,7 +68,8 @@ def say_dry_run(terminal: Terminal, *runs: DryRun) -> None:
         mine = [call for call in calls if (call.role, call.performer) == (role, who)]
         prompt, reply = sum(call.prompt for call in mine), sum(call.reply for call in mine)
         rows.append((role, who, f"{len(mine):,}", f"{prompt:,}", f"{reply:,}"))
-    terminal.say(table(rows, right=(2, 3, 4)) if calls else "Nobody would be asked.")
+    if calls or not any(run.shortfalls for run in runs):
+        terminal.say(table(rows, right=(2, 3, 4)) if calls else "Nobody would be asked.")
     if replayed := sum(run.replayed for run in runs):
         terminal.say(f"In the journal, at no cost: {replayed:,} call{'s' * (replayed != 1)}.")
     terminal.say(f"Cost: {dollars(cost)}.")

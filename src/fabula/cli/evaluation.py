@@ -92,7 +92,10 @@ class Evaluating:
         terminal, settings = self.terminal, self.settings
         if self.limits.dry_run:
             say_default(terminal, self.judges)
-            say_dry_run(terminal, self._expected(task))
+            expected = self._expected(task)
+            say_dry_run(terminal, expected)
+            for one in expected.shortfalls:
+                terminal.say(one)
             raise typer.Exit
         planned = None
         if task.evaluator.roles and not (terminal.quiet or self.limits.frozen):

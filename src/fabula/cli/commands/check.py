@@ -164,6 +164,10 @@ def _say(terminal: Terminal, found: Checked) -> None:
         for one in open_:
             for line in _told(one):
                 terminal.say(line)
+        if undecided := story.get("undecided"):
+            terminal.say(f"\nWithout a verdict: {counted(len(undecided), 'suspicion')}")
+            for line in (line for one in undecided for line in _told(one)):
+                terminal.say(line)
         terminal.say("")
     numbers = dismissed_in(report, found.dismissed)
     rows = [("of", "measure", "value"), *((r["of"], _what(r), _value(r, numbers)) for r in report["rows"])]
@@ -174,6 +178,8 @@ def _say(terminal: Terminal, found: Checked) -> None:
 
 def _told(one: Mapping[str, Any]) -> tuple[str, ...]:
     """A finding in a few lines: by paragraphs and with the reason, where these are known."""
+    if "key" not in one:
+        return (f"\n  {one['hallucination']}",)
     if not one.get("paragraph_x"):
         places = f"scene {one['x']}", f"scene {one['y']}"
         head, why = one["hallucination"], tuple[str, ...]()

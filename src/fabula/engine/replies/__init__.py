@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from fabula.engine.replies.choices import is_refusal, is_unchanged, read_choice, read_score
 from fabula.engine.replies.files import read_files
-from fabula.engine.replies.jsontext import read_json
+from fabula.engine.replies.jsontext import is_cut, read_json
 from fabula.engine.replies.labels import LABELS, label_of, read_label, read_yes_no
 from fabula.engine.replies.left import left_out
 from fabula.engine.replies.listed import read_listed
@@ -33,6 +33,7 @@ __all__ = [
     "TextKind",
     "clean_prose",
     "fault_of",
+    "is_cut",
     "is_refusal",
     "is_unchanged",
     "label_of",

@@ -27,10 +27,14 @@ _MOST_VALUES: Final = 200
 
 @dataclass(frozen=True, slots=True)
 class _Found:
-    """A JSON value in a reply; `whole` is false where we had to close what the reply left open."""
+    """A JSON value in a reply; `whole` is false where we had to close what the reply left open.
+
+    `finished` is the value without the last entry of a list where that entry was cut.
+    """
 
     value: Any
     whole: bool
+    finished: Any = None
 
 
 def read_json(text: str, type_: type[T]) -> T:
@@ -38,8 +42,9 @@ def read_json(text: str, type_: type[T]) -> T:
 
     Read are code fences, chatter around, trailing commas, comments, single and typographic quotes, unquoted keys, raw
     line ends in strings, and JSON that was cut off. Of several fitting values the last whole one counts (models draft
-    before they decide), and one that was cut off only if there is no whole one. A lone list in an object, and a lone
-    object in a list, are taken out where `type_` asks for that.
+    before they decide), and one that was cut off only if there is no whole one. Of a list whose last entry was
+    cut off the entries before it count where that one does not fit, or where `type_` has `WHOLE_ENTRIES`. A lone list
+    in an object, and a lone object in a list, are taken out where `type_` asks for that.
 
     Raises:
         ReplyProblem: there is no JSON, it holds NaN or infinity, or it does not fit the type.
@@ -52,11 +57,11 @@ def read_json(text: str, type_: type[T]) -> T:
     except TypeError:  # an annotation that has no hash
         validate = _adapter.__wrapped__(wanted).validate_python
     found, problem = _values(text)
-    found = [_Found(_readable(one.value), one.whole) for one in found]
+    found = [_Found(_readable(one.value), one.whole, _readable(one.finished)) for one in found]
     if not found:
         raise ReplyProblem(problem or "There is no JSON in it.")
     reason = ""
-    for value in _preferred(found):
+    for value in _preferred(found, finished_first=getattr(type_, "WHOLE_ENTRIES", False)):
         try:
             return validate(value)
         except ValidationError as error:
@@ -80,9 +85,18 @@ def _reason(error: Any) -> str:  # noqa: ANN401 - pydantic's error, imported lat
     return f"The JSON does not fit: {'; '.join(said)}{more}."
 
 
-def _preferred(found: list[_Found]) -> Iterator[Any]:
+def is_cut(text: str) -> bool:
+    """Whether a reply with JSON was broken off: none of its values is whole."""
+    found, _ = _values(text)
+    return bool(found) and not any(one.whole for one in found)
+
+
+def _preferred(found: list[_Found], *, finished_first: bool) -> Iterator[Any]:
     """Values in the order in which they are tried."""
-    ordered = [f.value for f in reversed(found) if f.whole] + [f.value for f in found if not f.whole]
+    ordered = [f.value for f in reversed(found) if f.whole]
+    for one in (one for one in found if not one.whole):
+        both = [one.value] if one.finished is None else [one.value, one.finished]
+        ordered += both[::-1] if finished_first else both
     whole = [f.value for f in found if f.whole]
     if len(whole) > 1 and all(isinstance(value, dict) for value in whole):
         yield from (value for value in ordered if isinstance(value, list))
@@ -167,5 +181,17 @@ def _scan(text: str) -> tuple[list[_Found], str]:
         else:
             at = reader.at
             if value or reader.whole:
-                found.append(_Found(value, reader.whole))
+                found.append(_Found(value, reader.whole, _finished(value, reader.unfinished)))
     return found, problem
+
+
+def _finished(value: Any, unfinished: list[Any] | None) -> Any:  # noqa: ANN401 - JSON data of any shape
+    """A value without the last entry of that list in it, which was cut; `None` where there is no such list."""
+    if unfinished is None:
+        return None
+    if value is unfinished:
+        return value[:-1]
+    if isinstance(value, dict):
+        last = next(reversed(value))
+        return value | {last: _finished(value[last], unfinished)}
+    return [*value[:-1], _finished(value[-1], unfinished)]

@@ -35,6 +35,7 @@ class LenientReader:
 
     def __init__(self, text: str, at: int = 0) -> None:
         self.text, self.at, self.whole, self._depth = text, at, True, 0
+        self.unfinished: list[Any] | None = None  # the outermost list whose last entry is an object that was cut
 
     @property
     def too_deep(self) -> bool:
@@ -90,7 +91,10 @@ class LenientReader:
     def _array(self) -> list[Any]:
         found: list[Any] = []
         while not self._closed("]"):
+            before = self.whole
             found.append(self.value())
+            if before and not self.whole and isinstance(found[-1], dict):
+                self.unfinished = found
             self._comma()
         return found
 

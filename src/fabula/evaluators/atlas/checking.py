@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from fabula.base.errors import ContextLengthError, RefusalError, ReplyError
 from fabula.craft.raters import kind_of
-from fabula.engine.replies import schema_of
+from fabula.engine.replies import is_cut, schema_of
 from fabula.evaluators.atlas.quoting import StoryText
 from fabula.measure.ratings import Rating
 from fabula.models.base import Sampling
@@ -20,12 +20,12 @@ from fabula.models.budget import estimate_tokens
 from fabula.models.prompt_text import json_instruction
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from fabula.continuity import NumberedScene, Scenes
     from fabula.engine.run import Run
     from fabula.evaluators.atlas.config import Config
-    from fabula.evaluators.atlas.findings import Found
+    from fabula.evaluators.atlas.findings import Found, Proposal
     from fabula.measure.items import Item
 
 T = TypeVar("T")
@@ -97,6 +97,7 @@ class StoryCheck:
         unread: numbers of the paragraphs that nobody read.
         cut: paths of calls whose reply was cut at the model's limit; what it said until then was read.
         rejected: what a reader suspected and the verifier did not confirm, with its decision as `attribute`.
+        undecided: what was suspected and got no verdict.
     """
 
     run: Run
@@ -108,6 +109,7 @@ class StoryCheck:
     unread: set[int] = field(default_factory=set)
     cut: set[str] = field(default_factory=set)
     rejected: list[Found] = field(default_factory=list)
+    undecided: list[Found | Proposal] = field(default_factory=list)
 
     @property
     def scenes(self) -> Sequence[NumberedScene]:
@@ -132,8 +134,19 @@ class StoryCheck:
         """Whether the whole story fits `most` tokens and half of a role's window; `unknown` is its size if unknown."""
         return sum(one.tokens for one in self.text.paragraphs) <= min(most, (self.run.window(role) or unknown) // 2)
 
-    async def ask(self, at: Run, shape: type[T], role: str, prompt: str, **fields: Any) -> T | None:  # noqa: ANN401 - fields of a prompt
+    async def ask(
+        self,
+        at: Run,
+        shape: type[T],
+        role: str,
+        prompt: str,
+        *,
+        expect: Mapping[str, float | None] | None = None,
+        **fields: Any,  # noqa: ANN401 - fields of a prompt
+    ) -> T | None:
         """A reply of that shape; `None`, counted and kept as an unscored rating, where none could be had.
+
+        `expect` is for estimates, as `Run.ask_for` takes it.
 
         Raises:
             ModelError: the model did not answer.
@@ -144,20 +157,22 @@ class StoryCheck:
             most = at.reply_tokens(role, short=REPLY_TOKENS[prompt])
             sampling = Sampling(temperature=self.config.paper.temperature, max_tokens=most)
             try:
-                reply = await at.ask_for(shape, role, prompt, sampling=sampling, **fields)
+                reply = await at.ask_for(shape, role, prompt, sampling=sampling, expect=expect, **fields)
             except (ReplyError, RefusalError, ContextLengthError) as error:
                 why = str(error)
             else:
                 self._note_cut(at, f"{at.at}/{prompt}")
                 return reply
+        elif at.context.mode == "dry":
+            at.falls_short(f"{self.item.id} would not be read by role {role!r}. {why}")
         self.counts[f"unreadable_{prompt}"] += 1
         self.rate(role, f"{at.at}/{prompt}", f"{at.at}/{prompt}", unscored=why)
         return None
 
     def _note_cut(self, at: Run, path: str) -> None:
-        """Keep the path of a call whose reply was cut: what is read of such a reply lacks its end."""
+        """Keep the path of a call whose reply was broken off: what is read of such a reply lacks its end."""
         last = at.context.journal.last_at(path, 0)
-        if last is not None and last.finish == "length":
+        if last is not None and (last.finish == "length" or is_cut(last.text)):
             self.cut.add(path)
 
     def rate(self, role: str, question: str, call: str, **verdict: Any) -> None:  # noqa: ANN401 - fields of a rating

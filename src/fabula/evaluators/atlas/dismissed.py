@@ -3,22 +3,48 @@
 from __future__ import annotations
 
 import json
+from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from fabula.base.errors import UsageError
 from fabula.base.files import read_text, write_atomically
+from fabula.craft.matching import parse_finding
+from fabula.evaluators.atlas.findings import same_claim
 from fabula.story import one_line
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
     from pathlib import Path
 
 FILE: Final = "findings-dismissed.jsonl"
 _MOST_BYTES: Final = 20_000_000
 
 
-def read_dismissed(folder: Path) -> dict[str, str]:
-    """The reasons by the findings' keys, of the file in `folder`; nothing where there is none.
+@dataclass(frozen=True, slots=True)
+class Dismissal:
+    """Why a finding is none; `finding` is its sentence, empty where that is not known."""
+
+    key: str
+    reason: str
+    finding: str = ""
+
+    def is_of(self, finding: Mapping[str, Any]) -> bool:
+        """Whether this is a finding that was dismissed: it has the key, or says the same of the same two sentences."""
+        if finding["key"] == self.key:
+            return True
+        said = parse_finding(self.finding)
+        if said is None or _sentences(self.key) != _sentences(finding["key"]):
+            return False
+        return same_claim((said.fact, said.event), (str(finding["fact"]), str(finding["event"])))
+
+
+def _sentences(key: str) -> str:
+    """The part of a key that its two sentences fix; all of it where an older check gave it."""
+    return key.partition("-")[0]
+
+
+def read_dismissed(folder: Path) -> dict[str, Dismissal]:
+    """The dismissals by their keys, of the file in `folder`; nothing where there is none.
 
     Raises:
         UsageError: a line is no dismissal.
@@ -26,40 +52,39 @@ def read_dismissed(folder: Path) -> dict[str, str]:
     file = folder / FILE
     if not file.is_file():
         return {}
-    found = {}
-    for number, line in enumerate(read_text(file, _MOST_BYTES).splitlines(), 1):
-        if line.strip():
-            key, reason = _entry(line, f"{file}, line {number}")
-            found[key] = reason
-    return found
+    lines = enumerate(read_text(file, _MOST_BYTES).splitlines(), 1)
+    found = [_entry(line, f"{file}, line {number}") for number, line in lines if line.strip()]
+    return {one.key: one for one in found}
 
 
-def _entry(line: str, where: str) -> tuple[str, str]:
+def _entry(line: str, where: str) -> Dismissal:
     try:
         data: Any = json.loads(line)
     except (ValueError, RecursionError):
         data = None
     if isinstance(data, dict) and all(isinstance(data.get(name), str) and data[name] for name in ("key", "reason")):
-        return data["key"], data["reason"]
+        return Dismissal(data["key"], data["reason"], str(data.get("finding") or ""))
     raise UsageError(f'{where}: not of the form {{"key": "...", "reason": "..."}}. Correct the line or remove it.')
 
 
-def write_dismissed(folder: Path, reasons: Mapping[str, str], sentences: Mapping[str, str]) -> Path:
-    """Write the file anew, each finding's sentence beside its reason where it is known.
+def write_dismissed(folder: Path, dismissals: Iterable[Dismissal]) -> Path:
+    """Write the file anew.
 
     Raises:
         ProjectError: it cannot be written.
     """
     file = folder / FILE
-    kept = _sentences(file) | dict(sentences)
-    lines = [{"key": key, "reason": one_line(reason), "finding": kept.get(key, "")} for key, reason in reasons.items()]
+    lines = (asdict(one) | {"reason": one_line(one.reason)} for one in dismissals)
     write_atomically(file, "".join(json.dumps(line, ensure_ascii=False) + "\n" for line in lines))
     return file
 
 
-def _sentences(file: Path) -> dict[str, str]:
-    """The sentences that stand in the file already."""
-    if not file.is_file():
-        return {}
-    entries = (json.loads(line) for line in read_text(file, _MOST_BYTES).splitlines() if line.strip())
-    return {entry["key"]: str(entry.get("finding", "")) for entry in entries}
+def dismissed_of(dismissals: Iterable[Dismissal], findings: Iterable[Mapping[str, Any]]) -> dict[str, Dismissal]:
+    """By the keys of findings the dismissal of each that was dismissed."""
+    known = {one.key: one for one in dismissals}
+    found = {}
+    for finding in findings:
+        own = known.get(finding["key"]) or next((one for one in known.values() if one.is_of(finding)), None)
+        if own is not None:
+            found[str(finding["key"])] = own
+    return found

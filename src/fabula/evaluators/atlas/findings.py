@@ -45,7 +45,12 @@ CATEGORIES: Final[Mapping[str, str]] = {
     "existence": "that something is there, or happened at all",
     "other": "anything else that cannot both be true",
 }
-_ID_LETTERS: Final = 8
+_ID_LETTERS, _CLAIM_LETTERS = 8, 4
+_ALIKE, _ALIKE_ON_AVERAGE = 0.5, 0.7  # of the words of two claims about the same sentences, if they are one
+STEM: Final = 6
+"""Letters that two forms of a word share."""
+LONG: Final = 3
+"""Letters of small words."""
 _SAME_ATTRIBUTE: Final = 0.5
 _FEWEST_QUOTED: Final = 3
 _FEWEST: Final = 3  # letters of a word that can be a name
@@ -77,7 +82,7 @@ class Found:
     """A contradiction, with both passages.
 
     Attributes:
-        key: the same in every run that finds these two sentences at odds; what a dismissal names.
+        key: what a dismissal names: `claim_key` of the two sentences and what is claimed of them.
         x, y: numbers of the scenes; equal for one inside a scene.
         fact, event: the clauses of the paper's sentence.
         attribute: what of the thing differs; of a suspicion that was not confirmed, the verifier's decision.
@@ -86,9 +91,10 @@ class Found:
         before, after: the passages; their focus is what was quoted.
         reason: why it is one, in the verifier's words.
         root: number of the root cause, from 1 on.
-        sure: how sure the verifier is: certain, likely or possible; empty where nobody said.
+        sure: how sure the verifier is: certain, likely or possible; `suspected` where nobody verified it who can be
+            relied on, empty where nobody said.
         places: the numbers of both paragraphs; 0 where they are not known.
-        beside: numbers of other paragraphs that side with one of the two.
+        also: numbers of other paragraphs that side with one of the two.
     """
 
     key: str
@@ -105,7 +111,7 @@ class Found:
     root: int = 0
     sure: str = ""
     places: tuple[int, int] = (0, 0)
-    beside: tuple[int, ...] = ()
+    also: tuple[int, ...] = ()
 
     @property
     def says(self) -> tuple[str, str]:
@@ -124,6 +130,7 @@ class Found:
             "hallucination": self.sentence,
             "x": self.x,
             "y": self.y,
+            "inside_scene": self.x == self.y,
             "fact": self.fact,
             "event": self.event,
             "attribute": self.attribute,
@@ -137,7 +144,7 @@ class Found:
             "reason": self.reason,
             "paragraph_x": self.places[0],
             "paragraph_y": self.places[1],
-            "also_in_paragraphs": list(self.beside),
+            "also_in_paragraphs": list(self.also),
             "passage_x": _placed(self.before),
             "passage_y": _placed(self.after),
         }
@@ -171,6 +178,22 @@ def key_of(*parts: str) -> str:
     return sha256("\0".join(normalised(part) for part in parts).encode("utf-8", "replace")).hexdigest()[:_ID_LETTERS]
 
 
+def claim_key(before: Passage, after: Passage, *claim: str) -> str:
+    """What a claim about two sentences is called: eight letters fixed by the sentences, and four by the claim."""
+    return f"{key_of(before.quote, after.quote)}-{key_of(*claim)[:_CLAIM_LETTERS]}"
+
+
+def same_claim(one: Sequence[str], other: Sequence[str]) -> bool:
+    """Whether two claims about the same sentences are one, said in other words; each has what both places say."""
+    alike = [overlap(stems(a), stems(b)) for a, b in zip(one, other, strict=True)]
+    return min(alike) >= _ALIKE and sum(alike) >= _ALIKE_ON_AVERAGE * len(alike)
+
+
+def stems(text: str) -> set[str]:
+    """The beginnings of the words of a text that are longer than most small words."""
+    return {word[:STEM] for word in words(text) if len(word) > LONG or word.isdigit()}
+
+
 def distinct(found: Iterable[Found]) -> tuple[Found, ...]:
     """Findings in the order of the story, each two quotations once, with the number of its root cause."""
     kept: list[Found] = []
@@ -186,7 +209,7 @@ def same_focus(one: Passage, other: Passage) -> bool:
 
 
 def keyed(found: Sequence[Found]) -> list[Found]:
-    """Findings whose keys differ, also where two lie in the same two sentences."""
+    """Findings whose keys differ, also where two claim the same of the same two sentences."""
     seen: dict[str, int] = {}
     keyed = []
     for one in found:

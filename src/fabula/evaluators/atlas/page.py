@@ -61,8 +61,8 @@ def _lead(stories: Sequence[Mapping[str, Any]], dismissed: Mapping[str, str]) ->
 
 
 def all_findings(story: Mapping[str, Any]) -> list[Mapping[str, Any]]:
-    """A story's findings across and inside scenes, in the order of the text."""
-    return sorted([*story["findings"], *story["intra_scene"]], key=lambda one: int(one["id"]))
+    """A story's findings, in the order of the text; older reports list those inside scenes apart."""
+    return sorted([*story["findings"], *story.get("intra_scene", ())], key=lambda one: int(one["id"]))
 
 
 def shown_value(row: Mapping[str, Any], gone: Mapping[str, int]) -> str:
@@ -93,6 +93,10 @@ def _sections(
     open_ = [one for one in all_findings(story) if one["key"] not in dismissed]
     empty = paragraph("None." if story["scored"] else "Not known: the models' replies could not be read.")
     sections = [Section(f"{name}findings".capitalize(), joined(*(_finding(one, command) for one in open_)) or empty)]
+    if undecided := story.get("undecided"):
+        note = paragraph("What was suspected and got no verdict: nobody has said whether it is an error.", faint=True)
+        shown = [_finding(one, ()) if "key" in one else paragraph(one["hallucination"]) for one in undecided]
+        sections.append(Section(f"{name}without a verdict".capitalize(), joined(note, *shown)))
     gone = [one for one in all_findings(story) if one["key"] in dismissed]
     if gone:
         shown = [_finding(one, (), dismissed[one["key"]]) for one in gone]
@@ -150,13 +154,19 @@ def as_markdown(story: Mapping[str, Any], dismissed: Mapping[str, str]) -> str:
     if not story["scored"]:
         lines += ["Not known: the models' replies could not be read.", ""]
     for one in all_findings(story):
-        lines += [f"## {one['id']}. {_plain(headline(one))}", ""]
-        for end in "xy":
-            lines += [f"{_place(one, end)}:", "", f"> {_plain(one[f'quote_{end}'])}", ""]
-        lines += [_plain(_why(one)), ""]
+        lines += [f"## {one['id']}. {_plain(headline(one))}", "", *_quoted(one)]
         if one["key"] in dismissed:
             lines += [f"Dismissed: {_plain(dismissed[one['key']])}", ""]
-    return "\n".join(lines if all_findings(story) else [*lines, "None."]).rstrip() + "\n"
+    lines += [] if all_findings(story) else ["None.", ""]
+    for one in story.get("undecided", ()):
+        lines += [f"## Without a verdict: {_plain(headline(one))}", "", *(_quoted(one) if "key" in one else ())]
+    return "\n".join(lines).rstrip() + "\n"
+
+
+def _quoted(one: Mapping[str, Any]) -> list[str]:
+    """Both places of a finding and why it is one, as lines of Markdown."""
+    places = [line for end in "xy" for line in (f"{_place(one, end)}:", "", f"> {_plain(one[f'quote_{end}'])}", "")]
+    return [*places, _plain(_why(one)), ""]
 
 
 def _plain(said: str) -> str:

@@ -9,23 +9,24 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import chain, pairwise
-from math import log
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from math import ceil, log
+from typing import TYPE_CHECKING, Any, Final, TypeAlias, TypeVar
 
-from fabula.craft.packing import ELLIPSIS, overlap, words
+from fabula.craft.packing import ELLIPSIS, overlap
 from fabula.craft.raters import mark_for
 from fabula.engine.run import side_by_side
-from fabula.evaluators.atlas.findings import CATEGORIES, Found, key_of, keyed, same_focus
-from fabula.evaluators.atlas.replies import ERROR, READER_DECISIONS, SURE, Decisions, PartReading, Reading
+from fabula.evaluators.atlas.findings import CATEGORIES, LONG, STEM, Found, claim_key, keyed, same_focus, stems
+from fabula.evaluators.atlas.replies import ERROR, READER_DECISIONS, SURE, SUSPECTED, Decisions, PartReading, Reading
 from fabula.models.budget import estimate_tokens
-from fabula.story import one_line
+from fabula.story import count_words, one_line
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from fabula.continuity import Passage
     from fabula.engine.run import Run
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
     from fabula.evaluators.atlas.replies import DecisionReply, NoteReply, SuspicionReply
 
 T = TypeVar("T", "Suspicion", "Found")
+Reads = TypeVar("Reads", bound=Reading)
 
 READ_WHOLE: Final = 160_000
 """Tokens of text that `auto` reads in one call, or half of the window if that is less. A strong reader found all of 32
@@ -56,13 +58,22 @@ _AROUND_TOKENS: Final = 1_000  # else as much around each place
 _RELATED_TOKENS: Final = 1_500  # of paragraphs elsewhere that speak of the same
 _BATCH_TOKENS: Final = 14_000  # of the parts of a story that one call of the verifier sees
 _NOTES_TOKENS: Final = 800
+_MORE: Final = 3  # the share of a batch by which it may be larger: 12 become 16
+_TURNS: Final = 3  # so often a reply is asked for that is broken off each time, as long as each brings something
 _CONTROLS: Final = 2  # planted suspicions in a batch
-_PER_1000_WORDS: Final = 2.5  # suspicions, for estimates; planted stories have 3 to 4, published ones fewer
+_KINDS: Final = list(CATEGORIES.items())
+# For estimates, as a strong reader replied: suspicions in each 1,000 words, fewer in those after the first 4,000; notes
+# in each 1,000 words; and the words of an entry.
+_PER_1000_WORDS, _FIRST, _PER_1000_MORE = 2.5, 4_000, 0.8
+_NOTES_PER_1000: Final = 10
+_ENTRY: Final[Mapping[str, float | None]] = dict.fromkeys(("quote_x", "says_x", "quote_y", "says_y"), 10) | {
+    "why": 20,
+    **dict.fromkeys(("paragraph_x", "paragraph_y", "category", "sure", "also")),
+}
+_NOTE: Final[Mapping[str, float | None]] = {"about": 2, "fact": 17, "by": 1}
 _NAMED: Final = 0.1  # of the paragraphs at most hold a word that tells what a suspicion is about
 _BETWEEN: Final = 1.5  # times as much counts a paragraph between the two places
 _ALIKE: Final = 0.4
-_STEM: Final = 6  # letters that two forms of a word share
-_LONG: Final = 3
 LASTING: Final = frozenset({"rule", "date", "duration", "season", "age", "life", "name", "kinship"})
 _ALWAYS: Final = frozenset({"rule", "date", "season"})
 
@@ -97,13 +108,13 @@ class Suspicion:
 
     @property
     def key(self) -> str:
-        """Eight letters fixed by the sentences in question."""
-        return key_of(self.before.quote, self.after.quote)
+        """What it is called: fixed by the sentences in question and by what is claimed of them."""
+        return claim_key(self.before, self.after, self.category, *self.says)
 
     @property
     def about(self) -> frozenset[str]:
         """The words that tell what it is about."""
-        return frozenset(_stems(" ".join((*self.quotes, *self.says))))
+        return frozenset(stems(" ".join((*self.quotes, *self.says))))
 
 
 async def reader(check: StoryCheck) -> tuple[list[Found], dict[str, Any]]:
@@ -157,10 +168,46 @@ async def read_whole(check: StoryCheck) -> list[Suspicion] | None:
         BudgetError: the cap is reached.
     """
     fields = _shown(check.text.paragraphs, len(check.text.paragraphs)) | {"ledger": [], "left_out": 0}
-    reply = await check.ask(
-        check.run, Reading, "reader", "read", part=1, of=1, notes=0, kinds=list(CATEGORIES.items()), **fields
-    )
+    reply = await _read(check, check.run, Reading, part=1, of=1, notes=0, **fields)
     return None if reply is None else list(placed(check, reply.findings, "reader"))
+
+
+async def _read(check: StoryCheck, at: Run, shape: type[Reads], *, notes: int, **fields: Any) -> Reads | None:  # noqa: ANN401 - fields of a prompt
+    """What a reader finds; where its reply was broken off, with what it is then asked for besides.
+
+    Raises:
+        ModelError: the model did not answer.
+        BudgetError: the cap is reached.
+    """
+    whole: Reads | None = None
+    length = count_words(" ".join(fields["lines"]))
+    expect = {"findings": usual_suspicions(length), **_ENTRY, "notes": round(_NOTES_PER_1000 * length / 1000), **_NOTE}
+    for turn in range(_TURNS):
+        own = at.scope(f"more-{turn}") if turn else at
+        known = [] if whole is None else whole.findings
+        reply = await check.ask(
+            own, shape, "reader", "read", expect=expect, notes=notes, known=known, kinds=_KINDS, **fields
+        )
+        if reply is None:
+            break
+        more = reply if whole is None else _with_more(whole, reply)
+        is_new, whole = more != whole, more
+        if f"{own.at}/read" not in check.cut:
+            check.cut.discard(f"{at.at}/read")
+            break
+        if notes and isinstance(whole, PartReading):
+            notes = max([notes, *(note.paragraph for note in whole.notes)])
+        if not is_new:
+            break
+    return whole
+
+
+def _with_more(whole: Reads, more: Reads) -> Reads:
+    """A reading with what another says besides."""
+    new: dict[str, Any] = {"findings": [*whole.findings, *(one for one in more.findings if one not in whole.findings)]}
+    if isinstance(whole, PartReading) and isinstance(more, PartReading):
+        new["notes"] = [*whole.notes, *(one for one in more.notes if one not in whole.notes)]
+    return whole.model_copy(update=new)
 
 
 async def read_parts(check: StoryCheck, ledger: Ledger) -> list[Suspicion]:
@@ -191,17 +238,15 @@ async def read_part(at: Run, part: Part, ledger: Ledger) -> list[Suspicion]:
     check = ledger.check
     lines, left_out = ledger.shown(part)
     last = part.paragraphs[-1].number == len(check.text.paragraphs)
-    reply = await check.ask(
+    reply = await _read(
+        check,
         at,
         PartReading,
-        "reader",
-        "read",
         part=part.number,
         of=ledger.parts,
         ledger=lines,
         left_out=left_out,
         notes=0 if last else part.first,
-        kinds=list(CATEGORIES.items()),
         **_shown(part.paragraphs, 0),
     )
     found = list(placed(check, reply.findings, "reader")) if reply else []
@@ -229,24 +274,33 @@ async def decide(check: StoryCheck, number: int, batch: Batch, ledger: Ledger) -
     at = check.run.scope("verify", number)
     asked = [*batch.suspicions, *controls(check, batch, at)]
     at.rng.shuffle(asked)
-    reply = await check.ask(
-        at,
-        Decisions,
-        "verifier",
-        "decide",
-        suspicions=asked,
-        ledger=ledger.about(batch),
-        kinds=list(CATEGORIES.items()),
-        **_shown(batch.paragraphs, len(check.text.paragraphs)),
-    )
-    by_number: dict[int, DecisionReply] = {}
-    for decision in reply.decisions if reply else ():
-        by_number.setdefault(decision.number, decision)
+    fields = _shown(batch.paragraphs, len(check.text.paragraphs)) | {"ledger": ledger.about(batch)}
+    decided: dict[int, DecisionReply] = {}
+    besides: list[SuspicionReply] = []
+    left = list(range(len(asked)))
+    for turn in range(_TURNS):
+        own = at.scope(f"more-{turn}") if turn else at
+        listed = [asked[n] for n in left]
+        expect = {"decisions": len(listed), **_ENTRY, "reason": _ENTRY["why"], "others": 0}
+        reply = await check.ask(
+            own, Decisions, "verifier", "decide", expect=expect, suspicions=listed, kinds=_KINDS, **fields
+        )
+        for decision in reply.decisions if reply else ():
+            if 1 <= decision.number <= len(left):
+                decided.setdefault(left[decision.number - 1], decision)
+        besides += reply.others if reply else ()
+        left = [n for n in left if n not in decided]
+        if not left or len(left) == len(listed) or f"{own.at}/decide" not in check.cut:
+            break
     call = f"{at.at}/decide"
-    found = [_outcome(check, one, by_number.get(n), call) for n, one in enumerate(asked, 1)]
-    others, _ = united(placed(check, reply.others if reply else (), "verifier"))
+    found = [_outcome(check, one, decided.get(n), call) for n, one in enumerate(asked)]
+    others, _ = united(placed(check, besides, "verifier"))
     for one in others:
-        if not any(one_error(one, other) for other in batch.suspicions):
+        same = next((n for n, other in enumerate(asked) if one_error(one, other)), None)
+        known = found[same] if same is not None else None
+        if same is not None:
+            found[same] = known and joined(known, one)
+        else:
             check.counts["found_by_verifier"] += 1
             check.rate("verifier", one.key, call, answer=ERROR, shown="not on the list", reason=one.why)
             found.append(found_of(one))
@@ -299,84 +353,167 @@ def _place(check: StoryCheck, number: int, quote: str, says: str) -> Passage | N
 
 
 def united(suspicions: Iterable[T]) -> tuple[list[T], int]:
-    """Suspicions or findings in the order of the text, each error once, and how many repeated another."""
+    """Suspicions or findings in the order of the text, each error once, and how many repeated another.
+
+    The paragraphs of one that is repeated stand with the first.
+    """
     kept: list[T] = []
     repeated = 0
     for one in suspicions:
-        if any(one_error(one, other) for other in kept):
-            repeated += 1
-        else:
+        same = next((n for n, other in enumerate(kept) if one_error(one, other)), None)
+        if same is None:
             kept.append(one)
+        else:
+            kept[same] = joined(kept[same], one)
+            repeated += 1
     return sorted(kept, key=lambda one: (one.places[::-1], one.after.focus, one.before.focus)), repeated
 
 
 def one_error(one: Suspicion | Found, other: Suspicion | Found) -> bool:
     """Whether two suspicions or findings name one error.
 
-    They do if they quote the same words on one side, and on the other the same words or the same statement. Two that
-    lie in the same two paragraphs are also one if they say nearly the same.
+    They do if they quote the same words of the same paragraph on one side, and on the other the same words or the same
+    statement; where that stands in another paragraph, both sides have to say nearly the same. Two that lie in the same
+    two paragraphs are also one if they say nearly the same.
     """
-    same = same_focus(one.before, other.before), same_focus(one.after, other.after)
-    alike = [overlap(_stems(a), _stems(b)) >= _ALIKE for a, b in zip(one.says, other.says, strict=True)]
-    if any(same):
-        return all(same) or (one.category == other.category and alike[same.index(False)])
-    return one.places == other.places and all(alike)
+    mine, its = _sides(one), _sides(other)
+    kind = one.category == other.category
+    return _agree(mine, its, same_kind=kind) or (kind and _agree(mine, its[::-1], same_kind=kind))
+
+
+_Side: TypeAlias = "tuple[int, Passage, str]"
+
+
+def _sides(one: Suspicion | Found) -> tuple[_Side, _Side]:
+    """Of both places the paragraph, the passage and what it says."""
+    return (one.places[0], one.before, one.says[0]), (one.places[1], one.after, one.says[1])
+
+
+def _agree(mine: tuple[_Side, ...], its: tuple[_Side, ...], *, same_kind: bool) -> bool:
+    pairs = list(zip(mine, its, strict=True))
+    there = [a[0] == b[0] for a, b in pairs]
+    same = [a[0] == b[0] and same_focus(a[1], b[1]) for a, b in pairs]
+    alike = [overlap(stems(a[2]), stems(b[2])) >= _ALIKE for a, b in pairs]
+    if not any(same):
+        return all(there) and all(alike)
+    if all(same):
+        return same_kind or any(alike)
+    return same_kind and (alike[same.index(False)] if all(there) else all(alike))
+
+
+def joined(one: T, repeated: Suspicion | Found) -> T:
+    """A suspicion or finding with the paragraphs of another that names the same error."""
+    return replace(one, also=tuple(sorted({*one.also, *repeated.also, *repeated.places} - set(one.places))))
 
 
 def controls(check: StoryCheck, batch: Batch, at: Run) -> list[Suspicion]:
-    """Suspicions that are surely none: pairs of plain sentences of the text that share no word of any weight."""
+    """Suspicions that are none, worded as a reader's are: sentences that agree on somebody or something.
+
+    Both use the same two rare words in a row. Those that have most in common come first; where there are no such
+    sentences, nothing is planted.
+    """
     draw = at.scope("controls").rng
-    taken = {number for one in batch.suspicions for number in (*one.places, *one.also)}
+    quoted = [passage for one in batch.suspicions for passage in (one.before, one.after)]
     plain = [
-        (passage, _stems(passage.quote))
+        (paragraph.number, passage)
         for paragraph in batch.paragraphs
-        if paragraph.number not in taken
         for passage in check.text.sentences_of(paragraph)
-        if _is_plain(one_line(passage.quote))
+        if _is_plain(one_line(passage.quote)) and not any(same_focus(passage, other) for other in quoted)
     ]
     draw.shuffle(plain)
+    small = {word for one in batch.paragraphs for word in _WORDS.findall(one.text) if word.islower()}
     found: list[Suspicion] = []
-    while len(plain) > 1 and len(found) < _CONTROLS:
-        first, own = plain.pop()
-        other = next((n for n, (_, its) in enumerate(plain) if own.isdisjoint(its)), None)
-        if other is not None:
-            before, after = sorted((first, plain.pop(other)[0]), key=lambda one: (one.scene, one.start))
-            places = check.text.paragraph_of(before), check.text.paragraph_of(after)
+    forms, used = draw.sample(_CLAIMS, len(_CLAIMS)), set[int]()
+    for one, other, phrase in _agreeing(plain):
+        if len(found) == _CONTROLS:
+            break
+        if used.isdisjoint((one[0], other[0])):
+            used |= {one[0], other[0]}
+            (first, before), (second, after) = sorted((one, other), key=lambda place: place[0])
             says = one_line(before.quote).rstrip("."), one_line(after.quote).rstrip(".")
+            why = forms[len(found)].format(*(_clause(one, small) for one in says))
             category = draw.choice(batch.suspicions).category
+            focused = _focused(before, phrase), _focused(after, phrase)
             found.append(
-                Suspicion(
-                    before, after, places, says, _CONTROL.format(CATEGORIES[category]), category, "likely", "control"
-                )
+                Suspicion(*focused, (first, second), says, why[:1].upper() + why[1:], category, "likely", "control")
             )
     return found
 
 
+_Placed: TypeAlias = "tuple[int, Passage]"
+
+
+def _agreeing(plain: Sequence[_Placed]) -> list[tuple[_Placed, _Placed, str]]:
+    """Pairs of sentences of different paragraphs that share two rare words in a row, and these words."""
+    rows = [_WORDS.findall(one_line(passage.quote)) for _, passage in plain]
+    often = Counter(stem for row in rows for stem in stems(" ".join(row)))
+    most = max(2, _COMMON * len(rows))
+    first: dict[tuple[str, ...], int] = {}
+    pairs: list[tuple[int, int, int, str]] = []
+    for n, row in enumerate(rows):
+        for phrase in pairwise(row):
+            key = tuple(word.casefold() for word in phrase)
+            if any(len(word) <= LONG or often[word[:STEM]] > most for word in key):
+                continue
+            m = first.setdefault(key, n)
+            if plain[m][0] != plain[n][0] and rows[m] != row:
+                alike = len(stems(" ".join(rows[m])) & stems(" ".join(row)))
+                pairs.append((-alike, m, n, " ".join(phrase)))
+    return [(plain[m], plain[n], phrase) for _, m, n, phrase in sorted(pairs)]
+
+
+def _focused(passage: Passage, phrase: str) -> Passage:
+    """A sentence with these words and what stands next to them quoted."""
+    words = list(_WORDS.finditer(passage.quote))
+    first, last = phrase.casefold().split()
+    at = next(n for n, (a, b) in enumerate(pairwise(words)) if (a[0].casefold(), b[0].casefold()) == (first, last))
+    low, high = words[max(0, at - _NEAR)].start(), words[min(len(words) - 1, at + 1 + _NEAR)].end()
+    return replace(passage, focus=(passage.start + low, passage.start + high))
+
+
+def _clause(sentence: str, small: set[str]) -> str:
+    """A sentence as a part of another; its first word keeps its capital if it is never written small."""
+    first = _WORDS.match(sentence)
+    return sentence[:1].lower() + sentence[1:] if first and first[0].lower() in small else sentence
+
+
 def _is_plain(sentence: str) -> bool:
-    """Whether a sentence is a short statement that nobody speaks."""
-    said = any(sign in sentence for sign in '"\u201c\u201d\u00ab\u00bb?!')
-    return _SHORTEST <= len(sentence) <= _LONGEST and sentence[0].isupper() and sentence.endswith(".") and not said
+    """Whether a sentence is a short statement without numbers that nobody speaks and that denies nothing."""
+    said = any(sign in sentence for sign in '"\u201c\u201d\u00ab\u00bb?!:;') or any(map(str.isdigit, sentence))
+    if said or not _SHORTEST <= len(sentence) <= _LONGEST or not sentence.endswith("."):
+        return False
+    return sentence[0].isupper() and _DENYING.isdisjoint(sentence.casefold().rstrip(".").split())
 
 
-_SHORTEST, _LONGEST = 27, 112  # characters of a sentence that can be planted
-_CONTROL: Final = "The two do not agree on {}."
+_SHORTEST, _LONGEST = 27, 120  # characters of a sentence that can be planted
+_COMMON: Final = 0.04  # of the sentences hold a word that tells nothing
+_NEAR: Final = 3  # words on both sides of what two sentences share
+_WORDS: Final = re.compile(r"[^\W\d_]+")
+_DENYING: Final = frozenset({"no", "not", "never", "nobody", "nothing", "none", "without", "nor", "neither"})
+_CLAIMS: Final = (
+    "{0}, which cannot be if {1}.",
+    "The text first says that {0}; that leaves no room for what comes later, where {1}.",
+    "{1}. By then it should be as in the earlier place, where {0}.",
+    "It is told in two ways: {0}, and afterwards {1}.",
+    "If {0}, it makes no sense that {1}.",
+)
 
 
-def _stems(text: str) -> set[str]:
-    """The beginnings of the words of a text that are longer than most small words."""
-    return {word[:_STEM] for word in words(text) if len(word) > _LONG or word.isdigit()}
+def usual_suspicions(length: int) -> int:
+    """How many suspicions a reader may have in so many words, for estimates."""
+    return max(1, round((_PER_1000_WORDS * min(length, _FIRST) + _PER_1000_MORE * max(length - _FIRST, 0)) / 1000))
 
 
 def _usual(check: StoryCheck) -> list[Suspicion]:
     """Made-up suspicions to estimate what verifying costs, as many for 1,000 words as are usual."""
     text = check.text
-    total = max(1, round(_PER_1000_WORDS * check.split.words / 1000))
+    total = usual_suspicions(check.split.words)
     step = max(1, len(text.paragraphs) // (total + 1))
     numbers = [min(1 + n * step, len(text.paragraphs)) for n in range(total + 1)]
     passages = [passage for number in numbers if (passage := text.likest(number, ""))]
     says = "what the one place says", "what the other says"
     return [
-        Suspicion(a, b, (text.paragraph_of(a), text.paragraph_of(b)), says, _CONTROL.format("this"), "other", "likely")
+        Suspicion(a, b, (text.paragraph_of(a), text.paragraph_of(b)), says, "Both cannot be true.", "other", "likely")
         for a, b in pairwise(passages)
     ]
 
@@ -408,6 +545,7 @@ def _outcome(check: StoryCheck, one: Suspicion, decision: DecisionReply | None, 
         return None
     if decision is None or answer is None:
         check.counts["missing_verdicts"] += 1
+        check.undecided.append(replace(found_of(one), sure=SUSPECTED))
         return None
     if answer != ERROR:
         check.counts["rejected"] += 1
@@ -433,7 +571,7 @@ def found_of(one: Suspicion, decision: DecisionReply | None = None, check: Story
     places = one.places if check is None else (check.text.paragraph_of(before), check.text.paragraph_of(after))
     return Found(
         one.key, before.scene, after.scene, *says, one.category, one.category, one.source, before, after, why,
-        sure=sure, places=places, beside=one.also,
+        sure=sure, places=places, also=one.also,
     )  # fmt: skip
 
 
@@ -489,7 +627,7 @@ class Part:
     @cached_property
     def words(self) -> frozenset[str]:
         """The beginnings of its words."""
-        return frozenset(_stems(" ".join(one.text for one in self.paragraphs)))
+        return frozenset(stems(" ".join(one.text for one in self.paragraphs)))
 
 
 def parts_of(paragraphs: Sequence[Paragraph], most: int) -> list[Part]:
@@ -589,7 +727,7 @@ class Ledger:
         wanted = {word for one in batch.suspicions for word in one.about}
         left, lines = _NOTES_TOKENS, []
         for note in self.notes:
-            if note.paragraph not in there and note.category in LASTING and _stems(note.about) & wanted:
+            if note.paragraph not in there and note.category in LASTING and stems(note.about) & wanted:
                 left -= estimate_tokens(note.line) + 1
                 if left < 0:
                     break
@@ -598,13 +736,13 @@ class Ledger:
 
 
 def _rank(note: Note, there: frozenset[str]) -> int:
-    named = bool(_stems(note.about) & there)
+    named = bool(stems(note.about) & there)
     ranks = (
         note.category in _ALWAYS,
         named and note.category in LASTING,
         named,
         note.category in LASTING,
-        bool(_stems(note.fact) & there),
+        bool(stems(note.fact) & there),
         True,
     )
     return ranks.index(True)
@@ -619,10 +757,15 @@ class Batch:
 
 
 def batches_of(check: StoryCheck, suspicions: Sequence[Suspicion]) -> list[Batch]:
-    """Suspicions with the whole text where it fits the verifier; else with what matters for them."""
+    """Suspicions with the whole text where it fits the verifier; else with what matters for them.
+
+    As each call reads the whole text, a batch takes a third more before there is another, and all are of one size.
+    """
     size, paragraphs = check.config.ours.batch, check.text.paragraphs
     if check.fits("verifier", VERIFY_WHOLE, UNKNOWN_WINDOW):
-        return [Batch(tuple(suspicions[n : n + size]), paragraphs) for n in range(0, len(suspicions), size)]
+        calls = max(1, ceil(len(suspicions) / (size + size // _MORE)))
+        ends = [len(suspicions) * n // calls for n in range(calls + 1)]
+        return [Batch(tuple(suspicions[low:high]), paragraphs) for low, high in pairwise(ends) if high]
     room = check.prompt_room("verifier", "decide") or UNKNOWN_WINDOW
     most = min(_BATCH_TOKENS, room - _INSTRUCTIONS)
     surroundings = Surroundings(paragraphs)
@@ -653,7 +796,7 @@ class Surroundings:
         for one in paragraphs:
             self.scenes.setdefault(one.scene, []).append(one)
             self.sizes[one.scene] += one.tokens
-            for word in _stems(one.text):
+            for word in stems(one.text):
                 self.places.setdefault(word, []).append(one.number)
 
     def of(self, one: Suspicion) -> set[int]:

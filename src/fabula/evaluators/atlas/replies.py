@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Final
+from typing import Annotated, Any, ClassVar, Final
 
 from pydantic import BaseModel, Field
 
@@ -14,6 +14,8 @@ ERROR: Final = "error"
 DECISIONS: Final = (ERROR, "other_thing", "other_attribute", "no_difference", "explained")
 READER_DECISIONS: Final = (ERROR, "explained", "not_meant", "other_thing", "both_true", "not_said")
 SURE: Final = ("certain", "likely", "possible")
+SUSPECTED: Final = "suspected"
+"""How sure a finding is that nobody verified who can be relied on."""
 
 
 def _one_of(names: tuple[str, ...]) -> Any:  # noqa: ANN401 - what pydantic takes as a field
@@ -140,6 +142,8 @@ class SuspicionReply(BaseModel):
 class Reading(BaseModel):
     """What a reader of the whole story finds."""
 
+    WHOLE_ENTRIES: ClassVar[bool] = True
+
     findings: Annotated[list[SuspicionReply], short(8)]
 
 
@@ -168,7 +172,9 @@ class DecisionReply(BaseModel):
 class Decisions(BaseModel):
     """The verifier's decisions on a batch, and errors that were not on its list."""
 
-    decisions: Annotated[list[DecisionReply], short(14)]
+    WHOLE_ENTRIES: ClassVar[bool] = True
+
+    decisions: Annotated[list[DecisionReply], short(18)]
     others: Annotated[list[SuspicionReply], short(4)] = []
 
 

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final
 
 from fabula.craft.matching import Finding
 from fabula.evaluators.atlas.checking import EVALUATOR, REPLY_TOKENS, is_english, looks_like_data
+from fabula.evaluators.atlas.findings import Found
 from fabula.evaluators.atlas.gold import Detected, accuracies, rows
 from fabula.evaluators.atlas.planted import Planted, Quoting, score
+from fabula.evaluators.atlas.replies import SUSPECTED
 from fabula.measure.report import Report, Row
 from fabula.stats.estimate import Estimate, Unscored
 from fabula.stats.intervals import count_of, share_among
@@ -22,7 +24,7 @@ if TYPE_CHECKING:
     from fabula.continuity import Scenes
     from fabula.evaluators.atlas.checking import StoryCheck
     from fabula.evaluators.atlas.config import Config
-    from fabula.evaluators.atlas.findings import Found, Proposal
+    from fabula.evaluators.atlas.findings import Proposal
     from fabula.evaluators.atlas.gold import Gold
     from fabula.evaluators.atlas.planted import PlantedScore
     from fabula.measure.ratings import Rating
@@ -80,6 +82,11 @@ class Checked:
         """Whether the verifier called most of the planted suspicions errors, which are surely none."""
         counts = self.check.counts
         return 2 * counts["controls_called_errors"] > counts["controls"]
+
+    @property
+    def by_small(self) -> bool:
+        """Whether a small model read the story, which finds nothing and names what is none."""
+        return self.check.config.ours.method == "reader" and self.check.run.aids("reader")
 
     @property
     def partial(self) -> bool:
@@ -255,7 +262,7 @@ def _count(number: int, scenes: int, why: str) -> Scored:
 def _notes(one: Checked) -> Iterator[str]:
     counts, name, split = one.check.counts, one.check.item.id, one.check.split
     yield from _missing(one)
-    if one.check.config.ours.method == "reader" and one.check.run.aids("reader"):
+    if one.by_small:
         yield (
             f"{name}: the reader is a small model. Such models found none of the errors that were planted in stories, "
             "and named what is none: neither findings nor their absence say anything. Give the role `reader` a strong "
@@ -316,7 +323,8 @@ def _missing(one: Checked) -> Iterator[str]:
 def _data(one: Checked, config: Config) -> dict[str, Any]:
     """All that is known of a story's check, for JSON and for the page."""
     check = one.check
-    numbered = {found.key: number for number, found in enumerate(one.found, 1)}
+    unproven = one.worthless or one.by_small
+    found = [replace(found, sure=SUSPECTED) for found in one.found] if unproven else one.found
     data: dict[str, Any] = {
         "id": check.item.id,
         "form": check.split.form,
@@ -325,19 +333,19 @@ def _data(one: Checked, config: Config) -> dict[str, Any]:
         "mended": dict(check.split.counts),
         "counts": {name: n for name, n in sorted(check.counts.items()) if n},
         "by": dict(one.by),
-        "findings": [found.as_data(numbered[found.key]) for found in one.across],
-        "intra_scene": [found.as_data(numbered[found.key]) for found in one.inside],
-        "rejected": [found.as_data(number) for number, found in enumerate(one.check.rejected, 1)],
+        "findings": [found.as_data(number) for number, found in enumerate(found, 1)],
+        "rejected": [found.as_data(number) for number, found in enumerate(check.rejected, 1)],
+        "undecided": [
+            found.as_data(number) if isinstance(found, Found) else _listed(found)
+            for number, found in enumerate(check.undecided, 1)
+        ],
         "scored": bool(not one.blind),
         "partial": one.partial,
         "verifier_is_worthless": one.worthless,
     }
     if config.asks_judge:
         plain = one.baseline
-        data["plain_judge"] = None if plain is None else [
-            {"x": p.x, "y": p.y, "fact": p.fact, "event": p.event,
-             "hallucination": str(Finding(p.x, p.y, p.fact, p.event))} for p in plain
-        ]  # fmt: skip
+        data["plain_judge"] = None if plain is None else [_listed(proposal) for proposal in plain]
     if one.score is not None:
         data["scoring"] = {"planted": one.score.as_data()}
     elif one.gold is not None:
@@ -346,3 +354,9 @@ def _data(one: Checked, config: Config) -> dict[str, Any]:
             for by, accuracy in _accuracies(one)
         }
     return data
+
+
+def _listed(one: Proposal) -> dict[str, Any]:
+    """A proposal that was not verified, for JSON."""
+    said = Finding(one.x, one.y, one.fact, one.event)
+    return {"x": one.x, "y": one.y, "fact": one.fact, "event": one.event, "hallucination": str(said)}

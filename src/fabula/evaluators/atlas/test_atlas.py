@@ -21,7 +21,7 @@ from fabula.evaluators import find
 from fabula.evaluators.atlas.algorithm import scene_graph, valid_proposals
 from fabula.evaluators.atlas.checking import StoryCheck
 from fabula.evaluators.atlas.config import Config, Ours, Paper
-from fabula.evaluators.atlas.dismissed import read_dismissed, write_dismissed
+from fabula.evaluators.atlas.dismissed import FILE, Dismissal, dismissed_of, read_dismissed, write_dismissed
 from fabula.evaluators.atlas.findings import Proposal, clause_of, distinct
 from fabula.evaluators.atlas.gold import Detected, Known, accuracies, read_gold
 from fabula.evaluators.atlas.graph import Edge, EntityTable, allowed, normal
@@ -475,14 +475,18 @@ def test_findings_about_one_attribute_have_one_root() -> None:
     assert len({one.key for one in told}) == 3
 
 
-def test_keys_do_not_hang_on_clauses_or_typography() -> None:
+def test_keys_hang_on_the_sentences_and_the_claim_and_not_on_typography() -> None:
     straight = StoryText([NumberedScene(s.number, s.title, s.text.replace("“", '"').replace("”", '"')) for s in SCENES])
     said = verdict(quote_x="The opening night is Friday", quote_y="night was Saturday")
     one = outcome_of(Proposal(1, 3, "a", "b"), said, TEXT).found
+    same = outcome_of(Proposal(1, 3, "a", "b"), said, straight).found
     other = outcome_of(Proposal(1, 3, "c", "d"), said, straight).found
     assert one is not None
+    assert same is not None
     assert other is not None
-    assert one.key == other.key
+    assert one.key == same.key
+    assert one.key != other.key
+    assert one.key[:8] == other.key[:8]
 
 
 # whole checks ---------------------------------------------------------------------------------------------------------
@@ -676,16 +680,34 @@ def test_the_page_escapes_marks_quotations_and_has_the_command() -> None:
 
 def test_dismissals_are_kept_and_a_bad_line_is_named(tmp_path: Path) -> None:
     assert read_dismissed(tmp_path) == {}
-    write_dismissed(tmp_path, {"abc": "one\nreason"}, {"abc": "In scene 1, ..."})
-    file = write_dismissed(tmp_path, read_dismissed(tmp_path) | {"def": "another"}, {"def": "In scene 2, ..."})
-    assert [json.loads(line)["finding"] for line in file.read_text(encoding="utf-8").splitlines()] == [
-        "In scene 1, ...",
-        "In scene 2, ...",
-    ]
-    assert read_dismissed(tmp_path) == {"abc": "one reason", "def": "another"}
-    file.write_text('{"key": "abc"}\n', encoding="utf-8")
+    write_dismissed(tmp_path, [Dismissal("abc", "one\nreason", "In scene 1, ...")])
+    write_dismissed(tmp_path, [*read_dismissed(tmp_path).values(), Dismissal("def", "another", "In scene 2, ...")])
+    kept = {"abc": ("one reason", "In scene 1, ..."), "def": ("another", "In scene 2, ...")}
+    assert {key: (one.reason, one.finding) for key, one in read_dismissed(tmp_path).items()} == kept
+    (tmp_path / FILE).write_text('{"key": "abc"}\n', encoding="utf-8")
     with pytest.raises(UsageError, match="line 1: not of the form"):
         read_dismissed(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("kept", "fact", "event", "stays"),
+    [
+        ("ab12cd34", "her eyes are grey", "Mara's eyes are brown", True),  # as older checks named it
+        ("ab12cd34-9999", "her eyes are grey", "Mara's eyes are brown", True),  # worded anew by another model
+        ("ab12cd34-9999", "Mara's scarf is grey", "Mara's scarf is brown", False),
+        ("ab12cd34", "Mara's scarf is grey", "Mara's scarf is brown", False),
+        ("ffffffff", "Mara's eyes are grey", "Mara's eyes are brown", False),
+    ],
+)
+def test_a_dismissal_holds_for_what_was_claimed_and_for_nothing_else_in_these_sentences(
+    kept: str,
+    fact: str,
+    event: str,
+    stays: bool,  # noqa: FBT001 - a case
+) -> None:
+    said = "In scene 1, Mara's eyes are grey was established, yet in scene 2, Mara's eyes are brown happens"
+    finding = {"key": "ab12cd34-0000", "fact": fact, "event": event}
+    assert bool(dismissed_of([Dismissal(kept, "A trick of the light.", said)], [finding])) is stays
 
 
 def test_scenes_of_a_real_layout_are_found() -> None:

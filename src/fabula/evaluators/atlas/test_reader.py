@@ -77,14 +77,14 @@ def playing(*findings: dict[str, Any], decision: str = "error", controls: str = 
     def answer(request: Request) -> str:
         if request.role == "reader":
             return json.dumps({"findings": findings})
-        asked = re.findall(r"^(\d+)\. (.*)\nParagraph", request.messages[-1].content, re.MULTILINE)
+        asked = re.findall(r"^(\d+)\. .*\n(Paragraph.*)", request.messages[-1].content, re.MULTILINE)
         decisions = [
             {
                 "number": int(n),
                 "reason": "So.",
-                "decision": controls if why.startswith("The two do not agree on ") else decision,
+                "decision": controls if re.search("harbour bell|tide mill", place) else decision,
             }
-            for n, why in asked
+            for n, place in asked
         ]
         return json.dumps({"decisions": decisions} | said)
 
@@ -97,7 +97,7 @@ def story_of(report: Report) -> dict[str, Any]:
 
 
 def all_of(report: Report) -> list[dict[str, Any]]:
-    return [*story_of(report)["findings"], *story_of(report)["intra_scene"]]
+    return list(story_of(report)["findings"])
 
 
 # reading and places -------------------------------------------------------------------------------------------------
@@ -184,6 +184,39 @@ async def test_a_reply_that_was_cut_is_asked_for_in_halves_or_named(halves: bool
     assert any("were cut at the model's limit" in note for note in report.notes) is not halves
 
 
+SWIMS: dict[str, Any] = {
+    "paragraph_x": 4, "quote_x": "never learnt to swim", "says_x": "Tobias cannot swim",
+    "paragraph_y": 5, "quote_y": "followed him down", "says_y": "Tobias swims", "why": "No.", "category": "ability",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("finish", ["length", "stop"])
+async def test_of_a_reading_that_is_broken_off_the_complete_entries_are_kept_and_the_rest_is_asked_for(
+    finish: Any,  # noqa: ANN401 - a literal
+) -> None:
+    class Broken(ScriptedModel):
+        async def ask(self, request: Request, on_text: OnText | None = None) -> Reply:
+            reply = await super().ask(request, on_text)
+            if request.path == "lamp/read":
+                return Reply(reply.text[: reply.text.index("followed him")], finish=finish, model=reply.model)
+            if request.path == "lamp/verify/1/decide":
+                return Reply(reply.text[: reply.text.index('"number": 2')], finish=finish, model=reply.model)
+            return reply
+
+    model = Broken(playing(EYES, SWIMS), capabilities=Capabilities(schema=True))
+    with Journal() as journal:
+        run = Run(RunContext(journal, Prompts(ATLAS.prompts), Cast.of(model)))
+        item = Item("lamp", Story("", (Scene("story", LAMP),)))
+        report = await ATLAS.evaluate((item,), run, ATLAS.config("improved"))
+    paths = ["lamp/read", "lamp/more-1/read", "lamp/verify/1/decide", "lamp/verify/1/more-1/decide"]
+    assert [request.path for request in model.asked] == paths
+    rest = model.asked[1].messages[-1].content
+    assert '"Mara\'s eyes were grey", and paragraph 5' in rest
+    assert 'followed him down", and' not in rest
+    assert sorted(one["category"] for one in all_of(report)) == ["ability", "appearance"]
+    assert not story_of(report)["partial"]
+
+
 async def test_a_refusal_does_not_sink_the_check() -> None:
     class Refusing(ScriptedModel):
         async def ask(self, request: Request, on_text: OnText | None = None) -> Reply:
@@ -211,6 +244,26 @@ def test_one_error_named_twice_is_one_finding() -> None:
     report, _ = check_by(playing(EYES, elsewhere, other))
     assert len(all_of(report)) == 1
     assert story_of(report)["counts"]["repeated_suspicions"] == 2
+
+
+def test_a_third_place_of_one_error_is_kept_with_it() -> None:
+    third = {"paragraph_y": 7, "quote_y": "brown eyes again", "says_y": "Mara's eyes are brown"}
+    fourth = EYES | {"paragraph_x": 6, "quote_x": "grey eyes", "says_x": "her eyes are grey"}
+    text = LAMP + "\n\nHer grey eyes closed.\n\nShe looked up, with brown eyes again."
+    report, _ = check_by(playing(EYES, EYES | third, others=[fourth]), text)
+    (one,) = all_of(report)
+    assert (one["paragraph_x"], one["paragraph_y"], one["also_in_paragraphs"]) == (1, 5, [6, 7])
+
+
+def test_a_quotation_that_reaches_into_the_next_paragraph_is_not_the_place_there() -> None:
+    text = (
+        "Mara's eyes were grey.\n\nIt was May, and her scarf was red.\n\nHer eyes were brown, and her scarf was blue."
+    )
+    y = {"paragraph_y": 3, "quote_y": "Her eyes were brown, and her scarf was blue", "why": "Two colours."}
+    eyes = {"paragraph_x": 1, "quote_x": "eyes were grey. It was May, and her scarf was red", "says_x": "eyes, grey"}
+    scarf = {"paragraph_x": 2, "quote_x": "her scarf was red", "says_x": "Mara's scarf is red"}
+    found = eyes | y | {"says_y": "eyes, brown"}, scarf | y | {"says_y": "Mara's scarf is blue"}
+    assert len(all_of(check_by(playing(*found), text)[0])) == 2
 
 
 def test_two_errors_between_the_same_paragraphs_are_two_findings() -> None:
@@ -248,7 +301,7 @@ def test_what_is_not_confirmed_is_kept_with_the_verifiers_reason() -> None:
 def test_a_verifier_that_says_yes_to_everything_is_recognised() -> None:
     honest, _ = check_by(playing(EYES))
     assert not story_of(honest)["verifier_is_worthless"]
-    report, asked = check_by(playing(EYES, controls="error"))
+    report, asked = check_by(playing(EYES, controls="error"), LAMP + BELLS)
     assert story_of(report)["counts"]["controls_called_errors"] == 2
     assert story_of(report)["verifier_is_worthless"]
     assert any("Its verdicts are worth nothing" in note for note in report.notes)
@@ -256,6 +309,66 @@ def test_a_verifier_that_says_yes_to_everything_is_recognised() -> None:
     assert "take its findings for suspicions" in as_page(report.as_data(), {}, ["fabula", "check", "s.md"])
     shown = asked[1].messages[-1].content
     assert not re.findall(r"control|planted", shown.partition(" ends\n")[2])
+
+
+def test_what_the_check_itself_calls_worthless_is_not_called_certain() -> None:
+    honest, _ = check_by(playing(EYES))
+    assert [one["sure"] for one in all_of(honest)] == ["likely"]
+    for report in (check_by(playing(EYES, controls="error"), LAMP + BELLS)[0], check_by(playing(EYES), small=True)[0]):
+        assert [one["sure"] for one in all_of(report)] == ["suspected"]
+        for shown in (as_page(report.as_data(), {}, ()), as_markdown(story_of(report), {})):
+            assert "Appearance, suspected." in shown
+            assert "likely" not in shown
+
+
+def test_a_suspicion_without_a_verdict_stands_on_the_page() -> None:
+    report, _ = check_by(lambda request: json.dumps({"findings": [EYES]}) if request.role == "reader" else "Hm.")
+    (one,) = story_of(report)["undecided"]
+    assert (one["quote_x"], one["sure"], one["reason"]) == ("Mara's eyes were grey", "suspected", "Eyes keep a colour.")
+    page = as_page(report.as_data(), {}, ["fabula", "check", "s.md"])
+    assert "Without a verdict" in page
+    assert "<mark>Mara&#x27;s eyes were grey</mark>" in page
+    assert "Without a verdict: Mara's eyes are grey" in as_markdown(story_of(report), {})
+
+
+BELLS = (
+    "\n\nThe harbour bell hung in the old tower.\n\nEvery morning the harbour bell called the boats in."
+    "\n\nThe tide mill stood beside the chapel.\n\nA boy swept the floor of the tide mill."
+)
+
+
+def test_planted_suspicions_agree_on_one_thing_and_are_worded_as_others_are() -> None:
+    _, asked = check_by(playing(EYES), LAMP + BELLS)
+    shown = asked[1].messages[-1].content.partition(" ends\n")[2].partition("Any of them may be right")[0]
+    whys = re.findall(r"^\d+\. (.*)\nParagraph (\d+), \"(.*)\": .*\nParagraph (\d+), \"(.*)\":", shown, re.MULTILINE)
+    planted = [(why, x, y) for why, _, x, _, y in whys if why != EYES["why"]]
+    assert len(planted) == 2
+    for why, x, y in planted:
+        (thing,) = [one for one in ("harbour bell", "tide mill") if one in x]
+        assert thing in y
+        assert why.count(thing) == 2
+        assert "agree" not in why
+    assert planted[0][0].split()[:2] != planted[1][0].split()[:2]
+
+
+def test_without_sentences_that_agree_nothing_is_planted() -> None:
+    report, _ = check_by(playing(EYES))
+    assert "controls" not in story_of(report)["counts"]
+    assert not any(row.what == "planted suspicions called errors" for row in report.rows)
+
+
+@pytest.mark.parametrize(("suspicions", "calls"), [(0, 0), (12, 1), (14, 1), (16, 1), (18, 2)])
+def test_two_suspicions_more_are_no_second_reading_of_the_whole(suspicions: int, calls: int) -> None:
+    text = "\n\n".join(f"Lamp {n} is red and has {n} wicks. Lamp {n} is blue." for n in range(1, 19))
+    found = [
+        {"paragraph_x": n, "quote_x": f"Lamp {n} is red", "paragraph_y": n, "quote_y": f"Lamp {n} is blue", "why": "?"}
+        for n in range(1, suspicions + 1)
+    ]
+    report, asked = check_by(playing(*found), text)
+    assert len(all_of(report)) == suspicions
+    sizes = [len(re.findall(r"^\d+\. ", one.messages[-1].content, re.MULTILINE)) for one in asked[1:]]
+    assert len(sizes) == calls
+    assert max(sizes, default=0) - min(sizes, default=0) <= 1
 
 
 def test_a_small_reader_is_said_to_be_too_small() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from fabula.evaluators.atlas.findings import Found, clause_of, key_of
+from fabula.evaluators.atlas.findings import Found, claim_key, clause_of
 from fabula.evaluators.atlas.replies import DECISIONS, ERROR
 from fabula.story import one_line
 
@@ -83,7 +83,7 @@ def _found(proposal: Proposal, verdict: VerdictReply, before: Passage, after: Pa
     if not (fact and event):
         fact, event = proposal.fact, proposal.event
     return Found(
-        key_of(before.quote, after.quote),
+        claim_key(before, after, verdict.attribute, fact, event),
         proposal.x,
         proposal.y,
         fact,
@@ -104,6 +104,7 @@ def _record(check: StoryCheck, proposal: Proposal, outcome: Outcome, verdict: Ve
         answer = ERROR
         check.counts["confirmed"] += 1
     elif outcome.unscored:
+        check.undecided += [] if outcome.rejected else [proposal]
         check.counts["ungrounded_verdicts" if outcome.rejected else "missing_verdicts"] += 1
     else:
         answer = "no error"
