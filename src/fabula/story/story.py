@@ -217,6 +217,12 @@ class Story:
         text = plain(text)
         return cls(title, tuple(_scenes(text)), any(mark[0].startswith(_BREAK) for mark in _MARK.finditer(text + "\n")))
 
+    @classmethod
+    def of_text(cls, text: str) -> Story:
+        """The story in a text of a data set, which need not be Markdown: a heading is a title if a text follows it."""
+        story = cls.parse(text)
+        return story if story.scenes or not story.title else cls(scenes=(Scene("story", plain(text)),))
+
 
 def _too_large(name: str) -> BriefError:
     return BriefError(f"The brief {name} is larger than {MAX_BRIEF_BYTES // 1000} kB. Give a shorter one.")
