@@ -465,7 +465,7 @@ def item_of(data: Any, where: str) -> Item:  # noqa: ANN401 - JSON of any kind
         replace(story, title=data["title"]) if data.get("title") else story,
         data.get("system", ""),
         data.get("prompt", ""),
-        Brief.parse(data["brief"], where) if data.get("brief") else None,
+        Brief.of_text(data["brief"], where) if data.get("brief") else None,
         reference,
         data.get("narrative", "").strip(),
     )

@@ -79,7 +79,7 @@ def prompt_id(prompt: str) -> str:
 
 def brief_of(prompt: str, where: str) -> Brief | None:
     """The brief in a prompt; `None` where there are no words in it."""
-    return Brief.parse(prompt, where) if count_words(prompt) else None
+    return Brief.of_text(prompt, where) if count_words(prompt) else None
 
 
 def _of_items(items: tuple[Item, ...]) -> Iterator[Entry]:

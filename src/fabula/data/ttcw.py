@@ -155,7 +155,7 @@ def _story(record: Record) -> Item:
         Story.of_text(record.text("content")),
         name.partition("_")[2],
         str(record.integer("story_idx")),
-        Brief.parse(plot, record.where),
+        Brief.of_text(plot, record.where),
     )
 
 

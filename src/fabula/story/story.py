@@ -130,6 +130,16 @@ class Brief:
             raise BriefError(f"The brief {name} is empty. Write in it what the story should be about.")
         return cls(text, title)
 
+    @classmethod
+    def of_text(cls, text: str, name: str) -> Brief:
+        """The brief in a text of a data set, which need not be Markdown: a heading alone is what is asked.
+
+        Raises:
+            BriefError: as `parse`.
+        """
+        alone = text.strip()
+        return cls.parse(alone.lstrip("# ") if alone.startswith("# ") and "\n" not in alone else text, name)
+
     def write(self) -> str:
         """The brief as `parse` reads it."""
         return _heading(self.title) + self.text + "\n"
