@@ -55,6 +55,11 @@ class FabulaError(Exception):
     exit_code = 1
 
 
+def kind_of(error: FabulaError) -> str:
+    """What kind of error it is, by a name that stands in the tree of errors."""
+    return next(kind.__name__ for kind in type(error).__mro__ if not kind.__name__.startswith("_"))
+
+
 class UsageError(FabulaError):
     """The caller asked for something that cannot be done as asked."""
 

@@ -61,5 +61,5 @@ def _outcome(folder: Path, table: Table) -> Outcome:
     except UsageError as error:
         return Outcome(table, absent=str(error).removesuffix("."), broken=True)
     except (ArithmeticError, LookupError, ValueError) as error:  # a file lacks what another one speaks of
-        lacking = f"{', '.join(table.files)} in {folder} are not whole ({type(error).__name__}: {error})"
-        return Outcome(table, absent=lacking, broken=True)
+        why = f"{', '.join(table.files)} in {folder} are not whole ({type(error).__name__}: {error})"
+        return Outcome(table, absent=why, broken=True)
