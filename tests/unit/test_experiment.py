@@ -207,11 +207,51 @@ async def test_a_second_session_asks_nobody_and_finds_the_same(home: Path) -> No
 
 async def test_a_changed_brief_or_setting_is_noticed_before_anything_is_asked(home: Path) -> None:
     await do(home)
-    with pytest.raises(UsageError, match=r"was begun with other settings \(sampling\) than .*exp.toml says now. Give"):
+    what = r"\(sampling.top_k was not set, now 3\)"
+    with pytest.raises(UsageError, match=rf"was begun with other settings {what} than .*exp.toml says now. Give"):
         await do(home, BASE + "[settings.sampling]\ntop_k = 3\n")
     (home / "briefs" / "lamp.md").write_text("Another one.", encoding="utf-8")
     with pytest.raises(UsageError, match="was begun with another brief than"):
         await do(home)
+
+
+REACHED = """\
+[settings.models."scripted:script.toml"]
+{}
+[settings.prices."scripted:script.toml"]
+input = {price}
+output = {price}
+[settings.budget]
+tokens = {tokens}
+"""
+
+
+async def test_another_address_limit_or_price_is_no_other_experiment(home: Path) -> None:
+    first = REACHED.format('base_url = "http://127.0.0.1:1"\nparallel = 2', price=1.0, tokens=90000)
+    Trust().give(home / "exp.toml", acts_in({"models": {"x": {"base_url": "http://127.0.0.1:1"}}}, home))
+    Trust().give(home / "exp.toml", acts_in({"models": {"x": {"base_url": "http://127.0.0.1:2"}}}, home))
+    await do(home, BASE + first)
+    more = REACHED.format('base_url = "http://127.0.0.1:2"\ntries = 9\ntimeout = 3', price=2.0, tokens=80000)
+    heard: list[Event] = []
+    again = await do(home, BASE + "replicates = 2\n" + more, hear=lambda _, event: heard.append(event))
+    assert complete(again)
+    assert len([event for event in heard if isinstance(event, CallFinished) and not event.replayed]) == 2
+    with pytest.raises(
+        UsageError, match=r"was begun with other settings \(context.scripted:.* was not set, now 2000\)"
+    ):
+        await do(home, BASE + more.replace("tries", "context = 2000\ntries"))
+
+
+async def test_a_run_that_goes_on_at_another_address_says_it_in_its_project(home: Path) -> None:
+    text = BASE.replace('["briefs"]', '["briefs/lamp.md"]')
+    table = '[settings.models."scripted:script.toml"]\ntries = {}\n'
+    (trial,) = (run.trial for run in (await do(home, text + table.format(2))).runs)
+    folder = home / "exp" / "runs" / trial.id
+    (folder / "run.json").unlink()
+    (name,) = trial.settings.models
+    assert Project.open(folder).settings.models[name].tries == 2
+    await do(home, text + table.format(7))
+    assert Project.open(folder).settings.models[name].tries == 7
 
 
 async def test_a_failed_run_is_a_record_and_is_tried_again_only_when_asked(home: Path) -> None:

@@ -49,6 +49,23 @@ def test_json_lines_hold_all_that_is_known(tmp_path: Path) -> None:
     assert (second.id, second.reference) == ("y", None)
 
 
+def test_a_text_that_is_one_line_with_a_hash_is_no_title(tmp_path: Path) -> None:
+    (tmp_path / "out.jsonl").write_text(
+        '{"id": "a", "text": "# tells Anna the way.", "reference": "# Person tells Anna."}\n'
+        '{"id": "b", "text": "# The way\\n\\nAnna goes.", "title": ""}\n'
+        '{"id": "c", "title": "T", "text": "# one line", "brief": "# Write it."}\n',
+        encoding="utf-8",
+    )
+    a, b, c = read_items([tmp_path / "out.jsonl"])
+    assert (a.story.title, a.story.text) == ("", "# tells Anna the way.")
+    assert a.reference is not None
+    assert a.reference.text == "# Person tells Anna."
+    assert (b.story.title, b.story.text) == ("The way", "Anna goes.")
+    assert (c.story.title, c.story.text) == ("T", "# one line")
+    assert c.brief is not None
+    assert c.brief.text == "Write it."
+
+
 def test_a_folder_of_systems_names_system_and_prompt(tmp_path: Path) -> None:
     for name in ("cape/lamp.md", "cape/clock.md", "harbour/lamp.txt", "cape/notes.json", ".hidden/x.md"):
         put(tmp_path / name)

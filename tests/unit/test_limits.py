@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from fabula.base.errors import ContextLengthError, ModelError, ModelTimeoutError, OverloadedError
+from fabula.base.errors import ContextLengthError, ModelError, ModelTimeoutError, OverloadedError, UnreachableError
 from fabula.models.base import Capabilities, Message, Reply, Request
 from fabula.models.limits import Limited
 
@@ -99,6 +99,23 @@ async def test_waits_double_with_jitter_up_to_the_longest() -> None:
     for wait, step in zip(naps.slept, [1, 2, 4, 5, 5], strict=True):
         assert step / 2 <= wait <= step
     assert len(set(naps.slept)) == 5
+
+
+async def test_a_server_that_went_away_is_waited_for_and_one_that_never_answered_is_not() -> None:
+    naps = Naps()
+    away = UnreachableError("fake:one cannot be reached.", model="fake:one")
+    model = FakeModel([away])
+    with pytest.raises(UnreachableError, match=r"cannot be reached\.$"):
+        await limited(model, naps).ask(ASKED)
+    assert naps.slept == []
+    answering = limited(model, naps)
+    await answering.ask(ASKED)
+    model.failures = [away, away]
+    assert (await answering.ask(ASKED)).text == "whole"
+    assert len(naps.slept) == 2
+    model.failures = [away] * 9
+    with pytest.raises(UnreachableError, match="Gave up after 5 tries"):
+        await answering.ask(ASKED)
 
 
 async def test_the_same_generator_draws_the_same_waits() -> None:

@@ -362,7 +362,7 @@ async def test_a_hostile_log_and_record_do_no_harm(tmp_path: Path) -> None:
 
 
 async def test_old_logs_are_removed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("fabula.server.runs.children._MOST_KEPT", 2)
+    monkeypatch.setattr("fabula.server.runs.record._MOST_KEPT", 2)
     async with serving(tmp_path, TOKENS="1", ROLES="1") as runs:
         found = [await until(runs, runs.start("tale", Order()), "finished") for _ in range(4)]
         assert len(runs.of("tale")) <= 3

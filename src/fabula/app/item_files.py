@@ -281,7 +281,7 @@ def _in_file(path: Path) -> Iterator[_Place]:
 
 
 def _file(path: Path, name: str, system: str = "", prompt: str = "") -> Item:
-    story = _story(read_text(path, MAX_STORY_BYTES), str(path))
+    story = _with_words(Story.parse(read_text(path, MAX_STORY_BYTES)), str(path))
     asked = next(
         (file for end in STORY_SUFFIXES if (file := path.with_name(f"{path.stem}{_BRIEF}{end}")).is_file()), None
     )
@@ -332,7 +332,7 @@ def _project(folder: Path) -> Item:
         kind = _NoRunError if _is_run(folder) else _NoStoryError
         raise kind(f"{folder} has no story yet. Write it with `fabula write {folder}`.{has}")
     brief = Brief.read(folder / "brief.md")
-    story = _story(read_text(file, MAX_STORY_BYTES), str(file))
+    story = _with_words(Story.parse(read_text(file, MAX_STORY_BYTES)), str(file))
     said = Settings.read(folder / "fabula.toml").system
     name, system = _name(folder), plain_name(Path(said).name) if is_path(said) else said
     asked = brief.title or prompt_id(brief.text)
@@ -354,7 +354,7 @@ def _conversation(file: Path) -> Item:
     narrative, written = _narrative(folder), folder / "story.md"
     if not narrative and written.is_file():
         narrative = Story.parse(read_text(written, MAX_STORY_BYTES)).text
-    story = _story(read_text(file, MAX_STORY_BYTES), str(file))
+    story = _with_words(Story.parse(read_text(file, MAX_STORY_BYTES)), str(file))
     return Item(f"{_name(folder)}/{file.stem}", story, "", brief.title or "", brief, narrative=narrative)
 
 
@@ -458,13 +458,14 @@ def item_of(data: Any, where: str) -> Item:  # noqa: ANN401 - JSON of any kind
     if "text" not in data:
         names = ", ".join(f"`{asked}` and `{text}`" for asked, text in _PAIRS)
         raise _NoStoryError(f"{where} has no story in a field whose name is known: `text`, or {names}. Name it so.")
+    story = _with_words(Story.of_text(data["text"]), where)
     reference = _reference(data["reference"], f"{where}, reference") if data.get("reference") else None
     return Item(
         data["id"],
-        _story(data.get("text", ""), where, data.get("title", "")),
+        replace(story, title=data["title"]) if data.get("title") else story,
         data.get("system", ""),
         data.get("prompt", ""),
-        Brief.parse(data["brief"], where) if data.get("brief") else None,
+        Brief.of_text(data["brief"], where) if data.get("brief") else None,
         reference,
         data.get("narrative", "").strip(),
     )
@@ -472,16 +473,15 @@ def item_of(data: Any, where: str) -> Item:  # noqa: ANN401 - JSON of any kind
 
 def _reference(text: str, where: str) -> Story:
     try:
-        return _story(text, where)
+        return _with_words(Story.of_text(text), where)
     except _NoStoryError as error:
         raise UsageError(str(error)) from error
 
 
-def _story(text: str, where: str, title: str = "") -> Story:
-    story = Story.parse(text)
+def _with_words(story: Story, where: str) -> Story:
     if not count_words(story.text):
         raise _NoStoryError(f"The story in {where} is empty. Give one with text in it.")
-    return Story(title, story.scenes) if title else story
+    return story
 
 
 def _name(path: Path) -> str:

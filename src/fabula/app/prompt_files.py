@@ -77,7 +77,7 @@ def _of_set(named: NamedSet) -> Iterator[Prompt]:
         found = True
         if count_words(entry.prompt) and (mark := prompt_id(entry.prompt)) not in met:
             met.add(mark)
-            yield Prompt(slug(entry.key), Brief.parse(entry.prompt, entry.key), named.data.name)
+            yield Prompt(slug(entry.key), Brief.of_text(entry.prompt, entry.key), named.data.name)
     if found and not met:
         raise UsageError(f"{named.data.name} has texts without prompts. Give a set with prompts, as tell-me-a-story.")
 
@@ -86,4 +86,4 @@ def _of_line(data: Mapping[str, Any], name: str, where: str) -> Prompt:
     text = next((data[field] for field in _ASKED if data.get(field)), "") if isinstance(data, dict) else None
     if not isinstance(text, str):
         raise UsageError(f"{where}: no object with a text in one of {', '.join(_ASKED)}. Correct the line.")
-    return Prompt(slug(id_of(data, name)), Brief.parse(text, where))
+    return Prompt(slug(id_of(data, name)), Brief.of_text(text, where))

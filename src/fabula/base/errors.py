@@ -20,7 +20,8 @@ The tree (catch the highest one that you can act on)::
     │   ├── JournalVersionError     a newer or an older fabula wrote it
     │   └── JournalMissError        frozen replay met a call that was never recorded
     ├── ModelError                  a model did not answer; carries `model` and `retry_after`
-    │   ├── ModelUnavailableError   not installed, no key, no connection
+    │   ├── ModelUnavailableError   not installed, no key, no such model
+    │   │   └── UnreachableError    no connection; worth another try where the model has answered before
     │   ├── ModelTimeoutError       no answer in time
     │   ├── OverloadedError         429 or 5xx; worth another try
     │   ├── ContextLengthError      the prompt does not fit
@@ -52,6 +53,11 @@ class FabulaError(Exception):
     """Base of all errors raised on purpose; `exit_code` is what the command line ends with."""
 
     exit_code = 1
+
+
+def kind_of(error: FabulaError) -> str:
+    """What kind of error it is, by a name that stands in the tree of errors."""
+    return next(kind.__name__ for kind in type(error).__mro__ if not kind.__name__.startswith("_"))
 
 
 class UsageError(FabulaError):
@@ -173,6 +179,10 @@ class ModelError(FabulaError):
 
 class ModelUnavailableError(ModelError):
     """The model cannot be reached: not installed, no key, no connection."""
+
+
+class UnreachableError(ModelUnavailableError):
+    """Nobody answers at the model's address. A server that has answered before may come back."""
 
 
 class ModelTimeoutError(ModelError):

@@ -21,6 +21,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
 TEMP_PREFIX: Final = ".fabula-"
+BEGUN_BY: Final = "FABULA_BEGUN_BY"
+"""The variable that says who began a process, where no person did: `STUDIO`."""
+STUDIO: Final = "studio"
 PRIVATE: Final = 0o600
 """The mode of a file that nobody but its owner is to read: a journal, a chat."""
 _TEMP: Final = re.compile(rf"{re.escape(TEMP_PREFIX)}[0-9a-f]{{16}}\.tmp")
@@ -110,7 +113,7 @@ def held(folder: Path, what: str) -> Iterator[None]:
         try:
             with contextlib.suppress(OSError):  # the number only names the process; a full disk may refuse it
                 os.ftruncate(handle, 0)
-                os.write(handle, f"{os.getpid()}\n".encode())
+                os.write(handle, " ".join((str(os.getpid()), os.environ.get(BEGUN_BY, ""))).strip().encode() + b"\n")
             yield
         finally:
             os.close(handle)
@@ -162,14 +165,25 @@ def _lock(handle: int, file: Path, what: str) -> None:
     try:
         lock(handle)
     except BlockingIOError as error:
-        who = "another process"
-        with contextlib.suppress(OSError, ValueError):
-            reader = os.open(file, os.O_RDONLY | _NO_WAIT | _NO_LINK)
-            try:
-                who = f"process {int(os.read(reader, 20))}"
-            finally:
-                os.close(reader)
+        number, begun_by = holder(file.parent)
+        who = "another process" if number is None else f"process {number}"
+        if begun_by == STUDIO:
+            raise LockedError(
+                f"{what} is in use by {who}, a run that was begun in the studio. Wait for it to end, or stop it there."
+            ) from error
         raise LockedError(f"{what} is in use by {who}. Wait for it to end, or stop it.") from error
+
+
+def holder(folder: Path) -> tuple[int | None, str]:
+    """The number of the process that last held a folder, and who began it where that is known."""
+    with contextlib.suppress(OSError, ValueError):
+        reader = os.open(folder / "lock", os.O_RDONLY | _NO_WAIT | _NO_LINK)
+        try:
+            number, _, begun_by = os.read(reader, 40).decode().strip().partition(" ")
+        finally:
+            os.close(reader)
+        return int(number), begun_by
+    return None, ""
 
 
 def _same(handle: int, file: Path) -> bool:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
-from fabula.base.errors import FabulaError, PausedError, UnknownNameError
+from fabula.base.errors import FabulaError, PausedError, UnknownNameError, kind_of
 from fabula.base.version import __version__
 from fabula.cli.completing import VARIABLE, whole_words
 from fabula.cli.help import CONTEXT
@@ -42,7 +42,7 @@ def run() -> int:
     try:
         log = _opened_log()
     except FabulaError as error:
-        return _failed(terminal, _kind(error), str(error), error.exit_code)
+        return _failed(terminal, kind_of(error), str(error), error.exit_code)
 
     def last_words(sentence: str, code: int) -> None:
         show_cursor()
@@ -110,7 +110,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except FabulaError as error:
         again = isinstance(error, TrustError) and _trusted(terminal, error)  # it is found before anything is done
         sentence = as_typed_here(str(error))
-        return main(arguments) if again else _failed(terminal, _kind(error), sentence, error.exit_code)
+        return main(arguments) if again else _failed(terminal, kind_of(error), sentence, error.exit_code)
     except Exception as error:  # noqa: BLE001 - the one broad except: no user should have to read a traceback
         return _surprised(terminal, error)
 
@@ -190,11 +190,6 @@ def _failed(terminal: Terminal, kind: str, message: str, code: int) -> int:
     with suppress(OutputClosedError):
         terminal.document({"error": {"kind": kind, "message": message, "exit_code": code}})
     return code
-
-
-def _kind(error: FabulaError) -> str:
-    """What kind of error it is, by a name that stands in the tree of errors."""
-    return next(kind.__name__ for kind in type(error).__mro__ if not kind.__name__.startswith("_"))
 
 
 def _surprised(terminal: Terminal, error: Exception) -> int:

@@ -18,6 +18,7 @@ from fabula.cli.people import AnotherTakeError, People
 from fabula.cli.progress import Progress, counted, duration
 from fabula.cli.stopping import stoppable
 from fabula.engine.announced import Announced
+from fabula.engine.events import CallStarted
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine, Iterable, Sequence
@@ -26,9 +27,12 @@ if TYPE_CHECKING:
     from fabula.cli.options import Limits
     from fabula.cli.terminal import Terminal
     from fabula.engine.dry_run import DryRun, PlannedCall
+    from fabula.engine.events import Event
     from fabula.models.budget import Budget
     from fabula.project.folder import Change, Project
     from fabula.project.settings import Settings
+    from fabula.server.runs.record import Kind
+    from fabula.server.runs.terminal import OwnRun
     from fabula.story import Story
 
 T = TypeVar("T")
@@ -45,6 +49,30 @@ def near(path: Path) -> str:
 
 
 @dataclass
+class _Seen:
+    """Has a studio see this command from its first call on: what is only replayed is over before anybody looks."""
+
+    session: Session
+    _run: OwnRun | None = None
+
+    def __call__(self, event: Event) -> None:
+        if self._run is None and isinstance(event, CallStarted):
+            from fabula.server.runs.terminal import OwnRun  # noqa: PLC0415 - slow, and few commands ask a model
+
+            project, settings = self.session.project, self.session.settings
+            model = settings.model if settings.model != project.settings.model else ""
+            self._run = OwnRun(project.folder, self.session.kind, model, self.session.terminal.environ)
+            self._run.begin()
+        if self._run is not None:
+            self._run.hear(event)
+
+    def end(self, error: FabulaError | None) -> None:
+        """Record how the command ended."""
+        if self._run is not None:
+            self._run.end(error)
+
+
+@dataclass
 class Session:
     """A project, the settings in force, and the person at the terminal."""
 
@@ -52,6 +80,7 @@ class Session:
     project: Project
     settings: Settings
     limits: Limits
+    kind: Kind = "write"
     bill: Bill = field(default_factory=Bill)
     fit: Sequence[str] = ()  # artefacts whose old texts are to be revised to fit
     budget: Budget = field(init=False)
@@ -144,20 +173,25 @@ class Session:
             check_prices(expected, self.settings, self.limits.budget_usd)
         progress = Progress(self.terminal, time.monotonic, expected.planned if expected else ())
         self.terminal.aside = progress.aside
+        seen = _Seen(self)
+        error: FabulaError | None = None
         try:
             while True:
                 try:
-                    made = asyncio.run(stoppable(work(self._options(progress)), again))
+                    made = asyncio.run(stoppable(work(self._options(progress, seen)), again))
                 except AnotherTakeError as wanted:
                     with self.project.lock(), self.project.journal as journal:
                         journal.decide(wanted.path, "retake")
                 else:
                     self.bill.remember(self.settings)
                     return made
-        except FabulaError:
+        except FabulaError as failed:
+            error = failed
             if self.bill.roles:
                 self.terminal.advise(f"Until here: {self.spent}.")
             raise
+        finally:
+            seen.end(error)
 
     @property
     def spent(self) -> str:
@@ -165,12 +199,12 @@ class Session:
         total, calls = self.bill.total, counted(sum(self.bill.calls.values()), "call")
         return f"{calls}, {self.bill.tokens:,} tokens, {duration(total.seconds)}, {cost_of(total.cost)}"
 
-    def _options(self, progress: Progress) -> Options:
+    def _options(self, progress: Progress, seen: _Seen) -> Options:
         people = People(self.terminal, self.project.folder, self.limits.waits_for)
         fit, self.fit = self.fit, ()  # it is recorded when a run begins; one that starts over finds it there
         return Options(
             whole=self.budget,  # a run that starts over after a retake has what the ones before it left
-            listeners=(progress, self.bill),
+            listeners=(progress, self.bill, seen),
             approve=people.approve if self.limits.waits_for else None,
             person=people.answer,
             environ=self.terminal.environ,

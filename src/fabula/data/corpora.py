@@ -79,7 +79,7 @@ def prompt_id(prompt: str) -> str:
 
 def brief_of(prompt: str, where: str) -> Brief | None:
     """The brief in a prompt; `None` where there are no words in it."""
-    return Brief.parse(prompt, where) if count_words(prompt) else None
+    return Brief.of_text(prompt, where) if count_words(prompt) else None
 
 
 def _of_items(items: tuple[Item, ...]) -> Iterator[Entry]:
@@ -103,7 +103,7 @@ def _hanna(folder: Path, _: str) -> Iterator[Entry]:
     for story in hanna.measured_stories(folder):
         name = f"hanna/{story.number}"
         brief = brief_of(story.prompt, name)
-        yield from _of_items((Item(name, Story.parse(story.story), "Human", str(story.number), brief),))
+        yield from _of_items((Item(name, Story.of_text(story.story), "Human", str(story.number), brief),))
 
 
 def _wikiplots(folder: Path, _: str) -> Iterator[Entry]:
@@ -112,7 +112,7 @@ def _wikiplots(folder: Path, _: str) -> Iterator[Entry]:
 
 
 def _plot(number: int, plot: WikiPlot) -> Item:
-    story = Story.parse(plot.text)
+    story = Story.of_text(plot.text)
     return Item(f"wikiplots/{number}", Story(plot.title, story.scenes), "Wikipedia", str(number))
 
 
@@ -123,7 +123,7 @@ def _writing_prompts(folder: Path, split: str) -> Iterator[Entry]:
 
 def _prompted(split: str, one: PromptedStory) -> Item:
     name = f"writing-prompts/{split}/{one.number}"
-    return Item(name, Story.parse(one.story), "Reddit", prompt_id(one.prompt), brief_of(one.prompt, name))
+    return Item(name, Story.of_text(one.story), "Reddit", prompt_id(one.prompt), brief_of(one.prompt, name))
 
 
 def _dialogsum(folder: Path, split: str) -> Iterator[Entry]:
@@ -133,7 +133,7 @@ def _dialogsum(folder: Path, split: str) -> Iterator[Entry]:
 
 def _dialogue(split: str, one: Dialogue) -> Item:
     """A dialogue, with a person's summary as what it plays."""
-    return Item(f"dialogsum/{split}/{one.id}", Story.parse(one.dialogue), "", one.id, narrative=one.summary)
+    return Item(f"dialogsum/{split}/{one.id}", Story.of_text(one.dialogue), "", one.id, narrative=one.summary)
 
 
 _READERS: Final[Mapping[str, Callable[[Path, str], Iterator[Entry]]]] = {

@@ -80,5 +80,5 @@ def _item(record: Record, split: Split) -> Item:
     text = record.text("targets")
     if not text.strip():
         raise UsageError(f"{record.where}: the story is empty. Fetch the file again.")
-    brief = Brief.parse(record.text("inputs"), record.where)
-    return Item(f"tell-me-a-story/{split}/{number}", Story.parse(text), _WRITER, number, brief)
+    brief = Brief.of_text(record.text("inputs"), record.where)
+    return Item(f"tell-me-a-story/{split}/{number}", Story.of_text(text), _WRITER, number, brief)

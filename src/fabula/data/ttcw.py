@@ -152,10 +152,10 @@ def _story(record: Record) -> Item:
     name, plot = record.text("story_id"), record.text("plot")
     return Item(
         name,
-        Story.parse(record.text("content")),
+        Story.of_text(record.text("content")),
         name.partition("_")[2],
         str(record.integer("story_idx")),
-        Brief.parse(plot, record.where),
+        Brief.of_text(plot, record.where),
     )
 
 

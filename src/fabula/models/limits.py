@@ -10,7 +10,7 @@ from datetime import datetime, timedelta
 from math import ceil
 from typing import TYPE_CHECKING, TypeAlias
 
-from fabula.base.errors import ModelError, ModelTimeoutError
+from fabula.base.errors import ModelError, ModelTimeoutError, UnreachableError
 from fabula.models.base import Wrapper
 
 if TYPE_CHECKING:
@@ -35,7 +35,8 @@ class Limited(Wrapper):
     `Reply.text` is always of one try only.
 
     The wait starts at `first_wait`, doubles up to `longest_wait`, and is drawn from the upper half of that, so that
-    callers do not come back together. A server's Retry-After is waited for instead where it is longer.
+    callers do not come back together. A server's Retry-After is waited for instead where it is longer. A server that
+    nobody reaches is waited for only once it has answered: before, its address may be wrong, or it was never started.
 
     Attributes:
         parallel: calls at once, never more than the model's own limit; `None` takes that.
@@ -59,6 +60,7 @@ class Limited(Wrapper):
     now: Callable[[], datetime] = field(default=lambda: datetime.now().astimezone(), repr=False)
     _gate: asyncio.Semaphore | None = field(default=None, init=False, repr=False)
     _loop: asyncio.AbstractEventLoop | None = field(default=None, init=False, repr=False)
+    _answered: bool = field(default=False, init=False, repr=False)
 
     @property
     def capabilities(self) -> Capabilities:
@@ -77,9 +79,12 @@ class Limited(Wrapper):
         attempt = 1
         while True:
             try:
-                return await self._try(request, on_text)
+                reply = await self._try(request, on_text)
             except ModelError as error:
                 failure = error
+            else:
+                self._answered = True
+                return reply
             wait = self._wait(failure, attempt, waited)
             if wait is None:
                 raise self._given_up(failure, attempt, waited)
@@ -118,7 +123,8 @@ class Limited(Wrapper):
 
     def _wait(self, failure: ModelError, attempt: int, waited: float) -> float | None:
         """Seconds until the next try, or `None` if there is none."""
-        if not failure.retryable or attempt >= self.tries:
+        back = self._answered and isinstance(failure, UnreachableError)
+        if not (failure.retryable or back) or attempt >= self.tries:
             return None
         step = min(self.longest_wait, self.first_wait * 2 ** (attempt - 1))
         wait = step * self.rng.uniform(0.5, 1.0)

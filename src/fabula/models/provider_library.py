@@ -47,6 +47,7 @@ from fabula.base.errors import (
     ModelTimeoutError,
     ModelUnavailableError,
     OverloadedError,
+    UnreachableError,
 )
 from fabula.base.extras import extra
 from fabula.models.base import SAMPLING_FIELDS, Usage
@@ -833,7 +834,7 @@ def _kind(error: Exception) -> tuple[type[ModelError], str]:
     if error_class is BlockingIOError:
         return OverloadedError, "is still being loaded by its server."
     if issubclass(error_class, theirs.ModelConnectionError) and getattr(error, "phase", None) == "connect":
-        return ModelUnavailableError, (
+        return UnreachableError, (
             "cannot be reached at {address}. Start the server, or correct the address (--base-url), or check the "
             "network."
         )

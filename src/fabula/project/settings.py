@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import re
 import tomllib
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final, Literal
@@ -23,6 +25,7 @@ DEFAULT_MODEL = "embedded:smollm2"
 _LARGEST: Final = 2_000_000  # bytes of a file
 FILE_MODELS: Final = ("scripted", "replay", "embedded", "seq2seq")  # what comes after the colon may be a file
 FOLDER_MODEL: Final = "files"  # what comes after the colon is a folder
+_SHOWN: Final = 60  # characters of a value in an error
 _SECRET: Final = re.compile(r"key|token|secret|password|auth|base_url", re.IGNORECASE)  # whose values no error shows
 
 
@@ -153,6 +156,16 @@ class Settings(_Table):
     def as_tables(self) -> dict[str, Any]:
         """What differs from the defaults, as nested tables of JSON data."""
         return self.model_dump(mode="json", exclude_defaults=True)
+
+    @property
+    def what_is_asked(self) -> dict[str, Any]:
+        """What can change a prompt, a reply or who gives it, as nested tables of JSON data without the defaults.
+
+        How a model is reached, limits and prices cannot; how much a model takes can, since prompts are made to fit.
+        """
+        said = self.model_dump(mode="json", exclude_defaults=True, exclude={"models", "prices", "budget", "author"})
+        windows = {name: t.context for name, t in self.models.items() if t.context and name in self.cast_models}
+        return said | ({"context": windows} if windows else {})
 
     @classmethod
     def read(cls, path: Path) -> Settings:
@@ -294,6 +307,28 @@ def difference(new: dict[str, Any], old: dict[str, Any]) -> dict[str, Any]:
         elif mine != before:
             result[name] = mine
     return result
+
+
+def changes_said(then: Mapping[str, Any], now: Mapping[str, Any]) -> str:
+    """Which values of nested tables have changed, by their dotted names, with both; empty where none has."""
+    before, after = _flat(then), _flat(now)
+    return "; ".join(
+        f"{name} was {_short(before.get(name))}, now {_short(after.get(name))}"
+        for name in dict.fromkeys((*before, *after))
+        if before.get(name) != after.get(name)
+    )
+
+
+def _flat(tables: Mapping[str, Any], above: str = "") -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    for name, value in tables.items():
+        found |= _flat(value, f"{above}{name}.") if isinstance(value, Mapping) else {f"{above}{name}": value}
+    return found
+
+
+def _short(value: object) -> str:
+    shown = "not set" if value is None else json.dumps(value, ensure_ascii=False)
+    return shown if len(shown) <= _SHOWN else f"{shown[:_SHOWN]}…"
 
 
 def merged(base: dict[str, Any], changes: dict[str, Any]) -> dict[str, Any]:

@@ -130,6 +130,16 @@ class Brief:
             raise BriefError(f"The brief {name} is empty. Write in it what the story should be about.")
         return cls(text, title)
 
+    @classmethod
+    def of_text(cls, text: str, name: str) -> Brief:
+        """The brief in a text of a data set, which need not be Markdown: a heading alone is what is asked.
+
+        Raises:
+            BriefError: as `parse`.
+        """
+        alone = text.strip()
+        return cls.parse(alone.lstrip("# ") if alone.startswith("# ") and "\n" not in alone else text, name)
+
     def write(self) -> str:
         """The brief as `parse` reads it."""
         return _heading(self.title) + self.text + "\n"
@@ -216,6 +226,12 @@ class Story:
             title = one_line(head[2:])
         text = plain(text)
         return cls(title, tuple(_scenes(text)), any(mark[0].startswith(_BREAK) for mark in _MARK.finditer(text + "\n")))
+
+    @classmethod
+    def of_text(cls, text: str) -> Story:
+        """The story in a text of a data set, which need not be Markdown: a heading is a title if a text follows it."""
+        story = cls.parse(text)
+        return story if story.scenes or not story.title else cls(scenes=(Scene("story", plain(text)),))
 
 
 def _too_large(name: str) -> BriefError:

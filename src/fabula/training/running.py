@@ -17,7 +17,6 @@ import math
 import shutil
 import signal
 import threading
-from collections.abc import Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
@@ -26,10 +25,11 @@ from fabula.base.errors import ProjectError, UsageError
 from fabula.base.files import make_folder, write_atomically
 from fabula.data.reading import json_object
 from fabula.engine.methods import values_of
+from fabula.project.settings import changes_said
 from fabula.training.libraries import library
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
     from pathlib import Path
     from types import FrameType
 
@@ -42,7 +42,6 @@ CHECKPOINTS: Final = "checkpoints"
 _PREFIX: Final = "checkpoint-"
 _WHOLE: Final = "whole.json"
 _STATE: Final = "trainer_state.json"
-_SHOWN: Final = 60  # letters of a setting in a message
 
 Ended: TypeAlias = Literal["steps", "early", "not finite", "interrupted"]
 """How training ended: after all steps; early, since the development loss did not fall; at a loss that is no number; by
@@ -194,31 +193,12 @@ def _same(path: Path, identity: Mapping[str, Any]) -> dict[str, Any]:
         raise UsageError(
             f"{path} is of version {record.integer('version')}; this fabula reads {VERSION}. Update fabula."
         )
-    before, now = _flat(record.record("identity").fields), _flat(json.loads(json.dumps(identity)))
-    differ = [
-        f"{name} was {_short(before.get(name))}, now {_short(now.get(name))}"
-        for name in dict.fromkeys((*before, *now))
-        if before.get(name) != now.get(name)
-    ]
-    if differ:
+    if differ := changes_said(record.record("identity").fields, json.loads(json.dumps(identity))):
         raise UsageError(
-            f"{path.parent} holds a training with other data or settings: {'; '.join(differ)}. Give them as they were "
+            f"{path.parent} holds a training with other data or settings: {differ}. Give them as they were "
             "to go on, another --out, or --fresh to begin anew."
         )
     return dict(record.fields)
-
-
-def _flat(fields: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
-    """Nested fields side by side, their names joined by full stops."""
-    found: dict[str, Any] = {}
-    for name, value in fields.items():
-        found |= _flat(value, f"{prefix}{name}.") if isinstance(value, Mapping) else {f"{prefix}{name}": value}
-    return found
-
-
-def _short(value: object) -> str:
-    shown = json.dumps(value, ensure_ascii=False)
-    return shown if len(shown) <= _SHOWN else f"{shown[:_SHOWN]}…"
 
 
 def checkpoints_in(folder: Path) -> dict[int, Path]:

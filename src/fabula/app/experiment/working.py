@@ -20,9 +20,10 @@ from fabula.app.experiment.results import (
 )
 from fabula.app.experiment.sharing import RunBudget, SharedModels, WholeBudget, WholeBudgetError
 from fabula.app.writing import Options, Supplied, write_in
-from fabula.base.errors import BudgetError, FabulaError, PausedError, UsageError
+from fabula.base.errors import BudgetError, FabulaError, OverloadedError, PausedError, UnreachableError, UsageError
 from fabula.base.files import held, write_atomically
 from fabula.project.folder import Project
+from fabula.project.settings import changes_said, difference
 from fabula.systems import system_of
 
 if TYPE_CHECKING:
@@ -80,8 +81,9 @@ class How:
 async def run_experiment(experiment: Experiment, how: How) -> Results:
     """Everything the experiment found, once all that can be done is done; the reports are for the caller to write.
 
-    A run that fails is recorded with its error, and the others go on. Where the whole budget is used up, what remains
-    is left for the next time, and `Results.stopped` says so. Evaluators measure only when no run is left to do.
+    A run that fails is recorded with its error, and the others go on. Where the whole budget is used up, or a model's
+    server is away after all tries of a call, what remains is left for the next time, and `Results.stopped` says so.
+    Evaluators measure only when no run is left to do.
 
     Raises:
         UsageError: a run's folder holds another brief or other settings than the file says now.
@@ -117,15 +119,32 @@ def check_folders(experiment: Experiment) -> None:
             continue
         if project.brief != trial.brief:
             other = "another brief"
-        elif project.settings_file.exists() and project.settings != trial.settings:
-            mine, theirs = (s.model_dump(mode="json") for s in (trial.settings, project.settings))
-            other = "other settings (" + ", ".join(name for name in mine if mine[name] != theirs[name]) + ")"
+        elif project.settings_file.exists() and (
+            changed := changes_said(project.settings.what_is_asked, trial.settings.what_is_asked)
+        ):
+            other = f"other settings ({changed})"
         else:
             continue
         raise UsageError(
             f"{folder} was begun with {other} than {experiment.file} says now. Give the experiment another folder "
             "(`out`, or --out DIR), or move that run away to have it written anew."
         )
+
+
+def _is_away(error: BaseException | None) -> bool:
+    """Whether a model's server did not answer at all, or said when it will: no fault of what was asked."""
+    said_when = isinstance(error, OverloadedError) and error.retry_after is not None
+    return said_when or isinstance(error, UnreachableError)
+
+
+def _stopped(error: BaseException | None) -> str:
+    """Why an experiment ends before its end."""
+    if not _is_away(error):
+        return str(error)
+    return (
+        f"Paused: {error} No run failed by that. Start the experiment again when the server is back: it goes on from "
+        "the last finished call, and measures once all runs are over."
+    )
 
 
 @dataclass
@@ -167,9 +186,10 @@ class _Session:
         # `gather` returns any error as a value, also one of a user's own program: the other runs go on.
         (error,) = await asyncio.gather(self._story(trial, models), return_exceptions=True)
         await models.done(trial.settings, method)
-        if isinstance(error, WholeBudgetError):
-            self.stopped = self.stopped or str(error)
-        if isinstance(error, WholeBudgetError | PausedError):
+        stops = isinstance(error, WholeBudgetError) or _is_away(error)
+        if stops:
+            self.stopped = self.stopped or _stopped(error)
+        if stops or isinstance(error, PausedError):
             self.how.ended(trial, Outcome("unfinished", type(error).__name__, str(error)))
             return
         outcome = Outcome("done", ended=self.how.now())
@@ -201,8 +221,8 @@ class _Session:
         if not (folder / "brief.md").exists():
             return Project.create(folder, trial.brief, trial.stored())
         project = Project.open(folder)
-        if not project.settings_file.exists():
-            project.save_settings(trial.stored())
+        if not project.settings_file.exists() or project.settings != trial.settings:
+            project.save_settings(difference(trial.stored(), project.settings.as_tables))
         return project
 
     # measuring ------------------------------------------------------------------------------------------------------
@@ -219,6 +239,9 @@ class _Session:
                 self.stopped = f"The budget of the experiment ({cap:,}) does not reach for {measure.label}. {error}"
                 return
             except FabulaError as error:
+                if _is_away(error):
+                    self.stopped = _stopped(error)
+                    return
                 self.failures[measure.label] = str(error)
                 continue
             self.reports[measure.label] = done.report

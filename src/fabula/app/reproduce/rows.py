@@ -94,12 +94,17 @@ class Table:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What came of a table: its rows, or why it is not available; `read` are the files it was made from."""
+    """What came of a table: its rows, or why it is not available; `read` are the files it was made from.
+
+    Attributes:
+        broken: its data are there, and are not whole or not those that were published.
+    """
 
     table: Table
     rows: tuple[PublishedNumber, ...] = ()
     absent: str = ""
     read: tuple[Path, ...] = field(default=())
+    broken: bool = False
 
     @property
     def matching(self) -> int:

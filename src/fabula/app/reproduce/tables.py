@@ -38,10 +38,10 @@ def chosen(name: str) -> tuple[Table, ...]:
 
 
 def reproduce(folder: Path, wanted: Sequence[Table]) -> Iterator[Outcome]:
-    """What comes of each table; one whose data are not there says so.
+    """What comes of each table; one whose data are not there, not as their checksums say or not whole says so.
 
     Raises:
-        UsageError: there is no such folder, a file is not as its checksum says, or a line of it cannot be read.
+        UsageError: there is no such folder.
     """
     if not folder.is_dir():
         raise UsageError(f"There is no data folder {folder}. Give one with --data, or set FABULA_DATA to it.")
@@ -55,5 +55,11 @@ def _outcome(folder: Path, table: Table) -> Outcome:
         return Outcome(table, absent=f"{', '.join(absent)} not in {folder}")
     if lacking := [module for module in table.modules if find_spec(module) is None]:
         return Outcome(table, absent=f"needs {', '.join(lacking)}: pip install 'fabula[{lacking[0]}]'")
-    verify(there)
-    return Outcome(table, tuple(table.rows(folder)), read=there)
+    try:
+        verify(there)
+        return Outcome(table, tuple(table.rows(folder)), read=there)
+    except UsageError as error:
+        return Outcome(table, absent=str(error).removesuffix("."), broken=True)
+    except (ArithmeticError, LookupError, ValueError) as error:  # a file lacks what another one speaks of
+        why = f"{', '.join(table.files)} in {folder} are not whole ({type(error).__name__}: {error})"
+        return Outcome(table, absent=why, broken=True)

@@ -19,7 +19,7 @@ from fabula.app.experiment.grid import read_experiment
 from fabula.app.experiment.pages import as_page
 from fabula.app.experiment.tables import as_csv, as_data, failures
 from fabula.app.experiment.working import How, run_experiment
-from fabula.base.errors import BudgetError
+from fabula.base.errors import FabulaError
 from fabula.base.files import write_atomically
 from fabula.cli.opening import terminal_of
 from fabula.cli.options import Output, bundled
@@ -105,7 +105,7 @@ def experiment(
     written = _write(results)
     _show(terminal, results, watch, written)
     if results.stopped:
-        raise BudgetError(results.stopped)
+        raise FabulaError(results.stopped)
     if any(True for _ in failures(results)):
         raise typer.Exit(1)
 

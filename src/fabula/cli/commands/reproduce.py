@@ -38,7 +38,7 @@ def reproduce(
     ] = "",
     all_: Annotated[bool, typer.Option("--all", help="Print every row, also of long tables.")] = False,  # noqa: FBT002 - typer's form of a flag
 ) -> None:
-    """Compute the papers' published tables again from their data; code 1 where a number differs."""
+    """Compute the papers' published tables again from their data; code 1 where a number differs or data are broken."""
     terminal = terminal_of(common)
     if not data:
         raise UsageError("No data folder is given. Name it with --data DIR, or set FABULA_DATA to it.")
@@ -55,7 +55,7 @@ def reproduce(
     _conclude(terminal, outcomes)
     terminal.document(_data(outcomes))
     # A table that was named and cannot be had is a failure; of all tables, some are always absent.
-    if any(o.differing for o in outcomes) or (table and all(o.absent for o in outcomes)):
+    if any(o.differing or o.broken for o in outcomes) or (table and all(o.absent for o in outcomes)):
         raise typer.Exit(1)
 
 

@@ -60,7 +60,7 @@ def rewrite(
         span = _characters_of(text, characters)
     else:
         span = _lines_of(text, lines) if lines else _passage(text, passage, file)
-    session = Session(terminal, project, settings, limits)
+    session = Session(terminal, project, settings, limits, "rewrite")
     if limits.dry_run:
         say_dry_run(
             terminal,

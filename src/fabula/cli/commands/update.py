@@ -48,7 +48,7 @@ def update(
     terminal, project = terminal_of(common), project_of(common, where)
     settings = settings_for(project, choices, terminal, forget=memory.forget)
     check(settings, terminal.environ)
-    session = Session(terminal, project, settings, limits)
+    session = Session(terminal, project, settings, limits, "update")
     if only and not revise:
         raise UsageError("--only goes with --revise: it names the texts that are revised to fit.")
     expected, changes = session.dry_run()

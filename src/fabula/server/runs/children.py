@@ -8,8 +8,6 @@ from __future__ import annotations
 
 import asyncio
 import os
-import secrets
-import shutil
 import signal
 import stat
 import subprocess
@@ -21,16 +19,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from fabula.base.errors import FabulaError, UnknownNameError, UsageError
-from fabula.base.files import PRIVATE, inside, make_folder, read_text
+from fabula.base.files import BEGUN_BY, PRIVATE, STUDIO, holder, inside, make_folder, read_text
 from fabula.base.locks import lock
 from fabula.engine.event_log import VARIABLE
 from fabula.project.trust import Trust, TrustError, acts_in
 from fabula.server.runs.feed import EVENTS, Feed, events_in, no_link
 from fabula.server.runs.looking import again_and_again
-from fabula.server.runs.record import NAME, Order, Run, Tally, arguments, read_run
+from fabula.server.runs.record import NAME, RUNS, Order, Run, Tally, arguments, forget_old, new_name, read_run, runs_in
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
+    from collections.abc import AsyncIterator, Callable, Mapping, Sequence
     from typing import Protocol
 
     from fabula.server.runs.feed import Source
@@ -50,7 +48,6 @@ _EVERY: Final = 0.05  # seconds between two looks at the logs of runs
 _RESCAN: Final = 2.0  # and at the projects' folders, for runs that another server has begun
 _HARDER: Final = 3.0  # seconds after which a process that was asked to stop is killed
 _YOUNG: Final = 20.0  # seconds within which a process may not have locked its log yet
-_MOST_KEPT: Final = 30  # runs of a project whose logs are kept
 _MOST_QUEUED: Final = 50
 _MESSAGES, _OUTPUT = "messages.txt", "output.json"
 _TAIL: Final = 2_000  # letters of a process's last messages that are shown
@@ -134,12 +131,12 @@ class Runs:
             FabulaError: there is no such project, or nothing can be written in it.
         """
         folder = self._folder(project)
-        inside(folder, ".fabula/runs")
+        inside(folder, RUNS)
         self.command_line(order, folder)
         if sum(child.run.state == "queued" for child in self._open.values()) >= _MOST_QUEUED:
             raise UsageError(f"{_MOST_QUEUED} runs wait already. Stop some of them, or wait.")
         now = self.clock()
-        name = f"{time.strftime('%Y%m%d-%H%M%S', time.gmtime(now))}-{secrets.token_hex(3)}"
+        name = new_name(now)
         run = Run(id=name, order=order, created=now, pid=os.getpid())
         child = Child((str(folder), name), run)
         run.save(self._place(child.source))
@@ -170,6 +167,7 @@ class Runs:
         Raises:
             FabulaError: there is no such run.
         """
+        self._rescan_runs()  # it may have begun elsewhere just now
         run = self.get(project, name)
         child = self._open.get((str(self._folder(project)), name))
         if child is None or not run.is_open:
@@ -202,7 +200,8 @@ class Runs:
         """The runs of a project, the newest first."""
         folder = self._folder(project)
         found = []
-        for source in self._sources(folder):
+        for name in runs_in(folder):
+            source = str(folder), name
             child = self._open.get(source)
             run = child.run if child is not None else read_run(self._place(source))
             found += [run] if run is not None else []
@@ -295,7 +294,7 @@ class Runs:
             return
         if (child := next((child for child in here if child.run.state == "queued"), None)) is not None:
             self._begin(child)
-            self._forget_old(folder)
+            forget_old(Path(folder), {child.source[1] for child in here})
 
     def _begin(self, child: Child) -> None:
         run, place = child.run, self._place(child.source)
@@ -309,7 +308,7 @@ class Runs:
                 child.process = subprocess.Popen(  # noqa: S603 - this program, with words that `arguments` makes
                     line,
                     cwd=place.parents[2],
-                    env={**self.environ, VARIABLE: str(place / EVENTS), "TERM": "dumb"},
+                    env={**self.environ, VARIABLE: str(place / EVENTS), BEGUN_BY: STUDIO, "TERM": "dumb"},
                     stdin=subprocess.DEVNULL,
                     stdout=output,
                     stderr=messages,
@@ -352,7 +351,7 @@ class Runs:
     def _rescan_runs(self) -> None:
         """Follow the runs that an earlier server has begun, or another one has meanwhile."""
         for folder in list(self._names):
-            for source in self._sources_at(folder):
+            for source in ((folder, name) for name in runs_in(Path(folder))):
                 if source not in self._known:
                     self._known.add(source)
                     self._adopt(source)
@@ -367,23 +366,10 @@ class Runs:
             self._open[source] = child
             for event in events_in(self.feed.log_of(source), self.feed.taken_in(source)):
                 run.hear(event)
+            if run.terminal:
+                self.feed.tell("run_begun", *source, kind=run.order.kind)
         elif run.pid is None or not _exists(run.pid) or run.pid == os.getpid():
             self._settle_unbegun(child)
-
-    def _sources(self, folder: Path) -> Iterator[Source]:
-        return self._sources_at(str(folder))
-
-    def _sources_at(self, folder: str) -> Iterator[Source]:
-        with suppress(OSError, UsageError), os.scandir(inside(Path(folder), ".fabula/runs")) as entries:
-            for entry in entries:
-                if NAME.fullmatch(entry.name) and entry.is_dir(follow_symlinks=False):
-                    yield folder, entry.name
-
-    def _forget_old(self, folder: str) -> None:
-        """Remove the logs of a project's oldest runs."""
-        ended = sorted(source for source in self._sources_at(folder) if source not in self._open)
-        for source in ended[:-_MOST_KEPT]:
-            shutil.rmtree(self._place(source), ignore_errors=True)
 
     def _folder(self, project: str) -> Path:
         folder = self.shelf.folder(project)
@@ -448,13 +434,19 @@ def _exists(pid: int) -> bool:
     return True
 
 
+def _found(child: Child, log: Path) -> int | None:
+    """The number of a process that this server has not begun, if it lives: it holds its log and its project."""
+    number = child.run.pid if _is_locked(log) else None
+    return number if not child.run.terminal or holder(Path(child.source[0], ".fabula"))[0] == number else None
+
+
 def _interrupt(child: Child, log: Path) -> None:
-    """Have a process end, as a person would with Ctrl-C; a number that only a record names has to hold the log."""
+    """Have a process end, as a person would with Ctrl-C."""
     with suppress(OSError):
         if child.process is not None:
             child.process.send_signal(_STOP)
-        elif child.run.pid is not None and _is_locked(log):
-            os.kill(child.run.pid, _STOP)
+        elif (number := _found(child, log)) is not None:
+            os.kill(number, _STOP)
 
 
 def _kill(child: Child, log: Path) -> None:
@@ -465,8 +457,11 @@ def _kill(child: Child, log: Path) -> None:
                 child.process.kill()
         elif child.process is not None and child.process.poll() is None:
             os.killpg(child.process.pid, signal.SIGKILL)
-        elif child.process is None and child.run.pid is not None and _is_locked(log):
-            os.killpg(child.run.pid, signal.SIGKILL)
+        elif child.process is None and (number := _found(child, log)) is not None:
+            if child.run.terminal:
+                os.kill(number, signal.SIGKILL)  # its group is that of a person's shell
+            else:
+                os.killpg(number, signal.SIGKILL)
 
 
 def _whole_texts(log: Path, until: int | None) -> list[dict[str, Any]]:

@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+import os
 import re
+import secrets
+import shutil
+import time
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, TypeAlias
 
@@ -11,23 +16,26 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from fabula.app.checking import model_of
 from fabula.app.planning import SOURCE
 from fabula.base.errors import FabulaError, UsageError
-from fabula.base.files import PRIVATE, make_folder, read_text, write_atomically
+from fabula.base.files import PRIVATE, inside, make_folder, read_text, write_atomically
 from fabula.craft.length import parse_range
 from fabula.engine.folders import is_path
 from fabula.evaluators import evaluators
 from fabula.project.folder import Project
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Container, Iterator, Sequence
 
 Kind: TypeAlias = Literal["write", "update", "rewrite", "plan", "check", "evaluate", "judge", "rank", "learn"]
 State: TypeAlias = Literal["queued", "running", "waits", "finished", "stopped", "failed", "killed"]
 
 NAME: Final = re.compile(r"\d{8}-\d{6}-[0-9a-f]{6}")
 """How a run's folder is called: when it was asked for, and something that no other has."""
+RUNS: Final = ".fabula/runs"
+"""The folder of a project in which each run has one of its own."""
 RECORD: Final = "run.json"
 OPEN: Final = ("queued", "running")
 _LARGEST: Final = 1_000_000
+_MOST_KEPT: Final = 30  # runs of a project whose logs are kept
 _MOST: Final = 2**53  # of anything that is counted
 _MOST_FILES: Final = 100  # files that are waited for, as they are shown
 
@@ -144,6 +152,7 @@ class Run(BaseModel):
     kept: int = Field(default=0, description="Artefacts that have their texts.")
     total: Tally = Tally()
     roles: dict[str, Tally] = {}
+    terminal: bool = Field(default=False, description="It is a command that a person has typed elsewhere.")
     pid: int | None = Field(
         default=None, ge=1, lt=2**31, description="Of the process, or of the server in whose queue it is."
     )
@@ -192,6 +201,26 @@ class Run(BaseModel):
         """
         make_folder(folder, mode=0o700)
         write_atomically(folder / RECORD, self.model_dump_json(indent=1) + "\n", mode=PRIVATE)
+
+
+def new_name(now: float) -> str:
+    """A name for a run that is asked for `now`, in seconds since 1970."""
+    return f"{time.strftime('%Y%m%d-%H%M%S', time.gmtime(now))}-{secrets.token_hex(3)}"
+
+
+def runs_in(folder: Path) -> Iterator[str]:
+    """The names of the runs in a project's folder."""
+    with suppress(OSError, UsageError), os.scandir(inside(folder, RUNS)) as entries:
+        for entry in entries:
+            if NAME.fullmatch(entry.name) and entry.is_dir(follow_symlinks=False):
+                yield entry.name
+
+
+def forget_old(folder: Path, at_work: Container[str] = ()) -> None:
+    """Remove the logs of a project's oldest runs, but for those `at_work`."""
+    ended = sorted(name for name in runs_in(folder) if name not in at_work)
+    for name in ended[:-_MOST_KEPT]:
+        shutil.rmtree(folder / RUNS / name, ignore_errors=True)
 
 
 def read_run(folder: Path) -> Run | None:

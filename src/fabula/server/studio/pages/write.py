@@ -140,10 +140,13 @@ async def newest(request: Request, project: ProjectName, workspace: WorkspaceDep
 
 
 @router.get(PARTS + "/expected", response_model=None)
-async def expected(request: Request, workspace: WorkspaceDep) -> Response:
-    """What a run would ask and cost now."""
+async def expected(request: Request, project: ProjectName, workspace: WorkspaceDep, runs: RunsDep) -> Response:
+    """What a run would ask and cost now; while a command in a terminal writes, nothing is begun here."""
 
     def found() -> dict[str, Any]:
+        elsewhere = next((run for run in runs.of(project) if run.state == "running" and run.terminal), None)
+        if elsewhere is not None:
+            return {"elsewhere": elsewhere}
         try:
             return {"expected": workspace.expected(), "overview": workspace.overview(), "problem": ""}
         except FabulaError as error:

@@ -130,6 +130,7 @@ function hear(event) {
   if (type === "kept" || type === "run_ended" || type === "artefact_changed") {
     refresh(`tree?name=${encodeURIComponent(document.getElementById("text")?.dataset.name ?? "")}`, "#tree");
   }
+  if (type === "run_begun") document.body.dispatchEvent(new CustomEvent("fabula:begun"));
   if (type === "run_ended") {
     say(`The run ${WORDS[event.state] ?? "ended"}. ${event.message ?? ""}`);
     document.body.dispatchEvent(new CustomEvent("fabula:ended"));

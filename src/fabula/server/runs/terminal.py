@@ -1,0 +1,86 @@
+"""A command that a person types, as a run of its project: a studio shows how it goes on, and can stop it.
+
+It leaves what a process of the studio's leaves: a record with its number, and a locked log of its events. A studio
+finds both as it finds what another server has begun. So nothing has to be at work for a command to be seen later.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from contextlib import suppress
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from fabula.base.errors import FabulaError, PausedError, kind_of
+from fabula.base.files import BEGUN_BY, inside
+from fabula.engine.event_log import EventLog
+from fabula.server.runs.feed import EVENTS, events_in
+from fabula.server.runs.record import RUNS, Order, Run, forget_old, new_name
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from pathlib import Path
+
+    from fabula.engine.events import Event
+    from fabula.server.runs.record import Kind
+
+
+@dataclass
+class OwnRun:
+    """The run of this process, from its first call on; what asks nobody leaves none, nor does what a server began.
+
+    Attributes:
+        folder: the project's, which this process holds.
+        kind: the command.
+        model: of all roles, where it was typed.
+        environ: holds keys, which stay out of the log.
+    """
+
+    folder: Path
+    kind: Kind
+    model: str
+    environ: Mapping[str, str]
+    _run: Run | None = field(default=None, init=False)
+    _log: EventLog | None = field(default=None, init=False)
+
+    def begin(self) -> None:
+        """Say that this command is at work. One that cannot be watched works all the same."""
+        if self.environ.get(BEGUN_BY):
+            return
+        now = time.time()
+        run = Run(id=new_name(now), order=Order(kind=self.kind, model=self.model), state="running", terminal=True)
+        run.created = run.started = now
+        run.pid = os.getpid()
+        with suppress(FabulaError, OSError):
+            forget_old(self.folder)
+            place = inside(self.folder, RUNS) / run.id
+            making = place.with_name(f".{run.id}")  # a folder without its record would be passed over for ever
+            run.save(making)
+            making.rename(place)
+            log = EventLog(place / EVENTS, self.environ)
+            log.open()
+            self._run, self._log = run, log
+
+    def hear(self, event: Event) -> None:
+        """Log an event."""
+        if self._log is not None:
+            self._log.hear(event)
+
+    def end(self, error: FabulaError | None) -> None:
+        """Record how the command ended."""
+        log, run = self._log, self._run
+        if log is None or run is None:
+            return
+        said = {} if error is None else {"kind": kind_of(error), "message": str(error)}
+        if isinstance(error, PausedError):
+            said["artefact"] = error.path
+        log.flush()
+        log.tell("command_ended", exit_code=error.exit_code if error else 0, **said)
+        log.close()
+        self._log = None
+        for event in events_in(log.file):
+            run.hear(event)
+        run.ended = time.time()
+        with suppress(FabulaError):
+            run.save(log.file.parent)
