@@ -14,6 +14,8 @@ import pytest
 
 from fabula.base.errors import ModelError
 from fabula.models.base import Reply, Usage
+from fabula.project.folder import Project
+from fabula.story import Brief
 from serving import Engine, project
 from studio import PATIENCE, browsing, chromium, expect, sign_in, studio_there
 
@@ -67,7 +69,7 @@ def lamp(folder: Path, engine: Engine | None = None) -> Iterator[There]:
 def begin(page: Any) -> None:  # noqa: ANN401 - playwright's
     """Begin a conversation with Mara, as Tobias; she speaks first."""
     page.select_option("#player", "Tobias")
-    page.click("text=Begin")
+    page.click("button:text-is('Begin')")
     page.wait_for_selector(".swipes")
 
 
@@ -384,4 +386,42 @@ def test_the_pages_are_for_everybody(tmp_path: Path, width: int, *, dark: bool) 
             tab.open(path)
             assert tab.axe() == []
             assert page.evaluate("document.documentElement.scrollWidth") <= width
+        tab.check()
+
+
+class PeopleReader(Talker):
+    """As its base; asked who is in a story, it names two people and somebody who is not in it."""
+
+    async def ask(self, request: Any, on_text: Any = None) -> Reply:  # noqa: ANN401 - as its base
+        if request.path.endswith("/read_people"):
+            self.asked.append(request)
+            return Reply(
+                json.dumps({"people": ["Grete", "Knut", "Herr Niemand"]}), Usage(prompt=90, reply=9), model="-"
+            )
+        return await super().ask(request, on_text)
+
+
+def test_where_nobody_is_known_a_reading_is_offered_with_its_price_and_a_name_can_be_typed(tmp_path: Path) -> None:
+    story = "Am Wehr stand Grete und rief nach Knut. Der Schlüssel brach. Am Wehr lag der Schlüssel, und Knut kam."
+    Project.create(tmp_path / "lamp", Brief(story), {"system": "vanilla", "model": "scripted:none"})
+    engine = PeopleReader()
+    with lamp(tmp_path, engine) as there, browsing(there) as tab:
+        page = tab.page
+        tab.open("/projects/lamp/talk")
+        page.wait_for_selector("text=Read who is in it")
+        offered = page.inner_text("main")
+        assert "It is not known who is in this story" in offered
+        assert "1 call, about" in offered
+        assert "Wehr" not in offered
+        assert "Schlüssel" not in offered
+        assert page.locator("text=Begin").count() == 0, "nobody is asked before a price was seen"
+        page.fill("#somebody", "Knut")
+        page.wait_for_selector("text=Knut begins:")
+        assert page.locator("button:text-is('Begin')").count() == 1
+        assert engine.asked == []
+        page.click("text=Read who is in it")
+        page.wait_for_selector("input[value=Grete]")
+        assert [box.get_attribute("value") for box in page.locator("input[type=checkbox]").all()] == ["Grete", "Knut"]
+        page.wait_for_selector("text=Grete begins:")
+        assert [request.path.rpartition("/")[2] for request in engine.asked] == ["read_people"]
         tab.check()

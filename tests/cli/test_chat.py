@@ -175,7 +175,7 @@ def test_a_written_story_of_any_system_can_be_talked_to(cli: Cli, project: Path)
 def test_to_name_who_answers_is_enough(cli: Cli) -> None:
     ran = cli("chat", "lamp.md", "--with", "Tobias", *OPTIONS, stdin="")
     assert ran.code == 0, ran.err
-    assert "Mara talks with Tobias; 2 cells. Conversation 'mara-tobias'." in ran.err
+    assert "Visitor talks with Tobias; 2 cells. Conversation 'visitor-tobias'." in ran.err
     (cli.folder / "alone.md").write_text(
         "One night the lamp went out, and Mara lit it. Then Mara slept. It was Mara's.\n"
     )
@@ -188,7 +188,10 @@ def test_to_name_who_answers_is_enough(cli: Cli) -> None:
     ("arguments", "expected"),
     [
         (("chat", "nowhere.md"), "There is no file or folder nowhere.md."),
-        (("chat", "lamp.md", "--as", "Tobias", "--with", "Marla"), "Unknown character 'Marla'. Did you mean 'Mara'?"),
+        (
+            ("chat", "lamp.md", "--as", "Tobias", "--with", "Marla"),
+            "Unknown character 'Marla'. Did you mean 'Mara'?",
+        ),
         (("chat", "lamp.md", "--as", "Tobias"), "You are Tobias. Say who answers you, too: `--with NAME`."),
         (("chat", "lamp.md", "--system", "agents-room"), "One cannot talk to `agents-room`. Systems that can be"),
         (("chat", "lamp.md", "--words", "100"), "--words is for writing"),

@@ -109,7 +109,7 @@ def test_an_estimate_asks_nobody_and_writes_nothing(cli: Cli) -> None:
         (("--set", "rooms=3"), "Unknown setting of snap and vanilla 'rooms'"),
         (("--set", "sentences"), "is not of the form FIELD=VALUE"),
         (("--model", "critic=smollm2"), "Unknown role 'critic'"),
-        (("--with", "Batman"), "Unknown character 'Batman'"),
+        (("--with", "Batman"), "The story does not name 'Batman'"),
         (("--judge", "gpt"), "Unknown model 'gpt'"),
     ],
 )

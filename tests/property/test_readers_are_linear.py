@@ -35,7 +35,7 @@ from fabula.story.cards.texts import cleaned, nesting
 from fabula.story.comparing import compare, merge, word_pieces
 from fabula.story.export import fountain
 from fabula.story.export.meta import Meta
-from fabula.story.people import mentioned, names_in
+from fabula.story.people import mentioned
 from fabula.story.plan_file import parse_plan
 
 if TYPE_CHECKING:
@@ -98,7 +98,6 @@ READERS: dict[str, Callable[[str], Any]] = {
     "one_line": one_line,
     "slug": slug,
     "count_words": count_words,
-    "names_in": names_in,
     "mentioned": lambda text: mentioned(text, {"Mara": ["Mara"]}),
     "sentences": sentences_.sentences,
     "whole_sentences": sentences_.whole_sentences,

@@ -87,7 +87,7 @@ def test_a_client_talks_with_a_character_with_its_own_model(lamp: Path, mode: st
 
     async def work() -> None:
         async with client_of(lamp, talker, mode) as client:
-            to_mara = {"project": "lamp", "character": "Mara"}
+            to_mara = {"project": "lamp", "character": "Mara", "player": "Tobias"}
             first = said(await client.call_tool("chat", {**to_mara, "line": "What stands in it?"}))
             assert (first["you"], first["who"], first["turns"]) == ("Tobias", "Mara", 1)
             assert first["answer"] == "(folds the letter) The lamp goes dark on day 1."

@@ -8,14 +8,10 @@ from datetime import UTC, datetime
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
 
-from fabula.app.chatting import narrative_in
-from fabula.app.facts_shown import people_of
 from fabula.app.past_calls import CallUsage
-from fabula.app.world import READ_FILE, WORLD_FILE, world_files, world_of
+from fabula.app.people import people_in, reading_in
 from fabula.base.errors import FabulaError, UnknownNameError, UsageError
-from fabula.base.files import read_text
 from fabula.craft.conversation import ConversationFiles, conversations_in
-from fabula.craft.conversation.cards import Cards
 from fabula.craft.conversation.kept import (
     cells_of_log,
     drawn_answers,
@@ -26,26 +22,21 @@ from fabula.craft.conversation.kept import (
     system_of_log,
 )
 from fabula.models.base import NOTHING_USED
-from fabula.project.folder import MAX_FILE, Project
-from fabula.story.people import names_in, present_in, same_person
-from fabula.story.personas import parse_personas
-from fabula.story.plan_file import parse_plan
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Mapping, Sequence
+    from collections.abc import Collection, Mapping, Sequence
     from pathlib import Path
 
     from fabula.craft.conversation import Turn
     from fabula.craft.conversation.kept import Known
     from fabula.craft.conversation.talk import State
     from fabula.engine.journal import Call, Journal
+    from fabula.project.folder import Project
 
 MoveKind: TypeAlias = Literal["say", "begin", "go_on", "another"]
 """A move: say something, let the character begin, let the story go on, draw another answer."""
 
 _SHOWN: Final = 120  # characters of a conversation's last words
-_PERSONAS: Final = "plan/personas.yaml"
-_PLAN: Final = "plan/plan.yaml"
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,13 +60,38 @@ class ChatList:
     """The conversations of a project, the one that was last talked in first, and who can be talked to.
 
     Attributes:
-        characters: of the plan and the personas, and who has a card; where there are none, whom the story names.
-        named: others whom the plan or the world has as persons.
+        characters: of the plan, the personas and the settings, and who has a card; where there are none, `named`.
+        named: others whom the plan or the world has as persons, or a model found who read the story.
+        was_read: a model has read the story, as it stands now, for its people.
     """
 
     chats: list[ChatLine]
+    characters: list[str] = field(default_factory=list)
+    named: list[str] = field(default_factory=list)
+    was_read: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class PeopleShown:
+    """Who is in a story, and what a model's reading of it for its people would take.
+
+    Attributes:
+        characters: who can be talked to; empty where nobody is known.
+        named: others in the story.
+        was_read: a model has read the story, as it stands now.
+        calls: that a reading would make.
+        tokens: of its prompts and replies, about.
+        cost: in US dollars; `null` where a price is not known.
+        problem: why that cannot be said.
+    """
+
     characters: list[str]
     named: list[str]
+    was_read: bool
+    calls: int = 0
+    tokens: int = 0
+    cost: float | None = None
+    problem: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -229,7 +245,8 @@ class ChatWhy:
 
 def chats_in(project: Project) -> ChatList:
     """The conversations of a project, and who can be talked to in it."""
-    return ChatList(lines_in(project), *people_in(project))
+    known, named = people_in(project)
+    return ChatList(lines_in(project), known, named, was_read=reading_in(project) is not None)
 
 
 def lines_in(project: Project) -> list[ChatLine]:
@@ -259,81 +276,6 @@ def _line(folder: Path, name: str, changed: int, size: int) -> ChatLine:
     origin = origin_of_log(records) or ("", 0)
     people = parties.player, list(parties.others)
     return ChatLine(name, *people, len(state.turns), state.over, at, words[:_SHOWN], *origin)
-
-
-def people_in(project: Project) -> tuple[list[str], list[str]]:
-    """Who is known to be talked to, and whom else the plan or the world has as a person.
-
-    Where neither names anybody, they are all whom the story names: a guess, places perhaps among them.
-    """
-    known: list[str] = []
-    for name in (*_of_sheets(project), *Cards.in_(project.folder).people):
-        _add(known, name)
-    others: list[str] = []
-    for name in _told(narrative_in(project), (*_of_scenes(project), *_of_world(project))):
-        if not any(same_person(name, one) for one in known):
-            _add(others, name)
-    if known or others:
-        return (known, others) if known else (others, [])
-    named: list[str] = []
-    for name in _names_in(narrative_in(project)):
-        _add(named, name)
-    return named, []
-
-
-@lru_cache(maxsize=16)  # as of the names
-def _told(text: str, names: tuple[str, ...]) -> tuple[str, ...]:
-    """Those whom a text names: nobody else could talk in it."""
-    return tuple(name for name in dict.fromkeys(names) if present_in([name], text))
-
-
-def _of_scenes(project: Project) -> list[str]:
-    """Who is there in the plan's scenes."""
-    with suppress(FabulaError):  # as of the sheets
-        plan = parse_plan(read_text(project.folder / _PLAN, MAX_FILE), _PLAN)
-        return [name for scene in plan.scenes for name in scene.present]
-    return []
-
-
-def _of_world(project: Project) -> tuple[str, ...]:
-    """Who knows something in the story's world: of things and places it says nothing of the kind."""
-    files = [project.folder / WORLD_FILE, project.folder / READ_FILE, *world_files(project)]
-    stamp = tuple((file.name, file.stat().st_size, file.stat().st_mtime_ns) for file in files if file.is_file())
-    with suppress(FabulaError, OSError):  # the page of the world says what is wrong with it
-        return _people_of_world(project.folder, stamp) if stamp else ()
-    return ()
-
-
-@lru_cache(maxsize=16)  # a world of thousands of facts takes a while
-def _people_of_world(folder: Path, stamp: tuple[tuple[str, int, int], ...]) -> tuple[str, ...]:
-    """The people of a world whose files are so large and so old."""
-    del stamp
-    with world_of(Project.open(folder)) as state:
-        return people_of(state)
-
-
-@lru_cache(maxsize=16)  # a book takes a while
-def _names_in(text: str) -> tuple[str, ...]:
-    return names_in(text)
-
-
-def _add(names: list[str], name: str) -> None:
-    if not any(same_person(name, one) for one in names):
-        names.append(name)
-
-
-def _of_sheets(project: Project) -> list[str]:
-    """The characters of a project's personas and of its plan."""
-    found: list[str] = []
-    readers: dict[str, Callable[[str], list[str]]] = {
-        _PERSONAS: lambda text: [one.name for one in parse_personas(text).people],
-        _PLAN: lambda text: [one.name for one in parse_plan(text, _PLAN).characters],
-    }
-    for name, read in readers.items():
-        file = project.folder / name
-        with suppress(FabulaError):  # the page of the plan says what is wrong with it
-            found += read(read_text(file, MAX_FILE)) if file.is_file() else []
-    return found
 
 
 def records_of(project: Project, name: str) -> list[dict[str, Any]]:

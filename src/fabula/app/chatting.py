@@ -13,19 +13,20 @@ from threading import Thread
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from fabula.app.calling import waited_for
-from fabula.app.conversing import conversing, parties_in, written_or_asked
+from fabula.app.conversing import conversing, parties_in
+from fabula.app.people import STRANGER, narrative_in, people_in
 from fabula.app.writing import Prepared, Supplied, first_error
 from fabula.base.errors import BriefError, UnknownNameError, UsageError
-from fabula.base.files import PRIVATE, read_text, write_atomically
+from fabula.base.files import PRIVATE, write_atomically
 from fabula.craft.conversation import ConversationFiles, Parties
 from fabula.craft.conversation.cards import Cards, write_cards
 from fabula.craft.conversation.kept import conversations_in, parties_of_log, state_of_log, transcript
-from fabula.craft.narratives import FILE, parties_of
+from fabula.craft.narratives import FILE, check_people, parties_of
 from fabula.measure.report.page import Html, joined, text
-from fabula.project.folder import MAX_FILE, Project
+from fabula.project.folder import Project
 from fabula.story import Brief, Story, count_words, plain, slug
 from fabula.story.cards import Card
-from fabula.story.people import among, names_in
+from fabula.story.people import among
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Coroutine, Sequence
@@ -42,8 +43,6 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-STRANGER: Final = "Visitor"
-"""Who talks with the only person of a story."""
 _SLUG: Final = 50  # letters of a conversation's name before its number
 
 
@@ -66,33 +65,29 @@ def project_for_talk(folder: Path, story: Story, name: str, changes: dict[str, A
     return project
 
 
-def narrative_in(project: Project) -> str:
-    """What is talked through in a project: its narrative, else its story, else its brief."""
-    if (file := project.folder / FILE).is_file():
-        return read_text(file, MAX_FILE)
-    return written_or_asked(project)
+def parties_for(project: Project, others: Sequence[str], player: str, *, dry: bool = False) -> Parties | None:
+    """Who talks, where those who answer are named; the player is the first other who is known, by default.
 
-
-def parties_for(project: Project, others: Sequence[str], player: str) -> Parties | None:
-    """Who talks, where those who answer are named; the player is whom the story names most beside them by default.
-
-    Where the story names nobody else, the player is a stranger to it, who gets a card in the project.
+    Where nobody else is known, or the player is to be a stranger to the story, they get a card in the project, unless
+    it is only asked who would talk (`dry`).
 
     Raises:
         UnknownNameError: one of them is not in the story.
-        UsageError: only the player is named, or there is nobody for the player to be.
+        UsageError: only the player is named.
     """
     if not others:
         if player:
             raise UsageError(f"You are {player}. Say with whom you talk, too: character=NAME.")
         return None
-    narrative, cards = narrative_in(project), Cards.in_(project.folder)
-    if not player and all(among(name, others) for name in names_in(narrative)):
-        player = STRANGER
-        if cards.of(player) is None:
+    people = [name for names in people_in(project) for name in names]
+    others, cards = [among(one, people) or one for one in others], Cards.in_(project.folder)
+    player = among(player, people) or player or next((name for name in people if not among(name, others)), STRANGER)
+    if player == STRANGER and cards.of(player) is None:
+        check_people(others, narrative_in(project), people)  # before anything is written
+        people.append(STRANGER)
+        if not dry:
             write_cards(project.folder, [_stranger(" and ".join(others))], {})
-            cards = Cards.in_(project.folder)
-    return parties_of(narrative, player, others, cards.names(player))
+    return parties_of(narrative_in(project), player, others, cards.names(player), people)
 
 
 def _stranger(others: str) -> Card:

@@ -4,22 +4,22 @@ from __future__ import annotations
 
 import asyncio
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final
 
+from fabula.app.people import narrative_in, people_in, written_or_asked
 from fabula.app.writing import Prepared
 from fabula.base.errors import UsageError
-from fabula.base.files import read_text
 from fabula.craft.conversation import ConversationFiles, open_conversation
 from fabula.craft.conversation.cards import Cards, write_cards
 from fabula.craft.conversation.kept import parties_of_log
 from fabula.craft.narratives import FILE as NARRATIVE_FILE
-from fabula.craft.narratives import narrative_of
+from fabula.craft.narratives import narrative_of, people_read
 from fabula.craft.revising import reviser
 from fabula.engine.run import Run
-from fabula.project.folder import MAX_STORY, Project
+from fabula.project.folder import Project
 from fabula.project.telling import CHAT
-from fabula.story import Brief, Story, plain
+from fabula.story import Brief, plain
 from fabula.systems import find, systems
 
 if TYPE_CHECKING:
@@ -29,11 +29,13 @@ if TYPE_CHECKING:
     from fabula.app.writing import Options, Supplied
     from fabula.craft.conversation import Conversation, Freedom, Parties, Talk
     from fabula.engine.context import RunContext
+    from fabula.engine.dry_run import DryRun
     from fabula.engine.events import Kept
     from fabula.project.settings import Settings
     from fabula.story.cards import Card
 
 DEFAULT: Final = "snap"
+READER: Final = "labeller"  # says who is in a story
 CARD_SYSTEM: Final = "vanilla"  # a card tells no story that could be planned
 PLAYER: Final = "User"  # who talks with a card, where no name is given
 _CARDS: Final = (".png", ".json", ".charx")
@@ -220,13 +222,11 @@ async def conversing(
                     project.write_kept(journal, kept)
 
             context.on_kept = on_kept
-            narrative = await _narrative(project, Run(context))
-            config = prepared.method.config(settings.preset, settings.config)
             if context.mode == "live":
                 journal.start_run(
                     f"{CHAT}{prepared.method.name}", settings.model_dump(mode="json", exclude_defaults=True)
                 )
-            open_ = Conversing(project, prepared, context, narrative, config, Cards.in_(project.folder))
+            open_ = await _opened(project, prepared, context)
             try:
                 yield open_
             finally:
@@ -235,16 +235,57 @@ async def conversing(
                 journal.end_run()
 
 
+async def _opened(project: Project, prepared: Prepared, context: RunContext) -> Conversing:
+    narrative, settings = await _narrative(project, Run(context)), prepared.settings
+    config = prepared.method.config(settings.preset, settings.config)
+    known, others = people_in(project)
+    cards = replace(Cards.in_(project.folder), known=(*known, *others))
+    return Conversing(project, prepared, context, narrative, config, cards)
+
+
+async def dry_run_beginning(
+    project: Project, settings: Settings, options: Options, parties: Parties, freedom: Freedom | None = None
+) -> DryRun:
+    """What the first turn of a new conversation would ask and cost. Asks nobody, writes nothing.
+
+    Raises:
+        FabulaError: what stands in the way.
+    """
+    prepared = Prepared(settings_for(settings), options)
+    with project.journal as journal:
+        async with prepared.opened(journal, dry=True) as context:
+            open_ = await _opened(project, prepared, context)
+            open_.cards = replace(open_.cards, known=(*open_.cards.known, *parties.names))
+            conversation = open_conversation(None, await open_.talk(parties), context, freedom)
+            await conversation.begin()
+            return context.dry_run
+
+
+async def read_people(project: Project, settings: Settings, options: Options) -> tuple[str, ...]:
+    """Who is in the story, as a model reads it now; recorded, and asked once for each version of the story.
+
+    Raises:
+        FabulaError: any of its kinds; a finished call is kept and answers when the same is asked again.
+    """
+    with project.recorded() as journal:
+        async with Prepared(settings_for(settings), options).opened(journal) as context:
+            with context.recording_failures():
+                return await people_read(Run(context), narrative_in(project), READER)
+
+
+async def dry_run_people(project: Project, settings: Settings, options: Options) -> DryRun:
+    """What `read_people` would ask and cost. Asks nobody, writes nothing.
+
+    Raises:
+        FabulaError: what stands in the way.
+    """
+    with project.journal as journal:
+        async with Prepared(settings_for(settings), options).opened(journal, dry=True) as context:
+            await people_read(Run(context), narrative_in(project), READER)
+            return context.dry_run
+
+
 async def _narrative(project: Project, run: Run) -> str:
     """What is talked through: the author's narrative, else the written story, else the brief."""
     given = await narrative_of(run, Brief("-"))
     return given if given != "-" else written_or_asked(project)
-
-
-def written_or_asked(project: Project) -> str:
-    """The written story of a project, else its brief."""
-    if project.story_file.is_file():
-        story = Story.parse(read_text(project.story_file, MAX_STORY))
-        if story.words:
-            return story.text
-    return project.brief.text

@@ -15,8 +15,8 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any, Final
 
-from fabula.app.chatting import narrative_in
 from fabula.app.checking import OUT, finding_id, stored_check
+from fabula.app.people import narrative_in, people_in
 from fabula.app.sources import read_story
 from fabula.base.errors import FabulaError, UsageError
 from fabula.base.files import PRIVATE, held, make_folder, read_text, write_atomically
@@ -193,7 +193,8 @@ def study_of_characters(folder: Path, title: str, places: Iterable[Path], player
     for number, (project, (_, name)) in enumerate(zip(projects, named, strict=True), 1):
         system = project.settings.system
         narrative = plain(narrative_in(project))
-        parties = parties_of(narrative, player, (partner,) if partner else ())
+        people = [name for names in people_in(project) for name in names]
+        parties = parties_of(narrative, player, (partner,) if partner else (), people=people)
         entries.append(
             Entry(
                 id=name,

@@ -1,21 +1,37 @@
-"""The narrative that a system retells: the author's `plan/narrative.md`, else the text of the brief."""
+"""The narrative that a system retells, the author's `plan/narrative.md` or the brief, and who is in it."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+import re
+from difflib import get_close_matches
+from functools import cache
+from hashlib import sha256
+from typing import TYPE_CHECKING, Annotated, Any, Final
 
 from fabula.base.errors import UnknownNameError, UsageError
 from fabula.craft.conversation.lines import Parties
-from fabula.story.people import among, names_in, present_in, same_person, titled
+from fabula.craft.planning.from_story import LEAST_WINDOW, Found, read_story
+from fabula.engine.replies import short
+from fabula.engine.run import Run
+from fabula.story import Story, one_line
+from fabula.story.people import among, present_in, same_person, titled
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from fabula.engine.run import Run
     from fabula.story import Brief
 
 NARRATIVE: Final = "narrative"
 FILE: Final = "plan/narrative.md"
+NOBODY: Final = (
+    "It is not known who is in this story: it has no plan, no cards and no world, and nobody has read it for its "
+    "people. Name who talks, as the story writes their names."
+)
+_WORD: Final = re.compile(r"\w+")
+_NEAR: Final = 0.7  # share of letters that a misspelt name and a word of the story have in common
+_PEOPLE: Final = "people"
+_WINDOW: Final = 3000  # tokens of story in one prompt, where a small model reads
+_WINDOW_SHARE: Final = 0.5
 
 
 async def narrative_of(run: Run, brief: Brief) -> str:
@@ -23,24 +39,28 @@ async def narrative_of(run: Run, brief: Brief) -> str:
     return await run.given(NARRATIVE, folder="plan") or brief.text
 
 
-def parties_of(narrative: str, player: str = "", others: Sequence[str] = (), known: Sequence[str] = ()) -> Parties:
-    """Who talks: those named, else those whom the narrative names most; the same for every system that asks nobody.
+def parties_of(
+    narrative: str,
+    player: str = "",
+    others: Sequence[str] = (),
+    known: Sequence[str] = (),
+    people: Sequence[str] = (),
+) -> Parties:
+    """Who talks: those named, else the first of `people`, who are known to be in the narrative. Asks nobody.
 
     `known` may talk without being named in it.
 
     Raises:
         UnknownNameError: somebody is not in the narrative.
-        UsageError: it names nobody to talk with.
+        UsageError: there is nobody to talk with.
     """
     named = [name for name in (player, *others) if name]
-    left = [name for name in names_in(narrative) if not any(_are_one(name, other) for other in named)]
+    left = [name for name in people if not any(_are_one(name, other) for other in named)]
     player = player or (left.pop(0) if left else "")
     others = tuple(others) or tuple(left[:1])
     if not (player and others):
-        raise UsageError(
-            "The narrative names fewer than two characters. Say who talks: player and npc, or --as and --with."
-        )
-    check_people([player, *others], narrative, known)
+        raise UsageError(NOBODY)
+    check_people([player, *others], narrative, (*known, *people))
     return Parties(player, others)
 
 
@@ -49,16 +69,64 @@ def check_people(names: Sequence[str], narrative: str, known: Iterable[str] = ()
 
     Raises:
         UnknownNameError: somebody is not; names the nearest who is.
-        UsageError: two of them are the same.
+        UsageError: somebody is not, and nobody like it is known; or two of them are the same.
     """
     people = list(known)
     for name in names:
         if among(name, people) is None and not present_in([name], narrative):
-            raise UnknownNameError("character", name, dict.fromkeys((*people, *names_in(narrative))))
+            near = get_close_matches(name, dict.fromkeys((*people, *_WORD.findall(narrative))), n=1, cutoff=_NEAR)
+            if near or people:
+                raise UnknownNameError("character", name, near or dict.fromkeys(people))
+            raise UsageError(f"The story does not name {name!r}. Write the name as the story does.")
     for n, name in enumerate(names):
         twin = next((other for other in names[:n] if _are_one(name, other)), None)
         if twin is not None:
             raise UsageError(f"{name!r} and {twin!r} are the same. Give two different characters.")
+
+
+# who is in it, as a model reads it ------------------------------------------------------------------------------------
+
+
+def reading_of(narrative: str) -> str:
+    """The artefact that holds who is in this version of a narrative, as a model read it."""
+    return f"chat/{_PEOPLE}-{sha256(narrative.encode()).hexdigest()[:16]}"
+
+
+async def people_read(run: Run, narrative: str, role: str) -> tuple[str, ...]:
+    """Who is in a narrative, as a model reads it; asked once for each version of it, a call for each window.
+
+    A name that does not stand in the text is dropped: nobody is talked with whom a model made up.
+
+    Raises:
+        ReplyError: a reply could not be read.
+    """
+    place = Run(run.context).scope("chat")
+
+    async def make(own: Run) -> str:
+        window = max(own.prompt_tokens(role, _WINDOW, _WINDOW_SHARE), LEAST_WINDOW)
+        text, _ = read_story(Story.parse(narrative), window)
+        found: list[str] = []
+        for number, stretch in enumerate(text.windows(window), 1):
+            reply = await own.scope(number).ask_for(
+                _people(), role, "read_people", found=Found("", tuple(found)), text=stretch.numbered
+            )
+            for name in map(one_line, reply.people):
+                if name and not any(_are_one(name, other) for other in found):
+                    found.append(name)
+        return "\n".join(own.unless_made_up(lambda: present_in(found, narrative), tuple(found)))
+
+    name = reading_of(narrative).partition("/")[2]
+    return tuple(filter(None, (await place.keep(name, make, folder="chat", suffix="txt", settled=True)).split("\n")))
+
+
+@cache
+def _people() -> Any:  # noqa: ANN401 - a type made at run time
+    from pydantic import BaseModel  # noqa: PLC0415 - keeps `fabula --help` fast
+
+    class People(BaseModel):
+        people: Annotated[list[Annotated[str, short(80)]], short(40)]
+
+    return People
 
 
 def _are_one(name: str, other: str) -> bool:

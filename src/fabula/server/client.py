@@ -26,7 +26,7 @@ from urllib.parse import quote, urlencode, urlsplit
 
 from pydantic import TypeAdapter
 
-from fabula.app.chat_views import ChatList, ChatTurn, ChatView, ChatWhy, MoveKind
+from fabula.app.chat_views import ChatList, ChatTurn, ChatView, ChatWhy, MoveKind, PeopleShown
 from fabula.app.past_calls import CallList, WholeCall
 from fabula.app.saving import Saved
 from fabula.app.workspace import ArtefactText, Decided
@@ -523,6 +523,10 @@ class RemoteProject:
     def chats(self) -> ChatList:
         """The conversations, and who can be talked to."""
         return self._get(ChatList, "/chats")
+
+    def people(self, *, read: bool = False) -> PeopleShown:
+        """Who is in the story, and what a reading by a model would take; with `read` it is read, once a version."""
+        return self._send(PeopleShown, "POST", "/people", {}) if read else self._get(PeopleShown, "/people")
 
     def chat(self, *others: str, player: str = "", name: str = "", freedom: Freedom | None = None) -> ChatView:
         """Begin a conversation with somebody, or several; `freedom` is how far you may lead away from the story."""

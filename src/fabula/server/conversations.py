@@ -9,18 +9,28 @@ from __future__ import annotations
 import asyncio
 from contextlib import AsyncExitStack, nullcontext, suppress
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import TYPE_CHECKING, Final
 
-from fabula.app.chat_views import ChatMoving, ChatView, MoveKind, people_in, records_of, view_of
+from fabula.app.chat_views import ChatMoving, ChatView, MoveKind, records_of, view_of
 from fabula.app.chatting import free_name, parties_for, write_transcript
-from fabula.app.conversing import conversing, settings_for
+from fabula.app.conversing import (
+    READER,
+    conversing,
+    dry_run_beginning,
+    dry_run_people,
+    read_people,
+    settings_for,
+)
+from fabula.app.people import narrative_in
 from fabula.app.writing import Prepared, Supplied, first_error
 from fabula.base.errors import FabulaError, LockedError, ProjectError, UnknownNameError, UsageError
 from fabula.craft.conversation import ConversationFiles, conversations_in
 from fabula.craft.conversation.kept import copy_log, said_by_player, system_of_log
+from fabula.craft.narratives import people_read
+from fabula.engine.run import Run
 from fabula.project.casting import full_name
 from fabula.story import slug
-from fabula.story.people import among
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
@@ -29,14 +39,16 @@ if TYPE_CHECKING:
     from fabula.app.conversing import Conversing
     from fabula.app.workspace import Workspace
     from fabula.app.writing import Options
-    from fabula.craft.conversation import Conversation, Freedom, Parties, Turn
+    from fabula.craft.conversation import Conversation, Freedom, Turn
     from fabula.craft.conversation.kept import Known
+    from fabula.engine.dry_run import DryRun
     from fabula.project.folder import Project
 
     T = TypeVar("T")
 
 LINGER: Final = 0.3  # seconds for which a project stays open after a turn
 _MOST: Final = 200  # turns of a server that are made at once
+_NOBODY: Final = "Choose at least one character to talk with."
 _SHOWN: Final = 200  # letters of an unknown name
 _KEPT: Final = 100  # turns that failed and can still be looked at
 
@@ -180,11 +192,9 @@ class Conversations:
             UsageError: nobody is named, or the name is taken or cannot be one.
             FabulaError: any other of its kinds.
         """
-        if not others:
-            raise UsageError("Choose at least one character to talk with.")
-        parties = await asyncio.to_thread(self._parties, others, player)
+        parties = await asyncio.to_thread(parties_for, self.project, others, player)
         if parties is None:
-            raise UsageError("Choose at least one character to talk with.")
+            raise UsageError(_NOBODY)
         known = conversations_in(self.project.folder)
         if wanted and wanted in known:
             raise UsageError(f"There is a conversation {wanted!r} already. Choose another name.")
@@ -198,10 +208,38 @@ class Conversations:
             self._leave()
         return name
 
-    def _parties(self, others: Sequence[str], player: str) -> Parties | None:
-        """Who talks, by the full names of the project's characters: "Ivan" is Ivan Utting."""
-        known = [name for names in people_in(self.project) for name in names]
-        return parties_for(self.project, [among(one, known) or one for one in others], among(player, known) or player)
+    async def beginning_expected(self, others: Sequence[str], player: str, freedom: Freedom | None) -> DryRun:
+        """What the first turn of a new conversation would ask and cost. Asks nobody, writes nothing.
+
+        Raises:
+            FabulaError: what stands in the way.
+        """
+        project = self.project
+        parties = await asyncio.to_thread(partial(parties_for, project, others, player, dry=True))
+        if parties is None:
+            raise UsageError(_NOBODY)
+        return await dry_run_beginning(project, self.workspace.settings(project), self.options, parties, freedom)
+
+    async def people_expected(self) -> DryRun:
+        """What having the story read for its people would ask and cost. Asks nobody, writes nothing.
+
+        Raises:
+            FabulaError: what stands in the way.
+        """
+        project = self.project
+        return await dry_run_people(project, self.workspace.settings(project), self.options)
+
+    async def read_people(self) -> tuple[str, ...]:
+        """Who is in the story, as a model reads it; asked once for each version of the story.
+
+        Raises:
+            FabulaError: any of its kinds.
+        """
+        project = self.project
+        if self.shared is not None:
+            return await people_read(Run(self.shared.context), narrative_in(project), READER)
+        await self.let_go()
+        return await read_people(project, self.workspace.settings(project), self.options)
 
     def move(self, name: str, kind: MoveKind, text: str = "", version: int | None = None, model: str = "") -> LiveTurn:
         """Begin a turn; it is made whether anybody follows it or not.

@@ -1,7 +1,10 @@
-"""Who is meant by a name: the one place that says whether two names are one person's, and who is named in a text.
+"""Who is meant by a name: the one place that says whether two names are one person's, and whether a text names them.
 
-These are names as people of a cast bear them, without anything else known of them. Another question is
-answered elsewhere: which entity of earlier scenes a reader's entry is (`fabula.evaluators.atlas.graph`, with aliases).
+Who is in a text at all is not told from its letters: capitals begin names in some languages, all nouns in others, and
+some scripts have none. That is known from a plan, cards, the world, or a model that read it.
+
+These are names as people of a cast bear them, without anything else known of them. Another question is answered
+elsewhere: which entity of earlier scenes a reader's entry is (`fabula.evaluators.atlas.graph`, with aliases).
 """
 
 from __future__ import annotations
@@ -10,7 +13,6 @@ import re
 from collections import Counter
 from typing import TYPE_CHECKING, Final
 
-from fabula.story.sentences import spans
 from fabula.story.words import BLANKLESS
 
 if TYPE_CHECKING:
@@ -23,20 +25,6 @@ _ARTICLES: Final = frozenset({"a", "an", "the"})
 _HIS, _HERS = frozenset({"mr", "mister"}), frozenset({"mrs", "ms", "miss"})
 _ADDRESS: Final = _HIS | _HERS | {"mx", "dr", "doctor"}
 _SEVERAL: Final = frozenset({"and", "or"})
-_HEADINGS: Final = re.compile(r"^#{1,6}[ \t][^\n]*$", re.MULTILINE)
-_NAME: Final = re.compile(
-    r"(?<!\w)(?<!\w['-])(?:(?:Mr|Mrs|Ms|Mx|Dr|Prof|Rev|Capt|Lt|Sgt|Col|Gen|St)\. )?"
-    r"[A-Z][\w'-]*[a-z](?: (?:(?:of|the|de|van|von|der|di|la) ){0,2}[A-Z][\w'-]*[a-z])*"
-)
-_OPENING: Final = "\"\u201c\u201e\u00ab\u00bb\u300c\u300e`\u2018'\u2019"
-_NOT_NAMES: Final = frozenset({"I", "He", "She", "They", "The", "Then", "And", "But", "It", "You", "We", "A", "An"})
-# April, May, June and August are people's names as well, and stay.
-_TIMES: Final = frozenset({
-    "Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday", "January", "February", "March",
-    "July", "September", "October", "November", "December", "Christmas", "Easter",
-})  # fmt: skip
-_I: Final = re.compile("I['\u2019]")  # "I'll", "I've"
-_FEW: Final = 2
 _LONG: Final = 4  # letters from which on a part of a name is no title
 
 
@@ -98,31 +86,6 @@ def present_in(names: Iterable[str], text: str) -> tuple[str, ...]:
     return mentioned(text, {name: (name, *(p for p in own if count[p.casefold()] == 1)) for name, own in parts.items()})
 
 
-def names_in(text: str) -> tuple[str, ...]:
-    """What looks like a name in a text: there at least twice, capitalised within a sentence; the commonest first.
-
-    Days, months and feasts are none, nor is what stands in headings.
-    """
-    text = _HEADINGS.sub("", text)
-    counts: Counter[str] = Counter()
-    leading: Counter[str] = Counter()
-    begins = {start for start, _ in spans(text)}
-    for match in _NAME.finditer(text):
-        name, start = match[0].removesuffix("'s").removesuffix("\u2019s"), match.start()
-        if start in begins or (start and text[start - 1] in _OPENING):  # any word begins a sentence with a capital
-            leading[name] += 1
-            name = name.partition(" ")[2]
-        if name and name[0].isupper():
-            counts[name] += 1
-    for name in counts:
-        counts[name] += leading[name]
-    return tuple(name for name, count in counts.most_common() if count >= _FEW and _may_be_a_name(name))
-
-
-def _may_be_a_name(name: str) -> bool:
-    return name not in _NOT_NAMES and name not in _TIMES and not _I.match(name)
-
-
 def _words(text: str) -> list[str]:
     return _WORD.findall(text.casefold())
 
@@ -138,4 +101,5 @@ def _said(name: str) -> set[str]:
 
 
 def _parts(name: str) -> list[str]:
-    return [part for part in name.split() if len(part.strip(".")) >= _LONG and part[:1].isupper()]
+    # Small words join the parts of a name ("from", "della"); where a script has no capitals, nothing is small.
+    return [part for part in name.split() if len(part.strip(".")) >= _LONG and not part[:1].islower()]

@@ -10,9 +10,19 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from fabula.app.beginning import check
-from fabula.app.bills import Bill
+from fabula.app.bills import Bill, amount
 from fabula.app.chatting import conversation_for, parties_for, project_for_talk
-from fabula.app.conversing import CARD_SYSTEM, PLAYER, card_project, conversing, is_card, settings_for
+from fabula.app.conversing import (
+    CARD_SYSTEM,
+    PLAYER,
+    card_project,
+    conversing,
+    dry_run_people,
+    is_card,
+    read_people,
+    settings_for,
+)
+from fabula.app.people import people_in
 from fabula.app.sources import read_story
 from fabula.app.writing import Options
 from fabula.base.errors import UsageError
@@ -24,11 +34,11 @@ from fabula.cli.options import Caps, Choices, Common, bundled
 from fabula.cli.people import People
 from fabula.cli.session import near
 from fabula.cli.stopping import stoppable
-from fabula.craft.conversation import ConversationFiles, Parties
+from fabula.craft.conversation import ConversationFiles, Parties, conversations_in
 from fabula.craft.conversation.cards import read_worlds, write_cards
 from fabula.craft.conversation.kept import system_of_log
 from fabula.craft.conversation.lines import freedom_of
-from fabula.craft.narratives import check_people
+from fabula.craft.narratives import NOBODY, check_people
 from fabula.project.folder import Project
 from fabula.project.settings import Settings
 from fabula.story import slug
@@ -46,7 +56,7 @@ class Talking:
 
     as_: Annotated[
         str,
-        typer.Option("--as", metavar="NAME", help="The character that you play; default: whom the story names most."),
+        typer.Option("--as", metavar="NAME", help="The character that you play; default: the next who is known."),
     ] = ""
     with_: Annotated[
         list[str] | None,
@@ -113,7 +123,9 @@ def chat(
         talking = replace(talking, as_=talking.as_.strip() or PLAYER, with_=talking.with_ or [card.name])
     player, others = _who_talks(talking)
     project, settings = _project(choices, talking, common, where, terminal, card)
-    named = Parties(player, others) if player else parties_for(project, others, "")
+    if not (others or conversations_in(project.folder) or settings.config.get("npc")):
+        others = _first(terminal, project, settings, caps)
+    named = parties_for(project, others, player)
     name, parties = conversation_for(project, talking.session, named, new=talking.new)
     settings = _of_log(project, name, choices, settings, terminal)
     again = f"`fabula chat {near(project.folder)} --session {name}`"
@@ -157,6 +169,26 @@ def _who_talks(talking: Talking) -> tuple[str, tuple[str, ...]]:
     if talking.session:
         ConversationFiles.in_(Path(), talking.session)
     return player, others
+
+
+def _first(terminal: Terminal, project: Project, settings: Settings, caps: Caps) -> tuple[str, ...]:
+    """Who answers where nobody is named: the first who is known; where nobody is, a model reads who is in the story.
+
+    Raises:
+        UsageError: the reading found nobody, or a person does not want it.
+    """
+    if not (known := people_in(project)[0]):
+        bill = Bill()
+        options = Options(whole=caps.budget, listeners=(bill,), environ=terminal.environ)
+        expected = asyncio.run(dry_run_people(project, settings, options))
+        terminal.message(f"It is not known who is in this story. A model can read that: {amount(expected)}.")
+        asked = terminal.interactive and not terminal.json
+        if asked and asyncio.run(terminal.choice("Read it? [y]es or [n]o: ", "yn")) != "y":
+            raise UsageError(NOBODY)
+        known = list(asyncio.run(read_people(project, settings, options)))
+    if not known:
+        raise UsageError(NOBODY)
+    return (known[0],)
 
 
 def _of_log(project: Project, name: str, choices: Choices, settings: Settings, terminal: Terminal) -> Settings:

@@ -45,10 +45,11 @@ class Sheet:
 
 @dataclass(frozen=True)
 class Cards:
-    """The cards of characters by their names, and the lorebooks that all of them share."""
+    """The cards of characters by their names, the lorebooks that all of them share, and who else is `known`."""
 
     people: Mapping[str, Card] = field(default_factory=dict)
     worlds: tuple[Lorebook, ...] = ()
+    known: tuple[str, ...] = ()
 
     @classmethod
     def in_(cls, project: Path) -> Cards:

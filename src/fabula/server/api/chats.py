@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 from fastapi import APIRouter, Path, Query
 from fastapi.responses import Response, StreamingResponse
 
-from fabula.app.chat_views import ChatList, ChatTurn, ChatView, ChatWhy, chats_in, records_of, why_of
+from fabula.app.chat_views import ChatList, ChatTurn, ChatView, ChatWhy, PeopleShown, chats_in, records_of, why_of
 from fabula.app.chatting import transcript_of
+from fabula.base.errors import FabulaError
 from fabula.server.api.depends import ConversationsDep, WorkspaceDep  # noqa: TC001 - FastAPI reads them
 from fabula.server.api.wire import LONGEST_CHAT, AnswerChoice, BranchPoint, ChatChange, ChatVersion, Move, NewChat
 from fabula.server.faults import problem_for_author
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
     from fabula.project.folder import Project
     from fabula.server.conversations import Conversations, LiveTurn
 
-router = APIRouter(prefix="/projects/{project}/chats", tags=["chats"])
+router = APIRouter(prefix="/projects/{project}", tags=["chats"])
 PATIENCE: Final = 10.0  # seconds without a piece after which a stream shows that it lives
 
 ChatName = Annotated[str, Path(description="The conversation's name.", max_length=LONGEST_CHAT)]
@@ -40,19 +41,42 @@ _STREAM: Final[dict[int | str, dict[str, Any]]] = {
 }
 
 
-@router.get("", summary="The conversations, and who can be talked to")
+@router.get("/chats", summary="The conversations, and who can be talked to")
 async def listed(workspace: WorkspaceDep) -> ChatList:
     """The conversation that was last talked in comes first."""
     return await asyncio.to_thread(chats_in, workspace.project())
 
 
-@router.post("", status_code=201, summary="Begin a conversation")
+@router.post("/chats", status_code=201, summary="Begin a conversation")
 async def begin(conversations: ConversationsDep, wanted: NewChat) -> ChatView:
     """Nobody has said anything yet: let the character speak first with a move "begin", or say something."""
     return await conversations.view(await conversations.open(wanted.others, wanted.player, wanted.freedom, wanted.name))
 
 
-@router.get("/{chat}", summary="A conversation")
+@router.get("/people", summary="Who is in the story, and what having it read for its people would take")
+async def known(conversations: ConversationsDep) -> PeopleShown:
+    """Asks nobody. Where no plan, card or world says who is in the story, a model can read it (`POST`)."""
+    return await people_shown(conversations)
+
+
+@router.post("/people", summary="Have a model read who is in the story")
+async def read(conversations: ConversationsDep) -> PeopleShown:
+    """Asked once for each version of the story, and recorded: `GET` says before what it takes."""
+    await conversations.read_people()
+    return await people_shown(conversations)
+
+
+async def people_shown(conversations: Conversations) -> PeopleShown:
+    """Who is in the story, and what a reading would take."""
+    listed = await asyncio.to_thread(chats_in, conversations.project)
+    try:
+        dry = await conversations.people_expected()
+    except FabulaError as error:
+        return PeopleShown(listed.characters, listed.named, listed.was_read, problem=str(error))
+    return PeopleShown(listed.characters, listed.named, listed.was_read, len(dry.planned), dry.tokens, dry.cost)
+
+
+@router.get("/chats/{chat}", summary="A conversation")
 async def one(
     conversations: ConversationsDep,
     chat: ChatName,
@@ -62,20 +86,22 @@ async def one(
     return await conversations.view(chat, plan=plan)
 
 
-@router.patch("/{chat}", summary="Set who is there, and how free you are")
+@router.patch("/chats/{chat}", summary="Set who is there, and how free you are")
 async def scene(conversations: ConversationsDep, chat: ChatName, wanted: ChatChange) -> ChatView:
     """Who is not there learns of nothing."""
     await conversations.set(chat, wanted.present, wanted.freedom)
     return await conversations.view(chat)
 
 
-@router.delete("/{chat}", summary="Delete a conversation", status_code=204)
+@router.delete("/chats/{chat}", summary="Delete a conversation", status_code=204)
 async def delete(conversations: ConversationsDep, chat: ChatName) -> None:
     """Its log and its transcript; the calls that were made for it are kept, and its branches too."""
     await conversations.delete(chat)
 
 
-@router.post("/{chat}/turns", summary="The next turn, streamed", responses=_STREAM, response_class=StreamingResponse)
+@router.post(
+    "/chats/{chat}/turns", summary="The next turn, streamed", responses=_STREAM, response_class=StreamingResponse
+)
 async def move(conversations: ConversationsDep, chat: ChatName, wanted: Move) -> Response:
     """Whoever goes away can listen again with GET; the turn is made either way."""
     return _streamed(
@@ -84,7 +110,7 @@ async def move(conversations: ConversationsDep, chat: ChatName, wanted: Move) ->
 
 
 @router.get(
-    "/{chat}/turns/live",
+    "/chats/{chat}/turns/live",
     summary="Listen to the turn that is being made, from its beginning",
     responses=_STREAM,
     response_class=StreamingResponse,
@@ -97,40 +123,40 @@ async def listen(conversations: ConversationsDep, chat: ChatName) -> Response:
     return _streamed(conversations, chat, turn)
 
 
-@router.post("/{chat}/stop", summary="Stop the turn that is being made")
+@router.post("/chats/{chat}/stop", summary="Stop the turn that is being made")
 async def stop(conversations: ConversationsDep, chat: ChatName) -> ChatView:
     """The conversation stands as before it."""
     await conversations.stop(chat)
     return await conversations.view(chat)
 
 
-@router.post("/{chat}/choose", summary="Choose among the answers that were drawn")
+@router.post("/chats/{chat}/choose", summary="Choose among the answers that were drawn")
 async def choose(conversations: ConversationsDep, chat: ChatName, wanted: AnswerChoice) -> ChatView:
     """The others are kept."""
     await conversations.choose(chat, wanted.number, wanted.version)
     return await conversations.view(chat)
 
 
-@router.post("/{chat}/undo", summary="Take the last turn back")
+@router.post("/chats/{chat}/undo", summary="Take the last turn back")
 async def undo(conversations: ConversationsDep, chat: ChatName, seen: ChatVersion) -> ChatView:
     """The log keeps it."""
     await conversations.undo(chat, seen.version)
     return await conversations.view(chat)
 
 
-@router.post("/{chat}/branch", status_code=201, summary="Go on from an earlier turn in another conversation")
+@router.post("/chats/{chat}/branch", status_code=201, summary="Go on from an earlier turn in another conversation")
 async def branch(conversations: ConversationsDep, chat: ChatName, point: BranchPoint) -> ChatView:
     """This one stays as it is."""
     return await conversations.view(await conversations.branch(chat, point.after))
 
 
-@router.post("/{chat}/close", status_code=204, summary="Forget a conversation that is held in memory")
+@router.post("/chats/{chat}/close", status_code=204, summary="Forget a conversation that is held in memory")
 async def close(conversations: ConversationsDep, chat: ChatName) -> None:
     """Its log stays, and it can be gone on with at any time."""
     await conversations.leave(chat)
 
 
-@router.get("/{chat}/turns/{number}/why", summary="Why somebody said this")
+@router.get("/chats/{chat}/turns/{number}/why", summary="Why somebody said this")
 async def why(conversations: ConversationsDep, chat: ChatName, number: Annotated[int, Path(ge=1)]) -> ChatWhy:
     """What whoever answered knew, which point of the plan it served, and the calls that were made."""
     return await why_of_turn(conversations, chat, number)
@@ -153,7 +179,7 @@ def _why(project: Project, chat: str, number: int, known: Known | None) -> ChatW
 
 
 @router.get(
-    "/{chat}/transcript",
+    "/chats/{chat}/transcript",
     summary="The conversation as Markdown",
     response_class=Response,
     responses={200: {"content": {"text/markdown": {"schema": {"type": "string"}}}}},

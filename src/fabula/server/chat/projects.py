@@ -19,8 +19,7 @@ from fabula.server.chat.scenes import AND, MOST, Scene, hyphened, joined, naming
 from fabula.server.chat.turns import Outcome
 from fabula.server.chat.wire import LONGEST_ID, LONGEST_MODEL
 from fabula.story import slug
-from fabula.story.people import among, names_in, present_in, same_person
-from fabula.story.personas import parse_personas
+from fabula.story.people import among, present_in, same_person
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Mapping, Sequence
@@ -196,10 +195,8 @@ async def served(name: str, conversing: Conversing, player: str = "") -> Served:
         FabulaError: any of its kinds.
     """
     found = await conversing.talk()
-    given = await Run(conversing.context).given("personas", folder="plan", suffix="yaml")
-    people = [persona.name for persona in parse_personas(given).people] if given else []
     known = list(found.parties.names)
-    for other in people or names_in(conversing.narrative):
+    for other in conversing.cards.known:
         if not any(same_person(other, one) for one in known):
             known.append(other)
     parties = found.parties

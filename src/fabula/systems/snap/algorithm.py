@@ -9,6 +9,7 @@ chat`: with the same `Snap`, in a conversation of `fabula.craft.conversation`.
 from __future__ import annotations
 
 import asyncio
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cache, partial
 from hashlib import sha256
@@ -38,7 +39,7 @@ from fabula.craft.conversation.turns import chat_of, turn_of
 from fabula.craft.length import asked_range
 from fabula.craft.memory import tf_idf
 from fabula.craft.narratives import FILE as NARRATIVE_FILE
-from fabula.craft.narratives import NARRATIVE, check_people
+from fabula.craft.narratives import NARRATIVE, check_people, people_read
 from fabula.craft.packing import first_of, last_of, latest
 from fabula.craft.planning import WHOLE, checked_personas
 from fabula.craft.prose import clean_text
@@ -49,7 +50,7 @@ from fabula.engine.run import Run, side_by_side
 from fabula.models.base import Sampling
 from fabula.models.budget import estimate_tokens
 from fabula.story import Story, count_words, one_line, slug
-from fabula.story.people import among, names_in, present_in, same_person
+from fabula.story.people import among, present_in, same_person
 from fabula.story.personas import MAX_PERSONAS, Persona, Personas, Scalar, parse_personas
 from fabula.story.sentences import sentences
 from fabula.systems.snap.coherence import coherences, opened
@@ -591,8 +592,8 @@ async def _labelled(run: Run, segment: str, config: Config, before: World) -> Pe
     except ReplyError as error:
         if not config.ours.lenient:
             raise
-        run.note(f"No labels could be read; names that the segment repeats stand in. {error}")
-        return Personas("", tuple(Persona(name) for name in names_in(segment)[:MAX_PERSONAS]))
+        run.note(f"No labels could be read, so that nobody is known of this cell. {error}")
+        return Personas("", ())
     people: dict[str, Persona] = {}
     for label in reply.characters:
         name = one_line(label.name)
@@ -641,15 +642,14 @@ async def who_talks(characters: Characters, run: Run, config: Config, given: Par
     """
     player, others = (given.player, given.others) if given else (config.paper.player.strip(), config.paper.npc_names)
     narrative = "\n".join(characters.segments)
-    known = [*(persona.name for persona in characters.author), *cards.names(player)]
+    known = [*(persona.name for persona in characters.author), *cards.names(player), *cards.known]
     if not (player and others):
         known += (await characters.of(run, 1)).names
-        if config.ours.lenient:
-            known += names_in(narrative)
-        left: list[str] = []
-        for name in known:
-            if not any(same_person(name, other) for other in (player, *others, *left)):
-                left.append(name)
+        left = _others(known, (player, *others))
+        if config.ours.lenient and len(left) + bool(player) + bool(others) < 2:  # noqa: PLR2004 - who talk
+            with suppress(ReplyError):  # it is said below
+                known += await people_read(run, narrative, "labeller")
+            left = _others(known, (player, *others))
         player = player or (left.pop(0) if left else "")
         others = others or tuple(left[:1])
     made_up = Parties(player or "the player", others or ("the character",))
@@ -664,6 +664,15 @@ async def who_talks(characters: Characters, run: Run, config: Config, given: Par
         return Parties(player, others)
 
     return run.unless_made_up(checked, made_up)
+
+
+def _others(names: Iterable[str], those: tuple[str, ...]) -> list[str]:
+    """Each of `names` once who is none of `those`."""
+    found: list[str] = []
+    for name in names:
+        if not any(same_person(name, other) for other in (*those, *found)):
+            found.append(name)
+    return found
 
 
 def shown(segment: str, run: Run, role: str) -> str:

@@ -15,9 +15,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from fabula.base.errors import ReplyError, UnknownNameError, UsageError
+from fabula.base.errors import ReplyError, UsageError
 from fabula.craft.bertscore.embedders import Letters
 from fabula.craft.conversation import Conversation, ConversationFiles, Parties, open_conversation
+from fabula.craft.planning import PROMPTS
 from fabula.engine.events import Noted
 from fabula.engine.journal import Journal
 from fabula.engine.prompts import Prompts
@@ -497,15 +498,15 @@ async def test_prompts_of_a_cell_begin_alike_and_are_bounded() -> None:
 
 
 async def test_who_is_not_in_the_story_cannot_talk() -> None:
-    with pytest.raises(UnknownNameError, match="Unknown character 'Batman'"):
+    with pytest.raises(UsageError, match="The story does not name 'Batman'"):
         await conversation_of(Troupe(), parties=Parties("Batman", ("Mara",)))
 
 
 async def test_a_narrative_without_characters_has_nobody_to_talk_with() -> None:
-    troupe = Troupe()
+    model = ScriptedModel(lambda _: '{"people": [], "characters": [{"name": "Batman"}]}')
     journal = Journal()
     with journal:
-        context = RunContext(journal, Prompts(SYSTEM.prompts), Cast.of(ScriptedModel(troupe)), aids="on")
+        context = RunContext(journal, Prompts(SYSTEM.prompts, None, PROMPTS), Cast.of(model), aids="on")
         with pytest.raises(UsageError, match=r"names fewer than two characters.*--as and --with"):
             await open_talk("It rained. The sea rose.", Run(context), SYSTEM.config("improved"))
         with pytest.raises(UsageError, match="The narrative has no sentence"):

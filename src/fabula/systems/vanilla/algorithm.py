@@ -9,18 +9,18 @@ from typing import TYPE_CHECKING, Any, Final
 from fabula.base.errors import UsageError
 from fabula.craft.conversation.cards import Cards
 from fabula.craft.conversation.knowledge import Marks, Told, known_to, marked
-from fabula.craft.conversation.lines import Cell, View, without_remarks
+from fabula.craft.conversation.lines import Cell, Parties, View, without_remarks
 from fabula.craft.conversation.talk import Progress, conversation, gone_on
 from fabula.craft.conversation.turns import chat_of, turn_of
-from fabula.craft.narratives import check_people, narrative_of, parties_of
+from fabula.craft.narratives import check_people, narrative_of, parties_of, people_read
 from fabula.engine.run import Run
 from fabula.story import Story
-from fabula.story.people import among, names_in
+from fabula.story.people import among
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from fabula.craft.conversation.lines import Freedom, Line, Parties, Step, Summaries
+    from fabula.craft.conversation.lines import Freedom, Line, Step, Summaries
     from fabula.craft.conversation.talk import State
     from fabula.craft.conversation.turns import Moment
     from fabula.engine.replies.dialogue import Said
@@ -48,20 +48,24 @@ async def write(brief: Brief, run: Run, config: Config) -> Story:
 async def open_talk(
     narrative: str, run: Run, config: Config, parties: Parties | None = None, cards: Cards | None = None
 ) -> Vanilla:
-    """The narrative, ready to be talked through; asks nobody.
+    """The narrative, ready to be talked through; asks who is in it where that is not known and nobody is named.
 
     Raises:
         UsageError: there is nobody to talk with.
         UnknownNameError: one of the parties is not in the narrative.
     """
-    del run
     if not any(letter.isalnum() for letter in narrative):
         raise UsageError("The narrative has no sentence. Give a text in which somebody does something.")
     paper, cards = config.paper, cards or Cards()
     known = cards.names(parties.player if parties else paper.player.strip())
     if parties is None:
-        parties = parties_of(narrative, paper.player.strip(), paper.npc_names, known)
-    check_people(parties.names, narrative, known)
+        player, others, people = paper.player.strip(), paper.npc_names, cards.known
+        if not people and not (player and others):
+            people = await people_read(run, narrative, "labeller")
+        made_up = Parties(player or "the player", others or ("the character",))
+        parties = run.unless_made_up(lambda: parties_of(narrative, player, others, known, people), made_up)
+    else:
+        check_people(parties.names, narrative, (*known, *cards.known))
     return Vanilla(narrative, parties, config, cards)
 
 
@@ -111,7 +115,7 @@ class Vanilla:
         parties = self.parties.names
         if not self.config.ours.private:
             return (Told(self.narrative, parties),)
-        others = [name for name in names_in(self.narrative) if among(name, parties) is None]
+        others = [name for name in self.cards.known if among(name, parties) is None]
         return await marked(run, self.narrative, sorted((*parties, *others)), "labeller", "witnesses")
 
     async def with_player_plan(self, run: Run, cell: Cell, summaries: Summaries, before: Sequence[Line] = ()) -> Cell:

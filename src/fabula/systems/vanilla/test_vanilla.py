@@ -8,6 +8,9 @@ import pytest
 
 from fabula.base.errors import ReplyError, UnknownNameError, UsageError
 from fabula.craft.conversation import Conversation, Parties, open_conversation
+from fabula.craft.conversation.cards import Cards
+from fabula.craft.narratives import reading_of
+from fabula.craft.planning import PROMPTS
 from fabula.engine.journal import Journal
 from fabula.engine.prompts import Prompts
 from fabula.engine.roles import Cast
@@ -25,15 +28,22 @@ SYSTEM = find("vanilla")
 STORY = "One night Mara kept the lamp. Then Tobias came, and Mara read the letter of Tobias. " * 20
 
 
+_TWO = Parties("Mara", ("Tobias",))
+
+
 async def conversation_of(
-    said: str, preset: Preset, parties: Parties | None = None, aids: Aids = "auto"
+    said: str, preset: Preset, parties: Parties | None = _TWO, aids: Aids = "auto"
 ) -> tuple[Conversation, ScriptedModel]:
     model = ScriptedModel(
-        {"npc": said, "player": "[Tobias: (nods) Yes.] EOD", "labeller": all_witness("Mara", "Tobias")}
+        {
+            "npc": said,
+            "player": "[Tobias: (nods) Yes.] EOD",
+            "labeller": all_witness("Mara", "Tobias") if parties else said,
+        }
     )
     journal = Journal()
     journal.open()
-    context = RunContext(journal, Prompts(SYSTEM.prompts), Cast.of(model), aids=aids)
+    context = RunContext(journal, Prompts(SYSTEM.prompts, None, PROMPTS), Cast.of(model), aids=aids)
     config = SYSTEM.config(preset)
     return open_conversation(None, await open_talk(STORY, Run(context), config, parties), context), model
 
@@ -59,9 +69,10 @@ async def test_the_agent_alone_ends_the_story() -> None:
         await conversation.say("And then?")
 
 
-async def test_the_names_that_are_repeated_most_talk_where_nobody_is_named() -> None:
-    conversation, _ = await conversation_of("Hm.", "faithful")
-    assert conversation.parties == Parties("Mara", ("Tobias",))
+async def test_where_nobody_is_named_a_model_reads_who_is_in_it_once() -> None:
+    conversation, model = await conversation_of('{"people": ["Mara", "Batman", "Tobias"]}', "faithful", None)
+    assert conversation.parties == Parties("Mara", ("Tobias",)), "nobody whom the story does not name"
+    assert [request.path for request in model.asked] == [f"{reading_of(STORY)}/1/read_people"]
 
 
 async def test_the_second_agent_has_the_nine_rules_too() -> None:
@@ -97,11 +108,12 @@ async def test_a_deed_without_words_is_more_than_silence_once() -> None:
 
 
 async def test_who_is_not_there_cannot_talk() -> None:
-    with pytest.raises(UnknownNameError, match="Batman"):
+    with pytest.raises(UsageError, match="Batman"):
         await conversation_of("", "faithful", Parties("Batman", ("Mara",)))
     with Journal() as journal:
         run = Run(RunContext(journal, Prompts(SYSTEM.prompts), Cast.of(ScriptedModel({}))))
-        with pytest.raises(UsageError, match="names fewer than two characters"):
-            await open_talk("It rained.", run, SYSTEM.config("faithful"))
+        two = Parties("Batman", ("Mara",))
+        with pytest.raises(UnknownNameError, match="Unknown character 'Batman'"):
+            await open_talk(STORY, run, SYSTEM.config("faithful"), two, Cards(known=("Mara",)))
         with pytest.raises(UsageError, match="has no sentence"):
             await open_talk("...", run, SYSTEM.config("faithful"))

@@ -5,20 +5,26 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
-from fastapi import APIRouter, Form, Request
+from fastapi import APIRouter, Form, Query, Request
 from fastapi.responses import Response
 
 from fabula.app.chat_views import ChatList, chats_in, lines_in
+from fabula.app.people import STRANGER
+from fabula.base.errors import FabulaError, UsageError
 from fabula.craft.conversation.lines import Freedom  # noqa: TC001 - FastAPI reads it
-from fabula.server.api.chats import ChatName, why_of_turn
+from fabula.server.api.chats import ChatName, people_shown, why_of_turn
 from fabula.server.api.depends import ConversationsDep  # noqa: TC001 - FastAPI reads it
 from fabula.server.studio.rendering import page
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from fabula.server.conversations import Conversations
 
 router = APIRouter(include_in_schema=False)
 PAGE: Final = "/projects/{project}/talk"
+EXPECTED: Final = "/projects/{project}/talk-expected"
+PEOPLE: Final = "/projects/{project}/talk-people"
 PARTS: Final = "/projects/{project}/talk-parts/{chat}"
 _SHOWN: Final = 200  # turns that are shown at first
 _FREE: Final[dict[Freedom, str]] = {
@@ -36,7 +42,50 @@ Name = Annotated[str, Form(max_length=_NAME)]
 async def begin(request: Request, conversations: ConversationsDep) -> Response:
     """All conversations, and how to begin one."""
     listed = await asyncio.to_thread(chats_in, conversations.project)
-    return page(request, "talk.html", listed=listed, view=None, free=_FREE, chat="")
+    return page(request, "talk.html", listed=listed, view=None, free=_FREE, chat="", stranger=STRANGER)
+
+
+@router.get(EXPECTED, response_model=None)
+async def begin_expected(
+    request: Request,
+    conversations: ConversationsDep,
+    others: Annotated[list[str] | None, Query()] = None,
+    player: Annotated[str, Query(max_length=_NAME)] = "",
+    freedom: Freedom | None = None,
+) -> Response:
+    """What the first turn would ask and cost, and the button that begins."""
+    named = _named(others)
+    expected: dict[str, Any] = {"named": named, "problem": "", "calls": 0, "tokens": 0, "cost": 0.0, "wrong": ""}
+    try:
+        dry = await conversations.beginning_expected(named, player, freedom) if named else None
+    except UsageError as error:
+        expected["wrong"] = str(error)
+    except FabulaError as error:
+        expected["problem"] = str(error)
+    else:
+        expected |= {"calls": len(dry.planned), "tokens": dry.tokens, "cost": dry.cost} if dry else {}
+    return page(request, "talk_begin.html", **expected)
+
+
+@router.get(PEOPLE, response_model=None)
+async def people(request: Request, conversations: ConversationsDep) -> Response:
+    """What having the story read for its people would ask and cost, and the button that does it."""
+    return page(request, "talk_people.html", found=await people_shown(conversations), problem="")
+
+
+@router.post(PEOPLE, response_model=None)
+async def read(request: Request, conversations: ConversationsDep) -> Response:
+    """The people of the story, as a model has read it; the page is loaded anew with them."""
+    try:
+        await conversations.read_people()
+    except FabulaError as error:
+        return page(request, "talk_people.html", found=await people_shown(conversations), problem=str(error))
+    return _go_to(f"/projects/{request.path_params['project']}/talk")
+
+
+def _named(others: Sequence[str] | None) -> list[str]:
+    """Those who were chosen, and whose name was typed, each once."""
+    return list(dict.fromkeys(name.strip()[:_NAME] for name in others or () if name.strip()))
 
 
 @router.post(PAGE, response_model=None)
@@ -48,7 +97,7 @@ async def new(
     freedom: Freedom | None = None,
 ) -> Response:
     """A conversation that begins."""
-    name = await conversations.open(others or (), player, freedom)
+    name = await conversations.open(_named(others), player, freedom)
     return _go_to(f"/projects/{request.path_params['project']}/talk/{name}#begin")
 
 
@@ -56,7 +105,7 @@ async def new(
 async def talk(request: Request, conversations: ConversationsDep, chat: ChatName) -> Response:
     """A conversation."""
     lines = await asyncio.to_thread(lines_in, conversations.project)
-    return page(request, "talk.html", listed=ChatList(lines, [], []), free=_FREE, **await _about(conversations, chat))
+    return page(request, "talk.html", listed=ChatList(lines), free=_FREE, **await _about(conversations, chat))
 
 
 @router.get(PARTS, response_model=None)

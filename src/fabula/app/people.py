@@ -1,0 +1,124 @@
+"""Who is in a project's story: by its plan, its cards, its settings and its world, or by a model that has read it.
+
+How a name is written decides nothing: capitals begin names in some languages, all nouns in others, and many scripts
+have none. Where nobody is known, that is said, and a model's reading is offered with its price.
+"""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any, Final
+
+from fabula.app.facts_shown import people_of
+from fabula.app.world import READ_FILE, WORLD_FILE, world_files, world_of
+from fabula.base.errors import FabulaError
+from fabula.base.files import read_text
+from fabula.craft.conversation.cards import Cards
+from fabula.craft.narratives import FILE, reading_of
+from fabula.project.folder import MAX_FILE, MAX_STORY, Project
+from fabula.story import Story
+from fabula.story.people import present_in, same_person
+from fabula.story.personas import parse_personas
+from fabula.story.plan_file import parse_plan
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+    from pathlib import Path
+
+STRANGER: Final = "Visitor"
+"""Who talks with the only person of a story."""
+_PERSONAS: Final = "plan/personas.yaml"
+_PLAN: Final = "plan/plan.yaml"
+
+
+def narrative_in(project: Project) -> str:
+    """What is talked through in a project: its narrative, else its story, else its brief."""
+    if (file := project.folder / FILE).is_file():
+        return read_text(file, MAX_FILE)
+    return written_or_asked(project)
+
+
+def written_or_asked(project: Project) -> str:
+    """The written story of a project, else its brief."""
+    if project.story_file.is_file():
+        story = Story.parse(read_text(project.story_file, MAX_STORY))
+        if story.words:
+            return story.text
+    return project.brief.text
+
+
+def people_in(project: Project) -> tuple[list[str], list[str]]:
+    """Who is known to be talked to, and whom else the plan, the world or a model's reading has as a person."""
+    cards = (name for name in Cards.in_(project.folder).people if name != STRANGER)
+    known = _each_once((*_of_sheets(project), *cards, *_of_settings(project)))
+    narrative = narrative_in(project)
+    found = (*_of_scenes(project), *_of_world(project), *(_reading_of(project, narrative) or ()))
+    named = set(present_in(dict.fromkeys(found), narrative))  # nobody else could talk in it
+    others = _each_once((name for name in found if name in named), known)
+    return (known, others) if known else (others, [])
+
+
+def reading_in(project: Project) -> tuple[str, ...] | None:
+    """Who is in the story as it stands now, as a model read it; `None` where none has."""
+    return _reading_of(project, narrative_in(project))
+
+
+def _reading_of(project: Project, narrative: str) -> tuple[str, ...] | None:
+    with project.journal as journal:
+        text = journal.newest(reading_of(narrative))
+    return None if text is None else tuple(filter(None, text.split("\n")))
+
+
+def _each_once(names: Iterable[str], known: Iterable[str] = ()) -> list[str]:
+    """`names` that are nobody's who is `known`, nor of whom there is an earlier one."""
+    before, found = list(known), list[str]()
+    for name in names:
+        if not any(same_person(name, one) for one in (*before, *found)):
+            found.append(name)
+    return found
+
+
+def _of_sheets(project: Project) -> list[str]:
+    """The characters of a project's personas and of its plan."""
+    found: list[str] = []
+    readers: dict[str, Callable[[str], list[str]]] = {
+        _PERSONAS: lambda text: [one.name for one in parse_personas(text).people],
+        _PLAN: lambda text: [one.name for one in parse_plan(text, _PLAN).characters],
+    }
+    for name, read in readers.items():
+        file = project.folder / name
+        with suppress(FabulaError):  # the page of the plan says what is wrong with it
+            found += read(read_text(file, MAX_FILE)) if file.is_file() else []
+    return found
+
+
+def _of_settings(project: Project) -> list[str]:
+    """Those whom the settings name as the player and as who answers."""
+    said: list[Any] = [project.settings.config.get(name) for name in ("npc", "player")]
+    return [name.strip() for one in said if isinstance(one, str) for name in one.split(",") if name.strip()]
+
+
+def _of_scenes(project: Project) -> list[str]:
+    """Who is there in the plan's scenes."""
+    with suppress(FabulaError):  # as of the sheets
+        plan = parse_plan(read_text(project.folder / _PLAN, MAX_FILE), _PLAN)
+        return [name for scene in plan.scenes for name in scene.present]
+    return []
+
+
+def _of_world(project: Project) -> tuple[str, ...]:
+    """Who knows something in the story's world: of things and places it says nothing of the kind."""
+    files = [project.folder / WORLD_FILE, project.folder / READ_FILE, *world_files(project)]
+    stamp = tuple((file.name, file.stat().st_size, file.stat().st_mtime_ns) for file in files if file.is_file())
+    with suppress(FabulaError, OSError):  # the page of the world says what is wrong with it
+        return _people_of_world(project.folder, stamp) if stamp else ()
+    return ()
+
+
+@lru_cache(maxsize=16)  # a world of thousands of facts takes a while
+def _people_of_world(folder: Path, stamp: tuple[tuple[str, int, int], ...]) -> tuple[str, ...]:
+    """The people of a world whose files are so large and so old."""
+    del stamp
+    with world_of(Project.open(folder)) as state:
+        return people_of(state)
