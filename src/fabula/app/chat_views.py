@@ -5,7 +5,7 @@ from __future__ import annotations
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from functools import lru_cache
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
 
 from fabula.app.chatting import narrative_in
@@ -14,6 +14,7 @@ from fabula.app.past_calls import CallUsage
 from fabula.app.world import READ_FILE, WORLD_FILE, world_files, world_of
 from fabula.base.errors import FabulaError, UnknownNameError, UsageError
 from fabula.base.files import read_text
+from fabula.base.kept import KEPT, of_file, of_text
 from fabula.craft.conversation import ConversationFiles, conversations_in
 from fabula.craft.conversation.cards import Cards
 from fabula.craft.conversation.kept import (
@@ -237,16 +238,14 @@ def lines_in(project: Project) -> list[ChatLine]:
     found = []
     for name in conversations_in(project.folder):
         with suppress(OSError, UsageError):  # it was deleted just now, or cannot be a conversation's
-            seen = ConversationFiles.in_(project.folder, name).log.stat()
-            found.append(_line(project.folder, name, seen.st_mtime_ns, seen.st_size))
+            log = ConversationFiles.in_(project.folder, name).log
+            found.append(of_file(log, "line", partial(_line, project.folder, name, log.stat().st_mtime)))
     return found
 
 
-@lru_cache(maxsize=5000)  # other programs leave many, and all are in each list
-def _line(folder: Path, name: str, changed: int, size: int) -> ChatLine:
-    """A conversation in the list, as its log was when it was last changed and had that size."""
-    del size
-    at = datetime.fromtimestamp(changed / 1e9, UTC).isoformat(timespec="seconds")
+def _line(folder: Path, name: str, changed: float) -> ChatLine:
+    """A conversation in the list, whose log was last changed then."""
+    at = datetime.fromtimestamp(changed, UTC).isoformat(timespec="seconds")
     try:
         records = ConversationFiles.in_(folder, name).read(mend=False)
         if not records:
@@ -270,18 +269,18 @@ def people_in(project: Project) -> tuple[list[str], list[str]]:
     for name in (*_of_sheets(project), *Cards.in_(project.folder).people):
         _add(known, name)
     others: list[str] = []
-    for name in _told(narrative_in(project), (*_of_scenes(project), *_of_world(project))):
+    names = (*_of_scenes(project), *_of_world(project))
+    for name in of_text("told", "\0".join((*names, narrative_in(project))), partial(_told, names=names)):
         if not any(same_person(name, one) for one in known):
             _add(others, name)
     if known or others:
         return (known, others) if known else (others, [])
     named: list[str] = []
-    for name in _names_in(narrative_in(project)):
+    for name in of_text("names", narrative_in(project), names_in):
         _add(named, name)
     return named, []
 
 
-@lru_cache(maxsize=16)  # as of the names
 def _told(text: str, names: tuple[str, ...]) -> tuple[str, ...]:
     """Those whom a text names: nobody else could talk in it."""
     return tuple(name for name in dict.fromkeys(names) if present_in([name], text))
@@ -300,21 +299,15 @@ def _of_world(project: Project) -> tuple[str, ...]:
     files = [project.folder / WORLD_FILE, project.folder / READ_FILE, *world_files(project)]
     stamp = tuple((file.name, file.stat().st_size, file.stat().st_mtime_ns) for file in files if file.is_file())
     with suppress(FabulaError, OSError):  # the page of the world says what is wrong with it
-        return _people_of_world(project.folder, stamp) if stamp else ()
+        make = partial(_people_of_world, project.folder)
+        return KEPT.answer(str(project.folder), "people of the world", stamp, make) if stamp else ()
     return ()
 
 
-@lru_cache(maxsize=16)  # a world of thousands of facts takes a while
-def _people_of_world(folder: Path, stamp: tuple[tuple[str, int, int], ...]) -> tuple[str, ...]:
-    """The people of a world whose files are so large and so old."""
-    del stamp
+def _people_of_world(folder: Path) -> tuple[str, ...]:
+    """The people of a project's world; one of thousands of facts takes a while."""
     with world_of(Project.open(folder)) as state:
         return people_of(state)
-
-
-@lru_cache(maxsize=16)  # a book takes a while
-def _names_in(text: str) -> tuple[str, ...]:
-    return names_in(text)
 
 
 def _add(names: list[str], name: str) -> None:
