@@ -63,11 +63,11 @@ class FoundReport:
         """What it says, without the single verdicts and details.
 
         Raises:
-            UsageError: it was replaced meanwhile.
+            UsageError: its numbers cannot be shown, or it was replaced meanwhile.
         """
-        report = _report_at(self.file)
+        report = of_file(self.file, "report", lambda: read_report(read_text(self.file, _MOST_BYTES, links=False)))
         if report is None:
-            raise UsageError(f"{self.file} is no report any more. Load the page anew.")
+            raise UsageError(f"{self.file} is no report that can be shown. Measure anew, or take the file away.")
         return report
 
     @property
@@ -168,13 +168,11 @@ def read_report(text: str) -> Report | None:
     It may come from somebody else: what nobody can see is taken out of its texts, very long ones say how much of them
     is left out, and what is no number of a measurement is said to be none.
     """
+    if (read := _document(text)) is None:
+        return None
     try:
-        data: Any = json.loads(text)
-        if not isinstance(data, dict) or data.get("format") != FORMAT or not isinstance(data.get("rows"), list):
-            return None
-        read = _reader().validate_python({name: _cleaned(data[name]) for name in _HEAD if name in data})
-        rows, left_out = _cleaned(data["rows"][:_MOST_ROWS]), len(data["rows"]) - _MOST_ROWS
-    except (ValueError, RecursionError):  # a pydantic `ValidationError` is a `ValueError`
+        rows, left_out = _cleaned(read.rows[:_MOST_ROWS]), len(read.rows) - _MOST_ROWS
+    except ValueError:
         return None
     more = [f"{left_out:,} more numbers stand in the file, and are not shown."] if left_out > 0 else []
     return Report(read.evaluator, read.how, tuple(map(_row, rows)), notes=(*read.notes, *more))
@@ -422,38 +420,37 @@ def _head(file: Path) -> tuple[str, str]:
         if file.stat().st_size > _MOST_BYTES:
             return "", f"{file.name} has more than {_MOST_BYTES:,} bytes, too many for a page. Read it by other means."
         try:
-            report = _report_at(file)
-        except UsageError as error:
-            return "", str(error)
-        return ("", "") if report is None else (report.evaluator, "")
+            text = read_text(file, _MOST_BYTES, links=False)
+        except UsageError:
+            return "", ""
+        if sum(map(text.count, ",[{")) > _MOST_PARTS:
+            return "", f"{file.name} has more than {_MOST_PARTS:,} parts, too many for a page. Read it by other means."
+        found = _document(text)
+        return ("", "") if found is None else (found.evaluator, "")
 
     return of_file(file, "head", read)
 
 
-def _report_at(file: Path) -> Report | None:
-    """The report in a file; `None` where there is none.
-
-    Raises:
-        UsageError: it has too many parts to be shown.
-    """
-
-    def read() -> Report | None:
-        try:
-            text = read_text(file, _MOST_BYTES, links=False)
-        except UsageError:
-            return None
-        if sum(map(text.count, ",[{")) > _MOST_PARTS:
-            raise UsageError(f"{file.name} has more than {_MOST_PARTS:,} parts, too many for a page.")
-        return read_report(text)
-
-    return of_file(file, "report", read)
-
-
 @dataclass(frozen=True)
 class _Document:
+    """A report but for its details; its rows as they stand in the file."""
+
     evaluator: str
+    rows: list[Any]
     how: dict[str, Any] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
+
+
+def _document(text: str) -> _Document | None:
+    """The report in a JSON document, whose rows nobody has looked at; `None` where it is none."""
+    try:
+        data: Any = json.loads(text)
+        if not isinstance(data, dict) or data.get("format") != FORMAT:
+            return None
+        head = {name: _cleaned(data[name]) for name in _HEAD if name in data}
+        return _reader().validate_python(head | {"rows": data.get("rows")})
+    except (ValueError, RecursionError):  # a pydantic `ValidationError` is a `ValueError`
+        return None
 
 
 def _reader() -> TypeAdapter[_Document]:

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-MOST: Final = 100_000_000
+MOST: Final = 64_000_000
 """Bytes that are kept in all, about."""
 IDLE: Final = 600.0
 """Seconds for which an answer is kept that nobody asks for."""

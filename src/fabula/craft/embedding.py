@@ -65,7 +65,7 @@ class Embedding:
         return np.array([_vector(self.model, text) for text in texts])
 
 
-@remembered(_KEPT)
+@remembered(_KEPT, 1000)
 def _vector(model: str, text: str) -> Vectors:
     found: Vectors = _opened(model).encode([text], normalize_embeddings=True, show_progress_bar=False)[0]
     return found
