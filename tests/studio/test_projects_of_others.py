@@ -148,3 +148,66 @@ async def test_a_file_whose_name_is_in_another_encoding_is_left_alone_and_named(
         for address in ("", "/artefacts", "/changes", "/estimate"):
             assert (await client.get(f"/api/v1/projects/{SAMPLE}{address}")).status_code == 200, address
     assert [*project.unread()] == ["story/09-caf\ufffd.md"]
+
+
+LINKS: Final[dict[str, Callable[[Path, Path], None]]] = {
+    "a link that leads out": lambda file, secret: file.symlink_to(secret),
+    "a circle of links": lambda file, _: file.symlink_to(file.name),
+    "a pipe": lambda file, _: os.mkfifo(file),
+}
+SENTENCES: Final = {
+    "a link that leads out": "is a link that leaves",
+    "a circle of links": "cannot be followed. Remove the circle",
+    "a pipe": "is a pipe or a device",
+}
+
+
+@pytest.mark.parametrize("kind", LINKS)
+async def test_one_text_that_is_odd_is_left_out_and_said_and_the_others_are_shown(kind: str, tmp_path: Path) -> None:
+    """Such a file made nearly every page of its project an error."""
+    secret = tmp_path / "secret.md"
+    secret.write_text("My diary.")
+    async with asyncio.timeout(120), studio_here(tmp_path / "home") as client:
+        folder = tmp_path / "home" / SAMPLE
+        LINKS[kind](folder / "plan" / "odd.md", secret)
+        for page in ("write", "edit", "edit/climax", "plan", "calls", "edit-parts/history?name=climax"):
+            response = await client.get(f"/projects/{SAMPLE}/{page}")
+            assert response.status_code == 200, page
+            assert "My diary." not in response.text
+        names = (await client.get(f"/api/v1/projects/{SAMPLE}/artefacts")).text
+        assert "climax" in names
+        assert "odd" not in names
+        assert "odd.md" in (await client.get("/")).text
+        standing = (await client.get(f"/api/v1/projects/{SAMPLE}")).json()
+        assert SENTENCES[kind] in json.dumps(standing)
+        text = (await client.get(f"/api/v1/projects/{SAMPLE}/artefacts/climax")).json()
+        body = {"text": text["text"] + " More.", "base": text["base"]}
+        response = await client.put(f"/api/v1/projects/{SAMPLE}/artefacts/climax", json=body)
+        assert response.status_code == 200, "another text is saved"
+        assert secret.read_text() == "My diary."
+        refused = await client.get(f"/api/v1/projects/{SAMPLE}/exports/md")
+        assert refused.status_code == 400, "what goes out of the project is not made while such a file is in it"
+        assert SENTENCES[kind] in refused.json()["error"]["message"]
+
+
+@pytest.mark.parametrize("name", ["plan/plan.yaml", "brief.md", "fabula.toml", ".fabula/world.db", "chat/odd.jsonl"])
+async def test_a_link_in_the_place_of_a_file_that_is_read_by_name_is_not_followed(name: str, tmp_path: Path) -> None:
+    secret = tmp_path / "secret.md"
+    secret.write_text("My diary: [")
+    async with studio_here(tmp_path / "home") as client:
+        file = tmp_path / "home" / SAMPLE / name
+        file.unlink(missing_ok=True)
+        file.symlink_to(secret)
+        for page in ("write", "talk", "world", "plan"):
+            response = await client.get(f"/projects/{SAMPLE}/{page}")
+            assert "My diary" not in response.text
+        assert "is a link that leaves" in (await client.get(f"/projects/{SAMPLE}/talk")).text
+
+
+async def test_a_host_with_somebody_before_it_is_refused(tmp_path: Path) -> None:
+    async with studio_here(tmp_path) as client:
+        assert (await client.get("/", headers={"host": "127.0.0.1"})).status_code == 200
+        for host in ("evil.example@127.0.0.1", "a:b@localhost", "@127.0.0.1", "127.0.0.1@"):
+            response = await client.get("/api/v1/projects", headers={"host": host})
+            assert response.status_code == 421
+            assert f"This server does not go by the name {host!r}." in response.json()["error"]["message"]

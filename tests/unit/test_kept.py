@@ -5,8 +5,8 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING
 
-from fabula.app.kept import Kept, weight
 from fabula.app.workspace import Workspace
+from fabula.base.kept import KEPT, Kept, weight
 from fabula.project.sample import copy_sample
 from fabula.server.runs import feed as feed_module
 from fabula.server.runs.feed import Feed
@@ -60,11 +60,14 @@ def test_what_is_weighed_counts_each_thing_once_and_stops_at_the_bound() -> None
     assert weight([f"{n:01000}" for n in range(10_000)], 50_000) < 100_000
 
 
-def test_many_projects_that_are_read_edited_and_estimated_keep_no_more_than_one_bound(tmp_path: Path) -> None:
+def test_many_projects_that_are_read_edited_and_estimated_keep_no_more_than_one_bound(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     for number in range(4):
         copy_sample(tmp_path / f"p{number}")
     shelf = Shelf.of([tmp_path], {})
-    shelf.kept = kept = Kept(2_000_000)
+    monkeypatch.setattr(KEPT, "_most", 2_000_000)
+    KEPT.forget_idle(-1)
     for _ in range(2):
         for name in shelf.names:
             workspace = shelf[name]
@@ -75,10 +78,10 @@ def test_many_projects_that_are_read_edited_and_estimated_keep_no_more_than_one_
                 text = workspace.text("brief.md")
                 workspace.save("brief.md", f"{text.text} More {at}.", text.base)
             workspace.artefacts()
-            assert kept.weight <= 2_000_000
-    assert 0 < len(kept) < 400
-    assert kept.forget_idle(-1)
-    assert (len(kept), kept.weight) == (0, 0)
+            assert KEPT.weight <= 2_000_000
+    assert 0 < len(KEPT) < 400
+    assert KEPT.forget_idle(-1)
+    assert (len(KEPT), KEPT.weight) == (0, 0)
 
 
 def test_places_that_are_asked_for_and_are_not_there_leave_nothing_behind(tmp_path: Path) -> None:

@@ -18,6 +18,7 @@ from fabula.cli.main import main
 from fabula.engine.events import Kept
 from fabula.models.base import Message, Reply, Request
 from fabula.project.folder import MAX_FILE, STORY, Change, Project
+from fabula.project.sample import copy_sample
 from fabula.project.settings import Settings
 from fabula.story import Brief, Story
 
@@ -689,3 +690,17 @@ def test_a_role_play_that_the_author_wrote_has_its_path_without_a_record(home: P
     assert change == Change("role-play/the-storm", "role-play/02-The storm.md", "**Mara:** She lights it.")
     home.take_over(journal, [change])
     assert journal.override("role-play/the-storm") == ("**Mara:** She lights it.", "edited")
+
+
+@pytest.mark.parametrize("name", ["~", "~/tale", "a/~"])
+def test_a_folder_that_a_shell_takes_for_home_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    for make in (lambda: Project.create(Path(name), Brief("A tale.")), lambda: copy_sample(Path(name))):
+        with pytest.raises(
+            ProjectError, match=r"'~', which a shell takes for your home folder: .* whole path"
+        ):
+            make()
+    assert not list(tmp_path.iterdir())
+    Project.create(Path("~draft"), Brief("A tale."))

@@ -7,10 +7,12 @@ import errno
 import os
 import re
 import shutil
+import threading
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from fabula.app.workspace import Workspace
 from fabula.base.errors import DiskFullError, GoneError, UnknownNameError, UsageError
 from fabula.models.finding import Served, Server
 from fabula.project.folder import Project
@@ -23,6 +25,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     import httpx
+
+    from fabula.app.workspace import Overview
 
 BRIEF = "Mara keeps the lamp of the cape. One night a letter comes that she wrote herself."
 FORM = {"hx-request": "true"}
@@ -67,14 +71,36 @@ async def test_every_project_says_where_it_stands(tmp_path: Path) -> None:
     assert "no project" not in text
 
 
-async def test_many_projects_keep_nobody_waiting(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("fabula.server.studio.pages.shelf._PATIENCE", -1.0)
-    async with studio_here(tmp_path) as client:
-        first = (await client.get("/")).text
-        assert "Sufficient Knowledge" in first
-        assert "Looking where it stands" in first
-        assert 'hx-trigger="load, changed"' in first
-        assert "3,234 words" in (await client.get("/cards")).text
+async def test_a_project_that_takes_long_keeps_neither_the_list_nor_other_rows_waiting(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    home, looked, go_on = tmp_path / "home", Workspace.overview, threading.Event()
+    copy_sample(home / SAMPLE)
+    for number in range(3):
+        Project.create(home / f"slow-{number}", Brief(BRIEF, f"The Slow {number}"), {"model": "hand"})
+
+    def overview(workspace: Workspace) -> Overview:
+        assert not workspace.name.startswith("slow") or go_on.wait(60)
+        return looked(workspace)
+
+    monkeypatch.setattr(Workspace, "overview", overview)
+    monkeypatch.setattr("fabula.server.studio.pages.shelf._PATIENCE", 0.01)
+    try:
+        async with asyncio.timeout(50), studio_here(home) as client:
+            first = (await client.get("/")).text
+            rows = re.findall(r'hx-get="(/cards/[^"]+)" hx-trigger="load"', first)
+            assert {f"/cards/slow-{number}" for number in range(3)} <= set(rows), "these are asked for one by one"
+            assert "Looking where it stands" in first
+            waiting = asyncio.create_task(client.get("/cards/slow-1"))
+            assert "3,234 words" in (await client.get(f"/cards/{SAMPLE}")).text, "it is known before the slow ones"
+            assert not waiting.done()
+            go_on.set()
+            row = (await waiting).text
+            assert "The Slow 1" in row
+            assert row.count("<li") == 1
+            assert "Unknown project &#39;nothing&#39;" in (await client.get("/cards/nothing")).text
+    finally:
+        go_on.set()
 
 
 async def test_an_empty_shelf_says_how_to_begin(tmp_path: Path) -> None:

@@ -5,12 +5,13 @@ from __future__ import annotations
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from functools import lru_cache
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
 
 from fabula.app.past_calls import CallUsage
 from fabula.app.people import people_in, reading_in
 from fabula.base.errors import FabulaError, UnknownNameError, UsageError
+from fabula.base.kept import of_file
 from fabula.craft.conversation import ConversationFiles, conversations_in
 from fabula.craft.conversation.kept import (
     cells_of_log,
@@ -254,16 +255,14 @@ def lines_in(project: Project) -> list[ChatLine]:
     found = []
     for name in conversations_in(project.folder):
         with suppress(OSError, UsageError):  # it was deleted just now, or cannot be a conversation's
-            seen = ConversationFiles.in_(project.folder, name).log.stat()
-            found.append(_line(project.folder, name, seen.st_mtime_ns, seen.st_size))
+            log = ConversationFiles.in_(project.folder, name).log
+            found.append(of_file(log, "line", partial(_line, project.folder, name, log.stat().st_mtime)))
     return found
 
 
-@lru_cache(maxsize=5000)  # other programs leave many, and all are in each list
-def _line(folder: Path, name: str, changed: int, size: int) -> ChatLine:
-    """A conversation in the list, as its log was when it was last changed and had that size."""
-    del size
-    at = datetime.fromtimestamp(changed / 1e9, UTC).isoformat(timespec="seconds")
+def _line(folder: Path, name: str, changed: float) -> ChatLine:
+    """A conversation in the list, whose log was last changed then."""
+    at = datetime.fromtimestamp(changed, UTC).isoformat(timespec="seconds")
     try:
         records = ConversationFiles.in_(folder, name).read(mend=False)
         if not records:

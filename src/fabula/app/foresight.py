@@ -13,7 +13,7 @@ import threading
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final, TypeAlias
 
-from fabula.app.kept import Kept
+from fabula.base.kept import KEPT
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -35,26 +35,24 @@ class Foresight:
     """First estimates of one project, by what was changed.
 
     Attributes:
+        owner: of what is kept.
         slow: working out what a run would ask has taken so long that a first estimate is worth having.
         wanted: the text that was opened last; only for it a first estimate is still to be worked out.
         working: held while one is worked out.
-        kept: where they are kept.
-        owner: under which they are.
     """
 
+    owner: str = ""
     slow: bool = True
     wanted: str = ""
     working: threading.Lock = field(default_factory=threading.Lock)
-    kept: Kept = field(default_factory=Kept)
-    owner: str = ""
 
     def keep(self, changed: Changed, found: Expected) -> None:
         """Keep what was found, for the next change of the same texts."""
-        self.kept.keep(self.owner, changed, None, replace(found, first=True))
+        KEPT.keep(self.owner, changed, None, replace(found, first=True))
 
     def first(self, changed: Changed) -> Expected | None:
         """What was found when the same texts had been changed otherwise."""
-        found = self.kept.get(self.owner, changed)
+        found = KEPT.get(self.owner, changed)
         return None if found is None else found[1]
 
 

@@ -7,13 +7,14 @@ have none. Where nobody is known, that is said, and a model's reading is offered
 from __future__ import annotations
 
 from contextlib import suppress
-from functools import lru_cache
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 from fabula.app.facts_shown import people_of
 from fabula.app.world import READ_FILE, WORLD_FILE, world_files, world_of
 from fabula.base.errors import FabulaError
 from fabula.base.files import read_text
+from fabula.base.kept import KEPT
 from fabula.craft.conversation.cards import Cards
 from fabula.craft.narratives import FILE, reading_of
 from fabula.project.folder import MAX_FILE, MAX_STORY, Project
@@ -112,13 +113,12 @@ def _of_world(project: Project) -> tuple[str, ...]:
     files = [project.folder / WORLD_FILE, project.folder / READ_FILE, *world_files(project)]
     stamp = tuple((file.name, file.stat().st_size, file.stat().st_mtime_ns) for file in files if file.is_file())
     with suppress(FabulaError, OSError):  # the page of the world says what is wrong with it
-        return _people_of_world(project.folder, stamp) if stamp else ()
+        make = partial(_people_of_world, project.folder)
+        return KEPT.answer(str(project.folder), "people of the world", stamp, make) if stamp else ()
     return ()
 
 
-@lru_cache(maxsize=16)  # a world of thousands of facts takes a while
-def _people_of_world(folder: Path, stamp: tuple[tuple[str, int, int], ...]) -> tuple[str, ...]:
-    """The people of a world whose files are so large and so old."""
-    del stamp
+def _people_of_world(folder: Path) -> tuple[str, ...]:
+    """The people of a project's world; one of thousands of facts takes a while."""
     with world_of(Project.open(folder)) as state:
         return people_of(state)

@@ -12,12 +12,12 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, replace
-from functools import lru_cache
 from itertools import pairwise
 from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 
 from fabula.base import yamltext
 from fabula.base.errors import PlanError, UsageError
+from fabula.base.kept import of_text
 from fabula.story import one_line, plain, slug
 from fabula.story.plan import Event, Plan, Presence, ScenePlan
 from fabula.story.plan_check import check_plan
@@ -304,15 +304,13 @@ def _of_plan(text: str, parts: Sequence[Part]) -> PlanCards:
     return PlanCards("scenes", cards, PLAN, text, "", plan.title, tuple(whole), plan)
 
 
-@lru_cache(maxsize=8)
 def _plan(text: str) -> Plan:
     """The plan in a text; one of 300 scenes takes a tenth of a second to read, and a page asks for it several times."""
-    return unchecked_plan(text)
+    return of_text("plan", text, unchecked_plan)
 
 
-@lru_cache(maxsize=8)
 def _problems(text: str) -> tuple[Problem, ...]:
-    return check_plan(_plan(text))
+    return of_text("problems of a plan", text, lambda text: check_plan(_plan(text)))
 
 
 def _card(number: int, scene: ScenePlan, named: Mapping[str, Part], problems: Sequence[str]) -> Card:

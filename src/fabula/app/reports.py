@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import json
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from functools import lru_cache
+from functools import cached_property
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Final
 
-from pydantic import TypeAdapter, ValidationError
+from pydantic import TypeAdapter
 
 from fabula.app.evaluating import EARLIER, RATINGS, journal_to_read
 from fabula.base.characters import readable
 from fabula.base.errors import UnknownNameError, UsageError
 from fabula.base.files import inside, read_text
+from fabula.base.kept import of_file
 from fabula.measure.ratings import Rating, parse_ratings
 from fabula.measure.report import FORMAT, Report, Row
 from fabula.stats.estimate import Estimate, Unscored
@@ -27,7 +29,10 @@ if TYPE_CHECKING:
 FOLDERS: Final = ("evaluation", "reports")
 """In a project, where reports lie."""
 NO_ANSWER: Final = "no answer"
-_MOST_BYTES: Final = 50_000_000
+_MOST_BYTES: Final = 5_000_000  # of a report: what is read of it takes many times as much
+_MOST_RATINGS: Final = 20_000_000  # bytes of single verdicts, which are read line by line
+_MOST_LINES: Final = 50_000  # of these
+_MOST_PARTS: Final = 400_000  # of a report: lists, tables, and what stands in them
 _MOST: Final = 500  # files that are looked at
 _MOST_ROWS: Final = 20_000  # numbers of a report
 _MOST_CHARACTERS: Final = 20_000  # of a text in it
@@ -36,21 +41,34 @@ _LARGEST: Final = 1e100  # a number that is measured is below it
 _TEXTS: Final = ("rater", "question", "answer", "shown", "prompt", "unscored", "reason", "call")
 _EXPERIMENT: Final = "experiment.toml"
 _RESULTS: Final = "report.json"
+_HEAD: Final = ("evaluator", "how", "notes")
 
 
 @dataclass(frozen=True)
 class FoundReport:
-    """A report on disk.
+    """A report on disk. What it says is read when it is asked for: a list of reports needs their evaluators alone.
 
     Attributes:
         name: its file's, without suffix, from the folder that was looked into.
         file: where it is.
-        report: what it says, without the single verdicts.
+        evaluator: which made it.
     """
 
     name: str
     file: Path
-    report: Report
+    evaluator: str
+
+    @cached_property
+    def report(self) -> Report:
+        """What it says, without the single verdicts and details.
+
+        Raises:
+            UsageError: its numbers cannot be shown, or it was replaced meanwhile.
+        """
+        report = of_file(self.file, "report", lambda: read_report(read_text(self.file, _MOST_BYTES, links=False)))
+        if report is None:
+            raise UsageError(f"{self.file} is no report that can be shown. Measure anew, or take the file away.")
+        return report
 
     @property
     def changed(self) -> float:
@@ -62,7 +80,7 @@ class FoundReport:
         """Whether a newer report took its place."""
         return self.file.parent.name == EARLIER
 
-    @property
+    @cached_property
     def verdicts(self) -> tuple[Rating, ...]:
         """The single verdicts behind it.
 
@@ -70,8 +88,8 @@ class FoundReport:
             UsageError: they cannot be read.
         """
         file = self.file.with_suffix(f".{RATINGS}") if self.is_earlier else self.file.with_name(RATINGS)
-        ratings = _ratings(file, *_stamp(file)) if file.is_file() else ()
-        own = tuple(rating for rating in ratings if rating.evaluator == self.report.evaluator)
+        ratings = of_file(file, "ratings", lambda: _ratings(file)) if file.is_file() else ()
+        own = tuple(rating for rating in ratings if rating.evaluator == self.evaluator)
         return own or tuple(rating for rating in ratings if not rating.evaluator)
 
     def calls_behind(self, path: str) -> list[Call]:
@@ -88,13 +106,18 @@ class FoundReport:
         return found
 
 
-@lru_cache(maxsize=8)
-def _ratings(file: Path, _changed: int, _size: int) -> tuple[Rating, ...]:
-    """The ratings in a file, for as long as it does not change; what nobody can see is taken out of them.
+def _ratings(file: Path) -> tuple[Rating, ...]:
+    """The ratings in a file; what nobody can see is taken out of them.
 
     A reply that answers several questions has its reason in the first rating alone; here each of them has it.
     """
-    ratings = [_clean_rating(one) for one in parse_ratings(read_text(file, _MOST_BYTES, links=False), str(file))]
+    text = read_text(file, _MOST_RATINGS, links=False)
+    if text.count("\n") > _MOST_LINES:
+        raise UsageError(
+            f"{file} has more than {_MOST_LINES:,} lines, too many for a page. Put the ratings of some evaluators or "
+            "stories into a file elsewhere."
+        )
+    ratings = [_clean_rating(one) for one in parse_ratings(text, str(file))]
     reasons = {(one.rater, one.call): one.reason for one in reversed(ratings) if one.call and one.reason}
     return tuple(one if one.reason else replace(one, reason=reasons.get((one.rater, one.call), "")) for one in ratings)
 
@@ -108,15 +131,23 @@ def _clean_rating(rating: Rating) -> Rating:
         return rating
 
 
-def _stamp(file: Path) -> tuple[int, int]:
-    about = file.stat()
-    return about.st_mtime_ns, about.st_size
-
-
 def reports_in(folder: Path) -> list[FoundReport]:
     """The reports in a project or an experiment, the newest first; what is none is left out."""
-    found = [report for file in _candidates(folder) if (report := _report(folder, file)) is not None]
+    found = []
+    for file in _candidates(folder):
+        with suppress(OSError):  # it was removed just now
+            if evaluator := _head(file)[0]:
+                found.append(FoundReport(file.relative_to(folder).with_suffix("").as_posix(), file, evaluator))
     return sorted(found, key=lambda one: -one.changed)
+
+
+def too_large_in(folder: Path) -> list[str]:
+    """Why files that may be reports of a project are not read, each in a sentence."""
+    found = []
+    for file in _candidates(folder):
+        with suppress(OSError):
+            found += [problem] if (problem := _head(file)[1]) else []
+    return found
 
 
 def report_named(folder: Path, name: str) -> FoundReport:
@@ -132,24 +163,19 @@ def report_named(folder: Path, name: str) -> FoundReport:
 
 
 def read_report(text: str) -> Report | None:
-    """The report in a JSON document; `None` where it is none.
+    """The report in a JSON document, without its details, which no page shows; `None` where it is none.
 
     It may come from somebody else: what nobody can see is taken out of its texts, very long ones say how much of them
     is left out, and what is no number of a measurement is said to be none.
     """
-    try:
-        data: Any = _cleaned(json.loads(text))
-    except (ValueError, RecursionError):
-        return None
-    if not isinstance(data, dict) or data.get("format") != FORMAT or not isinstance(data.get("rows"), list):
+    if (read := _document(text)) is None:
         return None
     try:
-        read = _reader().validate_python(data)
-    except ValidationError:
+        rows, left_out = _cleaned(read.rows[:_MOST_ROWS]), len(read.rows) - _MOST_ROWS
+    except ValueError:
         return None
-    rows, left_out = data["rows"][:_MOST_ROWS], len(data["rows"]) - _MOST_ROWS
     more = [f"{left_out:,} more numbers stand in the file, and are not shown."] if left_out > 0 else []
-    return Report(read.evaluator, read.how, tuple(map(_row, rows)), notes=(*read.notes, *more), details=read.details)
+    return Report(read.evaluator, read.how, tuple(map(_row, rows)), notes=(*read.notes, *more))
 
 
 @dataclass(frozen=True)
@@ -308,13 +334,16 @@ def experiment_in(folder: Path) -> ExperimentFolder:
     file = folder / _RESULTS
     if not is_experiment(folder) or not file.is_file():
         raise UsageError(f"{folder} has no results of an experiment yet. `fabula lab experiment FILE` makes them.")
-    try:
-        data = _cleaned(json.loads(read_text(file, _MOST_BYTES)))
-    except (ValueError, RecursionError):
-        data = None
+    return ExperimentFolder(folder, of_file(file, "experiment", lambda: _results(file)))
+
+
+def _results(file: Path) -> dict[str, Any]:
+    text, data = read_text(file, _MOST_BYTES), None
+    with suppress(ValueError, RecursionError):
+        data = _cleaned(json.loads(text)) if sum(map(text.count, ",[{")) <= _MOST_PARTS else None
     if not isinstance(data, dict) or data.get("format") != FORMAT:
         raise UsageError(f"{file} is no report of an experiment. Give the same `fabula lab experiment` again.")
-    return ExperimentFolder(folder, _experiment(data))
+    return _experiment(data)
 
 
 def _experiment(data: dict[str, Any]) -> dict[str, Any]:
@@ -384,26 +413,44 @@ def _place_in_order(file: Path) -> tuple[bool, int, str]:
     return earlier, -file.lstat().st_mtime_ns if earlier else 0, str(file)
 
 
-def _report(folder: Path, file: Path) -> FoundReport | None:
-    report = _report_at(file, *_stamp(file))
-    return None if report is None else FoundReport(file.relative_to(folder).with_suffix("").as_posix(), file, report)
+def _head(file: Path) -> tuple[str, str]:
+    """The evaluator of the report in a file, else why it is too large to be read; both empty where it is none."""
 
+    def read() -> tuple[str, str]:
+        if file.stat().st_size > _MOST_BYTES:
+            return "", f"{file.name} has more than {_MOST_BYTES:,} bytes, too many for a page. Read it by other means."
+        try:
+            text = read_text(file, _MOST_BYTES, links=False)
+        except UsageError:
+            return "", ""
+        if sum(map(text.count, ",[{")) > _MOST_PARTS:
+            return "", f"{file.name} has more than {_MOST_PARTS:,} parts, too many for a page. Read it by other means."
+        found = _document(text)
+        return ("", "") if found is None else (found.evaluator, "")
 
-@lru_cache(maxsize=256)
-def _report_at(file: Path, _changed: int, _size: int) -> Report | None:
-    """The report in a file, for as long as it does not change."""
-    try:
-        return read_report(read_text(file, _MOST_BYTES, links=False))
-    except UsageError:
-        return None
+    return of_file(file, "head", read)
 
 
 @dataclass(frozen=True)
 class _Document:
+    """A report but for its details; its rows as they stand in the file."""
+
     evaluator: str
+    rows: list[Any]
     how: dict[str, Any] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
-    details: dict[str, Any] = field(default_factory=dict)
+
+
+def _document(text: str) -> _Document | None:
+    """The report in a JSON document, whose rows nobody has looked at; `None` where it is none."""
+    try:
+        data: Any = json.loads(text)
+        if not isinstance(data, dict) or data.get("format") != FORMAT:
+            return None
+        head = {name: _cleaned(data[name]) for name in _HEAD if name in data}
+        return _reader().validate_python(head | {"rows": data.get("rows")})
+    except (ValueError, RecursionError):  # a pydantic `ValidationError` is a `ValueError`
+        return None
 
 
 def _reader() -> TypeAdapter[_Document]:

@@ -15,6 +15,7 @@ from collections.abc import Mapping  # noqa: TC003 - pydantic reads it, for `/ap
 from contextlib import suppress
 from dataclasses import dataclass
 from hashlib import sha256
+from itertools import count
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any, Final, Protocol, TypeVar
 from weakref import WeakValueDictionary
@@ -27,7 +28,6 @@ from fabula.app.exporting import as_it_stands, exported
 from fabula.app.facts_shown import ProjectWorld
 from fabula.app.findings import count_again, dismiss_finding, findings_of
 from fabula.app.foresight import Foresight, changed_in, otherwise
-from fabula.app.kept import Kept, KeptTexts
 from fabula.app.past_calls import MOST, call_of, calls_of
 from fabula.app.plan_cards import plan_cards
 from fabula.app.planning import PLAN, order_of_time, plan_of
@@ -52,6 +52,7 @@ from fabula.base.errors import (
     UsageError,
 )
 from fabula.base.files import read_text
+from fabula.base.kept import KEPT, KeptTexts
 from fabula.engine.journal import Wanted
 from fabula.engine.run import DRAFTS
 from fabula.project.default_model import default_model
@@ -85,6 +86,7 @@ _READ: Final = (*FOLDERS, "world", OUT)
 _SLOW: Final = 0.2  # seconds; what takes longer is said at once as a first estimate
 _LONG: Final = 300  # calls; to go over fewer takes less than 0.2 s
 _PAUSE: Final = 0.5  # seconds for which a text is open before its first estimate is worked out
+_NUMBERS: Final = count(1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -283,7 +285,6 @@ class Workspace:
         folder: of the project.
         environ: variables that hold keys and folders; those of this process by default.
         elsewhere: works out in another process what a run of a long story would ask.
-        kept: what was worked out and is kept until something changes, also of other projects.
 
     Attributes:
         told: hears sentences about the files that the author should read.
@@ -294,18 +295,17 @@ class Workspace:
         folder: Path,
         environ: Mapping[str, str] | None = None,
         elsewhere: Elsewhere | None = None,
-        kept: Kept | None = None,
     ) -> None:
         self.folder = folder
-        self._kept, self._owner = Kept() if kept is None else kept, str(folder)
+        self._owner = f"{folder} {next(_NUMBERS)}"  # another environment may make other answers of the same files
         self._elsewhere = elsewhere
         self.environ = os.environ if environ is None else environ
         self.told: Callable[[str], object] = lambda _: None
         self._changing = threading.RLock()  # this process holds the project for one of its threads at a time
-        self._foresight = Foresight(kept=self._kept, owner=self._owner)
+        self._foresight = Foresight(self._owner)
         self._looking = threading.Lock()
         self._makers: WeakValueDictionary[str, threading.RLock] = WeakValueDictionary()  # for as long as one is at work
-        self._texts = KeptTexts(self._kept, self._owner)
+        self._texts = KeptTexts(self._owner)
 
     @property
     def name(self) -> str:
@@ -318,6 +318,19 @@ class Workspace:
         Raises:
             GoneError: it is there no more.
         """
+        return self._opened(sitting, odd_texts=False)
+
+    def texts(self, sitting: str = "") -> Project:
+        """The project for who reads its texts and decides about them alone: as `project`, without texts that are odd.
+
+        A link that leads out of it, or a pipe, among many files is no reason to show none of the others.
+
+        Raises:
+            GoneError: it is there no more.
+        """
+        return self._opened(sitting, odd_texts=True)
+
+    def _opened(self, sitting: str, *, odd_texts: bool) -> Project:
         try:
             there = (self.folder / BRIEF).is_file()
         except OSError:
@@ -326,13 +339,13 @@ class Workspace:
             raise GoneError(
                 f"The project {self.folder} is gone: it was deleted or moved. Put it back, or open it where it is now."
             )
-        project = Project.open(self.folder, sitting)
+        project = Project.open(self.folder, sitting, odd_texts=odd_texts)
         project.tell, project.texts = self.told, self._texts
         return project
 
     def settings(self, project: Project | None = None) -> Settings:
         """What a run would be done with: `fabula.toml`, what the last run was given, and the model used last."""
-        project = project or self.project()
+        project = project or self.texts()
         settings = settings_as_last_time(project)
         if "model" in settings.model_fields_set:
             return settings
@@ -358,18 +371,11 @@ class Workspace:
         with self._looking:
             one_at_a_time = self._makers.setdefault(name, threading.RLock())
         with one_at_a_time:
-            stamp = _short(self.stamp())
-            known = self._kept.get(self._owner, name)
-            if known is not None and known[0] == stamp:
-                found: T = known[1]
-                return found
-            made = make()
-            self._kept.keep(self._owner, name, stamp, made)
-            return made
+            return KEPT.answer(self._owner, name, _short(self.stamp()), make)
 
     def _is_known(self, name: str) -> bool:
         """Whether an answer is there to which nothing has changed."""
-        known = self._kept.get(self._owner, name)
+        known = KEPT.get(self._owner, name)
         return known is not None and known[0] == _short(self.stamp())
 
     # looking --------------------------------------------------------------------------------------------------------
@@ -379,7 +385,7 @@ class Workspace:
         return self._cached("overview", self._overview)
 
     def _overview(self) -> Overview:
-        project = self.project()
+        project = self.texts()
         brief, problem = project.brief, ""
         settings = self.settings(project)
         file = project.story_file
@@ -401,7 +407,7 @@ class Workspace:
             model=settings.model if "model" in settings.model_fields_set else "",
             words=words,
             words_asked=None if asked is None else (asked.low, asked.high),
-            problem=problem,
+            problem=problem or next(iter(project.refused.values()), ""),
             waits=waits,
             changed=changed,
             not_as_asked=missed,
@@ -433,7 +439,7 @@ class Workspace:
             return self._artefacts(None)
 
     def _artefacts(self, coming: DryRun | None) -> list[Artefact]:
-        project, stale = self.project(), None if coming is None else frozenset(coming.stale)
+        project, stale = self.texts(), None if coming is None else frozenset(coming.stale)
         with project.journal as journal:
             changes = {change.path: change for change in self._changes_or_none(project, journal)}
             newest, made, stand_in = journal.newest_texts(), journal.last_sources(), journal.overrides()
@@ -504,7 +510,7 @@ class Workspace:
         Raises:
             UnknownNameError: there is no such artefact or version.
         """
-        project = self.project()
+        project = self.texts()
         if name in (BRIEF, STORY) and version is None:
             return self._file(project, name)
         with project.journal as journal:
@@ -538,8 +544,8 @@ class Workspace:
         """The texts that an artefact has had, oldest first, and who wrote each."""
         if name == BRIEF:
             return []
-        with self.project().journal as journal:
-            path = STORY if name == STORY else self.project().artefact(journal, name)
+        with self.texts().journal as journal:
+            path = STORY if name == STORY else self.texts().artefact(journal, name)
             versions = journal.versions(path)
             makers = journal.makers(path, f"{DRAFTS}/{path}") | journal.makers(path, path)
             notes = _notes(journal, path, versions)
@@ -550,7 +556,7 @@ class Workspace:
         return bool(self._cached("behind", self._behind))
 
     def _behind(self) -> bool:
-        project = self.project()
+        project = self.texts()
         if not project.story_file.is_file():
             return False
         story = Story.parse(read_text(project.story_file, MAX_STORY))
@@ -567,7 +573,7 @@ class Workspace:
         Raises:
             UsageError: two files of one artefact differ, or `story.md` lost scene marks.
         """
-        project = self.project()
+        project = self.texts()
         with project.journal as journal:
             return project.changes(journal)
 
@@ -586,7 +592,7 @@ class Workspace:
         return self._cached("expected", self._expected_now)
 
     def _expected_now(self) -> Expected:
-        project = self.project()
+        project = self.texts()
         with project.journal as journal:
             changed = changed_in(journal, self._changes_or_none(project, journal))
         with self._foresight.working:
@@ -609,7 +615,7 @@ class Workspace:
         """A first estimate, where there is one and nothing better is there or quickly had."""
         if not self._foresight.slow or self._is_known("expected"):
             return None
-        project = self.project()
+        project = self.texts()
         with project.journal as journal:
             return self._foresight.first(changed_in(journal, self._changes_or_none(project, journal)))
 
@@ -623,7 +629,7 @@ class Workspace:
 
     def is_foreseen(self, name: str) -> bool:
         """Whether a change of a text has a first estimate by now, or needs none."""
-        project = self.project()
+        project = self.texts()
         with project.journal as journal:
             changed = changed_in(journal, self._changes_or_none(project, journal), name)
         return not self._foresight.slow or self._foresight.first(changed) is not None
@@ -633,7 +639,7 @@ class Workspace:
         if foresight.wanted != name:
             return
         with suppress(FabulaError):
-            text, project = self.text(name), self.project()
+            text, project = self.text(name), self.texts()
             with project.journal as journal:
                 changes = self._changes_or_none(project, journal)
                 now, changed = changed_in(journal, changes), changed_in(journal, changes, text.name)
@@ -651,7 +657,7 @@ class Workspace:
 
     def _is_long(self) -> bool:
         """Whether going over the story takes so long that others should not wait for it."""
-        with self.project().journal as journal:
+        with self.texts().journal as journal:
             return journal.count() > _LONG
 
     def work_out(self, pending: Mapping[str, str], *, fit: bool) -> Expected:
@@ -660,7 +666,7 @@ class Workspace:
         Raises:
             FabulaError: what stands in the way of a run.
         """
-        project, options = self.project(), self._options
+        project, options = self.texts(), self._options
         settings = self.settings(project)
         with project.journal as journal:
             texts_ = {project.artefact(journal, name): plain(text) for name, text in pending.items()}
@@ -679,7 +685,7 @@ class Workspace:
 
     def calls(self, wanted: Wanted | None = None, before: int | None = None, most: int = MOST) -> CallList:
         """What was asked and answered, the newest first: a page of `most` calls, older than the one `before`."""
-        with self.project().journal as journal:
+        with self.texts().journal as journal:
             return calls_of(journal, wanted or Wanted(), before=before, most=most)
 
     def call(self, number: int, among: Wanted | None = None) -> WholeCall:
@@ -688,7 +694,7 @@ class Workspace:
         Raises:
             UnknownNameError: there is none of that number.
         """
-        with self.project().journal as journal:
+        with self.texts().journal as journal:
             found = call_of(journal, number, among)
         if found is None:
             raise UnknownNameError("call", str(number), ())
@@ -701,7 +707,7 @@ class Workspace:
             ProjectError: there is none yet.
             PlanError: it has problems; all are named.
         """
-        found = plan_of(self.project())
+        found = plan_of(self.texts())
         order, source, _ = order_of_time(found.plan, found.said)
         data = timeline_data(found.plan, order)
         return PlanShown(found.plan, tuple(order), source, base_of(found.text), found.changed, data)
@@ -793,7 +799,7 @@ class Workspace:
 
     def final_edits(self) -> tuple[list[Edit], frozenset[str]]:
         """What the final reading of the story changed, and the ids of what the author refuses; nothing without one."""
-        with self.project().journal as journal:
+        with self.texts().journal as journal:
             try:
                 return deciding.final_edits(journal)
             except UsageError:
@@ -825,7 +831,7 @@ class Workspace:
             UsageError: the text is empty, too long, or of a form that no story can be written from.
         """
         with self._changing:
-            return saving.save(self.project(sitting), name, text, base, self._options)
+            return saving.save(self.texts(sitting), name, text, base, self._options)
 
     def reorder(self, scenes: Sequence[str], base: str) -> Saved:
         """The plan with its scenes told in another order, as an edit of its file.
@@ -844,7 +850,7 @@ class Workspace:
     def pick(self, name: str, version: int) -> Saved:
         """Have an artefact's earlier version stand again, as an edit."""
         with self._changing:
-            project = self.project()
+            project = self.texts()
             with project.recorded() as journal:
                 path = project.artefact(journal, name)
                 text = deciding.version_of(journal, path, version)
@@ -854,7 +860,7 @@ class Workspace:
     def revert(self, name: str) -> Saved:
         """Have the text stand again that was written for the author."""
         with self._changing:
-            project = self.project()
+            project = self.texts()
             with project.recorded() as journal:
                 path = project.artefact(journal, name)
                 deciding.revert(project, journal, path)
@@ -863,22 +869,22 @@ class Workspace:
     def pin(self, name: str) -> str:
         """Keep an artefact's text, whatever changes above it; its path."""
         with self._changing:
-            return deciding.pin(self.project(), name)
+            return deciding.pin(self.texts(), name)
 
     def unpin(self, name: str) -> str:
         """Let a pinned artefact change again; its path."""
         with self._changing:
-            return deciding.unpin(self.project(), name)
+            return deciding.unpin(self.texts(), name)
 
     def pin_all(self) -> list[str]:
         """Pin every text that is not; their paths."""
         with self._changing:
-            return deciding.pin_all(self.project())
+            return deciding.pin_all(self.texts())
 
     def retake(self, name: str, note: str | None = None, *, anew: bool = False) -> Retake:
         """Have an artefact written anew by the next run, with another draw; or revised, as a note asks."""
         with self._changing:
-            return deciding.retake(self.project(), name, note, anew=anew)
+            return deciding.retake(self.texts(), name, note, anew=anew)
 
     def continue_text(self, name: str, words: int | None = None) -> tuple[str, int]:
         """Have more written after a text by the next run; its path, and how many calls that makes.
@@ -889,17 +895,17 @@ class Workspace:
         with self._changing:
             self.expected()  # what stands in the way of any run is said as that
             system = self.settings().system
-            return deciding.continue_text(self.project(), name, words, system, lambda: len(self.expected().calls))
+            return deciding.continue_text(self.texts(), name, words, system, lambda: len(self.expected().calls))
 
     def approve(self, name: str = "") -> list[str]:
         """Approve an artefact, or all that wait; the paths of what was approved."""
         with self._changing:
-            return deciding.approve(self.project(), name)
+            return deciding.approve(self.texts(), name)
 
     def refuse_edits(self, refused: Sequence[str] = (), accepted: Sequence[str] = ()) -> frozenset[str]:
         """Refuse edits of the final reading, or make them after all; the ids of all that are refused then."""
         with self._changing:
-            project = self.project()
+            project = self.texts()
             with project.recorded() as journal:
                 return deciding.refuse_edits(project, journal, refused, accepted)
 
@@ -933,7 +939,7 @@ class Workspace:
             UsageError: there is nothing.
         """
         with self._changing:
-            taken = deciding.take_back(self.project())
+            taken = deciding.take_back(self.texts())
         further = deciding.wording_of(taken.before, taken.places) if taken.before else ""
         return _decided(taken.done, taken.places, further)
 
@@ -944,7 +950,7 @@ class Workspace:
             UsageError: there is nothing.
         """
         with self._changing:
-            return _decided(*deciding.take_again(self.project()))
+            return _decided(*deciding.take_again(self.texts()))
 
 
 def _short(stamp: Sequence[tuple[str, int, int]]) -> bytes:

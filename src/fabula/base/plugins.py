@@ -7,7 +7,6 @@ import sys
 import traceback
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import lru_cache
 from importlib import import_module
 from importlib.metadata import entry_points
 from pathlib import Path
@@ -15,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from fabula.base.characters import readable
 from fabula.base.errors import PluginError
+from fabula.base.remembering import remembered
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -64,7 +64,7 @@ def plugins(group: str) -> Plugins:
     return _plugins(group, tuple(sys.path))
 
 
-@lru_cache(maxsize=16)  # reading what is installed takes a while, and does not change while the path is the same
+@remembered(16)  # reading what is installed takes a while, and does not change while the path is the same
 def _plugins(group: str, path: tuple[str, ...]) -> Plugins:
     del path
     found: dict[str, Plugin] = {}

@@ -1,4 +1,4 @@
-"""Answers about texts that are asked for again and again: kept for short texts alone, so that none of them is large."""
+"""Answers about short texts that are asked for again and again: so many, and none about a long text."""
 
 from __future__ import annotations
 
@@ -13,18 +13,31 @@ T = TypeVar("T")
 
 
 def remembered(most: int, longest: int = 10_000) -> Callable[[Callable[P, T]], Callable[P, T]]:
-    """Have a function's last `most` answers kept, by its texts; where one has more than `longest` letters, none is."""
+    """Have a function's last `most` answers kept, by its texts; where these have more than `longest` letters, none is.
+
+    What it is asked about are texts, tuples of texts, and small things without a length. What is worked out of long
+    texts is kept by `base.kept`.
+    """
 
     def decorated(function: Callable[P, T]) -> Callable[P, T]:
         known = lru_cache(maxsize=most)(function)
 
-        @wraps(function)
-        def asked(*texts: P.args, **named: P.kwargs) -> T:
-            for text in texts:
-                if len(text) > longest:  # type: ignore[arg-type] # a text
-                    return function(*texts, **named)
-            return known(*texts, **named)  # type: ignore[arg-type] # texts have hashes
+        def asked_about_one(text: str) -> T:
+            return known(text) if len(text) <= longest else function(text)  # type: ignore[call-arg, arg-type]
 
-        return asked
+        def asked(*about: P.args, **named: P.kwargs) -> T:
+            letters = sum(map(_letters, about))
+            return (known if letters <= longest else function)(*about, **named)  # type: ignore[arg-type]
+
+        alone = [*function.__annotations__.values()][:-1] == ["str"]
+        found = wraps(function)(asked_about_one if alone else asked)
+        found.cache_clear = known.cache_clear  # type: ignore[attr-defined] # for tests that time the function
+        return found
 
     return decorated
+
+
+def _letters(about: object) -> int:
+    if isinstance(about, str):
+        return len(about)
+    return sum(map(_letters, about)) if isinstance(about, tuple) else 0

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass
-from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -12,6 +11,7 @@ import numpy as np
 
 from fabula.base.errors import UsageError
 from fabula.base.extras import extra
+from fabula.base.remembering import remembered
 from fabula.craft.memory import content_words, hashed
 from fabula.craft.stems import stem
 from fabula.models.seq2seq import silent
@@ -65,13 +65,13 @@ class Embedding:
         return np.array([_vector(self.model, text) for text in texts])
 
 
-@lru_cache(maxsize=_KEPT)
+@remembered(_KEPT, 1000)
 def _vector(model: str, text: str) -> Vectors:
     found: Vectors = _opened(model).encode([text], normalize_embeddings=True, show_progress_bar=False)[0]
     return found
 
 
-@lru_cache(maxsize=2)
+@remembered(2)
 def _opened(model: str) -> Any:  # noqa: ANN401 - a class of an optional package
     library = extra("sentence_transformers", "embeddings", "A sentence-embedding model")
     try:

@@ -53,7 +53,7 @@ def hashed(texts: Sequence[str]) -> Vectors:
     return np.array([_vector(text) for text in texts], np.float32).reshape(len(texts), DIMENSIONS)
 
 
-@remembered(8192)
+@remembered(8192, 1000)
 def _vector(text: str) -> Vectors:
     vector = np.zeros(DIMENSIONS, np.float32)
     for word in _stems(text):
@@ -73,7 +73,7 @@ def _put(vector: Vectors, feature: str, weight: float) -> None:
     vector[code % DIMENSIONS] += weight if code & 0x8000_0000 else -weight
 
 
-@remembered(8192)
+@remembered(8192, 1000)
 def _stems(text: str) -> tuple[str, ...]:
     return tuple(map(stem, content_words(text)))
 

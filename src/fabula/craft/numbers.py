@@ -6,8 +6,9 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import Final
+
+from fabula.base.remembering import remembered
 
 _TABLE: Final = """
 0 zero null zéro cero
@@ -216,7 +217,7 @@ def _goes_on(last: Number, value: float, start: int) -> bool:
     return True
 
 
-@lru_cache(4096)
+@remembered(4096, 200)
 def _value(word: str) -> float | None:
     """The number that a word says, also one written together, such as "zweitausendfünfhundert"."""
     if word in _NAMES:

@@ -45,7 +45,7 @@ def end_of(texts: Sequence[str], tokens: int) -> str:
     return f"{ELLIPSIS}\n\n{kept}" if kept else last_of("\n\n".join(near), tokens)
 
 
-@remembered(256, 200_000)
+@remembered(16, 200_000)
 def _parts(text: str) -> tuple[str, ...]:
     return tuple(_PARAGRAPHS.split(text))
 

@@ -7,8 +7,9 @@ against nltk's.
 
 from __future__ import annotations
 
-from functools import lru_cache
 from typing import Final
+
+from fabula.base.remembering import remembered
 
 _IRREGULAR: Final = {
     "skies": "sky",
@@ -68,7 +69,7 @@ _SHORTEST: Final = 3  # words of fewer letters are left alone
 _SHORT_IE: Final = 4  # "dies" and "died" keep their e
 
 
-@lru_cache(maxsize=65_536)
+@remembered(65_536, 60)
 def stem(word: str) -> str:
     """The stem of a word in small letters: "relational" and "relate" both give "relat"."""
     if word in _IRREGULAR:

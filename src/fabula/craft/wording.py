@@ -12,9 +12,9 @@ from __future__ import annotations
 import re
 from bisect import bisect_left, bisect_right
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import Final, Literal, TypeAlias
 
+from fabula.base.kept import of_text
 from fabula.craft.numbers import Number, numbers_in
 
 Bound: TypeAlias = Literal["range", "about", "least", "most", "exactly"]
@@ -351,10 +351,9 @@ class _Measure:
     pages: bool = False
 
 
-@lru_cache(32)
 def lengths_asked(text: str) -> LengthsAsked:
     """What `text`, a brief, says about the length of its story."""
-    return _Reader(text).read()
+    return of_text("lengths", text, lambda asked: _Reader(asked).read())
 
 
 class _Reader:

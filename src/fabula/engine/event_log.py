@@ -16,7 +16,6 @@ import time
 from contextlib import suppress
 from contextvars import ContextVar
 from dataclasses import dataclass, field
-from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -24,6 +23,7 @@ from fabula.base.errors import UsageError
 from fabula.base.files import PRIVATE
 from fabula.base.keys import keys_in, without_keys
 from fabula.base.locks import lock
+from fabula.base.remembering import remembered
 from fabula.engine.events import Kept, TextArrived
 from fabula.models.base import Usage
 from fabula.story import count_words
@@ -157,7 +157,7 @@ class EventLog:
             self._size += written
 
 
-@cache
+@remembered(64, 100)
 def _type_of(name: str) -> str:
     """The type of an event in the log, by the name of its class: `text_arrived` for `TextArrived`."""
     return _WORD.sub("_", name).lower()

@@ -16,7 +16,6 @@ from collections import Counter
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from functools import lru_cache
 from hashlib import sha256
 from itertools import groupby
 from pathlib import Path
@@ -27,6 +26,8 @@ from fabula.base.characters import readable
 from fabula.base.database import connected
 from fabula.base.errors import JournalDamagedError, JournalError, JournalVersionError
 from fabula.base.files import PRIVATE
+from fabula.base.kept import KEPT
+from fabula.base.remembering import remembered
 from fabula.engine.trail import Record, Step
 from fabula.models.base import Message, Reply, Usage
 
@@ -93,8 +94,6 @@ _FROM_TEXTS: Final = (
     "Your texts are in plan/ and story/ and stay: `fabula import story.md --out NEW` continues from them, or use the "
     "fabula that wrote it."
 )
-_TRAILS_KEPT: Final = 4
-_trails: dict[str, tuple[object, Record]] = {}  # the last that were read, for who looks at a project again and again
 _REPLIES: Final = (
     "SELECT c.path, c.reply, t.body, c.finish, c.performer, c.detail FROM call c LEFT JOIN text t ON t.hash = c.reply"
 )
@@ -126,7 +125,7 @@ def call_key(request: Request, identity: str, ordinal: int, take: int = 0) -> st
     return sha256(shown.encode("utf-8", "surrogatepass")).hexdigest()
 
 
-@lru_cache(maxsize=32)
+@remembered(32, 100_000)
 def _digest(text: str) -> str:
     """The hash of a text as it is stored; the last ones are kept, because a record needs each of its texts' twice."""
     return sha256(text.encode("utf-8", "replace")).hexdigest()
@@ -1036,13 +1035,8 @@ class Journal:
         last = self._all("SELECT (SELECT max(id) FROM call), (SELECT max(id) FROM run)")[0]
         if self._path is None:
             return self._trail(begun[0])
-        name, of = str(self._path), (self._path.stat().st_ino, *begun[0], *last)
-        known = _trails.get(name)
-        if known is None or known[0] != of:
-            while len(_trails) >= _TRAILS_KEPT:
-                _trails.pop(next(iter(_trails)), None)
-            known = _trails[name] = of, self._trail(begun[0])
-        return known[1]
+        of = (self._path.stat().st_ino, *begun[0], *last)
+        return KEPT.answer(str(self._path), "trail", of, lambda: self._trail(begun[0]))
 
     def _trail(self, begun: Sequence[Any]) -> Record:
         inputs, decided, calls, reached, shortfalls = begun

@@ -8,7 +8,7 @@ from __future__ import annotations
 import tomllib
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, fields, is_dataclass, replace
-from functools import lru_cache
+from functools import partial
 from importlib import import_module
 from importlib.util import find_spec
 from inspect import cleandoc
@@ -29,6 +29,7 @@ from typing import (
 )
 
 from fabula.base.errors import ConfigError, PluginError, UnknownNameError
+from fabula.base.kept import of_file
 from fabula.base.plugins import faults_of, is_plain, plain_name, plugins
 from fabula.engine.folders import is_path, package_of, whole_path
 from fabula.engine.papers import PAPER, read_paper
@@ -269,13 +270,11 @@ def _check_bounds(found: object, value: object, name: str) -> None:
 def folders(home: Path) -> Iterator[tuple[str, Path, Mapping[str, Any]]]:
     """Name, folder and `paper.toml` of every method below `home`, by name."""
     for paper in sorted(home.glob(f"*/{PAPER}")):
-        yield plain_name(paper.parent.name), paper.parent, _read_once(paper, paper.stat().st_mtime_ns)
+        yield plain_name(paper.parent.name), paper.parent, of_file(paper, "paper", partial(_read, paper))
 
 
-@lru_cache(maxsize=64)
-def _read_once(paper: Path, changed: int) -> Mapping[str, Any]:
-    """What a paper's file says; not read again while it is unchanged, as a server looks for its system all the time."""
-    del changed
+def _read(paper: Path) -> Mapping[str, Any]:
+    """What a paper's file says."""
     return tomllib.loads(paper.read_text(encoding="utf-8"))
 
 

@@ -6,7 +6,6 @@ import inspect
 import sys
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field, replace
-from functools import lru_cache
 from pathlib import Path
 from time import monotonic
 from types import ModuleType
@@ -14,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Final, Protocol, TypeAlias
 
 from fabula.base.errors import ConfigError, FabulaError, ModelError, UnknownNameError
 from fabula.base.plugins import in_one_line
+from fabula.base.remembering import remembered
 from fabula.models.base import Capabilities, Model, Reply, Request, Sampling, Usage
 from fabula.models.budget import estimate_tokens
 from fabula.models.threads import in_thread
@@ -208,13 +208,13 @@ def _spoken(text: object, who: str, role: str, on_text: OnText | None) -> Reply:
     return Reply(text, model=who)
 
 
-@lru_cache(maxsize=256)
+@remembered(256, 200)
 def role_key(name: str) -> str:
     """A role's name as it is stored: "Old Tom" and "old-tom" are "old_tom"."""
     return "_".join(name.replace("-", " ").casefold().split())
 
 
-@lru_cache(maxsize=256)
+@remembered(256)
 def drawn(cast: Sampling, asked: Sampling, base: Sampling) -> Sampling:
     """What a role is sampled with: the cast's values go before the system's, and `base` fills what is left."""
     return cast.over(asked).over(base)

@@ -5,12 +5,12 @@ from __future__ import annotations
 import asyncio
 import string
 from dataclasses import dataclass, field, replace
-from functools import lru_cache
 from math import ceil
 from typing import TYPE_CHECKING
 
 from fabula.base.characters import DRY_RUN_MARK
 from fabula.base.errors import BudgetError, UsageError
+from fabula.base.remembering import remembered
 from fabula.models.base import NOTHING_USED, Usage
 from fabula.models.prices import FREE, cost, listed_window, price_of
 from fabula.models.reasoning import room_for_reasoning
@@ -28,10 +28,10 @@ _SIGN = 0.6  # tokens to another ASCII character: digits, punctuation, line ends
 _MARGIN = 0.3  # of tokens that we count ourselves: so much too low the estimate may be
 UNKNOWN_LONGEST = 32_768
 """Tokens that a reply without a bound may have, where the model's window is not known."""
-_REMEMBERED = 20_000  # letters of a text that is counted again and again, as what prompts may hold is
 _TYPOGRAPHY = b"\xe2\x80"  # how dashes, curly quotes and ellipses begin in UTF-8
 
 
+@remembered(1024, 20_000)  # what prompts may hold is counted again and again
 def estimate_tokens(text: str) -> int:
     """About how many tokens `text` has.
 
@@ -42,10 +42,6 @@ def estimate_tokens(text: str) -> int:
     (7 % and 11 % high on average), JSON 13 % to 19 % low, German and French within 19 %, Russian, Chinese and Japanese
     from 23 % low (SmolLM2) to twice too high (Qwen2.5).
     """
-    return _remembered(text) if len(text) <= _REMEMBERED else _estimate(text)
-
-
-def _estimate(text: str) -> int:
     data = text.replace(DRY_RUN_MARK, "").encode("utf-8", "surrogatepass")
     high = len(data.translate(None, _ASCII))
     words = len(data) - len(data.translate(None, _WORDS))
@@ -53,9 +49,6 @@ def _estimate(text: str) -> int:
     foreign = high - typography
     letters = words / (_FOREIGN if foreign * 100 > words else _ENGLISH)
     return ceil(letters + _SIGN * (len(data) - high - words) + typography / 3 + foreign / 2)
-
-
-_remembered = lru_cache(maxsize=4096)(_estimate)
 
 
 def prompt_tokens(request: Request) -> int:

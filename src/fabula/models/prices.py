@@ -7,9 +7,10 @@ is `None`, never a guess.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from functools import lru_cache
 from importlib.util import find_spec
 from typing import TYPE_CHECKING
+
+from fabula.base.remembering import remembered
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -92,7 +93,7 @@ def priced(usage: Usage, performer: str, overrides: Mapping[str, Price]) -> Usag
     return usage if price is None else replace(usage, cost=cost(price, usage))
 
 
-@lru_cache(maxsize=256)
+@remembered(256, 500)
 def _listed(provider: str, model: str) -> Price | None:
     """The price in the data of genai-prices as it was when installed; nothing is fetched."""
     from datetime import UTC, datetime  # noqa: PLC0415 - with the next: only a live, hosted model needs them
@@ -114,7 +115,7 @@ def _listed(provider: str, model: str) -> Price | None:
     return _priced(values, 0, over)
 
 
-@lru_cache(maxsize=256)
+@remembered(256, 500)
 def listed_window(model_name: str) -> int | None:
     """How many tokens prompt and reply of a hosted model may have together, where the library's data say so."""
     kind, _, model = model_name.partition(":")

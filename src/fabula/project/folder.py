@@ -63,6 +63,7 @@ MAX_STORY: Final = 20_000_000
 FOLDERS: Final = ("plan", "role-play", "drafts", "story")
 SUFFIXES: Final = (".md", ".yaml", ".csv")
 _OTHERS: Final = (".fabula", "chat", "reports", "cards", "evaluation", "world")  # folders that are read or written, too
+_READ_BY_NAME: Final = ("plan/plan.yaml", "plan/personas.yaml", "plan/narrative.md")  # not as other texts are
 _MADE_AT_ONCE: Final = ("plan", "story")  # the others are made with their first file
 _MOST_COMPARED: Final = 20_000  # pairs of texts of which it is looked whether one is the other with changes
 _SETTLED: Final = 2_000_000_000  # nanoseconds after which a change of a file shows in its time for certain
@@ -110,6 +111,7 @@ class Project:
     Attributes:
         told: sentences about the files that the author has read.
         texts: what was read of files, for who opens the project again: what the file was like, and its text.
+        refused: files of texts that are not read, with the reason; see `open`.
         tell: is given each sentence that the author should read about the files, by who takes them over.
     """
 
@@ -121,14 +123,16 @@ class Project:
         self._order: list[str] = []
         self._command = command or secrets.token_hex(8)  # what is decided under one name is taken back as one
         self._written = Written(folder / ".fabula" / "written")
+        self.refused: dict[str, str] = {}
 
     @classmethod
     def create(cls, folder: Path, brief: Brief, settings: dict[str, Any] | None = None) -> Project:
         """A new project for `brief` in `folder`, which is made; files that exist are kept.
 
         Raises:
-            ProjectError: it is a project already, or the folder cannot be written.
+            ProjectError: it is a project already, or the folder cannot be written, or its name is `~`.
         """
+        check_name(folder)
         project, given = cls(folder), _toml(settings or {})
         if project.brief_file.exists():
             raise ProjectError(f"{folder} is a project already. Use it with `fabula write {folder}`, or name another.")
@@ -145,8 +149,11 @@ class Project:
         return project
 
     @classmethod
-    def open(cls, folder: Path, command: str = "") -> Project:
+    def open(cls, folder: Path, command: str = "", *, odd_texts: bool = False) -> Project:
         """The project in `folder`; what is decided under one `command` is taken back as one, by default what is here.
+
+        With `odd_texts` a link that leaves it, or a pipe, among the texts is left out and stands in `refused`: for who
+        reads texts through the project alone.
 
         Raises:
             ProjectError: there is none.
@@ -154,7 +161,7 @@ class Project:
         """
         project = cls(folder, command)
         with _permitted():
-            project._check_links()
+            project._check_links(odd_texts=odd_texts)
             there = project.brief_file.is_file()
         if not there:
             raise ProjectError(
@@ -162,14 +169,23 @@ class Project:
             )
         return project
 
-    def _check_links(self) -> None:
+    def _check_links(self, *, odd_texts: bool) -> None:
         for name in (self.settings_file.name, self.brief_file.name, STORY, *FOLDERS, *_OTHERS):
             place = self.folder / name
             for path in (place, *(_odd_ones(place) if place.is_dir() else ())):
-                if path.is_symlink():
-                    inside(self.folder, path.relative_to(self.folder).as_posix())
-                if path.exists() and not (path.is_file() or path.is_dir()):
-                    raise UsageError(f"{path} is a pipe or a device: reading it might never end. Remove it.")
+                try:
+                    self._check_link(path)
+                except UsageError as error:
+                    file = path.relative_to(self.folder).as_posix()
+                    if not odd_texts or name not in FOLDERS or path == place or file in _READ_BY_NAME:
+                        raise
+                    self.refused[file] = str(error)
+
+    def _check_link(self, path: Path) -> None:
+        if path.is_symlink():
+            inside(self.folder, path.relative_to(self.folder).as_posix())
+        if path.exists() and not (path.is_file() or path.is_dir()):
+            raise UsageError(f"{path} is a pipe or a device: reading it might never end. Remove it.")
 
     def _make_folders(self, *more: str) -> None:
         for name in ("", ".fabula", *_MADE_AT_ONCE, *more):
@@ -352,7 +368,8 @@ class Project:
             with _permitted():
                 files = sorted(folder.iterdir()) if folder.is_dir() else []
                 names = [file.name for file in files if file.suffix in SUFFIXES and file.is_file()]
-            yield from (f"{folder.name}/{name}" for name in names if not name.startswith(".") and _is_utf8(name))
+            found = (f"{folder.name}/{name}" for name in names if not name.startswith(".") and _is_utf8(name))
+            yield from (file for file in found if file not in self.refused)
 
     def _changed_scenes(self, journal: Journal, places: dict[str, str], found: dict[str, Change]) -> Iterator[Change]:
         """What was changed in `story.md`; `found` holds the changed files."""
@@ -714,6 +731,19 @@ class Project:
         if acts:
             with suppress(ProjectError):
                 Trust().give(self.settings_file, acts)
+
+
+def check_name(folder: Path) -> None:
+    """See that a new project's folder can be named in a shell.
+
+    Raises:
+        ProjectError: it, or a folder above it, is called `~`.
+    """
+    if "~" in folder.parts:
+        raise ProjectError(
+            f"{folder} has a folder of the name '~', which a shell takes for your home folder: who removes it there "
+            "removes all that is yours. Give another name; your home folder needs its whole path here."
+        )
 
 
 def files_of(changes: Iterable[Change]) -> list[str]:

@@ -9,7 +9,7 @@ from typing import Final
 
 from fabula.base.errors import ProjectError
 from fabula.base.files import write_error
-from fabula.project.folder import Project
+from fabula.project.folder import Project, check_name
 
 _NAME: Final = "sufficient-knowledge"
 _PACKAGE: Final = Path(__file__).parents[1]
@@ -30,6 +30,7 @@ def copy_sample(folder: Path) -> Project:
         raise ProjectError("This installation of fabula came without its sample project. Install fabula again.")
     if not folder.name:
         raise ProjectError(f"{folder} is a folder that somebody is in. Name a new one for the sample.")
+    check_name(folder)
     partial = folder.with_name(folder.name + _PARTIAL)
     try:
         if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):

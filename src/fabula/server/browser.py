@@ -99,7 +99,9 @@ class Names:
 
     def allow(self, host: str) -> bool:
         """Whether a request with this `Host` is for this server."""
-        name = _netloc(f"//{host}").rpartition("@")[2].casefold()
+        name = _netloc(f"//{host}").casefold()
+        if "@" in name:  # what stands before it is no part of a host's name, and only who means harm sends it
+            return False
         bare = name.rpartition(":")[0] if not name.endswith("]") and ":" in name else name
         if bare in self.names:
             return True

@@ -39,6 +39,7 @@ from fabula.base.errors import (
     ServerError,
     UsageError,
 )
+from fabula.base.remembering import remembered
 from fabula.server.api.wire import (
     ArtefactList,
     Artefacts,
@@ -646,7 +647,9 @@ class RemoteProject:
         return self.wire.send(kind, method, self._at + path, body)
 
 
-_ADAPTERS: Final[dict[object, TypeAdapter[Any]]] = {}
+@remembered(128)
+def _adapter(kind: Any) -> TypeAdapter[Any]:  # noqa: ANN401 - a class
+    return TypeAdapter(kind)
 
 
 async def _in_threads(events: Iterator[ServerEvent]) -> AsyncIterator[ServerEvent]:
@@ -656,9 +659,7 @@ async def _in_threads(events: Iterator[ServerEvent]) -> AsyncIterator[ServerEven
 
 def read_as(kind: type[T], data: bytes) -> T:
     """JSON as an object of a class."""
-    if kind not in _ADAPTERS:
-        _ADAPTERS[kind] = TypeAdapter(kind)
-    made: T = _ADAPTERS[kind].validate_json(data)
+    made: T = _adapter(kind).validate_json(data)
     return made
 
 

@@ -16,9 +16,9 @@ from contextlib import suppress
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Final, TypeAlias, cast
 
-from fabula.app.kept import Kept
 from fabula.app.workspace import Workspace
 from fabula.base.errors import FabulaError
+from fabula.base.memory import Trimmer
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -110,10 +110,10 @@ class Estimator:
 def answer_all(asked: IO[bytes], answers: IO[bytes], idle: float) -> None:
     """Be the process: answer what is asked until nobody is there any more."""
     projects: dict[str, Workspace] = {}
-    kept = Kept()
+    trimmer = Trimmer()
     while task := _next(asked, idle):
         folder, environ, pending, fit = task
-        workspace = projects.setdefault(folder, Workspace(Path(folder), kept=kept))
+        workspace = projects.setdefault(folder, Workspace(Path(folder)))
         workspace.environ = environ
         try:
             answer = workspace.work_out(pending, fit=fit)
@@ -121,6 +121,7 @@ def answer_all(asked: IO[bytes], answers: IO[bytes], idle: float) -> None:
             answer = None
         pickle.dump(answer, answers)
         answers.flush()
+        trimmer.trim()
 
 
 def _next(asked: IO[bytes], idle: float) -> _Task | None:

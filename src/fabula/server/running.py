@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import socket
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Final
 
 from fabula.base.errors import UsageError
+from fabula.base.kept import KEPT
+from fabula.base.memory import Trimmer
 from fabula.server.gate import Bounds
 
 if TYPE_CHECKING:
@@ -15,6 +18,7 @@ if TYPE_CHECKING:
 
     from fabula.server.gate import App
 
+_TIDY: Final = 2.0  # seconds between two looks at what memory can be given back
 _GRACE: Final = 5  # seconds that answers in the making have when the server is ended
 _BACKLOG: Final = 128  # connections that the system holds for us; so many are accepted in one go
 _LARGEST_HEAD: Final = 65_536
@@ -91,6 +95,7 @@ async def listen(
     server = Server(config)
     loop = asyncio.get_running_loop()
     task, end_quiet = loop.create_task(server.serve([opened])), quiet_accepting(loop)
+    tidying = loop.create_task(_tidy())
     try:
         await asyncio.shield(task)
     except asyncio.CancelledError:
@@ -99,4 +104,15 @@ async def listen(
         await task
         raise
     finally:
+        tidying.cancel()
         end_quiet()
+
+
+async def _tidy() -> None:
+    """Let go of what nobody asks for any more, and give memory back that was freed, again and again."""
+    loop, trimmer = asyncio.get_running_loop(), Trimmer()
+    with ThreadPoolExecutor(1, "tidy") as thread:  # of its own: those of pages may all be at work for long
+        while True:
+            await asyncio.sleep(_TIDY)
+            await loop.run_in_executor(thread, KEPT.forget_idle)
+            await loop.run_in_executor(thread, trimmer.trim)

@@ -9,7 +9,6 @@ from dataclasses import dataclass, field
 from shutil import rmtree
 from typing import TYPE_CHECKING, Final
 
-from fabula.app.kept import Kept
 from fabula.app.reports import experiment_in, is_experiment
 from fabula.app.workspace import Workspace
 from fabula.base.errors import FabulaError, GoneError, UnknownNameError, UsageError
@@ -36,13 +35,11 @@ class Shelf:
         places: folders; each is a project, or holds projects.
         environ: variables that hold keys and folders; those of this process by default.
         elsewhere: where long stories have estimates worked out; in this process by default.
-        kept: what was worked out of all of them, and is kept until something changes.
     """
 
     places: Sequence[Path]
     environ: Mapping[str, str] | None = None
     elsewhere: Elsewhere | None = None
-    kept: Kept = field(default_factory=Kept)
     _folders: dict[str, Path] = field(default_factory=dict)
     _open: dict[str, Workspace] = field(default_factory=dict)
     _one: threading.RLock = field(default_factory=threading.RLock)
@@ -106,7 +103,7 @@ class Shelf:
         """A project, opened."""
         folder = self.folder(name)
         with self._one:
-            workspace = self._open.pop(name, None) or Workspace(folder, self.environ, self.elsewhere, self.kept)
+            workspace = self._open.pop(name, None) or Workspace(folder, self.environ, self.elsewhere)
             self._open[name] = workspace  # the one that was asked for last stands last
             return workspace
 

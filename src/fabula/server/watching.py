@@ -55,7 +55,6 @@ class Watcher:
 
     async def _look_later(self) -> float:
         await asyncio.sleep(EVERY)
-        await asyncio.to_thread(self.shelf.kept.forget_idle)
         if not self.feed.followers:
             return 0
         began = time.monotonic()

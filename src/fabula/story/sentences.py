@@ -9,6 +9,7 @@ from functools import cache, lru_cache
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Final
 
+from fabula.base.remembering import remembered
 from fabula.story.story import one_line
 from fabula.story.words import CHARACTERS
 
@@ -94,14 +95,12 @@ def spans(text: str) -> list[Span]:
     A paragraph's end always ends a sentence, a single line's end only after a mark that can end one, or before a list
     mark. A quotation and the words that say who speaks are one sentence.
     """
-    return list(_short_spans(text)) if len(text) <= _SHORT_TEXT else _spans(text)
+    return list(_spans(text))
 
 
+@remembered(256, _SHORT_TEXT)  # readers of a reply look at its lines one after the other
 def _spans(text: str) -> list[Span]:
     return [span for start, end in paragraph_spans(text) for span in _in_paragraph(text, start, end)]
-
-
-_short_spans = lru_cache(maxsize=256)(_spans)  # readers of a reply look at its lines one after the other
 
 
 def sentences(text: str) -> list[str]:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
-from functools import lru_cache
 from math import ceil
 from typing import TYPE_CHECKING, Final
+
+from fabula.base.remembering import remembered
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -33,19 +34,15 @@ _NO_BLANK: Final = re.compile(
 )
 _BETWEEN: Final = re.compile(rf"[{CHARACTERS}{UNSPACED}\u3000-\u303f\uff01-\uff0f\uff1a-\uff20]+")
 _COUNTED: Final = re.compile(rf"[{CHARACTERS}]|[{UNSPACED}]+")
-_REMEMBERED: Final = 20_000  # letters of a text that is counted again and again, as the parts of a story are
 
 
+@remembered(1024, 20_000)  # the parts of a story are counted again and again
 def count_words(text: str) -> int:
     """Number of whitespace-separated pieces that hold a letter or digit (a lone dash is no word).
 
     In Chinese and Japanese each character counts, as their writers count; in Thai, Lao, Burmese and Khmer a run of
     letters counts as many words as it has fives of them.
     """
-    return _remembered(text) if len(text) <= _REMEMBERED else _count(text)
-
-
-def _count(text: str) -> int:
     blankless = 0
     if not text.isascii() and BLANKLESS.search(text):
         blankless = sum(ceil(len(run[0]) / _LETTERS_A_WORD) for run in _COUNTED.finditer(text))
@@ -54,9 +51,6 @@ def _count(text: str) -> int:
     pieces = text.split()
     odd = [piece for piece in pieces if not piece[0].isalnum()]  # few: a list is three times faster than a generator
     return blankless + len(pieces) - sum(1 for piece in odd if not _WORD_CHARACTER.search(piece))
-
-
-_remembered = lru_cache(maxsize=4096)(_count)
 
 
 def ngrams(tokens: Sequence[str], n: int) -> Iterator[tuple[str, ...]]:

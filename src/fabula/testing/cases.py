@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import tomllib
 from dataclasses import dataclass, field
-from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final, get_args
 
 from fabula.app.item_files import item_of
 from fabula.app.writing import leave_trail
 from fabula.base.errors import ModelError, PluginError, UsageError
 from fabula.base.files import read_text
+from fabula.base.remembering import remembered
 from fabula.base.tomltext import parse
 from fabula.craft.planning import PROMPTS
 from fabula.engine.methods import Preset
@@ -171,7 +171,7 @@ def _script(method: Method, *needed: str) -> dict[str, Any]:
     return script
 
 
-@lru_cache(maxsize=256)
+@remembered(64)
 def prompts_in(folder: Path) -> Prompts:
     """A method's prompts; compiled once for all cases."""
     return Prompts(folder, common=PROMPTS)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from functools import lru_cache, partial
+from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, TypeAlias, TypeVar
 
 from pydantic import (
@@ -22,6 +22,7 @@ from pydantic import (
 )
 from pydantic.json_schema import SkipJsonSchema
 
+from fabula.base.remembering import remembered
 from fabula.engine.replies import short
 from fabula.story import one_line
 from fabula.story.plan import ARC, Element, story_time
@@ -492,13 +493,13 @@ def planned_scene_type(names: Sequence[str]) -> type[PlannedSceneReply]:
     return create_model("Scene", __base__=PlannedSceneReply, characters=characters)
 
 
-@lru_cache(maxsize=8)  # as below
+@remembered(8)  # as below
 def read_scene_type(names: tuple[str, ...]) -> type[ReadSceneReply]:
     """A small model's details of a scene that it reads; whoever `names` lacks has a place of their own."""
     return create_model("Scene", __base__=ReadSceneReply, **_people(names, newcomers=2))
 
 
-@lru_cache(maxsize=8)  # all scenes of a story have one
+@remembered(8)  # all scenes of a story have one
 def whole_scene_type(names: tuple[str, ...]) -> type[WholeSceneReply]:
     """All of a scene that is read; whoever `names` lacks has a place of their own."""
     characters = _people(names, there=Planned)["characters"]

@@ -9,9 +9,9 @@ count only together with a word of the writing task, and never inside quotation 
 from __future__ import annotations
 
 import re
-from functools import lru_cache
 from typing import TYPE_CHECKING, Final
 
+from fabula.base.remembering import remembered
 from fabula.story.sentences import sentences
 from fabula.story.speech import OPENING
 
@@ -269,7 +269,7 @@ class Labels:
         )
 
     @classmethod
-    @lru_cache(maxsize=64)  # prompts are few, and asked with again and again
+    @remembered(64)  # prompts are few, and asked with again and again
     def of(cls, labels: tuple[str, ...]) -> Labels:
         """Those of a prompt."""
         return cls(labels)

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import TYPE_CHECKING, Final
 
 from fabula.base.remembering import remembered
@@ -174,7 +173,7 @@ def may_repeat_rules(message: str, rules: str) -> bool:
     return len(words) < _RUN and f" {' '.join(words)} " in _in_words(rules)
 
 
-@remembered(256, 200_000)  # a reply that is heard asks with every piece
+@remembered(16, 200_000)  # a reply that is heard asks with every piece
 def _in_words(text: str) -> str:
     return f" {' '.join(_WORD.findall(text.casefold()))} "
 
@@ -259,7 +258,7 @@ def _closing_bracket(body: str) -> int | None:
     return None
 
 
-@lru_cache(maxsize=256)
+@remembered(256)
 def _labels(names: tuple[str, ...]) -> re.Pattern[str]:
     known = "|".join(re.escape(name) for name in sorted(names, key=len, reverse=True))
     return re.compile(

@@ -5,10 +5,10 @@ from __future__ import annotations
 import json
 import re
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final, NoReturn, TypeVar
 
 from fabula.base.characters import readable
+from fabula.base.remembering import remembered
 from fabula.engine.replies.lenient import DEEPEST, LenientReader, UnreadableError
 from fabula.engine.replies.problem import ReplyProblem
 
@@ -55,7 +55,7 @@ def read_json(text: str, type_: type[T]) -> T:
     try:
         validate: Callable[[Any], T] = _adapter(wanted).validate_python
     except TypeError:  # an annotation that has no hash
-        validate = _adapter.__wrapped__(wanted).validate_python
+        validate = _made(wanted).validate_python
     found, problem = _values(text)
     found = [_Found(_readable(one.value), one.whole, _readable(one.finished)) for one in found]
     if not found:
@@ -69,12 +69,14 @@ def read_json(text: str, type_: type[T]) -> T:
     raise ReplyProblem(problem or reason)
 
 
-@lru_cache(maxsize=256)
-def _adapter(type_: Any) -> TypeAdapter[Any]:  # noqa: ANN401 - any annotation
-    """What checks data against a type; made once, since making it takes longer than a check."""
+def _made(type_: Any) -> TypeAdapter[Any]:  # noqa: ANN401 - any annotation
+    """What checks data against a type."""
     from pydantic import TypeAdapter  # noqa: PLC0415 - as above
 
     return TypeAdapter(type_)
+
+
+_adapter = remembered(256)(_made)  # making it takes longer than a check
 
 
 def _reason(error: Any) -> str:  # noqa: ANN401 - pydantic's error, imported late

@@ -7,8 +7,9 @@ rewording a docstring changes no call (keys of calls hold the schema). What a mo
 
 from __future__ import annotations
 
-from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final
+
+from fabula.base.remembering import remembered
 
 if TYPE_CHECKING:
     from fabula.models.base import Json
@@ -69,7 +70,7 @@ def _made(type_: Any, short: bool) -> Json:  # noqa: ANN401, FBT001 - any type
     return schema
 
 
-_made_once = lru_cache(maxsize=256)(_made)
+_made_once = remembered(256)(_made)
 
 
 class _Shaper:

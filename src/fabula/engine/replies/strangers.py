@@ -12,9 +12,9 @@ from __future__ import annotations
 import re
 from collections import Counter
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import TYPE_CHECKING, Final
 
+from fabula.base.kept import of_text
 from fabula.story.language import language_of
 from fabula.story.sentences import spans
 
@@ -150,14 +150,11 @@ class _Use:
 def strangers(text: str, known: str) -> tuple[str, ...]:
     """Names of people in `text` that `known` has nobody of, in the order in which they come."""
     text = text[:_LONGEST]
-    heard, small = _Heard.of(known), _small(text)
+    heard, small = of_text("heard", known, _Heard.of), _small(text)  # several notes speak of one story
     uses = list(_uses(text, lambda name: _is_known(name, heard, small)))
     counts = Counter(use.name for use in uses)
     found = dict.fromkeys(use.name for use in uses if _is_person(use, counts[use.name]))
-    return tuple(found) if found and _language_of(known) == "en" else ()
-
-
-_language_of = lru_cache(maxsize=8)(language_of)
+    return tuple(found) if found and of_text("language", known, language_of) == "en" else ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,7 +165,6 @@ class _Heard:
     capitals: tuple[str, ...]
 
     @classmethod
-    @lru_cache(maxsize=8)  # several notes speak of one story
     def of(cls, known: str) -> _Heard:
         """The words of `known`, those with hyphens and apostrophes also in their parts."""
         found = {_OWNER.sub("", word) for word in set(_WORD.findall(known))}

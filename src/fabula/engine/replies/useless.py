@@ -7,9 +7,9 @@ words (`Run.again`).
 from __future__ import annotations
 
 import re
-from functools import lru_cache
 from typing import TYPE_CHECKING, Final
 
+from fabula.base.remembering import remembered
 from fabula.engine.replies.chatter import is_framed, is_heading
 from fabula.engine.replies.echoes import covered, grams, marks
 from fabula.engine.replies.loops import words_of
@@ -68,6 +68,6 @@ def _copies(words: Sequence[str], prompt: str | Callable[[], str], instructions:
     return instructed and sum(covered(words, [prompt() if callable(prompt) else prompt])) >= _SHARE * len(words)
 
 
-@lru_cache(maxsize=256)  # prompt files are few, and asked with again and again
+@remembered(256, 20_000)  # prompt files are few, and asked with again and again
 def _grams_of(instructions: tuple[str, ...]) -> frozenset[tuple[str, ...]]:
     return frozenset(grams(instructions, _RUN))

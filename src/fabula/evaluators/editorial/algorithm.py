@@ -6,12 +6,12 @@
 from __future__ import annotations
 
 from collections import Counter
-from functools import lru_cache
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
 from pydantic import BaseModel, Field, create_model
 
 from fabula.base.errors import ReplyError
+from fabula.base.remembering import remembered
 from fabula.craft.levels import CATEGORIES, drawn, fractions, levels_in, passages_of
 from fabula.craft.measuring import check_numbers
 from fabula.craft.quoting import Quotable, normalised
@@ -141,7 +141,7 @@ class Comments(BaseModel):
     comments: Annotated[list[Comment], short(40)]
 
 
-@lru_cache
+@remembered(16)
 def comments_type(categories: tuple[str, ...]) -> type[Comments]:
     """The reply's type. The category is bound in its schema alone: one bad comment must not cost the others."""
     names: Any = Field(json_schema_extra={"enum": list(categories)})

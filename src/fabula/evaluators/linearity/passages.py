@@ -7,11 +7,11 @@ words and whatever the digression itself said do not count. English.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
+from fabula.base.remembering import remembered
 from fabula.craft.memory import tf_idf
 from fabula.craft.packing import words
 from fabula.craft.stems import stem
@@ -45,7 +45,7 @@ _COMMON: Final = frozenset(
 )
 
 
-@lru_cache(maxsize=4096)
+@remembered(4096, 1000)
 def content(text: str) -> frozenset[str]:
     """The stems of a text's words, without the commonest."""
     return frozenset(stem(word) for word in words(text) if word not in _COMMON and not word.isdigit())

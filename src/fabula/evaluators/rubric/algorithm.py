@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 import random
-from functools import lru_cache
 from itertools import permutations
 from math import factorial
 from typing import TYPE_CHECKING, Annotated, Any, Final
@@ -14,6 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 from pydantic import BaseModel, Field, create_model
 
 from fabula.base.errors import ReplyError, UsageError
+from fabula.base.remembering import remembered
 from fabula.craft.levels import CATEGORIES, fractions, levels_in, passages_of, sets_of
 from fabula.craft.measuring import check_numbers
 from fabula.craft.raters import NO_ANSWER, mark_for, performer_of, too_long
@@ -128,7 +128,7 @@ async def score(shown: PassageSet, order: Sequence[int], run: Run, config: Confi
     return Scores(shown, items, at.at, by, given, tuple(one_line(one.reason) for one in each))
 
 
-@lru_cache
+@remembered(16)
 def scores_type(categories: tuple[str, ...], labels: str) -> type[BaseModel]:
     """The reply's type: for every label a reason, a score in each category, and one overall."""
     # Whole numbers are asked for, because engines can hold a model to their range; fractions are read too.

@@ -6,12 +6,12 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from functools import lru_cache
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
 from pydantic import BaseModel, Field, create_model
 
 from fabula.base.errors import ReplyError
+from fabula.base.remembering import remembered
 from fabula.craft.measuring import check_numbers, check_samples, checked
 from fabula.craft.raters import NO_ANSWER, mark_for, performer_of, rating_of, source_of
 from fabula.engine.methods import values_of
@@ -142,7 +142,7 @@ class Verdict(BaseModel):
     score: int
 
 
-@lru_cache
+@remembered(16)
 def verdict_type(low: int) -> type[Verdict]:
     """The reply's type, for numbers from `low` to 5."""
     score: Any = Field(ge=low, le=HIGH)

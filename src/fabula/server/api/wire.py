@@ -720,7 +720,7 @@ class ReportLine:
     @classmethod
     def of(cls, found: FoundReport) -> ReportLine:
         """The line of a report."""
-        return cls(found.name, found.report.evaluator, found.changed, found.is_earlier)
+        return cls(found.name, found.evaluator, found.changed, found.is_earlier)
 
 
 @dataclass(frozen=True, slots=True)

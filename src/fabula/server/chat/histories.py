@@ -98,7 +98,7 @@ def _mark(text: str) -> Mark:
     return _mark_of(_ends(text))
 
 
-@remembered(8192)  # clients send again each time what was said
+@remembered(8192, 2000)  # clients send again each time what was said
 def _mark_of(text: str) -> Mark:
     return sha256(same(text).encode("utf-8", "replace")).digest()[:8]
 

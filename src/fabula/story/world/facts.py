@@ -174,7 +174,7 @@ class Alias:
     reason: str = ""
 
 
-@remembered(_CACHED, 1000)
+@remembered(_CACHED, 200)
 def _line(text: str) -> str:
     return one_line(readable(text))
 

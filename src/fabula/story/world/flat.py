@@ -10,11 +10,11 @@ import json
 import re
 import unicodedata
 from dataclasses import dataclass, field, fields
-from functools import lru_cache
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 from fabula.base.errors import UsageError
+from fabula.base.remembering import remembered
 from fabula.story.personas import KEY
 from fabula.story.world.facts import Fact, Moment, from_json
 from fabula.story.world.meaning import Value, name_key, value_form
@@ -263,7 +263,7 @@ def near_keys(key: str, keys: Iterable[str]) -> tuple[str, ...]:
     )
 
 
-@lru_cache(maxsize=20_000)
+@remembered(20_000, 200)
 def _parts(key: str) -> frozenset[str]:
     """The words of a key; each new key is compared with all that there are."""
     return frozenset(key.split("_"))

@@ -12,7 +12,7 @@ import re
 import unicodedata
 from decimal import Decimal
 from fractions import Fraction
-from functools import lru_cache
+from functools import cache
 from typing import TYPE_CHECKING, Final, TypeAlias
 
 from fabula.base.remembering import remembered
@@ -29,7 +29,7 @@ _LONG: Final = 400  # letters from which on a value is a passage, compared as it
 NOTHING: Final = "null"  # the form of no value; its denial denies every value
 
 
-@remembered(_CACHED, 1000)
+@remembered(_CACHED, 100)
 def name_key(name: str) -> str:
     """A name in the form in which names are compared: one line, composed, without case."""
     if name.isascii():
@@ -115,7 +115,7 @@ _ISE: Final = re.compile(r"(.{3,})(?:is(e[ds]?|ing|er|ers|ation))")
 _DOUBLED: Final = re.compile(r"(.{3,}[aeiou])ll(ed|ing|er|ers)")
 
 
-@remembered(_CACHED, 1000)
+@remembered(_CACHED, 60)
 def _spelling(word: str) -> str:
     """A word in one of its spellings, where English has two."""
     for known in (word, word.removesuffix("s")):
@@ -453,7 +453,7 @@ _PROPERTIES: Final = (
 )
 
 
-@remembered(_CACHED, 1000)
+@remembered(_CACHED, 200)
 def _text_form(text: str, slot: str) -> str:
     plain = name_key(text)
     if len(plain) > _LONG:
@@ -501,13 +501,13 @@ def _is_colour(form: str) -> bool:
     return bool(words) and words[-1] in _COLOURS and all(word in _COLOURS or word in _SHADES for word in words)
 
 
-@remembered(_CACHED, 1000)
+@remembered(_CACHED, 100)
 def _slot_form(slot: str) -> str:
     form = _slot_words(slot)
     return _properties().get(form, form)
 
 
-@lru_cache(maxsize=1)
+@cache
 def _properties() -> dict[str, str]:
     return {_slot_words(name): _slot_words(names[0]) for names in _PROPERTIES for name in names}
 

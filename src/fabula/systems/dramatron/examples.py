@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import tomllib
 from dataclasses import dataclass
-from functools import cache
 from pathlib import Path
 from typing import Any, Final
 
+from fabula.base.remembering import remembered
 from fabula.systems.dramatron.hierarchy import (
     CharacterEntry,
     SceneEntry,
@@ -43,7 +43,7 @@ class Example:
         return scenes_text(self.scenes)
 
 
-@cache
+@remembered(8, 100)
 def example_set(name: str) -> tuple[Example, ...]:
     """The examples of a set: "classical", "three-step", or "none"."""
     if name == "none":

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final
 
+from fabula.base.remembering import remembered
 from fabula.craft.length import WordRange, asked_range
 from fabula.craft.packing import latest
 from fabula.models.base import Sampling
@@ -141,7 +141,7 @@ def titled(brief: Brief) -> Brief:
     return replace(brief, text=f"Title: {brief.title}\n\n{brief.text}") if brief.title else brief
 
 
-counted = lru_cache(maxsize=20_000)(count_words)  # the whole story is counted at every step
+counted = remembered(20_000, 1000)(count_words)  # the whole story is counted at every step
 
 
 def seen_by(now: Progress, run: Run, c: Persona) -> tuple[str, ...]:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from functools import cache
 from typing import Annotated, Any
 
 from pydantic import BaseModel, Field, create_model
 
+from fabula.base.remembering import remembered
 from fabula.engine.replies import short
 
 
@@ -193,7 +193,7 @@ _UPDATES: Any = (Annotated[list[Update], short(6), Field(description="what the c
 _REACHED: Any = (Annotated[bool, Field(description="is the story's goal complete once they have happened")], ...)
 
 
-@cache
+@remembered(64)
 def narration_shape(actions: int, *, updates: bool = False, reached: bool = False) -> type[Any]:
     """The narrator's choice and paragraph: `order`, numbers from 1 to `actions`, and `paragraph`.
 
@@ -207,7 +207,7 @@ def narration_shape(actions: int, *, updates: bool = False, reached: bool = Fals
     return shape
 
 
-@cache
+@remembered(64)
 def choice_shape(actions: int, *, updates: bool = False, reached: bool = False, leads: bool = False) -> type[Any]:
     """The narrator's choice alone: as `narration_shape` without the paragraph; with `leads` also the `Course`."""
     item = Annotated[int, Field(ge=1, le=actions)]

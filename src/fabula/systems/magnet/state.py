@@ -11,10 +11,10 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass, field, replace
-from functools import lru_cache
 from heapq import nsmallest
 from typing import TYPE_CHECKING, Final
 
+from fabula.base.remembering import remembered
 from fabula.craft.packing import words
 from fabula.story import one_line
 from fabula.story.personas import scalar
@@ -273,7 +273,7 @@ class WorldGraph:
         return score + any(self.world.index.owner(name) in self._ties[place] for name in variable.about)
 
 
-@lru_cache(maxsize=1000)
+@remembered(1000, 200)
 def _words(name: str) -> frozenset[str]:
     """The words of a character's name, which is looked for in each key and value."""
     return frozenset(words(name))

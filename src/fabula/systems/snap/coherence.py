@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import replace
-from functools import lru_cache
 from threading import Lock
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from fabula.base.errors import UsageError
+from fabula.base.remembering import remembered
 from fabula.craft.bertscore.embedders import open_embedder
 from fabula.craft.bertscore.scoring import encoded, matched
 from fabula.craft.memory import tf_idf
@@ -84,14 +84,14 @@ def _by_bertscore(texts: Sequence[str], segment: str, source: _Source) -> list[f
         return [_likeness(text, segment, source) for text in texts]
 
 
-@lru_cache(maxsize=4096)  # a dry run comes before a run
+@remembered(512, 20_000)  # a dry run comes before a run
 def _likeness(text: str, segment: str, source: _Source) -> float:
     """F1 of a text against the segment; 0 where one has no token, or the model takes them for opposites."""
     reference, own = _vectors(segment, source), _vectors(text, source)
     return max(matched(reference, own).f, 0.0) if reference.counts.any() and own.counts.any() else 0.0
 
 
-@lru_cache(maxsize=8)  # a segment is compared with all its plans
+@remembered(8, 50_000)  # a segment is compared with all its plans
 def _vectors(text: str, source: _Source) -> Vectors:
     embedder = _embedder(source)
     return encoded(embedder.tokens(text), embedder, min(_OVERLAP, embedder.limit // 2))
@@ -102,6 +102,6 @@ def _opened(source: _Source) -> Embedder:
         return _embedder(source)
 
 
-@lru_cache(maxsize=2)
+@remembered(2)
 def _embedder(source: _Source) -> Embedder:
     return open_embedder(source.embedder, source.model, fetch=source.fetch, fields=_FIELDS)

@@ -46,7 +46,7 @@ async def prompt_of(project: ProjectName, workspace: WorkspaceDep, name: Under, 
     """The page of the call that a version of a text came from; where that is not known, all calls for the text."""
 
     def found() -> str:
-        opened = workspace.project()
+        opened = workspace.texts()
         with opened.journal as journal:
             path = opened.artefact(journal, name)
             number = call_for(journal, path, version)

@@ -192,7 +192,7 @@ async def review(request: Request, workspace: WorkspaceDep) -> Response:
     """The texts that the last run changed."""
 
     def found() -> list[object]:
-        with workspace.project().journal as journal:
+        with workspace.texts().journal as journal:
             return list(last_rewritten(journal))
 
     return page(request, "edit_review.html", rewritten=await asyncio.to_thread(found))

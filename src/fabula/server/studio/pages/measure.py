@@ -14,7 +14,7 @@ from fastapi import APIRouter, Depends, Path, Query, Request, UploadFile
 from fastapi.responses import Response  # noqa: TC002 - FastAPI reads it
 from markupsafe import Markup, escape
 
-from fabula.app.reports import Sought, pairs_of, report_named, reports_in, winner_of
+from fabula.app.reports import Sought, pairs_of, report_named, reports_in, too_large_in, winner_of
 from fabula.base.errors import FabulaError, UsageError
 from fabula.measure.ratings import parse_ratings
 from fabula.measure.report.beside import compared
@@ -292,7 +292,12 @@ async def _measured(
         return {"chosen": placed, **_shown(chosen.report), **about}
 
     current = [one for one in found if not one.is_earlier]
-    listed = {"current": current, "earlier": [(one, when(one)) for one in found if one.is_earlier]}
+    too_large = await asyncio.to_thread(too_large_in, workspace.folder)
+    listed = {
+        "too_large": too_large,
+        "current": current,
+        "earlier": [(one, when(one)) for one in found if one.is_earlier],
+    }
     about = await asyncio.to_thread(looked)
     experiments = await asyncio.to_thread(lambda: list(request.app.state.studio.shelf.experiments))
     return page(request, "measure.html", **listed, experiments=experiments, **form, **about)
@@ -337,7 +342,7 @@ def _others(shelf: Shelf, one: Placed) -> Iterator[Placed]:
     for home, title, folder in sorted(places, key=lambda place: place[0] != one.home):
         for found in reports_in(folder):
             placed = Placed(found, home, title)
-            if found.report.evaluator == one.found.report.evaluator and placed.key != one.key:
+            if found.evaluator == one.found.evaluator and placed.key != one.key:
                 yield placed
 
 
@@ -461,10 +466,13 @@ def _claims(workspace: Workspace, report: FoundReport) -> dict[str, str]:
 
 def _shown(report: Report) -> dict[str, Any]:
     numbers = [row for row in report.rows if not row.is_difference]
+    differences = [row for row in report.rows if row.is_difference]
+    shown = numbers[:_MOST_AT_ONCE]
     return {
-        "numbers": [(row, *estimate_cells(row.scored), _method(row)) for row in numbers],
-        "differences": [difference_cells(row) for row in report.rows if row.is_difference],
-        "pictures": _pictures(report),
+        "numbers": [(row, *estimate_cells(row.scored), _method(row)) for row in shown],
+        "numbers_left_out": len(numbers) - len(shown) + max(len(differences) - _MOST_AT_ONCE, 0),
+        "differences": [difference_cells(row) for row in differences[:_MOST_AT_ONCE]],
+        "pictures": _pictures(shown),
     }
 
 
@@ -472,12 +480,11 @@ def _method(row: Row) -> str:
     return row.scored.method if isinstance(row.scored, Estimate) else ""
 
 
-def _pictures(report: Report) -> list[Markup]:
+def _pictures(shown_rows: Sequence[Row]) -> list[Markup]:
     """A picture for each measure that several have, with intervals; the table beside it has the same numbers."""
     by_measure: dict[str, list[Row]] = {}
-    for row in report.rows:
-        if not row.is_difference:
-            by_measure.setdefault(row.what, []).append(row)
+    for row in shown_rows:
+        by_measure.setdefault(row.what, []).append(row)
     shown = [(what, rows) for what, rows in by_measure.items() if len(rows) >= _LEAST_ROWS and any(map(_bounded, rows))]
     shown.sort(key=lambda one: all(row.baseline for row in one[1]))  # trivial baselines last
     pictures = (

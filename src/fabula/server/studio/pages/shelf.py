@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-import math
-import time
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path, PureWindowsPath
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Annotated, Final, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, Final, TypeVar
 
 from fastapi import APIRouter, Depends, Form, Request, UploadFile
 from fastapi.responses import Response
@@ -26,7 +25,7 @@ from fabula.models.known import KNOWN, installed, models_home
 from fabula.models.providers import KINDS, keys_set
 from fabula.project.default_model import offered_model
 from fabula.project.settings import Settings
-from fabula.server.api.depends import RunsDep, ShelfDep, StateDep  # noqa: TC001 - FastAPI reads it
+from fabula.server.api.depends import ProjectName, RunsDep, ShelfDep, StateDep  # noqa: TC001 - FastAPI reads it
 from fabula.server.runs.record import Order
 from fabula.server.studio.rendering import page, pages_of
 from fabula.story import count_words, one_line
@@ -42,6 +41,9 @@ if TYPE_CHECKING:
 
 router = APIRouter(include_in_schema=False)
 _PATIENCE: Final = 0.15  # seconds in which the page is to be there, however many projects there are
+# Threads of the list's own: those of other pages, and those that look at projects, may all be at work for long.
+_LISTING: Final = ThreadPoolExecutor(2, "list")
+_LOOKING: Final = ThreadPoolExecutor(8, "shelf")
 _BEGINS: Final = 60  # characters of a part that show which one it is
 _LONGEST_NAME: Final = 200  # characters of a file's name that are kept
 T = TypeVar("T")
@@ -70,18 +72,27 @@ class Standing:
 
 @router.get("/")
 async def shelf(request: Request, shelf: ShelfDep, runs: RunsDep) -> Response:
-    """All projects."""
-    standings = await asyncio.to_thread(_standings, shelf, runs, _PATIENCE)
-    experiments = await asyncio.to_thread(_experiments, shelf)
-    shown = {"projects": standings, "experiments": experiments, "home": str(shelf.home)}
+    """All projects; where it takes longer to see how one stands, its row comes later."""
+    experiments = _in(_LOOKING, _experiments, shelf)
+    standings = await _standings(shelf, runs)
+    named = await _in(_LISTING, lambda: [(name, name) for name in shelf.experiments])
+    await asyncio.wait([experiments], timeout=_PATIENCE)
+    named = experiments.result() if experiments.done() else named
+    shown = {"projects": standings, "experiments": named, "home": str(shelf.home)}
     return page(request, "shelf.html", first=_first_page(request), **shown)
 
 
 @router.get("/cards")
 async def cards(request: Request, shelf: ShelfDep, runs: RunsDep) -> Response:
     """The projects alone, as they stand now."""
-    standings = await asyncio.to_thread(_standings, shelf, runs)
-    return page(request, "shelf_cards.html", projects=standings, first=_first_page(request))
+    return page(request, "shelf_cards.html", projects=await _standings(shelf, runs), first=_first_page(request))
+
+
+@router.get("/cards/{project}")
+async def card(request: Request, project: ProjectName, shelf: ShelfDep, runs: RunsDep) -> Response:
+    """The row of one project, however long it takes to see how that stands."""
+    standing = await _in(_LOOKING, _standing, shelf, runs, project)
+    return page(request, "shelf_cards.html", projects=[standing], first=_first_page(request), alone=True)
 
 
 @router.post("/sample")
@@ -189,12 +200,19 @@ async def make(
     return _go_to(request, name)
 
 
-def _standings(shelf: Shelf, runs: Runs, patience: float = math.inf) -> Sequence[Standing]:
-    """Where projects stand; those that it has no patience for have their titles alone, and are asked for later."""
-    began, found = time.monotonic(), []
-    for name in shelf.names:
-        late = time.monotonic() - began > patience
-        found.append(Standing(name, shelf.title(name), late=True) if late else _standing(shelf, runs, name))
+def _in(threads: ThreadPoolExecutor, look: Callable[..., T], *of: Any) -> asyncio.Future[T]:  # noqa: ANN401 - whatever it looks at
+    return asyncio.get_running_loop().run_in_executor(threads, look, *of)
+
+
+async def _standings(shelf: Shelf, runs: Runs) -> Sequence[Standing]:
+    """Where projects stand; those that it has no patience for have their names alone, and are asked for one by one."""
+    names = await _in(_LISTING, lambda: shelf.names)
+    looks = {name: _in(_LOOKING, _standing, shelf, runs, name) for name in names}
+    if looks:
+        await asyncio.wait(looks.values(), timeout=_PATIENCE)
+    found = [one.result() if one.done() else Standing(name, name, late=True) for name, one in looks.items()]
+    for one in looks.values():
+        one.cancel()  # what is not begun yet
     return found
 
 

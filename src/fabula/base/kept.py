@@ -1,4 +1,8 @@
-"""What was worked out of projects and is kept until something changes: so much in all, and nothing for long unused."""
+"""What was worked out of files and texts and is kept until they change: so much in all, and nothing for long unused.
+
+A server reads the same projects again and again. All that it keeps of them stands in one store, `KEPT`, so that there
+is one bound for all of it. Answers about short texts, which are many and small, are kept by `base.remembering`.
+"""
 
 from __future__ import annotations
 
@@ -6,13 +10,17 @@ import threading
 import time
 from collections import OrderedDict
 from dataclasses import fields, is_dataclass
+from hashlib import sha256
 from sys import getsizeof
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Iterable, Mapping
+    from pathlib import Path
 
-MOST: Final = 200_000_000
+T = TypeVar("T")
+
+MOST: Final = 64_000_000
 """Bytes that are kept in all, about."""
 IDLE: Final = 600.0
 """Seconds for which an answer is kept that nobody asks for."""
@@ -60,6 +68,16 @@ class Kept:
             while self.weight > self._most:
                 self._drop(next(iter(self._answers)))
 
+    def answer(self, owner: str, name: Hashable, of: object, make: Callable[[], T]) -> T:
+        """The answer that is kept, where it was made from `of`; else what `make` gives, which is kept."""
+        known = self.get(owner, name)
+        if known is not None and known[0] == of:
+            found: T = known[1]
+            return found
+        made = make()
+        self.keep(owner, name, of, made)
+        return made
+
     def forget_idle(self, seconds: float = IDLE) -> bool:
         """Let go of what nobody has asked for so long; whether there was anything."""
         with self._one:
@@ -73,20 +91,40 @@ class Kept:
             self.weight -= found[2]
 
 
+KEPT: Final = Kept()
+"""Of this process, whatever it is kept for."""
+
+
+def of_file(file: Path, name: str, make: Callable[[], T]) -> T:
+    """What `make` gives of a file, or gave since which the file has not changed.
+
+    Raises:
+        OSError: there is no such file.
+    """
+    about = file.stat()
+    return KEPT.answer(str(file), name, (about.st_ino, about.st_size, about.st_mtime_ns), make)
+
+
+def of_text(name: str, text: str, make: Callable[[str], T]) -> T:
+    """What `make` gives of a text, or gave; the text itself is not kept."""
+    digest = sha256(text.encode("utf-8", "surrogatepass")).digest()
+    return KEPT.answer(name, digest, None, lambda: make(text))
+
+
 class KeptTexts:
     """What was read of a project's files, for who opens the project again; kept as answers are."""
 
-    def __init__(self, kept: Kept, owner: str) -> None:
-        self._kept, self._owner = kept, owner
+    def __init__(self, owner: str) -> None:
+        self._owner = owner
 
     def get(self, name: str) -> tuple[object, str, str] | None:
         """What the file was like, and its text, whole and plain."""
-        found = self._kept.get(self._owner, (_FILE, name))
+        found = KEPT.get(self._owner, (_FILE, name))
         return None if found is None else (found[0], *found[1])
 
     def __setitem__(self, name: str, read: tuple[object, str, str]) -> None:
         """Keep it."""
-        self._kept.keep(self._owner, (_FILE, name), read[0], read[1:])
+        KEPT.keep(self._owner, (_FILE, name), read[0], read[1:])
 
 
 def weight(value: object, most: int = MOST) -> int:
