@@ -408,21 +408,21 @@ async def test_every_failure_has_its_error_and_one_try(kind: str, stream: bool, 
 @pytest.mark.parametrize("instead", ["", 'data: {"oops\n\n'], ids=["quiet", "garbled"])
 async def test_a_stream_that_ends_early_but_properly_is_not_a_reply(kind: str, instead: str) -> None:
     error = await failing(Answer(cut=2, instead=instead), kind, stream=True)
-    assert type(error) is OverloadedError
+    assert isinstance(error, OverloadedError)
     assert "sent something that is no reply" in str(error)
 
 
 @pytest.mark.parametrize("instead", ["", 'data: {"oops\n\n'], ids=["quiet", "garbled"])
 async def test_anthropics_whole_reply_is_a_stream_too_and_may_be_cut(instead: str) -> None:
     error = await failing(Answer(cut=2, instead=instead), "anthropic")
-    assert type(error) is OverloadedError
+    assert isinstance(error, OverloadedError)
 
 
 async def test_an_error_inside_a_stream_is_the_same_error() -> None:
     event = 'event: error\ndata: {"type":"error","error":{"type":"overloaded_error","message":"busy"}}\n\n'
     for kind in ("openai-chat", "anthropic"):
         error = await failing(Answer(cut=2, instead=event), kind, stream=True)
-        assert type(error) is OverloadedError
+        assert isinstance(error, OverloadedError)
         assert "It said: busy" in str(error)
 
 
@@ -503,7 +503,7 @@ async def test_a_stream_that_is_no_reply_is_one_too(kind: str, name: str) -> Non
 
 async def check_no_reply(script: Script, kind: str, name: str, *, stream: bool) -> None:
     error = await failing(script, kind, stream=stream)
-    assert type(error) is OverloadedError
+    assert isinstance(error, OverloadedError)
     assert str(error).startswith(f"{kind}:{NAMES[kind]} ")
     assert "{" not in str(error).partition("It said")[0]
     if "an error" in name and kind != "bedrock":  # which has no errors of that form
@@ -578,20 +578,20 @@ async def test_counts_that_cannot_be_are_no_counts(kind: str, stream: bool, coun
 async def test_what_failed_tries_took_is_paid_before_the_next_one() -> None:
     paid: list[tuple[int, int]] = []
 
-    async def pay(tokens: tuple[int, int]) -> None:
-        paid.extend([tokens] * any(tokens))
+    async def pay(failure: ModelError) -> None:
+        paid.extend([failure.tokens] * any(failure.tokens))
 
-    async with FakeProvider([changed(lambda _: [])(EXAMPLE), broken_json(), Answer()]) as server:
+    async with FakeProvider([changed(lambda _: [])(EXAMPLE), overloaded(), Answer()]) as server:
         model = Limited(connect(server, "openai-chat"), sleep=no_sleep)
         mark = PAYS.set(pay)
         assert (await model.ask(ASKED)).usage.prompt == 21
         assert paid == [(21, 9)]
         server.script = changed(lambda _: [])
-        with pytest.raises(OverloadedError, match="Gave up after 5 tries") as caught:
+        with pytest.raises(OverloadedError, match="Gave up after 2 tries") as caught:
             await model.ask(ASKED)
         PAYS.reset(mark)
         await model.close()
-    assert paid == [(21, 9)] * 5
+    assert paid == [(21, 9)] * 2
     assert caught.value.tokens == (21, 9), "the last try is paid by who gets the error"
 
 
@@ -632,7 +632,7 @@ async def test_llama_cpps_word_for_too_long_a_prompt_is_known() -> None:
 
 async def test_a_status_without_a_class_of_its_own_is_read_too() -> None:
     error = await failing(Answer(status=408, error={"message": "hurry"}), "openai-chat")
-    assert type(error) is OverloadedError
+    assert isinstance(error, OverloadedError)
     assert "is busy or failed (408). It said: hurry" in str(error)
 
 

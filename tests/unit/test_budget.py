@@ -7,9 +7,10 @@ import asyncio
 import pytest
 
 from fabula.base.errors import BudgetError, UsageError
-from fabula.models.base import Message, Reply, Request, Usage
+from fabula.models.base import Message, Reply, Request, Sampling, Usage
 from fabula.models.budget import Budget, counted, estimate_tokens
 from fabula.models.prices import FREE, Price, cost, price_of
+from fabula.models.scripted import ScriptedModel
 
 CHEAP = Price(input=2.0, output=10.0, cached=0.5)
 
@@ -94,6 +95,10 @@ def test_two_alike_reservations_are_two() -> None:
     assert (budget.held_tokens, budget.spent_tokens) == (0, 120)
 
 
+def named(name: str) -> ScriptedModel:
+    return ScriptedModel([], name=name)
+
+
 ASKED = Request((Message("user", "Go on with the story of the lighthouse."),))
 SAID = "The lamp went out, and nobody spoke."
 
@@ -102,15 +107,41 @@ SAID = "The lamp went out, and nobody spoke."
     ("prompt", "reply", "estimated"), [(0, 0, "both"), (10, 0, "reply"), (0, 9, "prompt"), (10, 9, "none")]
 )
 def test_what_a_server_does_not_count_is_counted_here_and_marked(prompt: int, reply: int, estimated: str) -> None:
-    usage = counted(ASKED, Reply(SAID, Usage(prompt=prompt, reply=reply)), "openai-chat:m")
+    usage, _ = counted(ASKED, Reply(SAID, Usage(prompt=prompt, reply=reply)), named("openai-chat:m"))
     asked, said = estimate_tokens(ASKED.messages[0].content), estimate_tokens(SAID)
     assert (usage.prompt, usage.reply) == (prompt or asked, reply or said)
     assert usage.estimated == {"both": asked + said, "reply": said, "prompt": asked, "none": 0}[estimated]
 
 
+FAR_OFF = [(10_000_000, 9), (11, 10_000_000), (11, 40_000), (-3, 9), (11, -1), (10**30, 10**30)]
+
+
+@pytest.mark.parametrize(("prompt", "reply"), FAR_OFF)
+def test_a_count_far_from_what_was_sent_and_received_is_not_believed(prompt: int, reply: int) -> None:
+    usage, claimed = counted(ASKED, Reply(SAID, Usage(prompt, reply=reply, cost=25.0)), named("openai-chat:m"))
+    asked, said = estimate_tokens(ASKED.messages[0].content), estimate_tokens(SAID)
+    assert (usage.prompt, usage.reply) == (prompt if prompt == 11 else asked, reply if reply == 9 else said)
+    assert usage.estimated == (0 if prompt == 11 else asked) + (0 if reply == 9 else said)
+    assert usage.cost is None, "what the counts would cost is as wrong as they are"
+    assert claimed == (prompt + reply if prompt + reply > usage.prompt + usage.reply else 0)
+
+
+def test_a_count_far_too_low_is_not_believed() -> None:
+    long = Reply(SAID * 1_000, Usage(prompt=10, reply=3))
+    usage, claimed = counted(ASKED, long, named("openai-chat:m"))
+    assert (usage.reply, claimed) == (estimate_tokens(long.text), 0)
+
+
+def test_reasoning_that_is_not_shown_is_believed_as_far_as_there_was_room_for_it() -> None:
+    request = Request(ASKED.messages, Sampling(reasoning="medium"))
+    for reply, believed in ((9_000, True), (60_000, False)):
+        usage, _ = counted(request, Reply(SAID, Usage(11, reply=reply)), named("openai:m"))
+        assert (usage.reply == reply) is believed
+
+
 def test_what_says_that_it_cost_nothing_took_nothing_on_this_machine_only() -> None:
-    assert counted(ASKED, Reply(SAID), "scripted:a.toml") == Reply(SAID).usage
-    assert counted(ASKED, Reply(SAID), "openai-chat:m").estimated > 0
+    assert counted(ASKED, Reply(SAID), named("scripted:a.toml"))[0] == Reply(SAID).usage
+    assert counted(ASKED, Reply(SAID), named("openai-chat:m"))[0].estimated > 0
 
 
 def test_of_what_is_counted_here_a_share_more_is_kept_back_from_a_cap() -> None:
@@ -123,14 +154,42 @@ def test_of_what_is_counted_here_a_share_more_is_kept_back_from_a_cap() -> None:
     budget.reserve("plot", "m", 100, 120, CHEAP)
 
 
-def test_a_reply_without_a_bound_holds_what_it_may_take_or_what_is_left() -> None:
+def test_a_call_needs_room_for_the_reply_expected_and_holds_what_it_may_take_as_far_as_there_is_room() -> None:
     budget = Budget(tokens=10_000)
-    held = budget.reserve("plot", "m", 100, 32_768, None, usual=4_096)
-    assert held.tokens == 10_000
-    with pytest.raises(BudgetError, match=r"may take 4,196 \(100 of prompt, 4,096 of reply\)"):
-        budget.reserve("plot", "m", 100, 32_768, None, usual=4_096)
-    budget.settle(held, Usage(prompt=100, reply=400))
-    assert budget.reserve("plot", "m", 100, 5_000, None, usual=4_096).tokens == 5_100
+    budget.reserve("plot", "m", 100, 300, None, most=600)
+    second = budget.reserve("plot", "m", 100, 9_000, None, most=32_768)
+    assert (second.tokens, budget.held_tokens) == (9_300, 10_000)
+    with pytest.raises(BudgetError, match=r"may take 250 \(100 of prompt, 150 of reply\)"):
+        budget.reserve("plot", "m", 100, 150, None, most=32_768)
+    budget.settle(second, Usage(prompt=100, reply=400))
+    assert budget.reserve("plot", "m", 100, 5_000, None, most=32_768).tokens == 8_800
+
+
+@pytest.mark.parametrize("caps", [{"tokens": 1_000}, {"usd": 0.01}], ids=["tokens", "dollars"])
+def test_a_reply_that_becomes_longer_holds_more_as_long_as_there_is_room(caps: dict[str, float]) -> None:
+    whole = Budget(**caps, of=" of the project")  # type: ignore[arg-type] # the one or the other
+    budget = Budget(whole=whole)
+    held = budget.reserve("plot", "m", 100, 100, Price(10.0, 10.0))
+    budget.grow(held, 350)
+    assert held.reply == 700
+    budget.grow(held, 900)
+    assert (held.reply, whole.held_tokens) == (900, 1_000)
+    cap = r"1,000 tokens" if "tokens" in caps else r"\$0\.0100"
+    with pytest.raises(
+        BudgetError, match=rf"budget of {cap} of the project is passed: .* more tokens than are left: 901"
+    ):
+        budget.grow(held, 901)
+
+
+def test_a_cap_that_is_passed_is_said_and_nothing_more_is_let_in() -> None:
+    budget = Budget(usd=0.01, whole=Budget())
+    budget.settle(budget.reserve("plot", "m", 100, 100, CHEAP), Usage(prompt=100, reply=10_000))
+    assert budget.passed == (
+        "The budget of $0.0100 is passed: $0.1002 are spent. The last call (role 'plot', m) took more than was to be "
+        "expected. Everything finished is kept."
+    )
+    with pytest.raises(BudgetError, match=r"Stopped, as the budget of \$0\.0100 is passed: \$0\.1002 are spent"):
+        budget.reserve("plot", "m", 1, 1, CHEAP)
 
 
 async def test_a_call_waits_for_room_that_those_now_running_may_leave() -> None:

@@ -16,7 +16,15 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from fabula.app.bills import amount, budget_data, dollars, planned, usage_data
 from fabula.app.remarks import remarks_on
 from fabula.app.standing import shortfalls
-from fabula.base.errors import FabulaError, JournalError, PausedError, PlanError, ReplyError, WrittenBeforeError
+from fabula.base.errors import (
+    BudgetError,
+    FabulaError,
+    JournalError,
+    PausedError,
+    PlanError,
+    ReplyError,
+    WrittenBeforeError,
+)
 from fabula.craft.continuing import continuer
 from fabula.craft.length import asked_range
 from fabula.craft.planning import PROMPTS
@@ -135,13 +143,20 @@ class Prepared:
     async def opened(
         self, journal: Journal, *, dry: bool = False, supplied: Supplied | None = None
     ) -> AsyncIterator[RunContext]:
-        """The context of one run; its cast is closed at the end unless it is `supplied`."""
+        """The context of one run; its cast is closed at the end unless it is `supplied`.
+
+        Raises:
+            BudgetError: the work is done, and a call of it has passed a cap.
+        """
         cast = supplied.cast if supplied else self.cast()
         try:
             context = self._context(journal, "dry" if dry else "frozen" if self.options.frozen else "live", cast)
             if supplied and supplied.budget is not None:
                 context.budget = supplied.budget
             yield context
+            if said := context.budget.passed:
+                context.budget.passed = ""
+                raise BudgetError(said)
         finally:
             if not supplied:
                 await cast.close()

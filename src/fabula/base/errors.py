@@ -167,9 +167,13 @@ class ModelError(FabulaError):
         retry_after: seconds the server asked us to wait, if it said so.
         retryable: whether the same call may succeed later.
         tokens: of prompt and reply that the server counted, and may charge, though it gave no reply.
+        may_cost: whether the server may have worked, and may charge for that, though it counted nothing.
+        most_tries: how often one call is tried that fails like this; `None` as often as the limits allow.
     """
 
     retryable = False
+    most_tries: int | None = None
+    may_cost = False
     tokens: tuple[int, int] = (0, 0)
 
     def __init__(self, message: str, *, model: str = "", retry_after: float | None = None) -> None:
@@ -189,12 +193,26 @@ class ModelTimeoutError(ModelError):
     """No answer in time."""
 
     retryable = True
+    may_cost = True
 
 
 class OverloadedError(ModelError):
     """The server is busy or failed (429, 5xx, a cut stream)."""
 
     retryable = True
+
+
+class UnreadableReplyError(OverloadedError):
+    """What the server sent as a reply is none. It may charge for it, so it is asked twice and no more."""
+
+    most_tries = 2
+    may_cost = True
+
+
+class EndlessReplyError(ModelError):
+    """A reply did not end, and was broken off."""
+
+    may_cost = True
 
 
 class ContextLengthError(ModelError):

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections import Counter
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from fabula.base.errors import ReplyError
-from fabula.engine.dry_run import DryRun
+from fabula.engine.dry_run import DryRun, Lengths
 from fabula.engine.journal import Decision
 from fabula.engine.making import Wanted, wanted_of
 from fabula.models.budget import Budget
@@ -76,10 +77,16 @@ class RunContext:
     told: dict[str, tuple[str, str]] = field(default_factory=dict)  # folder and text of what was kept so far, by path
     continued: dict[str, tuple[str, bool]] = field(default_factory=dict)  # and texts that went on, and whether stale
     noted: dict[str, tuple[str, bool]] = field(default_factory=dict)  # revised texts, by path, and whether stale
+    distrusted: set[str] = field(default_factory=set)  # names of models whose servers count what cannot be
     _decisions: dict[str, list[Decision]] | None = None
     _open_fits: frozenset[int] | None = None
     _overrides: dict[str, tuple[str, str]] | None = None
     _newest: dict[str, str] | None = None
+
+    @cached_property
+    def lengths_given(self) -> Lengths:
+        """How long replies were of what was expected, as the journal shows it."""
+        return Lengths(self.journal.reply_lengths())
 
     def emit(self, event: Event) -> None:
         """Hand an event to every listener."""

@@ -6,16 +6,18 @@ How it finds what a run would ask again is in `fabula.engine.staleness`.
 from __future__ import annotations
 
 import re
-from collections import Counter
 from dataclasses import dataclass, field
 from hashlib import shake_128
+from math import ceil, exp, log
 from statistics import harmonic_mean
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+from fabula.models.budget import estimate_tokens
 
-    from fabula.models.base import Json
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping, Sequence
+
+    from fabula.models.base import Json, Usage
 
     Expected: TypeAlias = Mapping[str, float | None]
     Words: TypeAlias = Callable[[float], int]
@@ -29,7 +31,10 @@ _USUAL: Final = 12  # words of a text in a typed reply that nothing bounds
 _ENTRIES: Final = 2  # of a list whose number nothing says
 _TERSE, _GENEROUS = 0.85, 1.15  # shares of the words asked for that models give, as replies of several have shown
 _EVERY_OTHER: Final = 0.5
-_SHARES: Final = (0.5, 1.5)  # a record beyond them tells of texts that were cut or thrown away
+_SHARES: Final = (0.2, 8.0)  # a record beyond them tells of replies that were cut, or ran on
+_DOUBT: Final = 3  # calls to other prompts that count as much as knowing nothing
+TOKENS_OF_A_WORD: Final = 1.3
+"""Tokens of a word of a story, on average."""
 _SHORT: Final = frozenset(
     {"place", "time", "date", "age", "gender", "person", "tense", "form", "element", "goal_domain"}
 )
@@ -70,6 +75,7 @@ class DryRun:
             words that they are asked for and some 115 %, which decides what is continued. `mixed` has one text terse
             and the next generous; `even` gives what is asked.
         made_up: how many replies were made up, since their paths never had one.
+        tempered: some were made as long as nothing but a guess at their model's temper says.
         other: the walk with the other temper; what is expected lies between both.
     """
 
@@ -84,8 +90,7 @@ class DryRun:
     temper: Temper = "even"
     made_up: int = 0
     other: DryRun | None = None
-    _given: Counter[str] = field(default_factory=Counter)
-    _asked: Counter[str] = field(default_factory=Counter)
+    tempered: bool = False
 
     @property
     def cost(self) -> float | None:
@@ -114,26 +119,69 @@ class DryRun:
         """Paths of the artefacts that recorded replies alone give another text, as after `undo`."""
         return [] if self.planned else self.differing
 
-    @property
-    def tempered(self) -> bool:
-        """Whether texts were made up as long as nothing but a guess at their model's temper says."""
-        return self.made_up > 0 and not self._asked
-
-    def seen(self, role: str, asked: int, text: str) -> None:
-        """Take in how many words a recorded reply has of those that it was asked for."""
-        self._asked[role] += asked
-        self._given[role] += len(text.split())
-
-    def share(self, role: str, path: str) -> float:
-        """The share of the words asked for that a role gives: as its record shows, or that of others; else a temper."""
-        for known in (self._asked[role], self._given[role]), (self._asked.total(), self._given.total()):
-            if known[0]:
-                return min(max(known[1] / known[0], _SHARES[0]), _SHARES[1])
+    def share(self, known: float | None, path: str) -> float:
+        """The share of the words asked for that a reply has: as the record shows, else as a temper has it."""
+        if known is not None:
+            return known
+        self.tempered = True
         if self.temper == "even":
             return 1.0
         if self.temper == "mixed":
             return _TERSE if _drawn(path) < _EVERY_OTHER else _GENEROUS
         return _TERSE if self.temper == "terse" else _GENEROUS
+
+
+class Lengths:
+    """How long the replies of models were of what was expected of them, as a record shows it.
+
+    What a model gives of one prompt says most of the next reply to that prompt; what it gives of others says something.
+
+    Args:
+        rows: of each call its performer and path, and the tokens of its reply: expected, written, and reasoning.
+    """
+
+    def __init__(self, rows: Iterable[tuple[str, str, int, int, int]] = ()) -> None:
+        self._by_prompt: dict[tuple[str, str], tuple[int, int]] = {}
+        self._by_model: dict[str, list[float]] = {}
+        self._thought: dict[str, list[int]] = {}
+        for row in rows:
+            self._add(*row)
+
+    def add(self, performer: str, path: str, expected: int, usage: Usage) -> None:
+        """Take in a reply."""
+        self._add(performer, path, expected, usage.reply, usage.reasoning)
+
+    def share(self, performer: str, path: str) -> float | None:
+        """What a model's reply at a path will have of the tokens expected; `None` where nothing is known of it."""
+        expected, written = self._by_prompt.get((performer, path.rpartition("/")[2]), (0, 0))
+        if expected:
+            return min(max(written / expected, _SHARES[0]), _SHARES[1])
+        logs = self._by_model.get(performer)
+        return exp(sum(logs) / (len(logs) + _DOUBT)) if logs else None
+
+    def reasoning(self, performer: str) -> int:
+        """Tokens of reasoning that a model writes before a reply, on average; 0 where nothing is known of it."""
+        thought = self._thought.get(performer)
+        return round(sum(thought) / len(thought)) if thought else 0
+
+    def _add(self, performer: str, path: str, expected: int, written: int, thought: int) -> None:
+        said = written - thought
+        if expected <= 0 or said <= 0:
+            return
+        key = performer, path.rpartition("/")[2]
+        before = self._by_prompt.get(key, (0, 0))
+        self._by_prompt[key] = before[0] + expected, before[1] + said
+        self._by_model.setdefault(performer, []).append(log(min(max(said / expected, _SHARES[0]), _SHARES[1])))
+        self._thought.setdefault(performer, []).append(thought)
+
+
+def expected_tokens(expect: float | str | None, sketch: Sketch | None, path: str, unsaid: int) -> int:
+    """Tokens that a reply should have by what is said of it; `unsaid` where nothing is."""
+    if sketch is not None:
+        return estimate_tokens(sketch(round))
+    if isinstance(expect, str):
+        return estimate_tokens(sketched(expect, 1.0, path))
+    return unsaid if expect is None else ceil(expect * TOKENS_OF_A_WORD)
 
 
 def placeholder(words: int, path: str) -> str:

@@ -62,6 +62,8 @@ CREATE TABLE removal (id INTEGER PRIMARY KEY, path TEXT NOT NULL, rule TEXT NOT 
                       run INTEGER NOT NULL, at TEXT NOT NULL, UNIQUE (path, rule, text));
 CREATE TABLE loss (id INTEGER PRIMARY KEY, path TEXT NOT NULL, role TEXT NOT NULL, performer TEXT NOT NULL,
                    usage TEXT NOT NULL, run INTEGER NOT NULL, at TEXT NOT NULL);
+CREATE TABLE hold (key TEXT PRIMARY KEY, path TEXT NOT NULL, role TEXT NOT NULL, performer TEXT NOT NULL,
+                   usage TEXT NOT NULL, run INTEGER NOT NULL, at TEXT NOT NULL) WITHOUT ROWID;
 CREATE TABLE failure (id INTEGER PRIMARY KEY, path TEXT NOT NULL, run INTEGER NOT NULL, at TEXT NOT NULL);
 CREATE TABLE trail (inputs TEXT NOT NULL, decided TEXT NOT NULL, calls INTEGER NOT NULL,
                     reached TEXT NOT NULL, shortfalls TEXT NOT NULL);
@@ -93,6 +95,10 @@ _LAST: Final = 2**63 - 1  # the largest id there can be
 _FROM_TEXTS: Final = (
     "Your texts are in plan/ and story/ and stay: `fabula import story.md --out NEW` continues from them, or use the "
     "fabula that wrote it."
+)
+_HOLD_LOST: Final = (
+    "INSERT INTO loss (path, role, performer, usage, run, at) "
+    "SELECT path, role, performer, usage, run, at FROM hold WHERE key = ?"
 )
 _REPLIES: Final = (
     "SELECT c.path, c.reply, t.body, c.finish, c.performer, c.detail FROM call c LEFT JOIN text t ON t.hash = c.reply"
@@ -265,7 +271,7 @@ class Journal:
 
     def __init__(self, path: Path | None = None, *, now: Callable[[], str] = _utc_now, command: str = "") -> None:
         self._path, self._now, self._command, self._found = path, now, command, False
-        self._begins = False
+        self._begins = self._holding = False
         self._log = None if path is None else _log_of(path)
         self._run = 0
         self._db: sqlite3.Connection | None = None
@@ -670,11 +676,17 @@ class Journal:
         )
         return str(rows[0][0]) if rows else ""
 
-    def record(self, key: str, request: Request, ordinal: int, reply: Reply) -> None:
-        """Commit a finished call; a second record of the same key is ignored."""
+    def record(self, key: str, request: Request, ordinal: int, reply: Reply, *, expected: int = 0) -> None:
+        """Commit a finished call, of whose reply so many tokens were `expected`; one more of its key is ignored."""
         body = request.body()
         body["messages"] = [[m.role, _digest(m.content)] for m in request.messages]
-        detail = {"usage": reply.usage.values(), "sent": dict(reply.sent), "dropped": list(reply.dropped)}
+        detail: dict[str, Any] = {
+            "usage": reply.usage.values(),
+            "sent": dict(reply.sent),
+            "dropped": list(reply.dropped),
+        }
+        if expected:
+            detail["expected"] = expected
         if reply.logprobs is not None:
             detail["logprobs"] = dict(reply.logprobs)
         if reply.reasoning:
@@ -696,6 +708,7 @@ class Journal:
             *(self._text(m.content) for m in request.messages),
             self._text(reply.text),
             (_RECORD, values),
+            *self._settled(key),
         )
 
     def calls(self, under: str = "") -> list[Call]:
@@ -784,20 +797,57 @@ class Journal:
         with self._reading("what was asked"):
             return tuple(Message(who, self._body(text)) for who, text in json.loads(rows[0][0])["messages"])
 
-    def lose(self, request: Request, performer: str, usage: Usage) -> None:
+    def hold(self, key: str, request: Request, performer: str, usage: Usage) -> None:
+        """Book what a call may take before it is asked, so that it is not free where this process is killed meanwhile.
+
+        What stands here of an earlier try was never settled: it is a loss. This need not be on the disk at once; a
+        process that is killed loses nothing that is written.
+        """
+        row = (key, request.path, request.role, performer, json.dumps(usage.values()), self._run, self._now())
+        self._open.execute("PRAGMA synchronous = NORMAL")
+        try:
+            self._write(
+                (_HOLD_LOST, (key,)),
+                ("INSERT OR REPLACE INTO hold VALUES (?, ?, ?, ?, ?, ?, ?)", row),
+            )
+        finally:
+            self._open.execute("PRAGMA synchronous = FULL")
+        self._holding = True
+
+    def let_go(self, key: str) -> None:
+        """Take back what was booked for a call that has cost nothing."""
+        self._write(*self._settled(key))
+
+    def _settled(self, key: str) -> tuple[tuple[str, Sequence[object]], ...]:
+        return (("DELETE FROM hold WHERE key = ?", (key,)),) if self._holding else ()
+
+    def lose(self, key: str, request: Request, performer: str, usage: Usage) -> None:
         """Record what was paid for a call that came to nothing; the call itself is asked again the next time."""
         row = (request.path, request.role, performer, json.dumps(usage.values()), self._run, self._now())
         insert = "INSERT INTO loss (path, role, performer, usage, run, at) VALUES (?, ?, ?, ?, ?, ?)"
-        self._write((insert, row))
+        self._write((insert, row), *self._settled(key))
 
     def payments(self) -> list[tuple[str, str, Usage]]:
-        """Role, performer and usage of every call that was made, those that came to nothing at the end."""
+        """Role, performer and usage of every call that was made; those that came to nothing, or run, at the end."""
         rows = self._all("SELECT role, performer, detail FROM call ORDER BY id")
         with self._reading("what the calls used"):
             made = [(role, performer, Usage(**json.loads(detail)["usage"])) for role, performer, detail in rows]
             rows = self._all("SELECT role, performer, usage FROM loss ORDER BY id")
+            rows += self._all("SELECT role, performer, usage FROM hold ORDER BY at")
             made += [(role, performer, Usage(**json.loads(usage))) for role, performer, usage in rows]
         return made
+
+    def reply_lengths(self) -> list[tuple[str, str, int, int, int]]:
+        """Of each call of which a length was expected: performer, path, and tokens expected, written and reasoned."""
+        rows = self._all(
+            "SELECT performer, path, json_extract(detail, '$.expected'), json_extract(detail, '$.usage.reply'), "
+            "coalesce(json_extract(detail, '$.usage.reasoning'), 0) FROM call "
+            "WHERE json_extract(detail, '$.expected') > 0 ORDER BY id"
+        )
+        return [
+            (str(who), str(path), int(expected), int(wrote), int(thought))
+            for who, path, expected, wrote, thought in rows
+        ]
 
     def usages(self) -> list[Usage]:
         """What every call that was made took."""

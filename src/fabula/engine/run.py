@@ -15,11 +15,11 @@ from functools import partial
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
-from fabula.base.errors import JournalMissError, ModelError, RefusalError, ReplyError, UsageError
+from fabula.base.errors import BudgetError, JournalMissError, ModelError, RefusalError, ReplyError, UsageError
 from fabula.engine import replies
 from fabula.engine.aids import PROMPT_SHARE, USUAL_WINDOW, WHOLE_PROMPT, gets_aids
 from fabula.engine.context import Mode, RunContext
-from fabula.engine.dry_run import PlannedCall, placeholder, sketched, usual
+from fabula.engine.dry_run import TOKENS_OF_A_WORD, PlannedCall, expected_tokens, placeholder, sketched, usual
 from fabula.engine.events import CallFinished, CallLost, CallStarted, Kept, Noted, Removed, Repaired, TextArrived
 from fabula.engine.journal import call_key
 from fabula.engine.making import WISHES, Continuation, Revision, Wanted, announced_as, made, making_now
@@ -38,9 +38,9 @@ from fabula.engine.staleness import (
 )
 from fabula.engine.trail import Step
 from fabula.models.base import Message, Reply, Request, Sampling, Usage
-from fabula.models.budget import Tries, counted, estimate_tokens, longest_reply, prompt_tokens
-from fabula.models.limits import PAYS, SENT
-from fabula.models.prices import cost, is_overridden, paid, price_of
+from fabula.models.budget import Tries, counted, estimate_tokens, prompt_tokens
+from fabula.models.limits import PAYS, SENT, THOUGHT
+from fabula.models.prices import FREE, cost, is_overridden, paid, price_of
 from fabula.models.prompt_text import json_instruction
 from fabula.models.providers import identity_by_address
 from fabula.story import count_words, readable, without_marks
@@ -52,6 +52,7 @@ if TYPE_CHECKING:
     from fabula.engine.replies.rules import RuleName
     from fabula.engine.roles import Assignment
     from fabula.models.base import Model, OnText
+    from fabula.models.prices import Price
 
 __all__ = ["DRAFTS", "Branch", "Draft", "Mode", "Run", "RunContext", "apart", "branches", "side_by_side"]
 
@@ -62,7 +63,6 @@ More: TypeAlias = "Callable[[Run, str], Awaitable[str]]"
 REFUSAL_TRIES = 3
 _LIKELIEST = 20  # tokens whose probabilities are asked for
 DEFAULT_REPLY_TOKENS = 4096  # target length of Agents' Room, section 5
-_WORDS_PER_TOKEN = 0.75  # 1.30 tokens a word, as stories have, and some room
 _LONG_REPLY, _SHORT_REPLY, _CHARACTERS_A_TOKEN = 200_000, 20_000, 32  # no reply is meant to be longer than that
 _CHARACTERS_OF_MANY = 8  # a token, on average over more than 25,000 of them
 _BLANKS = re.compile(r"(?<!\s)\s{100,}+")
@@ -814,12 +814,16 @@ class Run:
             )
         if context.announced is not None:
             await context.announced.allow(announced_as(request.path), context.budget.spent_usd)
-        reply = await self._ask_model(request)
-        context.journal.record(key, request, ordinal, reply)
+        most = self._most_written(request, prompt_tokens(request))
+        expected = min(expected_tokens(expect, sketch, request.path, unsaid=most), most)
+        likely = min(round(expected * (context.lengths_given.share(performer.identity, request.path) or 1.0)), most)
+        reply = await self._ask_model(request, key, max(likely, 1))
+        context.journal.record(key, request, ordinal, reply, expected=expected)
+        context.lengths_given.add(performer.identity, request.path, expected, reply.usage)
         context.emit(CallFinished(request.path, request.role, reply.model, reply.usage, replayed=False))
         return reply
 
-    async def _ask_model(self, request: Request) -> Reply:
+    async def _ask_model(self, request: Request, key: str, expected: int) -> Reply:
         """Ask whoever answers: a person where one stands in and does not hand back, else the model.
 
         A refusal is asked again with the next seed, and all tries are on the bill.
@@ -840,10 +844,10 @@ class Run:
         for attempt in range(REFUSAL_TRIES):
             tried = replace(request, sampling=replace(request.sampling, seed=(request.sampling.seed or 0) + attempt))
             context.emit(replace(started, priced=priced))
-            reply = await self._paid(model, tried, listening)
+            reply = await self._paid(model, tried, listening, key, expected)
             if reply.finish != "refusal" and not replies.is_refusal(reply.text):
                 return self._bounded(replace(reply, text=readable(reply.text), model=model.identity), request)
-            self._lose(request, model, reply.usage)
+            self._lose(key, request, model, reply.usage)
             self.note(f"{model.identity} declined at {request.path}; asked again with another seed.")
         raise RefusalError(
             f"{model.identity} declined {REFUSAL_TRIES} times to answer as {request.role!r} at {request.path}. "
@@ -851,51 +855,68 @@ class Run:
             model=model.name,
         )
 
-    async def _paid(self, model: Model, request: Request, listening: OnText | None) -> Reply:
+    async def _paid(self, model: Model, request: Request, listening: OnText | None, key: str, expected: int) -> Reply:
         """A model's reply within the budget, with what it took; a program costs nothing."""
         if isinstance(model, Program):
             return await model.ask(request, listening)
         context, budget = self.context, self.context.budget
         price = price_of(model.name, context.prices)
-        usual = None if request.sampling.max_tokens else DEFAULT_REPLY_TOKENS
-        room = request.role, model.name, prompt_tokens(request), longest_reply(request, model), price
-        held = await budget.admit(*room, usual=usual)
+        tries = Tries(request, model, expected, budget, price, listening)
 
-        tries = Tries(request, listening)
+        async def begin() -> None:
+            await tries.begin()
+            if price != FREE:
+                usage = Usage(tries.prompt, 0, expected, cost=None, estimated=tries.prompt + expected)
+                context.journal.hold(key, request, model.identity, usage)
 
         def lose(usage: Usage | None) -> None:
             if usage is not None:
                 lost = replace(usage, cost=paid(usage, price, own=False))
-                budget.settle(held, lost)
-                self._lose(request, model, lost)
+                tries.settle(lost)
+                self._lose(key, request, model, lost)
+            elif price != FREE:
+                context.journal.let_go(key)
 
-        async def pay_and_hold_again(tokens: tuple[int, int]) -> None:
-            nonlocal held
-            if (usage := tries.failed(tokens)) is not None:
-                lose(usage)
-                held = await budget.admit(*room, usual=usual)
+        async def pay_and_begin_again(failure: ModelError) -> None:
+            lose(tries.lost(failure))
+            tries.release()
+            await begin()
 
-        marks = PAYS.set(pay_and_hold_again), SENT.set(tries.sent)
+        await begin()
+        marks = PAYS.set(pay_and_begin_again), SENT.set(tries.sent), THOUGHT.set(tries.thought)
         try:
             reply = await model.ask(request, tries.on_text)
-        except ModelError as error:
-            lose(tries.failed(error.tokens))
-            raise
-        except asyncio.CancelledError:
-            lose(tries.cancelled())
+        except (ModelError, BudgetError, asyncio.CancelledError) as error:
+            lose(tries.lost(error))
             raise
         finally:
             PAYS.reset(marks[0])
             SENT.reset(marks[1])
-            budget.release(held)
-        usage = counted(request, reply, model.name)
+            THOUGHT.reset(marks[2])
+            tries.release()
+        usage, claimed = counted(request, reply, model)
         usage = replace(usage, cost=paid(usage, price, own=not is_overridden(model.name, context.prices)))
-        budget.settle(held, usage)
+        if claimed:
+            self._distrust(model, usage, claimed, price)
+        tries.settle(usage)
         return replace(reply, usage=usage)
 
-    def _lose(self, request: Request, model: Model, usage: Usage) -> None:
+    def _distrust(self, model: Model, usage: Usage, claimed: int, price: Price | None) -> None:
+        """Say, once of a model, that its server counts far more than there was."""
+        context = self.context
+        if model.name in context.distrusted:
+            return
+        context.distrusted.add(model.name)
+        said = (
+            f"{model.name} claims {claimed:,} tokens for a call of about {usage.prompt + usage.reply:,}. That cannot "
+            "be, so our own count is booked. Look at what its provider charges."
+        )
+        self.note(said)
+        context.budget.claim(said, claimed, None if price is None else cost(price, Usage(reply=claimed)))
+
+    def _lose(self, key: str, request: Request, model: Model, usage: Usage) -> None:
         """Record what was paid for a call that came to nothing."""
-        self.context.journal.lose(request, model.identity, usage)
+        self.context.journal.lose(key, request, model.identity, usage)
         self.context.emit(CallLost(request.path, request.role, model.identity, usage))
 
     def _bounded(self, reply: Reply, request: Request) -> Reply:
@@ -932,36 +953,40 @@ class Run:
         context = self.context
         if recorded is not None and not is_stale(context):
             context.dry_run.replayed += 1
-            if isinstance(expect, int) and recorded.finish == "stop":
-                context.dry_run.seen(request.role, expect, recorded.text)
             return recorded
         set_stale(context)
         prompt = prompt_tokens(request)
         old = None if self.given_up else context.journal.last_at(request.path, ordinal)  # given up: of no use
         context.dry_run.guessed |= old is None and sketch is not None
         reply = old or self._made_up(request, prompt, expect, sketch)
-        tokens = reply.usage.reply or estimate_tokens(reply.text)
+        thought = context.lengths_given.reasoning(self._assignment(request.role).performer.identity)
+        tokens = reply.usage.reply or estimate_tokens(reply.text) + thought
         usage = replace(reply.usage, prompt=prompt, cached=0, reply=tokens)
         self._plan(request.path, request.role, usage)
         return reply
 
     def _made_up(self, request: Request, prompt: int, expect: int | str | None, sketch: Sketch | None) -> Reply:
         """What stands for a reply that was never asked: of its usual length, and cut where the model would be."""
-        dry, able = self.context.dry_run, self._assignment(request.role).performer.capabilities
+        dry, performer = self.context.dry_run, self._assignment(request.role).performer.identity
         dry.made_up += 1
-        limits = [
-            request.sampling.max_tokens,
-            able.reply or DEFAULT_REPLY_TOKENS,
-            able.context and able.context - prompt,
-        ]
-        most = int(max(min(limit for limit in limits if limit), 1) * _WORDS_PER_TOKEN)
-        share = dry.share(request.role, request.path)
+        most = int(self._most_written(request, prompt) / TOKENS_OF_A_WORD)
+        share = dry.share(self.context.lengths_given.share(performer, request.path), request.path)
         if sketch is not None:
             return Reply(sketch(lambda words: min(round(words * share), most)))
         if isinstance(expect, str):
             return Reply(sketched(expect, share, request.path))
         words = round((expect or most) * share)
         return Reply(placeholder(min(words, most), request.path), finish="length" if words > most else "stop")
+
+    def _most_written(self, request: Request, prompt: int) -> int:
+        """Tokens that a reply may well have at most."""
+        able = self._assignment(request.role).performer.capabilities
+        limits = (
+            request.sampling.max_tokens,
+            able.reply or DEFAULT_REPLY_TOKENS,
+            able.context and able.context - prompt,
+        )
+        return max(min(limit for limit in limits if limit), 1)
 
 
 def _like(request: Request) -> str:

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import string
 from dataclasses import dataclass, field, replace
-from math import ceil
+from functools import cached_property
+from math import ceil, inf
 from typing import TYPE_CHECKING
 
 from fabula.base.characters import DRY_RUN_MARK
-from fabula.base.errors import BudgetError, UsageError
+from fabula.base.errors import BudgetError, EndlessReplyError, ModelError, UsageError
 from fabula.base.remembering import remembered
 from fabula.models.base import NOTHING_USED, Usage
 from fabula.models.prices import FREE, cost, listed_window, price_of
@@ -26,6 +28,12 @@ _WORDS = (string.ascii_letters + " ").encode()
 _ENGLISH, _FOREIGN = 4.5, 3.3  # letters and spaces to a token
 _SIGN = 0.6  # tokens to another ASCII character: digits, punctuation, line ends
 _MARGIN = 0.3  # of tokens that we count ourselves: so much too low the estimate may be
+_FAR, _SOME = 2.5, 800  # a server's count is not believed that is so many times ours, or a share of it, and some more
+_ROUNDING = 1e-6  # of a token, lost where dollars are counted
+_AMPLE = 2  # times the length of a reply that are held where it is longer than anybody expected
+_ENDLESS, _LONG = 10, 16_384  # times the expected reply, and tokens, after which a reply without a bound is ended
+UNBOUNDED = 10**12
+"""Tokens that a call may have where no cap says how many."""
 UNKNOWN_LONGEST = 32_768
 """Tokens that a reply without a bound may have, where the model's window is not known."""
 _TYPOGRAPHY = b"\xe2\x80"  # how dashes, curly quotes and ellipses begin in UTF-8
@@ -42,13 +50,17 @@ def estimate_tokens(text: str) -> int:
     (7 % and 11 % high on average), JSON 13 % to 19 % low, German and French within 19 %, Russian, Chinese and Japanese
     from 23 % low (SmolLM2) to twice too high (Qwen2.5).
     """
+    return ceil(_tokens(text))
+
+
+def _tokens(text: str) -> float:
     data = text.replace(DRY_RUN_MARK, "").encode("utf-8", "surrogatepass")
     high = len(data.translate(None, _ASCII))
     words = len(data) - len(data.translate(None, _WORDS))
     typography = 3 * data.count(_TYPOGRAPHY)
     foreign = high - typography
     letters = words / (_FOREIGN if foreign * 100 > words else _ENGLISH)
-    return ceil(letters + _SIGN * (len(data) - high - words) + typography / 3 + foreign / 2)
+    return letters + _SIGN * (len(data) - high - words) + typography / 3 + foreign / 2
 
 
 def prompt_tokens(request: Request) -> int:
@@ -56,64 +68,151 @@ def prompt_tokens(request: Request) -> int:
     return sum(estimate_tokens(message.content) for message in request.messages)
 
 
-def counted(request: Request, reply: Reply, model_name: str) -> Usage:
-    """What a call took; tokens that a server did not count are counted here, and marked as estimated.
+def counted(request: Request, reply: Reply, model: Model) -> tuple[Usage, int]:
+    """What a call took, and how many tokens its server claims beyond belief (0: none).
 
-    A reply that says itself that it cost nothing, of a model on this machine, took nothing.
+    Tokens that a server did not count, or counted far from what was sent and received, are counted here, and marked as
+    estimated. A reply that says itself that it cost nothing, of a model on this machine, took nothing.
     """
     usage = reply.usage
-    if usage == NOTHING_USED and price_of(model_name, {}) == FREE:
-        return usage
-    prompt = usage.prompt or prompt_tokens(request)
-    written = usage.reply or estimate_tokens(reply.text)
-    estimated = (0 if usage.prompt else prompt) + (0 if usage.reply else written)
-    return replace(usage, prompt=prompt, reply=written, estimated=estimated) if estimated else usage
+    if usage == NOTHING_USED and price_of(model.name, {}) == FREE:
+        return usage, 0
+    sent = prompt_tokens(request)
+    came = estimate_tokens(reply.text) + estimate_tokens(reply.reasoning)
+    hidden = (
+        0 if reply.reasoning else room_for_reasoning(request.sampling, thinks=True)
+    )  # many servers say nothing of it
+    return _believed(usage, sent + _form_tokens(request), came, min(hidden, longest_reply(request, model)))
+
+
+def _form_tokens(request: Request) -> int:
+    """About how many tokens the form of a reply has, which a server may put into the prompt."""
+    return estimate_tokens(json.dumps(request.schema)) if request.schema else 0
+
+
+def _believed(usage: Usage, sent: int, came: int, hidden: int) -> tuple[Usage, int]:
+    """`usage` with counts that can be true, and the tokens claimed beyond that; `hidden`: of reasoning not shown."""
+    prompt = usage.prompt if _may_be(usage.prompt, sent) else sent
+    reply = usage.reply if _may_be(usage.reply, came, hidden) else came
+    estimated = (prompt if prompt != usage.prompt else 0) + (reply if reply != usage.reply else 0)
+    if not estimated:
+        return usage, 0
+    claimed = usage.prompt + usage.reply
+    known = replace(usage, prompt=prompt, cached=min(usage.cached, prompt), reply=reply, estimated=estimated)
+    beyond = claimed if claimed > prompt + reply else 0
+    return replace(known, cost=None, reasoning=min(usage.reasoning, reply)), beyond
+
+
+def _may_be(count: int, ours: int, hidden: int = 0) -> bool:
+    """Whether a server's count can be true of what has so many tokens by ours; the marks of turns are tokens too."""
+    return count > 0 and ours / _FAR - _SOME <= count <= ours * _FAR + _SOME + hidden
 
 
 @dataclass(eq=False)
 class Tries:
-    """What the tries of one call that come to nothing may be charged: as their server says, else as far as we see.
+    """One call within a budget: what is held for its tries, and what those may be charged that come to nothing.
+
+    A reply is ended that comes piece by piece and grows beyond what may be asked, or beyond what a cap leaves.
 
     Attributes:
         request: that is asked.
+        model: that is asked.
+        reply: tokens that the reply is expected to have.
+        budget: that holds them.
+        price: of the model, if it is known.
         listener: who hears a reply while it comes, if anybody does.
     """
 
     request: Request
+    model: Model
+    reply: int
+    budget: Budget
+    price: Price | None
     listener: OnText | None = None
-    _heard: list[str] = field(default_factory=list, init=False, repr=False)
+    held: Reservation = field(init=False)
+    _count: float = field(default=0.0, init=False, repr=False)
     _sent: bool = field(default=False, init=False, repr=False)
+
+    @cached_property
+    def prompt(self) -> int:
+        """Tokens of the prompt, by estimate."""
+        return prompt_tokens(self.request)
+
+    @cached_property
+    def most(self) -> int:
+        """Tokens after which a reply is ended: many times those expected, and no more than the model can give."""
+        asked = self.request.sampling.max_tokens
+        longest = longest_reply(self.request, self.model)
+        return ceil(_FAR * longest) if asked else min(longest, max(_ENDLESS * self.reply, _LONG))
+
+    async def begin(self) -> None:
+        """Hold what a try may take; waits where calls now running leave too little room.
+
+        Raises:
+            BudgetError: the cap has no room for it.
+            UsageError: there is a cap in dollars and the model's price is not known.
+        """
+        role, name = self.request.role, self.model.name
+        self.held = await self.budget.admit(role, name, self.prompt, self.reply, self.price, most=self.most)
+
+    def settle(self, usage: Usage) -> None:
+        """Put what a try took on the bill."""
+        self.budget.settle(self.held, usage)
+
+    def release(self) -> None:
+        """Give back what is held."""
+        self.budget.release(self.held)
 
     @property
     def on_text(self) -> OnText | None:
-        """Hears what comes and passes it on, where somebody listens: only then a reply comes piece by piece."""
-        return None if self.listener is None else self._hear
+        """Hears what comes and passes it on, where somebody listens or a cap has to be kept."""
+        return None if self.listener is None and not self.budget.capped else self._hear
 
     def sent(self) -> None:
         """A try has gone out."""
         self._sent = True
 
-    def failed(self, tokens: tuple[int, int]) -> Usage | None:
-        """What a failed try took: the server's count, else ours of a text that broke off; `None` where none came."""
-        seen = self._seen(came=bool(self._heard))
-        return Usage(prompt=tokens[0], reply=tokens[1]) if any(tokens) else seen
+    def lost(self, error: BaseException) -> Usage | None:
+        """What a try took that came to nothing; `None` where it is taken to have cost nothing.
 
-    def cancelled(self) -> Usage | None:
-        """What a try took that nobody waits for any more: its prompt and what came; `None` where none is out."""
-        return self._seen(came=self._sent or bool(self._heard))
+        As its server counted it, else as we do: the prompt, and what came of the reply. Where nothing came of a reply
+        that may have been written nevertheless, that is the one expected.
+        """
+        whole = self.on_text is None  # a reply that comes whole may be written to its end, though nobody waits for it
+        if not isinstance(error, ModelError):
+            return self._seen(unseen=(self.reply if whole else 0) if self._sent else None)
+        seen = self._seen(unseen=self.reply if error.may_cost or any(error.tokens) else None)
+        if seen is None or not any(error.tokens):
+            return seen
+        claimed = Usage(prompt=error.tokens[0], reply=error.tokens[1])
+        return _believed(claimed, seen.prompt + _form_tokens(self.request), seen.reply, self.most)[0]
+
+    def thought(self, piece: str) -> None:
+        """Take in a piece of reasoning, which nobody is shown."""
+        self._grows(piece)
 
     def _hear(self, text: str) -> None:
-        self._heard.append(text)
+        self._grows(text)
         if self.listener is not None:
             self.listener(text)
 
-    def _seen(self, *, came: bool) -> Usage | None:
-        heard, self._sent = "".join(self._heard), False
-        self._heard.clear()
-        if not came:
-            return None
-        prompt, reply = prompt_tokens(self.request), estimate_tokens(heard)
-        return Usage(prompt=prompt, reply=reply, estimated=prompt + reply)
+    def _grows(self, piece: str) -> None:
+        """Hold more for a reply that has become longer than was held for it; end one that does not end itself."""
+        self._count += _tokens(piece)
+        if self._count > self.most:
+            raise EndlessReplyError(
+                f"{self.model.name} did not end its reply: it was broken off after about {self._count:,.0f} tokens, "
+                f"where about {self.reply:,} were asked for. Another model, or a bound (--sampling max_tokens=N), may "
+                "help.",
+                model=self.model.name,
+            )
+        if self._count > self.held.reply:
+            self.budget.grow(self.held, ceil(self._count))
+
+    def _seen(self, *, unseen: int | None) -> Usage | None:
+        """A try's prompt and what came of its reply; `unseen` is taken for that where nothing came, `None` for both."""
+        reply, self._sent, self._count = ceil(self._count) or unseen, False, 0.0
+        return None if reply is None else Usage(prompt=self.prompt, reply=reply, estimated=self.prompt + reply)
 
 
 def longest_reply(request: Request, model: Model) -> int:
@@ -125,28 +224,35 @@ def longest_reply(request: Request, model: Model) -> int:
     return UNKNOWN_LONGEST if window is None else max(window - prompt_tokens(request), 1)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(slots=True, eq=False)
 class Reservation:
-    """What one call may take at most, held until it is settled or released; `usd` is `None` at an unknown price.
-
-    `share` is what is held for it in the budget of the whole.
-    """
+    """What is held for one call until it is settled or released: its prompt, and a reply of so many tokens."""
 
     role: str
     model: str
-    tokens: int
-    usd: float | None
+    prompt: int
+    reply: int
     price: Price | None
-    share: Reservation | None = None
+
+    @property
+    def tokens(self) -> int:
+        """All tokens that are held."""
+        return self.prompt + self.reply
+
+    @property
+    def usd(self) -> float | None:
+        """The same in US dollars, at full price; `None` where that is not known."""
+        return None if self.price is None else cost(self.price, Usage(prompt=self.prompt, reply=self.reply))
 
 
 @dataclass(eq=False)
 class Budget:
     """Caps on prompt and reply tokens together and on US dollars; `None` is no cap.
 
-    A cap is never passed by more than a call that takes more than it might. Its methods but `admit` do not await, so
-    that calls side by side in one event loop can never pass a cap together. Of tokens that we had to count ourselves
-    a share more is kept back, by which the count may be too low.
+    A call is let in where there is room for the reply that is expected of it. Held is what it may take at most, as far
+    as there is room, and more while it comes (`grow`). Its methods but `admit` do not await, so that calls side by side
+    in one event loop can never pass a cap together. Of tokens that we had to count ourselves a share more is kept back,
+    by which the count may be too low.
 
     Attributes:
         whole: the budget of what this is a part of; each call is held and paid there too.
@@ -154,6 +260,8 @@ class Budget:
         raise_with: how to go on with more, for messages: with a place for tokens or dollars.
         spent_tokens: tokens of all settled calls.
         spent_usd: US dollars of all settled calls whose price is known.
+        passed: a sentence on the call that has passed a cap, here or of the whole; empty where none has.
+        held: what calls now running may take.
         waiting: those who want to know when a call is settled.
     """
 
@@ -164,9 +272,10 @@ class Budget:
     raise_with: tuple[str, str] = ("--budget-tokens {} or more", "--budget-usd {} or more")
     spent_tokens: int = field(default=0, init=False)
     spent_usd: float = field(default=0.0, init=False)
+    passed: str = field(default="", init=False)
     _kept_tokens: int = field(default=0, init=False, repr=False)
     _kept_usd: float = field(default=0.0, init=False, repr=False)
-    _held: set[Reservation] = field(default_factory=set, init=False, repr=False)
+    held: set[Reservation] = field(default_factory=set, init=False, repr=False)
     _bill: dict[str, Usage] = field(default_factory=dict, init=False, repr=False)
     waiting: list[asyncio.Future[None]] = field(default_factory=list, init=False, repr=False)
 
@@ -178,15 +287,15 @@ class Budget:
     @property
     def held_tokens(self) -> int:
         """What calls now running may still take."""
-        return sum(held.tokens for held in self._held)
+        return sum(held.tokens for held in self.held)
 
     @property
     def held_usd(self) -> float:
         """The same in US dollars."""
-        return sum(held.usd or 0.0 for held in self._held)
+        return sum(held.usd or 0.0 for held in self.held)
 
     async def admit(
-        self, role: str, model_name: str, prompt: int, longest: int, price: Price | None, *, usual: int | None = None
+        self, role: str, model_name: str, prompt: int, reply: int, price: Price | None, *, most: int | None = None
     ) -> Reservation:
         """As `reserve`; but where calls now running may yet leave room enough, wait for them.
 
@@ -197,7 +306,7 @@ class Budget:
         """
         while True:
             try:
-                return self.reserve(role, model_name, prompt, longest, price, usual=usual)
+                return self.reserve(role, model_name, prompt, reply, price, most=most)
             except BudgetError:
                 if not any(one.held_tokens for one in self.levels()):
                     raise
@@ -207,7 +316,7 @@ class Budget:
             await settled
 
     def reserve(
-        self, role: str, model_name: str, prompt: int, longest: int, price: Price | None, *, usual: int | None = None
+        self, role: str, model_name: str, prompt: int, reply: int, price: Price | None, *, most: int | None = None
     ) -> Reservation:
         """Hold what the next call may take, here and in the budget of the whole, at full price.
 
@@ -215,47 +324,40 @@ class Budget:
             role: who is asked.
             model_name: for messages.
             prompt: tokens of it, by estimate.
-            longest: tokens that the reply may have.
+            reply: tokens that the reply is expected to have.
             price: of the model, if it is known.
-            usual: tokens that there must be room for, where the reply has no bound that holds; what is left of a cap
-                is held for it then, up to `longest`.
+            most: tokens that the reply may have, where that is more.
 
         Raises:
             BudgetError: the call might pass a cap; says what is spent and how to go on.
             UsageError: there is a cap in dollars and the model's price is not known.
         """
-        least = longest if usual is None else min(usual, longest)
-        if (self.usd is not None) and price is None:
-            raise self.unpriced(role, model_name, self.usd)
-        asked = f"the next call (role {role!r}, {model_name})"
-        tokens, usd = prompt + longest, None if price is None else cost(price, Usage(prompt=prompt, reply=longest))
-        if self.tokens is not None:
-            need, taken = prompt + least, self.spent_tokens + self._kept_tokens + self.held_tokens
-            if taken + need > self.tokens:
-                raise self.stopped(
-                    f"{self.tokens:,} tokens",
-                    f"{self.spent_tokens:,} are spent{self._kept(f'{self._kept_tokens:,}', self._kept_tokens)}, calls "
-                    f"now running may take {self.held_tokens:,}, and {asked} may take {need:,} ({prompt:,} of prompt, "
-                    f"{least:,} of reply)",
-                    self.raise_with[0].format(taken + need),
-                )
-            tokens = min(tokens, self.tokens - taken)
-        if self.usd is not None and price is not None and usd is not None:
-            dollars, gone = cost(price, Usage(prompt=prompt, reply=least)), self.spent_usd + self._kept_usd
-            if gone + self.held_usd + dollars > self.usd:
-                raise self.stopped(
-                    f"${self.usd:,.4f}",
-                    f"${self.spent_usd:,.4f} are spent{self._kept(f'${self._kept_usd:,.4f}', self._kept_usd)}, calls "
-                    f"now running may take ${self.held_usd:,.4f}, and {asked} may take ${dollars:,.4f}",
-                    self.raise_with[1].format(f"{ceil((gone + self.held_usd + dollars) * 10_000) / 10_000:.4f}"),
-                )
-            usd = min(usd, self.usd - gone - self.held_usd)
-        share = None
-        if self.whole is not None:
-            share = self.whole.reserve(role, model_name, prompt, longest, price, usual=usual)
-        reservation = Reservation(role, model_name, tokens, usd, price, share)
-        self._held.add(reservation)
-        return reservation
+        wanted = Reservation(role, model_name, prompt, reply, price)
+        for one in self.levels():
+            one.check(wanted)
+        wanted.reply = max(reply, min(most or reply, self.least_room(wanted)))
+        for one in self.levels():
+            one.held.add(wanted)
+        return wanted
+
+    def grow(self, held: Reservation, reply: int) -> None:
+        """Hold more for a reply that has become longer than was held for it: it has `reply` tokens so far.
+
+        Raises:
+            BudgetError: a cap leaves no room for it.
+        """
+        room = self.least_room(held)
+        if room < reply:
+            tight = min(self.levels(), key=lambda one: one.room_for(held))
+            held.reply = _AMPLE * reply  # what it would take to go on
+            cap, spent, more = tight.in_words(held)
+            raise tight.stopped(
+                cap,
+                f"{spent}, and the reply of role {held.role!r} ({held.model}) has more tokens than are left: {reply:,} "
+                "so far",
+                more,
+            )
+        held.reply = min(_AMPLE * reply, room)
 
     def settle(self, reservation: Reservation, usage: Usage) -> None:
         """Put what a call really took on the bill; its cost, where it is not known, is by the reservation's price."""
@@ -266,6 +368,16 @@ class Budget:
         self._bill[reservation.role] = usage if before is None else before + usage
         for one in self.levels():
             one.charge(usage)
+            if said := one.overrun(reservation):
+                self.passed = said
+
+    def claim(self, said: str, tokens: int, usd: float | None) -> None:
+        """Say that a cap is passed where a provider charges what it claims, which is not believed."""
+        for one in self.levels():
+            if (one.tokens is not None and one.spent_tokens + tokens > one.tokens) or (
+                one.usd is not None and one.spent_usd + (usd or 0.0) > one.usd
+            ):
+                self.passed = f"{said} By its claim the budget{one.of} is passed. Everything finished is kept."
 
     def charge(self, usage: Usage) -> None:
         """Count what was used, here alone; of an unknown cost nothing is counted."""
@@ -278,23 +390,28 @@ class Budget:
 
     def release(self, reservation: Reservation) -> None:
         """Give back what a failed call held; safe to call twice."""
-        self._held.discard(reservation)
-        if self.whole is not None and reservation.share is not None:
-            self.whole.release(reservation.share)
-        waiting, self.waiting = self.waiting, []
-        for one in waiting:
-            if not one.done():
-                one.set_result(None)
+        for one in self.levels():
+            one.held.discard(reservation)
+            waiting, one.waiting = one.waiting, []
+            for caller in waiting:
+                if not caller.done():
+                    caller.set_result(None)
 
     def bill(self) -> dict[str, Usage]:
         """What each role took, in order of its first call; `cost` is `None` where one price is unknown."""
         return dict(self._bill)
 
     def stopped(self, cap: str, why: str, more: str) -> BudgetError:
-        """The error that stops before a cap is passed."""
-        return BudgetError(
-            f"Stopped before the budget of {cap}{self.of} is passed: {why}. Everything finished is kept; go on with "
-            f"{more}."
+        """The error that stops before a cap is passed, or once it is."""
+        return BudgetError(f"{self.stops_at(cap)}: {why}. Everything finished is kept; go on with {more}.")
+
+    def stops_at(self, cap: str) -> str:
+        """The beginning of a sentence on why nothing more is asked."""
+        over = self._over
+        return (
+            f"Stopped, as the budget of {cap}{self.of} is passed"
+            if over
+            else (f"Stopped before the budget of {cap}{self.of} is passed")
         )
 
     def unpriced(self, role: str, model_name: str, cap: float) -> UsageError:
@@ -310,6 +427,93 @@ class Budget:
         yield self
         if self.whole is not None:
             yield from self.whole.levels()
+
+    def check(self, wanted: Reservation) -> None:
+        """Refuse a call for which there is no room here.
+
+        Raises:
+            BudgetError, UsageError: as `reserve`.
+        """
+        if self.usd is not None and wanted.price is None:
+            raise self.unpriced(wanted.role, wanted.model, self.usd)
+        asked = f"the next call (role {wanted.role!r}, {wanted.model})"
+        if self.tokens is not None:
+            need = self.spent_tokens + self._kept_tokens + self.held_tokens + wanted.tokens
+            if need > self.tokens:
+                cap, spent, more = self.in_words(wanted)
+                raise self.stopped(
+                    cap,
+                    f"{spent}, calls now running may take {self.held_tokens:,}, and {asked} may take "
+                    f"{wanted.tokens:,} ({wanted.prompt:,} of prompt, {wanted.reply:,} of reply)",
+                    more,
+                )
+        if self.usd is not None:
+            dollars = wanted.usd or 0.0
+            if self.spent_usd + self._kept_usd + self.held_usd + dollars > self.usd:
+                cap, spent, more = self.in_words(wanted, usd=True)
+                raise self.stopped(
+                    cap,
+                    f"{spent}, calls now running may take ${self.held_usd:,.4f}, and {asked} may take ${dollars:,.4f}",
+                    more,
+                )
+
+    def in_words(self, wanted: Reservation, *, usd: bool | None = None) -> tuple[str, str, str]:
+        """A cap, what is spent of it, and how to go on with enough for a call, in words."""
+        if usd is None:
+            usd = self.tokens is None or self._in_dollars(wanted) < self._in_tokens(wanted)
+        others = self.held - {wanted}
+        if usd:
+            gone = self.spent_usd + self._kept_usd
+            need = ceil((gone + sum(one.usd or 0.0 for one in others) + (wanted.usd or 0.0)) * 10_000) / 10_000
+            kept = self._kept(f"${self._kept_usd:,.4f}", self._kept_usd)
+            return (
+                f"${self.usd:,.4f}",
+                f"${self.spent_usd:,.4f} are spent{kept}",
+                self.raise_with[1].format(f"{need:.4f}"),
+            )
+        tokens = self.spent_tokens + self._kept_tokens + sum(one.tokens for one in others) + wanted.tokens
+        kept = self._kept(f"{self._kept_tokens:,}", self._kept_tokens)
+        return f"{self.tokens:,} tokens", f"{self.spent_tokens:,} are spent{kept}", self.raise_with[0].format(tokens)
+
+    def least_room(self, wanted: Reservation) -> int:
+        """Tokens that a call's reply may have, as far as the caps leave them, here and of the whole."""
+        return min(one.room_for(wanted) for one in self.levels())
+
+    def room_for(self, wanted: Reservation) -> int:
+        """The same as far as the caps here leave them."""
+        return max(int(min(self._in_tokens(wanted), self._in_dollars(wanted), UNBOUNDED) + _ROUNDING), 0)
+
+    def _in_tokens(self, wanted: Reservation) -> float:
+        if self.tokens is None:
+            return inf
+        others = sum(one.tokens for one in self.held if one is not wanted)
+        return self.tokens - self.spent_tokens - self._kept_tokens - others - wanted.prompt
+
+    def _in_dollars(self, wanted: Reservation) -> float:
+        if self.usd is None or wanted.price is None:
+            return inf
+        asked, one_more = (cost(wanted.price, Usage(prompt=wanted.prompt, reply=n)) for n in (0, 1))
+        others = sum(one.usd or 0.0 for one in self.held if one is not wanted)
+        left = self.usd - self.spent_usd - self._kept_usd - others - asked
+        return left / (one_more - asked) if one_more > asked else inf
+
+    @property
+    def _over(self) -> bool:
+        """Whether more is spent than the caps allow."""
+        return (self.tokens is not None and self.spent_tokens > self.tokens) or (
+            self.usd is not None and self.spent_usd > self.usd
+        )
+
+    def overrun(self, last: Reservation) -> str:
+        """A sentence on a cap that is passed here; empty where none is."""
+        if not self._over:
+            return ""
+        usd = self.usd is not None and self.spent_usd > self.usd
+        cap, spent, _ = self.in_words(last, usd=usd)
+        return (
+            f"The budget of {cap}{self.of} is passed: {spent}. The last call (role {last.role!r}, {last.model}) took "
+            "more than was to be expected. Everything finished is kept."
+        )
 
     @staticmethod
     def _kept(amount: str, kept: float) -> str:

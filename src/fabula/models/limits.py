@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import random
+from collections import Counter
 from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
@@ -19,10 +20,12 @@ if TYPE_CHECKING:
     from fabula.models.base import Capabilities, Model, OnText, Reply, Request
 
 _MINUTE = 60
-PAYS: ContextVar[Callable[[tuple[int, int]], Awaitable[None]] | None] = ContextVar("fabula_pays", default=None)
-"""Who pays for a try that came to nothing, before the next one, with the tokens its server counted; may refuse that."""
+PAYS: ContextVar[Callable[[ModelError], Awaitable[None]] | None] = ContextVar("fabula_pays", default=None)
+"""Who pays for a try that came to nothing, before the next one; may refuse that."""
 SENT: ContextVar[Callable[[], None] | None] = ContextVar("fabula_sent", default=None)
 """Who wants to know when a try has its turn, so that its provider may charge for it even where nobody waits for it."""
+THOUGHT: ContextVar[OnText | None] = ContextVar("fabula_thought", default=None)
+"""Who counts the reasoning before a reply while it comes, and may end it."""
 OnRetry: TypeAlias = "Callable[[str, int, float, str], None]"
 
 
@@ -77,6 +80,7 @@ class Limited(Wrapper):
         """
         waited = 0.0
         attempt = 1
+        alike: Counter[type[ModelError]] = Counter()
         while True:
             try:
                 reply = await self._try(request, on_text)
@@ -85,11 +89,13 @@ class Limited(Wrapper):
             else:
                 self._answered = True
                 return reply
-            wait = self._wait(failure, attempt, waited)
+            alike[type(failure)] += 1
+            tried = failure.most_tries is not None and alike[type(failure)] >= failure.most_tries
+            wait = None if tried else self._wait(failure, attempt, waited)
             if wait is None:
                 raise self._given_up(failure, attempt, waited)
             if (pays := PAYS.get()) is not None:
-                await pays(failure.tokens)
+                await pays(failure)
             if self.on_retry is not None:
                 self.on_retry(self.name, attempt, wait, str(failure))
             await self.sleep(wait)
@@ -148,7 +154,7 @@ class Limited(Wrapper):
         if len(said) == 1:
             return failure
         last = type(failure)(" ".join(said), model=failure.model, retry_after=asked)
-        last.tokens = failure.tokens
+        last.tokens, last.may_cost = failure.tokens, failure.may_cost
         return last
 
 

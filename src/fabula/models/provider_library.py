@@ -35,6 +35,7 @@ from pydantic_ai.messages import (
     TextPart,
     TextPartDelta,
     ThinkingPart,
+    ThinkingPartDelta,
     UserPromptPart,
 )
 from pydantic_ai.models import ModelRequestParameters
@@ -48,10 +49,12 @@ from fabula.base.errors import (
     ModelUnavailableError,
     OverloadedError,
     UnreachableError,
+    UnreadableReplyError,
 )
 from fabula.base.extras import extra
 from fabula.models.base import SAMPLING_FIELDS, Usage
 from fabula.models.budget import estimate_tokens
+from fabula.models.limits import THOUGHT
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Callable, Iterator, Mapping, Sequence
@@ -121,6 +124,7 @@ _LOADS = 15.0  # seconds after which a server that loads a model is asked again
 _FILTERED_CODES = frozenset({"content_filter", "content_policy_violation"})
 _TRY_AGAIN = frozenset({408, 409, 425, 429})
 _SERVER_FAILED = 500
+_GAVE_UP = frozenset({408, 504, 524})  # statuses of servers that waited in vain for what may have been working
 _REJECTED = range(400, _SERVER_FAILED)
 _NO_WORD = 3  # tokens that a model may have written where it said nothing: marks of a reply's end
 _MOST_TOKENS = 10_000_000  # that a call can have taken: longer than any model's window
@@ -641,6 +645,8 @@ async def streamed(
         async for event in stream:
             if piece := _piece(event):
                 on_text(piece)
+            elif (thought := _thought(event)) and (counts := THOUGHT.get()) is not None:
+                counts(thought)
         response = stream.get()
     if not _ended(response):
         raise theirs.UnexpectedModelBehavior(_CUT)
@@ -652,6 +658,14 @@ def _piece(event: ModelResponseStreamEvent) -> str:
         return event.part.content
     if isinstance(event, PartDeltaEvent) and isinstance(event.delta, TextPartDelta):
         return event.delta.content_delta
+    return ""
+
+
+def _thought(event: ModelResponseStreamEvent) -> str:
+    if isinstance(event, PartStartEvent) and isinstance(event.part, ThinkingPart):
+        return event.part.content
+    if isinstance(event, PartDeltaEvent) and isinstance(event.delta, ThinkingPartDelta):
+        return event.delta.content_delta or ""
     return ""
 
 
@@ -788,7 +802,8 @@ def ours(error: Exception, wording: Wording, wire: Wire) -> ModelError:
         kind, happened, said = ModelError, "could not be asked: the client library failed.", _cut(repr(error))
     else:
         rejected = wire.status in _REJECTED and wire.status not in _TRY_AGAIN
-        kind, happened = (ModelError, "rejected the request.") if rejected else (OverloadedError, _NO_REPLY)
+        failed = OverloadedError if problem else UnreadableReplyError
+        kind, happened = (ModelError, "rejected the request.") if rejected else (failed, _NO_REPLY)
         said = _cut(problem or "")
     happened, said = happened.format(address=wording.address, keys=wording.keys), wording.scrub(said)
     after = getattr(error, "retry_after", None)
@@ -799,7 +814,14 @@ def ours(error: Exception, wording: Wording, wire: Wire) -> ModelError:
         retry_after=after if isinstance(after, int | float) and isfinite(after) and after >= 0 else None,
     )
     failure.tokens = wire.tokens
+    failure.may_cost = failure.may_cost or _may_cost(error, wire)
     return failure
+
+
+def _may_cost(error: Exception, wire: Wire) -> bool:
+    """Whether a server may have worked on a reply that did not come: it broke off, gave up, or sent too much."""
+    broke_off = isinstance(error, theirs.ModelConnectionError) and getattr(error, "phase", None) != "connect"
+    return broke_off or wire.too_long or str(error) == _CUT or getattr(error, "status_code", None) in _GAVE_UP
 
 
 def _advice(error: Exception, wording: Wording) -> str:
@@ -838,6 +860,8 @@ def _kind(error: Exception) -> tuple[type[ModelError], str]:
             "cannot be reached at {address}. Start the server, or correct the address (--base-url), or check the "
             "network."
         )
+    if str(error) == _CUT:
+        return OverloadedError, _NO_REPLY
     for theirs_class, our_class, happened in _TABLE:
         if issubclass(error_class, theirs_class):
             return our_class, happened
@@ -885,7 +909,7 @@ _TABLE: tuple[tuple[type[Exception], type[ModelError], str], ...] = (
     (theirs.ModelUnavailableError, OverloadedError, "is overloaded or down for now."),
     (theirs.ModelServerError, OverloadedError, "failed on the server's side."),
     (theirs.UserError, ModelError, "cannot be asked this way."),
-    (theirs.UnexpectedModelBehavior, OverloadedError, _NO_REPLY),
+    (theirs.UnexpectedModelBehavior, UnreadableReplyError, _NO_REPLY),
 )
 _UNEXPECTED = frozenset({theirs.UnexpectedModelBehavior, theirs.ModelAPIError, theirs.ModelHTTPError})
 
@@ -894,7 +918,7 @@ def _by_status(error: Exception) -> tuple[type[ModelError], str]:
     """By the HTTP status, where the library has no class for it."""
     status = getattr(error, "status_code", None)
     if status is None:
-        return OverloadedError, _NO_REPLY
+        return UnreadableReplyError, _NO_REPLY
     if status in _TRY_AGAIN or status >= _SERVER_FAILED:
         return OverloadedError, f"is busy or failed ({status})."
     return ModelError, f"rejected the request ({status})."

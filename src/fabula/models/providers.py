@@ -425,7 +425,7 @@ class ProviderModel:
         else:
             advice = "" if cut else " Another --seed may help, or less of it (--sampling reasoning=low, or none)."
             failure = OverloadedError(f"{self.name} {happened}.{advice}", model=self.name)
-        failure.tokens = tokens
+        failure.tokens, failure.may_cost = tokens, True
         return failure
 
     def _read(

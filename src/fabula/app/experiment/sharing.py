@@ -131,7 +131,7 @@ class RunBudget(Budget):
     def stopped(self, cap: str, why: str, more: str) -> BudgetError:  # noqa: ARG002 - the experiment's file has the cap
         """The error that stops a run before its cap is passed."""
         return BudgetError(
-            f"Stopped before the budget of {cap} is passed: {why}. That is the budget of one run. Raise `run_tokens` "
+            f"{self.stops_at(cap)}: {why}. That is the budget of one run. Raise `run_tokens` "
             "or `run_usd` under [budget] and say --retry."
         )
 
