@@ -472,7 +472,7 @@ def test_what_a_small_model_offers_behind_its_story_goes() -> None:
     story = "The piano was stuck. She turned around and took it down again."
     offer = (
         "I have written this text for you to help me refine my writing. I'm ready to help you refine your writing. "
-        "I can assist with your creative writing tasks. Just share whatever's on your screen. In my next response, I'll "
+        "I can assist with your creative writing tasks. Just share whatever's here. In my next response, I'll "
         "provide feedback. I'm here to help with any creative writing task you need. Feel free to share whatever you'd "
         "like to discuss. I'm ready when you are."
     )

@@ -254,9 +254,9 @@ class _Writer:
         if so_far and script_of(text) != script_of(so_far):
             run.removed("script", text)
             return ""
-        told = without_instructions(text, run.context.prompts.instructions(prompt))
-        run.left_out("echo", text, told)
-        apart, together = parted(told, (*echo(), so_far))
+        own = without_instructions(text, run.context.prompts.instructions(prompt))
+        run.left_out("echo", text, own)
+        apart, together = parted(own, (*echo(), so_far))
         if together:
             run.note(f"Words that ran together were parted: {', '.join(together)}.")
         text = apart
