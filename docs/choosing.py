@@ -54,8 +54,8 @@ def choosing() -> str:
     worth = "\n".join(f"- **{s.name}**: {s.worth}" for s in systems().values())
     return f"""# Choose a system
 
-`fabula write BRIEF --system NAME`. Where you name none, it is `{Settings().system}`, and `end-to-end` where the model is [a small
-one](../how-to/models.md#help-for-small-models).
+`fabula write BRIEF --system NAME`. Where you name none, it is `{Settings().system}`, and `end-to-end` where the model
+is [a small one](../how-to/models.md#help-for-small-models).
 
 | system | what it is good at | model | calls | cost | time |
 |---|---|---|---|---|---|

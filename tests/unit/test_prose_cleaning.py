@@ -466,3 +466,16 @@ def test_what_a_small_model_calls_the_pieces_of_its_text_goes(note: str) -> None
 def test_a_bold_name_before_speech_is_no_note_on_the_text() -> None:
     text = "**Mara:** I will not go.\n\n**Tobias:** Then I will stay, too."
     assert clean_for(text).text == text
+
+
+def test_what_a_small_model_offers_behind_its_story_goes() -> None:
+    story = "The piano was stuck. She turned around and took it down again."
+    offer = (
+        "I have written this text for you to help me refine my writing. I'm ready to help you refine your writing. "
+        "I can assist with your creative writing tasks. Just share whatever's here. In my next response, I'll "
+        "provide feedback. I'm here to help with any creative writing task you need. Feel free to share whatever you'd "
+        "like to discuss. I'm ready when you are."
+    )
+    assert clean_for(f"{story} {offer}").text == story
+    said = 'She sat down on the lid. "I am here to help," he said.'
+    assert clean_for(said).text == said

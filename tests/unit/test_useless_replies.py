@@ -11,7 +11,7 @@ from fabula.craft.length import WordRange
 from fabula.craft.prose import Prose, write_prose
 from fabula.engine.journal import Journal
 from fabula.engine.prompts import Prompts
-from fabula.engine.replies import fault_of
+from fabula.engine.replies import fault_of, without_instructions
 from fabula.engine.roles import Cast
 from fabula.engine.run import Run, RunContext
 from fabula.models.scripted import ScriptedModel
@@ -124,3 +124,17 @@ async def test_tries_are_bounded_and_the_error_says_how_to_go_on(tmp_path: Path)
 async def test_a_good_first_reply_is_asked_for_once(tmp_path: Path) -> None:
     text, asked, removed = await written(tmp_path, [STORY])
     assert (text, len(asked), removed) == (STORY, 1, [])
+
+
+def test_sentences_that_a_small_model_copies_from_the_instructions_go() -> None:
+    asked = (
+        "It ends too early. Continue it from its last sentence with about more words, and bring the story to its end. "
+        "Tell what happens next, and do not repeat or sum up what is already written."
+    )
+    story = "His words are already fading away. He asks what happens next, and nobody can tell."
+    copied = (
+        "It ends too early. Continue it from its last sentence without repeating or summing up what is already written."
+    )
+    assert without_instructions(f"{story} {copied}", [asked]) == story
+    assert without_instructions(f"{copied}\n\n{story}", [asked]) == story
+    assert without_instructions(story, [asked]) == story

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from fabula.craft.length import revise_to_length, write_to_length
 from fabula.craft.telling import is_list, parted, told_in_sentences, untold, without_copies
-from fabula.engine.replies import clean_prose
+from fabula.engine.replies import clean_prose, without_instructions
 from fabula.engine.roles import is_person
 from fabula.models.base import Sampling
 from fabula.story import count_words
@@ -254,7 +254,9 @@ class _Writer:
         if so_far and script_of(text) != script_of(so_far):
             run.removed("script", text)
             return ""
-        apart, together = parted(text, (*echo(), so_far))
+        own = without_instructions(text, run.context.prompts.instructions(prompt))
+        run.left_out("echo", text, own)
+        apart, together = parted(own, (*echo(), so_far))
         if together:
             run.note(f"Words that ran together were parted: {', '.join(together)}.")
         text = apart

@@ -88,12 +88,18 @@ _CLOSING: Final = (
     re.compile(
         r"(?:please )?(?:let me know|feel free|do(?:n['’]t| not) hesitate)\b.{0,20}\b"
         r"(?:if (?:you|there|this|any)|"
-        r"what you think|how|to ask|to let|to reach|to (?:modify|change|edit|adjust|continue|use))\b",
+        r"what you think|how|to ask|to let|to reach|to (?:modify|change|edit|adjust|continue|use|share))\b",
         _I,
     ),
     re.compile(r"(?:would you like|do you want|if you(?:['’]d| would)? (?:like|want)) (?:me|any|to see|more)\b", _I),
     re.compile(r"(?:thank you|thanks) for (?:reading|the opportunity|your (?:time|request|prompt))\b", _I),
     re.compile(r"is there anything (?:else )?(?:i|you)\b", _I),
+    re.compile(
+        r"i(?:['’]m| am) (?:(?:ready|here|happy) to (?:help|assist)\b|ready when you are\b)|"
+        r"i can (?:assist|help)(?: you)? with your\b|i(?:['’]ll| will) (?:provide feedback|offer suggestions)\b|"
+        r"(?:in my next response|i have written this text)\b|just share whatever\b",
+        _I,
+    ),
     re.compile(
         r"(?:author['’]?s |editor['’]?s )?(?:please )?notes?(?: to (?:the )?\w+)?(?::| that (?:the|this|i)\b)", _I
     ),

@@ -14,7 +14,7 @@ from fabula.engine.replies.chatter import is_framed, is_heading
 from fabula.engine.replies.echoes import covered, grams, marks
 from fabula.engine.replies.loops import words_of
 from fabula.story import count_words
-from fabula.story.sentences import ends_whole
+from fabula.story.sentences import ends_whole, spans
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 _SHARE: Final = 0.85  # of a reply's words that stand in the prompt in runs of five
 _RUN: Final = 3  # words of a prompt file that show that an instruction was copied
 _INSTRUCTION: Final = 0.3  # of a reply's words that stand in such runs
+_SENTENCE, _COPIED = 4, 0.5  # words of a sentence that may be copied, and the share of them in such runs
 _LONG: Final = 8  # words; a shorter reply may well say what the prompt says: a refrain, a name, an answer
 _SLUG: Final = re.compile(r"\W*(?:INT|EXT|I/E)\b[./ ]")
 
@@ -52,6 +53,18 @@ def fault_of(
         return f"It had {count} {'word' if count == 1 else 'words'}."
     again = len(words) >= _LONG and any(all(covered(words, [one])) for one in before)
     return "It repeated what it was told." if again or _copies(words, prompt, instructions) else ""
+
+
+def without_instructions(text: str, instructions: Sequence[str]) -> str:
+    """A text without sentences that are for the most part a prompt file's own words, as a small model copies them."""
+    known = _grams_of(tuple(instructions))
+    kept, at = "", 0
+    for start, end in spans(text):
+        words = words_of(text[start:end])
+        if len(words) < _SENTENCE or sum(marks(words, known, _RUN)) < _COPIED * len(words):
+            kept += text[at if kept else start : end]
+        at = end
+    return kept.strip()
 
 
 def _is_heading(text: str) -> bool:

@@ -175,7 +175,7 @@ async def test_a_writer_may_read_its_story_once_more_and_make_small_edits() -> N
     assert story.text == "Mara lit her lamp."
 
 
-RUSSIAN = "Мара снова поднялась наверх и зажгла лампу, потому что шторм уже начинался над морем."  # noqa: RUF001
+RUSSIAN = "Мара снова поднялась наверх и зажгла лампу, потому что шторм уже начинался над морем."  # noqa: RUF001 - Cyrillic is meant
 
 
 async def test_a_small_models_reply_in_another_script_is_asked_for_again_and_its_sequel_is_left_out() -> None:
