@@ -14,6 +14,7 @@ from fabula.app.sources import items_of, path_of
 from fabula.base.errors import UnknownNameError, UsageError
 from fabula.base.files import append_synced, read_text, write_atomically
 from fabula.continuity import split
+from fabula.data.story_files import text_of
 from fabula.evaluators import find
 from fabula.evaluators.atlas.dismissed import Dismissal, dismissed_of, read_dismissed, write_dismissed
 from fabula.evaluators.atlas.page import all_findings, as_markdown, as_page, findings_html
@@ -74,7 +75,7 @@ def _as_path(source: StorySource) -> Path | None:
 
 
 def _whole(path: Path) -> Item:
-    whole = read_text(path, MAX_STORY_BYTES)
+    whole = text_of(path, MAX_STORY_BYTES)
     if not count_words(whole):
         raise UsageError(f"The story in {path} is empty. Give one with text in it.")
     if path.suffix.casefold() in _DATA:
