@@ -236,7 +236,7 @@ def test_a_dry_run_says_how_much_is_replied_or_why_nobody_can_read_the_story(cli
     assert all(300 < call["reply"] < 3000 for call in expected)
     ran = cli("check", "long.md", "--dry-run", "--model", "smollm2", "--set", "reading=whole")
     assert "Nobody would be asked" not in ran.out
-    assert "long would not be read by role 'reader'. This prompt has about" in ran.out
+    assert "long is not read by role 'reader'. This prompt has about" in ran.out
     assert "Give this role a model with more." in ran.out
 
 

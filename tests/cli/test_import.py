@@ -248,7 +248,10 @@ def test_four_hundred_chapters_stand_in_their_order(cli: Cli) -> None:
         (bytes(range(32)) * 9, "novel.md holds binary data"),
         (b"{\\rtf1 \\par}", "The manuscript novel.md is empty. Give a file with words in it."),
         (b"%PDF-1.7 Mara", "novel.md is a PDF file."),
-        (b"PK\x03\x04\0\0\0", "novel.md cannot be read as a Word, OpenDocument or EPUB file: it is damaged or of another kind."),
+        (
+            b"PK\x03\x04\0\0\0",
+            "novel.md cannot be read as a Word, OpenDocument or EPUB file: it is damaged or of another kind.",
+        ),
         (b"<html><p>Mara", "novel.md is a web page."),
     ],
 )

@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
 from urllib.parse import quote
 
-from fabula import __version__
 from fabula.app.facts_shown import story_parts
 from fabula.app.item_files import MAX_STORY_BYTES
 from fabula.base.files import read_text
+from fabula.base.version import __version__
 from fabula.evaluators.atlas.findings import CATEGORIES
 from fabula.evaluators.atlas.page import all_findings, headline
 from fabula.project.folder import Project

@@ -165,8 +165,8 @@ class StoryCheck:
             else:
                 self._note_cut(at, f"{at.at}/{prompt}")
                 return reply
-        elif at.context.mode == "dry":
-            at.falls_short(f"{self.item.id} would not be read by role {role!r}. {why}")
+        else:
+            at.falls_short(f"{self.item.id} is not read by role {role!r}. {why}")
         self.counts[f"unreadable_{prompt}"] += 1
         self.rate(role, f"{at.at}/{prompt}", f"{at.at}/{prompt}", unscored=why)
         return None
