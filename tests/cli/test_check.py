@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from commandline import script_of
+from fabula.project.sample import copy_sample
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -47,8 +48,8 @@ def test_the_reader_finds_and_quotes_both_places_and_says_why(cli: Cli, story: P
     ran = cli("check", "story.md", *MODEL)
     assert ran.code == 0, ran.err
     assert "object, certain" in ran.out
-    assert 'paragraph 2: "her blue umbrella"' in ran.out
-    assert 'paragraph 4: "The umbrella was red"' in ran.out
+    assert 'One, paragraph 1, line 3: "her blue umbrella"' in ran.out
+    assert 'Two, paragraph 1, line 7: "The umbrella was red"' in ran.out
     assert "Two colours." in ran.out
     page = (story / "evaluation" / "atlas.html").read_text(encoding="utf-8")
     assert "<mark>her blue umbrella</mark>" in page
@@ -174,6 +175,60 @@ def test_a_folder_that_an_older_check_locked_is_read_again(cli: Cli, story: Path
     assert [one["reason"] for one in kept if one["question"] == "ab12cd34"] == ["Eyes.", "Scarf."]
 
 
+def test_findings_are_given_as_sarif_and_as_annotations_with_both_places(cli: Cli, story: Path) -> None:
+    ran = cli("check", "story.md", "--format", "sarif", "--strict", *MODEL)
+    assert ran.code == 1, ran.err
+    log = json.loads(ran.out)
+    (run,) = log["runs"]
+    assert (log["version"], run["tool"]["driver"]["name"]) == ("2.1.0", "fabula check")
+    (result,) = run["results"]
+    assert result["ruleId"] in {rule["id"] for rule in run["tool"]["driver"]["rules"]}
+    assert (result["level"], bool(result["message"]["text"])) == ("error", True)
+    (here,), (there,) = result["locations"], result["relatedLocations"]
+    lines = STORY.split("\n")
+    for location, words in ((here, "The umbrella was red"), (there, "her blue umbrella")):
+        place = location["physicalLocation"]
+        region = place["region"]
+        assert place["artifactLocation"]["uri"] == "story.md"
+        assert region["startLine"] == region["endLine"]
+        assert lines[region["startLine"] - 1][region["startColumn"] - 1 : region["endColumn"] - 1] == words
+    key = result["partialFingerprints"]["fabulaFinding/v1"]
+    ran = cli("check", "story.md", "--format", "github", *MODEL)
+    assert ran.out.startswith(
+        "::error file=story.md,line=7,endLine=7,title=object::Mara's umbrella is blue / it is red"
+    )
+    assert f"story.md, line 3. Key {key}.)" in ran.out
+    ran = cli("check", "story.md", "--dismiss", f"{key}=she has two", "--format", "github")
+    assert ran.out == ""
+    ran = cli("check", "story.md", "--dismiss", f"{key}=she has two", "--format", "sarif")
+    (result,) = json.loads(ran.out)["runs"][0]["results"]
+    assert result["suppressions"] == [{"kind": "external", "justification": "she has two"}]
+    assert "Leave one of them out." in cli("check", "story.md", "--json", "--format", "sarif", *MODEL).err
+
+
+def test_annotations_cannot_be_broken_out_of(cli: Cli, story: Path) -> None:
+    evil = BLUE | RED | {"says_x": "100%\n::set-output name=x::y", "category": "other"}
+    replies = REPLIES | {"reader:read": json.dumps({"findings": [evil]})}
+    (story / "atlas.toml").write_text(script_of(replies), encoding="utf-8")
+    (story / "a,b:c.md").write_text(STORY, encoding="utf-8")
+    ran = cli("check", "a,b:c.md", "--format", "github", *MODEL)
+    (line,) = ran.out.splitlines()
+    assert line.startswith("::error file=a%2Cb%3Ac.md,line=7,endLine=7,title=other::100%25 ::set-output")
+
+
+def test_places_of_a_project_are_lines_of_its_parts(cli: Cli, story: Path) -> None:
+    copy_sample(story / "sample")
+    key = "dcf5212a"
+    ran = cli("check", "sample", "--dismiss", f"{key}=two kettles", "--format", "sarif")
+    assert ran.code == 0, ran.err
+    (result,) = json.loads(ran.out)["runs"][0]["results"]
+    place = result["locations"][0]["physicalLocation"]
+    file, region = story / place["artifactLocation"]["uri"], place["region"]
+    assert file.parent == story / "sample" / "story"
+    line = file.read_text(encoding="utf-8").splitlines()[region["startLine"] - 1]
+    assert "mug of tea" in line[region["startColumn"] - 1 :]
+
+
 def test_a_dry_run_says_how_much_is_replied_or_why_nobody_can_read_the_story(cli: Cli, story: Path) -> None:
     (story / "long.md").write_text("Mara lit the lamp and wrote it down. " * 900, encoding="utf-8")
     expected = cli("check", "long.md", "--dry-run", "--json", *MODEL).json["calls"]
@@ -181,7 +236,7 @@ def test_a_dry_run_says_how_much_is_replied_or_why_nobody_can_read_the_story(cli
     assert all(300 < call["reply"] < 3000 for call in expected)
     ran = cli("check", "long.md", "--dry-run", "--model", "smollm2", "--set", "reading=whole")
     assert "Nobody would be asked" not in ran.out
-    assert "long would not be read by role 'reader'. This prompt has about" in ran.out
+    assert "long is not read by role 'reader'. This prompt has about" in ran.out
     assert "Give this role a model with more." in ran.out
 
 
@@ -287,7 +342,7 @@ def test_dismissed_findings_are_counted_apart_in_the_table(cli: Cli, story: Path
     assert "1 found, 1 dismissed" in ran.out
     told = (story / "evaluation" / "findings-story.md").read_text(encoding="utf-8")
     assert "Dismissed: a trick of the light" in told
-    assert "Paragraph 2 (scene 1):" in told
+    assert "One, paragraph 1, line 3:" in told
 
 
 def test_planted_errors_score_a_check_on_its_own_story(cli: Cli, story: Path) -> None:

@@ -12,7 +12,7 @@ from fabula.app.importing import read_manuscript
 from fabula.app.sources import read_story
 from fabula.base.errors import UsageError
 from fabula.data import word_files
-from fabula.data.word_files import word_text
+from fabula.data.story_files import text_of
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -63,7 +63,7 @@ def test_paragraphs_headings_and_emphasis_are_read(tmp_path: Path) -> None:
         paragraph(run("The Storm"), "berschrift1"),
         paragraph(run("It blew.")),
     )
-    assert word_text(file) == (
+    assert text_of(file, 20_000_000) == (
         "# The Lamp\n\nby Mara\n\n## The Letter\n\nIt was *not there*.\n\n**Ivan** <came>\nlate.\n\nThere.\n\n"
         "A cell.\n\n## The Storm\n\nIt blew."
     )
@@ -78,7 +78,7 @@ def test_a_file_of_python_docx_is_read(tmp_path: Path) -> None:
     document.add_heading("One", 1)
     document.add_paragraph("Mara ").add_run("kept").italic = True
     document.save(str(tmp_path / "novel.docx"))
-    assert word_text(tmp_path / "novel.docx") == "# The Lamp\n\n## One\n\nMara *kept*"
+    assert text_of(tmp_path / "novel.docx", 20_000_000) == "# The Lamp\n\n## One\n\nMara *kept*"
 
 
 def test_what_unpacks_to_far_more_than_a_text_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -86,7 +86,7 @@ def test_what_unpacks_to_far_more_than_a_text_is_refused(tmp_path: Path, monkeyp
     file = packed(tmp_path / "bomb.docx", paragraph(run("a" * 5_000_000)))
     assert file.stat().st_size < 10_000
     with pytest.raises(UsageError, match=r"bomb\.docx unpacks to more than 1,000,000 bytes, which no text has\."):
-        word_text(file)
+        text_of(file, 20_000_000)
 
 
 @pytest.mark.parametrize(
@@ -106,12 +106,12 @@ def test_entities_and_broken_files_are_refused_in_words(tmp_path: Path, head: st
 
 
 def test_other_packed_and_empty_files_are_refused_in_words(tmp_path: Path) -> None:
-    other = packed(tmp_path / "book.docx", name="content.xml")
-    with pytest.raises(UsageError, match=r"is packed, but no Word file \(\.docx\)\. Give DOCX, Markdown or plain"):
+    other = packed(tmp_path / "book.docx", name="pictures.xml")
+    with pytest.raises(UsageError, match=r"is packed, but no Word, OpenDocument or EPUB file"):
         read_manuscript(other)
     cut = tmp_path / "cut.docx"
     cut.write_bytes(packed(tmp_path / "whole.docx", paragraph(run("Mara."))).read_bytes()[:-40])
-    with pytest.raises(UsageError, match="cannot be read as a Word file"):
+    with pytest.raises(UsageError, match="cannot be read as a Word, OpenDocument or EPUB file"):
         read_manuscript(cut)
     with pytest.raises(UsageError, match=r"The manuscript .*empty\.docx is empty"):
         read_manuscript(packed(tmp_path / "empty.docx", paragraph("")))
@@ -123,4 +123,4 @@ def test_other_packed_and_empty_files_are_refused_in_words(tmp_path: Path) -> No
 
 def test_a_packed_file_that_nests_deeply_is_no_trouble(tmp_path: Path) -> None:
     deep = "<w:sdt>" * 50_000 + paragraph(run("Mara.")) + "</w:sdt>" * 50_000
-    assert word_text(packed(tmp_path / "deep.docx", deep)) == "Mara."
+    assert text_of(packed(tmp_path / "deep.docx", deep), 20_000_000) == "Mara."

@@ -14,7 +14,9 @@ from fabula.app.sources import items_of, path_of
 from fabula.base.errors import UnknownNameError, UsageError
 from fabula.base.files import append_synced, read_text, write_atomically
 from fabula.continuity import split
+from fabula.data.story_files import text_of
 from fabula.evaluators import find
+from fabula.evaluators.atlas.checking import WHOLE_FILE
 from fabula.evaluators.atlas.dismissed import Dismissal, dismissed_of, read_dismissed, write_dismissed
 from fabula.evaluators.atlas.page import all_findings, as_markdown, as_page, findings_html
 from fabula.measure.items import Item
@@ -40,6 +42,7 @@ _RUBRIC: Final = "findings-people-1"  # of the studies' form
 _TAKEN_BACK: Final = "taken back"
 _MOST_BYTES: Final = 200_000_000
 _ALONE: Final = "story"  # what a project's story is called in its own report, wherever the folder is copied or moved
+_LINES: Final = (".md", ".txt", ".fountain", "")  # files that are read as they are, so that lines can be named
 _DATA: Final = (".json", ".yaml", ".yml")
 
 
@@ -74,12 +77,13 @@ def _as_path(source: StorySource) -> Path | None:
 
 
 def _whole(path: Path) -> Item:
-    whole = read_text(path, MAX_STORY_BYTES)
+    whole = text_of(path, MAX_STORY_BYTES)
     if not count_words(whole):
         raise UsageError(f"The story in {path} is empty. Give one with text in it.")
     if path.suffix.casefold() in _DATA:
         _check_data(path, whole)
-    return Item(path.resolve().stem, Story("", (Scene("story", whole),)))
+    lines = path.suffix.casefold() in _LINES
+    return Item(path.resolve().stem, Story("", (Scene(WHOLE_FILE if lines else "", whole),)))
 
 
 def _check_data(path: Path, whole: str) -> None:

@@ -13,7 +13,7 @@ from fabula.app.checking import OUT, Checked, dismiss, reasons_in, stored_check,
 from fabula.app.facts_shown import Quoted, StoryPart, sentence_at, story_parts
 from fabula.base.errors import UnknownNameError, UsageError
 from fabula.continuity import scenes_of, split
-from fabula.evaluators.atlas.page import all_findings, headline
+from fabula.evaluators.atlas.page import all_findings, headline, place_of
 from fabula.project.folder import STORY
 from fabula.story import one_line, plain
 from fabula.story.story import Scene, Story
@@ -37,6 +37,7 @@ class Place:
         says: what it says, as a clause.
         now: where the sentence stands in the story as it is; `None` where it was changed since.
         was_in: the part of the story that has the scene's number now; empty where none has.
+        where: it stood when the story was checked, in words.
     """
 
     side: Side
@@ -47,11 +48,7 @@ class Place:
     says: str
     now: Quoted | None
     was_in: str = ""
-
-    @property
-    def where(self) -> str:
-        """Where it stood, in words."""
-        return f"Paragraph {self.paragraph}, scene {self.scene}" if self.paragraph else f"Scene {self.scene}"
+    where: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -199,7 +196,17 @@ def _place(one: Mapping[str, Any], side: Side, parts: Sequence[StoryPart], range
     paragraph = int(one.get(f"paragraph_{side}") or 0)
     own = ranges.get(int(passage["scene"]))
     was_in = own.part.name if own else ""
-    return Place(side, int(passage["scene"]), paragraph, sentence, (int(low), int(high)), str(says), now, was_in)
+    return Place(
+        side,
+        int(passage["scene"]),
+        paragraph,
+        sentence,
+        (int(low), int(high)),
+        str(says),
+        now,
+        was_in,
+        place_of(one, side),
+    )
 
 
 def _now(

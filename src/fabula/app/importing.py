@@ -8,13 +8,12 @@ from typing import TYPE_CHECKING, Any, Final
 from fabula.app.item_files import TABLES
 from fabula.app.sources import read_story
 from fabula.base.errors import UsageError
-from fabula.base.files import read_bytes, read_text
 from fabula.continuity.parts import Manuscript, manuscript, of_story
 from fabula.craft.chapters import Chapter, chapters_text
-from fabula.data.word_files import word_text
+from fabula.data.story_files import SUFFIXES, text_of
 from fabula.project.folder import MAX_FILE, MAX_STORY, Change, Project, numbered
 from fabula.project.settings import Settings
-from fabula.story import Brief, count_words, plain, readable
+from fabula.story import Brief, count_words, plain
 from fabula.systems import find, system_of, systems
 
 if TYPE_CHECKING:
@@ -26,7 +25,7 @@ if TYPE_CHECKING:
 
 SYSTEM: Final = "end-to-end"
 """What goes on from a manuscript where nothing else is named."""
-KINDS: Final = (".md", ".txt", ".docx", ".fountain", ".json")
+KINDS: Final = (*SUFFIXES, ".json")
 """What the files of manuscripts may end with, for forms."""
 _WAYS: Final[dict[Way, str]] = {
     "scenes": "by its scenes",
@@ -42,15 +41,6 @@ _BRIEF: Final = (
 )
 _CHAPTERS: Final = "chapters"
 _CHAPTERS_FILE: Final = f"plan/{_CHAPTERS}.md"
-_OTHERS: Final = {
-    b"{\\rtf": "an RTF file",
-    b"%PDF": "a PDF file",
-    b"\xd0\xcf\x11\xe0": "an old Word file, or one with a password",
-    b"<!DOCTYPE": "a web page",
-    b"<html": "a web page",
-}
-_PACKED: Final = b"PK\x03\x04"
-_UTF_16: Final = (b"\xff\xfe", b"\xfe\xff")
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,7 +92,7 @@ class Imported:
 
 
 def read_manuscript(file: Path) -> Manuscript:
-    """The manuscript in a file: Markdown, plain text, a Word file, Fountain, or scenes in JSON.
+    """The manuscript in a file: Markdown, plain text, Word, OpenDocument, Rich Text, EPUB, Fountain, or JSON of scenes.
 
     Raises:
         UsageError: it cannot be read, is of another kind, or has no words; says what to do.
@@ -112,13 +102,7 @@ def read_manuscript(file: Path) -> Manuscript:
         raise UsageError(f"{file} is a folder. Give one file with the whole manuscript.")
     if suffix in (".json", ".fountain") or file.name.endswith(TABLES):
         return of_story(read_story(file))
-    begins = read_bytes(file, MAX_STORY)[:16].lstrip(b"\xef\xbb\xbf")
-    for sign, what in _OTHERS.items():
-        if begins.lower().startswith(sign.lower()):
-            raise UsageError(f"{file} is {what}. Save the manuscript as DOCX, Markdown or plain text, and give that.")
-    if begins.startswith(_UTF_16):
-        raise UsageError(f"{file} is UTF-16 text. Save it as UTF-8 text.")
-    text = readable(word_text(file)) if begins.startswith(_PACKED) else read_text(file, MAX_STORY)
+    text = text_of(file, MAX_STORY)
     if not count_words(text):
         raise UsageError(f"The manuscript {file} is empty. Give a file with words in it.")
     return manuscript(text)

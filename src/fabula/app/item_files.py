@@ -18,19 +18,22 @@ from fabula.base.characters import readable
 from fabula.base.errors import UnknownNameError, UsageError
 from fabula.base.files import read_text, text_lines
 from fabula.base.plugins import plain_name
+from fabula.continuity.scenes import split
 from fabula.craft.conversation.kept import FOLDER as CONVERSATIONS
 from fabula.craft.narratives import FILE as NARRATIVE
 from fabula.data.corpora import entries, prompt_id
 from fabula.data.sets import SETS
+from fabula.data.story_files import SUFFIXES, text_of
 from fabula.engine.folders import is_path
 from fabula.measure.items import Item
 from fabula.project.settings import Settings
-from fabula.story import Brief, Story, count_words
+from fabula.story import Brief, Scene, Story, count_words
 from fabula.training.examples import Source
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
+    from fabula.continuity.scenes import Form
     from fabula.data.corpora import Entry
     from fabula.data.sets import DataSet
 
@@ -109,10 +112,11 @@ EVERYTHING: Final = Selection()
 def read_items(paths: Sequence[Path], selection: Selection = EVERYTHING) -> tuple[Item, ...]:
     """The stories in files, folders and data sets.
 
-    A text file (.md, .txt) is a story; what was asked may stand beside it in `NAME.brief.md`. A .jsonl file has one a
-    line (`id`, `text`, and, where known, `system`, `prompt`, `brief`, `reference`, `narrative`, `title`; or what was
-    asked with the story: `prompt` and `completion` or `story`, `inputs` and `targets`), and a .csv file one a row. A
-    folder is a project (its story, brief and system), or holds one folder for each system with its stories in files
+    A file of text (Markdown, plain text, Word, OpenDocument, Rich Text, EPUB, Fountain) is a story; what was asked may
+    stand beside it in `NAME.brief.md`. A .jsonl file has one a line (`id`, `text`, and, where known, `system`,
+    `prompt`, `brief`, `reference`, `narrative`, `title`; or what was asked with the story: `prompt` and
+    `completion` or `story`, `inputs` and `targets`), and a .csv file one a row. A folder is a project (its story,
+    brief and system), or holds one folder for each system with its stories in files
     that are named after their prompts, or holds stories or projects, or is an experiment's, with its runs: systems and
     prompts are then those of the experiment, and runs without a story are left out. The conversation
     `PROJECT/chat/NAME.md` comes with the narrative of its project: `PROJECT/NAME`. Files of one name in several folders
@@ -152,7 +156,7 @@ def read_all(
         raise UsageError(problems[0])
     if not items:
         where = ", ".join(map(str, paths)) or "nothing"
-        raise UsageError(f"No story found in {where}. Give .md, .txt, .jsonl or .csv files, or a data set.")
+        raise UsageError(f"No story found in {where}. Give files of text, .jsonl or .csv files, or a data set.")
     return items, tuple(problems)
 
 
@@ -281,11 +285,28 @@ def _in_file(path: Path) -> Iterator[_Place]:
 
 
 def _file(path: Path, name: str, system: str = "", prompt: str = "") -> Item:
-    story = _with_words(Story.parse(read_text(path, MAX_STORY_BYTES)), str(path))
+    story = story_in(path)
     asked = next(
         (file for end in STORY_SUFFIXES if (file := path.with_name(f"{path.stem}{_BRIEF}{end}")).is_file()), None
     )
     return Item(name, story, system, prompt, Brief.read(asked) if asked else None)
+
+
+def story_in(path: Path) -> Story:
+    """The story in a file of its own.
+
+    Raises:
+        UsageError: it cannot be read, or no story is in it.
+    """
+    text, form = text_of(path, MAX_STORY_BYTES), _FORMS.get(path.suffix.casefold())
+    if form is None:
+        return _with_words(Story.parse(text), str(path))
+    scenes = split(text, form).scenes if count_words(text) else ()
+    found = tuple(Scene(scene.title or f"scene {scene.number}", scene.text) for scene in scenes)
+    return _with_words(Story("", found), str(path))
+
+
+_FORMS: Final[Mapping[str, Form]] = {".json": "json", ".fountain": "fountain"}
 
 
 def _folder(folder: Path) -> Iterator[_Place]:
@@ -298,14 +319,14 @@ def _folder(folder: Path) -> Iterator[_Place]:
     for path in inner:
         if path.is_dir():
             yield from _folder(path) if (path / "brief.md").is_file() else _system(path)
-        elif path.name.endswith((*STORY_SUFFIXES, *TABLES)) and not _asked(path):
+        elif path.name.endswith((*SUFFIXES, *TABLES)) and not _asked(path):
             yield from _in_file(path)
 
 
 def _system(folder: Path) -> Iterator[_Place]:
     """The stories of one system: files named after their prompts."""
     for path in sorted(folder.iterdir()):
-        if path.suffix in STORY_SUFFIXES and path.is_file() and not _asked(path):
+        if path.suffix in SUFFIXES and path.is_file() and not _asked(path):
             name = f"{folder.name}/{path.stem}"
             yield _Place(path, partial(_file, path, name, folder.name, path.stem), name)
         elif path.is_dir() and (path / "brief.md").is_file():

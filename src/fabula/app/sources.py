@@ -10,14 +10,12 @@ import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, TypeAlias
 
-from fabula.app.item_files import MAX_STORY_BYTES, TABLES, named_set, read_items
+from fabula.app.item_files import MAX_STORY_BYTES, TABLES, named_set, read_items, story_in
 from fabula.base.errors import ProjectError, UsageError
 from fabula.base.files import read_text
-from fabula.continuity import split
-from fabula.data.word_files import word_text
 from fabula.measure.items import Item
 from fabula.project.folder import Project
-from fabula.story import Brief, Scene, Story, readable, slug
+from fabula.story import Brief, Story, slug
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -102,8 +100,8 @@ def folder_for(brief: Brief, source: object) -> Path:
 def read(path: str | Path) -> Project | Story:
     """What lies at a path: the project in a folder, or the story in a file.
 
-    A file may hold Markdown, plain text, a Word document, Fountain, JSON of scenes, or one story as a line of .jsonl or
-    .csv.
+    A file may hold Markdown, plain text, a Word or OpenDocument file, Rich Text, an EPUB, Fountain, JSON of scenes, or
+    one story as a line of .jsonl or .csv.
 
     Raises:
         ProjectError: the folder is no project.
@@ -124,14 +122,7 @@ def read_story(where: Path) -> Story:
         if len(items) > 1:
             raise UsageError(f"{where} holds {len(items)} stories. Give its path to fabula.rank or fabula.measure.")
         return items[0].story
-    text = readable(word_text(where)) if where.suffix.casefold() == ".docx" else read_text(where, MAX_STORY_BYTES)
-    if where.suffix.casefold() in (".json", ".fountain"):
-        scenes = split(text, "json" if where.suffix.casefold() == ".json" else "fountain").scenes
-        return Story("", tuple(Scene(scene.title or f"scene {scene.number}", scene.text) for scene in scenes))
-    story = Story.parse(text)
-    if not story.words:  # a title alone
-        raise UsageError(f"The story in {where} is empty. Give one with text in it.")
-    return story
+    return story_in(where)
 
 
 def story_of(source: StorySource) -> Story:

@@ -7,21 +7,18 @@ XML is read as a stream, without entities.
 from __future__ import annotations
 
 import re
-import zipfile
-import zlib
-from typing import TYPE_CHECKING, Final
-from xml.etree.ElementTree import ParseError, XMLParser
+from typing import IO, TYPE_CHECKING, Final, TypeAlias
+from xml.etree.ElementTree import XMLParser
 
 from fabula.base.errors import UsageError
-from fabula.base.files import read_bytes
 from fabula.story import one_line
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
-    from pathlib import Path
+    import zipfile
+    from collections.abc import Callable, Iterable, Iterator, Mapping
 
-MOST: Final = 20_000_000
-"""Bytes of a file."""
+Style: TypeAlias = tuple[bool, bool]
+"""Whether words are italic, and whether they are bold."""
 _UNPACKED: Final = 100_000_000  # bytes of the text's XML
 _WORD: Final = "{http://schemas.openxmlformats.org/wordprocessingml/2006/main}"
 _STRICT: Final = "{http://purl.oclc.org/ooxml/wordprocessingml/main}"
@@ -32,56 +29,64 @@ _OFF: Final = frozenset({"0", "false", "off", "none"})
 _EMPHASIS: Final = {(True, False): "*", (False, True): "**", (True, True): "***"}
 
 
-def word_text(file: Path) -> str:
+def word_text(file: Unpacked) -> str:
     """The text of a Word file.
 
     Headings are Markdown's, one level below the title's. What was deleted is not read, nor are footnotes, comments and
     pictures.
-
-    Raises:
-        UsageError: it is none, is damaged, or unpacks to more than a text has.
     """
-    read_bytes(file, MOST)
-    try:
-        with zipfile.ZipFile(file) as archive:
-            styles = _Styles()
-            _read(archive, "word/styles.xml", styles)
-            text = _Text(styles.names)
-            if not _read(archive, "word/document.xml", text):
-                raise UsageError(f"{file} is packed, but no Word file (.docx). Give DOCX, Markdown or plain text.")
-    except (OSError, EOFError, RuntimeError, ValueError, zlib.error, zipfile.BadZipFile, ParseError) as error:
-        raise UsageError(
-            f"{file} cannot be read as a Word file: it is damaged or of another kind. Save it anew as DOCX or as plain "
-            "text."
-        ) from error
+    styles = _Styles()
+    file.read("word/styles.xml", styles)
+    text = _Text(styles.names)
+    file.read("word/document.xml", text)
     return "\n\n".join(text.paragraphs)
 
 
-def _read(archive: zipfile.ZipFile, name: str, target: _Styles | _Text) -> bool:
-    """Whether a file is there; it is read then.
+class Unpacked:
+    """The files in a packed one, of which no more is read than a text has."""
 
-    Raises:
-        UsageError: it unpacks to more than a text has.
-    """
-    if name not in archive.namelist():
-        return False
-    parser, left = XMLParser(target=target), _UNPACKED  # noqa: S314 - a doctype is refused
-    with archive.open(name) as packed:
+    def __init__(self, archive: zipfile.ZipFile) -> None:
+        self.names = frozenset(archive.namelist())
+        self._archive = archive
+        self._left = _UNPACKED
+
+    def read(self, name: str, target: Target, first: Callable[[str], str] | None = None) -> bool:
+        """Whether a file of XML is there; it is read then, `first` before all else.
+
+        Raises:
+            UsageError: all that was read unpacks to more than a text has.
+        """
+        if name not in self.names:
+            return False
+        parser = XMLParser(target=target)  # noqa: S314 - a doctype is refused
+        with self._archive.open(name) as packed:
+            if first is not None:
+                parser.feed(first(b"".join(self._pieces(packed)).decode("utf-8-sig")))
+            else:
+                for piece in self._pieces(packed):
+                    parser.feed(piece)
+        parser.close()
+        return True
+
+    def _pieces(self, packed: IO[bytes]) -> Iterator[bytes]:
         while piece := packed.read(1 << 16):
-            left -= len(piece)
-            if left < 0:
-                raise UsageError(f"{archive.filename} unpacks to more than {_UNPACKED:,} bytes, which no text has.")
-            parser.feed(piece)
-    parser.close()
-    return True
+            self._left -= len(piece)
+            if self._left < 0:
+                raise UsageError(
+                    f"{self._archive.filename} unpacks to more than {_UNPACKED:,} bytes, which no text has."
+                )
+            yield piece
 
 
-class _Target:
-    """What an XML parser tells what it reads."""
+class Target:
+    """What an XML parser hands what it reads to."""
 
     def doctype(self, *_: object) -> None:
         """Refuse what could define entities."""
         raise ValueError("a doctype stands in it")
+
+    def start(self, tag: str, attributes: Mapping[str, str]) -> None:
+        """Leave beginnings aside."""
 
     def data(self, text: str) -> None:
         """Leave text aside."""
@@ -93,7 +98,7 @@ class _Target:
         """End."""
 
 
-class _Styles(_Target):
+class _Styles(Target):
     """The names of styles by their ids; names are English in every language, ids are not."""
 
     def __init__(self) -> None:
@@ -109,7 +114,7 @@ class _Styles(_Target):
             self.names.setdefault(self._id, _value(attributes))
 
 
-class _Text(_Target):
+class _Text(Target):
     """The paragraphs of a document."""
 
     def __init__(self, styles: Mapping[str, str]) -> None:
@@ -119,7 +124,7 @@ class _Text(_Target):
         self._inside: list[str] = []
         self._level = 0
         self._style = (False, False)
-        self._pieces: list[tuple[tuple[bool, bool], str]] = []
+        self._pieces: list[tuple[Style, str]] = []
 
     def start(self, tag: str, attributes: Mapping[str, str]) -> None:
         """Take up a paragraph, its style, a run and its emphasis, or a sign."""
@@ -150,12 +155,8 @@ class _Text(_Target):
         if self._skipped:
             self._skipped -= 1
         elif _local(tag) == "p":
-            if self._level:
-                text = one_line("".join(piece for _, piece in self._pieces))
-                text = f"{'#' * self._level} {text}" if text else ""
-            else:
-                text = _emphasised(self._pieces)
-            self.paragraphs += [text] if text.strip() else []
+            text = paragraph_of(self._pieces, self._level)
+            self.paragraphs += [text] if text else []
             self._level, self._pieces = 0, []
 
 
@@ -173,9 +174,18 @@ def _level_of(style: str) -> int:
     return int(found[1]) + 1 if found else int(style.casefold() == "title")
 
 
-def _emphasised(pieces: Iterable[tuple[tuple[bool, bool], str]]) -> str:
+def paragraph_of(pieces: Iterable[tuple[Style, str]], level: int = 0) -> str:
+    """A paragraph as Markdown, or the heading of that level; empty where nothing stands in it."""
+    if level:
+        text = one_line("".join(piece for _, piece in pieces))
+        return f"{'#' * level} {text}" if text else ""
+    text = _emphasised(pieces)
+    return text if text.strip() else ""
+
+
+def _emphasised(pieces: Iterable[tuple[Style, str]]) -> str:
     """Pieces of a paragraph with Markdown's signs around what is emphasised, blanks outside of them."""
-    joined: list[tuple[tuple[bool, bool], str]] = []
+    joined: list[tuple[Style, str]] = []
     for style, text in pieces:
         if joined and (joined[-1][0] == style or not text.strip()):
             joined[-1] = joined[-1][0], joined[-1][1] + text

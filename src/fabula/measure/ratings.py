@@ -130,7 +130,7 @@ def parse_ratings(text: str, name: str = "ratings") -> tuple[Rating, ...]:
         place = (rating.rater, rating.items, rating.question, rating.evaluator)
         if rating.amends and (before := ended.pop((*place, rating.amends), None)) is not None:
             del ratings[before], found[before]
-        key = (rating.rater, rating.items, rating.question, rating.evaluator, rating.call, rating.started)
+        key: tuple[Any, ...] = (*place, rating.call, rating.started)
         if key in found and rating.call:  # older checks gave two suspicions in the same two sentences one name
             if rating == ratings[key]:
                 continue

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
+from fabula.app.check_formats import Format, as_annotations, as_sarif
 from fabula.app.checking import OUT, Checked, dismiss, project_alone, stored_check, stories_to_check
 from fabula.app.evaluating import Task
 from fabula.base.errors import UsageError
 from fabula.cli.evaluation import Evaluating
-from fabula.cli.opening import named_or_here, terminal_of
+from fabula.cli.opening import STDIN, named_or_here, terminal_of
 from fabula.cli.options import Common, Judges, Limits, bundled, refuse
 from fabula.cli.progress import counted
 from fabula.cli.session import near
@@ -20,7 +22,7 @@ from fabula.cli.stories import Selecting, named_stories, say_licences
 from fabula.cli.terminal import table
 from fabula.evaluators import find
 from fabula.evaluators.atlas.dismissed import FILE
-from fabula.evaluators.atlas.page import all_findings, dismissed_in, headline, shown_value
+from fabula.evaluators.atlas.page import all_findings, dismissed_in, headline, place_of, shown_value
 from fabula.project.folder import Project
 from fabula.story import count_words
 
@@ -58,6 +60,12 @@ class Checks:
             metavar="ID=REASON", help="A finding that is none, and why; kept. Repeatable.", rich_help_panel=_CHECKING
         ),
     ] = None
+    format: Annotated[
+        Format,
+        typer.Option(
+            help="What is printed: text, SARIF, or annotations for GitHub's workflows.", rich_help_panel=_CHECKING
+        ),
+    ] = "text"
     strict: Annotated[
         bool,
         typer.Option(
@@ -91,6 +99,8 @@ def check(
             "A check needs a model that reads. The rules that looked without one found none of 101 errors in stories "
             "that nobody had tuned them to, and are gone. Leave --no-model out, and choose a model with --model."
         )
+    if terminal.json and checks.format != "text":
+        raise UsageError(f"--json prints one form and --format {checks.format} another. Leave one of them out.")
     if checks.dismiss:
         refuse("--dismiss takes the last check as it is, and asks nobody", judges, limits, selecting, but=("out",))
     stories = named_or_here(common, stories)
@@ -104,11 +114,21 @@ def check(
         selection = selecting.selection(judges.seed)
         items = stories_to_check(named_stories(stories), selection)
         found = Checked.in_(folder, *_checked(terminal, items, judges, limits, checks, command))
-    _say(terminal, found)
+    if checks.format != "text":
+        files = [Path(story) for story in stories if story != STDIN]
+        shown = as_annotations(found, files) if checks.format == "github" else _indented(as_sarif(found, files))
+        if shown:
+            terminal.say(shown.rstrip("\n"))
+    else:
+        _say(terminal, found)
     terminal.advise(f"Both passages of each: {near(found.page)}. One that is none: --dismiss ID=REASON.")
     terminal.document(found.to_dict())
     if not found.complete or (checks.strict and found.findings):
         raise typer.Exit(1)
+
+
+def _indented(data: Mapping[str, Any]) -> str:
+    return json.dumps(data, indent=2, ensure_ascii=False)
 
 
 def _of_project(stories: Sequence[str], judges: Judges) -> Judges:
@@ -135,7 +155,8 @@ def _checked(
     evaluator = find("atlas")
     evaluating = Evaluating(terminal, evaluator, replace(judges, set_=said), limits)
     report = evaluating.finish(Task(evaluator, items, evaluating.config, Path(judges.out)))
-    evaluating.show_bill()
+    if checks.format == "text":
+        evaluating.show_bill()
     return report.as_data(), command, evaluating.bill
 
 
@@ -181,13 +202,11 @@ def _told(one: Mapping[str, Any]) -> tuple[str, ...]:
     if "key" not in one:
         return (f"\n  {one['hallucination']}",)
     if not one.get("paragraph_x"):
-        places = f"scene {one['x']}", f"scene {one['y']}"
         head, why = one["hallucination"], tuple[str, ...]()
     else:
-        places = f"paragraph {one['paragraph_x']}", f"paragraph {one['paragraph_y']}"
         head = f"{headline(one)} ({one['category']}, {one['sure']})"
         why = (f"{_INDENT}{one['reason']}",) if one["reason"] else ()
-    quoted = (f"{_INDENT}{at}: {_quoted(one[quote])}" for at, quote in zip(places, ("quote_x", "quote_y"), strict=True))
+    quoted = (f"{_INDENT}{place_of(one, end)}: {_quoted(one[f'quote_{end}'])}" for end in "xy")
     return f"\n  {one['key']}  {head}", *quoted, *why
 
 

@@ -43,6 +43,8 @@ _FEW_LINES: Final = 4
 _MARKS: Final = ".,;:!?\"'\u2018\u2019\u201c\u201d()[]*_-\u2013\u2014\u2026"
 _LOOKED_AT: Final = 20_000  # characters
 EVALUATOR: Final = "atlas"
+WHOLE_FILE: Final = "story"
+"""The label of the one scene of a story that is a whole file of text, so that lines are those of the file."""
 RUBRIC: Final = "atlas-1"
 REPLY_TOKENS: Final = {
     "events": 2500,
@@ -163,8 +165,8 @@ class StoryCheck:
             else:
                 self._note_cut(at, f"{at.at}/{prompt}")
                 return reply
-        elif at.context.mode == "dry":
-            at.falls_short(f"{self.item.id} would not be read by role {role!r}. {why}")
+        else:
+            at.falls_short(f"{self.item.id} is not read by role {role!r}. {why}")
         self.counts[f"unreadable_{prompt}"] += 1
         self.rate(role, f"{at.at}/{prompt}", f"{at.at}/{prompt}", unscored=why)
         return None

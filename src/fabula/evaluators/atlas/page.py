@@ -116,7 +116,7 @@ def _finding(one: Mapping[str, Any], command: Sequence[str], reason: str = "") -
     x, y = one["passage_x"], one["passage_y"]
     head = headline(one)
     heading = Html(f'<h3 id="f-{text(one["key"])}">{text(one["id"])}. {text(head)}</h3>')
-    columns = tuple(_place(one, end) for end in "xy")
+    columns = tuple(place_of(one, end) for end in "xy")
     parts = [heading, html_table(columns, [(_marked(x), _marked(y))]), paragraph(_why(one))]
     parts.append(
         paragraph(f"Root cause {one['root_cause_id']}, named by {one['source']}, key {one['key']}.", faint=True)
@@ -133,10 +133,14 @@ def headline(one: Mapping[str, Any]) -> str:
     return str(one["hallucination"]) if not one.get("paragraph_x") else f"{one['fact']} / {one['event']}"
 
 
-def _place(one: Mapping[str, Any], end: str) -> str:
-    scene = f"scene {one[end]}"
-    place = one.get(f"paragraph_{end}")
-    return f"Paragraph {place} ({scene})" if place else scene.capitalize()
+def place_of(one: Mapping[str, Any], end: str) -> str:
+    """A place as a writer finds it: chapter, paragraph in it and line of the file, as far as they are known."""
+    scene, place = f"scene {one[end]}", one.get(f"paragraph_{end}")
+    line = f", line {one[f'line_{end}']}" if one.get(f"line_{end}") else ""
+    if title := one.get(f"title_{end}"):
+        within = f", paragraph {one[f'within_{end}']}" if one.get(f"within_{end}") else ""
+        return f"{title}{within}{line}"
+    return f"Paragraph {place} ({scene}{line})" if place else scene.capitalize() + line
 
 
 def _why(one: Mapping[str, Any]) -> str:
@@ -165,7 +169,7 @@ def as_markdown(story: Mapping[str, Any], dismissed: Mapping[str, str]) -> str:
 
 def _quoted(one: Mapping[str, Any]) -> list[str]:
     """Both places of a finding and why it is one, as lines of Markdown."""
-    places = [line for end in "xy" for line in (f"{_place(one, end)}:", "", f"> {_plain(one[f'quote_{end}'])}", "")]
+    places = [line for end in "xy" for line in (f"{place_of(one, end)}:", "", f"> {_plain(one[f'quote_{end}'])}", "")]
     return [*places, _plain(_why(one)), ""]
 
 

@@ -8,7 +8,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final
 
 from fabula.craft.matching import Finding
-from fabula.evaluators.atlas.checking import EVALUATOR, REPLY_TOKENS, is_english, looks_like_data
+from fabula.evaluators.atlas.checking import EVALUATOR, REPLY_TOKENS, WHOLE_FILE, is_english, looks_like_data
 from fabula.evaluators.atlas.findings import Found
 from fabula.evaluators.atlas.gold import Detected, accuracies, rows
 from fabula.evaluators.atlas.planted import Planted, Quoting, score
@@ -17,6 +17,7 @@ from fabula.measure.report import Report, Row
 from fabula.stats.estimate import Estimate, Unscored
 from fabula.stats.intervals import count_of, share_among
 from fabula.stats.shares import share
+from fabula.story import one_line
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -333,10 +334,10 @@ def _data(one: Checked, config: Config) -> dict[str, Any]:
         "mended": dict(check.split.counts),
         "counts": {name: n for name, n in sorted(check.counts.items()) if n},
         "by": dict(one.by),
-        "findings": [found.as_data(number) for number, found in enumerate(found, 1)],
-        "rejected": [found.as_data(number) for number, found in enumerate(check.rejected, 1)],
+        "findings": [found.as_data(number) | _where(one, found) for number, found in enumerate(found, 1)],
+        "rejected": [found.as_data(number) | _where(one, found) for number, found in enumerate(check.rejected, 1)],
         "undecided": [
-            found.as_data(number) if isinstance(found, Found) else _listed(found)
+            found.as_data(number) | _where(one, found) if isinstance(found, Found) else _listed(found)
             for number, found in enumerate(check.undecided, 1)
         ],
         "scored": bool(not one.blind),
@@ -354,6 +355,21 @@ def _data(one: Checked, config: Config) -> dict[str, Any]:
             for by, accuracy in _accuracies(one)
         }
     return data
+
+
+def _where(one: Checked, found: Found) -> dict[str, Any]:
+    """Both places of a finding as a writer finds them: the chapter's title, paragraph, line of the file."""
+    text, paragraphs = one.check.item.story.text, one.check.text.paragraphs
+    shown: dict[str, Any] = {}
+    for side, part, number in zip("xy", (found.before, found.after), found.places, strict=True):
+        scene = one.check.text.scenes[part.scene]
+        shown[f"title_{side}"] = one_line(scene.title).strip("# ")
+        own = [paragraph.number for paragraph in paragraphs if paragraph.scene == scene.number]
+        heads = sum(paragraphs[n - 1].text.startswith("#") or paragraphs[n - 1].heading for n in own[:1])
+        shown[f"within_{side}"] = number - own[0] + 1 - heads if number in own else 0
+        if scene.start is not None and [one.label for one in one.check.item.story.scenes] == [WHOLE_FILE]:
+            shown[f"line_{side}"] = text.count("\n", 0, scene.start + max(part.focus[0], 0)) + 1
+    return shown
 
 
 def _listed(one: Proposal) -> dict[str, Any]:
