@@ -732,6 +732,8 @@ class Run:
             adapter=part.adapter,
             role=role,
             path="/".join((*self.path, prompt)),
+            words=_asked_words(fields.get("words")),
+            has=fields.get("has", 0),
         )
 
     def _assignment(self, role: str) -> Assignment:
@@ -971,6 +973,14 @@ def _like(request: Request) -> str:
     for message in request.messages:  # as they are: long prompts as JSON would take a tenth of a replayed call
         same.update(message.content.encode("utf-8", "surrogatepass"))
     return same.hexdigest()
+
+
+def _asked_words(words: object) -> tuple[int, int]:
+    """The least and the most words that a prompt asks for; zeros where it asks for no number."""
+    if isinstance(words, int):
+        return words, words
+    low, high = getattr(words, "low", 0), getattr(words, "high", 0)
+    return (low, high) if isinstance(low, int) and isinstance(high, int) else (0, 0)
 
 
 def _with_opening(reply: Reply, opening: str) -> Reply:
