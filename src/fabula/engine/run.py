@@ -762,10 +762,10 @@ class Run:
         """The recorded reply, or a new one that is recorded before it is used; `place` is the trail's for it."""
         like = _like(request)
         ordinal = self._ordinal(request, like) if ordinal is None else ordinal
-        if request.sampling.seed is None:
-            seed = self._number(request.path, ordinal)
-            request = replace(request, sampling=replace(request.sampling, seed=seed))
-        request = replace(request, ordinal=ordinal)
+        drawing = request.sampling
+        if drawing.seed is None:
+            drawing = replace(drawing, seed=self._number(request.path, ordinal))
+        request = replace(request, sampling=drawing, ordinal=ordinal)
         key = self._key(request, ordinal)
         if (trail := self.context.trail) is not None:
             last = request.messages[-1]
@@ -840,7 +840,10 @@ class Run:
             model = performer.model or performer
         priced = isinstance(model, Program) or price_of(model.name, context.prices) is not None
         for attempt in range(REFUSAL_TRIES):
-            tried = replace(request, sampling=replace(request.sampling, seed=(request.sampling.seed or 0) + attempt))
+            tried = request
+            if attempt:
+                seed = (request.sampling.seed or 0) + attempt
+                tried = replace(request, sampling=replace(request.sampling, seed=seed))
             context.emit(replace(started, priced=priced))
             reply = await self._paid(model, tried, listening)
             if reply.finish != "refusal" and not replies.is_refusal(reply.text):
