@@ -27,6 +27,19 @@ def test_a_person_plays_a_role(cli: Cli) -> None:
     assert cli("write", "brief", "--json").json["asked"] == 0
 
 
+def test_a_person_is_told_how_many_words_are_asked_for_and_missing(cli: Cli) -> None:
+    (cli.folder / "brief.md").write_text("Write about Mara, in 300 to 330 words.\n")
+    more = "\n".join("Mara climbs the stairs once more and counts them." for _ in range(40))
+    text = "Mara lights the lamp and waits for the boats."
+    ran = cli(
+        *("write", "brief.md", "--system", "end-to-end", "--model", "scripted:script.toml", "--play", "writer=me"),
+        stdin=f"{text}\n.\n{more}\n.\n",
+    )
+    assert "300 to 330 words are asked for." in ran.err
+    assert "Your text has 9 words: 291 too few." in ran.err
+    assert "About 306 words are asked for." in ran.err, "what is still missing, where the text goes on"
+
+
 def test_an_empty_answer_is_asked_again(cli: Cli) -> None:
     ran = cli("write", "brief.md", *SCRIPT, "--play", "plot=me", stdin=".\n  \n.\nA storm.\n.\n")
     assert ran.code == 0

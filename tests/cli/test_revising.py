@@ -291,6 +291,38 @@ def test_a_passage_is_rewritten_and_the_rest_stays(cli: Cli, project: Path, writ
     assert cli("update", "lamp", "--json").json["asked"] == 0
 
 
+def test_a_passage_of_another_length_is_shown_before_it_is_taken(
+    cli: Cli, project: Path, write_script: Callable[..., None]
+) -> None:
+    write_script(**{PASSAGE: "Mara lost the flame, and the dark came in. " * 10})
+    words = "The passage: 8 words before, 90 now; about as many as before are asked for"
+    arguments = ("rewrite", "climax", "--passage", "Mara held ... hands.", "-C", "lamp")
+    cli.at_terminal()
+    ran = cli(*arguments, stdin="n\n")
+    assert words in ran.out
+    assert climax(project) == STORM
+    refused = cli(*arguments, "--if-alike", "--json")
+    assert refused.code == 2
+    assert refused.json["error"]["kind"] == "OtherLengthError"
+    assert f"{words}, unless a note says otherwise. It was not taken. The new one: Mara lost" in refused.err
+    assert climax(project) == STORM
+    taken = cli(*arguments, "--yes", "--json")
+    assert taken.json["passage"] == {"before": 8, "after": 90}
+    assert climax(project) != STORM
+    with Journal(project / ".fabula/journal.db") as journal:
+        asked = [call.path for call in journal.calls() if call.path.endswith("rewrite_passage")]
+    assert len(asked) == 1, "what was not taken is not paid again"
+
+
+def test_a_passage_of_about_the_same_length_is_taken_without_a_question(
+    cli: Cli, project: Path, write_script: Callable[..., None]
+) -> None:
+    write_script(**{PASSAGE: "Mara lost the flame."})
+    ran = cli("rewrite", "climax", "--passage", "Mara held ... hands.", "-C", "lamp", "--if-alike")
+    assert "The passage: 8 words before, 4 now." in ran.out
+    assert climax(project) == "The storm broke the window. Mara lost the flame."
+
+
 def test_a_rewritten_passage_is_asked_about_at_a_terminal(
     cli: Cli, project: Path, write_script: Callable[..., None]
 ) -> None:

@@ -418,7 +418,7 @@ def test_the_command_line_of_each_kind() -> None:
     ]
     passage = Order(kind="rewrite", artefact="climax", passage="3-9", note="colder")
     assert arguments(passage, folder) == [
-        *("text", "rewrite", "climax", "-C", "/p/tale", "--characters=3-9", "--note=colder", "--yes", "--json")
+        *("text", "rewrite", "climax", "-C", "/p/tale", "--characters=3-9", "--note=colder", "--if-alike", "--json")
     ]
     assert arguments(Order(kind="evaluate", evaluator="surface"), folder)[:3] == ["evaluate", "surface", "/p/tale"]
     assert arguments(Order(kind="judge", against="x"), folder, Path("/p/x"))[:4] == ["eval", "judge", "/p/tale", "/p/x"]

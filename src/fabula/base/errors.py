@@ -9,6 +9,7 @@ The tree (catch the highest one that you can act on)::
     │   ├── PlanError               a plan has problems; carries all of them as `problems`
     │   ├── PluginError             a system, evaluator or model of somebody else is broken; names it and the fault
     │   ├── ConfigError             a settings file or field is wrong; names file and field
+    │   ├── OtherLengthError        a new passage is much longer or shorter than the old one, and nobody agreed
     │   ├── WrittenBeforeError      other settings would have texts written again that stand, and nobody agreed
     │   └── ConflictError           a text was changed since one has read it; carries the text that stands
     ├── ProjectError                the project folder cannot be used (not writable, for one)
@@ -104,6 +105,10 @@ class PlanError(UsageError):
 
 class PluginError(UsageError):
     """A system, an evaluator or a model that does not come with fabula cannot be used, or failed."""
+
+
+class OtherLengthError(UsageError):
+    """A new passage is far from as long as the one that it would replace. It is kept, and was not taken."""
 
 
 class WrittenBeforeError(UsageError):

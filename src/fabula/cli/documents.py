@@ -442,9 +442,18 @@ class Edited(TypedDict):
 
 
 @_exact
+class PassageLengths(TypedDict):
+    """Words of a passage before it was written anew, and in the text that was offered."""
+
+    before: int
+    after: int
+
+
+@_exact
 class Rewritten(Edited):
     """An artefact after a passage was written anew; `proposed` is the text that was offered."""
 
+    passage: PassageLengths
     proposed: str | None
 
 

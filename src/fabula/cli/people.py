@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from fabula.base.errors import FabulaError, PausedError, UsageError
 from fabula.cli.form import asked_as, shown, value_of
 from fabula.engine.roles import HandBackError
-from fabula.story import slug
+from fabula.story import count_words, slug
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -73,11 +73,15 @@ class People:
     async def _text(self, request: Request) -> str:
         """Some text of the person's."""
         self.terminal.message(f"Write your text on as many lines as you like. On a line of its own\n{_END}{_OTHERS}")
+        if asked := _asked_for(request):
+            self.terminal.message(asked)
         while True:
             text, ended = await self.terminal.lines((_PASS, _HAND_BACK))
             if text in {_PASS, _HAND_BACK}:
                 raise HandBackError(for_good=text == _HAND_BACK)
             if text.strip():
+                if held := _held_against(request, count_words(text)):
+                    self.terminal.message(held)
                 return text
             if ended:
                 raise _waiting(request)
@@ -132,7 +136,7 @@ class People:
             raise waits
         async with self._one:
             with self.terminal.aside():
-                self.terminal.message(f"\n{_RULE}\n{file}\n{_RULE}\n{kept.text}\n{_RULE}")
+                self.terminal.message(f"\n{_RULE}\n{file}\n{_RULE}\n{kept.text}\n{_RULE}\n{_count(kept.text)}")
                 while (said := await self.terminal.choice(_WHAT_NOW, "aetrs")) in {"e", "t"}:
                     if text := await self._other_text(kept.text, said):
                         return text
@@ -158,6 +162,30 @@ class People:
         name = re.escape(f"{slug(kept.path.removeprefix(f'{kept.folder}/'))}.{kept.suffix}")
         folder = self.folder / kept.folder
         return next((file for file in folder.glob("*") if re.fullmatch(rf"(\d+-)?{name}", file.name)), folder)
+
+
+def _count(text: str) -> str:
+    return f"{count_words(text):,} words"
+
+
+def _asked_for(request: Request) -> str:
+    """How many words are asked for, and how many are to go; empty where no number is asked for."""
+    least, most = request.words
+    if not most:
+        return ""
+    asked = f"{least:,} to {most:,} words are asked for." if least < most else f"About {most:,} words are asked for."
+    return f"{asked} The text has {request.has:,}: drop about {request.has - most:,}." if request.has > most else asked
+
+
+def _held_against(request: Request, words: int) -> str:
+    """How many words a text has beside those asked for; empty where no number is asked for."""
+    least, most = request.words
+    if not most:
+        return ""
+    if least <= words <= most:
+        return f"Your text has {words:,} words, as asked."
+    off = f"{least - words:,} too few" if words < least else f"{words - most:,} too many"
+    return f"Your text has {words:,} words: {off}."
 
 
 def _is_text(field: Json) -> bool:

@@ -732,6 +732,8 @@ class Run:
             adapter=part.adapter,
             role=role,
             path="/".join((*self.path, prompt)),
+            words=_asked_words(fields.get("words")),
+            has=fields.get("has", 0),
         )
 
     def _assignment(self, role: str) -> Assignment:
@@ -760,10 +762,10 @@ class Run:
         """The recorded reply, or a new one that is recorded before it is used; `place` is the trail's for it."""
         like = _like(request)
         ordinal = self._ordinal(request, like) if ordinal is None else ordinal
-        if request.sampling.seed is None:
-            seed = self._number(request.path, ordinal)
-            request = replace(request, sampling=replace(request.sampling, seed=seed))
-        request = replace(request, ordinal=ordinal)
+        drawing = request.sampling
+        if drawing.seed is None:
+            drawing = replace(drawing, seed=self._number(request.path, ordinal))
+        request = replace(request, sampling=drawing, ordinal=ordinal)
         key = self._key(request, ordinal)
         if (trail := self.context.trail) is not None:
             last = request.messages[-1]
@@ -842,7 +844,10 @@ class Run:
             model = performer.model or performer
         priced = isinstance(model, Program) or price_of(model.name, context.prices) is not None
         for attempt in range(REFUSAL_TRIES):
-            tried = replace(request, sampling=replace(request.sampling, seed=(request.sampling.seed or 0) + attempt))
+            tried = request
+            if attempt:
+                seed = (request.sampling.seed or 0) + attempt
+                tried = replace(request, sampling=replace(request.sampling, seed=seed))
             context.emit(replace(started, priced=priced))
             reply = await self._paid(model, tried, listening, key, expected)
             if reply.finish != "refusal" and not replies.is_refusal(reply.text):
@@ -996,6 +1001,14 @@ def _like(request: Request) -> str:
     for message in request.messages:  # as they are: long prompts as JSON would take a tenth of a replayed call
         same.update(message.content.encode("utf-8", "surrogatepass"))
     return same.hexdigest()
+
+
+def _asked_words(words: object) -> tuple[int, int]:
+    """The least and the most words that a prompt asks for; zeros where it asks for no number."""
+    if isinstance(words, int):
+        return words, words
+    low, high = getattr(words, "low", 0), getattr(words, "high", 0)
+    return (low, high) if isinstance(low, int) and isinstance(high, int) else (0, 0)
 
 
 def _with_opening(reply: Reply, opening: str) -> Reply:

@@ -67,7 +67,8 @@ class Request:
     """One call to a model.
 
     `role` and `path` say who asks and where in the run, and `ordinal` how many identical requests there were before at
-    that path; they are for logs, scripted models and people, and are never sent.
+    that path; they are for logs, scripted models and people, and are never sent. Nor are `words`, the least and the
+    most that are asked for (0 where no number is), and `has`, those of a text that is to become shorter.
     `schema` asks for JSON of that shape, `choices` for one of these strings, `adapter` for a named LoRA adapter
     (embedded engine) or served model (servers); `logprobs` for the top-n first-token log-probabilities.
     """
@@ -81,6 +82,8 @@ class Request:
     role: str = ""
     path: str = ""
     ordinal: int = 0
+    words: tuple[int, int] = (0, 0)
+    has: int = 0
 
     def body(self) -> Json:
         """What can change the reply, as plain JSON data; the journal's key is made from it."""

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import re
+from textwrap import shorten
 from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
 from fabula.app.beginning import check
 from fabula.app.writing import dry_run_rewrite_in, rewrite_in
-from fabula.base.errors import UsageError
+from fabula.base.errors import OtherLengthError, UsageError
 from fabula.cli.bill import say_dry_run
 from fabula.cli.opening import project_and_artefact, terminal_of
 from fabula.cli.options import Artefact, Common, Limits, bundled
@@ -23,6 +24,8 @@ if TYPE_CHECKING:
     from fabula.cli.terminal import Terminal
     from fabula.project.folder import Project
 
+_SLACK: Final = 20  # words by which a short passage may grow without a word on it
+_MOST_SHOWN: Final = 1_000  # characters of a new passage in an error
 _FROM_TO: Final = re.compile(r"(\d{1,7})(?:\s*-\s*(\d{1,7}))?")
 
 
@@ -41,6 +44,9 @@ def rewrite(
     ] = "",
     note: Annotated[str, typer.Option(metavar="TEXT", help="What you wish of it.")] = "",
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Take the new passage without asking.")] = False,
+    if_alike: Annotated[
+        bool, typer.Option("--if-alike", help="Take it without asking if it is about as long as before; for programs.")
+    ] = False,
 ) -> None:
     """Have one passage of a text written anew by who wrote it; the rest stays, byte for byte."""
     terminal = terminal_of(common)
@@ -67,26 +73,50 @@ def rewrite(
             asyncio.run(dry_run_rewrite_in(project, settings, session.looking, path, span, plain(note).strip())),
         )
         return
-    new = _accepted(session, path, text, span, plain(note).strip(), yes=yes)
+    new = _accepted(session, path, text, span, plain(note).strip(), yes=yes, if_alike=if_alike)
     if new is not None and new != text:
         with project.recorded() as journal:
             if journal.newest(path) != text:
                 raise UsageError(f"{file} was changed meanwhile, and stays as it is. Say the same again.")
             project.edit(journal, path, new, "rewrite")
-    _report(terminal, project, path, file, text, new)
+    _report(terminal, project, path, file, (text, new), span)
 
 
-def _report(terminal: Terminal, project: Project, path: str, file: str, text: str, new: str | None) -> None:
+def _report(
+    terminal: Terminal, project: Project, path: str, file: str, texts: tuple[str, str | None], span: tuple[int, int]
+) -> None:
+    text, new = texts
     changed = new is not None and new != text
     words = count_words(new if changed and new else text)
     terminal.say(f"{file}: {words:,} words" if changed else f"{file} is as it was.")
     if changed:
         terminal.advise(f"Next: `fabula update {near(project.folder)}`. `fabula undo` takes the passage back.")
-    terminal.document({"artefact": path, "file": file, "changed": changed, "words": words, "proposed": new})
+    before, after = (count_words(one) for one in _passages(text, text if new is None else new, span))
+    terminal.document(
+        {
+            "artefact": path,
+            "file": file,
+            "changed": changed,
+            "words": words,
+            "passage": {"before": before, "after": after},
+            "proposed": new,
+        }
+    )
 
 
-def _accepted(session: Session, path: str, text: str, span: tuple[int, int], note: str, *, yes: bool) -> str | None:
-    """The text with the new passage, if the person takes it; another draw of it as often as they want one."""
+def _passages(text: str, new: str, span: tuple[int, int]) -> tuple[str, str]:
+    """A passage as it was, and as it is in the new text."""
+    return text[slice(*span)], new[span[0] : len(new) - (len(text) - span[1])]
+
+
+def _accepted(
+    session: Session, path: str, text: str, span: tuple[int, int], note: str, *, yes: bool, if_alike: bool
+) -> str | None:
+    """The text with the new passage, if the person takes it; another draw of it as often as they want one.
+
+    Raises:
+        OtherLengthError: it was to be taken only where it is about as long as before, and is not.
+    """
     terminal, take = session.terminal, 0
     again = f"`fabula text rewrite {path} ...`"
     while True:
@@ -97,9 +127,12 @@ def _accepted(session: Session, path: str, text: str, span: tuple[int, int], not
             again,
             None,
         )
-        old_passage, new_passage = text[slice(*span)], new[span[0] : len(new) - (len(text) - span[1])]
-        terminal.say(word_diff(old_passage, new_passage))
-        if yes:
+        old_passage, new_passage = _passages(text, new, span)
+        alike, lengths = _lengths(old_passage, new_passage)
+        terminal.say(f"{word_diff(old_passage, new_passage)}\n\n{lengths}")
+        if if_alike and not alike:
+            raise OtherLengthError(f"{lengths} It was not taken. The new one: {shorten(new_passage, _MOST_SHOWN)}")
+        if yes or if_alike:
             return new
         if terminal.json or not terminal.interactive:
             terminal.message("Nothing was changed: there is no terminal to confirm at. Say it again with --yes.")
@@ -108,6 +141,15 @@ def _accepted(session: Session, path: str, text: str, span: tuple[int, int], not
         if said != "a":
             return new if said == "y" else None
         take += 1
+
+
+def _lengths(old: str, new: str) -> tuple[bool, str]:
+    """Whether a passage is about as long as it was, which is asked for where a note wishes no other, and how long."""
+    before, after = count_words(old), count_words(new)
+    said = f"The passage: {before:,} words before, {after:,} now"
+    if max(before // 2, 1) <= after <= max(2 * before, before + _SLACK):
+        return True, f"{said}."
+    return False, f"{said}; about as many as before are asked for, unless a note says otherwise."
 
 
 def _passage(text: str, words: str, file: str) -> tuple[int, int]:

@@ -67,7 +67,8 @@ class Order(BaseModel):
     )
     anew: bool = Field(
         default=False,
-        description="For `write`: write again what stands, where other settings than before want that.",
+        description="For `write`: write again what stands, where other settings than before want that. For `rewrite`: "
+        "take the new passage, however long it is.",
     )
     revise: bool = Field(
         default=False, description="Revise old texts to fit, instead of writing them anew; for `update`."
@@ -252,7 +253,7 @@ def arguments(order: Order, folder: Path, against: Path | None = None, beside: S
         if is_path(name):
             raise UsageError(f"{name!r} is a folder of code, which is not run from here. Name an installed {what}.")
     options = [f"--{name}={value}" for name, value in given.items() if isinstance(value, str) and name in _AS_TYPED]
-    options += ["--anew"] if order.anew else []
+    options += ["--anew"] if order.anew and order.kind == "write" else []
     options += ["--revise"] if order.revise else []
     options += [f"--only={name}" for name in order.only]
     if order.kind in _JUDGED and not order.model and _asks(order) and (model := model_of(Project(folder).settings)):
@@ -269,7 +270,7 @@ _JUDGED: Final = ("evaluate", "judge", "rank")  # commands that know nothing of 
 _OF_KIND: Final[dict[Kind, tuple[str, ...]]] = {
     "write": ("model", "words", "system", "approve", "anew"),
     "update": ("model", "approve", "revise", "only"),
-    "rewrite": ("artefact", "passage", "note"),
+    "rewrite": ("artefact", "passage", "note", "anew"),
     "plan": ("model", "words", "system"),
     "check": ("model",),
     "evaluate": ("model", "evaluator", "beside"),
@@ -290,7 +291,7 @@ def _words(order: Order, folder: str, against: Path | None, beside: Sequence[str
         if not order.artefact.strip() or order.artefact.startswith("-") or not order.passage:
             raise UsageError("Say which `artefact` and which `passage` of it, as 120-480.")
         about = [f"--characters={order.passage}", *([f"--note={order.note}"] if order.note.strip() else [])]
-        return ["text", "rewrite", order.artefact, "-C", folder, *about, "--yes"]
+        return ["text", "rewrite", order.artefact, "-C", folder, *about, "--yes" if order.anew else "--if-alike"]
     if order.kind in _JUDGED:
         return [*_judged(order, folder, against, beside), f"--out={folder}/evaluation"]
     if order.kind == "learn":

@@ -485,12 +485,22 @@ async function ended(run) {
   const stopped = "It was stopped. What was finished is kept; the same again goes on from there.";
   const whole = run.state === "finished";
   warn("run", whole ? "" : run.waits_for ? `It waits: approve ${run.waits_for}, then go on.` : run.message || stopped);
+  if (run.kind_of_error === "OtherLengthError") offer(run);
   say(whole ? "It is written." : "It is not finished.");
   await editor?.look(true);
   tellSaved();
   if (editor?.torn) return; // first two texts are to be put together
   const of = run.order.kind === "rewrite" && `compare?name=${encodeURIComponent(run.order.artefact)}`;
   if (whole || (!of && run.kept)) load(`${parts}/${of || "review"}`, "#review");
+}
+
+/** Let a new passage of another length be taken: it is not asked for again. @param {any} run */
+function offer(run) {
+  const take = document.createElement("button");
+  take.type = "button";
+  take.textContent = "Take it all the same";
+  take.addEventListener("click", () => start({ ...run.order, anew: true }));
+  find("run")?.replaceChildren(take);
 }
 
 /** What is marked in the text, without the blanks around it; the numbers of its first and last character. */
