@@ -433,7 +433,7 @@ def test_studio_memory_walks_odd_projects_and_reads_what_the_server_holds(tmp_pa
     table = studio_memory.bench(sizes)
     end, _, most, failed, listed = table.rows
     assert 0 < end.middle <= most.middle
-    assert failed.values == (0,)
+    assert sum(failed.values) == 0
     assert all(map(math.isfinite, listed.values))
     assert samples.read_text().startswith("seconds,megabytes\n")
     assert samples.read_text().count("\n") >= 3
