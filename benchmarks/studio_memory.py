@@ -101,9 +101,9 @@ def bench(sizes: Sizes | None = None) -> Table:
 
 async def _walk(home: Path, names: Sequence[str], sizes: Sizes) -> Walked:
     walked, draw = Walked(), random.Random(sizes.seed)  # noqa: S311 - an order, not secrets
-    begun = time.monotonic()
-    until = begun + 60 * sizes.minutes
     async with _served(home) as (process, client):
+        begun = time.monotonic()
+        until = begun + 60 * sizes.minutes
         watching = asyncio.create_task(_watch(process, walked, begun))
         while time.monotonic() < until:
             await asyncio.to_thread(_touch, home)

@@ -252,8 +252,8 @@ def built_with_names() -> dict[str, set[re.Pattern[str]]]:
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(re, "_compile", recorded)
-        dialogue._labels.cache_clear()  # these remember
-        chatter.Labels.of.cache_clear()
+        dialogue._labels.cache_clear()  # type: ignore[attr-defined] # these remember
+        chatter.Labels.of.cache_clear()  # type: ignore[attr-defined] # as above
         for text in SPOKEN:
             for read in BUILDERS.values():
                 with suppress(FabulaError, ReplyProblem, yaml.YAMLError, yamltext.YamlError):

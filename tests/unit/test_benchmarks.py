@@ -33,6 +33,7 @@ from benchmarks import (
     first_story,
     growth,
     measures,
+    odd_projects,
     overhead,
     planted,
     prefix,
@@ -42,6 +43,7 @@ from benchmarks import (
     schedule,
     startup,
     studio_load,
+    studio_memory,
     studio_pages,
     world,
 )
@@ -76,6 +78,7 @@ NAMES = {
     "serving",
     "startup",
     "studio_load",
+    "studio_memory",
     "studio_pages",
     "studio_stream",
     "statistics",
@@ -421,3 +424,27 @@ def test_a_study_conversations_and_a_run_are_had_at_once_without_an_error() -> N
     table = studio_load.bench(sizes)
     check(table, 1)
     assert [row.middle for row in table.rows if row.what.endswith("errors")] == [0.0, 0.0]
+
+
+@pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="Only Linux says how much memory a process holds.")
+def test_studio_memory_walks_odd_projects_and_reads_what_the_server_holds(tmp_path: Path) -> None:
+    samples = tmp_path / "samples.csv"
+    sizes = studio_memory.Sizes(minutes=0.05, clients=2, addresses=4, scale=0.002, samples=str(samples))
+    table = studio_memory.bench(sizes)
+    end, _, most, failed, listed = table.rows
+    assert 0 < end.middle <= most.middle
+    assert sum(failed.values) == 0
+    assert all(map(math.isfinite, listed.values))
+    assert samples.read_text().startswith("seconds,megabytes\n")
+    assert samples.read_text().count("\n") >= 3
+
+
+def test_odd_projects_are_the_same_for_the_same_seed(tmp_path: Path) -> None:
+    for name in ("one", "two"):
+        odd_projects.make_all(tmp_path / name, seed=3, scale=0.001)
+    one, two = (
+        {file.relative_to(tmp_path / name): file.read_bytes() for file in (tmp_path / name).glob("*/[ae-z]*/*.json")}
+        for name in ("one", "two")
+    )
+    assert one == two
+    assert len(list((tmp_path / "one").iterdir())) == len(odd_projects.KINDS) >= 26

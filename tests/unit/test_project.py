@@ -697,10 +697,10 @@ def test_a_folder_that_a_shell_takes_for_home_is_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    for make in (lambda: Project.create(Path(name), Brief("A tale.")), lambda: copy_sample(Path(name))):
-        with pytest.raises(
-            ProjectError, match=r"'~', which a shell takes for your home folder: .* whole path"
-        ):
-            make()
+    said = r"'~', which a shell takes for your home folder: .* whole path"
+    with pytest.raises(ProjectError, match=said):
+        Project.create(Path(name), Brief("A tale."))
+    with pytest.raises(ProjectError, match=said):
+        copy_sample(Path(name))
     assert not list(tmp_path.iterdir())
     Project.create(Path("~draft"), Brief("A tale."))

@@ -220,15 +220,18 @@ def test_single_verdicts_that_are_too_many_are_said(tmp_path: Path, monkeypatch:
 def test_memory_is_given_back_when_the_process_has_grown(monkeypatch: pytest.MonkeyPatch) -> None:
     sizes, given = [100, 130, 140, 200, 150, 160], list[int]()
     monkeypatch.setattr(memory, "_WORTH", 50)
-    monkeypatch.setattr(memory, "_trim_of_libc", lambda: given.append)
+    options = list[tuple[int, int]]()
+    functions = {"malloc_trim": given.append, "mallopt": lambda *of: options.append(of)}
+    monkeypatch.setattr(memory, "_of_libc", functions.get)
     monkeypatch.setattr(memory, "resident", lambda: sizes.pop(0))
     trimmer = Trimmer()
     assert [trimmer.trim() for _ in range(4)] == [True, False, True, False]
     assert (len(given), sizes) == (2, [])
+    assert options == [(-8, 1)], "one arena for all threads"
 
 
 def test_where_memory_cannot_be_given_back_nothing_is_done(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(memory, "_trim_of_libc", lambda: None)
+    monkeypatch.setattr(memory, "_of_libc", lambda _: None)
     assert not Trimmer().trim()
     monkeypatch.setattr(memory, "_SIZE", tmp_path / "statm")
     assert memory.resident() == 0

@@ -1,7 +1,8 @@
 """Memory that was freed and that the C library still holds: given back to the system, where that can be done.
 
-A large answer takes many times its size for a moment. glibc keeps what was freed for later, in as many places as there
-were threads; a server that answered a few large requests would look large for ever.
+A large answer takes many times its size for a moment. glibc keeps what was freed for later, in a place of its own for
+each thread, as large as that thread's largest answer; a server that answered a few large requests would be large for
+ever. As one thread of Python computes at a time, one place for all of them is enough.
 """
 
 from __future__ import annotations
@@ -12,17 +13,20 @@ from pathlib import Path
 from typing import Final
 
 _SIZE: Final = Path("/proc/self/statm")
-_WORTH: Final = 16_000_000  # bytes; giving back less is not worth the time that it takes
+_MOST_PLACES: Final = -8  # `M_ARENA_MAX` in glibc's malloc.h
+_WORTH: Final = 4_000_000  # bytes; giving back less is not worth the time that it takes
 
 
 class Trimmer:
-    """Gives freed memory back whenever the process has grown since the last time; else it does nothing.
+    """Gives freed memory back whenever the process has grown since the last time; threads begun later share one place.
 
-    Only glibc has what it takes (`malloc_trim`); with other C libraries, and outside Linux, nothing is done.
+    Only glibc has what it takes (`malloc_trim`, `mallopt`); with other C libraries, and outside Linux, nothing is done.
     """
 
     def __init__(self) -> None:
-        self._trim, self._before = _trim_of_libc(), 0
+        self._trim, self._before = _of_libc("malloc_trim"), 0
+        if (set_option := _of_libc("mallopt")) is not None and self._trim is not None:
+            set_option(_MOST_PLACES, 1)
 
     def trim(self) -> bool:
         """Give back what was freed, where the process has grown by much since the last time; whether that was done."""
@@ -46,7 +50,9 @@ def _page() -> int:
     return mmap.PAGESIZE
 
 
-def _trim_of_libc() -> ctypes._NamedFuncPointer | None:
+def _of_libc(name: str) -> ctypes._NamedFuncPointer | None:
+    """A function of the C library; `None` where it has none of that name."""
     with suppress(OSError, TypeError, AttributeError):  # no such function, or no library of that kind
-        return ctypes.CDLL(None).malloc_trim
+        found: ctypes._NamedFuncPointer = getattr(ctypes.CDLL(None), name)
+        return found
     return None
