@@ -23,7 +23,7 @@ _SHARE: Final = 0.85  # of a reply's words that stand in the prompt in runs of f
 _RUN: Final = 3  # words of a prompt file that show that an instruction was copied
 _INSTRUCTION: Final = 0.3  # of a reply's words that stand in such runs
 _LONG: Final = 8  # words; a shorter reply may well say what the prompt says: a refrain, a name, an answer
-_SLUG: Final = re.compile(r"\W*(?:INT|EXT|I/E)\b[./ ]")
+_SLUG: Final = re.compile(r"\A\W*(?:INT|EXT|I/E)\b[./ ]")
 
 
 def fault_of(
