@@ -7,6 +7,7 @@ Measured is the processor time of this thread alone, so that other threads and p
 
 from __future__ import annotations
 
+import asyncio
 import gc
 from contextlib import contextmanager
 from time import get_clock_info, thread_time
@@ -34,17 +35,28 @@ def growth(read: Callable[[T], Any], text_of: Callable[[int], T], length: int, m
     with _no_collection():
         read(text_of(short - 1))  # what it loads at its first use takes no time of the measured ones
         for number in range(_TRIES):
-            shorts.append(sum(_taken(read, text_of(short + number * TIMES + one)) for one in range(TIMES)))
-            longs.append(_taken(read, text_of(length + number)))
+            shorts.append(sum(taken(read, text_of(short + number * TIMES + one)) for one in range(TIMES)))
+            longs.append(taken(read, text_of(length + number)))
             if min(longs) < most * (min(shorts) + _TICK):
                 break
     return min(longs) / (min(shorts) + _TICK)
 
 
-def _taken(read: Callable[[T], Any], text: T) -> float:
+def taken(read: Callable[[T], Any], text: T) -> float:
+    """Processor seconds of this thread, to be compared with others of this machine and never with a number."""
     begun = thread_time()
     read(text)
     return thread_time() - begun
+
+
+async def longest_step(ended: Callable[[], bool]) -> float:
+    """Processor seconds for which this thread's event loop was held by one of its other tasks at most."""
+    most = 0.0
+    while not ended():
+        begun = thread_time()
+        await asyncio.sleep(0)
+        most = max(most, thread_time() - begun)
+    return most
 
 
 @contextmanager
