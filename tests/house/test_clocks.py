@@ -21,15 +21,16 @@ _CLOCKS: Final = frozenset(
     for unit in ("", "_ns")
 ) | {"default_timer", "getrusage", "times"}
 _MODULES: Final = frozenset({"time", "timeit", "resource", "os"})
+_READINGS: Final = frozenset(f"{module}.{clock}" for module in _MODULES for clock in _CLOCKS)
 _MAY: Final = frozenset({"growth.py", "patience.py", "long_work.py"})  # they compare, wait, and date an event
 
 
 def clocks(tree: ast.AST) -> Iterator[int]:
-    """The lines that name a clock."""
+    """The lines that read a clock, or import one; one that is handed in is not read."""
     for node in ast.walk(tree):
         if isinstance(node, ast.ImportFrom) and node.module in _MODULES and {n.name for n in node.names} & _CLOCKS:
             yield node.lineno
-        elif isinstance(node, ast.Attribute) and node.attr in _CLOCKS and ast.unparse(node.value) in _MODULES:
+        if isinstance(node, ast.Call) and ast.unparse(node.func) in _READINGS:
             yield node.lineno
 
 

@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 _I: Final = re.IGNORECASE
 _EDGE: Final = " \t\n\"'“”‘’*_`.,;:!()[]<>#"
 _ANSWER: Final = re.compile(
-    r"\A\s*[*_#]*(?:my |the |final )*(?:answer|choice|decision|verdict|option|selection|next agent|response)[*_]*"
-    r"(?: is)?\s*+[:=\-]?[*_]*\s*+",
+    r"\A\s*[*_#]*(?:my |the |final )*(?:answer|choice|decision|verdict|option|selection|next agent|response)[*_]*+"
+    r"(?: is)?\s*+[:=\-]?[*_]*+\s*+",
     _I,
 )
 _CONCLUDES: Final = re.compile(
