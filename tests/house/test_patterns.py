@@ -26,7 +26,7 @@ with warnings.catch_warnings():
     import sre_constants
     import sre_parse
 
-_LENGTH, _AGAIN = 800, 16_000  # at the second it is seen whether a bound of the pattern's own was all that grew
+_LENGTH, _AGAIN = 800, 8_000  # at the second it is seen whether a bound of the pattern's own was all that grew
 _HANGS = 60  # seconds of processor time after which a pattern that does not come to its end is given up
 _CLASSES = (
     *(" ", "\t", "\n", " \n", "\n\n ", "a", "A", "Aa ", "a b. ", "é", "1", "1.", "字", "。", '"', '"a', "'", "“", "\\"),

@@ -267,6 +267,6 @@ def test_patterns_that_are_built_from_names_take_linear_time() -> None:
         for pattern in found[place]:
             search = pattern.match if place in AT_THE_START else partial(pattern.sub, "")
             short = [run for run in runs if not run.isspace()]  # a run leaves no long blanks in a reply
-            grown = {run: grown for run in short if (grown := _grown(search, run, 2000))}
-            slow += [f"{place}: {run!r}: {most:.1f}: {pattern.pattern[:80]}" for run, most in grown.items()]
+            found_slow = {run: grown for run in short if (grown := _grown(search, run, 2000))}
+            slow += [f"{place}: {run!r}: {most:.1f}: {pattern.pattern[:80]}" for run, most in found_slow.items()]
     assert not slow, "\n".join(slow)
