@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import time
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Final
 
@@ -14,6 +13,7 @@ from fabula.measure.studies.assigning import Wanted
 from fabula.measure.studies.study import ORGANISER, Entry, Study, form_text, write_study
 from fabula.project.folder import Project
 from fabula.story import Brief
+from patience import wait_until
 from raters import study_there
 from studio import SAMPLE, browsing, chromium, expect, sign_in, studio_there
 
@@ -66,12 +66,13 @@ def written(there: There) -> dict[str, Any]:
     """The run, ended."""
     runs = f"/api/v1/projects/{SAMPLE}/runs"
     with there.client() as client:
-        until = time.monotonic() + 60
-        while time.monotonic() < until:
+
+        def ended() -> dict[str, Any] | None:
             run: dict[str, Any] = client.get(runs).json()["runs"][0]
-            if run["state"] not in ("queued", "running"):
-                break
-            time.sleep(0.1)
+            return None if run["state"] in ("queued", "running") else run
+
+        run = wait_until(ended)
+        assert run is not None
         return run
 
 

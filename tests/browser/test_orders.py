@@ -8,7 +8,6 @@ from __future__ import annotations
 import json
 import re
 import sys
-import time
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -18,8 +17,9 @@ import pytest
 from commandline import REPLIES, script_of
 from fabula.measure.studies.answering import Answers
 from fabula.project.sample import copy_sample
+from patience import wait_until
 from raters import study_here, study_there
-from studio import PATIENCE, SAMPLE, There, browsing, chromium, expect, sign_in, studio_there
+from studio import SAMPLE, There, browsing, chromium, expect, sign_in, studio_there
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -54,10 +54,7 @@ class Held:
 
     def come(self) -> None:
         """Wait until one waits."""
-        until = time.monotonic() + PATIENCE / 1000
-        while not self.routes:
-            assert time.monotonic() < until, "nobody asked"
-            self.page.wait_for_timeout(20)
+        wait_until(lambda: self.routes, "a request", lambda: self.page.wait_for_timeout(20))
 
     def go(self) -> None:
         """Let the first go, and wait until the page has taken it."""
@@ -133,10 +130,10 @@ def test_a_run_that_ends_before_the_page_knows_it_has_begun_is_shown(tmp_path: P
         page.get_by_role("button", name="Check the story").click()
         held.come()
         with there.client() as client:
-            until = time.monotonic() + PATIENCE / 1000
-            while client.get(f"/api/v1{AT}/runs").json()["runs"][0]["state"] != "finished":
-                assert time.monotonic() < until
-                page.wait_for_timeout(50)
+            wait_until(
+                lambda: client.get(f"/api/v1{AT}/runs").json()["runs"][0]["state"] == "finished",
+                pause=lambda: page.wait_for_timeout(50),
+            )
         expect(page.locator("#status")).to_contain_text("A run has ended.")
         with page.expect_navigation():
             held.go()

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import json
 import re
-import time
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 from unittest import mock
@@ -16,8 +15,9 @@ from fabula.base.errors import ModelError
 from fabula.models.base import Reply, Usage
 from fabula.project.folder import Project
 from fabula.story import Brief
+from patience import wait_until
 from serving import Engine, project
-from studio import PATIENCE, browsing, chromium, expect, sign_in, studio_there
+from studio import browsing, chromium, expect, sign_in, studio_there
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -263,10 +263,7 @@ def held(page: Any, address: str, method: str = "GET") -> list[Any]:  # noqa: AN
 
 def come(page: Any, found: list[Any]) -> Any:  # noqa: ANN401 - playwright's
     """Wait for a request that is held back."""
-    until = time.monotonic() + PATIENCE / 1000
-    while not found:
-        assert time.monotonic() < until, "nobody asked"
-        page.wait_for_timeout(20)
+    wait_until(lambda: found, "a request", lambda: page.wait_for_timeout(20))
     return found.pop()
 
 

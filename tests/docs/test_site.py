@@ -15,6 +15,7 @@ from urllib.parse import unquote, urlsplit
 
 import pytest
 
+from studio import PATIENCE
 from tree import ROOT
 
 if TYPE_CHECKING:
@@ -163,7 +164,7 @@ def test_search_works_from_files(site: Path, browser: Any) -> None:  # noqa: ANN
     page.goto((site / "index.html").as_uri())
     page.keyboard.press("/")
     page.keyboard.type("flashback")
-    page.wait_for_selector(".md-search-result__link[href*='pictures-of-time']", timeout=10_000, state="attached")
+    page.wait_for_selector(".md-search-result__link[href*='pictures-of-time']", timeout=PATIENCE, state="attached")
     page.close()
 
 

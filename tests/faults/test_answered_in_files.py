@@ -6,7 +6,6 @@ import json
 import signal
 import subprocess
 import sys
-import time
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -14,6 +13,7 @@ from typing import TYPE_CHECKING
 import answering
 from commandline import BRIEF, BY_PARTS, REPLIES, script_of
 from fabula.cli.main import main
+from patience import wait_until
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -43,10 +43,8 @@ def writing(folder: Path) -> subprocess.Popen[bytes]:
 
 def until(folder: Path, prompts: int) -> None:
     """Wait until so many prompts have been left."""
-    end = time.monotonic() + 60
-    while len(list((folder / "answers").glob("*.prompt.json"))) < prompts:
-        assert time.monotonic() < end, f"there is no prompt {prompts}"
-        time.sleep(0.02)
+    answers = folder / "answers"
+    wait_until(lambda: len(list(answers.glob("*.prompt.json"))) >= prompts, f"prompt {prompts}")
 
 
 def test_nine_roles_are_answered_in_files_and_killed_in_between(

@@ -10,7 +10,6 @@ import signal
 import subprocess
 import sys
 import threading
-import time
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -26,6 +25,7 @@ from fabula.models.gguf import read_metadata
 from fabula.models.limits import Limited
 from fabula.models.llamacpp import Engine, EngineSettings, body_of
 from fabula.models.tuning import SHORT, Pace, Setting, Tuner, measuring
+from patience import wait_until
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -66,11 +66,8 @@ def lives(pid: int) -> bool:
     return False
 
 
-def gone(pid: int, within: float = 60.0) -> bool:
-    end = time.monotonic() + within
-    while lives(pid) and time.monotonic() < end:
-        time.sleep(0.02)
-    return not lives(pid)
+def gone(pid: int) -> bool:
+    return wait_until(lambda: not lives(pid))
 
 
 async def test_a_crash_in_a_call_is_typed_and_the_next_call_is_answered(weights: Path) -> None:
@@ -260,7 +257,7 @@ def test_this_machine_can_be_measured(weights: Path) -> None:
     assert "llama.block_count" in read_metadata(weights, before="tokenizer.").keys() < read_metadata(weights).keys()
     with measuring(weights, (SHORT, None)) as trial:
         taken = [trial(Setting(threads, spin, 1)) for threads in (1, 2) for spin in (SHORT, None)]
-    assert all(0 < seconds < 10 for seconds in taken)
+    assert all(seconds > 0 for seconds in taken)
 
 
 async def test_an_engine_that_dies_as_it_loads_says_how(weights: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -315,10 +312,8 @@ def said(monkeypatch: pytest.MonkeyPatch, library: object, *lines: dict[str, Any
     monkeypatch.setitem(sys.modules, "xllamacpp", library)
     told = io.StringIO()
     engine_process.main(io.StringIO("".join(json.dumps(line) + "\n" for line in lines)), told)
-    end = time.monotonic() + 60
     asked = sum("id" in line for line in lines)
-    while told.getvalue().count('"done"') < asked and time.monotonic() < end:
-        time.sleep(0.01)
+    wait_until(lambda: told.getvalue().count('"done"') >= asked)
     return [json.loads(line) for line in told.getvalue().splitlines()]
 
 

@@ -1,8 +1,7 @@
-"""Every pattern of the package runs in linear time: fed with long runs of every kind of character, and near misses.
+r"""Every pattern of the package runs in linear time: fed with long runs of every kind of character, and near misses.
 
 Patterns are those that stand in a module (alone or in a collection) and those that a function compiles from constants.
-Every kind of character is fed in runs of 100 kB; where a run of 10 kB takes so little that 100 kB could not take long,
-if time grew with the square of the length, that is enough.
+Each is searched for, replaced and matched, whatever is done with it today: what is only matched begins with `\A`.
 """
 
 from __future__ import annotations
@@ -13,25 +12,22 @@ import pkgutil
 import re
 import signal
 import warnings
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from itertools import pairwise
 from pathlib import Path
-from time import process_time
 from typing import Any
 
 import fabula
+from growth import LINEAR, growth
 
 with warnings.catch_warnings():
     warnings.simplefilter("ignore", DeprecationWarning)
     import sre_constants
     import sre_parse
 
-LONG, SHORT = 100_000, 1_500
-_LONG_SECONDS, _SHORT_SECONDS = 0.5, 0.008
-_HANGS = 5  # seconds after which a pattern is given up
-_SEARCHING = frozenset({"search", "sub", "subn", "split", "findall", "finditer"})
+_LENGTH, _AGAIN = 800, 8_000  # at the second it is seen whether a bound of the pattern's own was all that grew
+_HANGS = 60  # seconds of processor time after which a pattern that does not come to its end is given up
 _CLASSES = (
     *(" ", "\t", "\n", " \n", "\n\n ", "a", "A", "Aa ", "a b. ", "é", "1", "1.", "字", "。", '"', '"a', "'", "“", "\\"),
     *("(", "()", "[", "[]", "{", "{}", "<", "<a>", "*", "**", "_", "-", "- ", "#", ".", ",", ":", "a:", "!", "/", "`"),
@@ -39,13 +35,8 @@ _CLASSES = (
 )
 
 
-@dataclass(frozen=True)
-class Found:
-    """A pattern, where it stands, and whether it is looked for at every place of a text."""
-
-    where: str
-    pattern: re.Pattern[str]
-    searched: bool
+Found = tuple[str, re.Pattern[str]]
+"""Where a pattern stands, and the pattern."""
 
 
 def modules() -> list[str]:
@@ -63,24 +54,6 @@ def inside(value: Any, deep: int = 0) -> Iterator[re.Pattern[str]]:  # noqa: ANN
     elif isinstance(value, (tuple, list, set, frozenset)) and deep < 3:
         for one in value:
             yield from inside(one, deep + 1)
-
-
-@cache
-def uses() -> Mapping[str, frozenset[str]]:
-    """For each name the methods that are called on it anywhere in the package, and those of the loops over it."""
-    found: dict[str, set[str]] = {}
-    for file in Path(fabula.__file__).parent.rglob("*.py"):
-        tree = ast.parse(file.read_text(encoding="utf-8"))
-        for node in ast.walk(tree):
-            if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
-                found.setdefault(f"{file.stem}.{node.value.id}", set()).add(node.attr)
-                found.setdefault(node.value.id, set()).add(node.attr)
-    return {name: frozenset(methods) for name, methods in found.items()}
-
-
-def is_searched(module: str, name: str) -> bool:
-    methods = uses().get(f"{module.rpartition('.')[2]}.{name}") or uses().get(name, frozenset())
-    return not methods or bool(methods & _SEARCHING)
 
 
 def value_of(node: ast.expr, names: dict[str, Any]) -> int:
@@ -117,8 +90,7 @@ def in_functions(module: str) -> Iterator[Found]:
             given = [*args[1:], *(one.value for one in node.keywords if one.arg == "flags")]
             flags = next((flags for one in given if (flags := value_of(one, vars(of_module)))), 0)
             if text := text_of(args[0], vars(of_module)):
-                matched = node.func.attr in {"match", "fullmatch"}
-                yield Found(f"{module}:{node.lineno}", re.compile(text, flags), not matched)
+                yield f"{module}:{node.lineno}", re.compile(text, flags)
 
 
 @cache
@@ -126,31 +98,34 @@ def patterns() -> tuple[Found, ...]:
     found: dict[tuple[str, int], Found] = {}
     for module in modules():
         held = vars(importlib.import_module(module))
-        for name, value in held.items():
-            for one in inside(value):
-                known = Found(f"{module}.{name}", one, is_searched(module, name))
-                found.setdefault((one.pattern, one.flags), known)
-        for known in in_functions(module):
-            found.setdefault((known.pattern.pattern, known.pattern.flags), known)
+        in_module = ((f"{module}.{name}", one) for name, value in held.items() for one in inside(value))
+        for where, one in (*in_module, *in_functions(module)):
+            found.setdefault((one.pattern, one.flags), (where, one))
     return tuple(found.values())
 
 
 def test_the_walk_finds_patterns() -> None:
-    names = {one.where for one in patterns()}
+    names = {where for where, _ in patterns()}
     assert len(names) > 200
     assert {"fabula.base.characters._UNWANTED", "fabula.engine.replies.dialogue._EOD"} <= names
 
 
-def near_misses(pattern: re.Pattern[str]) -> list[str]:
-    """Short texts whose repetition comes near to the pattern: its literals in order, and signs of its classes."""
+def seeds(pattern: re.Pattern[str]) -> Iterator[tuple[str, str]]:
+    """Beginnings, and what comes after them again and again: every class of characters, and near misses.
+
+    Near misses are the pattern's literals in order, signs of its classes, and runs of those behind each part of it.
+    """
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DeprecationWarning)
         tree: Any = sre_parse.parse(pattern.pattern, pattern.flags & ~re.DEBUG)
-    literals = "".join(_spelt(tree))
+    parts = ["".join(_spelt([part])) for part in tree]
+    literals = "".join(parts)
     signs = [sign for sign in dict.fromkeys(literals) if sign.isprintable() or sign in "\n\t"]
-    seeds = [literals, literals[: len(literals) // 2], literals[:-1], literals[1:], *signs[:12]]
-    seeds += [a + b for a, b in pairwise(signs)][:8]
-    return [seed for seed in dict.fromkeys(seeds) if seed]
+    runs = [*_CLASSES, literals, literals[: len(literals) // 2], literals[:-1], literals[1:], *signs[:12]]
+    runs += [a + b for a, b in pairwise(signs)][:8]
+    yield from (("", run) for run in dict.fromkeys(runs) if run)
+    beginnings = dict.fromkeys("".join(parts[:number]) for number in range(1, len(parts) + 1))
+    yield from ((start, run) for start in [*beginnings][-12:] for run in dict.fromkeys((" ", "a", *signs[:4])) if start)
 
 
 def _spelt(tree: Iterable[Any]) -> Iterator[str]:
@@ -193,60 +168,57 @@ def _sign(members: Sequence[Any]) -> str:
 _SIGNS = {"SPACE": " ", "WORD": "w", "DIGIT": "7"}
 
 
-def seconds(found: Found, text: str) -> float:
-    signal.setitimer(signal.ITIMER_REAL, _HANGS)
-    start = process_time()
-    if found.searched:
-        found.pattern.sub("", text)
-    else:
-        found.pattern.match(text)
-        found.pattern.fullmatch(text)
-    taken = process_time() - start
-    signal.setitimer(signal.ITIMER_REAL, 0)
-    return taken
+def tried(pattern: re.Pattern[str]) -> Callable[[str], None]:
+    """All that can be done with a pattern."""
+
+    def everything(text: str) -> None:
+        pattern.sub("", text)
+        pattern.match(text)
+        pattern.fullmatch(text)
+
+    return everything
 
 
-def least(found: Found, text: str, bound: float) -> float:
-    """The least of up to three measurements: a busy machine makes single ones long."""
-    taken = seconds(found, text)
-    for _ in range(2):
-        if taken <= bound:
-            break
-        taken = min(taken, seconds(found, text))
-    return taken
+def too_slow(pattern: re.Pattern[str], start: str, run: str, end: str = "") -> float:
+    """How the pattern's time grows where it is more than linear, else 0."""
 
+    def text(length: int) -> str:
+        return start + (run * (length // len(run) + 1))[:length] + end
 
-def slow(found: Found, seeds: Iterable[str], length: int, bound: float) -> list[str]:
-    said = []
-    for seed in seeds:
-        run = (seed * (length // len(seed) + 1))[:length]
-        for text in (run, f"{run}\x01"):
-            taken = least(found, text, bound)
-            if taken > bound:
-                said.append(f"{found.where}: {seed[:20]!r} x {length}: {taken:.3f} s")
-                break
-    return said
-
-
-def may_be_slow(found: Found, seed: str) -> bool:
-    """Whether a text of `LONG` could take too long, measured on a tenth: time may grow with the square."""
-    tenth = LONG // 10
-    return seconds(found, (seed * (tenth // len(seed) + 1))[:tenth] + "\x01") > _LONG_SECONDS / 100
+    everything = tried(pattern)
+    for length in (_LENGTH, _AGAIN):
+        if (grown := growth(everything, text, length)) < LINEAR:
+            return 0.0
+    return grown
 
 
 def _given_up(*_: object) -> None:
     raise TimeoutError
 
 
+def slow(found: Found) -> str:
+    """What to say of a pattern that is not linear; else nothing."""
+    where, pattern = found
+    signal.setitimer(signal.ITIMER_VIRTUAL, _HANGS)
+    try:
+        for start, run in seeds(pattern):
+            for end in ("\x01",) if start else ("", "\x01"):
+                if grown := too_slow(pattern, start, run, end):
+                    return f"{where}: {start[:40]!r} and {run[:20]!r} again and again: a growth of {grown:.1f}"
+    except TimeoutError:
+        return f"{where} does not come to an end"
+    finally:
+        signal.setitimer(signal.ITIMER_VIRTUAL, 0)
+    return ""
+
+
 def test_every_pattern_takes_linear_time() -> None:
-    said: list[str] = []
-    signal.signal(signal.SIGALRM, _given_up)
-    for found in patterns():
-        seeds = [*_CLASSES, *near_misses(found.pattern)]
-        try:
-            wrong = slow(found, seeds, SHORT, _SHORT_SECONDS)
-            doubtful = seeds if wrong else [seed for seed in seeds if may_be_slow(found, seed)]
-            said += wrong[:2] or slow(found, doubtful, LONG, _LONG_SECONDS)
-        except TimeoutError:
-            said.append(f"{found.where} does not come to an end")
-    assert not said, "\n".join(said)
+    signal.signal(signal.SIGVTALRM, _given_up)
+    assert [said for found in patterns() if (said := slow(found))] == []
+
+
+def test_patterns_that_are_not_linear_are_found() -> None:
+    signal.signal(signal.SIGVTALRM, _given_up)
+    wrong = (r"\s*x", r"\S+\.\w", r"a.*b.*c", r"(?s)in .+? , yet", r"\A(\s+\s+)+x"[:-1] + "y")
+    assert [slow(("", re.compile(pattern))) != "" for pattern in wrong] == [True] * len(wrong)
+    assert slow(("", re.compile(r"\A\s*x"))) == slow(("", re.compile(r"(?<!\s)\s++x"))) == ""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import random
 import re
-from time import thread_time
 
 import pytest
 from hypothesis import given, settings
@@ -12,6 +11,7 @@ from hypothesis import strategies as st
 
 from fabula.story.comparing import compare, merge, taken, word_pieces
 from fabula.story.sentences import sentences
+from growth import LINEAR, growth
 
 WORDS = st.sampled_from(["the", "lamp", "went", "she", "saw", "her", "old", "house", "and", "Mara", "Mr.", "5", "no"])
 SENTENCES = st.builds(
@@ -171,20 +171,20 @@ def test_scripts_without_blanks_are_compared_by_character(text: str) -> None:
 
 
 @pytest.mark.parametrize("share", [0.02, 0.5, 1.0])
-def test_three_thousand_words_are_compared_in_a_tenth_of_a_second(share: float) -> None:
-    rng = random.Random(1)  # noqa: S311 - no secrets
+def test_long_texts_are_compared_in_linear_time(share: float) -> None:
     words = [*(f"word{n}" for n in range(600)), *("the", "a", "and", "of") * 60]
 
-    def sentence() -> str:
-        return " ".join(rng.choices(words, k=rng.randint(5, 20))).capitalize() + "."
+    def texts(paragraphs: int) -> tuple[str, str]:
+        rng = random.Random(paragraphs)  # noqa: S311 - no secrets
 
-    old = "\n\n".join(" ".join(sentence() for _ in range(4)) for _ in range(60))
-    assert len(old.split()) >= 2900
-    new = " ".join(rng.choice(words) if rng.random() < share else word for word in old.split(" "))
-    taken_times = []
-    for _ in range(3):  # the least of three: a busy machine makes single ones long
-        start = thread_time()
-        for one in compare(old, new):
+        def sentence() -> str:
+            return " ".join(rng.choices(words, k=rng.randint(5, 20))).capitalize() + "."
+
+        old = "\n\n".join(" ".join(sentence() for _ in range(4)) for _ in range(paragraphs))
+        return old, " ".join(rng.choice(words) if rng.random() < share else word for word in old.split(" "))
+
+    def compared(of: tuple[str, str]) -> None:
+        for one in compare(*of):
             word_pieces(one.old, one.new)
-        taken_times.append(thread_time() - start)
-    assert min(taken_times) <= 0.1
+
+    assert growth(compared, texts, 160) < LINEAR

@@ -7,7 +7,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from contextlib import redirect_stderr, redirect_stdout
 from pathlib import Path
 from typing import Any, Final
@@ -19,6 +18,7 @@ from commandline import BY_PARTS, Cli
 from fabula.cli.main import main
 from fabula.models.adapters import read_adapter
 from fabula.project.learned import place_of, places
+from patience import wait_until
 
 pytest.importorskip("torch", reason="torch is not installed: `make test-train` runs these tests")
 pytest.importorskip("trl")
@@ -114,9 +114,7 @@ def test_a_learning_that_is_killed_goes_on_to_the_same_numbers(cli: Cli) -> None
     )
     place = place_of("Killed", os.environ)
     checkpoints = place.next / "part-1" / "adapter" / "checkpoints"
-    until = time.monotonic() + 60
-    while not list(checkpoints.glob("*/whole.json")) and process.poll() is None and time.monotonic() < until:
-        time.sleep(0.05)
+    wait_until(lambda: list(checkpoints.glob("*/whole.json")) or process.poll() is not None)
     process.send_signal(signal.SIGKILL)
     process.communicate()
     assert place.read() is None
@@ -134,9 +132,7 @@ def test_ctrl_c_keeps_what_is_learned_until_then(cli: Cli) -> None:
         [sys.executable, "-m", "fabula", *command], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     )
     checkpoints = place_of("", os.environ).next / "part-1" / "adapter" / "checkpoints"
-    until = time.monotonic() + 60
-    while not list(checkpoints.glob("*/whole.json")) and process.poll() is None and time.monotonic() < until:
-        time.sleep(0.05)
+    wait_until(lambda: list(checkpoints.glob("*/whole.json")) or process.poll() is not None)
     process.send_signal(signal.SIGINT)
     _, said = process.communicate(timeout=60)
     assert process.returncode == 130

@@ -3,7 +3,7 @@ from __future__ import annotations
 import asyncio
 import json
 import os
-import time
+from collections import Counter
 from typing import TYPE_CHECKING
 
 import pytest
@@ -189,20 +189,23 @@ def test_links_in_the_way_of_a_prompt_are_replaced_and_not_followed(tmp_path: Pa
     assert unanswered(folder) == []
 
 
-def test_waiting_takes_next_to_no_time(tmp_path: Path) -> None:
-    async def run() -> float:
-        files = AnswerFiles(tmp_path)
-        tasks = [asyncio.create_task(files.ask(Request((), path=str(n)))) for n in range(8)]
-        await asyncio.sleep(0.3)
-        before = time.process_time()
-        await asyncio.sleep(1.0)
-        spent = time.process_time() - before
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
-        return spent
+def test_while_it_waits_it_looks_at_each_answer_a_few_times_a_second(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    looked: Counter[Path] = Counter()
+    slept = list[float]()
 
-    assert asyncio.run(run()) < 0.1
+    async def sleep(seconds: float) -> None:
+        slept.append(seconds)
+        if len(slept) == 80:
+            raise KeyError
+
+    monkeypatch.setattr(answer_files, "_state", lambda file: looked.update([file]))
+    monkeypatch.setattr(answer_files.asyncio, "sleep", sleep)
+    with pytest.raises(KeyError):
+        asyncio.run(AnswerFiles(tmp_path).ask(Request((), path="0")))
+    assert [*looked.values()] == [80], "one look before each time of sleep"
+    assert min(slept) >= 0.1
 
 
 def test_the_text_of_a_prompt_says_turns_and_form() -> None:

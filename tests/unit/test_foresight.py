@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import random
-import time
 from typing import TYPE_CHECKING
 
 import pytest
@@ -12,6 +11,7 @@ from benchmarks.books import ENVIRON, Book
 from fabula.app import workspace as workspaces
 from fabula.app.foresight import otherwise
 from fabula.app.workspace import Workspace
+from patience import wait_until
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -31,9 +31,7 @@ def book(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactor
 def foreseen(workspace: Workspace, name: str) -> None:
     """Open a text, and wait until its first estimate is there."""
     workspace.foresee(name)
-    until = time.monotonic() + 60
-    while not workspace.is_foreseen(name) and time.monotonic() < until:
-        time.sleep(0.01)
+    wait_until(lambda: workspace.is_foreseen(name))
 
 
 def drawn(seed: int) -> random.Random:

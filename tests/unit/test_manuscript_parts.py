@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import time
 from contextlib import suppress
 
 import pytest
@@ -11,6 +10,7 @@ import pytest
 from fabula.base.errors import UsageError
 from fabula.continuity.parts import LONGEST, MOST, manuscript, of_story
 from fabula.story import Scene, Story, count_words, plain, slug
+from growth import LINEAR, growth
 
 CHAPTERS = (
     "Chapter One\n\nMara lit the lamp.\n\n***\n\nPart of the way\n\nIvan slept.\n\nCHAPTER II\nThe Letter\n\nIt came."
@@ -106,10 +106,8 @@ def test_more_headings_than_files_are_refused_in_words() -> None:
     "sign", ["#", "* ", " ", "\n", "-", "a", "I", "1.", "# a\n", "***\n\n", "Chapter 1\n", "`", "第"]
 )
 def test_long_runs_of_one_sign_take_linear_time(sign: str) -> None:
-    def seconds(count: int) -> float:
-        begun = time.process_time()
+    def read(text: str) -> None:
         with suppress(UsageError):
-            manuscript("Mara. " + sign * count + " end.")
-        return time.process_time() - begun
+            manuscript(text)
 
-    assert seconds(100_000 // len(sign)) < 5
+    assert growth(read, lambda n: "Mara. " + sign * (n // len(sign)) + " end.", 160_000) < LINEAR

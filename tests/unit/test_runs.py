@@ -505,11 +505,10 @@ async def test_a_client_that_does_not_read_is_let_go_and_goes_on_from_its_number
             assert 0 < len(numbers) < len(everything), "it was let go in the middle"
             rest = await heard(state.runs.feed, numbers[-2])
             assert rest == everything[numbers[-2] :]
-            began = time.monotonic()
-            task.cancel()
-            with suppress(asyncio.CancelledError):
-                await task
-            assert time.monotonic() - began < 15, "and not only when somebody hangs up"
+            task.cancel()  # it ends though nobody hangs up
+            async with asyncio.timeout(60):
+                with suppress(asyncio.CancelledError):
+                    await task
 
 
 async def test_a_server_ends_at_once_though_pages_listen(tmp_path: Path) -> None:
@@ -523,11 +522,10 @@ async def test_a_server_ends_at_once_though_pages_listen(tmp_path: Path) -> None
             asked = f"GET /api/v1/events HTTP/1.1\r\nhost: 127.0.0.1\r\nauthorization: Bearer {TOKEN}\r\n\r\n"
             writer.write(asked.encode())
             await reader.readuntil(b"id: 0\n")
-            began = time.monotonic()
-            task.cancel()
-            with suppress(asyncio.CancelledError):
-                await task
-            assert time.monotonic() - began < 15, "and not only when somebody hangs up"
+            task.cancel()  # it ends though nobody hangs up
+            async with asyncio.timeout(60):
+                with suppress(asyncio.CancelledError):
+                    await task
             writer.close()
 
 

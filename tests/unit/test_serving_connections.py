@@ -9,7 +9,6 @@ import logging
 import socket
 import subprocess
 import sys
-import time
 from typing import TYPE_CHECKING
 
 import httpx
@@ -17,6 +16,7 @@ import pytest
 
 from fabula.server.connections import most_connections, quiet_accepting
 from fabula.server.gate import Bounds
+from patience import wait_until
 from serving import MODEL, TOKEN, there
 
 if TYPE_CHECKING:
@@ -57,12 +57,10 @@ def status(server: There) -> int:
 
 
 def test_300_idle_sockets_keep_nobody_out(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    with there(tmp_path, bounds=Bounds(connections=20, head=40)) as server, contextlib.ExitStack() as stack:
+    with there(tmp_path, bounds=Bounds(connections=20, head=600)) as server, contextlib.ExitStack() as stack:
         idle = [stack.enter_context(opened(server)) for _ in range(300)]
-        begun = time.monotonic()
-        assert status(server) == 200
-        assert time.monotonic() - begun < 35, "before the idle ones are given up"
-        assert sum(rest(one) == b"" for one in idle) >= 280, "the oldest have made room"
+        assert status(server) == 200, "before the idle ones are given up"
+        assert {rest(one) for one in idle[:280]} == {b""}, "the oldest have made room"
     assert not caplog.records
 
 
@@ -87,9 +85,7 @@ def test_a_second_head_that_does_not_come_is_not_waited_for_either(server: There
 def test_an_idle_connection_is_closed(server: There) -> None:
     with opened(server) as idle:
         idle.sendall(f"GET /v1/models HTTP/1.1\r\nhost: x\r\nauthorization: Bearer {TOKEN}\r\n\r\n".encode())
-        begun = time.monotonic()
-        assert rest(idle).startswith(b"HTTP/1.1 200")
-        assert time.monotonic() - begun < 30, "and not when the client leaves"
+        assert rest(idle).startswith(b"HTTP/1.1 200"), "though the client stays"
 
 
 def test_what_is_no_http_is_told_in_the_shape_of_all_errors(server: There, caplog: pytest.LogCaptureFixture) -> None:
@@ -113,9 +109,7 @@ def test_where_all_are_at_work_one_more_is_told_to_come_again(tmp_path: Path) ->
         head += f"content-type: application/json\r\ncontent-length: {len(body)}\r\n\r\n"
         for one in busy:
             one.sendall(head.encode() + body)
-        until = time.monotonic() + 60
-        while server.engine.started < len(busy) and time.monotonic() < until:
-            time.sleep(0.02)
+        wait_until(lambda: server.engine.started >= len(busy))
         with opened(server) as more:
             told = rest(more)
         assert told.startswith(b"HTTP/1.1 503 Service Unavailable")

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-import time
+from itertools import count
+from types import SimpleNamespace
 from typing import TYPE_CHECKING
 
 import pytest
@@ -59,15 +60,16 @@ def theirs(tmp_path: Path) -> Path:
 
 @pytest.mark.parametrize("bomb", BOMBS)
 def test_a_prompt_ends_in_time_and_in_size(own: Path, theirs: Path, bomb: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(templates, "_SECONDS", 0.3)
+    looks = count()
+    clock = SimpleNamespace(monotonic=lambda: next(looks) / 1000)
+    monkeypatch.setattr(templates, "time", clock)  # ten seconds are 10,000 looks
     again = "{% include '_again.jinja' %}{% include '_again.jinja' %}"
     (theirs / "_again.jinja").write_text(again, encoding="utf-8")
     text = f"{{% block user %}}Write. {BOMBS[bomb]}{{% endblock %}}"
     (theirs / "scene.jinja").write_text(text, encoding="utf-8")
-    begun = time.process_time()
     with pytest.raises(ConfigError, match=r"scene\.jinja cannot be filled in|_again\.jinja cannot"):
         Prompts(own, theirs).render("scene", {"text": "x" * 100_000, "names": []})
-    assert time.process_time() - begun < 3
+    assert next(looks) <= 10_010
 
 
 def test_what_prompts_do_they_do_still(own: Path, theirs: Path) -> None:

@@ -36,7 +36,7 @@ StorySource: TypeAlias = "str | Path | Story | Project | HasProject"
 BriefSource: TypeAlias = "str | Path | Brief | Project | HasProject"
 """What is to be written: a brief, its text or file, or a project to go on with."""
 _LONGEST_NAME: Final = 1000  # characters; a longer string is no path
-_FILE: Final = re.compile(r"\S*[/\\]\S*|\S+\.\w{1,5}")
+_FILE: Final = re.compile(r"\A(?:\S*[/\\]\S*|\S+\.\w{1,5})")
 _TITLE_WORDS: Final = 6  # of a text that has no title, for the name of its folder
 
 

@@ -19,7 +19,7 @@ from fabula.base.remembering import remembered
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-_NAME: Final = re.compile(r"[a-z][a-z0-9]*(?:-[a-z0-9]+)*\Z")
+_NAME: Final = re.compile(r"\A[a-z][a-z0-9]*(?:-[a-z0-9]+)*\Z")
 _SHOWN: Final = 300  # characters of another's error
 
 

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from fabula.project.folder import Project
 
 # A model's name starts with a kind and a colon, or is a known name; so `NAME=` without a colon before it is a role.
-_ROLE: Final = re.compile(r"([A-Za-z][A-Za-z0-9_-]*)=(.*)", re.DOTALL)
+_ROLE: Final = re.compile(r"\A([A-Za-z][A-Za-z0-9_-]*)=(.*)", re.DOTALL)
 _SHOWN: Final = 4  # roles with an adapter that a line names
 _FILES: Final = ("scripted", "replay", "embedded", "seq2seq")
 

@@ -36,7 +36,7 @@ _GAP: Final = 2
 _UNBROKEN: Final = re.compile(r"(?<=\d) (?=to -?\d)|(?<=\d to) (?=-?\d)|(?<=\d,) (?=-?\d)")
 # A line end within a sentence: after a long line, before a small letter.
 _MIDDLE: Final = re.compile(r"(?<=[^\n]{90})([^\n])\n(?=[a-z])")
-_LIST_MARK: Final = re.compile(r"\s*(?:(?:[-*]|\d+[.)])\s+)?")
+_LIST_MARK: Final = re.compile(r"\A\s*(?:(?:[-*]|\d+[.)])\s+)?")
 
 
 class OutputClosedError(FabulaError):

@@ -40,7 +40,7 @@ _CHAPTER: Final = re.compile(
     re.MULTILINE | re.IGNORECASE,
 )
 _MARK: Final = "<!-- scene: "
-_TITLE_NUMBER: Final = re.compile(r"\s*(\d{1,6})\s*[、.):]")
+_TITLE_NUMBER: Final = re.compile(r"\A\s*(\d{1,6})\s*[、.):]")
 _TEXT_KEYS: Final = ("content", "text", "body")
 _TITLE_KEYS: Final = ("title", "label", "heading", "name")
 _NUMBER_KEYS: Final = ("number", "scene", "scene_number")

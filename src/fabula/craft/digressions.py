@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
 _HEAD: Final = re.compile(
-    r"\s*\**(?P<who>[^\s\[\]:*#][^\[\]:*\n]{0,79}?)\s*"
+    r"\A\s*\**(?P<who>[^\s\[\]:*#][^\[\]:*\n]{0,79}?)\s*"
     r"(?:\[off-story:\s*(?P<kind>[^\],\n]{1,40}?)\s*(?:,\s*\"(?P<wanted>[^\"\n]{1,60})\"\s*)?\]\s*)?\**:\**\s*"
 )
 _MARK: Final = re.compile(r"\[off-story\b", re.IGNORECASE)

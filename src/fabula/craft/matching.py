@@ -24,9 +24,9 @@ if TYPE_CHECKING:
 
 THRESHOLD: Final = 0.3
 _FORM: Final = re.compile(
-    r"\s*in\s+scene\s+(\d+)\s*,?\s*(.+?)(?:\s+was\s+established)?\s*,\s*(?:and\s+)?yet\s+in\s+scene\s+(\d+)\s*,?\s*"
-    r"(.+?)(?:\s+happens)?\s*\.?\s*",
-    re.IGNORECASE | re.DOTALL,
+    r"\Ain scene (\d++) ?,?+ ?(.+?)(?: was established)? ?, ?(?:and )?yet in scene (\d++) ?,?+ ?(.+?)"
+    r"(?: happens)? ?\.?",
+    re.IGNORECASE,
 )
 _TOKEN: Final = re.compile(r"[^\W_]+")
 _STOP: Final = frozenset(
@@ -75,7 +75,7 @@ def parse_finding(text: str) -> Finding | None:
     "was established", "happens" and the full stop may be missing (MAGNET, Tables 12 to 14 and 21 to 23). X may come
     after Y: whether such a finding counts is for the caller to say.
     """
-    read = _FORM.fullmatch(text)
+    read = _FORM.fullmatch(" ".join(text.split()))
     return None if read is None else Finding(int(read[1]), int(read[3]), read[2].strip(), read[4].strip())
 
 

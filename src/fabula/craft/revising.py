@@ -40,7 +40,7 @@ _SHORT_PIECE, _SHORT_CHANGES, _SHORT_AROUND = 900, 500, 500  # tokens, for small
 _END: Final = 200  # tokens of the piece before, as its end
 _TRIED: Final = "usable"  # the place of the tries of a revision
 _LEAST: Final = 0.6  # of a text's words that are left where only what no longer fits is changed
-_FENCE: Final = re.compile(r"```[^\n]*\n(.*?)\n?```\Z", re.DOTALL)
+_FENCE: Final = re.compile(r"\A```[^\n]*\n(.*?)\n?```\Z", re.DOTALL)
 _NOT_WHOLE: Final = "It was not the whole text. Give all of it, also what stays as it is."
 
 

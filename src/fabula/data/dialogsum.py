@@ -29,7 +29,7 @@ _FOLDERS: Final = ("", "DialogSum_Data")
 _ARCHIVE: Final = "DialogSum_Data.zip"
 _MAX_BYTES: Final = 200_000_000
 _LITERAL: Final = re.compile(r"\{\s*'")
-_OF_SEVERAL: Final = re.compile(r"(.+_\d+)_[1-9]")  # the table of test dialogues has a row for each summary
+_OF_SEVERAL: Final = re.compile(r"\A(.+_\d+)_[1-9]")  # the table of test dialogues has a row for each summary
 _MAX_CELL: Final = 1_000_000
 
 

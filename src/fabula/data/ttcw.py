@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 PEOPLE: Final = "NewYorker"
 RANKED: Final = ("GPT3.5", "GPT4", "Claude")  # in the order in which the published scripts compare them
 _VERDICTS: Final = {"Yes": True, "No": False}
-_CALL: Final = re.compile(r"story_(\d+)_(.+)_test(\d+)")
+_CALL: Final = re.compile(r"\Astory_(\d+)_(.+)_test(\d+)")
 
 
 @dataclass(frozen=True, slots=True)

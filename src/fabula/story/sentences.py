@@ -29,7 +29,7 @@ _SPEECH: Final = (
     "sighed|laughed|exclaimed|demanded|agreed|began|continued|repeated|growled|hissed|admitted|insisted|breathed"
 )
 # Tried only where the sentence before ends in a closing quotation mark.
-_TAG: Final = re.compile(rf"(?:[A-Z]\w* (?:[A-Z]\w* )?|[Tt]he \w+ )(?:{_SPEECH})\b")
+_TAG: Final = re.compile(rf"\b(?:[A-Z]\w* (?:[A-Z]\w* )?|[Tt]he \w+ )(?:{_SPEECH})\b")
 # The same in Chinese and Japanese: a few characters, and the word that says that somebody spoke.
 _EASTERN_TAG: Final = re.compile(
     r"[^\s。！？「“]{0,8}?(?:说|說|道[：，。]|问|問|喊|叫|答)|と[^\s。「]{0,8}?(?:言|云|思|答|訊|聞|叫|呟|い)"

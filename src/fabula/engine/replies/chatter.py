@@ -178,8 +178,8 @@ _CLEAR_CLOSING: Final = (
     re.compile(r"(?:approximately |about |~)?[\d,]{2,7} words\W*\Z", _I),
     re.compile(rf"(?:this|the) {_TASK} (?:is|has|contains|meets)\b.{{0,80}}\d+ words?\b", _I),
 )
-_CLEAR_END: Final = re.compile(rf"\W*\[ ?end of (?:the )?{_TASK} ?\]\W*\Z", _I)
-_THE_END: Final = re.compile(r"\W*(?:the end|fin|finis|end of (?:the )?story|to be continued)\W*", _I)
+_CLEAR_END: Final = re.compile(rf"\A\W*\[ ?end of (?:the )?{_TASK} ?\]\W*\Z", _I)
+_THE_END: Final = re.compile(r"\A\W*(?:the end|fin|finis|end of (?:the )?story|to be continued)\W*", _I)
 _QUOTE: Final = OPENING
 _EDGE: Final = "*_#>()[] \t"
 _LONGEST: Final = 400
@@ -189,11 +189,11 @@ _SMALL: Final = frozenset(
     ("a", "an", "and", "as", "at", "but", "by", "for", "from", "in", "into", "of", "on", "or", "the", "to", "with")
 )
 _SCENE_BREAK: Final = re.compile(r"\W*\Z")
-_RULE: Final = re.compile(r"[ \t]*[-*_]{3,}[ \t]*\Z")
+_RULE: Final = re.compile(r"\A[ \t]*[-*_]{3,}[ \t]*\Z")
 _FRAMED: Final = re.compile(r"<<[^<>]{1,100}>>\W*\Z")
 _BRACKETED: Final = re.compile(r"\[[A-Z][^\[\]\n]{0,60}\]:?\s*\Z")
 _BRACKETED_LEAD: Final = re.compile(r"\[[A-Z]\w*(?: \w+){0,3}\]:?[ \t]+")
-_HEADING: Final = re.compile(r"#{1,6}\s+\S|={3,}\s|(?:\*\*|__)[^*_\n]{1,80}(?:\*\*|__):?\Z")
+_HEADING: Final = re.compile(r"\A(?:#{1,6}\s+\S|={3,}\s|(?:\*\*|__)[^*_\n]{1,80}(?:\*\*|__):?\Z)")
 _MARKED: Final = re.compile(r"#{1,6}\s+\S")
 _NUMBERED: Final = re.compile(
     r"(?:part|scene|chapter|act|section) (?:\d{1,3}|[ivxl]{1,6}|one|two|three|four|five|six|seven|eight|nine|ten)\b"

@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 _I: Final = re.IGNORECASE
 _EDGE: Final = " \t\n\"'“”‘’*_`.,;:!()[]<>#"
 _ANSWER: Final = re.compile(
-    r"\A\s*[*_#]*(?:my |the |final )*(?:answer|choice|decision|verdict|option|selection|next agent|response)[*_]*"
-    r"(?: is)?\s*[:=\-]?[*_]*\s*",
+    r"\A\s*[*_#]*(?:my |the |final )*(?:answer|choice|decision|verdict|option|selection|next agent|response)[*_]*+"
+    r"(?: is)?\s*+[:=\-]?[*_]*+\s*+",
     _I,
 )
 _CONCLUDES: Final = re.compile(
@@ -39,8 +39,8 @@ _NUMBER: Final = re.compile(
 _RATED: Final = re.compile(r"\b(?:score|rating|grade|rate[ds]?|mark|give|overall|total)\b", _I)
 _CANNOT: Final = r"(?:can['’]?t|cannot|can not|won['’]t)"
 _REFUSAL: Final = re.compile(
-    rf"[\s*_#]*(?:(?:i['’]?m|i am) (?:very |really |so )?sorry,? (?:but )?(?:i|as an)\b.{{0,30}}\b(?:{_CANNOT}|unable|"
-    rf"not able)|(?:sorry,? (?:but )?|unfortunately,? )?i (?:{_CANNOT}|am unable to|am not able to|will not) "
+    rf"\A[\s*_#]*(?:(?:i['’]?m|i am) (?:very |really |so )?sorry,? (?:but )?(?:i|as an)\b.{{0,30}}\b(?:{_CANNOT}|"
+    rf"unable|not able)|(?:sorry,? (?:but )?|unfortunately,? )?i (?:{_CANNOT}|am unable to|am not able to|will not) "
     r"(?:help (?:you )?with (?:this|that)|assist|fulfil|provide|create|generate|write|continue (?:with )?th|comply|"
     rf"engage|produce)|as an ai\b.{{0,60}}\b(?:{_CANNOT}|unable|not able|don['’]t))",
     _I,

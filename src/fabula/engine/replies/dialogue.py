@@ -20,11 +20,11 @@ if TYPE_CHECKING:
 _I: Final = re.IGNORECASE
 _THOUGHT: Final = re.compile(r"<think(?:ing)?>.*?(?:</think(?:ing)?>|\Z)", re.DOTALL | _I)
 _HASHED: Final = re.compile(
-    r"[ \t]*[*_]*#{1,4}[ \t]*(?:(?:sub-?)?plan|step)?[ \t]*(\d{1,3})[ \t]*[.):-]?[ \t]*(.*)", _I
+    r"\A[ \t]*[*_]*#{1,4}[ \t]*+(?:(?:sub-?)?plan|step)?[ \t]*+(\d{1,3})[ \t]*+[.):-]?[ \t]*+(.*)", _I
 )
 _NUMBERED: Final = re.compile(
-    r"[ \t]{0,3}[*_]*(?:(?:sub-?)?plan|step)?[ \t]*(\d{1,3})[ \t]*[.):][*_]*[ \t]+(.*)|"
-    r"[ \t]{0,3}[*_#]*(?:sub-?plan|step)[ \t]*(\d{1,3})[ \t]*[.):-]?[ \t]*(.*)",
+    r"\A(?:[ \t]{0,3}[*_]*(?:(?:sub-?)?plan|step)?[ \t]*(\d{1,3})[ \t]*[.):][*_]*[ \t]+(.*)|"
+    r"[ \t]{0,3}[*_#]*(?:sub-?plan|step)[ \t]*(\d{1,3})[ \t]*[.):-]?[ \t]*(.*))",
     _I,
 )
 _BULLET: Final = re.compile(r"(?:(?<![ \t])[ \t]++)?+(?:[-*\u2022\u2013]|\(?[a-z]\))[ \t]++(?=\S)")

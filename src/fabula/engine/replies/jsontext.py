@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-_FENCE: Final = re.compile(r"```[ \t]*[\w-]*[ \t]*\n(.*?)(?:```|\Z)", re.DOTALL)
+_FENCE: Final = re.compile(r"```[ \t]*+[\w-]*+[ \t]*+\n(.*?)(?:```|\Z)", re.DOTALL)
 _OPENING: Final = re.compile(r"[{\[]")
 _SHOWN_ERRORS: Final = 4
 _MOST_VALUES: Final = 200

@@ -17,12 +17,12 @@ _LEAD: Final = r"[ \t>*_#•\-]*(?:\d{1,2}[.)][ \t*_]*)?"
 _CLOSE: Final = r"(?: \d{1,2})?[ \t]*+[*_]*+[ \t]*+:[ \t]*+[*_]*+[ \t]*+"
 _SCENE: Final = r"(?:scene \d+[ \t:.,\-]*[*_]*)?"
 _ENTRY: Final = re.compile(
-    r"[ \t>•#\-*\d.)]*+[*_\[\"]*+(?P<name>[^\W\d_][^:*_\n\]]{0,60}?)[*_\]\"]*[ \t]*"
+    r"\A[ \t>•#\-*\d.)]*+[*_\[\"]*+(?P<name>[^\W\d_][^:*_\n\]]{0,60}?)[*_\]\"]*[ \t]*"
     r"(?::| [-\u2013\u2014] )[*_]*[ \t]*(?P<rest>\S.*)"
 )
 _EXAMPLE: Final = re.compile(r"^[ \t>#*]*(?:Example[ \t]+\d+\b|\*\*Logline:)", re.MULTILINE)
 _END: Final = re.compile(r"^[^\w\n]*+END[^\w\n]*+$|\*\*END\b[*\s]*+", re.MULTILINE)
-_PLAIN_WORD: Final = re.compile(r"[\W_]*[^\W\d_]+(?:['\u2019-][^\W\d_]+)*[.,;:!?\"'\u2019\u201d)]*")
+_PLAIN_WORD: Final = re.compile(r"\A[\W_]*[^\W\d_]+(?:['\u2019-][^\W\d_]+)*[.,;:!?\"'\u2019\u201d)]*")
 _TEXT_SHARE: Final = 0.8
 _STOP: Final = re.compile(r"[:.;!?]\s")
 _CLAUSE: Final = re.compile(r"(?:(?<!\s)\s++)?+(?:[,;:(\u2013\u2014]\s*+|\.\s++|(?<=\s)-\s++)")

@@ -35,11 +35,11 @@ _CHOICES: Final = tuple(LABELS.values())
 _SEVERAL: Final = 3  # different labels so near to each other are a list of the choices, not a verdict
 _SCANNED: Final = 20_000
 
-_FIRST: Final = re.compile(r"[\s*_#>\"'(\[]*(?:(?:the |my |final )*answer\s*(?:is|:)[\s*_:\"']*)?(yes|no)\b", _I)
+_FIRST: Final = re.compile(r"\A[\s*_#>\"'(\[]*(?:(?:the |my |final )*answer\s*(?:is|:)[\s*_:\"']*)?(yes|no)\b", _I)
 _SAID: Final = re.compile(
     r"\b(?:answer|verdict|conclusion)[\s*_]{0,4}(?:[:=\-]|is\b|would be\b)[\s*_:\"'(\[]{0,6}(yes|no)\b", _I
 )
-_ALONE: Final = re.compile(r"[\W_]*(yes|no)[\W_]*", _I)
+_ALONE: Final = re.compile(r"\A[\W_]*(yes|no)[\W_]*", _I)
 _LIST: Final = re.compile(r"\byes\b['\"]?\s*(?:/|or)\s*['\"]?no\b", _I)
 
 

@@ -11,7 +11,8 @@ _SPACE: Final = re.compile(r"(?:\s++|//[^\n]*+|#[^\n]*+|/\*(?:[^*]|\*(?!/))*+(?:
 _NUMBER: Final = re.compile(r"[+-]?(?:\d[\d_]*)(?:\.\d*)?(?:[eE][+-]?\d+)?")
 _NAME: Final = re.compile(r"[A-Za-z_$][\w$-]*")
 _AFTER_STRING: Final = re.compile(
-    r"\s*(?:[:}\]]|\Z|,\s*(?:[\"'“‘{\[\d\-}\]tfnTFN/#]|[A-Za-z_]\w*\s*:|\Z)|//|/\*)|[ \t]*\n\s*[\"“}\]]"
+    r"(?<=[\"'”’“»])"
+    r"(?:\s*(?:[:}\]]|\Z|,\s*(?:[\"'“‘{\[\d\-}\]tfnTFN/#]|[A-Za-z_]\w*\s*:|\Z)|//|/\*)|[ \t]*\n\s*[\"“}\]])"
 )
 _WORDS: Final = {"true": True, "false": False, "null": None, "none": None}
 _REFUSED: Final = frozenset({"nan", "infinity", "inf"})

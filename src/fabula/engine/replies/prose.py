@@ -59,8 +59,8 @@ _HASHES: Final = re.compile(r"(?<=[^\s#])#{2,}[ \t]*$", re.MULTILINE)
 _FENCE: Final = re.compile(r"^[ \t]*```[^\n]*$\n?", re.MULTILINE)
 _SPEAKER: Final = re.compile(r"\A\s*(?:assistant|ai|model)\s*(?::|\n)\s*", re.IGNORECASE)
 _WORD: Final = re.compile(r"\w")
-_BULLET: Final = re.compile(r"\s*(?:[-*•]|\d{1,3}[.)])\s")
-_ASTERISK: Final = re.compile(r"\s*[*•] +(?=\w)")
+_BULLET: Final = re.compile(r"\A\s*(?:[-*•]|\d{1,3}[.)])\s")
+_ASTERISK: Final = re.compile(r"\A\s*[*•] +(?=\w)")
 _REMARKS: Final = 2
 _ROUNDS: Final = 12
 _PAIR: Final = 2

@@ -17,7 +17,7 @@ _STOP: Final = re.compile(
     re.IGNORECASE | re.MULTILINE,
 )
 _HEADING: Final = re.compile(r"^[ \t#*]*(?:INT|EXT|INT\.?/EXT)[./ ].*$")
-_NOTE: Final = re.compile(r"\[[^\]]*\]:?|<[^>]*>")
+_NOTE: Final = re.compile(r"\A(?:\[[^\]]*\]:?|<[^>]*>)")
 _END: Final = "**END**"
 _TWO_MARKS: Final = 2
 _CUE_LIMIT: Final = 40

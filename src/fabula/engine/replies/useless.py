@@ -24,7 +24,7 @@ _RUN: Final = 3  # words of a prompt file that show that an instruction was copi
 _INSTRUCTION: Final = 0.3  # of a reply's words that stand in such runs
 _SENTENCE, _COPIED = 4, 0.5  # words of a sentence that may be copied, and the share of them in such runs
 _LONG: Final = 8  # words; a shorter reply may well say what the prompt says: a refrain, a name, an answer
-_SLUG: Final = re.compile(r"\W*(?:INT|EXT|I/E)\b[./ ]")
+_SLUG: Final = re.compile(r"\A\W*(?:INT|EXT|I/E)\b[./ ]")
 
 
 def fault_of(

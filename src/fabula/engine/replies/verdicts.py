@@ -20,19 +20,19 @@ SIDES: Final = ("A", "B", "Same")
 _I: Final = re.IGNORECASE
 _SCANNED: Final = 20_000
 _AFTER: Final = 4  # lines of a closing remark that may follow the verdicts
-_QUOTED: Final = re.compile("[ \t]*(?:>|&gt;|[\"\u201c\u201d\u00ab\u2018'])")
-_FENCE: Final = re.compile(r"[ \t]*(?:```|~~~)")
+_QUOTED: Final = re.compile(r"\A[ \t]*(?:>|&gt;|[\"\u201c\u201d\u00ab\u2018'])")
+_FENCE: Final = re.compile(r"\A[ \t]*(?:```|~~~)")
 _LEAD: Final = r"[ \t#*_|\-\u2022]*(?:\d{1,2}[.)][ \t*_]*)?"
 _CLOSE: Final = r"[ \t]*+[*_]*+[ \t]*+(?:[:=|]|-(?=[ \t*_\[(]*+(?:story|[abs]))|\u2013|\u2014)[ \t]*+[*_]*+[ \t]*+"
 _BEHIND: Final = (
     r"(?=[ \t]*[*_\])\"'}|]*[ \t]*(?:\Z|[.,;:(\u2013\u2014|]|-[ \t]|because\b|as\b|since\b|is\b|was\b|wins\b))"
 )
 _VALUE: Final = re.compile(
-    r"[ \t*_\[(\"'{|]*(?i:the[ \t]+)?(?i:(?:story|response)[ \t*_]*)?"
+    r"\A[ \t*_\[(\"'{|]*(?i:the[ \t]+)?(?i:(?:story|response)[ \t*_]*)?"
     r"(?P<side>[AB]|(?i:(?:about |roughly |nearly |both )?(?:the )?same|(?:a )?tied?|(?:a )?draw|(?:both |about )?"
     rf"equal|both|neither)){_BEHIND}"
 )
-_SIDE_IN_SMALL: Final = re.compile(r"[ \t*_\[(\"'{|]*(?P<side>[ab])[ \t*_\])\"'}|.]*\Z")
+_SIDE_IN_SMALL: Final = re.compile(r"\A[ \t*_\[(\"'{|]*(?P<side>[ab])[ \t*_\])\"'}|.]*\Z")
 _LISTED: Final = re.compile(r"\b[AB]\b(?:[ \t,]*(?:or|/|\|)[ \t]*(?:\b(?:[AB]|Same)\b))+", _I)
 _LEADING_IN: Final = re.compile(r".*:[ \t*_]*")
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import json
 import re
-import time
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -28,6 +27,7 @@ from fabula.measure.items import Item
 from fabula.models.base import Capabilities, Reply
 from fabula.models.scripted import ScriptedModel
 from fabula.story import Scene, Story
+from growth import LINEAR, growth
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -530,16 +530,20 @@ def test_hostile_texts_are_read_in_linear_time(sign: str) -> None:
     looks_like_data(sign * 100_000, "prose")
 
 
-def test_quotations_of_a_thousand_pages_are_found_in_time() -> None:
+def test_quotations_are_found_in_linear_time() -> None:
     year = "In year {0} Mara met {0} boats at the quay and said it was raining."
-    text = StoryText([NumberedScene(1, "", "\n\n".join(year.format(n) for n in range(10_000)))])
-    begin = time.monotonic()
-    for n in range(100, 2_100, 100):
-        assert text.find_near(n, "the paper lantern went out over some distant hills") is None
-        found = text.find_near(n, "it was raining.")
-        assert found is not None
-        assert text.paragraph_of(found) == n
-    assert time.monotonic() - begin < 10  # seconds; it takes less than one
+
+    def of(years: int) -> StoryText:
+        return StoryText([NumberedScene(1, "", "\n\n".join(year.format(n) for n in range(years)))])
+
+    def looked_for(text: StoryText) -> None:
+        for n in range(10, 100, 10):
+            assert text.find_near(n, "the paper lantern went out over some distant hills") is None
+            found = text.find_near(n, "it was raining.")
+            assert found is not None
+            assert text.paragraph_of(found) == n
+
+    assert growth(looked_for, of, 2_000) < LINEAR
 
 
 # notes and gold of several stories ----------------------------------------------------------------------------------

@@ -29,7 +29,7 @@ _CUE: Final = re.compile(r"(?P<name>[^a-z()^:!?\n]{1,40}?)\s*(?P<aside>\([^()\n]
 _STOP: Final = re.compile(r"[.\u2026,;][\"'\u2019\u201d]?$")
 _ABBREVIATED: Final = re.compile(r"\b(?:MR|MRS|MS|DR|ST|JR|SR|[A-Z])\.$")
 _MARKED: Final = re.compile(r"[!@.>~=#]")  # a first character that makes something else of a line
-_TRANSITION: Final = re.compile(r"[^a-z\n]*\bTO:")
+_TRANSITION: Final = re.compile(r"\A[^a-z\n]*\bTO:")
 _SIGNS: Final = re.compile(r"[\\*_]")
 
 

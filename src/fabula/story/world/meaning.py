@@ -111,8 +111,8 @@ _SPELLED: Final = {
 }  # fmt: skip
 _OUR: Final = re.compile(r"(col|fav|hon|harb|neighb|lab|hum|rum|vap|parl|arm|od|sav|flav|behavi|endeav|splend|tum|vig|"
                          r"val|clam|glam|cand|ard|rig|ranc|succ|demean)our")  # fmt: skip
-_ISE: Final = re.compile(r"(.{3,})(?:is(e[ds]?|ing|er|ers|ation))")
-_DOUBLED: Final = re.compile(r"(.{3,}[aeiou])ll(ed|ing|er|ers)")
+_ISE: Final = re.compile(r"\A(.{3,})(?:is(e[ds]?|ing|er|ers|ation))")
+_DOUBLED: Final = re.compile(r"\A(.{3,}[aeiou])ll(ed|ing|er|ers)")
 
 
 @remembered(_CACHED, 60)
@@ -146,7 +146,7 @@ def _tokens(text: str) -> list[str]:
 # numbers --------------------------------------------------------------------------------------------------------------
 
 _NUMERAL: Final = re.compile(r"-?\d+(?:\.\d+)?")
-_ORDINAL: Final = re.compile(r"-?\d+th")
+_ORDINAL: Final = re.compile(r"\A-?\d+th")
 _ONES: Final = {
     word: number
     for number, word in enumerate(
