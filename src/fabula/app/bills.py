@@ -135,5 +135,6 @@ def planned(expected: DryRun, changes: Sequence[Change] = ()) -> dict[str, Any]:
         "cost": expected.cost,
         "replayed": expected.replayed,
         "of_files": expected.of_files,
+        "notices": expected.notices,
         "seconds": None,
     }

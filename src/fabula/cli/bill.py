@@ -85,6 +85,7 @@ def say_dry_run(terminal: Terminal, *runs: DryRun) -> None:
             "cost": cost,
             "replayed": replayed,
             "of_files": [],
+            "notices": [],
             "seconds": None,
         }
     )

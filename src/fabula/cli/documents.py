@@ -169,6 +169,7 @@ class DryRun(TypedDict):
     cost: float | None
     replayed: int
     of_files: list[str]
+    notices: list[str]
     seconds: float | None
 
 

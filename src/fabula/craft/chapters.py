@@ -3,13 +3,13 @@
 A text of tens of thousands of words is none that one reply can give or one prompt can hold. So the story is divided
 into chapters of a few thousand words (`outline`), which an author can edit in `plan/chapters.md`, or list there
 (`chapters_given`), as a manuscript's are that was begun elsewhere. Who writes a chapter
-is shown the whole plan, the last pages before it, and, of the chapters that do not stand there, an account of what
-they have told. All of it is cut to what the writer's window has room for.
+is shown the plan, the last pages before it, and, of the chapters that do not stand there, accounts or excerpts
+(`fabula.craft.accounts`). Where the writer's window has no room for all of the plan, it holds those persons, places and
+parts of the plot whole that are most like what the chapter tells.
 """
 
 from __future__ import annotations
 
-import math
 import re
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
@@ -19,13 +19,13 @@ from pydantic import BaseModel, Field, create_model
 
 from fabula.base.errors import ReplyError, UsageError
 from fabula.base.later import Later
+from fabula.craft.accounts import SHORT, Accounts, Earlier
 from fabula.craft.final_reading import final_reading
 from fabula.craft.length import WordRange, asked_length
-from fabula.craft.packing import around, end_of, first_of, last_of, latest
-from fabula.craft.prose import Prose, clean_reply, write_prose
+from fabula.craft.packing import around, chosen, end_of, whole_at_end
+from fabula.craft.prose import Prose, write_prose
 from fabula.engine.aids import USUAL_WINDOW
 from fabula.engine.run import Draft
-from fabula.models.base import Sampling
 from fabula.models.budget import estimate_tokens
 from fabula.story import count_words, one_line, slug
 
@@ -42,13 +42,16 @@ _CHAPTER: Final = 2_500  # words of a chapter where the brief names none,
 _OF_WINDOW: Final = 0.14  # and at most so many for each token of its writer's window
 _LEAST, _MOST = 0.4, 2.0  # of the mean, that a chapter is planned to have
 _BAND: Final = 0.2  # how far a chapter may miss its words, where the brief has not asked for chapters
-_PLAN, _CHAPTERS, _ACCOUNTS, _TEXT = 0.12, 0.12, 0.10, 0.15  # shares of the window
-_READ: Final = 0.4  # share of the window for a chapter of which an account is given
-_SHORT: Final = 600  # tokens of each, for small models
-_ACCOUNT_TOKENS: Final = 200  # of an account among others
-_ACCOUNT_WORDS, _HAPPENS_WORDS, _TITLE_WORDS = 120, 90, 3  # for estimates
+_PLAN, _CHAPTERS, _TEXT = 0.12, 0.12, 0.15  # shares of the window; the plan has what the others leave, too
+_OUTLINED: Final = 0.5  # for the plan that is divided into chapters,
+_BEFORE: Final = 0.2  # and for those that are divided already
+_PROMPT: Final = 0.85  # for all of a chapter's prompt, and its text twice, as who makes it longer is shown it
+_FRAME: Final = 800  # tokens of a chapter's prompt beside the texts in it
+_TOKENS_A_WORD: Final = 1.4
+_HAPPENS_WORDS, _TITLE_WORDS = 90, 3  # for estimates
 _CHAPTER_TOKENS: Final = 200  # of a planned chapter in a reply
 _NAME: Final = "chapters"
+_SHOWN: Final = "Shown here, since a later chapter needs it:"
 _HEADING: Final = re.compile(r"##\s*(?:\d{1,4}[.:]?(?:\s|\Z))?\s*(?P<title>[^\n]*)")
 _WORDS: Final = re.compile(r"\(about (?P<words>\d{1,7}) words\)\s*\Z")
 _NAMED: Final = re.compile(r"\{#(?P<name>[a-z0-9-]{1,80})\}\s*\Z")
@@ -65,6 +68,11 @@ class ChapterReply(BaseModel):
         "it."
     )
     ends_with: str = Field(description="With what it ends: an image, an act, a line.")
+    plants: list[str] = Field(
+        default=[],
+        description="What the reader has to be shown in it because a later chapter needs it: the thing, the word or "
+        "the fact, and what it is for.",
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,7 +162,7 @@ async def outline(
     wanted: Wanted,
     want: WordRange | None,
     *,
-    plan: str = "",
+    plan: Sequence[tuple[str, str]] = (),
     parts: Sequence[Part] = (),
 ) -> tuple[Chapter, ...]:
     """The chapters, kept as `plan/chapters.md`; one call, none for small models, whose chapters have numbers alone.
@@ -165,7 +173,7 @@ async def outline(
         brief: what the story is to be.
         wanted: the chapters that it is to have.
         want: words of the whole story.
-        plan: what else is planned, as text.
+        plan: what else is planned: label and text of each note, that on which most rests last.
         parts: that the chapters belong to, in order; none where the story has none.
 
     Raises:
@@ -177,9 +185,10 @@ async def outline(
         even = [Chapter(part=_part_of(n, number, parts)) for n in range(number)]
         if own.aids(role):
             return chapters_text(even, want)
+        own.assumes_window(role)
         fields = {
             "brief": brief,
-            "plan": first_of(plan, own.prompt_tokens(role, _SHORT, _READ)),
+            "plan": chosen(plan, own.prompt_tokens(role, SHORT, _OUTLINED)),
             "number": number,
             "each": wanted.each.target if wanted.each else want.target // number if want else 0,
             "words": want,
@@ -232,7 +241,8 @@ async def _planned(
     """The next `count` chapters; one call."""
     left = names[names.index(before[-1].part.name) :] if before and names else names
     expect = {"chapters": count, "happens": _HAPPENS_WORDS, "title": _TITLE_WORDS, "words": fields["each"] or _CHAPTER}
-    shown = latest([_line(n, one) for n, one in enumerate(before, 1)], run.prompt_tokens(role, _SHORT, _READ))
+    full, short = ([_line(n, one, short=less) for n, one in enumerate(before, 1)] for less in (False, True))
+    shown = around(full, short, len(before) - 1, run.prompt_tokens(role, SHORT, _BEFORE)) if before else ()
     found: Any = await run.ask_for(
         outline_type(count, left),
         role,
@@ -247,7 +257,7 @@ async def _planned(
         [
             Chapter(
                 one_line(one.title),
-                "\n".join(filter(None, (one_line(one.happens), _ending(one.ends_with)))),
+                "\n".join([one_line(one.happens), *_planted(one.plants), *_ending(one.ends_with)]),
                 one.words,
                 Part(getattr(one, "part", "")),
             )
@@ -268,13 +278,19 @@ def _in_order(chapters: Sequence[Chapter], names: Sequence[str]) -> list[Chapter
     return sorted(made, key=lambda one: names.index(one.part.name)) if names else made
 
 
-def _line(number: int, chapter: Chapter) -> str:
+def _line(number: int, chapter: Chapter, *, short: bool) -> str:
     """A planned chapter on one line."""
-    return f"{number}. " + ": ".join(filter(None, (chapter.title, one_line(chapter.happens))))
+    happens = chapter.short if short else chapter.happens
+    return f"{number}. " + ": ".join(filter(None, (chapter.title, one_line(happens))))
 
 
-def _ending(said: str) -> str:
-    return f"Ends with: {one_line(said)}" if said.strip() else ""
+def _planted(said: Sequence[str]) -> list[str]:
+    lines = [f"- {one_line(one)}" for one in said if one.strip()]
+    return [_SHOWN, *lines] if lines else []
+
+
+def _ending(said: str) -> list[str]:
+    return [f"Ends with: {one_line(said)}"] if said.strip() else []
 
 
 def _part_of(n: int, number: int, parts: Sequence[Part]) -> Part:
@@ -284,11 +300,11 @@ def _part_of(n: int, number: int, parts: Sequence[Part]) -> Part:
 
 def chapters_text(chapters: Sequence[Chapter], want: WordRange | None) -> str:
     """The chapters as text that `read_chapters` reads back; with their words where the story's are known."""
-    total = sum(chapter.weight for chapter in chapters)
+    planned = want.planned([chapter.weight for chapter in chapters]) if want else []
     shown: list[str] = []
     part = _WHOLE
     for number, chapter in enumerate(chapters, 1):
-        words = round(want.target * chapter.weight / total) if want else 0
+        words = round(planned[number - 1]) if want else 0
         words = words or chapter.words
         length, name = f"(about {words} words)" if words else "", f"{{#{chapter.name}}}" if chapter.name else ""
         head = " ".join(filter(None, (f"## {number}.", chapter.title, length, name)))
@@ -348,49 +364,54 @@ class Book:
         brief: what it is to be.
         chapters: as they are planned.
         want: words of the whole.
-        plan: what is planned beside its chapters, as text.
+        plan: what is planned beside its chapters: label and text of each note.
         duties: what each part is for, by its name.
         read_at_end: its chapters are drafts, which are read and mended when all are there.
         wanted: what is asked of the chapters; where nothing is, their lengths may differ more.
         limit: tokens of a reply, where they are bounded.
-        drafts: the chapters that are written, and `accounts` what each of them has told, where somebody was asked.
+        drafts: the chapters that are written.
     """
 
     brief: str
     chapters: Sequence[Chapter]
     want: WordRange | None = None
-    plan: str = ""
+    plan: Sequence[tuple[str, str]] = ()
     duties: dict[str, str] = field(default_factory=dict)
     read_at_end: bool = False
     wanted: Wanted = Wanted(0)
     limit: int | None = None
     drafts: list[Draft] = field(default_factory=list)
-    accounts: list[str | None] = field(default_factory=list)
     _numbers: list[int] = field(default_factory=list)  # of the chapters that are written
-    _next: float = -1.0  # the next one that is to be written, behind those that stand
+    _accounts: Accounts = field(init=False)
+
+    def __post_init__(self) -> None:
+        """Begin without accounts of what is told."""
+        self._accounts = Accounts(self.brief)
 
     async def write(self, run: Run, role: str, part: str | None = None) -> str:
-        """Write the chapters of a part, or all; each is kept as `chapter-N`. Gives what was told in them.
+        """Write the chapters of a part, or all; each is kept as `chapter-N`. Gives what was to be told in them.
 
-        Costs one call or more for each chapter, and one for the account of it, but for the last.
+        Costs one call or more for each chapter, and one for each account of a chapter that a later one's prompt has no
+        room for.
 
         Raises:
             ReplyError: the role gives no usable prose.
         """
-        before = len(self.drafts)
+        planned: list[str] = []
         for at, chapter in enumerate(self.chapters):
             if part is not None and chapter.part.name != part:
                 continue
-            name, make = self._name(at), partial(self._chapter, role=role, at=at)
+            name = self._name(at)
+            told = () if run.stands(name) else await self._told(run, role, at)
+            make = partial(self._chapter, role=role, at=at, told=told)
             if self.read_at_end:
                 draft = await run.draft(name, make)
             else:
                 draft = Draft(name, await run.keep(name, make, folder="story"))
             self._numbers.append(at + 1)
             self.drafts.append(draft)
-            wanted = self._account_is_wanted(run, role, at)
-            self.accounts.append(await self._account(run.scope("account", at + 1), role, at) if wanted else None)
-        return "\n\n".join(filter(None, self.accounts[before:])) or "The rest of the story is told."
+            planned.append(chapter.happens)
+        return "\n\n".join(filter(None, planned)) or "The rest of the story is told."
 
     def add_to(self, story: Story, texts: Sequence[str] = ()) -> Story:
         """The story with all chapters that are written, or with other `texts` in their places."""
@@ -401,36 +422,47 @@ class Book:
     def _name(self, at: int) -> str:
         return self.chapters[at].name or f"chapter-{at + 1}"
 
-    def _account_is_wanted(self, run: Run, role: str, at: int) -> bool:
-        """Whether a later chapter is to be written that may be shown what this one has told.
+    async def _told(self, run: Run, role: str, at: int) -> Sequence[str]:
+        """What is known of the chapters before one that have no room in its prompt."""
+        run.assumes_window(role)
+        texts = [draft.text for draft in self.drafts]
+        whole = whole_at_end(texts, self._text_room(run, role))
+        parts = [
+            Earlier(
+                name := self._name(n - 1), self._titled(n - 1), text, self.chapters[n - 1].happens, run.stands(name)
+            )
+            for n, text in zip(self._numbers, texts, strict=True)
+        ]
+        return await self._accounts.told(run, role, parts, next_one=f"“{self._called(at)}”", whole=whole)
 
-        Nobody is asked about a manuscript that its author brought, but for what the next new chapter has room for.
-        """
-        if len(self.drafts) == len(self.chapters):
-            return False
-        if not run.stands(self._name(at)):
-            return True
-        if self._next <= at:
-            later = (place for place in range(at + 1, len(self.chapters)) if not run.stands(self._name(place)))
-            self._next = next(later, math.inf)
-        return self._next - at <= run.prompt_tokens(role, _SHORT, _ACCOUNTS) // _ACCOUNT_TOKENS
+    def _text_room(self, run: Run, role: str) -> int:
+        """Tokens for the story so far: its share, and that of the plan where there is less of one."""
+        share, plan = run.prompt_tokens(role, SHORT, _PLAN), sum(estimate_tokens(text) for _, text in self.plan)
+        return run.prompt_tokens(role, SHORT, _TEXT) + (0 if run.aids(role) else max(share - plan, 0))
+
+    def _plan_room(self, run: Run, role: str, want: WordRange | None, beside: Sequence[str]) -> int:
+        """Tokens for the plan: what the other texts of a prompt leave; its share at least."""
+        share = run.prompt_tokens(role, SHORT, _PLAN)
+        if run.aids(role):
+            return share
+        reply = (want.high if want else _CHAPTER) * _TOKENS_A_WORD
+        taken = sum(map(estimate_tokens, (self.brief, *beside))) + 2 * int(reply) + _FRAME
+        return max(run.prompt_tokens(role, SHORT, _PROMPT) - taken, share)
 
     async def finished(self, run: Run, role: str, story: Story) -> Story:
         """The story with its chapters, which `role` has read and mended where they are to be read at the end."""
         if not self.read_at_end:
             return self.add_to(story)
-        room = partial(run.prompt_tokens, role, _SHORT)
         lines = "\n".join(self._short_lines)
-        plan = "\n\n".join(filter(None, (first_of(self.plan, room(_PLAN)), first_of(lines, room(_CHAPTERS)))))
+        plan = chosen([*self.plan, ("", lines)], run.prompt_tokens(role, SHORT, _PLAN + _CHAPTERS))
         texts = await final_reading(run, role, self.drafts, brief=self.brief, plan=plan, want=self.want)
         return self.add_to(story, texts)
 
-    async def _chapter(self, run: Run, role: str, at: int) -> str:
+    async def _chapter(self, run: Run, role: str, at: int, told: Sequence[str]) -> str:
         """A chapter's text below its title, or its number."""
         chapter = self.chapters[at]
         texts = [draft.text for draft in self.drafts]
         last = len(texts) + 1 == len(self.chapters)
-        fields = self._fields(run, role, at)
         weights = [self.chapters[number - 1].weight for number in self._numbers]
         written = {*self._numbers, at + 1}
         left = [one.weight for n, one in enumerate(self.chapters, 1) if n not in written]
@@ -443,6 +475,7 @@ class Book:
             want = WordRange.band(want.target, round(want.target * _BAND))
         elif want is None and chapter.words:
             want = WordRange.about(chapter.words)
+        fields = self._fields(run, role, at, want, told)
         prose = Prose(
             last,
             want,
@@ -455,35 +488,34 @@ class Book:
         text = await write_prose(run, role, "chapter", prose, self.limit, before=texts[-1:], fields=fields)
         return f"## {chapter.title or at + 1}\n\n{text}"
 
-    def _fields(self, run: Run, role: str, at: int) -> dict[str, Any]:
+    def _fields(self, run: Run, role: str, at: int, want: WordRange | None, told: Sequence[str]) -> dict[str, Any]:
         """What a chapter's prompt is shown, each within its share of the window."""
-        room = partial(run.prompt_tokens, role, _SHORT)
-        texts = [draft.text for draft in self.drafts]
-        chapter, whole = self.chapters[at], _whole_texts(texts, room(_TEXT))
-        accounts = [*zip(self._numbers, self.accounts, strict=True)][: len(texts) - whole]
-        out_of_sight = [(n, said) for n, said in accounts if said is not None]
+        chapter, text = self.chapters[at], end_of([draft.text for draft in self.drafts], self._text_room(run, role))
         planned = any(one.happens for one in self.chapters)
 
-        def told() -> Sequence[str]:
-            return latest([f"{self._titled(n - 1)}: {said}" for n, said in out_of_sight], room(_ACCOUNTS))
+        def listed() -> Sequence[str]:
+            return around(self._full_lines, self._short_lines, at, run.prompt_tokens(role, SHORT, _CHAPTERS))
 
-        def chapters() -> Sequence[str]:
-            return around(self._full_lines, self._short_lines, at, room(_CHAPTERS))
+        chapters = Later(listed) if planned else ()
+
+        def plan() -> Sequence[str]:
+            about = f"{chapter.title}\n{chapter.part.name}\n{chapter.happens}"
+            return [chosen(self.plan, self._plan_room(run, role, want, (text, *told, *chapters)), about)]
 
         return {
             "brief": self.brief,
-            "plan": first_of(self.plan, room(_PLAN)),
-            "chapters": Later(chapters) if planned else (),
-            "told": Later(told),
-            "text": end_of(texts, room(_TEXT)),
+            "plan": Later(plan) if self.plan else (),
+            "chapters": chapters,
+            "told": told,
+            "text": text,
             "number": at + 1,
             "of": len(self.chapters),
             "title": chapter.title,
             "own": chapter.happens,
             "part": chapter.part.name,
             "duty": self.duties.get(chapter.part.name, ""),
-            "begins": not texts,
-            "last": len(texts) + 1 == len(self.chapters),
+            "begins": not self.drafts,
+            "last": len(self.drafts) + 1 == len(self.chapters),
         }
 
     @cached_property
@@ -505,27 +537,5 @@ class Book:
             return title
         return f"{at + 1}. {title}" if title else f"Chapter {at + 1}"
 
-    async def _account(self, run: Run, role: str, at: int) -> str:
-        """What a chapter has told, for who writes those after it; of a small model what was planned."""
-        planned = self.chapters[at].happens
-        if run.aids(role):
-            return planned
-        text, before = self.drafts[-1].text, [one for one in self.accounts if one]
-        fields = {
-            "brief": self.brief,
-            "told": Later(lambda: latest(before, run.prompt_tokens(role, _SHORT, _ACCOUNTS))),
-            "text": last_of(text, run.prompt_tokens(role, _SHORT, _READ)),
-            "number": at + 1,
-        }
-        reply = await run.reply(role, "account", sampling=Sampling(), expect=_ACCOUNT_WORDS, **fields)
-        said = clean_reply(run, role, reply, labels=(), kind="notes")
-        return one_line(said) or planned
-
-
-def _whole_texts(texts: Sequence[str], tokens: int) -> int:
-    """How many of the last texts stand whole among the last pages that are shown."""
-    for count, text in enumerate(reversed(texts)):
-        tokens -= estimate_tokens(text) + 1
-        if tokens < 0:
-            return count
-    return len(texts)
+    def _called(self, at: int) -> str:
+        return self.chapters[at].title or f"Chapter {at + 1}"

@@ -1,22 +1,24 @@
 """A part of the story goes on after its end, in systems that have no way of their own to continue it; ours.
 
-Who wrote the part writes what follows, and is shown the task, the plan, the parts before it and its text, as far as
-there is room for them.
+Who wrote the part writes what follows, and is shown the task, the plan, its text and the parts before it; of those that
+there is no room for, accounts or excerpts (`fabula.craft.accounts`).
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
+from fabula.craft.accounts import Accounts, Earlier
 from fabula.craft.length import WordRange
-from fabula.craft.packing import first_of, last_of
+from fabula.craft.packing import chosen, end_of, first_of, last_of, whole_at_end
 from fabula.craft.prose import Prose, write_prose
+from fabula.engine.run import Run
+from fabula.story.export.prose import title_of
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
     from fabula.engine.making import Continuation
-    from fabula.engine.run import Run
 
 _SEAM: Final = 200  # tokens of the part's end, for who shortens what follows it
 _BRIEF, _PLAN, _BEFORE, _TEXT = 0.15, 0.15, 0.15, 0.2  # shares of the window
@@ -38,13 +40,20 @@ async def continued(run: Run, continuation: Continuation, brief: str) -> str:
     Raises:
         ReplyError: the role gives no usable prose.
     """
-    role, text = continuation.role, continuation.text
+    role, text, texts = continuation.role, continuation.text, [*continuation.before.values()]
+    run.assumes_window(role)
     room = {share: run.prompt_tokens(role, _SHORT, share) for share in (_BRIEF, _PLAN, _BEFORE, _TEXT)}
-    plan = "\n\n".join(continuation.plan.values())
+    whole, story = whole_at_end(texts, room[_BEFORE]), Run(run.context)  # accounts are those of the whole story
+    parts = [
+        Earlier(path, title_of(one) or f"Part {n}", one, stands=story.stands(path))
+        for n, (path, one) in enumerate(continuation.before.items(), 1)
+    ]
+    goes_on = f"what follows “{title_of(text) or continuation.path}”"
     fields: dict[str, Any] = {
         "brief": first_of(brief, room[_BRIEF]),
-        "plan": first_of(plan, room[_PLAN]),
-        "before": last_of("\n\n".join(continuation.before), room[_BEFORE]),
+        "plan": chosen([("", one) for one in continuation.plan.values()], room[_PLAN], last_of(text, room[_TEXT])),
+        "told": await Accounts(brief).told(story, role, parts, next_one=goes_on, whole=whole),
+        "before": end_of(texts, room[_BEFORE]),
         "text": last_of(text, room[_TEXT]),
         "follows": last_of(text, _SEAM),
         "last": continuation.last,

@@ -49,6 +49,8 @@ _SLACK: Final = 0.15  # the same in round numbers
 _ROUNDED: Final = 50  # words; from here a target is a multiple of 5,
 _COARSE: Final = 250  # and from here of 10
 _TOLERANCE: Final = 0.05  # how far a text may go beyond its range before its model is asked to shorten it
+_AT_THE_END: Final = 2  # sections
+_LEAST_SHARE, _ENDING = 0.5, 0.85  # of its planned words, that a section gets at least, and that the last one gets
 _SHORTENINGS: Final = 3
 _LEFT: Final = 0.75  # of the words wanted; a shortened text with fewer has lost too much
 _LEAST_ASKED: Final = 15  # words; fewer are not worth a call's instruction
@@ -119,16 +121,26 @@ class WordRange:
         """How many words are missing or too many; 0 inside."""
         return max(self.low - words, words - self.high, 0)
 
+    def planned(self, weights: Sequence[float]) -> list[float]:
+        """The words of sections with these weights: the weights themselves where they add up to words in this range."""
+        total = sum(weights) or 1.0
+        scale = 1.0 if self.holds(round(total)) else self.target / total
+        return [weight * scale for weight in weights]
+
     def of_sections(
         self, weights: Sequence[float], written: Sequence[int], *, before: Sequence[float] = (), cut: bool = False
     ) -> WordRange:
         """The range for the next section.
 
-        What is left of the target is shared by weight, so what is over, or missing, falls on all that are still to come
-        and not on the last alone. With `before` the sections keep their planned words as long as the whole then lies in
-        the middle half of its range. The target lies in the middle of its band of 12 to 15 % to each side, in round
-        numbers; only where the whole range leaves the last section less, that is its band. With `before` no section
-        gets less than half of its share.
+        With `before` every section keeps its planned words as long as the whole then comes out in its range (a tenth to
+        each side of about so many words), or in the middle half of it where the author drew the borders. Where it does
+        not, all that is left gets less, or more, by the same share. The last but one makes room for an ending that
+        comes half as much too long, or too short, as what is written, so that the ending does not pay alone. No section
+        gets less than half of its planned words, and the last no less than 85 % where there are no borders.
+        Without `before` what is left of the target is shared by weight.
+
+        The target lies in the middle of its band of 12 to 15 % to each side, in round numbers; the last section's band
+        is narrower where the whole would leave its range.
 
         Args:
             weights: of the sections that are still to be written, the next one first.
@@ -139,19 +151,40 @@ class WordRange:
         """
         done, total = sum(written), sum(weights)
         share = weights[0] / total if total > 0 else 1 / max(len(weights), 1)
+        last = len(weights) <= 1
         if cut:
-            return self._rest(done) if len(weights) <= 1 else _around(max(round((self.target - done) * share), 1))
-        planned, fair = self.target - done, 0.0
+            return self._rest(done) if last else _around(max(round((self.target - done) * share), 1))
+        rest, fair, over = float(self.target - done), 0.0, 1.0
         if total > 0 and len(before) == len(written):
-            planned = round(self.target * total / (total + sum(before)))
-            fair = self.target * weights[0] / (total + sum(before))
-        least, most = (self.low + self.target) / 2 - done, (self.target + self.high) / 2 - done
-        target = max(min(max(planned, least), most) * share, fair / 2, 1)
+            words = self.planned([*before, *weights])
+            rest, fair = sum(words[len(before) :]), words[len(before)]
+            if done and len(weights) == _AT_THE_END and not self.exact:
+                over = (1 + done / sum(words[: len(before)])) / 2
+        margin = ((self.target - self.low) // 2, (self.high - self.target) // 2) if self.exact else (0, 0)
+        least, most = self.low + margin[0] - done, self.high - margin[1] - done
+        target = max(min(max(rest, least / over), most / over) * share, fair * _LEAST_SHARE, 1.0)
+        if not last or self.high - done < fair / 2:
+            return WordRange.band(round(target))
+        return self._last(target, done) if self.exact else self._ending(fair * _ENDING, target, done)
+
+    def _ending(self, least: float, target: float, done: int) -> WordRange:
+        """The band of the last section; before its target gives way, down to `least`, its band becomes narrower."""
+        low, high = self.low - done, self.high - done
+        words = max(
+            min(max(round(target), ceil(low / (1 - _TOLERANCE))), floor(high / (1 + _TOLERANCE))), ceil(least), 1
+        )
+        band, narrow = WordRange.band(words), max(floor(words * _TOLERANCE), 1)
+        slack = min(band.high - band.target, max(high - words, narrow), max(words - low, narrow))
+        return WordRange(words - slack, words + slack, words, exact=False) if slack < band.high - band.target else band
+
+    def _last(self, target: float, done: int) -> WordRange:
+        """The band of the last section, inside what the author's borders leave."""
         band = WordRange.band(round(target))
-        if len(weights) > 1 or self.high - done < fair / 2:
-            return band
-        slack, high = band.high - band.target, floor((self.high - done) / (1 + _TOLERANCE))
-        low = max(self.low - done, 1)
+        slack, high, low = (
+            band.high - band.target,
+            floor((self.high - done) / (1 + _TOLERANCE)),
+            max(self.low - done, 1),
+        )
         if high - low < 2 * slack:
             return self._rest(done)
         lowest, highest = low + slack, high - slack

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from fabula.base.remembering import remembered
 from fabula.models.budget import estimate_tokens
 from fabula.story import plain
-from fabula.story.sentences import sentences
+from fabula.story.sentences import sentences, spans
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -16,6 +16,9 @@ if TYPE_CHECKING:
 ELLIPSIS = "[...]"
 _FAR = 2  # times the tokens that are shown: what lies further back cannot be among them
 _PARAGRAPHS = re.compile(r"\n\s*\n")
+_LISTED = re.compile(r"[ \t]|[-*+\u2022][ \t]|\d{1,3}[.)][ \t]")
+_HEADING = re.compile(r"(#{1,6})[ \t]")
+_LABEL_TOKENS = 8  # of a label above what was chosen
 _WORD = re.compile(r"\w+")
 
 
@@ -45,6 +48,15 @@ def end_of(texts: Sequence[str], tokens: int) -> str:
     return f"{ELLIPSIS}\n\n{kept}" if kept else last_of("\n\n".join(near), tokens)
 
 
+def whole_at_end(texts: Sequence[str], tokens: int) -> int:
+    """How many of the last of these texts `end_of` shows whole."""
+    for count, text in enumerate(reversed(texts)):
+        tokens -= estimate_tokens(text) + 1
+        if tokens < 0:
+            return count
+    return len(texts)
+
+
 @remembered(16, 200_000)
 def _parts(text: str) -> tuple[str, ...]:
     return tuple(_PARAGRAPHS.split(text))
@@ -54,13 +66,77 @@ def first_of(text: str, tokens: int) -> str:
     """The beginning of `text` that has about `tokens` tokens at most, in whole sentences; marked where it was cut."""
     if estimate_tokens(text) <= tokens:
         return text
-    kept: list[str] = []
-    for sentence in sentences(text):
-        tokens -= estimate_tokens(sentence) + 1
+    kept = 0
+    for start, end in spans(text):
+        tokens -= estimate_tokens(text[start:end]) + 1
         if tokens < 0:
             break
-        kept.append(sentence)
-    return " ".join([*kept, ELLIPSIS])
+        kept = end
+    return f"{text[:kept]} {ELLIPSIS}".lstrip()
+
+
+def chosen(notes: Sequence[tuple[str, str]], tokens: int, about: str = "") -> str:
+    """Notes, each below its label: all of them where they fit, else as many whole blocks as fit, in their order.
+
+    Nothing is cut inside a block, so that a person, a place or a part of the plot is there whole or not at all.
+
+    Args:
+        notes: label and text of each; a label may be empty.
+        tokens: of the whole.
+        about: what the reader of the notes writes: the blocks that are most like it are taken first. Without it those
+            of the last note are, which rests on the others.
+    """
+    whole = _below_labels([(label, [text]) for label, text in notes])
+    if estimate_tokens(whole) <= tokens:
+        return whole
+    parts = [(n, block) for n, (_, text) in enumerate(notes) for block in blocks(text)]
+    kept: set[int] = set()
+    for at in _by_use(parts, about):
+        takes = estimate_tokens(parts[at][1]) + _LABEL_TOKENS
+        if takes <= tokens:
+            tokens -= takes
+            kept.add(at)
+    return _below_labels(
+        [(label, [parts[at][1] for at in sorted(kept) if parts[at][0] == n]) for n, (label, _) in enumerate(notes)]
+    )
+
+
+def _by_use(parts: Sequence[tuple[int, str]], about: str) -> list[int]:
+    """The places of the blocks, each with the number of its note, from the one that is needed most."""
+    if not about:
+        return sorted(range(len(parts)), key=lambda at: -parts[at][0])
+    from fabula.craft.memory import hashed  # noqa: PLC0415 - takes numpy, and most notes fit
+
+    asked, *found = hashed([about, *(block for _, block in parts)])
+    like = [round(float(one @ asked), 6) for one in found]
+    return sorted(range(len(parts)), key=lambda at: -like[at])
+
+
+def _below_labels(notes: Iterable[tuple[str, Sequence[str]]]) -> str:
+    """Texts below their labels in square brackets; a label without a text is not there."""
+    found = ((f"[{label}] " if label else "", "\n\n".join(texts)) for label, texts in notes)
+    return "\n\n".join(f"{label}{text}" for label, text in found if text)
+
+
+def blocks(text: str) -> list[str]:
+    """The pieces of a note that are read by themselves: paragraphs with the lists below them, or what a heading is for.
+
+    Where there are headings, a block goes from one to the next of the level at which there are several.
+    """
+    parts = paragraphs(text)
+    levels = [len(found[1]) for part in parts if (found := _HEADING.match(part))]
+    level = next((one for one in sorted(set(levels)) if levels.count(one) > 1), max(levels, default=0))
+    made: list[str] = []
+    headed = False
+    for part in parts:
+        found = _HEADING.match(part)
+        begins = found is not None and len(found[1]) <= level
+        headed = headed or begins
+        if made and not begins and (headed or _LISTED.match(part)):
+            made[-1] += f"\n\n{part}"
+        else:
+            made.append(part)
+    return made
 
 
 def paragraphs(text: str) -> list[str]:

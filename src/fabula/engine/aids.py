@@ -27,8 +27,10 @@ if TYPE_CHECKING:
     from fabula.engine.context import Aids
     from fabula.models.base import Model
 
-USUAL_WINDOW: Final = 16_384
-"""Tokens of a context window where the model does not say."""
+USUAL_WINDOW: Final = 65_536
+"""Tokens of a context window where the model does not say: models that write long stories have as much, and most more.
+
+With less, the plan of a story of 5,000 words had no room in a prompt (`Run.assumes_window` says what is assumed)."""
 WHOLE_PROMPT: Final = 8000
 """Tokens over which a small model is kept from repeating itself in prose; the embedded engine refuses -1."""
 PROMPT_SHARE: Final = 0.4

@@ -71,6 +71,7 @@ class DryRun:
         differing: paths of the artefacts that are not stale and would get another text than they have.
         shortfalls: what the author asks for and will not get, in sentences.
         of_files: what the author should know of the files, in sentences.
+        notices: what the author should know of how the run goes, in sentences.
         temper: of the texts that stand for replies of models of which nothing is recorded. Some models give 85 % of the
             words that they are asked for and some 115 %, which decides what is continued. `mixed` has one text terse
             and the next generous; `even` gives what is asked.
@@ -87,6 +88,7 @@ class DryRun:
     differing: list[str] = field(default_factory=list)
     shortfalls: list[str] = field(default_factory=list)
     of_files: list[str] = field(default_factory=list)
+    notices: list[str] = field(default_factory=list)
     temper: Temper = "even"
     made_up: int = 0
     other: DryRun | None = None

@@ -125,7 +125,7 @@ class Continuation:
         text: as it stands.
         words: about how many words the author wants.
         role: who wrote it.
-        before: the parts told before it.
+        before: the parts told before it, by path.
         plan: what was planned for the story, by path.
         last: nothing comes after it.
     """
@@ -134,7 +134,7 @@ class Continuation:
     text: str
     words: int
     role: str
-    before: tuple[str, ...]
+    before: Mapping[str, str]
     plan: Mapping[str, str]
     last: bool
 

@@ -264,6 +264,24 @@ class Run:
             self.context.journal.note(self.at, text)
         self.context.emit(Noted(self.at, text))
 
+    def announce(self, text: str) -> None:
+        """Say once how this run goes, before anything of it is asked: a dry run has it among its notices."""
+        notices = self.context.dry_run.notices
+        if text in notices:
+            return
+        notices.append(text)
+        if self.context.mode == "live":  # who started it has heard it from a dry run
+            self.context.journal.note(self.at, text)
+
+    def assumes_window(self, role: str) -> None:
+        """Say once what is taken for the window of a role whose model does not say how much it can read."""
+        if self.window(role) is None and not self.by_person(role):
+            name = self._assignment(role).performer.name
+            self.announce(
+                f"How much {name} can read at once is not known; {USUAL_WINDOW:,} tokens are assumed. If it is another "
+                f'number, write `context = NUMBER` below [models."{name}"] in fabula.toml.'
+            )
+
     def falls_short(self, text: str) -> None:
         """Leave a remark on what the author asked for and does not get, for the end of the command and its status."""
         self.context.shortfalls.append(text)
@@ -1056,7 +1074,7 @@ def _continuation(own: Run, base: str) -> Continuation:
     parts = [file for file in context.journal.places().values() if file.startswith("story/")]
     last = not parts or context.journal.places().get(path) == max(parts)
     words = own.words_to_follow(base)
-    return Continuation(path, base, words, context.writer_of(path), tuple(told.values()), plan, last)
+    return Continuation(path, base, words, context.writer_of(path), told, plan, last)
 
 
 async def _made(own: Run, make: Make, wanted: Wanted, blank: Revision) -> tuple[str, str]:

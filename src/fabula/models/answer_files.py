@@ -58,6 +58,7 @@ class AnswerFiles:
         settled: seconds for which an answer has to stay unchanged.
         every: seconds between two looks at the folder.
         clock: gives seconds.
+        context: tokens of prompt and answer together, where the author says so.
     """
 
     folder: Path
@@ -66,6 +67,7 @@ class AnswerFiles:
     settled: float = 1.0
     every: float = 0.25
     clock: Callable[[], float] = time.monotonic
+    context: int | None = None
     _waiting: list[str] = field(default_factory=list, init=False, repr=False)
     _gate: asyncio.Semaphore | None = field(default=None, init=False, repr=False)
     _loop: asyncio.AbstractEventLoop | None = field(default=None, init=False, repr=False)
@@ -83,7 +85,9 @@ class AnswerFiles:
     @property
     def capabilities(self) -> Capabilities:
         """Whoever reads the form that is wanted can keep to it; sampling values mean nothing to them."""
-        return Capabilities(schema=True, choices=True, sampling=frozenset(), parallel=self.parallel)
+        return Capabilities(
+            schema=True, choices=True, sampling=frozenset(), context=self.context, parallel=self.parallel
+        )
 
     async def ask(self, request: Request, on_text: OnText | None = None) -> Reply:
         """What stands in the answer's file, as soon as it is there.

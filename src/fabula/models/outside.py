@@ -42,10 +42,12 @@ class OutsideModel:
     Attributes:
         name: `paste` or `client`.
         clock: gives seconds.
+        context: tokens of prompt and reply together, where the author says so.
     """
 
     name: str
     clock: Callable[[], float] = time.monotonic
+    context: int | None = None
 
     @property
     def identity(self) -> str:
@@ -55,7 +57,9 @@ class OutsideModel:
     @property
     def capabilities(self) -> Capabilities:
         """The form that is wanted stands in the prompt."""
-        return Capabilities(schema=True, choices=True, sampling=frozenset(), parallel=_PARALLEL[self.name])
+        return Capabilities(
+            schema=True, choices=True, sampling=frozenset(), context=self.context, parallel=_PARALLEL[self.name]
+        )
 
     async def ask(self, request: Request, on_text: OnText | None = None) -> Reply:
         """What whoever reaches the model says that it answered.

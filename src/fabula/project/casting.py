@@ -136,9 +136,11 @@ def _without_limits(kind: str, rest: str, table: ModelTable, env: Environment) -
         HAND: ByHand,
         "scripted": lambda: ScriptedModel.read(Path(rest)),
         "replay": lambda: ReplayModel(Path(rest)),
-        "files": lambda: AnswerFiles(Path(rest).expanduser(), table.parallel or MOST_AT_ONCE, env.on_wait),
+        "files": lambda: AnswerFiles(
+            Path(rest).expanduser(), table.parallel or MOST_AT_ONCE, env.on_wait, context=table.context
+        ),
     }
-    opened |= {bare: partial(OutsideModel, bare) for bare in BARE if bare != HAND}
+    opened |= {bare: partial(OutsideModel, bare, context=table.context) for bare in BARE if bare != HAND}
     return opened[kind]() if kind in opened else None
 
 

@@ -98,7 +98,7 @@ def _chosen(project: Project, old: list[str], only: Sequence[str]) -> list[str]:
 def _show_plan(session: Session, expected: DryRun, changes: list[Change]) -> None:
     terminal = session.terminal
     _show_calls(terminal, expected, changes)
-    for sentence in not_obeyed(expected, session.project.brief, session.settings):
+    for sentence in (*expected.notices, *not_obeyed(expected, session.project.brief, session.settings)):
         terminal.advise(sentence)
     if texts := session.written_again(expected):
         terminal.say(texts)

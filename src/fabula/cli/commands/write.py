@@ -112,6 +112,7 @@ def write(
         terminal.message(_opening(project, settings, expected))
         for sentence in (
             *expected.of_files,
+            *expected.notices,
             *not_obeyed(expected, project.brief, settings),
             *too_weak(expected, settings),
         ):
@@ -224,7 +225,8 @@ def _forecast(session: Session) -> None:
     if seconds:
         terminal.say(f"About {duration(seconds)} of model time, at this project's pace so far.")
     settings = session.settings
-    for sentence in (*found.of_files, *not_obeyed(found, project.brief, settings), *too_weak(found, settings)):
+    missed = not_obeyed(found, project.brief, settings)
+    for sentence in (*found.of_files, *found.notices, *missed, *too_weak(found, settings)):
         terminal.advise(sentence)
     if found.planned:
         terminal.advise(

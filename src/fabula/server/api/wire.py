@@ -242,6 +242,7 @@ class Estimate:
         changed: artefacts whose changed files would be taken over.
         not_obeyed: what was asked for and would not be done, in sentences.
         of_files: what is to be said of the files, in sentences.
+        notices: what is to be said of how the run goes, in sentences.
     """
 
     calls: list[CallToCome]
@@ -255,6 +256,7 @@ class Estimate:
     changed: list[str]
     not_obeyed: list[str]
     of_files: list[str]
+    notices: list[str]
 
     @classmethod
     def of(cls, expected: Expected) -> Self:
@@ -273,6 +275,7 @@ class Estimate:
             changed=[change.path for change in expected.changes],
             not_obeyed=list(dry.shortfalls),
             of_files=list(dry.of_files),
+            notices=list(dry.notices),
         )
 
 

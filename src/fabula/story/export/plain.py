@@ -29,7 +29,7 @@ def render_markdown(story: Story, meta: Meta, *, headings: bool = False) -> byte
     parts = [f"# {_literal(meta.title)}"] if meta.title.strip() else []
     parts += [f"**{_literal(meta.subtitle)}**"] if meta.subtitle.strip() else []
     parts += [f"*{_literal(meta.author)}*"] if meta.author.strip() else []
-    scenes = [(scene.label, plain(scene.text)) for scene in story.scenes]
+    scenes = [(scene.label, _without_break(scene.text)) for scene in story.scenes]
     if headings:
         parts += [f"## {_literal(label)}\n\n{text}" if label.strip() else text for label, text in scenes]
     else:
@@ -42,6 +42,12 @@ def _joined(texts: Sequence[str]) -> str:
     return "".join(
         (("\n\n" if title_of(text) else "\n\n* * *\n\n") if number else "") + text for number, text in enumerate(texts)
     )
+
+
+def _without_break(text: str) -> str:
+    """A scene's text without a break that it begins with, which stands between two scenes anyway."""
+    first, _, rest = plain(text).partition("\n")
+    return rest.lstrip("\n") if is_break(first) and rest.strip() else plain(text)
 
 
 def _literal(text: str) -> str:
@@ -57,7 +63,7 @@ def render_text(story: Story, meta: Meta, *, width: int = 0) -> bytes:
     """
     byline = f"by {one_line(meta.author)}" if meta.author.strip() else ""
     head = "\n".join(line for line in (one_line(meta.title), one_line(meta.subtitle), byline) if line)
-    scenes = [text for scene in story.scenes if (text := plain(scene.text))]
+    scenes = [text for scene in story.scenes if (text := _without_break(scene.text))]
     titles = [title_of(text) for text in scenes]
     scenes = [
         text.partition("\n")[2].lstrip("\n") if title else text for title, text in zip(titles, scenes, strict=True)

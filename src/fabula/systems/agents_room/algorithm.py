@@ -96,7 +96,7 @@ async def planned_in_chapters(
     s: Scratchpad, agents: tuple[Agent, ...], brief: Brief, run: Run, config: Config
 ) -> Book | None:
     """Ours: the chapters of a long story, each in one of its parts; `None` for a story that has none."""
-    want, plan = _whole(brief, config), Scratchpad(s.entries[1:]).render()
+    want, plan = _whole(brief, config), [(entry.label, entry.text) for entry in s.entries[1:]]
     writers = [a for a in agents if a.kind == "writing"]
     several = [a for a in writers if a.role != FINALIZER.role]
     weights = weights_of(config)

@@ -23,7 +23,8 @@ if TYPE_CHECKING:
 
 Part: TypeAlias = Literal["Exposition", "Rising Action", "Climax", "Falling Action", "Resolution"]
 _DEMANDS, _SETS_UP, _PAYS_OFF = "The task demands", "Sets up", "Pays off"
-_EVENT_WORDS: Final = 55
+_EVENT_WORDS: Final = 200  # of a scene that turns: a few lines of speech, what is done, and where it is
+_FEWEST_EVENTS, _MOST_EVENTS = 2, 7  # of a part; with more it is a list, whatever its words
 _LONGEST: Final = 8  # digits of a number of words
 _FEWEST: Final = 3  # parts of the arc that an author's scenes must name, so that they are the room's parts
 LABELS: Final = ("Exposition", "Rising Action", "Climax", "Falling Action", "Resolution")
@@ -33,8 +34,9 @@ _Events: TypeAlias = Annotated[
     Field(
         min_length=1,
         description="What happens, in the order in which this part tells it: one sentence for each event that says "
-        "who does or says what; about one event for each 50 to 60 words of the part. Words that the task prescribes "
-        "for this place stand here literally; of a refrain, once in the plot, and then it is only called the refrain.",
+        "who does or says what and what turns by it; what leads up to it or follows from it belongs to it. Words that "
+        "the task prescribes for this place stand here literally; of a refrain, once in the plot, and then it is only "
+        "called the refrain.",
     ),
 ]
 
@@ -64,7 +66,10 @@ class PlannedPart(BaseModel):
 class Plot(BaseModel):
     """The plot of a story, part by part, as the plot agent plans it."""
 
-    told: str = Field(description="How the story is told: grammatical person and whose view, tense, form, tone.")
+    told: str = Field(
+        description="How the story is told: grammatical person and whose view, tense, form, tone. A story in one "
+        "piece, without chapters, has breaks too, where time or place changes; rule them out only if the task does."
+    )
     demands: list[str] = Field(
         description="Only what a reader of the writing task could overlook or misread, one sentence each: what follows "
         "from it for dates, ages, form or order, who must never learn what. All writers have the task before them: "
@@ -174,8 +179,8 @@ def later_of(section: str) -> str:
 
 
 def most_events(words: int) -> int:
-    """How many events a part of so many words can show: one for each 55, and two at least."""
-    return max(round(words / _EVENT_WORDS), 2)
+    """How many turning events a part of so many words can show: one for each 200, from two to seven."""
+    return min(max(round(words / _EVENT_WORDS), _FEWEST_EVENTS), _MOST_EVENTS)
 
 
 # a small model's plot: a list of events, of which each part gets its own ----------------------------------------------
