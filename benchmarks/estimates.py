@@ -56,7 +56,7 @@ by for so as but not no one two sea oil wind rain who all out up down then when
 # Words of replies whose prompts name no number, as capable models give them.
 _USUAL: Final = {
     "plan_conflict": 80, "plan_setting": 80, "conflict": 200, "characters": 60, "character": 250, "setting": 200,
-    "plot": 300, "review": 220, "memory": 75, "respond": 55, "act": 30, "instruct": 42, "title": 4, "monologue": 40,
+    "plot": 300, "review": 380, "memory": 75, "respond": 55, "act": 30, "instruct": 42, "title": 4, "monologue": 40,
     "answer": 30, "play": 30, "plan": 50, "relation": 30, "impression": 30, "first_impressions": 60, "personality": 30,
 }  # fmt: skip
 _FIELDS: Final = {"name": 1, "title": 3, "place": 4, "date": 3, "time": 3, "person": 2, "tense": 1, "age": 2, "key": 1}
@@ -158,7 +158,7 @@ class Writer(ScriptedModel):
         if name == "outline" and "chapters" in made:
             made["chapters"] = [one | {"words": self.words // len(made["chapters"])} for one in made["chapters"]]
             for one in made["chapters"]:
-                one["happens"] = " ".join(_sentences(draw, round(90 * self.share)))
+                one["happens"] = " ".join(_sentences(draw, round(180 * self.share)))
         if name == "plan_scene":
             made["events"] = [
                 self._filled(schema["properties"]["events"]["items"], draw) for _ in range(draw.randint(3, 7))

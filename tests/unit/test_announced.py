@@ -81,13 +81,13 @@ async def test_a_new_announcement_takes_the_place_of_the_old_one_and_is_an_estim
     assert asked[1].startswith("5 calls were announced, 6 have been made")
 
 
-def test_terse_and_generous_walks_are_announced_together() -> None:
-    other = announced_of("a")
-    both = announced_of("a", "a/extend/1")
-    both.other = other
-    assert (both.least_calls, len(both.planned)) == (1, 2)
-    assert both.tokens == 160, "a third more than 120, a third less than 240"
-    assert both.cost == pytest.approx(0.0133, abs=0.0001)
+def test_a_guess_is_announced_with_a_margin_and_with_its_range() -> None:
+    known = announced_of("a", "a/extend/1")
+    assert (known.tokens, known.range, known.calls) == (240, (240, 240), (2, 2)), "what is known has none"
+    guess = announced_of("a", "a/extend/1")
+    guess.other = announced_of("a")
+    assert (guess.tokens, guess.range, guess.calls) == (264, (120, 264), (1, 2))
+    assert guess.cost == pytest.approx(1.1 * sum(call.cost or 0.0 for call in guess.planned))
 
 
 def test_what_a_dry_run_marks_is_not_counted() -> None:

@@ -46,7 +46,7 @@ _PLAN, _CHAPTERS, _ACCOUNTS, _TEXT = 0.12, 0.12, 0.10, 0.15  # shares of the win
 _READ: Final = 0.4  # share of the window for a chapter of which an account is given
 _SHORT: Final = 600  # tokens of each, for small models
 _ACCOUNT_TOKENS: Final = 200  # of an account among others
-_ACCOUNT_WORDS, _HAPPENS_WORDS, _TITLE_WORDS = 120, 90, 3  # for estimates
+_ACCOUNT_WORDS, _HAPPENS_WORDS, _ENDING_WORDS, _TITLE_WORDS = 150, 180, 20, 3  # for estimates
 _CHAPTER_TOKENS: Final = 200  # of a planned chapter in a reply
 _NAME: Final = "chapters"
 _HEADING: Final = re.compile(r"##\s*(?:\d{1,4}[.:]?(?:\s|\Z))?\s*(?P<title>[^\n]*)")
@@ -231,7 +231,8 @@ async def _planned(
 ) -> list[Chapter]:
     """The next `count` chapters; one call."""
     left = names[names.index(before[-1].part.name) :] if before and names else names
-    expect = {"chapters": count, "happens": _HAPPENS_WORDS, "title": _TITLE_WORDS, "words": fields["each"] or _CHAPTER}
+    expect = {"chapters": count, "happens": _HAPPENS_WORDS, "ends_with": _ENDING_WORDS, "title": _TITLE_WORDS}
+    expect["words"] = fields["each"] or _CHAPTER
     shown = latest([_line(n, one) for n, one in enumerate(before, 1)], run.prompt_tokens(role, _SHORT, _READ))
     found: Any = await run.ask_for(
         outline_type(count, left),

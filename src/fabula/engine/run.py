@@ -62,6 +62,7 @@ More: TypeAlias = "Callable[[Run, str], Awaitable[str]]"
 
 REFUSAL_TRIES = 3
 _LIKELIEST = 20  # tokens whose probabilities are asked for
+_LONG_REPLIES = 8192  # tokens that models of today write at least in one reply, where it is not known
 DEFAULT_REPLY_TOKENS = 4096  # target length of Agents' Room, section 5
 _LONG_REPLY, _SHORT_REPLY, _CHARACTERS_A_TOKEN = 200_000, 20_000, 32  # no reply is meant to be longer than that
 _CHARACTERS_OF_MANY = 8  # a token, on average over more than 25,000 of them
@@ -983,7 +984,7 @@ class Run:
         able = self._assignment(request.role).performer.capabilities
         limits = (
             request.sampling.max_tokens,
-            able.reply or DEFAULT_REPLY_TOKENS,
+            able.reply or (DEFAULT_REPLY_TOKENS if able.small else _LONG_REPLIES),
             able.context and able.context - prompt,
         )
         return max(min(limit for limit in limits if limit), 1)
