@@ -13,6 +13,8 @@ import json
 import random
 import re
 from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from benchmarks.table import Row, Table
@@ -33,6 +35,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from fabula.engine.context import Mode
+    from fabula.engine.methods import Method
     from fabula.models.base import Json, Request
     from fabula.story import Story
 
@@ -316,6 +319,37 @@ def compared(system: str, words: int, share: float, profile: Profile, preset: An
     return Compared(dry.tokens, len(dry.planned), model.tokens, len(model.asked), got, table)
 
 
+REPLIES: Final = Path(__file__).parent / "replies" / "rooms"
+METHODS: Final[dict[str, tuple[str, dict[str, object]]]] = {
+    "end-to-end": ("end-to-end", {}),
+    "by-parts": ("agents-room", {"draft_first": False}),
+    "plan": ("agents-room", {"draft_first": False, "variant": "plan"}),
+    "draft-first": ("agents-room", {"draft_first": True, "revisions": 0}),
+}
+_TOKENS: Final = 1.3  # of a word of those records
+
+
+def recorded(method: str) -> dict[str, float]:
+    """Percent announced of what six stories took that were written by a method and recorded, by brief."""
+    name, settings = METHODS[method]
+    system, used = find(name), json.loads((REPLIES / "costs.json").read_text(encoding="utf-8"))[method]
+    config = system.config("improved", settings)
+    model = ScriptedModel([], name="openai-chat:writer", capabilities=Capabilities(schema=True, parallel=1))
+    found = {}
+    for brief, took in used.items():
+        story = Brief.read(REPLIES / "briefs" / f"{brief}.md")
+        with Journal() as journal:
+            prompts = Prompts(system.prompts, common=PROMPTS)
+            context = RunContext(journal, prompts, Cast.of(model), mode="dry")
+            dry = asyncio.run(rehearsed(context, partial(_written, system, story, config)))
+        found[brief] = _PERCENT * dry.tokens / (_TOKENS * (took["prompt_words"] + took["reply_words"]))
+    return found
+
+
+async def _written(system: Method, brief: Brief, config: Any, context: RunContext) -> Story:  # noqa: ANN401 - a system's
+    return await system.write(brief, Run(context), config)
+
+
 def bench(lengths: Sequence[int] = LENGTHS, names: Sequence[str] = ()) -> Table:
     """Percent of the tokens used that were announced, over both tempers and profiles, by system and length."""
     rows: list[Row] = []
@@ -333,6 +367,13 @@ def bench(lengths: Sequence[int] = LENGTHS, names: Sequence[str] = ()) -> Table:
             if found:
                 rows += [Row(f"{what}: lowest", (min(found),), "%", f"{len(found)} models", least=least)]
                 rows += [Row(f"{what}: highest", (max(found),), "%", f"{len(found)} models", most=most)]
+    for method in METHODS if not names else ():
+        shares = tuple(recorded(method).values())
+        for what, value in (("lowest", min(shares)), ("highest", max(shares))):
+            bounds = {"least": _PERCENT - _OFF} if what == "lowest" else {"most": _PERCENT + _OFF}
+            rows.append(
+                Row(f"{method}, six recorded stories of 900 words: {what}", (value,), "%", "6 stories", **bounds)
+            )
     notes = (
         "Tokens announced / used. A terse model gives 85 % of the words asked for, a generous one 115 %.",
         f"Not written, since prompts or replies do not fit: {'; '.join(left) or 'none'}.",

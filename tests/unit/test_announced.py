@@ -85,9 +85,9 @@ def test_a_guess_is_announced_with_a_margin_and_with_its_range() -> None:
     known = announced_of("a", "a/extend/1")
     assert (known.tokens, known.range, known.calls) == (240, (240, 240), (2, 2)), "what is known has none"
     guess = announced_of("a", "a/extend/1")
-    guess.other = announced_of("a")
-    assert (guess.tokens, guess.range, guess.calls) == (264, (120, 264), (1, 2))
-    assert guess.cost == pytest.approx(1.1 * sum(call.cost or 0.0 for call in guess.planned))
+    guess.others = (announced_of("a"),)
+    assert (guess.tokens, guess.range, guess.calls) == (276, (120, 276), (1, 2))
+    assert guess.cost == pytest.approx(1.15 * sum(call.cost or 0.0 for call in guess.planned))
 
 
 def test_what_a_dry_run_marks_is_not_counted() -> None:

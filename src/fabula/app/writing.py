@@ -646,7 +646,7 @@ async def _dry_run(
 
 
 async def rehearsed(context: RunContext, write: Callable[[RunContext], Awaitable[Story]]) -> DryRun:
-    """What `write` would ask: of a short story by a generous model, where nothing tells what its is; a terse beside."""
+    """What `write` would ask: with a terse and a generous model beside, where nothing shows what a short story's is."""
 
     async def walked(temper: Temper) -> DryRun:
         found = DryRun(temper=temper)
@@ -660,8 +660,8 @@ async def rehearsed(context: RunContext, write: Callable[[RunContext], Awaitable
     mixed = await walked("mixed")
     if not mixed.tempered or sum(call.reply for call in mixed.planned) > _SHORT:
         return mixed
-    found = await walked("generous")
-    found.other = await walked("terse")
+    found = await walked("even")
+    found.others = await walked("terse"), await walked("generous")
     return found
 
 

@@ -85,8 +85,7 @@ class Announced:
             return True
         if self.exact:
             return path not in self._paths
-        other = self.expected.other
-        cost = max(self.expected.cost or 0.0, (other and other.cost) or 0.0)
+        cost = max(one.cost or 0.0 for one in (self.expected, *self.expected.others))
         return bool(cost) and spent_usd - self._spent > cost * _SLACK
 
     async def _agreed(self, path: str, spent_usd: float) -> None:

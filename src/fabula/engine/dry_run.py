@@ -29,7 +29,7 @@ _FEW, _MANY, _PER_WORD = 8, 120, 14  # words of a text in a typed reply; half of
 _USUAL: Final = 12  # words of a text in a typed reply that nothing bounds
 _ENTRIES: Final = 2  # of a list whose number nothing says
 _TERSE, _GENEROUS = 0.85, 1.15  # shares of the words asked for that models give, as replies of several have shown
-_UNFORESEEN: Final = 1.1  # times what is planned, where nothing shows what the models do: scenes, turns, repairs
+_UNFORESEEN: Final = 1.15  # times what is planned, where nothing shows what the models do: scenes, turns, repairs
 _EVERY_OTHER: Final = 0.5
 _SHARES: Final = (0.2, 8.0)  # a record beyond them tells of replies that were cut, or ran on
 _DOUBT: Final = 3  # calls to other prompts that count as much as knowing nothing
@@ -76,7 +76,7 @@ class DryRun:
             and the next generous; `even` gives what is asked.
         made_up: how many replies were made up, since their paths never had one.
         tempered: some were made as long as nothing but a guess at their model's temper says.
-        other: the walk with the other temper, which says how far the estimate may be off.
+        others: the walks with other tempers, which say how far the estimate may be off.
     """
 
     planned: list[PlannedCall] = field(default_factory=list)
@@ -89,7 +89,7 @@ class DryRun:
     of_files: list[str] = field(default_factory=list)
     temper: Temper = "even"
     made_up: int = 0
-    other: DryRun | None = None
+    others: tuple[DryRun, ...] = ()
     tempered: bool = False
 
     @property
@@ -111,18 +111,18 @@ class DryRun:
     @property
     def range(self) -> tuple[int, int]:
         """The least and the most of the tokens, by what is known of how models differ."""
-        tokens = sorted([self.tokens, self.walked, *([self.other.walked] if self.other else [])])
-        return tokens[0], tokens[-1]
+        tokens = [self.tokens, *(walk.walked for walk in self.others)]
+        return min(tokens), max(tokens)
 
     @property
     def calls(self) -> tuple[int, int]:
         """How many calls there are at least, and how many there may well be."""
-        numbers = sorted([len(self.planned), len((self.other or self).planned)])
-        return numbers[0], numbers[1]
+        numbers = [len(walk.planned) for walk in (self, *self.others)]
+        return min(numbers), max(numbers)
 
     @property
     def _margin(self) -> float:
-        return _UNFORESEEN if self.other is not None else 1.0  # in a long story one makes up for another
+        return _UNFORESEEN if self.others else 1.0  # in a long story one makes up for another
 
     @property
     def restored(self) -> list[str]:
