@@ -35,9 +35,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from fabula.engine.context import Mode
-    from fabula.engine.methods import Method
     from fabula.models.base import Json, Request
     from fabula.story import Story
+    from fabula.systems import System
 
 TITLE: Final = "Estimate against use"
 LENGTHS: Final = (500, 2_000, 20_000, 80_000)
@@ -334,7 +334,7 @@ def recorded(method: str) -> dict[str, float]:
     name, settings = METHODS[method]
     system, used = find(name), json.loads((REPLIES / "costs.json").read_text(encoding="utf-8"))[method]
     config = system.config("improved", settings)
-    model = ScriptedModel([], name="openai-chat:writer", capabilities=Capabilities(schema=True, parallel=1))
+    model = ScriptedModel({}, name="openai-chat:writer", capabilities=Capabilities(schema=True, parallel=1))
     found = {}
     for brief, took in used.items():
         story = Brief.read(REPLIES / "briefs" / f"{brief}.md")
@@ -346,7 +346,7 @@ def recorded(method: str) -> dict[str, float]:
     return found
 
 
-async def _written(system: Method, brief: Brief, config: Any, context: RunContext) -> Story:  # noqa: ANN401 - a system's
+async def _written(system: System, brief: Brief, config: Any, context: RunContext) -> Story:  # noqa: ANN401 - a system's
     return await system.write(brief, Run(context), config)
 
 
