@@ -13,6 +13,8 @@ import json
 import random
 import re
 from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from benchmarks.table import Row, Table
@@ -35,6 +37,7 @@ if TYPE_CHECKING:
     from fabula.engine.context import Mode
     from fabula.models.base import Json, Request
     from fabula.story import Story
+    from fabula.systems import System
 
 TITLE: Final = "Estimate against use"
 LENGTHS: Final = (500, 2_000, 20_000, 80_000)
@@ -56,7 +59,7 @@ by for so as but not no one two sea oil wind rain who all out up down then when
 # Words of replies whose prompts name no number, as capable models give them.
 _USUAL: Final = {
     "plan_conflict": 80, "plan_setting": 80, "conflict": 200, "characters": 60, "character": 250, "setting": 200,
-    "plot": 300, "review": 220, "memory": 75, "respond": 55, "act": 30, "instruct": 42, "title": 4, "monologue": 40,
+    "plot": 300, "review": 380, "memory": 75, "respond": 55, "act": 30, "instruct": 42, "title": 4, "monologue": 40,
     "answer": 30, "play": 30, "plan": 50, "relation": 30, "impression": 30, "first_impressions": 60, "personality": 30,
 }  # fmt: skip
 _FIELDS: Final = {"name": 1, "title": 3, "place": 4, "date": 3, "time": 3, "person": 2, "tense": 1, "age": 2, "key": 1}
@@ -158,7 +161,7 @@ class Writer(ScriptedModel):
         if name == "outline" and "chapters" in made:
             made["chapters"] = [one | {"words": self.words // len(made["chapters"])} for one in made["chapters"]]
             for one in made["chapters"]:
-                one["happens"] = " ".join(_sentences(draw, round(90 * self.share)))
+                one["happens"] = " ".join(_sentences(draw, round(180 * self.share)))
         if name == "plan_scene":
             made["events"] = [
                 self._filled(schema["properties"]["events"]["items"], draw) for _ in range(draw.randint(3, 7))
@@ -316,6 +319,37 @@ def compared(system: str, words: int, share: float, profile: Profile, preset: An
     return Compared(dry.tokens, len(dry.planned), model.tokens, len(model.asked), got, table)
 
 
+REPLIES: Final = Path(__file__).parent / "replies" / "rooms"
+METHODS: Final[dict[str, tuple[str, dict[str, object]]]] = {
+    "end-to-end": ("end-to-end", {}),
+    "by-parts": ("agents-room", {"draft_first": False}),
+    "plan": ("agents-room", {"draft_first": False, "variant": "plan"}),
+    "draft-first": ("agents-room", {"draft_first": True, "revisions": 0}),
+}
+_TOKENS: Final = 1.3  # of a word of those records
+
+
+def recorded(method: str) -> dict[str, float]:
+    """Percent announced of what six stories took that were written by a method and recorded, by brief."""
+    name, settings = METHODS[method]
+    system, used = find(name), json.loads((REPLIES / "costs.json").read_text(encoding="utf-8"))[method]
+    config = system.config("improved", settings)
+    model = ScriptedModel({}, name="openai-chat:writer", capabilities=Capabilities(schema=True, parallel=1))
+    found = {}
+    for brief, took in used.items():
+        story = Brief.read(REPLIES / "briefs" / f"{brief}.md")
+        with Journal() as journal:
+            prompts = Prompts(system.prompts, common=PROMPTS)
+            context = RunContext(journal, prompts, Cast.of(model), mode="dry")
+            dry = asyncio.run(rehearsed(context, partial(_written, system, story, config)))
+        found[brief] = _PERCENT * dry.tokens / (_TOKENS * (took["prompt_words"] + took["reply_words"]))
+    return found
+
+
+async def _written(system: System, brief: Brief, config: Any, context: RunContext) -> Story:  # noqa: ANN401 - a system's
+    return await system.write(brief, Run(context), config)
+
+
 def bench(lengths: Sequence[int] = LENGTHS, names: Sequence[str] = ()) -> Table:
     """Percent of the tokens used that were announced, over both tempers and profiles, by system and length."""
     rows: list[Row] = []
@@ -333,6 +367,13 @@ def bench(lengths: Sequence[int] = LENGTHS, names: Sequence[str] = ()) -> Table:
             if found:
                 rows += [Row(f"{what}: lowest", (min(found),), "%", f"{len(found)} models", least=least)]
                 rows += [Row(f"{what}: highest", (max(found),), "%", f"{len(found)} models", most=most)]
+    for method in METHODS if not names else ():
+        shares = tuple(recorded(method).values())
+        for what, value in (("lowest", min(shares)), ("highest", max(shares))):
+            bounds = {"least": _PERCENT - _OFF} if what == "lowest" else {"most": _PERCENT + _OFF}
+            rows.append(
+                Row(f"{method}, six recorded stories of 900 words: {what}", (value,), "%", "6 stories", **bounds)
+            )
     notes = (
         "Tokens announced / used. A terse model gives 85 % of the words asked for, a generous one 115 %.",
         f"Not written, since prompts or replies do not fit: {'; '.join(left) or 'none'}.",

@@ -63,8 +63,8 @@ is [a small one](../how-to/models.md#help-for-small-models).
 
 **Calls, cost, time** are what dry runs say of the three briefs in `examples/briefs` (600 to 1,350 words), and of
 `snap` and `vanilla` of the two long stories in `examples/narratives`, in the preset `improved`, from the smallest to
-the largest; nobody was asked. Each is the mean of a model that gives 85 % of the words asked for and one that gives
-115 %. Cost is at {IN_PRICE:g} dollar for a million tokens read and {OUT_PRICE:g} for a million written, without a
+the largest; nobody was asked. Each is the mean of models that give 85 %, all and 115 % of the words
+asked for. Cost is at {IN_PRICE:g} dollar for a million tokens read and {OUT_PRICE:g} for a million written, without a
 provider's discount for repeated beginnings of prompts, which is large where there are many calls. Time is at
 {READ_PACE:,} tokens read and {WRITE_PACE} written a second, one call after the other. For your brief and your model,
 `fabula write BRIEF --dry-run` says it.
@@ -95,14 +95,14 @@ def _range(values: Sequence[float], shown: Callable[[float], str]) -> str:
 
 
 def bill(system: System, example: str) -> Bill:
-    """What a dry run says of one example; between a terse model and a generous one."""
+    """What a dry run says of one example; the mean over terse and generous models."""
     changes: dict[str, Any] = {"system": system.name, "model": MODEL}
     changes["models"] = {MODEL: {"base_url": "http://localhost:1/v1"}}
     if example in NARRATIVES:
         changes["config"] = dict(zip(("player", "npc"), NARRATIVES[example], strict=True))
     text = EXAMPLES / ("narratives" if example in NARRATIVES else "briefs") / f"{example}.md"
     found = asyncio.run(dry_run(Brief.read(text), Settings.of(changes, __file__), Options()))
-    walks = [found, *([found.other] if found.other else [])]
+    walks = [found, *found.others]
     return Bill(*(round(sum(parts) / len(walks)) for parts in zip(*map(_sums, walks), strict=True)))
 
 

@@ -3,27 +3,33 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
+from unittest.mock import patch
 
 import pytest
 
 from fabula.app.conversing import conversing, settings_for
 from fabula.app.writing import Options, write_in
-from fabula.base.errors import BudgetError, OverloadedError, UsageError
+from fabula.base.errors import BudgetError, EndlessReplyError, ModelError, OverloadedError, UsageError
 from fabula.craft.conversation import Parties
-from fabula.engine.events import CallFinished, CallStarted
+from fabula.engine.events import CallFinished, CallLost, CallStarted
+from fabula.engine.journal import Journal
+from fabula.models.base import Message, Reply, Request, Usage
 from fabula.models.budget import Budget, estimate_tokens
+from fabula.models.limits import Limited
 from fabula.project.folder import Project
 from fabula.story import Brief
 from fabula.systems import systems
-from fake_provider import Answer, FakeProvider
+from fake_provider import Answer, FakeProvider, broken_json
 
 if TYPE_CHECKING:
+    from collections.abc import Coroutine
     from pathlib import Path
 
     from fabula.engine.events import Event
     from fabula.project.settings import Settings
 
+T = TypeVar("T")
 SCRIPT = f"scripted:{systems()['agents-room'].folder / 'script.toml'}"
 SETTINGS = {"model": SCRIPT, "preset": "faithful", "sampling": {"max_tokens": 300}}
 BRIEF = Brief("Write about Mara, who keeps a lighthouse.")
@@ -158,3 +164,117 @@ async def talk(home: Project, settings: Settings, options: Options) -> None:
     async with conversing(home, settings_for(settings), options) as open_:
         conversation = await open_.conversation("evening", Parties("Mara", ("Ilya",)))
         await conversation.say("Is anybody there?")
+
+
+# --- providers that misbehave -----------------------------------------------------------------------------------------
+
+WORDS = "The lamp went out, and nobody spoke of it again. "
+
+
+def dear(folder: Path, server: FakeProvider, **more: object) -> Project:
+    """The same, at a usual price."""
+    return served(folder, server, prices={SERVED: {"input": 1.0, "output": 5.0}}, **more)
+
+
+def heard(_: Event) -> None:
+    return
+
+
+LISTENING = Options(budget_usd=0.02, listeners=(heard,))
+
+
+async def test_a_claim_of_millions_of_tokens_is_not_booked_and_said(tmp_path: Path) -> None:
+    async with FakeProvider(Answer(WORDS * 60, prompt_tokens=10_000_000, reply_tokens=10_000_000)) as server:
+        home = dear(tmp_path / "tale", server)
+        said = (
+            r"claims 20,000,000 tokens for a call of about .* By its claim the budget is passed\. Everything finished"
+        )
+        with pytest.raises(BudgetError, match=said):
+            await write_in(home, home.settings, LISTENING)
+        with home.journal as journal:
+            (usage,) = journal.spent().values()
+    assert usage.estimated == usage.prompt + usage.reply < 2_000
+    assert usage.cost == pytest.approx((usage.prompt + 5 * usage.reply) / 1e6)
+    assert home.story_file.is_file(), "what was paid for is there"
+
+
+async def test_a_stream_that_does_not_end_is_ended_and_paid_as_far_as_it_came(tmp_path: Path) -> None:
+    async with FakeProvider(Answer(WORDS * 40_000)) as server:
+        home = dear(tmp_path / "tale", server)
+        with pytest.raises(
+            BudgetError, match=r"budget of \$0\.0200 is passed: .* has more tokens than are left: [34],\d"
+        ):
+            await write_in(home, home.settings, LISTENING)
+        with home.journal as journal:
+            (usage,) = journal.spent().values()
+        assert 3_000 < usage.estimated < 5_000
+        assert usage.cost is not None
+        assert 0.019 < usage.cost < 0.021
+        with pytest.raises(
+            EndlessReplyError, match=r"did not end its reply: it was broken off after about 10,\d\d\d tokens"
+        ):
+            await write_in(home, home.settings, Options(listeners=(heard,)))
+        assert len(server.requests) == 2, "it is not asked again"
+
+
+async def test_reasoning_that_does_not_end_is_ended_too(tmp_path: Path) -> None:
+    async with FakeProvider(Answer("Once.", reasoning=WORDS * 40_000)) as server:
+        home = dear(tmp_path / "tale", server)
+        with pytest.raises(BudgetError, match="has more tokens than are left"):
+            await write_in(home, home.settings, LISTENING)
+
+
+async def test_a_cap_that_a_whole_reply_has_passed_is_said_when_the_story_is_there(tmp_path: Path) -> None:
+    async with FakeProvider(Answer(WORDS * 200, prompt_tokens=10, reply_tokens=5_000)) as server:
+        home = dear(tmp_path / "tale", server)
+        with pytest.raises(BudgetError, match=r"The budget of \$0\.0200 is passed: \$0\.0250 are spent\."):
+            await write_in(home, home.settings, Options(budget_usd=0.02))
+        assert home.story_file.is_file()
+        again = await write_in(home, home.settings, Options(budget_usd=0.02))
+        assert (again.budget.spent_usd, len(server.requests)) == (0, 1)
+
+
+@pytest.mark.parametrize(
+    ("answer", "tries"),
+    [(Answer(hang="start"), 5), (broken_json(), 2), (Answer(cut=2), 5)],
+    ids=["late", "broken", "cut"],
+)
+async def test_a_call_that_comes_to_nothing_is_booked_as_an_estimate(
+    answer: Answer, tries: int, tmp_path: Path
+) -> None:
+    async with FakeProvider(answer) as server:
+        table = {"base_url": server.openai_url, **({"timeout": 0.3} if answer.hang else {})}
+        home = dear(tmp_path / "tale", server, models={SERVED: table})
+        lost: list[CallLost] = []
+        listen = Options(listeners=(lambda event: lost.append(event) if isinstance(event, CallLost) else None,))
+        with pytest.raises(ModelError):
+            await asleep(write_in(home, home.settings, listen))
+        assert len(server.requests) == len(lost) == tries
+        with home.journal as journal:
+            (usage,) = journal.spent().values()
+    assert usage.prompt > tries
+    assert usage.reply > 0
+    assert usage.estimated == usage.prompt + usage.reply
+    assert usage.cost == pytest.approx((usage.prompt + 5 * usage.reply) / 1e6)
+
+
+async def asleep(work: Coroutine[None, None, T]) -> T:
+    """What `work` gives; no try waits for long."""
+    with patch.object(Limited, "_wait", _at_once):
+        return await work
+
+
+def _at_once(limited: Limited, failure: ModelError, attempt: int, _: float) -> float | None:
+    return 0.0 if failure.retryable and attempt < limited.tries else None
+
+
+async def test_what_a_killed_call_may_have_taken_is_booked(tmp_path: Path) -> None:
+    asked = Request((Message("user", "Write."),), role="writer", path="story/story")
+    for _ in range(2):  # each process dies before its call is settled
+        with Journal(tmp_path / "journal.db") as journal:
+            journal.hold("key", asked, SERVED, Usage(prompt=100, reply=900, cost=None, estimated=1_000))
+    with Journal(tmp_path / "journal.db") as journal:
+        assert [usage.estimated for usage in journal.usages()] == [1_000, 1_000]
+        journal.hold("key", asked, SERVED, Usage(prompt=100, reply=900, cost=None, estimated=1_000))
+        journal.record("key", asked, 0, Reply("Once.", Usage(prompt=90, reply=800), model=SERVED))
+        assert [usage.prompt for usage in journal.usages()] == [90, 100, 100], "those that were killed stay"

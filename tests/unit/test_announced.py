@@ -6,11 +6,12 @@ import asyncio
 
 import pytest
 
+from fabula.app.writing import too_little
 from fabula.base.errors import MoreThanAnnouncedError
 from fabula.engine.announced import Announced
 from fabula.engine.dry_run import DryRun, PlannedCall
 from fabula.engine.staleness import marked
-from fabula.models.budget import estimate_tokens
+from fabula.models.budget import Budget, estimate_tokens
 
 
 def announced_of(*paths: str, cost: float | None = 0.01) -> DryRun:
@@ -81,13 +82,37 @@ async def test_a_new_announcement_takes_the_place_of_the_old_one_and_is_an_estim
     assert asked[1].startswith("5 calls were announced, 6 have been made")
 
 
-def test_terse_and_generous_walks_are_announced_together() -> None:
-    other = announced_of("a")
-    both = announced_of("a", "a/extend/1")
-    both.other = other
-    assert (both.least_calls, len(both.planned)) == (1, 2)
-    assert both.tokens == 160, "a third more than 120, a third less than 240"
-    assert both.cost == pytest.approx(0.0133, abs=0.0001)
+def test_a_guess_is_announced_with_a_margin_and_with_its_range() -> None:
+    known = announced_of("a", "a/extend/1")
+    assert (known.tokens, known.range, known.calls) == (240, (240, 240), (2, 2)), "what is known has none"
+    guess = announced_of("a", "a/extend/1")
+    guess.others = (announced_of("a"),)
+    assert (guess.tokens, guess.range, guess.calls) == (276, (120, 276), (1, 2))
+    assert guess.cost == pytest.approx(1.15 * sum(call.cost or 0.0 for call in guess.planned))
+
+
+@pytest.mark.parametrize(
+    ("caps", "said"),
+    [
+        (
+            {"tokens": 239},
+            "The budget of 239 tokens would end this early. By this estimate it needs a cap of at least 240",
+        ),
+        (
+            {"usd": 0.019},
+            r"The budget of $0.0190 would end this early. By this estimate it needs a cap of at least $0.0200",
+        ),
+        ({"tokens": 240, "usd": 0.02}, ""),
+        ({}, ""),
+    ],
+)
+def test_a_cap_below_what_is_announced_is_said_with_the_one_that_is_needed(caps: dict[str, float], said: str) -> None:
+    expected = announced_of("a", "a/extend/1")
+    assert expected.cost == pytest.approx(0.02)
+    found = too_little(expected, Budget(**caps))  # type: ignore[arg-type] # tokens or dollars
+    assert found.startswith(said) if said else found == ""
+    held = Budget(whole=Budget(**caps, of=" of the project"))  # type: ignore[arg-type] # tokens or dollars
+    assert bool(too_little(expected, held)) == bool(said)
 
 
 def test_what_a_dry_run_marks_is_not_counted() -> None:

@@ -96,7 +96,7 @@ def test_two_alike_reservations_are_two() -> None:
 
 
 def named(name: str) -> ScriptedModel:
-    return ScriptedModel([], name=name)
+    return ScriptedModel({}, name=name)
 
 
 ASKED = Request((Message("user", "Go on with the story of the lighthouse."),))

@@ -95,10 +95,15 @@ def amount(expected: DryRun) -> str:
     """What a dry run expects, in words: calls, tokens and, where it is known, the cost."""
     if not expected.planned:
         return "nothing to ask"
-    calls, tokens = len(expected.planned), float(f"{expected.tokens:.2g}")  # more figures than that are not known
+    (few, calls), (tokens, least, most) = expected.calls, map(_about, (expected.tokens, *expected.range))
+    between = f" ({least:,.0f} to {most:,.0f})" if least < most else ""
     cost = "" if expected.cost == 0 else f", {dollars(expected.cost)}"
-    several = f"{expected.least_calls:,} to {calls:,}" if expected.least_calls < calls else f"{calls:,}"
-    return f"about {several} {'call' if calls == 1 else 'calls'} to make, {tokens:,.0f} tokens{cost}"
+    several = f"{few:,} to {calls:,}" if few < calls else f"{calls:,}"
+    return f"about {several} {'call' if calls == 1 else 'calls'} to make, {tokens:,.0f} tokens{between}{cost}"
+
+
+def _about(tokens: float) -> float:
+    return float(f"{tokens:.2g}")  # more figures than that are not known
 
 
 def total(roles: Mapping[str, Usage]) -> Usage:
@@ -131,7 +136,7 @@ def planned(expected: DryRun, changes: Sequence[Change] = ()) -> dict[str, Any]:
             for c in expected.planned
         ],
         "tokens": expected.tokens,
-        "least_calls": expected.least_calls,
+        "least_calls": expected.calls[0],
         "cost": expected.cost,
         "replayed": expected.replayed,
         "of_files": expected.of_files,

@@ -10,6 +10,7 @@ from collections import Counter
 from contextlib import asynccontextmanager, contextmanager, nullcontext, suppress
 from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
+from math import ceil
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -275,6 +276,28 @@ def check_prices(expected: DryRun, settings: Settings, cap: float | None) -> Non
     unpriced = [call for call in expected.planned if call.cost is None]
     if caps and unpriced:
         raise Budget().unpriced(unpriced[0].role, unpriced[0].performer, min(caps))
+
+
+def too_little(expected: DryRun, budget: Budget) -> str:
+    """What a cap would have to be at least, in a sentence; empty where the caps have room for what is expected.
+
+    A call is let in where there is room for what is expected of it, so a run needs what all its calls are expected to
+    take.
+    """
+    for one in budget.levels():
+        tokens, usd = one.spent_tokens + expected.tokens, one.spent_usd + (expected.cost or 0.0)
+        if one.tokens is not None and tokens > one.tokens:
+            return (
+                f"The budget of {one.tokens:,} tokens{one.of} would end this early. {_at_least(f'{tokens:,} tokens')}"
+            )
+        if one.usd is not None and usd > one.usd:
+            need = ceil(usd * 10_000) / 10_000
+            return f"The budget of {dollars(one.usd)}{one.of} would end this early. {_at_least(f'${need:,.4f}')}"
+    return ""
+
+
+def _at_least(amount: str) -> str:
+    return f"By this estimate it needs a cap of at least {amount}; what is finished by then is kept."
 
 
 async def write_in(project: Project, settings: Settings, options: Options, supplied: Supplied | None = None) -> Outcome:
@@ -621,7 +644,7 @@ async def _dry_run(
 
 
 async def rehearsed(context: RunContext, write: Callable[[RunContext], Awaitable[Story]]) -> DryRun:
-    """What `write` would ask: of a short story by a terse and a generous model, where nothing tells what its is."""
+    """What `write` would ask: with a terse and a generous model beside, where nothing shows what a short story's is."""
 
     async def walked(temper: Temper) -> DryRun:
         found = DryRun(temper=temper)
@@ -635,10 +658,9 @@ async def rehearsed(context: RunContext, write: Callable[[RunContext], Awaitable
     mixed = await walked("mixed")
     if not mixed.tempered or sum(call.reply for call in mixed.planned) > _SHORT:
         return mixed
-    walks = [await walked("terse"), await walked("generous")]
-    most, other = sorted(walks, key=lambda walk: -len(walk.planned))
-    most.other = other
-    return most
+    found = await walked("even")
+    found.others = await walked("terse"), await walked("generous")
+    return found
 
 
 # what a caller gets ---------------------------------------------------------------------------------------------------

@@ -25,10 +25,12 @@ The tree (catch the highest one that you can act on)::
     │   │   └── UnreachableError    no connection; worth another try where the model has answered before
     │   ├── ModelTimeoutError       no answer in time
     │   ├── OverloadedError         429 or 5xx; worth another try
+    │   │   └── UnreadableReplyError    what came is no reply, and may be charged; asked twice
+    │   ├── EndlessReplyError       the reply did not end, and was broken off
     │   ├── ContextLengthError      the prompt does not fit
     │   └── RefusalError            the model declined
     ├── ReplyError                  a reply could not be read after the allowed repairs; carries the reply
-    ├── BudgetError                 the next call might pass the cap; nothing is lost
+    ├── BudgetError                 the next call might pass the cap, or one has; nothing is lost
     ├── MoreThanAnnouncedError      a run would ask more than was announced, and nobody agreed; nothing is lost
     ├── ServerError                 a server of fabula's refused, or is not reached; carries `status` and `code`
     └── PausedError                 the run waits for a person's approval; nothing is lost
@@ -242,7 +244,7 @@ class ReplyError(FabulaError):
 
 
 class BudgetError(FabulaError):
-    """The next call might pass the cap. All finished calls are kept; a higher cap goes on from here."""
+    """The next call might pass the cap, or the last one has. All finished calls are kept; a higher cap goes on."""
 
 
 class MoreThanAnnouncedError(FabulaError):

@@ -81,7 +81,7 @@ def say_dry_run(terminal: Terminal, *runs: DryRun) -> None:
             "changed": [],
             "calls": [call for one in found for call in one["calls"]],
             "tokens": sum(run.tokens for run in runs),
-            "least_calls": sum(run.least_calls for run in runs),
+            "least_calls": sum(run.calls[0] for run in runs),
             "cost": cost,
             "replayed": replayed,
             "of_files": [],

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from fabula.app.bills import Bill, amount, cost_of
-from fabula.app.writing import Options, Written, check_prices, dry_run_in, write_in
+from fabula.app.writing import Options, Written, check_prices, dry_run_in, project_budget, too_little, write_in
 from fabula.base.addresses import is_near
 from fabula.base.errors import FabulaError
 from fabula.cli.bill import bill_table, project_line
@@ -92,6 +92,11 @@ class Session:
         """What a run would ask now, and the changed files it would take over."""
         return asyncio.run(dry_run_in(self.project, self.settings, self.looking))
 
+    def too_little(self, expected: DryRun) -> str:
+        """What a cap of this run or its project would have to be at least, in a sentence; empty where it suffices."""
+        with self.project.journal as journal:
+            return too_little(expected, replace(self.limits.budget, whole=project_budget(self.settings, journal)))
+
     @property
     def looking(self) -> Options:
         """Options of a run that asks nobody."""
@@ -171,6 +176,8 @@ class Session:
         """
         if expected is not None:
             check_prices(expected, self.settings, self.limits.budget_usd)
+            if said := self.too_little(expected):
+                self.terminal.advise(said)
         progress = Progress(self.terminal, time.monotonic, expected.planned if expected else ())
         self.terminal.aside = progress.aside
         seen = _Seen(self)

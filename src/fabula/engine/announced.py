@@ -74,19 +74,19 @@ class Announced:
     @property
     def sentence(self) -> str:
         """What has happened, for a person."""
-        calls = len(self.expected.planned)
+        calls = self.expected.calls[1]
         announced = f"{calls:,} {'call was' if calls == 1 else 'calls were'} announced"
         return f"{announced}, {self.made:,} {'has' if self.made == 1 else 'have'} been made, and more are to come."
 
     def _is_more(self, path: str, spent_usd: float) -> bool:
         if self._lifted:
             return False
-        if self.made + 1 > max(ceil(len(self.expected.planned) * _SLACK), 1):
+        if self.made + 1 > max(ceil(self.expected.calls[1] * _SLACK), 1):
             return True
         if self.exact:
             return path not in self._paths
-        cost = self.expected.cost
-        return bool(cost) and spent_usd - self._spent > (cost or 0.0) * _SLACK
+        cost = max(one.cost or 0.0 for one in (self.expected, *self.expected.others))
+        return bool(cost) and spent_usd - self._spent > cost * _SLACK
 
     async def _agreed(self, path: str, spent_usd: float) -> None:
         self._renewed = False

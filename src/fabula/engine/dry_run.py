@@ -9,13 +9,12 @@ import re
 from dataclasses import dataclass, field
 from hashlib import shake_128
 from math import ceil, exp, log
-from statistics import harmonic_mean
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
 
 from fabula.models.budget import estimate_tokens
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping
 
     from fabula.models.base import Json, Usage
 
@@ -30,6 +29,7 @@ _FEW, _MANY, _PER_WORD = 8, 120, 14  # words of a text in a typed reply; half of
 _USUAL: Final = 12  # words of a text in a typed reply that nothing bounds
 _ENTRIES: Final = 2  # of a list whose number nothing says
 _TERSE, _GENEROUS = 0.85, 1.15  # shares of the words asked for that models give, as replies of several have shown
+_UNFORESEEN: Final = 1.15  # times what is planned, where nothing shows what the models do: scenes, turns, repairs
 _EVERY_OTHER: Final = 0.5
 _SHARES: Final = (0.2, 8.0)  # a record beyond them tells of replies that were cut, or ran on
 _DOUBT: Final = 3  # calls to other prompts that count as much as knowing nothing
@@ -77,7 +77,7 @@ class DryRun:
             and the next generous; `even` gives what is asked.
         made_up: how many replies were made up, since their paths never had one.
         tempered: some were made as long as nothing but a guess at their model's temper says.
-        other: the walk with the other temper; what is expected lies between both.
+        others: the walks with other tempers, which say how far the estimate may be off.
     """
 
     planned: list[PlannedCall] = field(default_factory=list)
@@ -91,30 +91,40 @@ class DryRun:
     notices: list[str] = field(default_factory=list)
     temper: Temper = "even"
     made_up: int = 0
-    other: DryRun | None = None
+    others: tuple[DryRun, ...] = ()
     tempered: bool = False
 
     @property
     def cost(self) -> float | None:
         """US dollars that a run may be expected to cost, or `None` if one price is unknown."""
-        costs = [[call.cost for call in walk.planned] for walk in self._walks]
-        return (
-            None if any(None in walk for walk in costs) else _between([sum(c or 0.0 for c in walk) for walk in costs])
-        )
+        costs = [call.cost for call in self.planned]
+        return None if None in costs else self._margin * sum(cost or 0.0 for cost in costs)
 
     @property
     def tokens(self) -> int:
         """Prompt and reply tokens that a run may be expected to take."""
-        return round(_between([sum(call.prompt + call.reply for call in walk.planned) for walk in self._walks]))
+        return round(self._margin * self.walked)
 
     @property
-    def least_calls(self) -> int:
-        """How many calls there are at least; `planned` has as many as there may well be."""
-        return min(len(walk.planned) for walk in self._walks)
+    def walked(self) -> int:
+        """Prompt and reply tokens of the planned calls."""
+        return sum(call.prompt + call.reply for call in self.planned)
 
     @property
-    def _walks(self) -> list[DryRun]:
-        return [self, *([self.other] if self.other else [])]
+    def range(self) -> tuple[int, int]:
+        """The least and the most of the tokens, by what is known of how models differ."""
+        tokens = [self.tokens, *(walk.walked for walk in self.others)]
+        return min(tokens), max(tokens)
+
+    @property
+    def calls(self) -> tuple[int, int]:
+        """How many calls there are at least, and how many there may well be."""
+        numbers = [len(walk.planned) for walk in (self, *self.others)]
+        return min(numbers), max(numbers)
+
+    @property
+    def _margin(self) -> float:
+        return _UNFORESEEN if self.others else 1.0  # in a long story one makes up for another
 
     @property
     def restored(self) -> list[str]:
@@ -232,8 +242,9 @@ def example(schema: Json, path: str = "", nth: int = 0) -> Any:  # noqa: ANN401 
 def usual(schema: Json, path: str, expect: Expected, words: Words = round, nth: int = 0, field: str = "") -> Any:  # noqa: ANN401, PLR0911 - JSON data of any shape
     """A value of a JSON schema (references inlined) as long as models usually give it, for a reply never asked.
 
-    Lists have two entries where nothing is said in `expect`, and what a reply may leave out is left out unless it is
-    named there. Names are words, so that the parts of a value find each other by them.
+    `expect` says how many entries a list has, and of how many words they are (`events[]`). Lists have two entries where
+    nothing is said there, and what a reply may leave out is left out unless it is named. Names are words, so that the
+    parts of a value find each other by them.
     """
     if "const" in schema:
         return schema["const"]
@@ -252,7 +263,10 @@ def usual(schema: Json, path: str, expect: Expected, words: Words = round, nth: 
         entries = _ENTRIES if said is None else int(said)
         entries = max(min(entries, schema.get("maxItems", entries)), schema.get("minItems", 0))
         items = schema.get("items", {"type": "string"})
-        return [usual(items, f"{path}/{n}", {**expect, field: None}, words, n, field) for n in range(entries)]
+        return [
+            usual(items, f"{path}/{n}", {**expect, field: expect.get(f"{field}[]")}, words, n, field)
+            for n in range(entries)
+        ]
     if kind == "string":
         if field in _NAMES:
             return placeholder(1, path).rstrip(".")
@@ -261,11 +275,6 @@ def usual(schema: Json, path: str, expect: Expected, words: Words = round, nth: 
     if said is None:
         return example(schema, path, nth)
     return _drawn(path) < said if kind == "boolean" else round(said)
-
-
-def _between(amounts: Sequence[float]) -> float:
-    """The amount that misses the least and the most of two by the same share of them."""
-    return harmonic_mean(amounts)
 
 
 def _drawn(path: str) -> float:

@@ -19,7 +19,7 @@ from fabula.base.errors import BudgetError, JournalMissError, ModelError, Refusa
 from fabula.engine import replies
 from fabula.engine.aids import PROMPT_SHARE, USUAL_WINDOW, WHOLE_PROMPT, gets_aids
 from fabula.engine.context import Mode, RunContext
-from fabula.engine.dry_run import TOKENS_OF_A_WORD, PlannedCall, expected_tokens, placeholder, sketched, usual
+from fabula.engine.dry_run import PlannedCall, expected_tokens, placeholder, sketched, usual
 from fabula.engine.events import CallFinished, CallLost, CallStarted, Kept, Noted, Removed, Repaired, TextArrived
 from fabula.engine.journal import call_key
 from fabula.engine.making import WISHES, Continuation, Revision, Wanted, announced_as, made, making_now
@@ -62,6 +62,8 @@ More: TypeAlias = "Callable[[Run, str], Awaitable[str]]"
 
 REFUSAL_TRIES = 3
 _LIKELIEST = 20  # tokens whose probabilities are asked for
+_WORDS_PER_TOKEN = 0.75  # 1.30 tokens a word, as stories have, and some room
+_LONG_REPLIES = 8192  # tokens that models of today write at least in one reply, where it is not known
 DEFAULT_REPLY_TOKENS = 4096  # target length of Agents' Room, section 5
 _LONG_REPLY, _SHORT_REPLY, _CHARACTERS_A_TOKEN = 200_000, 20_000, 32  # no reply is meant to be longer than that
 _CHARACTERS_OF_MANY = 8  # a token, on average over more than 25,000 of them
@@ -992,7 +994,7 @@ class Run:
         """What stands for a reply that was never asked: of its usual length, and cut where the model would be."""
         dry, performer = self.context.dry_run, self._assignment(request.role).performer.identity
         dry.made_up += 1
-        most = int(self._most_written(request, prompt) / TOKENS_OF_A_WORD)
+        most = int(self._most_written(request, prompt) * _WORDS_PER_TOKEN)
         share = dry.share(self.context.lengths_given.share(performer, request.path), request.path)
         if sketch is not None:
             return Reply(sketch(lambda words: min(round(words * share), most)))
@@ -1006,7 +1008,7 @@ class Run:
         able = self._assignment(request.role).performer.capabilities
         limits = (
             request.sampling.max_tokens,
-            able.reply or DEFAULT_REPLY_TOKENS,
+            able.reply or (DEFAULT_REPLY_TOKENS if able.small else _LONG_REPLIES),
             able.context and able.context - prompt,
         )
         return max(min(limit for limit in limits if limit), 1)

@@ -23,7 +23,14 @@ from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
-from fabula.base.errors import ModelError, ModelUnavailableError, OverloadedError, UnknownNameError, UsageError
+from fabula.base.errors import (
+    FabulaError,
+    ModelError,
+    ModelUnavailableError,
+    OverloadedError,
+    UnknownNameError,
+    UsageError,
+)
 from fabula.base.extras import require
 from fabula.models.base import SAMPLING_FIELDS, Capabilities, Reply, Usage
 from fabula.models.known import is_small
@@ -360,7 +367,7 @@ class ProviderModel:
             await wire.close()
             if heard.failure is not None:
                 raise heard.failure from None
-            if isinstance(error, ModelError):
+            if isinstance(error, FabulaError):  # of ours, or of who counts what comes
                 raise
             if library.is_filtered(error):
                 taken = Usage(prompt=wire.tokens[0], reply=wire.tokens[1])

@@ -14,8 +14,8 @@ import typer
 from fabula.app.beginning import check, with_usual_system
 from fabula.app.bills import amount, planned
 from fabula.app.standing import not_obeyed, too_weak
-from fabula.app.writing import anew
-from fabula.base.errors import UnknownNameError, UsageError, WrittenBeforeError
+from fabula.app.writing import anew, check_prices
+from fabula.base.errors import BudgetError, UnknownNameError, UsageError, WrittenBeforeError
 from fabula.base.files import read_text
 from fabula.cli.asked import changes_of, performing, say_default, settings_for
 from fabula.cli.bill import calls_table
@@ -97,7 +97,7 @@ def write(
     new = _New(choices, terminal, given, personas, memory.forget, sources.learned)
     asked = _asked(new, common, sources, where)
     if limits.dry_run:
-        _dry_run(new, common, sources, where, asked)
+        _dry_run(new, common, sources, limits, where, asked)
         return
     project, settings = _project(new, common, where, asked)
     _put_given(project, new, sources)
@@ -194,7 +194,9 @@ def _project(new: _New, common: Common, where: str, asked: _Asked | None) -> tup
     return project, new.settings_over(project)
 
 
-def _dry_run(new: _New, common: Common, sources: Sources, where: str, asked: _Asked | None) -> None:
+def _dry_run(
+    new: _New, common: Common, sources: Sources, limits: WritingLimits, where: str, asked: _Asked | None
+) -> None:
     """Say what writing would ask; a project that is not there yet is made in a folder that goes again."""
     if sources.save:
         raise UsageError("--save stores settings, and --dry-run changes nothing. Leave one of them out.")
@@ -202,17 +204,21 @@ def _dry_run(new: _New, common: Common, sources: Sources, where: str, asked: _As
         with TemporaryDirectory(prefix="fabula-") as spare:
             project, settings = new.project(asked.brief, Path(spare) / (asked.folder.name or "project"))
             _put_given(project, new, sources)
-            _forecast(Session(new.terminal, project, settings, WritingLimits()))
+            _forecast(Session(new.terminal, project, settings, limits))
             Trust().forget(project.settings_file)
         return
     if sources.plan or sources.personas:
         raise UsageError("--plan and --personas change a project that is there, and --dry-run changes nothing.")
     project, settings = _project(new, common, where, asked)
-    _forecast(Session(new.terminal, project, settings, WritingLimits()))
+    _forecast(Session(new.terminal, project, settings, limits))
 
 
 def _forecast(session: Session) -> None:
-    """Say what writing would ask and cost, without asking anybody."""
+    """Say what writing would ask and cost, without asking anybody.
+
+    Raises:
+        BudgetError: a cap has no room for it.
+    """
     terminal, project = session.terminal, session.project
     found, changes = session.dry_run()
     with project.journal as journal:
@@ -234,6 +240,9 @@ def _forecast(session: Session) -> None:
             "is seen only then. With models that give 85 % or 115 % of the words asked for, most were within a quarter "
             "of what it took."
         )
+    check_prices(found, settings, session.limits.budget_usd)
+    if said := session.too_little(found):
+        raise BudgetError(said)
     terminal.document({"done": False, **planned(found, changes), "seconds": seconds})
 
 

@@ -266,7 +266,7 @@ class Estimate:
         return cls(
             calls=[CallToCome(**call) for call in calls],
             total_calls=len(dry.planned),
-            least_calls=dry.least_calls,
+            least_calls=dry.calls[0],
             tokens=dry.tokens,
             cost=dry.cost,
             replayed=dry.replayed,

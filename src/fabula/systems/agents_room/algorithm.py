@@ -469,11 +469,12 @@ async def _plan(
         **_planning_fields(s, writers, whole, run, agent.role, config),
     }
     fields |= {"note": note_length(agent, whole), "informed": fields["informed"] or agent in REVIEWS}
+    words = usual_note(agent, whole, aids=run.aids(agent.role))
     fault, run = "", run.tries(agent.prompt)
     for attempt in range(_NOTE_TRIES if cleaned else 1):
         here = run.again(attempt, fault)
         sampling = Sampling(max_tokens=limit)
-        reply = await here.reply(agent.role, agent.prompt, sampling=sampling, expect=agent.words, **fields)
+        reply = await here.reply(agent.role, agent.prompt, sampling=sampling, expect=words, **fields)
         if not cleaned and count_words(reply.text):
             return reply.text
         echo = [entry.text for entry in s.entries]
@@ -495,7 +496,24 @@ async def _plot_by_part(
     role, limit = _PLOT.role, config.ours.plan_tokens or config.paper.max_tokens or None
     sampling = Sampling(max_tokens=limit)
     fields = {**_planning_fields(s, writers, whole, run, role, config), "one_writer": writers == (FINALIZER,)}
-    expect = {"parts": len(WRITING), "events": 5, "words": whole.target / len(WRITING) if whole else _SECTION_WORDS}
+    words = whole.target // len(WRITING) if whole else _SECTION_WORDS
+    expect = {
+        "parts": len(WRITING),
+        "words": words,
+        "told": 3 * _DEMAND,
+        "demands": 3,
+        "demands[]": _DEMAND,
+        "events": max(round(_FULL * most_events(words)), 2),
+        "events[]": _EVENT,
+        "who": 2 * _CIRCUMSTANCE,
+        "when": _CIRCUMSTANCE,
+        "where": _CIRCUMSTANCE,
+        "ends_with": _CIRCUMSTANCE,
+        "sets_up": 3,
+        "sets_up[]": _SHOWN,
+        "pays_off": 2,
+        "pays_off[]": _SHOWN,
+    }
     try:
         plot = await run.ask_for(Plot, role, "plot_by_part", sampling=sampling, expect=expect, **fields)
     except ReplyError as error:
@@ -535,6 +553,10 @@ async def _plot_of_events(
     return best.text() or made_up or await _plan(_PLOT, s, writers, whole, run.scope("note"), config)
 
 
+_FILLED: Final = 1.65  # times the least that is asked for are in a note, of 1 to 2
+_OF_A_CHANGE: Final = 180  # words of a review for each thing that it would change
+_DEMAND, _EVENT, _SHOWN, _CIRCUMSTANCE = 30, 28, 14, 15  # words of lines in a capable model's plot
+_FULL: Final = 0.85  # of the events that a part has room for
 _SHORT_STORY: Final = 1500  # words; to a shorter draft each reviewer names two changes, not three
 
 
@@ -545,8 +567,25 @@ def note_length(agent: Agent, whole: WordRange | None) -> str:
     """
     if whole is None or agent == _PLOT or agent not in PLANNING:
         return ""
-    words = min(max(whole.target, _LEAST_PLANNED), _MOST_PLANNED) / 9 * (1.5 if agent.name == "characters" else 1)
+    words = _least_of_note(agent, whole)
     return f"{round(words, -1):.0f} to {round(2 * words, -1):.0f} words"
+
+
+def _least_of_note(agent: Agent, whole: WordRange) -> float:
+    return min(max(whole.target, _LEAST_PLANNED), _MOST_PLANNED) / 9 * (1.5 if agent.name == "characters" else 1)
+
+
+def usual_note(agent: Agent, whole: WordRange | None, *, aids: bool) -> int:
+    """About how many words a note has, for estimates: more than the middle of what its prompt asks for.
+
+    What a reader says of a draft goes with the number of things that they are asked for, with those that all agree on
+    at the end.
+    """
+    if agent in REVIEWS:
+        things = 2 if whole is None or whole.target < _SHORT_STORY else 3
+        return _OF_A_CHANGE * (things + (agent == REVIEWS[-1]))
+    asked = whole is not None and agent in PLANNING and agent != _PLOT and not aids
+    return round(_FILLED * _least_of_note(agent, whole)) if asked and whole is not None else agent.words
 
 
 def _review_fields(agent: Agent, s: Scratchpad, whole: WordRange | None) -> dict[str, Any]:

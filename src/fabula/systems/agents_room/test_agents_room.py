@@ -552,7 +552,7 @@ async def test_without_a_number_of_words_no_length_is_asked_for() -> None:
 async def test_a_budget_stops_between_agents() -> None:
     model = ScriptedModel(said)
     with Journal() as journal:
-        context = RunContext(journal, Prompts(SYSTEM.prompts), Cast.of(model), budget=Budget(tokens=4096 + 500))
+        context = RunContext(journal, Prompts(SYSTEM.prompts), Cast.of(model), budget=Budget(tokens=1_000))
         with pytest.raises(BudgetError, match="Stopped before the budget"):
             await SYSTEM.write(BRIEF, Run(context), SYSTEM.config("faithful"))
         assert journal.count() == len(model.asked) > 1
