@@ -25,7 +25,7 @@ COMMAND = re.compile(r"\b(the same command|run the command|same command again)\b
 
 def messages() -> list[tuple[str, str]]:
     """The texts, below the command line, of what is raised, as far as they are written out: place and text."""
-    found = []
+    found: list[tuple[str, str]] = []
     for file in sorted(SOURCE.rglob("*.py")):
         if file.relative_to(SOURCE).parts[0] in ("cli", "testing") or file.name.startswith("test_"):
             continue
@@ -61,7 +61,8 @@ def test_an_error_speaks_the_words_of_the_place_that_it_was_raised_for() -> None
     text = "Run again with another --seed, or say `fabula text undo X --all`. The same command asks anew from there."
     with at_door("program"):
         assert str(UsageError(text)) == (
-            "Run again with another `seed`, or say `fabula text undo X` in a terminal. Another try asks anew from there."
+            "Run again with another seed, or say `fabula text undo X` in a terminal. "
+            "Another try asks anew from there."
         )
     with at_door("page"):
         on_page: FabulaError = UsageError(text)
@@ -86,7 +87,7 @@ async def test_the_same_error_over_http_on_a_page_in_python_and_at_a_terminal(tm
     assert not OPTION.search(on_a_page)
     with at_door("terminal"), pytest.raises(FabulaError, match="fabula world --import FILE"), world_of(made):
         pass
-    here = subprocess.run(
+    here = subprocess.run(  # noqa: ASYNC221 - nothing else is under way
         [sys.executable, "-m", "fabula", "world", str(made.folder)], capture_output=True, text=True, check=False
     )
     assert here.returncode == 1

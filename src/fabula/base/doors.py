@@ -74,8 +74,8 @@ def said(text: str, door: Door) -> str:
     for command, other in _AGAIN:
         text = text.replace(command, other)
     text = _SET.sub("", text)
-    words = (lambda name: name.replace("-", " ")) if door == "page" else (lambda name: f"`{name.replace('-', '_')}`")
-    return _OPTION.sub(lambda found: words(found[1]), text)
+    between = " " if door == "page" else "_"
+    return _OPTION.sub(lambda found: found[1].replace("-", between), text)
 
 
 def _named(command: str, door: Door) -> str:
