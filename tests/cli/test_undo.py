@@ -27,7 +27,7 @@ def states(cli: Cli) -> dict[str, str]:
 def test_the_approval_of_nine_texts_is_one(cli: Cli, project: Path) -> None:
     cli("approve", "-C", "lamp")
     ran = cli("undo", "lamp")
-    assert ran.out.startswith("Taken back: approve of characters, conflict, plot and 6 more (")
+    assert ran.out.startswith("Taken back: approve of Characters, Conflict, Plot and 6 more (")
     assert "`fabula redo lamp` decides it again." in ran.err
     assert "There is no decision to take back." in cli("undo", "lamp").err
     assert len(cli("approve", "-C", "lamp", "--json").json["approved"]) == 9
@@ -54,7 +54,7 @@ def test_changed_files_are_taken_back_together_and_apart_from_the_command_that_t
     (project / "story/03-climax.md").write_text("It was dark.\n")
     ran = cli("pin", "setting", "-C", "lamp")
     assert "Taken over from your files: plan/characters.md, story/03-climax.md." in ran.err
-    assert cli("undo", "lamp").out.startswith("Taken back: pin of setting (")
+    assert cli("undo", "lamp").out.startswith("Taken back: pin of Setting (")
     assert text_of(project, "plan/characters.md") == "Mara, ten."
     assert cli("undo", "lamp").out.startswith("Taken back: your changes in Characters and Climax (")
     assert [text_of(project, file) for file in ("plan/characters.md", "story/03-climax.md")] == before

@@ -61,8 +61,7 @@ def test_an_error_speaks_the_words_of_the_place_that_it_was_raised_for() -> None
     text = "Run again with another --seed, or say `fabula text undo X --all`. The same command asks anew from there."
     with at_door("program"):
         assert str(UsageError(text)) == (
-            "Run again with another seed, or say `fabula text undo X` in a terminal. "
-            "Another try asks anew from there."
+            "Run again with another seed, or say `fabula text undo X` in a terminal. Another try asks anew from there."
         )
     with at_door("page"):
         on_page: FabulaError = UsageError(text)
