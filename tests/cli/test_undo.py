@@ -26,7 +26,7 @@ def states(cli: Cli) -> dict[str, str]:
 def test_the_approval_of_nine_texts_is_one(cli: Cli, project: Path) -> None:
     cli("approve", "-C", "lamp")
     ran = cli("undo", "lamp")
-    assert ran.out.startswith("Taken back: approve of characters, conflict, plot and 6 more (")
+    assert ran.out.startswith("Taken back: approve of Characters, Conflict, Plot and 6 more (")
     assert "`fabula redo lamp` decides it again." in ran.err
     assert "There is no decision to take back." in cli("undo", "lamp").err
     assert len(cli("approve", "-C", "lamp", "--json").json["approved"]) == 9
@@ -36,12 +36,12 @@ def test_a_retake_of_an_edited_text_is_one_and_brings_the_edit_back(cli: Cli, pr
     cli("edit", "resolution", "--text", "My own ending.", "-C", "lamp")
     cli("retake", "resolution", "-C", "lamp")
     ran = cli("undo", "lamp")
-    assert ran.out.startswith("Taken back: retake of resolution (")
-    assert "`fabula undo lamp` once more takes back: edit of resolution." in ran.err
+    assert ran.out.startswith("Taken back: retake of Resolution (")
+    assert "`fabula undo lamp` once more takes back: edit of Resolution." in ran.err
     assert text_of(project, "story/05-resolution.md") == "My own ending."
     assert cli("update", "lamp", "--yes", "--json").json["asked"] == 0
     assert text_of(project, "story/05-resolution.md") == "My own ending."
-    assert cli("undo", "lamp").out.startswith("Taken back: edit of resolution (")
+    assert cli("undo", "lamp").out.startswith("Taken back: edit of Resolution (")
     assert "Jonas carried the coal" in text_of(project, "story/05-resolution.md")
 
 
@@ -53,11 +53,11 @@ def test_changed_files_are_taken_back_together_and_apart_from_the_command_that_t
     (project / "story/03-climax.md").write_text("It was dark.\n")
     ran = cli("pin", "setting", "-C", "lamp")
     assert "Taken over from your files: plan/characters.md, story/03-climax.md." in ran.err
-    assert cli("undo", "lamp").out.startswith("Taken back: pin of setting (")
+    assert cli("undo", "lamp").out.startswith("Taken back: pin of Setting (")
     assert text_of(project, "plan/characters.md") == "Mara, ten."
-    assert cli("undo", "lamp").out.startswith("Taken back: your changes in plan/characters.md and story/03-climax.md (")
+    assert cli("undo", "lamp").out.startswith("Taken back: your changes in Characters and Climax (")
     assert [text_of(project, file) for file in ("plan/characters.md", "story/03-climax.md")] == before
-    assert cli("redo", "lamp").out == "Decided again: your changes in plan/characters.md and story/03-climax.md.\n"
+    assert cli("redo", "lamp").out == "Decided again: your changes in Characters and Climax.\n"
     assert text_of(project, "story/03-climax.md") == "It was dark."
     assert cli("redo", "lamp").out == "Decided again: pin of setting.\n"
     assert states(cli)["setting"] == "pinned"
@@ -66,14 +66,14 @@ def test_changed_files_are_taken_back_together_and_apart_from_the_command_that_t
 def test_what_a_write_took_over_is_said_and_taken_back(cli: Cli, project: Path) -> None:
     (project / "story/03-climax.md").write_text("It was dark.\n")
     assert "Taken over from your files: story/03-climax.md." in cli("write", "lamp").err
-    assert cli("undo", "lamp").out.startswith("Taken back: your change of story/03-climax.md (")
+    assert cli("undo", "lamp").out.startswith("Taken back: your change of Climax (")
 
 
 def test_a_changed_pinned_file_is_one(cli: Cli, project: Path) -> None:
     cli("pin", "setting", "-C", "lamp")
     (project / "plan/setting.md").write_text("A mill.\n")
     cli("update", "lamp", "--yes")
-    assert cli("undo", "lamp").out.startswith("Taken back: your change of plan/setting.md (")
+    assert cli("undo", "lamp").out.startswith("Taken back: your change of Setting (")
     assert text_of(project, "plan/setting.md") != "A mill."
     assert states(cli)["setting"] == "pinned"
 
@@ -103,7 +103,7 @@ def test_redo_of_a_retake_costs_nothing(cli: Cli, project: Path) -> None:
     assert cli("update", "lamp", "--yes", "--json").json["asked"] == 1
     cli("undo", "lamp")
     cli("update", "lamp", "--yes")
-    assert cli("redo", "lamp").out == "Decided again: retake of resolution.\n"
+    assert cli("redo", "lamp").out == "Decided again: retake of Resolution.\n"
     assert cli("update", "lamp", "--yes", "--json").json["asked"] == 0
 
 
@@ -138,7 +138,7 @@ def test_what_undo_brings_back_is_told_until_it_is_there(
     assert "Next: `fabula update lamp` brings earlier texts back from the journal; nothing has to be asked." in told
     assert {path: state for path, state in states(cli).items() if state} == {"climax": "an earlier text comes back"}
     planned = cli("update", "lamp", "--dry-run").out
-    assert planned == "Nothing has to be asked again.\nEarlier texts come back from the journal: story/03-climax.md.\n"
+    assert planned == "Nothing has to be asked again.\nEarlier texts come back from the journal: Climax.\n"
     cli("update", "lamp", "--yes")
     assert text_of(project, "story/03-climax.md") == before
     assert "Everything is up to date." in cli("status", "lamp").out

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Final
 import hypothesis
 import pytest
 
+from fabula.base.doors import at_door
 from fabula.engine.journal import Journal
 from fabula.models.known import models_home
 
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 _REFUSED: Final[list[str]] = []
+_TERMINAL: Final = at_door("terminal")
 _IN_PROCESSES: Final = Path(__file__).with_name("subprocess_guard")
 hypothesis.settings.register_profile("fabula", derandomize=True)  # the same examples on every machine
 hypothesis.settings.load_profile("fabula")
@@ -95,6 +97,7 @@ def pytest_configure(config: pytest.Config) -> None:
     os.environ.clear()
     os.environ.update(environ)
     sys.addaudithook(_watch)
+    _TERMINAL.__enter__()  # messages are read as they are written; `house/test_doors.py` has the other places
 
 
 def pytest_unconfigure(config: pytest.Config) -> None:

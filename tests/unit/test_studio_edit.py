@@ -188,7 +188,7 @@ async def test_what_would_change_is_said_with_calls_tokens_and_cost(tmp_path: Pa
         await save(space, f"{read.text} The fen was flooded.")
         after = (await client.get(f"{PARTS}/expected", params={"name": "setting"})).text
         assert "<strong>At most 6 calls</strong>" in after
-        assert "drafts/climax.md" in after
+        assert "Draft of Climax" in after
         assert "without a call: story/01-exposition.md" in after
         assert 'id="tree" hx-swap-oob="true"' in after
         assert after.count('<span class="chip stale">') > 5
@@ -323,7 +323,7 @@ async def test_history_says_who_and_an_earlier_version_is_picked(tmp_path: Path)
         assert "Another place." in takes
         assert "Pick version 1" in takes
         done = await client.post(f"{PARTS}/pick", data={"name": "setting", "version": "1"})
-        assert "Version 1 stands again in plan/setting.md." in done.text
+        assert "Version 1 stands again in “Setting”." in done.text
         assert space.text("setting").text == first
 
 
@@ -354,7 +354,7 @@ async def test_what_is_decided_on_the_page_is_said_and_taken_back(tmp_path: Path
             answer = await client.post(f"{PARTS}/decide", data={"what": what, "name": "setting"})
             return answer.text
 
-        assert "setting is pinned" in await decide("pin")
+        assert "“Setting” is pinned" in await decide("pin")
         assert "Taken back: pin of setting." in await decide("undo")
         assert "Decided again: pin of setting." in await decide("redo")
         assert "setting can change again" in await decide("unpin")

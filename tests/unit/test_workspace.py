@@ -106,7 +106,7 @@ def test_undo_goes_across_the_page_and_the_command_line(space: Workspace) -> Non
     space.save(PART, "In the page.", read.base)
     assert take_back(Project.open(space.folder)).done.decisions[-1].kind == "edit"
     assert space.text(PART).text == read.text
-    assert space.redo().wording == "edit of exposition"
+    assert space.redo().wording == "edit of Exposition"
     assert space.text(PART).text == "In the page."
     undone = space.undo()
     assert (undone.artefacts, undone.further) == ((PART,), "")

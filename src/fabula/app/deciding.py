@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
+from fabula.app.titles import Titles
 from fabula.app.writing import check_edit
 from fabula.base.errors import UnknownNameError, UsageError
 from fabula.craft.final_reading import EDITS, REFUSED, read_edits, read_refused, refuse, write_refused
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
 
 _EDITS: Final = f"{DRAFTS}/{EDITS}"
 _REFUSED: Final = f"{DRAFTS}/{REFUSED}"
+_KNOWN_REFUSED: Final = "What you refused of the final reading"
 _OF_TEXTS: Final = frozenset({"edit", "rewrite", "unedit", "continue", "pin", "unpin"})
 _SEVERAL: Final = {"pin-all": "pin --all", "fit-all": "update --revise"}
 _PART_OF: Final = {"pin": "pin-all", "fit": "fit-all"}
@@ -295,12 +297,12 @@ class TakenBack:
     Attributes:
         done: its decisions.
         before: what the command before it decided, if anything.
-        places: the files of artefacts.
+        titles: of artefacts, by path.
     """
 
     done: Done
     before: Done | None
-    places: Mapping[str, str]
+    titles: Mapping[str, str]
 
 
 def take_back(project: Project) -> TakenBack:
@@ -320,7 +322,7 @@ def take_back(project: Project) -> TakenBack:
                 if decision.kind in _OF_TEXTS:
                     _restore(journal, decision)
         project.write_newest(journal, [decision.path for decision in done.decisions])
-        return TakenBack(done, journal.last_done(), journal.places())
+        return TakenBack(done, journal.last_done(), Titles.in_(journal).every)
 
 
 def take_again(project: Project) -> tuple[Done, Mapping[str, str]]:
@@ -341,17 +343,17 @@ def take_again(project: Project) -> tuple[Done, Mapping[str, str]]:
                 if decision.kind in _OF_TEXTS:
                     _hold(journal, decision.path)
         project.write_newest(journal, [decision.path for decision in undone.decisions])
-        return undone, journal.places()
+        return undone, Titles.in_(journal).every
 
 
-def wording_of(done: Done, places: Mapping[str, str]) -> str:
-    """What a command decided, in words."""
+def wording_of(done: Done, titles: Mapping[str, str]) -> str:
+    """What a command decided, in words; texts by their titles, a change of the whole story by what was changed."""
     if done.found:
-        files = [places.get(one.path, f"{STORY} ({one.path})") for one in done.decisions if one.kind != "pin"]
-        return f"your changes in {_some(files)}" if len(files) > 1 else f"your change of {files[0]}"
+        named = [titles.get(one.path, f"the story ({one.path})") for one in done.decisions if one.kind != "pin"]
+        return f"your changes in {_some(named)}" if len(named) > 1 else f"your change of {named[0]}"
     kinds: dict[str, list[str]] = {}
     for one in done.decisions:
-        kinds.setdefault(one.kind, []).append(one.path)
+        kinds.setdefault(one.kind, []).append(titles.get(one.path, one.path))
     if {"retake", "revise"} & set(kinds):
         kinds.pop("unedit", None)  # it makes room for the other text
     whole = [_SEVERAL[kind] for kind in kinds if kind in _SEVERAL]
@@ -361,7 +363,7 @@ def wording_of(done: Done, places: Mapping[str, str]) -> str:
 
 def _decided(kind: str, paths: list[str]) -> str:
     """One kind of decision about texts, in words."""
-    if {kind, *paths} == {"edit", _REFUSED}:
+    if kind == "edit" and paths == [_KNOWN_REFUSED]:
         return "what you refused of the final reading"
     return f"{_NOUNS.get(kind, kind)} of {_some(paths)}"
 

@@ -73,6 +73,11 @@ class Card:
     problems: tuple[str, ...] = ()
     text: str = ""
 
+    @property
+    def given(self) -> bool:
+        """Whether its part of the story is the author's own, as it was imported."""
+        return "imported" in self.state
+
 
 @dataclass(frozen=True, slots=True)
 class Part:

@@ -13,7 +13,7 @@ import threading
 import time
 from collections.abc import Mapping  # noqa: TC003 - pydantic reads it, for `/api/v1`
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from hashlib import sha256
 from itertools import count
 from pathlib import Path, PurePosixPath
@@ -33,6 +33,7 @@ from fabula.app.plan_cards import plan_cards
 from fabula.app.planning import PLAN, order_of_time, plan_of
 from fabula.app.saving import BRIEF, Saved, base_of
 from fabula.app.standing import CHANGED, WAITS, shortfalls, texts, waiting, words_asked
+from fabula.app.titles import Titles, is_behind
 from fabula.app.world import moment_of, person_of, world_of
 from fabula.app.writing import (
     Expected,
@@ -61,7 +62,7 @@ from fabula.story import Story, count_words, plain
 from fabula.story.timeline import timeline_data
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Sequence
+    from collections.abc import Callable, Collection, Iterable, Sequence
 
     from fabula.app.deciding import Retake
     from fabula.app.exporting import Exported
@@ -80,6 +81,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 PINNED: Final = "pinned"
+BEHIND: Final = "behind the scenes"
 _AS_IT_CAME: Final = ("edited", "imported")  # a manuscript's text that nobody has changed
 _FILES: Final = (BRIEF, "fabula.toml", STORY, ".fabula/journal.db", ".fabula/world.db")
 _READ: Final = (*FOLDERS, "world", OUT)
@@ -95,6 +97,8 @@ class Artefact:
 
     Attributes:
         name: its path in the journal; the brief is `brief.md`.
+        title: what a person calls it.
+        behind: a system keeps it for itself; it is no part of the story or its plan.
         folder: "story", "plan", ...; empty for the brief.
         file: in the project.
         suffix: of the file: "md", "yaml", "csv".
@@ -124,6 +128,8 @@ class Artefact:
     waits: bool = False
     changed: bool = False
     states: tuple[str, ...] = ()
+    title: str = ""
+    behind: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,6 +144,7 @@ class ArtefactText:
     source: str
     words: int
     changed: bool = False
+    title: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -399,7 +406,7 @@ class Workspace:
                 asked = words_asked(brief, settings)
             except FabulaError as error:
                 problem, missed, asked = str(error), (), None
-            done, undone, places = journal.last_done(), journal.last_undone(), journal.places()
+            done, undone, titles = journal.last_done(), journal.last_undone(), Titles.in_(journal).every
             calls = journal.count()
         return Overview(
             title=brief.title,
@@ -415,8 +422,8 @@ class Workspace:
             runs=len(runs),
             last_run={name: runs[-1][name] for name in ("at", "ended", "error")} if runs else None,
             budget=budget_data(in_all, settings.budget),
-            undo=deciding.wording_of(done, places) if done else "",
-            redo=deciding.wording_of(undone, places) if undone else "",
+            undo=deciding.wording_of(done, titles) if done else "",
+            redo=deciding.wording_of(undone, titles) if undone else "",
         )
 
     def artefacts(self, *, marks: bool = True, expected: Expected | None = None) -> list[Artefact]:
@@ -450,8 +457,22 @@ class Workspace:
                 self._artefact(row, of[row.path], why.get(row.path, ""), changes.get(row.path), stale) for row in rows
             ]
             new = [change for path, change in changes.items() if path not in of]
+            titles = self._titles(journal, changes.values())
         found += [_new_artefact(change) for change in new if change.file != STORY]
-        return [self._brief(project), *sorted(found, key=lambda one: one.file)]
+        rows_ = [self._brief(project), *sorted(found, key=lambda one: one.file)]
+        return [replace(one, title=titles(one.name), behind=is_behind(one.file)) for one in rows_]
+
+    def titles(self) -> Titles:
+        """What the texts are called where a person sees them, also chapters that are only planned."""
+        project = self.project()
+        with project.journal as journal:
+            return self._titles(journal, self._changes_or_none(project, journal))
+
+    @staticmethod
+    def _titles(journal: Journal, changes: Iterable[Change]) -> Titles:
+        new = {change.path: change for change in changes}
+        files = {path: change.file for path, change in new.items()} | journal.places()
+        return Titles.of(files, journal.newest_texts() | {path: change.text for path, change in new.items()})
 
     def _changes_or_none(self, project: Project, journal: Journal) -> tuple[Change, ...]:
         """What was changed in files; nothing where the changes do not fit together, which a run and `changes` say."""
@@ -501,8 +522,15 @@ class Workspace:
             found.setdefault(one.folder, []).append(one)
         if found["story"] and (self.folder / STORY).is_file():
             words = sum(one.words for one in found["story"])
-            found[""].append(Artefact(STORY, "", STORY, "md", words, "made", 0, ""))
+            found[""].append(Artefact(STORY, "", STORY, "md", words, "made", 0, "", title=self.titles()(STORY)))
         return [Branch(name, tuple(artefacts)) for name, artefacts in found.items() if artefacts]
+
+    def shown(self, *, marks: bool = True, expected: Expected | None = None) -> list[Branch]:
+        """The texts as a writer sees them: those that a system keeps for itself are together, and last."""
+        branches = self.tree(marks=marks, expected=expected)
+        behind = tuple(one for branch in branches for one in branch.artefacts if one.behind)
+        parts = [Branch(one.name, tuple(text for text in one.artefacts if not text.behind)) for one in branches]
+        return [*(one for one in parts if one.artefacts), *([Branch(BEHIND, behind)] if behind else [])]
 
     def text(self, name: str, version: int | None = None) -> ArtefactText:
         """A text as it stands, changes of its file included; or one of its versions. `story.md` is the whole story.
@@ -510,6 +538,10 @@ class Workspace:
         Raises:
             UnknownNameError: there is no such artefact or version.
         """
+        found = self._text(name, version)
+        return replace(found, title=self.titles()(found.name))
+
+    def _text(self, name: str, version: int | None) -> ArtefactText:
         project = self.texts()
         if name in (BRIEF, STORY) and version is None:
             return self._file(project, name)
@@ -940,8 +972,8 @@ class Workspace:
         """
         with self._changing:
             taken = deciding.take_back(self.texts())
-        further = deciding.wording_of(taken.before, taken.places) if taken.before else ""
-        return _decided(taken.done, taken.places, further)
+        further = deciding.wording_of(taken.before, taken.titles) if taken.before else ""
+        return _decided(taken.done, taken.titles, further)
 
     def redo(self) -> Decided:
         """Decide again what was taken back last.
@@ -1005,6 +1037,6 @@ def _notes(journal: Journal, path: str, versions: Sequence[Version]) -> dict[int
     return found
 
 
-def _decided(done: Done, places: Mapping[str, str], further: str = "") -> Decided:
+def _decided(done: Done, titles: Mapping[str, str], further: str = "") -> Decided:
     paths = tuple(dict.fromkeys(one.path for one in done.decisions if one.path != "*"))
-    return Decided(deciding.wording_of(done, places), paths, done.decisions[-1].at, further)
+    return Decided(deciding.wording_of(done, titles), paths, done.decisions[-1].at, further)

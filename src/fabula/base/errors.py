@@ -35,13 +35,16 @@ The tree (catch the highest one that you can act on)::
     ├── ServerError                 a server of fabula's refused, or is not reached; carries `status` and `code`
     └── PausedError                 the run waits for a person's approval; nothing is lost
 
-A message says what happened, with values, and what to do. The command line prints it without a traceback.
+A message says what happened, with values, and what to do, in the words of where it is met (`base.doors`). The command
+line prints it without a traceback.
 """
 
 from __future__ import annotations
 
 from difflib import get_close_matches
 from typing import TYPE_CHECKING, Final
+
+from fabula.base.doors import door_here, said
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -53,9 +56,20 @@ _MOST_NAMES: Final = 30
 
 
 class FabulaError(Exception):
-    """Base of all errors raised on purpose; `exit_code` is what the command line ends with."""
+    """Base of all errors raised on purpose; `exit_code` is what the command line ends with.
+
+    Attributes:
+        door: where it is met, in whose words it says what to do.
+    """
 
     exit_code = 1
+
+    def __init__(self, *args: object) -> None:
+        super().__init__(*args)
+        self.door = door_here()
+
+    def __str__(self) -> str:
+        return said(super().__str__(), self.door)
 
 
 def kind_of(error: FabulaError) -> str:

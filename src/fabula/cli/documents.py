@@ -283,6 +283,7 @@ class Text(TypedDict):
 
     path: str
     file: str
+    title: str
     words: int
     words_asked: list[int] | None
     versions: int

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
+from fabula.base.doors import at_door
 from fabula.base.errors import FabulaError, PausedError, UnknownNameError, kind_of
 from fabula.base.version import __version__
 from fabula.cli.completing import VARIABLE, whole_words
@@ -95,7 +96,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     stdout = sys.stdout
     NAMED.set("")
     try:
-        return _command(given or ["--help"])
+        with at_door("terminal"):
+            return _command(given or ["--help"])
     except (OutputClosedError, SystemExit):  # typer ends like this where nobody reads its help
         sys.stdout = stdout
         to_nobody(stdout)

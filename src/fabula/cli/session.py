@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from fabula.app.bills import Bill, amount, cost_of
+from fabula.app.titles import Titles
 from fabula.app.writing import Options, Written, check_prices, dry_run_in, project_budget, too_little, write_in
 from fabula.base.addresses import is_near
 from fabula.base.errors import FabulaError
@@ -107,18 +108,18 @@ class Session:
         """Which texts that stand the run would write again, as a sentence; empty if none."""
         with self.project.journal as journal:
             known = set(journal.paths())
-        files = self._files(path for path in expected.stale if path in known.difference(self.fit))
-        return f"To be written again: {', '.join(files)}." if files else ""
+        titles = self._titles(path for path in expected.stale if path in known.difference(self.fit))
+        return f"To be written again: {', '.join(titles)}." if titles else ""
 
     def restored(self, expected: DryRun) -> str:
         """Which texts the run would have again as the journal makes them, as a sentence; empty if none."""
-        files = self._files(expected.restored)
-        return f"Earlier texts come back from the journal: {', '.join(files)}." if files else ""
+        titles = self._titles(expected.restored)
+        return f"Earlier texts come back from the journal: {', '.join(titles)}." if titles else ""
 
-    def _files(self, paths: Iterable[str]) -> list[str]:
+    def _titles(self, paths: Iterable[str]) -> list[str]:
         with self.project.journal as journal:
-            places = journal.places()
-        return sorted({places.get(path, path) for path in paths})
+            titles = Titles.in_(journal)
+        return list(dict.fromkeys(titles(path) for path in sorted(paths, key=lambda one: titles.files.get(one, one))))
 
     def run(self, expected: DryRun | None = None, announced: Callable[[], Announced] | None = None) -> Story:
         """The story, written; before more is asked than was `announced`, the person is.

@@ -139,12 +139,12 @@ def undo(common: Common, where: Where = "") -> None:
     """Take back what your last command decided; said again, what the one before it did."""
     terminal, project = terminal_of(common), project_of(common, where)
     taken = take_back(project)
-    done, before, places = taken.done, taken.before, taken.places
+    done, before, titles = taken.done, taken.before, taken.titles
     last = done.decisions[-1]
-    terminal.say(f"Taken back: {wording_of(done, places)} ({last.at}).")
+    terminal.say(f"Taken back: {wording_of(done, titles)} ({last.at}).")
     folder = near(project.folder)
     terminal.advise(f"Next: `fabula update {folder}`; what was written before comes from the journal.")
-    further = f"; `fabula undo {folder}` once more takes back: {wording_of(before, places)}" if before else ""
+    further = f"; `fabula undo {folder}` once more takes back: {wording_of(before, titles)}" if before else ""
     terminal.advise(f"`fabula redo {folder}` decides it again{further}.")
     terminal.document({"undone": done_data(done)})
 
@@ -153,9 +153,9 @@ def undo(common: Common, where: Where = "") -> None:
 def redo(common: Common, where: Where = "") -> None:
     """Decide again what `undo` took back, as long as nothing else was decided since."""
     terminal, project = terminal_of(common), project_of(common, where)
-    undone, places = take_again(project)
+    undone, titles = take_again(project)
     folder = near(project.folder)
-    terminal.say(f"Decided again: {wording_of(undone, places)}.")
+    terminal.say(f"Decided again: {wording_of(undone, titles)}.")
     terminal.advise(f"Next: `fabula update {folder}`. `fabula undo {folder}` takes it back.")
     terminal.document({"redone": done_data(undone)})
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from fabula.app.beginning import check
 from fabula.app.bills import budget_data, cost_of, total, usage_data
 from fabula.app.standing import shortfalls, texts, waiting, words_asked
+from fabula.app.titles import Titles
 from fabula.app.writing import paid_in, settings_as_last_time
 from fabula.base.errors import FabulaError
 from fabula.base.files import read_text
@@ -39,7 +40,7 @@ def status(common: Common, where: Where = "") -> None:
     words = Story.parse(read_text(project.story_file, MAX_STORY)).words if project.story_file.exists() else 0
     with project.journal as journal:
         changes = project.changes(journal)
-        rows = texts(journal, changes, coming)
+        rows, titles = texts(journal, changes, coming), Titles.in_(journal)
         runs, spent, waits = journal.runs(), journal.spent(), waiting(journal)
         source = journal.imported_from()
         in_all = paid_in(journal, settings)
@@ -52,7 +53,7 @@ def status(common: Common, where: Where = "") -> None:
         terminal.say(f"Beyond fabula.toml, as last time: {' '.join(kept)}.")
     terminal.say(_story_line(words, asked, runs, waits, source))
     if rows:
-        terminal.say("\n" + _texts_table(rows))
+        terminal.say("\n" + _texts_table(rows, titles))
     if missed:
         terminal.say("\nNot as asked:\n" + "\n".join(f"  {sentence}" for sentence in missed))
     if coming is not None and coming.of_files:
@@ -74,6 +75,7 @@ def status(common: Common, where: Where = "") -> None:
                 {
                     "path": row.path,
                     "file": row.file,
+                    "title": titles(row.path),
                     "words": row.words,
                     "words_asked": row.asked,
                     "versions": row.versions,
@@ -96,15 +98,15 @@ def status(common: Common, where: Where = "") -> None:
     )
 
 
-def _texts_table(rows: list[Text]) -> str:
+def _texts_table(rows: list[Text], titles: Titles) -> str:
     """A row for each text; the words asked are left out where nothing is known of them."""
-    shown = [("text", "words", "asked", "versions", "state")]
+    shown = [("text", "name", "words", "asked", "versions", "state")]
     for row in rows:
         asked = "" if row.asked is None else f"{row.asked[0]:,}-{row.asked[1]:,}"
-        shown.append((row.file, f"{row.words:,}", asked, str(row.versions), ", ".join(row.states)))
+        shown.append((titles(row.path), row.path, f"{row.words:,}", asked, str(row.versions), ", ".join(row.states)))
     if any(row.asked for row in rows):
-        return table(shown, right=(1, 2, 3))
-    return table([(file, words, versions, state) for file, words, _, versions, state in shown], right=(1, 2))
+        return table(shown, right=(2, 3, 4))
+    return table([(*row[:3], *row[4:]) for row in shown], right=(2, 3))
 
 
 def _coming(terminal: Terminal, project: Project, settings: Settings) -> tuple[DryRun | None, str]:

@@ -14,6 +14,8 @@ from markdown_it import MarkdownIt
 from markupsafe import Markup
 
 from fabula.app.bills import dollars
+from fabula.base.doors import at_door, said
+from fabula.server.api import PREFIX
 from fabula.server.studio.assets import studio_assets
 from fabula.story import without_marks
 
@@ -89,6 +91,7 @@ def templates() -> Environment:
     environment.filters["markdown"] = markdown
     environment.filters["dollars"] = dollars
     environment.filters["expected"] = expected_cost
+    environment.filters["on_a_page"] = lambda text: said(text, "page")
     environment.filters["number"] = lambda value: f"{value:,}"
     return environment
 
@@ -108,9 +111,10 @@ class Begun:
     feed: Feed
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Note it, and answer."""
+        """Note it, and answer; what goes wrong is said in the words of a page, or of a program that asks."""
         scope.setdefault("state", {})["after"] = self.feed.last
-        await self.app(scope, receive, send)
+        with at_door("program" if scope.get("path", "").startswith(f"{PREFIX}/") else "page"):
+            await self.app(scope, receive, send)
 
 
 def pages_of(request: Request) -> list[tuple[str, str]]:

@@ -13,11 +13,13 @@ from pydantic import BaseModel
 
 from fabula.app.editing import Stage, beside, last_rewritten, stages, written_again
 from fabula.app.saving import BRIEF
+from fabula.app.titles import Titles
 from fabula.base.errors import FabulaError, UsageError
 from fabula.craft.wording import LARGEST
 from fabula.project.folder import MAX_FILE, STORY
 from fabula.server.api.depends import WorkspaceDep  # noqa: TC001 - FastAPI reads it
 from fabula.server.studio.pages.plan import cards_of
+from fabula.server.studio.pages.write import doing_of
 from fabula.server.studio.rendering import page
 from fabula.story import plain
 from fabula.story.comparing import compare, merge, taken, word_pieces
@@ -61,7 +63,7 @@ class Both(BaseModel):
 @router.get(PAGE, response_model=None)
 async def first(request: Request, workspace: WorkspaceDep) -> Response:
     """The page with the first text of the story; with the brief where there is none."""
-    tree = await asyncio.to_thread(workspace.tree, marks=False)
+    tree = await asyncio.to_thread(workspace.shown, marks=False)
     names = [one.name for branch in tree for one in branch.artefacts if branch.name == "story"]
     return await edit(request, workspace, names[0] if names else BRIEF)
 
@@ -73,7 +75,7 @@ async def edit(request: Request, workspace: WorkspaceDep, name: str) -> Response
     def found() -> dict[str, object]:
         text = workspace.text(name)
         workspace.foresee(text.name)
-        tree = workspace.tree(marks=False)
+        tree = workspace.shown(marks=False)
         one = next((one for branch in tree for one in branch.artefacts if one.name == text.name), None)
         about = {"text": text, "tree": tree, "one": one, "overview": workspace.overview()}
         return about | {"name": text.name, "swap": False, "was_written": _was_written(workspace, one)}
@@ -104,13 +106,14 @@ async def expected(
             expected, problem = workspace.expected(fit=fit) if exact or fit else workspace.expected_soon(), ""
         except FabulaError as error:
             expected, problem = None, str(error)
-        tree = workspace.tree(expected=expected)
-        files = {one.name: one.file for branch in tree for one in branch.artefacts}
-        again = written_again(expected.dry, files) if expected else []
+        tree = workspace.shown(expected=expected)
+        titles = workspace.titles()
+        again = written_again(expected.dry, titles.files) if expected else []
         one = next((one for branch in tree for one in branch.artefacts if one.name == name), None)
         about = {"tree": tree, "one": one, "overview": workspace.overview(), "name": name, "swap": True, "fit": fit}
         about |= {"was_written": _was_written(workspace, one), "behind": workspace.is_behind()}
-        return about | {"expected": expected, "again": again, "problem": problem, "files": files}
+        doing = doing_of(titles, expected) if expected else ""
+        return about | {"expected": expected, "again": again, "problem": problem, "titles": titles, "doing": doing}
 
     return page(request, "edit_expected.html", **await asyncio.to_thread(found))
 
@@ -191,11 +194,11 @@ async def compared(
 async def review(request: Request, workspace: WorkspaceDep) -> Response:
     """The texts that the last run changed."""
 
-    def found() -> list[object]:
+    def found() -> dict[str, object]:
         with workspace.texts().journal as journal:
-            return list(last_rewritten(journal))
+            return {"rewritten": last_rewritten(journal), "titles": Titles.in_(journal)}
 
-    return page(request, "edit_review.html", rewritten=await asyncio.to_thread(found))
+    return page(request, "edit_review.html", **await asyncio.to_thread(found))
 
 
 @router.post(PARTS + "/take", response_model=None)
@@ -247,7 +250,11 @@ def _different(workspace: Workspace, name: str) -> list[tuple[ArtefactVersion, s
 async def pick(request: Request, workspace: WorkspaceDep, name: Name, version: Annotated[int, Form()]) -> Response:
     """Have an earlier version stand again."""
     saved = await asyncio.to_thread(workspace.pick, name, version)
-    said = f"Version {version} stands again in {saved.file}." if saved.changed else "That version stands already."
+    said = (
+        f"Version {version} stands again in “{workspace.titles()(name)}”."
+        if saved.changed
+        else "That version stands already."
+    )
     return _done(request, said)
 
 
@@ -271,9 +278,10 @@ async def decide(
             approved = workspace.approve(name)
             return f"Approved: {', '.join(approved)}." if approved else "It was approved already."
         if what == "revert":
-            return f"{workspace.revert(name).file} is again as it was written for you."
+            return f"“{workspace.titles()(workspace.revert(name).file)}” is again as it was written for you."
         path = workspace.pin(name) if what == "pin" else workspace.unpin(name)
-        return f"{path} is pinned: it stays as it is." if what == "pin" else f"{path} can change again."
+        title = workspace.titles()(path)
+        return f"“{title}” is pinned: it stays as it is." if what == "pin" else f"“{title}” can change again."
 
     return _done(request, await asyncio.to_thread(done))
 

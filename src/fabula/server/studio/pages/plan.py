@@ -283,7 +283,8 @@ def expectation(workspace: Workspace, pending: Mapping[str, str]) -> Expectation
         found = workspace.expected(pending=pending)
     except FabulaError as error:
         return Expectation(problem=str(error))
-    stale = tuple(name for name in found.dry.stale if not name.startswith(("steps/", "world/")))
+    titles = workspace.titles()
+    stale = tuple(titles(name) for name in found.dry.stale if not name.startswith(("steps/", "world/")))
     return Expectation(len(found.calls), found.tokens, found.dry.cost, stale)
 
 

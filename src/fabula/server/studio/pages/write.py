@@ -23,7 +23,9 @@ from fabula.story.export import FORMATS
 if TYPE_CHECKING:
     from fastapi.responses import Response
 
+    from fabula.app.titles import Titles
     from fabula.app.workspace import ArtefactText, Branch, Workspace
+    from fabula.app.writing import Expected
     from fabula.server.runs.children import Runs
 
 router = APIRouter(include_in_schema=False)
@@ -90,7 +92,7 @@ async def write(
     """The page; `text` is the artefact that stands in the middle."""
 
     def found() -> dict[str, Any]:
-        branches = workspace.tree(marks=False)
+        branches = workspace.shown(marks=False)
         return {
             "tree": branches,
             "formats": FORMATS,
@@ -117,7 +119,7 @@ def _text(workspace: Workspace, name: str) -> dict[str, Any]:
 @router.get(PARTS + "/tree", response_model=None)
 async def tree(request: Request, workspace: WorkspaceDep, name: str = "") -> Response:
     """The texts by folder, with their states."""
-    found = await asyncio.to_thread(workspace.tree, marks=False)
+    found = await asyncio.to_thread(workspace.shown, marks=False)
     return page(request, "write_tree.html", tree=found, name=name, formats=FORMATS)
 
 
@@ -128,7 +130,7 @@ async def shown(
     """A text; where none is named, the one that stands in the middle then."""
 
     def found() -> dict[str, Any]:
-        return _text(workspace, name or _first(workspace.tree(marks=False)))
+        return _text(workspace, name or _first(workspace.shown(marks=False)))
 
     return page(request, "write_text.html", **await asyncio.to_thread(found))
 
@@ -148,11 +150,26 @@ async def expected(request: Request, project: ProjectName, workspace: WorkspaceD
         if elsewhere is not None:
             return {"elsewhere": elsewhere}
         try:
-            return {"expected": workspace.expected(), "overview": workspace.overview(), "problem": ""}
+            expected, problem = workspace.expected(), ""
         except FabulaError as error:
-            return {"expected": None, "overview": workspace.overview(), "problem": str(error)}
+            expected, problem = None, str(error)
+        doing = "Write" if expected is None else doing_of(workspace.titles(), expected)
+        return {"expected": expected, "overview": workspace.overview(), "problem": problem, "doing": doing}
 
     return page(request, "write_expected.html", **await asyncio.to_thread(found))
+
+
+def doing_of(titles: Titles, expected: Expected) -> str:
+    """What a run would do, in words for a button: which text it writes, or writes again."""
+    if not expected.calls:
+        return "Put the story together"
+    named = titles.of_calls(call.path for call in expected.calls)
+    if len(named) == 1:
+        return f"{'Write again' if titles.is_written(named[0]) else 'Write'}: {named[0]}"
+    again = sum(map(titles.is_written, named))
+    if again and again == len(named):
+        return f"Write {again} texts again"
+    return f"Write {len(named)} texts, {again} of them again" if again else "Write the story"
 
 
 @router.post(PARTS + "/start", response_model=None)

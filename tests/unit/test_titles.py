@@ -1,0 +1,48 @@
+"""What texts are called where a person sees them: by titles, planned chapters too, and what is behind."""
+
+from __future__ import annotations
+
+import pytest
+
+from fabula.app.titles import Titles, is_behind
+
+FILES = {
+    "chapters": "plan/chapters.md",
+    "the-letter": "story/01-the-letter.md",
+    "drafts/the-letter": "drafts/the-letter.md",
+    "drafts/edits": "drafts/edits.yaml",
+    "cell-3-witnesses": "plan/cell-3-witnesses.yaml",
+    "rising-action": "story/02-rising-action.md",
+    "brief.md": "brief.md",
+}
+TEXTS = {
+    "chapters": "## 1. The Letter (about 200 words) {#the-letter}\n\n## 2. The Church at Vardnes (about 300 words)\n",
+    "the-letter": "## The Letter\n\nIosif walked.",
+}
+
+
+def test_texts_have_titles_and_no_names_of_files() -> None:
+    titles = Titles.of(FILES, TEXTS)
+    assert [titles(name) for name in FILES] == [
+        "Chapters",
+        "The Letter",
+        "Draft of The Letter",
+        "Changes of the final reading",
+        "Part 3: witnesses",
+        "Rising action",
+        "Brief",
+    ]
+    assert titles("story/01-the-letter.md") == "The Letter", "a file is its text"
+
+
+def test_a_run_is_called_by_what_it_writes_also_what_is_only_planned() -> None:
+    titles = Titles.of(FILES, TEXTS)
+    named = titles.of_calls(["the-church-at-vardnes/chapter", "the-church-at-vardnes/chapter/2", "chapters/plan"])
+    assert named[0] == "The Church at Vardnes"
+    assert not titles.is_written("The Church at Vardnes")
+    assert titles.is_written("The Letter")
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_what_a_system_keeps_for_itself_is_behind_the_scenes(name: str) -> None:
+    assert is_behind(FILES[name]) is (name.startswith("drafts/") or name == "cell-3-witnesses")
