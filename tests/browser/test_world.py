@@ -76,7 +76,7 @@ def test_a_finding_is_dismissed_and_counted_again(tmp_path: Path) -> None:
         tab.page.keyboard.press("Enter")
         tab.page.wait_for_selector("text=On purpose:")
         folder = there.state.shelf["sample"].folder / "evaluation"
-        assert list(read_dismissed(folder).values()) == ["He had a second kettle."]
+        assert [one.reason for one in read_dismissed(folder).values()] == ["He had a second kettle."]
         assert "Dismissed" in tab.page.inner_text("#status")
         tab.page.click("text=Count it again")
         tab.page.wait_for_selector("text=It is on purpose")

@@ -17,6 +17,7 @@ from benchmarks.novels import names, novel
 
 from fabula.app.evaluating import Task, dry_run_evaluation
 from fabula.app.writing import Options
+from fabula.evaluators.atlas.planted import broken
 from fabula.measure.items import Item
 from fabula.project.settings import Settings
 from fabula.story import Scene, Story
@@ -66,7 +67,7 @@ def test_a_dry_run_expects_about_what_was_replied(tmp_path: Path) -> None:
         data = json.loads((DATA / "planted" / file.name).read_text(encoding="utf-8"))
         task = Task(
             planted.EVALUATOR,
-            [Item(file.stem, Story("", (Scene("story", planted.broken(data)),)))],
+            [Item(file.stem, Story("", (Scene("story", broken(data)),)))],
             planted.EVALUATOR.config("improved"),
         )
         settings = Settings.of({"model": f"files:{tmp_path}"}, "a test")
