@@ -201,7 +201,7 @@ def test_while_it_waits_it_looks_at_each_answer_a_few_times_a_second(
             raise KeyError
 
     monkeypatch.setattr(answer_files, "_state", lambda file: looked.update([file]))
-    monkeypatch.setattr(answer_files.asyncio, "sleep", sleep)
+    monkeypatch.setattr(asyncio, "sleep", sleep)
     with pytest.raises(KeyError):
         asyncio.run(AnswerFiles(tmp_path).ask(Request((), path="0")))
     assert [*looked.values()] == [80], "one look before each time of sleep"
