@@ -25,7 +25,7 @@ _FENCE: Final = re.compile(r"\A[ \t]*(?:```|~~~)")
 _LEAD: Final = r"[ \t#*_|\-\u2022]*(?:\d{1,2}[.)][ \t*_]*)?"
 _CLOSE: Final = r"[ \t]*+[*_]*+[ \t]*+(?:[:=|]|-(?=[ \t*_\[(]*+(?:story|[abs]))|\u2013|\u2014)[ \t]*+[*_]*+[ \t]*+"
 _BEHIND: Final = (
-    r"(?=[ \t]*[*_\])\"'}|]*[ \t]*(?:\Z|[.,;:(\u2013\u2014|]|-[ \t]|because\b|as\b|since\b|is\b|was\b|wins\b))"
+    r"(?=[ \t]*+[*_\])\"'}|]*[ \t]*+(?:\Z|[.,;:(\u2013\u2014|]|-[ \t]|because\b|as\b|since\b|is\b|was\b|wins\b))"
 )
 _VALUE: Final = re.compile(
     r"\A[ \t*_\[(\"'{|]*(?i:the[ \t]+)?(?i:(?:story|response)[ \t*_]*)?"
