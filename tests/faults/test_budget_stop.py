@@ -211,7 +211,7 @@ async def test_a_stream_that_does_not_end_is_ended_and_paid_as_far_as_it_came(tm
         assert usage.cost is not None
         assert 0.019 < usage.cost < 0.021
         with pytest.raises(
-            EndlessReplyError, match=r"did not end its reply: it was broken off after about 10,\d\d\d tokens"
+            EndlessReplyError, match=r"did not end its reply: it was broken off after about 1[01],\d\d\d tokens"
         ):
             await write_in(home, home.settings, Options(listeners=(heard,)))
         assert len(server.requests) == 2, "it is not asked again"

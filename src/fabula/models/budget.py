@@ -143,7 +143,7 @@ class Tries:
         """Tokens after which a reply is ended: many times those expected, and no more than the model can give."""
         asked = self.request.sampling.max_tokens
         longest = longest_reply(self.request, self.model)
-        return ceil(_FAR * longest) if asked else min(longest, max(_ENDLESS * self.reply, _LONG))
+        return ceil(_FAR * longest) + _SOME if asked else min(longest, max(_ENDLESS * self.reply, _LONG))
 
     async def begin(self) -> None:
         """Hold what a try may take; waits where calls now running leave too little room.
