@@ -59,7 +59,7 @@ def test_changed_files_are_taken_back_together_and_apart_from_the_command_that_t
     assert [text_of(project, file) for file in ("plan/characters.md", "story/03-climax.md")] == before
     assert cli("redo", "lamp").out == "Decided again: your changes in Characters and Climax.\n"
     assert text_of(project, "story/03-climax.md") == "It was dark."
-    assert cli("redo", "lamp").out == "Decided again: pin of setting.\n"
+    assert cli("redo", "lamp").out == "Decided again: pin of Setting.\n"
     assert states(cli)["setting"] == "pinned"
 
 

@@ -189,10 +189,10 @@ async def test_what_would_change_is_said_with_calls_tokens_and_cost(tmp_path: Pa
         after = (await client.get(f"{PARTS}/expected", params={"name": "setting"})).text
         assert "<strong>At most 6 calls</strong>" in after
         assert "Draft of Climax" in after
-        assert "without a call: story/01-exposition.md" in after
+        assert "without a call: Exposition" in after
         assert 'id="tree" hx-swap-oob="true"' in after
         assert after.count('<span class="chip stale">') > 5
-        assert "Undo takes back: edit of setting." in after
+        assert "Undo takes back: edit of Setting." in after
         fitted = (await client.get(f"{PARTS}/expected", params={"name": "setting", "fit": "1"})).text
         assert "Texts that the next run revises to fit" in fitted
         assert 'data-run="revise"' in fitted
@@ -355,9 +355,9 @@ async def test_what_is_decided_on_the_page_is_said_and_taken_back(tmp_path: Path
             return answer.text
 
         assert "“Setting” is pinned" in await decide("pin")
-        assert "Taken back: pin of setting." in await decide("undo")
-        assert "Decided again: pin of setting." in await decide("redo")
-        assert "setting can change again" in await decide("unpin")
+        assert "Taken back: pin of Setting." in await decide("undo")
+        assert "Decided again: pin of Setting." in await decide("redo")
+        assert "“Setting” can change again" in await decide("unpin")
         assert "Approved: setting." in await decide("approve")
         retake = await client.post(f"{PARTS}/retake", data={"name": "setting", "note": "colder"})
         assert "setting will be revised as you wish by the next run" in retake.text

@@ -1,4 +1,4 @@
-"""What texts are called where a person sees them: by titles, planned chapters too, and what is behind."""
+"""What texts are called where a person sees them: by titles, also chapters only planned; and what is behind."""
 
 from __future__ import annotations
 
