@@ -117,10 +117,9 @@ def _finding(one: Mapping[str, Any], command: Sequence[str], reason: str = "") -
     head = headline(one)
     heading = Html(f'<h3 id="f-{text(one["key"])}">{text(one["id"])}. {text(head)}</h3>')
     columns = tuple(place_of(one, end) for end in "xy")
+    root = f"Root cause {one['root_cause_id']}. " if one["root_cause_id"] else ""
     parts = [heading, html_table(columns, [(_marked(x), _marked(y))]), paragraph(_why(one))]
-    parts.append(
-        paragraph(f"Root cause {one['root_cause_id']}, named by {one['source']}, key {one['key']}.", faint=True)
-    )
+    parts.append(paragraph(f"{root}Named by {one['source']}, key {one['key']}.", faint=True))
     if reason:
         parts.append(paragraph(f"Dismissed: {reason}"))
     if command:

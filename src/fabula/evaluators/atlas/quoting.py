@@ -121,6 +121,12 @@ class _Words:
         return (where, where + size) if best >= NEARLY * size else None
 
 
+def word_spans(text: str) -> list[tuple[int, int]]:
+    """Where each word of a text begins and ends."""
+    words = _Words.of(text)
+    return list(zip(words.starts, words.ends, strict=True))
+
+
 @dataclass(frozen=True)
 class Paragraph:
     """A paragraph of the story, which is what findings name as a place.

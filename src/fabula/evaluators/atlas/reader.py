@@ -9,7 +9,6 @@
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -21,6 +20,7 @@ from fabula.craft.packing import ELLIPSIS, overlap
 from fabula.craft.raters import mark_for
 from fabula.engine.run import side_by_side
 from fabula.evaluators.atlas.findings import CATEGORIES, LONG, STEM, Found, claim_key, keyed, same_focus, stems
+from fabula.evaluators.atlas.quoting import word_spans
 from fabula.evaluators.atlas.replies import ERROR, READER_DECISIONS, SURE, SUSPECTED, Decisions, PartReading, Reading
 from fabula.models.budget import estimate_tokens
 from fabula.story import count_words, one_line
@@ -421,7 +421,7 @@ def controls(check: StoryCheck, batch: Batch, at: Run) -> list[Suspicion]:
         if _is_plain(one_line(passage.quote)) and not any(same_focus(passage, other) for other in quoted)
     ]
     draw.shuffle(plain)
-    small = {word for one in batch.paragraphs for word in _WORDS.findall(one.text) if word.islower()}
+    small = {word for one in batch.paragraphs for word in _words_of(one.text) if word.islower()}
     found: list[Suspicion] = []
     forms, used = draw.sample(_CLAIMS, len(_CLAIMS)), set[int]()
     for one, other, phrase in _agreeing(plain):
@@ -445,7 +445,7 @@ _Placed: TypeAlias = "tuple[int, Passage]"
 
 def _agreeing(plain: Sequence[_Placed]) -> list[tuple[_Placed, _Placed, str]]:
     """Pairs of sentences of different paragraphs that share two rare words in a row, and these words."""
-    rows = [_WORDS.findall(one_line(passage.quote)) for _, passage in plain]
+    rows = [_words_of(one_line(passage.quote)) for _, passage in plain]
     often = Counter(stem for row in rows for stem in stems(" ".join(row)))
     most = max(2, _COMMON * len(rows))
     first: dict[tuple[str, ...], int] = {}
@@ -464,17 +464,21 @@ def _agreeing(plain: Sequence[_Placed]) -> list[tuple[_Placed, _Placed, str]]:
 
 def _focused(passage: Passage, phrase: str) -> Passage:
     """A sentence with these words and what stands next to them quoted."""
-    words = list(_WORDS.finditer(passage.quote))
-    first, last = phrase.casefold().split()
-    at = next(n for n, (a, b) in enumerate(pairwise(words)) if (a[0].casefold(), b[0].casefold()) == (first, last))
-    low, high = words[max(0, at - _NEAR)].start(), words[min(len(words) - 1, at + 1 + _NEAR)].end()
+    words = word_spans(passage.quote)
+    said = [word.casefold() for word in _words_of(passage.quote)]
+    at = [" ".join(pair) for pair in pairwise(said)].index(phrase.casefold())
+    low, high = words[max(0, at - _NEAR)][0], words[min(len(words) - 1, at + 1 + _NEAR)][1]
     return replace(passage, focus=(passage.start + low, passage.start + high))
 
 
 def _clause(sentence: str, small: set[str]) -> str:
     """A sentence as a part of another; its first word keeps its capital if it is never written small."""
-    first = _WORDS.match(sentence)
-    return sentence[:1].lower() + sentence[1:] if first and first[0].lower() in small else sentence
+    first = _words_of(sentence)[0]
+    return sentence[:1].lower() + sentence[1:] if first.lower() in small else sentence
+
+
+def _words_of(text: str) -> list[str]:
+    return [text[a:b] for a, b in word_spans(text)]
 
 
 def _is_plain(sentence: str) -> bool:
@@ -488,7 +492,6 @@ def _is_plain(sentence: str) -> bool:
 _SHORTEST, _LONGEST = 27, 120  # characters of a sentence that can be planted
 _COMMON: Final = 0.04  # of the sentences hold a word that tells nothing
 _NEAR: Final = 3  # words on both sides of what two sentences share
-_WORDS: Final = re.compile(r"[^\W\d_]+")
 _DENYING: Final = frozenset({"no", "not", "never", "nobody", "nothing", "none", "without", "nor", "neither"})
 _CLAIMS: Final = (
     "{0}, which cannot be if {1}.",
