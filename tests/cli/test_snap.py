@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from shutil import rmtree
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -152,8 +153,7 @@ def test_chat_sessions_count_and_files_without_a_journal(cli: Cli, lamp: Path) -
         assert any(path.startswith("chat/") and path.endswith("/plan/scores") for path in journal.paths())
     assert not list((lamp / "plan").glob("chat*"))
     assert cli("snap", "fit", "lamp", "--json").json["cells"] == 3
-    for file in (lamp / ".fabula").iterdir():
-        file.unlink()
+    rmtree(lamp / ".fabula")
     assert cli("snap", "fit", "lamp", "--json").json["cells"] == 2
 
 

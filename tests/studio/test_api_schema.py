@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import httpx
 import pytest
+from schemathesis.checks import not_a_server_error
 from schemathesis.specs.openapi.checks import (
     ensure_resource_availability,
     ignored_auth,
@@ -56,6 +57,10 @@ NOT_OF_USE: Final = [
     positive_data_acceptance,  # a body of the right form may well ask for what cannot be done
     *(ensure_resource_availability, use_after_free, ignored_auth, missing_required_header, unsupported_method),
 ]
+
+
+ASKS: Final = ("/api/v1/projects/{project}/people", "POST")
+"""Asks a model within the request, and the sample has none: 503, which has to stand in the document."""
 
 
 @pytest.fixture(scope="module")
@@ -126,7 +131,9 @@ def test_every_body_has_an_example_that_the_server_takes(server: There) -> None:
 
 @pytest.mark.parametrize(("path", "method"), OPERATIONS)
 def test_what_is_answered_is_in_the_document(server: There, answered: Counter[int], path: str, method: str) -> None:
-    answered.update(answers_to_drawn(with_names(DOCUMENT), (path, method), server.address, EXAMPLES, NOT_OF_USE))
+    asks = (path, method) == ASKS
+    left_out, may = ([*NOT_OF_USE, not_a_server_error], 503) if asks else (NOT_OF_USE, 0)
+    answered.update(answers_to_drawn(with_names(DOCUMENT), (path, method), server.address, EXAMPLES, left_out, may))
 
 
 def test_some_of_what_was_drawn_was_done(

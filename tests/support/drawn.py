@@ -21,9 +21,17 @@ HEADERS = {"Authorization": f"Bearer {TOKEN}"}
 
 
 def answers_to_drawn(
-    document: dict[str, Any], operation: tuple[str, str], address: str, cases: int, excluded: Sequence[Any]
+    document: dict[str, Any],
+    operation: tuple[str, str],
+    address: str,
+    cases: int,
+    excluded: Sequence[Any],
+    may: int = 0,
 ) -> Counter[int]:
-    """How often each status was answered to requests of an operation, all of them as the document says."""
+    """How often each status was answered to requests of an operation, all of them as the document says.
+
+    No request makes the server fail; with the status `may` it may answer, where what it needs is not there.
+    """
     path, method = operation
     asked = schemathesis.openapi.from_dict(document)[path][method]
     answered: Counter[int] = Counter()
@@ -41,7 +49,7 @@ def answers_to_drawn(
         response = case.call(base_url=address, headers=HEADERS)
         answered[response.status_code] += 1
         case.validate_response(response, excluded_checks=list(excluded))
-        assert response.status_code < 500
+        assert response.status_code < 500 or response.status_code == may
 
     try:
         check()
