@@ -105,7 +105,7 @@ def test_undo_brings_the_text_before_back(cli: Cli, play: Path) -> None:
         cli("update", "play", "--yes")
         texts.append(scene(play))
     for before in reversed(texts[:2]):
-        assert "Taken back: continue of scene-1" in cli("undo", "play").out
+        assert "Taken back: continue of Scene 1" in cli("undo", "play").out
         assert scene(play) == before
         assert cli("update", "play", "--yes", "--json").json["asked"] == 0
         assert scene(play) == before

@@ -167,7 +167,7 @@ def test_undo_of_a_retake_brings_the_old_text_back_from_the_journal(
 
 def test_undo_of_a_pin(cli: Cli, project: Path) -> None:
     cli("pin", "setting", "-C", "lamp")
-    assert "Taken back: pin of setting" in cli("undo", "lamp").out
+    assert "Taken back: pin of Setting" in cli("undo", "lamp").out
     states = {a["path"]: a["state"] for a in cli("status", "lamp", "--json").json["artefacts"]}
     assert states["setting"] == ""
 
@@ -214,6 +214,6 @@ def test_pin_wants_one_artefact_or_all(cli: Cli, project: Path, said: list[str])
 def test_an_edit_after_pinning_all_is_taken_back_alone(cli: Cli, project: Path) -> None:
     cli("pin", "--all", "-C", "lamp")
     cli("unpin", "climax", "-C", "lamp")
-    assert cli("undo", "lamp").out.startswith("Taken back: unpin of climax (")
+    assert cli("undo", "lamp").out.startswith("Taken back: unpin of Climax (")
     assert cli("undo", "lamp").out.startswith("Taken back: pin --all (")
     assert not cli("update", "lamp", "--dry-run", "--json").json["calls"]
