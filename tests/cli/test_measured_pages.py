@@ -100,7 +100,8 @@ async def test_results_that_cannot_be_read_are_said_in_words(experiment: Path) -
     (experiment / "exp" / "report.json").write_text("[]")
     async with studio_here(experiment) as client:
         broken = await client.get("/experiments/exp", headers={"accept": "text/html"})
-        assert "is no report of an experiment. Give the same `fabula lab experiment` again." in broken.text
+        assert "is no report of an experiment." in broken.text
+        assert "Give the same `fabula lab experiment` in a terminal again." in broken.text
         assert (await client.get("/")).status_code == 200
 
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from commandline import BRIEF, REPLIES, script_of
-from fabula.engine.journal import Journal
+from fabula.engine.journal import FORMAT, Journal
 from fabula.training.examples import read_card, read_pairs
 from tree import ROOT
 from witnesses import all_witness
@@ -577,12 +577,14 @@ def test_damaged_newer_and_foreign_journals_are_one_sentence(cli: Cli, project: 
     assert "is damaged" in sentence(cli, "lamp", "--out", "pairs")
 
 
-def test_a_project_of_the_first_fabula_gives_its_pair(cli: Cli, here: Path) -> None:
-    shutil.copytree(ROOT / "tests/golden/projects/first-version", here / "lamp")
-    (pair,) = pairs_of(cli)
-    assert (pair.kind, pair.agent, pair.source["path"]) == ("edit", "exposition", "exposition")
-    assert pair.chosen.startswith("Nobody on the quay owned a clock. That day")
-    assert pair.chosen.endswith(pair.rejected)
+def test_a_project_of_an_older_fabula_gives_no_pair_and_says_how_its_texts_continue(cli: Cli, project: Path) -> None:
+    edited(cli, "climax", MINE)
+    with sqlite3.connect(project / ".fabula/journal.db") as db:
+        db.execute(f"PRAGMA user_version = {FORMAT - 1}")
+    said = sentence(cli, "lamp", "--out", "pairs")
+    assert "An older fabula wrote" in said
+    assert "`fabula import story.md --out NEW` continues from them" in said
+    assert not (cli.folder / "pairs").exists()
 
 
 def test_another_folder_is_not_written_into(cli: Cli, project: Path) -> None:

@@ -214,7 +214,7 @@ def test_a_later_change_makes_a_fitted_text_stale_again(
     assert climax(project) == DARKER
     assert cli("update", "lamp", "--json").json["asked"] == 0
     assert cli("undo", "lamp").out.startswith("Taken back: update --revise")
-    assert "Taken back: edit of characters" in cli("undo", "lamp").out
+    assert "Taken back: edit of Characters (" in cli("undo", "lamp").out
     assert cli("update", "lamp", "--json").json["asked"] == 0  # as it was fitted before
     assert climax(project) == FITTED
 

@@ -198,8 +198,9 @@ class Tries:
 
     def _grows(self, piece: str) -> None:
         """Hold more for a reply that has become longer than was held for it; end one that does not end itself."""
+        began = self._count > 0
         self._count += _tokens(piece)
-        if self._count > self.most:
+        if began and self._count > self.most:  # what came whole, as a paste does, has an end
             raise EndlessReplyError(
                 f"{self.model.name} did not end its reply: it was broken off after about {self._count:,.0f} tokens, "
                 f"where about {self.reply:,} were asked for. Another model, or a bound (--sampling max_tokens=N), may "
