@@ -144,7 +144,7 @@ def work(there: There, **environ: str) -> None:
 def _at_work(tab: Tab, there: There) -> None:
     work(there, ROLES="3", TOKENS="100000", PAUSE="0.05")
     tab.open("/projects/lamp/write")
-    tab.page.click("text=Start")
+    tab.page.click("text=Put the story together")
     tab.page.wait_for_selector("#roles .log >> text=0.9")
 
 
@@ -158,7 +158,7 @@ def _stopped(tab: Tab, _there: There) -> None:
 @state("write, failed")
 def _failed(tab: Tab, there: There) -> None:
     work(there, WORK="fail")
-    tab.page.click("text=Start")
+    tab.page.click("text=Put the story together")
     tab.page.wait_for_selector("#run[data-state=failed] >> text=Earlier runs")
     tab.page.click("text=Earlier runs")
 
@@ -359,7 +359,7 @@ def test_the_focus_stays_where_it_was_when_a_piece_of_the_page_is_loaded_anew(th
         work(there, ROLES="2", TOKENS="100000", PAUSE="0.05")
         tab.open("/projects/letter/write")
         page.fill("#usd", "2")
-        page.click("text=Start")
+        page.click("#expected form button.primary")
         page.wait_for_selector("#run[data-state=running] >> text=Stop")
         page.focus("#run >> text=Stop")
         page.evaluate("window.htmx.ajax('GET', location.pathname + '-parts/run', {target: '#run', swap: 'outerHTML'})")

@@ -165,7 +165,7 @@ async def test_a_text_is_read_saved_compared_and_taken_back(tmp_path: Path) -> N
         estimate = await api("GET", "/estimate")
         assert estimate["total_calls"] == len(estimate["calls"]) > 0
         assert set(stale) <= set(estimate["stale"])
-        assert (await api("POST", "/undo"))["wording"] == f"edit of {PART}"
+        assert (await api("POST", "/undo"))["wording"] == "edit of Exposition"  # its title, never its name
         assert (await api("GET", f"/artefacts/{PART}"))["text"] == text["text"]
         assert (await api("POST", "/redo"))["artefacts"] == [PART]
 

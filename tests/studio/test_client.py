@@ -102,7 +102,7 @@ def test_a_project_is_changed_through_the_client(client: Client) -> None:
     with pytest.raises(ConflictError, match="was changed since you read it") as refused:
         sample.save(PART, "Theirs.", read.base)
     assert (refused.value.theirs, refused.value.base) == ("Mine.", saved.base)
-    assert sample.undo().wording == f"edit of {PART}"
+    assert sample.undo().wording == "edit of Exposition"  # its title, never its name
     assert sample.redo().artefacts == (PART,)
     assert sample.choose(PART, 1).words == read.words
     assert sample.pin(PART).artefacts == [PART]
@@ -206,6 +206,8 @@ def test_every_address_of_the_api_has_a_verb() -> None:
                 _ask(getattr(owner, name))
     with pytest.raises(_AskedError):
         project.estimate({"setting": "A harbour."})
+    with pytest.raises(_AskedError):
+        project.people(read=True)
     offered = {
         (method.upper(), re.compile(re.sub(r"\{\w+\}", "[^/]+", path)))
         for path, methods in document()["paths"].items()

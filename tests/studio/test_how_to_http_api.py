@@ -30,7 +30,7 @@ def test_its_blocks_run(tmp_path: Path, capsys: pytest.CaptureFixture[str], monk
     assert said[0] == "sample Sufficient Knowledge 3234"
     assert "story/01-exposition.md 726 made " in said
     assert "My name is Wendy Ann Clabburn." in "".join(said)
-    assert "edit of exposition" in said
+    assert "edit of Exposition" in said
     assert "the-bell-at-quay-nine openai-chat:tale" in said
     assert (tmp_path / "story.epub").read_bytes().startswith(b"PK")
     assert "stale: ['drafts/rising-action'" in "".join(said)

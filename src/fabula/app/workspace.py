@@ -464,7 +464,7 @@ class Workspace:
 
     def titles(self) -> Titles:
         """What the texts are called where a person sees them, also chapters that are only planned."""
-        project = self.project()
+        project = self.texts()
         with project.journal as journal:
             return self._titles(journal, self._changes_or_none(project, journal))
 
