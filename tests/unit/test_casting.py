@@ -124,8 +124,8 @@ async def test_one_model_serves_all_roles_that_name_it(script: str) -> None:
 
 
 def test_a_role_keeps_the_common_values_it_does_not_set_and_may_have_an_adapter(script: str) -> None:
-    roles = {"plot": {"temperature": 0.2, "adapter": "plot-lora"}}
-    settings = Settings.of({"model": script, "sampling": {"temperature": 0.9, "top_p": 0.8}, "roles": roles}, "file")
+    tables = {"roles": {"plot": {"temperature": 0.2}}, "adapters": {"plot": "plot-lora"}}
+    settings = Settings.of({"model": script, "sampling": {"temperature": 0.9, "top_p": 0.8}, **tables}, "file")
     cast = open_cast(settings, ROLES, Environment())
     assert cast.assignment("plot").sampling == Sampling(temperature=0.2, top_p=0.8)
     assert (cast.assignment("plot").adapter, cast.assignment("climax").adapter) == ("plot-lora", None)

@@ -124,7 +124,8 @@ async def test_a_judge_that_does_not_answer_ends_the_run_and_leaves_no_report(tm
 async def test_a_budget_stops_it_and_a_higher_one_goes_on_without_asking_again(tmp_path: Path) -> None:
     heard: list[Event] = []
     with pytest.raises(BudgetError):
-        await evaluate_in(task(tmp_path), SETTINGS, Options(budget_tokens=2500, listeners=[heard.append]))
+        await evaluate_in(task(tmp_path), SETTINGS, Options(budget_tokens=1500, listeners=[heard.append]))
+    assert [e for e in heard if isinstance(e, CallFinished)], "what the budget allows is asked"
     assert not (tmp_path / "pairwise.json").exists()
     await evaluate_in(task(tmp_path), SETTINGS, Options(listeners=[heard.append]))
     asked = [e.path for e in heard if isinstance(e, CallFinished) and not e.replayed]

@@ -252,7 +252,7 @@ def test_what_is_no_set_is_said(tmp_path: Path, name: str, expected: str) -> Non
 def test_what_cannot_be_measured_is_named(tmp_path: Path) -> None:
     (tmp_path / "empty").mkdir()
     with pytest.raises(
-        UsageError, match=r"No story found in .*empty. Give .md, .txt, .jsonl or .csv files, or a data set."
+        UsageError, match=r"No story found in .*empty. Give files of text, .jsonl or .csv files, or a data set."
     ):
         read_items([tmp_path / "empty"])
     with pytest.raises(UsageError, match="No story found in nothing"):
