@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from functools import cache
 from typing import TYPE_CHECKING, Final
 from unicodedata import name
+
+from fabula.base.remembering import remembered
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -69,6 +70,7 @@ _SYMBOLS: Final = frozenset(  # with these begin the names of letters that belon
 )
 _DENSE: Final = 3  # letters of an alphabet that say as much as one of these scripts
 _PHRASE: Final = 4  # Latin words in a row that are no name and no loanword
+_KNOWN: Final = 8_192  # letters whose script is remembered: more than a book in any script has
 
 
 def language_of(text: str, otherwise: str = "en") -> str:
@@ -136,7 +138,7 @@ def _is_greek(letter: str) -> bool:
     return _script(letter) == "GREEK"
 
 
-@cache
+@remembered(_KNOWN, 1)
 def _script(letter: str) -> str:
     first = re.split("[ -]", name(letter, ""), maxsplit=1)[0]
     return "CJK" if first in _EAST_ASIAN else "" if first in _SYMBOLS else first

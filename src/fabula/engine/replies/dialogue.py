@@ -34,8 +34,8 @@ _EOD: Final = re.compile(
 )
 # "DONE 1, 2" on a line of its own, or behind the turn.
 _DONE: Final = re.compile(
-    r"(?:\A[ \t]*|\n[ \t]*|(?<=\])[ \t]*|(?<=[.!?)\"\u201d*])[ \t]+)[\[(*_]{0,3}DONE\b[*_]*[ \t]*:?[*_]*[ \t]*"
-    r"((?:#?\d{1,3}|and\b|to\b|none\b|nothing\b|[,;&.*_\-\u2013\])]|[ \t])*)(?=\n|\Z|\[|EOD)"
+    r"(?:\A[ \t]*|\n[ \t]*|(?<=\])[ \t]*|(?<=[.!?)\"\u201d*])[ \t]+)[\[(*_]{0,3}DONE\b[*_]*+[ \t]*+:?[*_]*+[ \t]*+"
+    r"((?:#?\d{1,3}|and\b|to\b|none\b|nothing\b|[,;&.*_\-\u2013\])]|[ \t])*+)(?=\n|\Z|\[|EOD)"
 )
 _ACTION: Final = re.compile(r"\A[ \t]*(?:\(([^()]*(?:\([^()]*\)[^()]*)*)\)|\*([^*\n]+)\*)[ \t:,.-]*", re.DOTALL)
 _LONGEST_UNOPENED: Final = 48  # letters; a mark further on is a stray one

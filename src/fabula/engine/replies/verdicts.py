@@ -34,7 +34,7 @@ _VALUE: Final = re.compile(
 )
 _SIDE_IN_SMALL: Final = re.compile(r"\A[ \t*_\[(\"'{|]*(?P<side>[ab])[ \t*_\])\"'}|.]*\Z")
 _LISTED: Final = re.compile(r"\b[AB]\b(?:[ \t,]*(?:or|/|\|)[ \t]*(?:\b(?:[AB]|Same)\b))+", _I)
-_LEADING_IN: Final = re.compile(r".*:[ \t*_]*")
+_LEADING_IN: Final = re.compile(r"\A.*:[ \t*_]*")
 
 
 def read_verdicts(text: str, labels: Sequence[str]) -> dict[str, str]:
