@@ -441,10 +441,12 @@ def test_a_dismissed_finding_is_counted_apart() -> None:
 
 def test_a_report_as_markdown_quotes_both_places_and_leaves_no_markup_alive() -> None:
     text = LAMP.replace("brown", "<b>*brown*</b>")
-    report, _ = check_by(playing(EYES | {"quote_y": "eyes followed him"}), text)
+    report, _ = check_by(playing(EYES | {"quote_y": "Her <b>*brown*</b> eyes followed him"}), text)
     told = as_markdown(story_of(report), {})
-    assert "Paragraph 1 (scene 1):" in told
-    assert "<b>" not in told.replace("\\<b\\>", "")
+    assert "Paragraph 1 (scene 1, line 1):" in told
+    assert "Paragraph 5 (scene 1, line 9):" in told
+    assert r"> Her \<b\>\*brown\*\</b\> eyes followed him" in told
+    assert "<b>" not in told
     assert "Appearance, likely." in told.replace("certain", "likely")
 
 

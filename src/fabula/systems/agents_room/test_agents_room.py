@@ -784,7 +784,7 @@ async def test_what_the_first_parts_have_too_much_is_shared_by_all_that_come_aft
     over = " ".join(f"word{n}" for n in range(241))  # 5 % beyond a band pass in silence
     _, asked, _ = await improved(plotted(*(planned(part, 200) for part in PARTS), section=over), Brief("1000 words."))
     targets = [int(re.findall(r"about (\d+) words", asked[f"{name}/section"])[-1]) for name in PATHS]
-    assert targets == [200, 200, 200, 170, 150]
+    assert targets == [200, 200, 200, 170, 170]  # the ending never pays alone: 85 % of its words at least
 
 
 PATHS = ("exposition", "rising-action", "climax", "falling-action", "resolution")
