@@ -291,6 +291,18 @@ def test_a_passage_is_rewritten_and_the_rest_stays(cli: Cli, project: Path, writ
     assert cli("update", "lamp", "--json").json["asked"] == 0
 
 
+def test_a_passage_is_rewritten_by_the_model_of_the_last_run(
+    cli: Cli, here: Path, project: Path, write_script: Callable[..., None]
+) -> None:
+    write_script(**{PASSAGE: "Mara dropped the flame."})
+    (here / "other.toml").write_text(script_of({**REPLIES, PASSAGE: "Mara lost the flame."}), encoding="utf-8")
+    assert cli("write", "lamp", "--anew", "--model", "scripted:other.toml", "--json").code == 0
+    ran = cli("rewrite", "climax", "--passage", "Mara held ... hands.", "--yes", "-C", "lamp")
+    assert climax(project) == "The storm broke the window. Mara lost the flame."
+    assert "story/03-climax.md: the passage is written anew by scripted:" in ran.err
+    assert "other.toml" in ran.err
+
+
 def test_a_passage_of_another_length_is_shown_before_it_is_taken(
     cli: Cli, project: Path, write_script: Callable[..., None]
 ) -> None:

@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Annotated, Final
 import typer
 
 from fabula.app.beginning import check
-from fabula.app.writing import dry_run_rewrite_in, rewrite_in
+from fabula.app.writing import dry_run_rewrite_in, rewrite_in, settings_as_last_time
 from fabula.base.errors import OtherLengthError, UsageError
+from fabula.cli.asked import performing
 from fabula.cli.bill import say_dry_run
 from fabula.cli.opening import project_and_artefact, terminal_of
 from fabula.cli.options import Artefact, Common, Limits, bundled
@@ -53,7 +54,7 @@ def rewrite(
     project, name = project_and_artefact(common, artefact)
     if sum(map(bool, (passage, lines, characters))) != 1:
         raise UsageError("Say which passage: --passage with its first and last words, --lines N-M or --characters N-M.")
-    settings = project.settings
+    settings = settings_as_last_time(project)
     check(settings, terminal.environ)
     with project.recorded() as journal:
         path = project.artefact(journal, name)
@@ -73,6 +74,7 @@ def rewrite(
             asyncio.run(dry_run_rewrite_in(project, settings, session.looking, path, span, plain(note).strip())),
         )
         return
+    terminal.advise(f"{file}: the passage is written anew by {performing(settings)}.")
     new = _accepted(session, path, text, span, plain(note).strip(), yes=yes, if_alike=if_alike)
     if new is not None and new != text:
         with project.recorded() as journal:
