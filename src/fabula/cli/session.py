@@ -67,7 +67,7 @@ class _Seen:
         if self._run is not None:
             self._run.hear(event)
 
-    def end(self, error: FabulaError | None) -> None:
+    def end(self, error: BaseException | None) -> None:
         """Record how the command ended."""
         if self._run is not None:
             self._run.end(error)
@@ -182,7 +182,7 @@ class Session:
         progress = Progress(self.terminal, time.monotonic, expected.planned if expected else ())
         self.terminal.aside = progress.aside
         seen = _Seen(self)
-        error: FabulaError | None = None
+        error: BaseException | None = None
         try:
             while True:
                 try:
@@ -193,9 +193,9 @@ class Session:
                 else:
                     self.bill.remember(self.settings)
                     return made
-        except FabulaError as failed:
+        except BaseException as failed:
             error = failed
-            if self.bill.roles:
+            if self.bill.roles and isinstance(failed, FabulaError):
                 self.terminal.advise(f"Until here: {self.spent}.")
             raise
         finally:
