@@ -14,7 +14,7 @@ from fabula.app.titles import Titles
 from fabula.app.writing import Options, Written, check_prices, dry_run_in, project_budget, too_little, write_in
 from fabula.base.addresses import is_near
 from fabula.base.errors import FabulaError
-from fabula.cli.bill import bill_table, project_line
+from fabula.cli.bill import project_line, say_bill
 from fabula.cli.people import AnotherTakeError, People
 from fabula.cli.progress import Progress, counted, duration
 from fabula.cli.stopping import stoppable
@@ -224,15 +224,9 @@ class Session:
         """Say where the story is, what it took, and what to try next."""
         terminal, folder = self.terminal, near(self.project.folder)
         file = near(self.project.story_file)
-        asked = sum(self.bill.calls.values())
         written = Written.in_(self.project, self.settings, story, self.bill)
         terminal.say(f"{file}: {story.words:,} words")
-        if asked:
-            terminal.say("\n" + bill_table(self.bill.roles))
-            if self.bill.paid_lines:
-                terminal.say(self.bill.paid_lines)
-        if self.bill.replayed:
-            terminal.say(f"From the journal, at no cost: {counted(self.bill.replayed, 'call')}.")
+        say_bill(terminal, self.bill)
         if said := project_line(written.paid_in_all, self.settings.budget):
             terminal.say(said)
         if written.not_as_asked:
