@@ -216,6 +216,14 @@ def test_annotations_cannot_be_broken_out_of(cli: Cli, story: Path) -> None:
     assert line.startswith("::error file=a%2Cb%3Ac.md,line=7,endLine=7,title=other::100%25 ::set-output")
 
 
+def test_a_file_in_an_older_encoding_is_placed_as_it_was_read(cli: Cli, story: Path) -> None:
+    text = STORY.replace("sat down.", "sat down in the caf\u00e9.")
+    (story / "story.md").write_bytes(text.encode("cp1252"))
+    ran = cli("check", "story.md", "--format", "github", *MODEL)
+    assert ran.code == 0, ran.err
+    assert ran.out.startswith("::error file=story.md,line=7,")
+
+
 def test_places_of_a_project_are_lines_of_its_parts(cli: Cli, story: Path) -> None:
     copy_sample(story / "sample")
     key = "dcf5212a"

@@ -12,14 +12,16 @@ import pytest
 from benchmarks import preferences
 
 from fabula.app.training import Listener, TrainingAsked
-from fabula.app.training_pairs import prepare_pairs, score_adapter, train_pairs
+from fabula.app.training_pairs import prepare_pairs, train_pairs
 from fabula.base.errors import UsageError
 from fabula.cli.main import main
 from fabula.models.adapters import read_adapter
 from fabula.models.base import Message
 from fabula.training import running
-from fabula.training.base import open_base
+from fabula.training.base import load, open_base
 from fabula.training.examples import DataCard, Pair, Source, write_data
+from fabula.training.libraries import library, quiet
+from fabula.training.scoring import pair_tokens, score_pairs
 from killed import kill_in_training
 
 torch = pytest.importorskip("torch", reason="torch is not installed: `make test-train` runs these tests")
@@ -103,7 +105,11 @@ def test_a_known_preference_is_learnt_beyond_what_any_rule_knows(
     assert str(tmp_path) not in (out / "adapter_config.json").read_text()
 
     base = open_base(str(tiny_llama), os.environ)
-    again = score_adapter(out, [pair(n) for n in range(300, 360)], base)
+    with quiet():
+        model, tokeniser = load(base)
+        tuned = library("peft").PeftModel.from_pretrained(model, str(out))
+        pairs = [pair(n) for n in range(300, 360)]
+        again = score_pairs(tuned, pairs, [pair_tokens(tokeniser, one) for one in pairs], bf16=False)
     assert [one.margin for one in again] == pytest.approx([one["margin"] for one in scored], abs=1e-4)
 
     assert main(command) == 0

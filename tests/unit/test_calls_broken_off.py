@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from fabula.base.errors import ModelTimeoutError, OverloadedError
+from fabula.base.errors import JournalError, ModelTimeoutError, OverloadedError
 from fabula.engine.journal import Journal
 from fabula.engine.prompts import Prompts
 from fabula.engine.roles import Cast
@@ -91,6 +91,20 @@ async def test_a_call_that_is_cancelled_is_counted_with_what_was_seen_of_it(tmp_
 async def test_a_call_that_still_waits_for_its_turn_costs_nothing_when_it_is_cancelled(tmp_path: Path) -> None:
     _, recorded = await cancelled_after(Limited(Slow(for_ever)), tmp_path, 3)
     assert len(recorded) == 1, "one at a time is asked"
+
+
+async def test_what_cannot_be_booked_holds_nothing_of_the_budget(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(*_: object) -> None:
+        raise JournalError("The disk is full.")
+
+    with Journal() as journal:
+        run, budget = room(tmp_path, journal, Limited(Slow(for_ever)))
+        monkeypatch.setattr(journal, "hold", full)
+        with pytest.raises(JournalError):
+            await run.ask("writer", "text", what="ferry")
+        assert budget.held_tokens == 0
 
 
 async def test_replies_that_break_off_uncounted_are_paid_with_each_try(tmp_path: Path) -> None:

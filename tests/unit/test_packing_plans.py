@@ -53,3 +53,10 @@ def test_an_excerpt_has_whole_sentences_of_both_ends() -> None:
     )
     assert part.glimpse == "ends \u201cHe came home.\u201d"
     assert Earlier("x", "3", "## Nothing").glimpse.startswith("begins")
+
+
+def test_a_part_that_is_empty_has_a_glimpse_and_an_excerpt() -> None:
+    assert [(one.glimpse, one.excerpt(50)) for one in (Earlier("a", "A", ""), Earlier("a", "A", " \n"))] == [
+        ("begins “”", "begins “”"),
+        ("begins “”", "begins “”"),
+    ]

@@ -16,7 +16,8 @@ from fabula.base.errors import LockedError
 from fabula.base.files import BEGUN_BY, STUDIO, held
 from fabula.engine.event_log import EventLog
 from fabula.project.folder import Project
-from fabula.server.runs.record import Order, Run, runs_in
+from fabula.server.runs.record import Order, Run, read_run, runs_in
+from fabula.server.runs.terminal import OwnRun
 from fabula.story import Brief
 from fabula.systems import systems
 from studio import studio_here
@@ -132,3 +133,19 @@ def test_a_command_says_that_the_studio_writes(tmp_path: Path, monkeypatch: pyte
     plain = rf"in use by process {os.getpid()}\. Wait for it to end, or stop it\."
     with held(tmp_path, "The tale"), pytest.raises(LockedError, match=plain), held(tmp_path, "The tale"):
         pass
+
+
+@pytest.mark.parametrize(
+    ("error", "code", "kind"), [(ValueError("odd"), 1, "ValueError"), (LockedError("held"), 1, "LockedError")]
+)
+def test_a_command_that_fails_is_never_recorded_as_finished(
+    tmp_path: Path, error: Exception, code: int, kind: str
+) -> None:
+    own = OwnRun(project(tmp_path) / "tale", "write", "", {})
+    own.begin()
+    own.end(error)
+    (name,) = runs_in(own.folder)
+    ended = read_run(own.folder / ".fabula" / "runs" / name)
+    assert ended is not None
+    assert (ended.state, ended.exit_code) == ("failed", code)
+    assert ended.kind_of_error == kind

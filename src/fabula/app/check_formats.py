@@ -8,8 +8,8 @@ from urllib.parse import quote
 
 from fabula.app.facts_shown import story_parts
 from fabula.app.item_files import MAX_STORY_BYTES
-from fabula.base.files import read_text
 from fabula.base.version import __version__
+from fabula.data.story_files import LINES, text_of
 from fabula.evaluators.atlas.findings import CATEGORIES
 from fabula.evaluators.atlas.page import all_findings, headline
 from fabula.project.folder import Project
@@ -23,7 +23,6 @@ if TYPE_CHECKING:
 
 Format: TypeAlias = Literal["text", "sarif", "github"]
 _SCHEMA: Final = "https://json.schemastore.org/sarif-2.1.0.json"
-_LINES: Final = (".md", ".txt", ".fountain")  # files whose lines are those of the text that was checked
 _LEVELS: Final = {"certain": "error", "likely": "warning"}
 _COMMANDS: Final = {"error": "error", "warning": "warning", "note": "notice"}
 
@@ -125,8 +124,8 @@ def _files(path: Path) -> list[_File]:
     if path.is_dir():
         parts = story_parts(Project.open(path)) if (path / "brief.md").is_file() else ()
         return [_File((path / part.file).as_posix(), part.text) for part in parts]
-    is_text = path.suffix.casefold() in _LINES and path.is_file()
-    return [_File(path.as_posix(), read_text(path, MAX_STORY_BYTES) if is_text else "")]
+    is_text = path.suffix.casefold() in LINES and path.is_file()
+    return [_File(path.as_posix(), text_of(path, MAX_STORY_BYTES) if is_text else "")]
 
 
 def _place(one: Mapping[str, Any], side: str, files: Sequence[_File]) -> _Place:
@@ -135,8 +134,7 @@ def _place(one: Mapping[str, Any], side: str, files: Sequence[_File]) -> _Place:
     sentence, (low, high) = str(passage["text"]), passage["focus"]
     line = int(one.get(f"line_{side}") or 0)
     for file in files:
-        found = [at for at in _all(file.text, sentence) if sentence]
-        if found:
+        if found := [*_all(file.text, sentence)]:
             at = min(found, key=lambda at: abs(file.text.count("\n", 0, at + low) + 1 - line) if line else at)
             first, column = _at(file.text, at + low)
             return _Place(file.name, first, column, *_at(file.text, at + max(high, low + 1)))

@@ -14,7 +14,7 @@ from fabula.app.sources import items_of, path_of
 from fabula.base.errors import UnknownNameError, UsageError
 from fabula.base.files import append_synced, read_text, write_atomically
 from fabula.continuity import split
-from fabula.data.story_files import text_of
+from fabula.data.story_files import LINES, text_of
 from fabula.evaluators import find
 from fabula.evaluators.atlas.checking import WHOLE_FILE
 from fabula.evaluators.atlas.dismissed import Dismissal, dismissed_of, read_dismissed, write_dismissed
@@ -42,7 +42,6 @@ _RUBRIC: Final = "findings-people-1"  # of the studies' form
 _TAKEN_BACK: Final = "taken back"
 _MOST_BYTES: Final = 200_000_000
 _ALONE: Final = "story"  # what a project's story is called in its own report, wherever the folder is copied or moved
-_LINES: Final = (".md", ".txt", ".fountain", "")  # files that are read as they are, so that lines can be named
 _DATA: Final = (".json", ".yaml", ".yml")
 
 
@@ -82,8 +81,8 @@ def _whole(path: Path) -> Item:
         raise UsageError(f"The story in {path} is empty. Give one with text in it.")
     if path.suffix.casefold() in _DATA:
         _check_data(path, whole)
-    lines = path.suffix.casefold() in _LINES
-    return Item(path.resolve().stem, Story("", (Scene(WHOLE_FILE if lines else "", whole),)))
+    label = WHOLE_FILE if path.suffix.casefold() in LINES else ""
+    return Item(path.resolve().stem, Story("", (Scene(label, whole),)))
 
 
 def _check_data(path: Path, whole: str) -> None:

@@ -19,12 +19,12 @@ from fabula.craft.conversation.cards import Cards
 from fabula.craft.narratives import FILE, reading_of
 from fabula.project.folder import MAX_FILE, MAX_STORY, Project
 from fabula.story import Story
-from fabula.story.people import present_in, same_person
+from fabula.story.people import each_once, present_in
 from fabula.story.personas import parse_personas
 from fabula.story.plan_file import parse_plan
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable
     from pathlib import Path
 
 STRANGER: Final = "Visitor"
@@ -52,11 +52,11 @@ def written_or_asked(project: Project) -> str:
 def people_in(project: Project) -> tuple[list[str], list[str]]:
     """Who is known to be talked to, and whom else the plan, the world or a model's reading has as a person."""
     cards = (name for name in Cards.in_(project.folder).people if name != STRANGER)
-    known = _each_once((*_of_sheets(project), *cards, *_of_settings(project)))
+    known = each_once((*_of_sheets(project), *cards, *_of_settings(project)))
     narrative = narrative_in(project)
     found = (*_of_scenes(project), *_of_world(project), *(_reading_of(project, narrative) or ()))
     named = set(present_in(dict.fromkeys(found), narrative))  # nobody else could talk in it
-    others = _each_once((name for name in found if name in named), known)
+    others = each_once((name for name in found if name in named), known)
     return (known, others) if known else (others, [])
 
 
@@ -69,15 +69,6 @@ def _reading_of(project: Project, narrative: str) -> tuple[str, ...] | None:
     with project.journal as journal:
         text = journal.newest(reading_of(narrative))
     return None if text is None else tuple(filter(None, text.split("\n")))
-
-
-def _each_once(names: Iterable[str], known: Iterable[str] = ()) -> list[str]:
-    """`names` that are nobody's who is `known`, nor of whom there is an earlier one."""
-    before, found = list(known), list[str]()
-    for name in names:
-        if not any(same_person(name, one) for one in (*before, *found)):
-            found.append(name)
-    return found
 
 
 def _of_sheets(project: Project) -> list[str]:

@@ -37,9 +37,9 @@ def is_behind(file: str) -> bool:
     """Whether a text is what a system keeps for itself, and no part of a story or its plan."""
     path = PurePosixPath(file)
     folder = "" if path.parent == PurePosixPath() else path.parent.as_posix()
-    if folder not in _SHOWN or file in _KNOWN:
-        return file not in _KNOWN or folder not in _SHOWN
-    return folder == "plan" and (path.suffix != ".md" or _CELL.match(path.stem) is not None)
+    if folder not in _SHOWN:
+        return True
+    return file not in _KNOWN and folder == "plan" and (path.suffix != ".md" or _CELL.match(path.stem) is not None)
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field, replace
 from importlib.metadata import version
 from importlib.util import find_spec
-from typing import TYPE_CHECKING, Any, Final, Literal, Protocol
+from typing import TYPE_CHECKING, Any, Final, Generic, Literal, Protocol, TypeVar
 
 from fabula.base.errors import UsageError
 from fabula.base.files import held, make_folder, write_atomically
@@ -23,8 +23,8 @@ from fabula.engine.methods import values_of
 from fabula.models.adapters import CONFIG, GGUF, WEIGHTS, AdapterRecord, write_adapter
 from fabula.models.lora import peft_to_gguf
 from fabula.training.libraries import library, quiet
-from fabula.training.report import CardFacts, model_card
-from fabula.training.running import CHECKPOINTS, Machine, checkpoints_in, run, write_record
+from fabula.training.report import CardFacts, evaluation_lines, losses_svg, model_card
+from fabula.training.running import CHECKPOINTS, Machine, checkpoints_in, losses_csv, run, write_record
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -34,10 +34,12 @@ if TYPE_CHECKING:
     from fabula.training.base import Base
     from fabula.training.examples import DataCard
     from fabula.training.presets import Keep
-    from fabula.training.report import Difference, Sample
+    from fabula.training.report import Difference, Measured, Sample
     from fabula.training.running import Outcome, Point, Schedule
     from fabula.training.scoring import Native
 
+Config = TypeVar("Config", bound="Presets")
+Side = TypeVar("Side")
 _PACKAGES: Final = ("torch", "transformers", "peft", "trl")
 EVALUATION: Final = "evaluation.jsonl"
 _OF_THE_MACHINE: Final = frozenset(("device", "precision", "micro_batch", "checkpointing", "samples", "sample_tokens"))
@@ -104,6 +106,38 @@ class Job(Protocol):
     @property
     def config(self) -> Presets:
         """The settings."""
+
+
+@dataclass(frozen=True, slots=True)
+class OneWork(Generic[Config, Side]):
+    """A training of one model: everything that is known before it starts.
+
+    Attributes:
+        asked: what was asked for.
+        base: the model that is tuned.
+        data: what the data is.
+        config: the settings.
+        train: what is learnt.
+        development: what is measured.
+        schedule: for how long.
+        machine: on what.
+        bytes_needed: of memory.
+    """
+
+    asked: TrainingAsked
+    base: Base
+    data: DataCard
+    config: Config
+    train: Side
+    development: Side
+    schedule: Schedule
+    machine: Machine
+    bytes_needed: int
+
+    @property
+    def name(self) -> str:
+        """What it is called: its folder's name."""
+        return self.asked.out.name
 
 
 @dataclass
@@ -235,6 +269,14 @@ def take_adapter(checkpoint: Path, folder: Path, base: Base, model: Native) -> N
         peft_to_gguf(folder, folder / GGUF, base=base.gguf)
     peft, safetensors = library("peft"), library("safetensors.torch")
     peft.set_peft_model_state_dict(model, safetensors.load_file(folder / WEIGHTS))
+
+
+def write_losses(folder: Path, rows: Sequence[Measured], outcome: Outcome, title: str) -> None:
+    """Write the losses of a training: of each development example, and by step, as a table and a picture."""
+    base = sum(row.base for row in rows) / len(rows)
+    write_atomically(folder / EVALUATION, evaluation_lines(rows))
+    write_atomically(folder / "losses.csv", losses_csv(outcome.points))
+    write_atomically(folder / "losses.svg", losses_svg(outcome.points, base, outcome.taken, title))
 
 
 def card_facts(

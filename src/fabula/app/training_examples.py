@@ -8,7 +8,6 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 from fabula.app.training import (
-    EVALUATION,
     TrainingAsked,
     card_facts,
     carried_out,
@@ -19,9 +18,9 @@ from fabula.app.training import (
     same_machine,
     take_adapter,
     weights_type,
+    write_losses,
 )
 from fabula.base.errors import UnknownNameError, UsageError
-from fabula.base.files import write_atomically
 from fabula.models.adapters import Room, write_room
 from fabula.training.base import load, open_base, tokeniser_of
 from fabula.training.batches import losses_of
@@ -29,8 +28,8 @@ from fabula.training.examples import check_apart, data_digest, read_card, read_e
 from fabula.training.libraries import quiet, require_libraries
 from fabula.training.memory import Load, Shape, fitting, needed, shape_of
 from fabula.training.presets import Sft, computing_of, config_of
-from fabula.training.report import Measured, Sample, differences, evaluation_lines, losses_svg
-from fabula.training.running import begin, losses_csv, schedule_of, write_record
+from fabula.training.report import Measured, Sample, differences
+from fabula.training.running import begin, schedule_of, write_record
 from fabula.training.sft import Limits, answer, check_enough, encode, trainer_of, with_adapter
 
 if TYPE_CHECKING:
@@ -306,7 +305,7 @@ def _train(prepared: Prepared, part: Part, listener: Listener) -> Trained:
     take_adapter(outcome.checkpoint, part.folder, prepared.base, model)
     record["tuned"] = _losses(part, model, machine, listener)
     rows = _measured(part, record["base"], record["tuned"])
-    _write(part, rows, outcome)
+    write_losses(part.folder, rows, outcome, f"Losses of {part.name}")
     facts = card_facts(
         prepared,
         part,
@@ -341,16 +340,6 @@ def _measured(part: Part, base: Mapping[str, float], tuned: Mapping[str, float])
 
 
 # after ----------------------------------------------------------------------------------------------------------------
-
-
-def _write(part: Part, rows: Sequence[Measured], outcome: Outcome) -> None:
-    """Write the losses of a training: of each development example, and by step, as a table and a picture."""
-    base = sum(row.base for row in rows) / len(rows)
-    write_atomically(part.folder / EVALUATION, evaluation_lines(rows))
-    write_atomically(part.folder / "losses.csv", losses_csv(outcome.points))
-    write_atomically(
-        part.folder / "losses.svg", losses_svg(outcome.points, base, outcome.taken, f"Losses of {part.name}")
-    )
 
 
 def _samples(prepared: Prepared, part: Part, model: Native, tokeniser: Native) -> list[Sample]:

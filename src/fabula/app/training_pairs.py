@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from fabula.app.training import (
     EVALUATION,
+    OneWork,
     card_facts,
     carried_out,
     ended_sentence,
@@ -19,17 +20,16 @@ from fabula.app.training import (
     take_adapter,
     weights_type,
 )
-from fabula.base.errors import UsageError
 from fabula.base.files import write_atomically
 from fabula.training.base import load, open_base, tokeniser_of
 from fabula.training.dpo import check_enough, curves, history_csv, pair_card, prepared_pairs, trainer_of
 from fabula.training.examples import check_apart, data_digest, read_card, read_pairs
-from fabula.training.libraries import library, quiet, require_libraries
+from fabula.training.libraries import quiet, require_libraries
 from fabula.training.memory import Load, fitting, needed, shape_of
 from fabula.training.presets import Dpo, computing_of, config_of
 from fabula.training.report import Sample
 from fabula.training.running import begin, schedule_of, write_record
-from fabula.training.scoring import accuracies, gains, pair_tokens, read_scores, score_pairs
+from fabula.training.scoring import accuracies, gains, read_scores, score_pairs
 from fabula.training.sft import answer
 
 if TYPE_CHECKING:
@@ -38,45 +38,15 @@ if TYPE_CHECKING:
 
     from fabula.app.training import Listener, TrainingAsked
     from fabula.stats.estimate import Scored
-    from fabula.training.base import Base
     from fabula.training.dpo import PreparedPairs
-    from fabula.training.examples import DataCard, Pair
-    from fabula.training.running import Machine, Outcome, Schedule
+    from fabula.training.running import Outcome
     from fabula.training.scoring import Native, ScoredPair
 
 _PACKAGES: Final = ("torch", "transformers", "peft", "trl", "datasets")
 
 
-@dataclass(frozen=True, slots=True)
-class PairWork:
-    """The training of an adapter on pairs: everything that is known before it starts.
-
-    Attributes:
-        asked: what was asked for.
-        base: the model that it is for.
-        data: what the data is.
-        config: the settings.
-        train: what is learnt.
-        development: what is measured.
-        schedule: for how long.
-        machine: on what.
-        bytes_needed: of memory.
-    """
-
-    asked: TrainingAsked
-    base: Base
-    data: DataCard
-    config: Dpo
-    train: PreparedPairs
-    development: PreparedPairs
-    schedule: Schedule
-    machine: Machine
-    bytes_needed: int
-
-    @property
-    def name(self) -> str:
-        """What it is called: its folder's name."""
-        return self.asked.out.name
+class PairWork(OneWork["Dpo", "PreparedPairs"]):
+    """The training of an adapter on pairs: everything that is known before it starts."""
 
     @property
     def agents(self) -> tuple[str, ...]:
@@ -210,36 +180,3 @@ def _samples(work: PairWork, model: Native, tokeniser: Native) -> list[Sample]:
         tuned = answer(model, tokeniser, row.prompt, ours.sample_tokens, seed)
         found.append(Sample(pair.agent, pair.messages[-1].content, base, tuned))
     return found
-
-
-# other pairs ----------------------------------------------------------------------------------------------------------
-
-
-def score_adapter(
-    adapter: Path,
-    pairs: Sequence[Pair],
-    base: Base,
-    *,
-    bf16: bool = False,
-    prompt_tokens: int | None = None,
-) -> tuple[ScoredPair, ...]:
-    """How likely the replies of pairs are under a base and under an adapter for it.
-
-    Args:
-        adapter: a folder with an adapter of PEFT's.
-        pairs: whatever is to be scored.
-        base: that it was trained for.
-        bf16: whether to compute with 16 bits.
-        prompt_tokens: the longest prompt; what is longer loses its middle.
-
-    Raises:
-        UsageError: base or adapter cannot be read, or what training needs is not installed.
-    """
-    with quiet():
-        model, tokeniser = load(base)
-        try:
-            tuned = library("peft").PeftModel.from_pretrained(model, str(adapter))
-        except (OSError, ValueError, RuntimeError, KeyError, TypeError) as error:
-            raise UsageError(f"The adapter in {adapter} cannot be loaded for {base.name}: {error}") from error
-        rows = [pair_tokens(tokeniser, pair, prompt_tokens) for pair in pairs]
-        return score_pairs(tuned, pairs, rows, bf16=bf16)

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from fabula.app.training import (
-    EVALUATION,
+    OneWork,
     card_facts,
     carried_out,
     ended_sentence,
@@ -16,9 +16,9 @@ from fabula.app.training import (
     identity_of,
     in_training,
     same_machine,
+    write_losses,
 )
 from fabula.base.errors import UsageError
-from fabula.base.files import write_atomically
 from fabula.models.seq2seq import rooms_of
 from fabula.training.base import open_base
 from fabula.training.batches import losses_of
@@ -27,8 +27,8 @@ from fabula.training.examples import CARD, DataCard, data_digest, read_card
 from fabula.training.libraries import quiet, require_libraries
 from fabula.training.memory import Load, fitting, needed, shape_of
 from fabula.training.presets import Summariser, computing_of, config_of
-from fabula.training.report import Measured, Sample, differences, evaluation_lines, losses_svg
-from fabula.training.running import begin, losses_csv, schedule_of, write_record
+from fabula.training.report import Measured, Sample, differences
+from fabula.training.running import begin, schedule_of, write_record
 from fabula.training.summariser import (
     LIMITS,
     check_enough,
@@ -46,8 +46,7 @@ if TYPE_CHECKING:
 
     from fabula.app.training import Listener, TrainingAsked
     from fabula.stats.estimate import Scored
-    from fabula.training.base import Base
-    from fabula.training.running import Machine, Outcome, Schedule
+    from fabula.training.running import Outcome
     from fabula.training.scoring import Native
     from fabula.training.summariser import Encoded
 
@@ -56,36 +55,8 @@ _PACKAGES: Final = ("torch", "transformers")
 _HUB: Final = "hf:"
 
 
-@dataclass(frozen=True, slots=True)
-class SummaryWork:
-    """The training of a summary model: everything that is known before it starts.
-
-    Attributes:
-        asked: what was asked for.
-        base: the model that is tuned.
-        data: what the data is.
-        config: the settings.
-        train: what is learnt.
-        development: what is measured.
-        schedule: for how long.
-        machine: on what.
-        bytes_needed: of memory.
-    """
-
-    asked: TrainingAsked
-    base: Base
-    data: DataCard
-    config: Summariser
-    train: tuple[Encoded, ...]
-    development: tuple[Encoded, ...]
-    schedule: Schedule
-    machine: Machine
-    bytes_needed: int
-
-    @property
-    def name(self) -> str:
-        """What it is called: its folder's name."""
-        return self.asked.out.name
+class SummaryWork(OneWork["Summariser", "tuple[Encoded, ...]"]):
+    """The training of a summary model: everything that is known before it starts."""
 
     @property
     def measured(self) -> tuple[Encoded, ...]:
@@ -199,7 +170,7 @@ def _trained(work: SummaryWork, record: dict[str, Any], listener: Listener) -> T
     record["tuned"] = losses_of(model, rows, machine)
     record["tuned_summaries"] = _summaries(work, model, tokeniser, listener)
     rouge, loss = _gained(work, record)
-    _write(work, record, outcome)
+    write_losses(folder, _measured(work, record), outcome, "Losses")
     ended = ended_sentence(work, outcome, keep)
     facts = card_facts(work, work, record, agents=(ROLE,), ended=ended, samples=_samples(work, record))
     finish(folder, replace(facts, how=_HOW, results=results(rouge, loss), use=_USE, limits=LIMITS), record, outcome)
@@ -247,15 +218,6 @@ def _taken(work: SummaryWork, checkpoint: Path, tokeniser: Native) -> Native:
     model.save_pretrained(folder)
     tokeniser.save_pretrained(folder)
     return model
-
-
-def _write(work: SummaryWork, record: Mapping[str, Any], outcome: Outcome) -> None:
-    """Write the losses of a training: of each development dialogue, and by step, as a table and a picture."""
-    folder, rows = work.asked.out, _measured(work, record)
-    base = sum(row.base for row in rows) / len(rows)
-    write_atomically(folder / EVALUATION, evaluation_lines(rows))
-    write_atomically(folder / "losses.csv", losses_csv(outcome.points))
-    write_atomically(folder / "losses.svg", losses_svg(outcome.points, base, outcome.taken, "Losses"))
 
 
 _HOW: Final = "A summary model, trained with fabula on dialogues with their summaries; every weight was trained."

@@ -23,8 +23,6 @@ _COMMAND: Final = re.compile(r"`fabula ([^`\n]{1,300})`")
 _SET: Final = re.compile(r"(?<![\w/.-])--set (?=[a-z_]{1,40}=)")
 _AGAIN: Final = (
     ("run the command again", "try again"),
-    ("The same command asks", "Another try asks"),
-    ("the same command goes on", "another try goes on"),
     ("give the same command again", "try it again"),
     ("Give the same command again", "Try it again"),
     ("Say the same command again with", "Do the same again with"),

@@ -5,12 +5,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from fabula.app.bills import cost_of, dollars, planned, total
+from fabula.cli.progress import counted
 from fabula.cli.terminal import table
 from fabula.project.folder import files_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from fabula.app.bills import Bill
     from fabula.cli.terminal import Terminal
     from fabula.engine.dry_run import DryRun
     from fabula.models.base import Usage
@@ -40,6 +42,16 @@ def bill_table(roles: Mapping[str, Usage]) -> str:
     thought = total(roles).reasoning
     of_it = f"\n{thought:,} of the reply tokens were reasoning, which is no part of the story." if thought else ""
     return table(rows, right=(1, 2, 3, 4, 5)) + of_it
+
+
+def say_bill(terminal: Terminal, bill: Bill) -> None:
+    """Say what was asked and what came from the journal."""
+    if bill.calls:
+        terminal.say("\n" + bill_table(bill.roles))
+        if bill.paid_lines:
+            terminal.say(bill.paid_lines)
+    if bill.replayed:
+        terminal.say(f"From the journal, at no cost: {counted(bill.replayed, 'call')}.")
 
 
 def _row(name: str, usage: Usage) -> tuple[str, ...]:

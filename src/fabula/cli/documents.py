@@ -8,15 +8,12 @@ from __future__ import annotations
 
 from typing import Any, Final, NotRequired
 
-from pydantic import ConfigDict, TypeAdapter, with_config
-from typing_extensions import TypedDict
-
-_exact = with_config(ConfigDict(extra="forbid"))
+from pydantic import ConfigDict, TypeAdapter
+from typing_extensions import TypedDict, is_typeddict
 
 # what several documents hold ------------------------------------------------------------------------------------------
 
 
-@_exact
 class Usage(TypedDict):
     """Tokens, seconds and US dollars; an unknown cost is null."""
 
@@ -29,7 +26,6 @@ class Usage(TypedDict):
     estimated: int
 
 
-@_exact
 class Budget(TypedDict):
     """A project's caps (null: none) and what is spent of them."""
 
@@ -40,7 +36,6 @@ class Budget(TypedDict):
     estimated_tokens: int
 
 
-@_exact
 class Number(TypedDict):
     """A number with its n, interval and method, or why there is none."""
 
@@ -54,7 +49,6 @@ class Number(TypedDict):
     p: NotRequired[float | None]
 
 
-@_exact
 class Row(Number):
     """A row of a report: what of whom; a baseline says so."""
 
@@ -63,7 +57,6 @@ class Row(Number):
     baseline: NotRequired[bool]
 
 
-@_exact
 class Report(TypedDict):
     """What an evaluator found."""
 
@@ -77,7 +70,6 @@ class Report(TypedDict):
     details: dict[str, Any]
 
 
-@_exact
 class Billed(TypedDict):
     """What was asked for it."""
 
@@ -86,12 +78,10 @@ class Billed(TypedDict):
     bill: dict[str, Usage]
 
 
-@_exact
 class BilledReport(Report, Billed):
     """A report, and what was asked for it."""
 
 
-@_exact
 class Licence(TypedDict):
     """A data set that stories are from."""
 
@@ -106,7 +96,6 @@ class Licence(TypedDict):
 # errors, pauses, dry runs ---------------------------------------------------------------------------------------------
 
 
-@_exact
 class Failure(TypedDict):
     """What happened, why, and what to do."""
 
@@ -115,14 +104,12 @@ class Failure(TypedDict):
     exit_code: int
 
 
-@_exact
 class Failed(TypedDict):
     """A command that failed."""
 
     error: Failure
 
 
-@_exact
 class Pause(TypedDict):
     """The artefact that waits for a person."""
 
@@ -130,14 +117,12 @@ class Pause(TypedDict):
     message: str
 
 
-@_exact
 class Paused(TypedDict):
     """A command that waits for a person."""
 
     paused: Pause
 
 
-@_exact
 class ChangedFile(TypedDict):
     """A file that its author has changed."""
 
@@ -145,7 +130,6 @@ class ChangedFile(TypedDict):
     file: str
 
 
-@_exact
 class PlannedCall(TypedDict):
     """A call that would be made; tokens are estimates."""
 
@@ -157,7 +141,6 @@ class PlannedCall(TypedDict):
     cost: float | None
 
 
-@_exact
 class DryRun(TypedDict):
     """What would be asked."""
 
@@ -176,7 +159,6 @@ class DryRun(TypedDict):
 # a project ------------------------------------------------------------------------------------------------------------
 
 
-@_exact
 class SceneWords(TypedDict):
     """A part of the story and its length."""
 
@@ -184,7 +166,6 @@ class SceneWords(TypedDict):
     words: int
 
 
-@_exact
 class Written(Billed):
     """A story that was written or updated."""
 
@@ -201,7 +182,6 @@ class Written(Billed):
     project_bill: dict[str, Usage]
 
 
-@_exact
 class New(TypedDict):
     """A project that was made."""
 
@@ -210,7 +190,6 @@ class New(TypedDict):
     settings: dict[str, Any]
 
 
-@_exact
 class ImportedPart(TypedDict):
     """A part of a manuscript, and its file."""
 
@@ -219,7 +198,6 @@ class ImportedPart(TypedDict):
     words: int
 
 
-@_exact
 class Imported(TypedDict):
     """A project that was made of a manuscript, or would be; `before` says that it was there already."""
 
@@ -233,7 +211,6 @@ class Imported(TypedDict):
     before: bool
 
 
-@_exact
 class ToTry(TypedDict):
     """A command to try."""
 
@@ -242,10 +219,8 @@ class ToTry(TypedDict):
 
 
 Sample = TypedDict("Sample", {"project": str, "title": str, "words": int, "try": list[ToTry]})
-Sample.__pydantic_config__ = ConfigDict(extra="forbid")  # type: ignore[attr-defined] # pydantic reads it there
 
 
-@_exact
 class PlannedScene(TypedDict):
     """A scene of a plan."""
 
@@ -258,7 +233,6 @@ class PlannedScene(TypedDict):
     events: int
 
 
-@_exact
 class CheckedPlan(TypedDict):
     """A plan that is valid; `order` is null where the order of time is open."""
 
@@ -270,14 +244,12 @@ class CheckedPlan(TypedDict):
     anachronies: int | None
 
 
-@_exact
 class MadePlan(CheckedPlan, Billed):
     """A plan that was made."""
 
     project: str
 
 
-@_exact
 class Text(TypedDict):
     """A text of a project, and what holds of it."""
 
@@ -290,7 +262,6 @@ class Text(TypedDict):
     state: str
 
 
-@_exact
 class LastRun(TypedDict):
     """How the last run ended."""
 
@@ -299,7 +270,6 @@ class LastRun(TypedDict):
     error: str
 
 
-@_exact
 class Status(TypedDict):
     """Where a project stands; `to_ask` is null where a `problem` stands in the way."""
 
@@ -323,14 +293,12 @@ class Status(TypedDict):
     budget: Budget
 
 
-@_exact
 class SceneText(SceneWords):
     """A part of the story."""
 
     text: str
 
 
-@_exact
 class StoryShown(TypedDict):
     """The story."""
 
@@ -339,7 +307,6 @@ class StoryShown(TypedDict):
     scenes: list[SceneText]
 
 
-@_exact
 class ArtefactShown(TypedDict):
     """An artefact."""
 
@@ -349,7 +316,6 @@ class ArtefactShown(TypedDict):
     words: int
 
 
-@_exact
 class Message(TypedDict):
     """A message of a prompt."""
 
@@ -357,7 +323,6 @@ class Message(TypedDict):
     content: str
 
 
-@_exact
 class Call(TypedDict):
     """A call that was made."""
 
@@ -372,7 +337,6 @@ class Call(TypedDict):
     usage: Usage
 
 
-@_exact
 class CallsShown(TypedDict):
     """What was asked to make an artefact, or the story."""
 
@@ -380,7 +344,6 @@ class CallsShown(TypedDict):
     calls: list[Call]
 
 
-@_exact
 class Removal(TypedDict):
     """What a rule took out of a reply."""
 
@@ -393,7 +356,6 @@ class Removal(TypedDict):
     at: str
 
 
-@_exact
 class RemovedShown(TypedDict):
     """What rules took out."""
 
@@ -413,7 +375,6 @@ class TimelineShown(TypedDict):
     file: str | None
 
 
-@_exact
 class Version(TypedDict):
     """A version of an artefact."""
 
@@ -424,7 +385,6 @@ class Version(TypedDict):
     text: str
 
 
-@_exact
 class History(TypedDict):
     """The versions of an artefact, and the notes that hold."""
 
@@ -433,7 +393,6 @@ class History(TypedDict):
     versions: list[Version]
 
 
-@_exact
 class Edited(TypedDict):
     """An artefact after an edit."""
 
@@ -443,7 +402,6 @@ class Edited(TypedDict):
     words: int
 
 
-@_exact
 class PassageLengths(TypedDict):
     """Words of a passage before it was written anew, and in the text that was offered."""
 
@@ -451,7 +409,6 @@ class PassageLengths(TypedDict):
     after: int
 
 
-@_exact
 class Rewritten(Edited):
     """An artefact after a passage was written anew; `proposed` is the text that was offered."""
 
@@ -459,7 +416,6 @@ class Rewritten(Edited):
     proposed: str | None
 
 
-@_exact
 class Decided(TypedDict):
     """A decision about an artefact."""
 
@@ -468,7 +424,6 @@ class Decided(TypedDict):
     state: str
 
 
-@_exact
 class PinnedAll(TypedDict):
     """What was pinned."""
 
@@ -476,14 +431,12 @@ class PinnedAll(TypedDict):
     pinned: list[str]
 
 
-@_exact
 class Approved(TypedDict):
     """What was approved."""
 
     approved: list[str]
 
 
-@_exact
 class Decision(TypedDict):
     """A command of the author's that is undone or done again."""
 
@@ -494,21 +447,18 @@ class Decision(TypedDict):
     in_files: bool
 
 
-@_exact
 class Undone(TypedDict):
     """What was taken back."""
 
     undone: Decision
 
 
-@_exact
 class Redone(TypedDict):
     """What was done again."""
 
     redone: Decision
 
 
-@_exact
 class FinalEdit(TypedDict):
     """An edit of the final reading."""
 
@@ -521,7 +471,6 @@ class FinalEdit(TypedDict):
     own: bool
 
 
-@_exact
 class Edits(TypedDict):
     """What the final reading changed; `unknown` are refusals that name no edit."""
 
@@ -529,7 +478,6 @@ class Edits(TypedDict):
     unknown: list[str]
 
 
-@_exact
 class Exported(TypedDict):
     """A file of the story."""
 
@@ -545,7 +493,6 @@ Fact = dict[str, Any]
 """As `story/world/file.py` writes it; fields that say nothing are left out."""
 
 
-@_exact
 class Conflict(TypedDict):
     """Two facts that cannot both hold."""
 
@@ -555,7 +502,6 @@ class Conflict(TypedDict):
     also_in: list[int]
 
 
-@_exact
 class World(TypedDict):
     """What stands at a moment."""
 
@@ -564,7 +510,6 @@ class World(TypedDict):
     conflicts: list[Conflict]
 
 
-@_exact
 class Known(TypedDict):
     """What somebody takes for true."""
 
@@ -577,10 +522,8 @@ WorldChanged = TypedDict(
     "WorldChanged",
     {"from": str, "to": str, "opened": list[Fact], "closed": list[Fact], "changed": list[dict[str, Fact]]},
 )
-WorldChanged.__pydantic_config__ = ConfigDict(extra="forbid")  # type: ignore[attr-defined] # pydantic reads it there
 
 
-@_exact
 class WorldExported(TypedDict):
     """The world in another form, in a file or as text."""
 
@@ -590,7 +533,6 @@ class WorldExported(TypedDict):
     text: str | None
 
 
-@_exact
 class WorldImported(TypedDict):
     """Facts that were taken from a file."""
 
@@ -619,7 +561,6 @@ class Chat(TypedDict):
     bill: dict[str, Usage]
 
 
-@_exact
 class Served(TypedDict):
     """Where a server listens; a token that was made for it is shown once."""
 
@@ -628,7 +569,6 @@ class Served(TypedDict):
     token: NotRequired[str]
 
 
-@_exact
 class Studio(TypedDict):
     """Where the studio is open; the link signs a browser in, where its token is a new one."""
 
@@ -640,7 +580,6 @@ class Studio(TypedDict):
 # evaluators -----------------------------------------------------------------------------------------------------------
 
 
-@_exact
 class Checked(Report):
     """Findings of a check; `left` are those that were not dismissed."""
 
@@ -652,7 +591,6 @@ class Checked(Report):
     bill: NotRequired[dict[str, Usage]]
 
 
-@_exact
 class Verdict(TypedDict):
     """The better of two stories, "same", or null."""
 
@@ -660,7 +598,6 @@ class Verdict(TypedDict):
     better: str | None
 
 
-@_exact
 class Judged(Billed):
     """Two stories compared."""
 
@@ -668,7 +605,6 @@ class Judged(Billed):
     verdicts: list[Verdict]
 
 
-@_exact
 class Ranked(Billed):
     """Stories or systems ranked."""
 
@@ -676,28 +612,24 @@ class Ranked(Billed):
     files: list[str]
 
 
-@_exact
 class Rated(BilledReport):
     """Stories or dialogues rated by themselves."""
 
     page: str
 
 
-@_exact
 class Plot(Billed):
     """The plots of references."""
 
     plot: dict[str, str]
 
 
-@_exact
 class Candidate(Billed):
     """Stories written from plots."""
 
     candidate: dict[str, str]
 
 
-@_exact
 class Reviewed(TypedDict):
     """What an editor and a rubric said."""
 
@@ -707,7 +639,6 @@ class Reviewed(TypedDict):
     agreement: NotRequired[Report]
 
 
-@_exact
 class Measured(TypedDict):
     """What was counted, by evaluator."""
 
@@ -717,7 +648,6 @@ class Measured(TypedDict):
     reports: dict[str, Report]
 
 
-@_exact
 class Question(TypedDict):
     """How far judge and people agree on a question."""
 
@@ -726,14 +656,12 @@ class Question(TypedDict):
     notes: list[str]
 
 
-@_exact
 class Agreement(Report):
     """A judge beside people."""
 
     questions: dict[str, Question]
 
 
-@_exact
 class StudyNew(TypedDict):
     """A study that was made; `left_out` are prompts that one system alone answers."""
 
@@ -746,7 +674,6 @@ class StudyNew(TypedDict):
     left_out: list[str]
 
 
-@_exact
 class StudyAssigned(TypedDict):
     """Who has how much to do: cells are what could be rated, `hours` those of all raters."""
 
@@ -762,7 +689,6 @@ class StudyAssigned(TypedDict):
     currency: str
 
 
-@_exact
 class RaterLink(TypedDict):
     """A rater's own link."""
 
@@ -770,7 +696,6 @@ class RaterLink(TypedDict):
     link: str
 
 
-@_exact
 class StudyServed(TypedDict):
     """Where a study is; the links of its raters, and the organiser's."""
 
@@ -780,7 +705,6 @@ class StudyServed(TypedDict):
     expires: str
 
 
-@_exact
 class StudyReported(TypedDict):
     """What people found; the page is the first of the files."""
 
@@ -808,7 +732,6 @@ class Reproduced(TypedDict):
     tables: list[dict[str, Any]]
 
 
-@_exact
 class Fetched(TypedDict):
     """A data set that was fetched."""
 
@@ -827,14 +750,12 @@ class Injected(Billed):
     screenplays: list[dict[str, Any]]
 
 
-@_exact
 class Digressed(BilledReport):
     """Digressions, and who led back."""
 
     folder: str
 
 
-@_exact
 class DigressionsExpected(TypedDict):
     """A dry run of digressions."""
 
@@ -851,14 +772,12 @@ class Fitted(TypedDict):
     weights: dict[str, Any]
 
 
-@_exact
 class Form(TypedDict):
     """A form for people."""
 
     form: str
 
 
-@_exact
 class Answers(TypedDict):
     """Filled-in forms, read as ratings."""
 
@@ -870,7 +789,6 @@ class Answers(TypedDict):
 # training -------------------------------------------------------------------------------------------------------------
 
 
-@_exact
 class DataSet(TypedDict):
     """A data set that fabula knows."""
 
@@ -888,7 +806,6 @@ class DataSet(TypedDict):
     used_by: list[str]
 
 
-@_exact
 class DataSets(TypedDict):
     """The data sets."""
 
@@ -962,14 +879,12 @@ class Learned(TypedDict):
     pairs: int
 
 
-@_exact
 class LearnedAll(TypedDict):
     """What was learned, of each author."""
 
     learned: list[dict[str, Any]]
 
 
-@_exact
 class Forgotten(TypedDict):
     """What was removed."""
 
@@ -985,7 +900,6 @@ class Cards(TypedDict):
     cards: list[dict[str, Any]]
 
 
-@_exact
 class CardText(TypedDict):
     """A card in another form."""
 
@@ -993,7 +907,6 @@ class CardText(TypedDict):
     left_out: list[str]
 
 
-@_exact
 class CardFile(TypedDict):
     """A card in a file."""
 
@@ -1002,7 +915,6 @@ class CardFile(TypedDict):
     left_out: list[str]
 
 
-@_exact
 class Lorebook(TypedDict):
     """Entries of a lorebook that a message calls."""
 
@@ -1018,7 +930,6 @@ class Systems(TypedDict):
     problems: list[str]
 
 
-@_exact
 class Evaluators(TypedDict):
     """The evaluators, as their `paper.toml` tells, and why some of others cannot be used."""
 
@@ -1026,7 +937,6 @@ class Evaluators(TypedDict):
     problems: list[str]
 
 
-@_exact
 class NewMethod(TypedDict):
     """The folder of a system or evaluator of one's own."""
 
@@ -1081,7 +991,6 @@ class Adapters(TypedDict):
     serve: str
 
 
-@_exact
 class Checkpoint(TypedDict):
     """One thing that was looked at."""
 
@@ -1090,7 +999,6 @@ class Checkpoint(TypedDict):
     about: str
 
 
-@_exact
 class Doctor(TypedDict):
     """What this machine has."""
 
@@ -1100,7 +1008,6 @@ class Doctor(TypedDict):
     keys: dict[str, bool]
 
 
-@_exact
 class Trusted(TypedDict):
     """What a settings file may do."""
 
@@ -1108,20 +1015,27 @@ class Trusted(TypedDict):
     trusted: list[str]
 
 
-@_exact
 class TrustedAll(TypedDict):
     """What each settings file may do."""
 
     trusted: dict[str, list[str]]
 
 
-@_exact
 class TrustForgotten(TypedDict):
     """A settings file that is not trusted any more."""
 
     file: str
     forgotten: bool
 
+
+# Documents that may hold more than is said here: what a method, a model or a paper adds.
+_OPEN: Final[tuple[Any, ...]] = (
+    *(TimelineShown, Chat, Experiment, Reproduced, Injected, Fitted, Chosen, BackTranslated, Preferences),
+    *(TrainingPlanned, Trained, TrainedAgents, Swept, Learned, Cards, Systems, System),
+    *(Models, ModelChecked, ModelPulled, Adapters),
+)
+for _kind in [kind for kind in globals().values() if is_typeddict(kind) and kind not in _OPEN]:
+    _kind.__pydantic_config__ = ConfigDict(extra="forbid")
 
 DOCUMENTS: Final[dict[str, tuple[Any, ...]]] = {
     "sample": (Sample,),

@@ -15,7 +15,7 @@ from fabula.app.evaluating import Task, dry_run_evaluation, evaluate_in
 from fabula.app.writing import Options, check_prices
 from fabula.base.errors import ConfigError
 from fabula.cli.asked import evaluator_config, performers_of, say_default
-from fabula.cli.bill import bill_table, say_dry_run
+from fabula.cli.bill import say_bill, say_dry_run
 from fabula.cli.options import refuse
 from fabula.cli.people import People
 from fabula.cli.progress import Progress, counted
@@ -125,12 +125,7 @@ class Evaluating:
 
     def show_bill(self) -> None:
         """Say what was asked and what came from the journal."""
-        if self.bill.calls:
-            self.terminal.say("\n" + bill_table(self.bill.roles))
-            if self.bill.paid_lines:
-                self.terminal.say(self.bill.paid_lines)
-        if self.bill.replayed:
-            self.terminal.say(f"From the journal, at no cost: {counted(self.bill.replayed, 'call')}.")
+        say_bill(self.terminal, self.bill)
 
 
 async def _nobody(request: Request) -> str:

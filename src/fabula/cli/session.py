@@ -14,7 +14,7 @@ from fabula.app.titles import Titles
 from fabula.app.writing import Options, Written, check_prices, dry_run_in, project_budget, too_little, write_in
 from fabula.base.addresses import is_near
 from fabula.base.errors import FabulaError
-from fabula.cli.bill import bill_table, project_line
+from fabula.cli.bill import project_line, say_bill
 from fabula.cli.people import AnotherTakeError, People
 from fabula.cli.progress import Progress, counted, duration
 from fabula.cli.stopping import stoppable
@@ -67,7 +67,7 @@ class _Seen:
         if self._run is not None:
             self._run.hear(event)
 
-    def end(self, error: FabulaError | None) -> None:
+    def end(self, error: BaseException | None) -> None:
         """Record how the command ended."""
         if self._run is not None:
             self._run.end(error)
@@ -182,7 +182,7 @@ class Session:
         progress = Progress(self.terminal, time.monotonic, expected.planned if expected else ())
         self.terminal.aside = progress.aside
         seen = _Seen(self)
-        error: FabulaError | None = None
+        error: BaseException | None = None
         try:
             while True:
                 try:
@@ -193,9 +193,9 @@ class Session:
                 else:
                     self.bill.remember(self.settings)
                     return made
-        except FabulaError as failed:
+        except BaseException as failed:
             error = failed
-            if self.bill.roles:
+            if self.bill.roles and isinstance(failed, FabulaError):
                 self.terminal.advise(f"Until here: {self.spent}.")
             raise
         finally:
@@ -224,15 +224,9 @@ class Session:
         """Say where the story is, what it took, and what to try next."""
         terminal, folder = self.terminal, near(self.project.folder)
         file = near(self.project.story_file)
-        asked = sum(self.bill.calls.values())
         written = Written.in_(self.project, self.settings, story, self.bill)
         terminal.say(f"{file}: {story.words:,} words")
-        if asked:
-            terminal.say("\n" + bill_table(self.bill.roles))
-            if self.bill.paid_lines:
-                terminal.say(self.bill.paid_lines)
-        if self.bill.replayed:
-            terminal.say(f"From the journal, at no cost: {counted(self.bill.replayed, 'call')}.")
+        say_bill(terminal, self.bill)
         if said := project_line(written.paid_in_all, self.settings.budget):
             terminal.say(said)
         if written.not_as_asked:

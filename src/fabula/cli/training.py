@@ -6,6 +6,7 @@ import signal
 import time
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
 
 import typer
@@ -20,7 +21,6 @@ from fabula.engine.methods import settings_of, values_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
-    from pathlib import Path
 
     from rich.console import RenderableType
     from rich.live import Live
@@ -61,6 +61,19 @@ class Training:
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Say every setting, steps and memory, and train nothing.")
     ] = False
+
+    @property
+    def given(self) -> dict[str, Any]:
+        """The same by the names of `TrainingAsked`."""
+        return {
+            "data": Path(self.data),
+            "base": self.base,
+            "out": Path(self.out),
+            "preset": self.preset,
+            "values": given_values(self.set_ or ()),
+            "fresh": self.fresh,
+            "gguf": Path(self.gguf) if self.gguf else None,
+        }
 
 
 def say_fresh(terminal: Terminal, out: Path, *, fresh: bool) -> None:

@@ -64,7 +64,8 @@ class Earlier:
     @property
     def glimpse(self) -> str:
         """One sentence of it: of the first one and the last two, the shortest."""
-        found = [one_line(one) for one in sentences(paragraphs(self.text)[-1]) if count_words(one) >= _LEAST]
+        last = "".join(paragraphs(self.text)[-1:])
+        found = [one_line(one) for one in sentences(last) if count_words(one) >= _LEAST]
         return f"ends “{min(found[-2:], key=len)}”" if found else self.excerpt(0)
 
 
@@ -145,10 +146,6 @@ def _announced(next_one: str, whole: int, read: int, excerpts: int, *, small: bo
     if read:
         shown.append(f"{read} in an account of each, which it gives when it has read them: one call each, paid once")
     if excerpts:
-        why = (
-            ", since a small model cannot give an account of a book; a stronger one reads it first (--model)"
-            if small
-            else ""
-        )
-        shown.append(f"{excerpts} in their first and last sentences alone{why}")
+        why = ", since a small model cannot give an account of a book; a stronger one reads it first (--model)"
+        shown.append(f"{excerpts} in their first and last sentences alone{why if small else ''}")
     return f"Who writes {next_one} is shown the parts before it: {', '.join(shown)}."

@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 
 SUFFIXES: Final = (".md", ".txt", ".docx", ".odt", ".rtf", ".epub", ".fountain")
 """What the files of stories may end with, for folders and forms."""
+LINES: Final = (".md", ".txt", ".fountain", "")
+"""What files end with whose text is that of the file, so that its lines can be named."""
 _REFUSED: Final = {
     b"%pdf": "a PDF file",
     b"\xd0\xcf\x11\xe0": "an old Word file, or one with a password",

@@ -891,8 +891,7 @@ class Run:
         async def begin() -> None:
             await tries.begin()
             if price != FREE:
-                usage = Usage(tries.prompt, 0, expected, cost=None, estimated=tries.prompt + expected)
-                context.journal.hold(key, request, model.identity, usage)
+                self._book(key, request, tries)
 
         def lose(usage: Usage | None) -> None:
             if usage is not None:
@@ -925,6 +924,15 @@ class Run:
             self._distrust(model, usage, claimed, price)
         tries.settle(usage)
         return replace(reply, usage=usage)
+
+    def _book(self, key: str, request: Request, tries: Tries) -> None:
+        """Note in the journal what a try may take; what cannot be noted holds nothing of the budget."""
+        usage = Usage(tries.prompt, 0, tries.reply, cost=None, estimated=tries.prompt + tries.reply)
+        try:
+            self.context.journal.hold(key, request, tries.model.identity, usage)
+        except BaseException:
+            tries.release()  # others would wait for it for ever
+            raise
 
     def _distrust(self, model: Model, usage: Usage, claimed: int, price: Price | None) -> None:
         """Say, once of a model, that its server counts far more than there was."""

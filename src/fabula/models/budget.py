@@ -79,9 +79,8 @@ def counted(request: Request, reply: Reply, model: Model) -> tuple[Usage, int]:
         return usage, 0
     sent = prompt_tokens(request)
     came = estimate_tokens(reply.text) + estimate_tokens(reply.reasoning)
-    hidden = (
-        0 if reply.reasoning else room_for_reasoning(request.sampling, thinks=True)
-    )  # many servers say nothing of it
+    # Many servers say nothing of the reasoning.
+    hidden = 0 if reply.reasoning else room_for_reasoning(request.sampling, thinks=True)
     return _believed(usage, sent + _form_tokens(request), came, min(hidden, longest_reply(request, model)))
 
 
@@ -408,12 +407,8 @@ class Budget:
 
     def stops_at(self, cap: str) -> str:
         """The beginning of a sentence on why nothing more is asked."""
-        over = self._over
-        return (
-            f"Stopped, as the budget of {cap}{self.of} is passed"
-            if over
-            else (f"Stopped before the budget of {cap}{self.of} is passed")
-        )
+        when = ", as" if self._over else " before"
+        return f"Stopped{when} the budget of {cap}{self.of} is passed"
 
     def unpriced(self, role: str, model_name: str, cap: float) -> UsageError:
         """The error where a price would have to be known."""

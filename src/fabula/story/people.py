@@ -79,6 +79,15 @@ def _stands_in(padded: str, text: str, name: str) -> bool:
     return bool(words) and (f" {' '.join(words)} " in padded or bool(BLANKLESS.search(name) and name in text))
 
 
+def each_once(names: Iterable[str], others: Iterable[str] = ()) -> list[str]:
+    """Each person of `names` once who is none of `others`."""
+    before, found = list(others), list[str]()
+    for name in names:
+        if not any(same_person(name, one) for one in (*before, *found)):
+            found.append(name)
+    return found
+
+
 def present_in(names: Iterable[str], text: str) -> tuple[str, ...]:
     """Those of `names` who are named in a text, by the whole name or a part of it that is theirs alone and no title."""
     parts = {name: _parts(name) for name in names}

@@ -16,7 +16,7 @@ from fabula.app.item_files import read_all
 from fabula.app.writing import Options, check_prices
 from fabula.base.errors import ConfigError
 from fabula.cli.asked import changes_of, say_default
-from fabula.cli.bill import bill_table, calls_table
+from fabula.cli.bill import calls_table, say_bill
 from fabula.cli.help import MORE
 from fabula.cli.opening import terminal_of
 from fabula.cli.options import Caps, Choices, Output, Performers, bundled
@@ -191,12 +191,7 @@ def _say(terminal: Terminal, task: Task, made: Made, bill: Bill) -> None:
         terminal.message(f"Left out: {name}{one['reason']}")
     if len(made.left_out) > _SHOWN:
         terminal.message(f"... and {len(made.left_out) - _SHOWN} more; left-out.jsonl has all.")
-    if bill.calls:
-        terminal.say("\n" + bill_table(bill.roles))
-        if bill.paid_lines:
-            terminal.say(bill.paid_lines)
-    if bill.replayed:
-        terminal.say(f"From the journal, at no cost: {counted(bill.replayed, 'call')}.")
+    say_bill(terminal, bill)
     if sides["train"]:
         terminal.advise(f"Next: `fabula train sft {near(task.folder)} --base MODEL --out ROOM`.")
     else:

@@ -16,7 +16,7 @@ from fabula.app.item_files import MAX_STORY_BYTES
 from fabula.app.writing import Options
 from fabula.base.errors import UnknownNameError, UsageError
 from fabula.cli.asked import evaluator_config, performers_of, say_default
-from fabula.cli.bill import bill_table, say_dry_run
+from fabula.cli.bill import say_bill, say_dry_run
 from fabula.cli.help import MORE
 from fabula.cli.opening import STDIN, read_given, terminal_of
 from fabula.cli.options import Limits, Output, Performers, bundled, refuse
@@ -125,12 +125,7 @@ def inject(
     if made.story is not None:
         _show(terminal, made.story, made)
     _show_screenplays(terminal, made, task)
-    if bill.calls:
-        terminal.say("\n" + bill_table(bill.roles))
-        if bill.paid_lines:
-            terminal.say(bill.paid_lines)
-    if bill.replayed:
-        terminal.say(f"From the journal, at no cost: {counted(bill.replayed, 'call')}.")
+    say_bill(terminal, bill)
     terminal.document(_document(made, bill))
     if any(not one.script for one in made.screenplays):
         raise typer.Exit(1)

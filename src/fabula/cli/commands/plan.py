@@ -24,7 +24,7 @@ from fabula.app.planning import (
 from fabula.base.errors import UsageError
 from fabula.base.files import read_text
 from fabula.cli.asked import changes_of, say_default, settings_for
-from fabula.cli.bill import bill_table, say_dry_run
+from fabula.cli.bill import say_bill, say_dry_run
 from fabula.cli.opening import place_named, terminal_of
 from fabula.cli.options import Choices, Common, WritingLimits, bundled, refuse
 from fabula.cli.progress import counted
@@ -199,12 +199,7 @@ def _report(session: Session, made: Plan) -> None:
     """Say where the plan is, what stands in it, what it took, and what to do next."""
     terminal, folder = session.terminal, near(session.project.folder)
     terminal.say(f"{near(session.project.folder / PLAN_FILE)}:\n\n{summary(made)}")
-    if session.bill.calls:
-        terminal.say("\n" + bill_table(session.bill.roles))
-        if session.bill.paid_lines:
-            terminal.say(session.bill.paid_lines)
-    if session.bill.replayed:
-        terminal.say(f"From the journal, at no cost: {counted(session.bill.replayed, 'call')}.")
+    say_bill(terminal, session.bill)
     terminal.advise(f"Next: edit {folder}/{PLAN_FILE}, then `fabula write {folder}`.")
     found = Planned(made, session.project, session.settings.model, "", session.bill)
     terminal.document(found.to_dict())

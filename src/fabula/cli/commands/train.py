@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
@@ -24,7 +23,6 @@ from fabula.cli.training import (
     cuts,
     fail_if_not_finite,
     finished_before,
-    given_values,
     interruptible,
     licences,
     machine_line,
@@ -71,17 +69,8 @@ def _sft(
 ) -> None:
     """Train an adapter for each agent on examples of what it should say; the loss is on the reply alone."""
     terminal = terminal_of(common)
-    asked = ExamplesAsked(
-        data=Path(training.data),
-        base=training.base,
-        out=Path(training.out),
-        preset=training.preset,
-        values=given_values(training.set_ or ()),
-        agents=tuple(name.strip() for name in agents.split(",") if name.strip()),
-        shared=shared,
-        fresh=training.fresh,
-        gguf=Path(training.gguf) if training.gguf else None,
-    )
+    names = tuple(name.strip() for name in agents.split(",") if name.strip())
+    asked = ExamplesAsked(**training.given, agents=names, shared=shared)
     progress = TrainingProgress(terminal)
     listener = progress.listener
     if tried:

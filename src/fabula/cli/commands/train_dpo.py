@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from fabula.app.training import TrainingAsked
@@ -18,7 +17,6 @@ from fabula.cli.training import (
     announced,
     fail_if_not_finite,
     finished_before,
-    given_values,
     interruptible,
     licences,
     outcome_data,
@@ -38,15 +36,7 @@ if TYPE_CHECKING:
 def dpo(common: Output, training: Training) -> None:
     """Train an adapter on pairs of replies of which one was preferred (DPO); the base is the reference."""
     terminal = terminal_of(common)
-    asked = TrainingAsked(
-        data=Path(training.data),
-        base=training.base,
-        out=Path(training.out),
-        preset=training.preset,
-        values=given_values(training.set_ or ()),
-        fresh=training.fresh,
-        gguf=Path(training.gguf) if training.gguf else None,
-    )
+    asked = TrainingAsked(**training.given)
     progress = TrainingProgress(terminal)
     work = prepare_pairs(asked, os.environ, progress.listener)
     licences(terminal, work.data.sources, work.base)

@@ -54,12 +54,7 @@ class Ours:
 
 @dataclass(frozen=True, slots=True)
 class Config(Presets):
-    """Settings; the defaults are the paper's.
-
-    Attributes:
-        paper: values of the paper.
-        ours: what is ours.
-    """
+    """Settings; the defaults are the paper's."""
 
     paper: Paper = field(default_factory=Paper)
     ours: Ours = field(default_factory=Ours)

@@ -45,10 +45,6 @@ class Config(Presets):
     """Settings; the defaults are the paper's.
 
     `faithful` asks in one random order, as the paper does.
-
-    Attributes:
-        paper: values of the paper.
-        ours: what is ours.
     """
 
     paper: Paper = field(default_factory=Paper)

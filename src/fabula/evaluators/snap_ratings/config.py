@@ -55,10 +55,6 @@ class Config(Presets):
     """Settings; the defaults are the paper's.
 
     `faithful` has the paper's three criteria, each the mean of twenty numbers.
-
-    Attributes:
-        paper: values of the paper.
-        ours: what is ours.
     """
 
     paper: Paper = field(default_factory=Paper)

@@ -19,7 +19,7 @@ from fabula.server.chat.scenes import AND, MOST, Scene, hyphened, joined, naming
 from fabula.server.chat.turns import Outcome
 from fabula.server.chat.wire import LONGEST_ID, LONGEST_MODEL
 from fabula.story import slug
-from fabula.story.people import among, present_in, same_person
+from fabula.story.people import among, each_once, present_in
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Mapping, Sequence
@@ -195,10 +195,7 @@ async def served(name: str, conversing: Conversing, player: str = "") -> Served:
         FabulaError: any of its kinds.
     """
     found = await conversing.talk()
-    known = list(found.parties.names)
-    for other in conversing.cards.known:
-        if not any(same_person(other, one) for one in known):
-            known.append(other)
+    known = [*found.parties.names, *each_once(conversing.cards.known, found.parties.names)]
     parties = found.parties
     if player:
         own = among(player, known) or player

@@ -10,7 +10,7 @@ import os
 import time
 from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from fabula.base.errors import FabulaError, PausedError, kind_of
 from fabula.base.files import BEGUN_BY, inside
@@ -67,16 +67,20 @@ class OwnRun:
         if self._log is not None:
             self._log.hear(event)
 
-    def end(self, error: FabulaError | None) -> None:
-        """Record how the command ended."""
+    def end(self, error: BaseException | None) -> None:
+        """Record how the command ended; an error that is none of fabula's own is one, too."""
         log, run = self._log, self._run
         if log is None or run is None:
             return
-        said = {} if error is None else {"kind": kind_of(error), "message": str(error)}
+        said: dict[str, Any] = {"exit_code": 0}
+        if error is not None:
+            said = {"exit_code": 1, "kind": type(error).__name__, "message": str(error)}
+        if isinstance(error, FabulaError):
+            said |= {"exit_code": error.exit_code, "kind": kind_of(error)}
         if isinstance(error, PausedError):
             said["artefact"] = error.path
         log.flush()
-        log.tell("command_ended", exit_code=error.exit_code if error else 0, **said)
+        log.tell("command_ended", **said)
         log.close()
         self._log = None
         for event in events_in(log.file):

@@ -50,7 +50,7 @@ from fabula.engine.run import Run, side_by_side
 from fabula.models.base import Sampling
 from fabula.models.budget import estimate_tokens
 from fabula.story import Story, count_words, one_line, slug
-from fabula.story.people import among, present_in, same_person
+from fabula.story.people import among, each_once, present_in, same_person
 from fabula.story.personas import MAX_PERSONAS, Persona, Personas, Scalar, parse_personas
 from fabula.story.sentences import sentences
 from fabula.systems.snap.coherence import coherences, opened
@@ -645,11 +645,11 @@ async def who_talks(characters: Characters, run: Run, config: Config, given: Par
     known = [*(persona.name for persona in characters.author), *cards.names(player), *cards.known]
     if not (player and others):
         known += (await characters.of(run, 1)).names
-        left = _others(known, (player, *others))
+        left = each_once(known, (player, *others))
         if config.ours.lenient and len(left) + bool(player) + bool(others) < 2:  # noqa: PLR2004 - who talk
             with suppress(ReplyError):  # it is said below
                 known += await people_read(run, narrative, "labeller")
-            left = _others(known, (player, *others))
+            left = each_once(known, (player, *others))
         player = player or (left.pop(0) if left else "")
         others = others or tuple(left[:1])
     made_up = Parties(player or "the player", others or ("the character",))
@@ -664,15 +664,6 @@ async def who_talks(characters: Characters, run: Run, config: Config, given: Par
         return Parties(player, others)
 
     return run.unless_made_up(checked, made_up)
-
-
-def _others(names: Iterable[str], those: tuple[str, ...]) -> list[str]:
-    """Each of `names` once who is none of `those`."""
-    found: list[str] = []
-    for name in names:
-        if not any(same_person(name, other) for other in (*those, *found)):
-            found.append(name)
-    return found
 
 
 def shown(segment: str, run: Run, role: str) -> str:
