@@ -13,7 +13,6 @@ import pytest
 from commandline import BRIEF, REPLIES, script_of
 from fabula.engine.journal import FORMAT, Journal
 from fabula.training.examples import read_card, read_pairs
-from tree import ROOT
 from witnesses import all_witness
 
 if TYPE_CHECKING:
