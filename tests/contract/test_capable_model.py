@@ -17,6 +17,7 @@ from fabula.engine.journal import Journal
 from harness import Case, cases, run_case
 
 REFRAIN: Final = "The lamp is lit, and nobody comes."
+PEOPLE: Final = ("Mara", "Tobias")  # of the stories that are read for who is in them
 _MARK: Final = re.compile(r"number \d+ ")
 
 # Dramatron's free replies have a form of their own; with a plan its levels are given, and dialogue is free.
@@ -40,7 +41,7 @@ KINDS: Final = (
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.id)
 async def test_nothing_of_a_capable_models_reply_is_lost(case: Case) -> None:
-    model = Capable(KINDS)
+    model = Capable(KINDS, people=PEOPLE)
     with Journal() as journal:
         story = await run_case(case, model, journal)
         kept = "\n".join(journal.newest(path) or "" for path in journal.paths())

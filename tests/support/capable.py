@@ -29,11 +29,12 @@ _WANTED: Final = re.compile(
 
 
 class Capable(ScriptedModel):
-    """Writes paragraphs of the `kinds` given in turn, each with a number of its own."""
+    """Writes paragraphs of the `kinds` given in turn, each with a number of its own; it reads of `people` in a story."""
 
-    def __init__(self, kinds: Sequence[Callable[[int], str]]) -> None:
+    def __init__(self, kinds: Sequence[Callable[[int], str]], people: Sequence[str] = ()) -> None:
         super().__init__(self.answer, capabilities=Capabilities(schema=True, choices=True, context=200_000))
         self.kinds = kinds
+        self.people = [*people]
         self.numbers = count(1)
         self.replies: list[str] = []
 
@@ -42,6 +43,8 @@ class Capable(ScriptedModel):
             return request.choices[0]
         if request.schema is not None:
             assert not [*wrong_in(request.schema, short=False)], request.path
+            if self.people and request.path.endswith("/read_people"):
+                return json.dumps({"people": self.people})
             return json.dumps(self.filled(request.schema, example(request.schema, request.path)))
         return self.written(wanted(request))
 
