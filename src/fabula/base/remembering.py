@@ -23,11 +23,11 @@ def remembered(most: int, longest: int = 10_000) -> Callable[[Callable[P, T]], C
         known = lru_cache(maxsize=most)(function)
 
         def asked_about_one(text: str) -> T:
-            return known(text) if len(text) <= longest else function(text)  # type: ignore[call-arg, arg-type] # it has that one
+            return known(text) if len(text) <= longest else function(text)  # type: ignore[call-arg, arg-type] # a text
 
         def asked(*about: P.args, **named: P.kwargs) -> T:
             letters = sum(map(_letters, about))
-            return (known if letters <= longest else function)(*about, **named)  # type: ignore[arg-type] # these have hashes
+            return (known if letters <= longest else function)(*about, **named)  # type: ignore[arg-type] # all have hashes
 
         alone = [*function.__annotations__.values()][:-1] == ["str"]
         found = wraps(function)(asked_about_one if alone else asked)
