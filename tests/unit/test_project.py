@@ -178,7 +178,7 @@ SETTINGS: list[dict[str, Any]] = [
     {"model": 'a "quoted" \\ name\nwith\ttabs\x07\x7f\u2028 and ünïcode'},
     {"prices": {"openai:x y/z": {"input": 0.5, "output": 1e16}}},
     {"config": {"deep": {"er": {"value": True}}, "list": [1, 2.5, "x", False, {"a b": "c"}], "none": []}},
-    {"models": {"m": {"adapters": {"plot.x": "a.gguf"}}}, "sampling": {"stop": ("one", "two")}},
+    {"adapters": {"plot.x": "a.gguf"}, "models": {"m y": {"context": 900}}, "sampling": {"stop": ("one", "two")}},
 ]
 
 

@@ -445,7 +445,8 @@ def test_several_threads_write_at_once() -> None:
 
 def test_an_interrupt_ends_a_call_of_a_model_that_blocks(tmp_path: Path) -> None:
     code = (
-        "import fabula, time\n"
+        "import fabula, signal, time\n"
+        "signal.signal(signal.SIGINT, signal.default_int_handler)\n"  # background jobs have it ignored
         "class Slow:\n"
         "    def reply(self, prompt):\n"
         "        print('asked', flush=True)\n"

@@ -43,9 +43,9 @@ def saying(*texts: str | HandBackError) -> Any:  # noqa: ANN401 - an `Answer`
     return answer
 
 
-def model(**more: Any) -> ScriptedModel:  # noqa: ANN401 - what ScriptedModel takes
+def model(reply: int = 3, **more: Any) -> ScriptedModel:  # noqa: ANN401 - what ScriptedModel takes
     return ScriptedModel(
-        lambda request: Reply(f" model at {request.path}", Usage(prompt=2, reply=3, cost=0.5)),
+        lambda request: Reply(f" model at {request.path}", Usage(prompt=2, reply=reply, cost=0.5)),
         name="openai:big", identity="openai:big@1", capabilities=CONTINUES, **more,
     )  # fmt: skip
 
@@ -165,11 +165,11 @@ async def test_a_person_costs_nothing_and_the_model_after_them_its_price(journal
 
 async def test_a_cap_holds_for_what_a_person_hands_back(journal: Journal, tmp_path: Path) -> None:
     prices, budget = {"openai:big": Price(1_000.0, 10_000.0)}, Budget(usd=5.1)
-    person = Person("me", saying(HAND_BACK), model())
-    with pytest.raises(BudgetError, match=r"the next call \(role 'Mara', openai:big\) may take \$5\.\d+"):
+    person = Person("me", saying(HAND_BACK), model(reply=450))
+    with pytest.raises(BudgetError, match=r"the next call \(role 'Mara', openai:big\) may take \$4\.\d+"):
         await play(journal, tmp_path, person, prices=prices, budget=budget)
     assert len(journal.calls()) == 1
-    assert budget.spent_usd == pytest.approx(0.032)
+    assert budget.spent_usd == pytest.approx(4.502)
 
 
 async def test_a_person_plays_on_when_a_cap_is_reached_or_the_models_price_is_unknown(
