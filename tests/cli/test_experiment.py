@@ -117,9 +117,9 @@ def test_verdicts_on_the_whole_story_stand_first(cli: Cli, exp: Path) -> None:
 
 
 def test_the_end_of_the_budget_is_told_after_the_reports(cli: Cli, exp: Path) -> None:
-    ran = cli("experiment", "exp.toml", "--budget-tokens", "5000")
+    ran = cli("experiment", "exp.toml", "--budget-tokens", "2000")
     assert ran.code == 1
-    assert "fabula: Stopped before the budget of 5,000 tokens is passed" in ran.err
+    assert "fabula: Stopped before the budget of 2,000 tokens is passed" in ran.err
     data = json.loads((exp.parent / "exp" / "report.json").read_text(encoding="utf-8"))
     assert data["complete"] is False
     assert data["stopped"]

@@ -14,6 +14,7 @@ import fabula
 from fabula.app.world import world_of
 from fabula.base.doors import Door, at_door, said
 from fabula.base.errors import FabulaError, UsageError
+from fabula.models.threads import Session
 from serving import project
 from studio import studio_here
 
@@ -70,6 +71,22 @@ def test_an_error_speaks_the_words_of_the_place_that_it_was_raised_for() -> None
         assert str(on_page) == (
             "Run again with another seed, or say Undo on the Edit page. Another try asks anew from there."
         ), "wherever it is read later"
+
+
+@pytest.mark.parametrize(("door", "words"), [("terminal", "--top-k"), ("page", "top k"), ("program", "top_k")])
+async def test_an_error_that_an_engine_raises_in_its_thread_speaks_the_words_of_who_asked(
+    door: Door, words: str
+) -> None:
+    def open_() -> None:
+        raise UsageError("Use another --top-k.")
+
+    session = Session(open_, 1, "engine")
+    try:
+        with at_door(door), pytest.raises(UsageError) as raised:
+            await session.run(lambda _engine, _stop: None)
+    finally:
+        session.close()
+    assert str(raised.value) == f"Use another {words}."
 
 
 async def test_the_same_error_over_http_on_a_page_in_python_and_at_a_terminal(tmp_path: Path) -> None:

@@ -46,7 +46,7 @@ class Session(Generic[E]):
         """
         stop = threading.Event()
         self._stops.add(stop)
-        job = self._pool.submit(self._answer, answer, stop)
+        job = self._pool.submit(copy_context().run, self._answer, answer, stop)
         try:
             return await asyncio.wrap_future(job)
         except asyncio.CancelledError:

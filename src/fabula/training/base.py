@@ -11,6 +11,7 @@ import asyncio
 import json
 import shutil
 from concurrent.futures import ThreadPoolExecutor
+from contextvars import copy_context
 from dataclasses import dataclass, replace
 from importlib.util import find_spec
 from math import prod
@@ -378,7 +379,7 @@ def _check_tokens(path: Path, tokeniser: Any) -> None:  # noqa: ANN401 - a token
         return
     here = [len(tokeniser(prompt_text(tokeniser, p), add_special_tokens=False)["input_ids"]) for p in _PROBES]
     with ThreadPoolExecutor(1) as thread:  # whoever calls may have a loop of their own
-        there = thread.submit(lambda: asyncio.run(_tokens_in_the_engine(path))).result()
+        there = thread.submit(copy_context().run, lambda: asyncio.run(_tokens_in_the_engine(path))).result()
     if here != there:
         raise UsageError(
             f"{path} has a tokeniser that the training libraries read otherwise than the engine does (a text is "

@@ -63,7 +63,9 @@ class Checks:
     format: Annotated[
         Format,
         typer.Option(
-            help="What is printed: text, SARIF, or annotations for GitHub's workflows.", rich_help_panel=_CHECKING
+            metavar="text|sarif|github",
+            help="What is printed: text, SARIF, or annotations for GitHub's workflows.",
+            rich_help_panel=_CHECKING,
         ),
     ] = "text"
     strict: Annotated[

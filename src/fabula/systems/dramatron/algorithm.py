@@ -629,11 +629,16 @@ async def generate(run: Run, level: Level, config: Config, fields: Mapping[str, 
         cut = reply.finish == "length"
         if (found := mark_in(text, config.ours.marks)) is not None:
             return Answer(text[: found[0]], found[1])
-        if config.ours.marks == "lenient" and reply.finish == "stop":
+        if reply.finish == "stop" and (config.ours.marks == "lenient" or _ends_early(reply, level)):
             return Answer(text, "stop")
         if capped and length(text, config.ours.marks) > level.cap:
             return Answer(text, "cap", cut)
     return Answer(text, "calls", cut)
+
+
+def _ends_early(reply: Reply, level: Level) -> bool:
+    """Whether a dry run made up a reply shorter than a sample may be: a model that ends there has written END."""
+    return not reply.model and count_words(reply.text) < int(level.tokens * _WORDS_PER_TOKEN)
 
 
 async def _sample(run: Run, level: Level, config: Config, fields: Mapping[str, Any], so_far: str) -> Reply:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
+from contextvars import copy_context
 from dataclasses import dataclass, replace
 from pathlib import Path, PureWindowsPath
 from tempfile import TemporaryDirectory
@@ -201,7 +202,7 @@ async def make(
 
 
 def _in(threads: ThreadPoolExecutor, look: Callable[..., T], *of: Any) -> asyncio.Future[T]:  # noqa: ANN401 - whatever it looks at
-    return asyncio.get_running_loop().run_in_executor(threads, look, *of)
+    return asyncio.get_running_loop().run_in_executor(threads, copy_context().run, look, *of)
 
 
 async def _standings(shelf: Shelf, runs: Runs) -> Sequence[Standing]:
