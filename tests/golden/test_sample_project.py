@@ -145,6 +145,7 @@ def record(folder: Path) -> None:
                 assert main(command) == 0, command
     for file in (*folder.rglob("lock"), *folder.rglob("*.tmp")):
         file.unlink()
+    shutil.rmtree(folder / ".fabula" / "runs", ignore_errors=True)  # what is at work is said there, to nobody later
     for file in folder.rglob("*.db"):
         with closing(sqlite3.connect(file)) as database:
             if database.execute("SELECT 1 FROM sqlite_master WHERE name = 'command'").fetchone():
