@@ -315,3 +315,11 @@ def test_a_command_that_is_advised_can_be_typed_as_it_stands_where_a_name_has_bl
 def test_a_manuscript_of_one_word_has_one_word(cli: Cli) -> None:
     (cli.folder / "one.md").write_text("Rain.", encoding="utf-8")
     assert "one is ready: 1 word in 1 part, " in cli("import", "one.md").out
+
+
+def test_a_reading_that_finds_nobody_is_not_called_one_that_was_never_made(cli: Cli, lamp: Path) -> None:
+    script = SCRIPT.replace("[replies]\n", "[replies]\nlabeller = '{\"people\": []}'\n")
+    (cli.folder / "script.toml").write_text(script, encoding="utf-8")
+    ran = cli("chat", "lamp")
+    assert ran.code == 2
+    assert "read the story for its people and found nobody. Name who talks: `--with NAME`" in ran.err
