@@ -299,3 +299,27 @@ def test_scenes_in_json_are_imported_with_their_titles(cli: Cli) -> None:
     (cli.folder / "novel.json").write_text(json.dumps(scenes))
     assert cli("import", "novel.json").code == 0
     assert (cli.folder / "novel" / "story" / "02-the-storm.md").read_text() == "## The Storm\n\nIt blew.\n"
+
+
+def test_a_command_that_is_advised_can_be_typed_as_it_stands_where_a_name_has_blanks(cli: Cli) -> None:
+    (cli.folder / "The Salt Ledger.md").write_text(NOVEL, encoding="utf-8")
+    made = cli("import", "The Salt Ledger.md")
+    assert "`fabula check 'The Salt Ledger'`" in made.err
+    assert "`fabula export 'The Salt Ledger' --format epub`" in cli("status", "The Salt Ledger").out
+    (cli.folder / "new one").mkdir()
+    assert "`fabula new 'new one'`" in cli("status", "new one").err
+    (cli.folder / "Ängste.md").write_text(NOVEL, encoding="utf-8")
+    assert "`fabula check Ängste`" in cli("import", "Ängste.md").err
+
+
+def test_a_manuscript_of_one_word_has_one_word(cli: Cli) -> None:
+    (cli.folder / "one.md").write_text("Rain.", encoding="utf-8")
+    assert "one is ready: 1 word in 1 part, " in cli("import", "one.md").out
+
+
+def test_a_reading_that_finds_nobody_is_not_called_one_that_was_never_made(cli: Cli, lamp: Path) -> None:
+    script = SCRIPT.replace("[replies]\n", "[replies]\nlabeller = '{\"people\": []}'\n")
+    (cli.folder / "script.toml").write_text(script, encoding="utf-8")
+    ran = cli("chat", "lamp")
+    assert ran.code == 2
+    assert "read the story for its people and found nobody. Name who talks: `--with NAME`" in ran.err

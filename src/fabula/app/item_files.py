@@ -12,6 +12,7 @@ from functools import partial
 from hashlib import sha256
 from itertools import chain, islice
 from pathlib import Path
+from shlex import quote
 from typing import TYPE_CHECKING, Any, Final
 
 from fabula.base.characters import readable
@@ -351,7 +352,7 @@ def _project(folder: Path) -> Item:
         kept = ", ".join(map(str, sorted((folder / CONVERSATIONS).glob("*.md"))))
         has = f" It has conversations; give their files: {kept}." if kept else ""
         kind = _NoRunError if _is_run(folder) else _NoStoryError
-        raise kind(f"{folder} has no story yet. Write it with `fabula write {folder}`.{has}")
+        raise kind(f"{folder} has no story yet. Write it with `fabula write {quote(str(folder))}`.{has}")
     brief = Brief.read(folder / "brief.md")
     story = _with_words(Story.parse(read_text(file, MAX_STORY_BYTES)), str(file))
     said = Settings.read(folder / "fabula.toml").system

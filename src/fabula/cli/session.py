@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import os
+import re
+import shlex
 import time
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -38,15 +40,17 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
+_ONE_WORD: Final = re.compile(r"[\w@%+=:,./-]+")  # what a shell leaves as it is
 _QUICK: Final = 2_000  # calls that a dry run walks through while a person waits
 
 
 def near(path: Path) -> str:
-    """A path as one would type it here."""
+    """A path as one would type it here, quoted where a shell would take it for several words."""
     try:
-        return os.path.relpath(path) if path.resolve().is_relative_to(Path.cwd()) else str(path)
+        shown = os.path.relpath(path) if path.resolve().is_relative_to(Path.cwd()) else str(path)
     except (OSError, ValueError):
-        return str(path)
+        shown = str(path)
+    return shown if _ONE_WORD.fullmatch(shown) else shlex.quote(shown)
 
 
 @dataclass

@@ -18,6 +18,7 @@ from dataclasses import dataclass, replace
 from hashlib import sha256
 from itertools import chain
 from pathlib import Path
+from shlex import quote
 from typing import TYPE_CHECKING, Any, Final, Literal, Protocol
 
 from fabula.base.errors import JournalError, ProjectError, UnknownNameError, UsageError
@@ -135,7 +136,9 @@ class Project:
         check_name(folder)
         project, given = cls(folder), _toml(settings or {})
         if project.brief_file.exists():
-            raise ProjectError(f"{folder} is a project already. Use it with `fabula write {folder}`, or name another.")
+            raise ProjectError(
+                f"{folder} is a project already. Use it with `fabula write {quote(str(folder))}`, or name another."
+            )
         if project.settings_file.exists() and read_text(project.settings_file, MAX_FILE) != given:
             raise ProjectError(
                 f"{folder} has a fabula.toml with other settings but no brief.md. Remove that file, or name another "
@@ -165,7 +168,7 @@ class Project:
             there = project.brief_file.is_file()
         if not there:
             raise ProjectError(
-                f"{folder} is no fabula project: it has no brief.md. Make one with `fabula new {folder}`."
+                f"{folder} is no fabula project: it has no brief.md. Make one with `fabula new {quote(str(folder))}`."
             )
         return project
 

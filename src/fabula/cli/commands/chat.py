@@ -26,7 +26,7 @@ from fabula.app.people import people_in
 from fabula.app.sources import read_story
 from fabula.app.writing import Options
 from fabula.base.errors import UsageError
-from fabula.cli.asked import changes_of, say_default
+from fabula.cli.asked import changes_of, performing, say_default
 from fabula.cli.chat import Chat
 from fabula.cli.help import MORE
 from fabula.cli.opening import place_named, project_of, terminal_of
@@ -187,7 +187,10 @@ def _first(terminal: Terminal, project: Project, settings: Settings, caps: Caps)
             raise UsageError(NOBODY)
         known = list(asyncio.run(read_people(project, settings, options)))
     if not known:
-        raise UsageError(NOBODY)
+        raise UsageError(
+            f"{performing(settings)} read the story for its people and found nobody. Name who talks: `--with NAME`, as "
+            "the story writes it."
+        )
     return (known[0],)
 
 

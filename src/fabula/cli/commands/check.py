@@ -50,7 +50,7 @@ class Checks:
         str,
         typer.Option(
             metavar="FILE",
-            help="Known errors (JSON) to score against, or `planted.json` of `inject`.",
+            help="Known errors, as in `planted.json` of `inject`.",
             rich_help_panel=_CHECKING,
         ),
     ] = ""
@@ -89,7 +89,7 @@ def check(
         list[str] | None,
         typer.Argument(
             metavar="[STORY]...",
-            help="Text, Markdown, Fountain, JSON of scenes, a project or folder; - reads stdin.",
+            help="Text, DOCX, ODT, EPUB, RTF, Fountain, JSON; a project or folder; - is stdin.",
             show_default="the project here",
         ),
     ] = None,

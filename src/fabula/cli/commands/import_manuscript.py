@@ -29,7 +29,9 @@ _SHOWN: Final = 12
 def import_(
     common: Output,
     choices: Choices,
-    manuscript: Annotated[str, typer.Argument(metavar="MANUSCRIPT", help="A file of Markdown or plain text.")],
+    manuscript: Annotated[
+        str, typer.Argument(metavar="MANUSCRIPT", help="A file of text, Markdown, Fountain, RTF, DOCX, ODT or EPUB.")
+    ],
     *,
     out: Annotated[
         str, typer.Option("--out", "-o", metavar="DIR", help="Project folder; default: the file's name, here.")
@@ -57,7 +59,7 @@ def _report(terminal: Terminal, made: Imported, *, planned: bool) -> None:
         terminal.say(f"{where} was made of {made.source} already, and stays as it is.")
     else:
         said = "would be made" if planned else "is ready"
-        terminal.say(f"{where} {said}: {made.words:,} words{named} in {count}, divided {made.divided}.")
+        terminal.say(f"{where} {said}: {counted(made.words, 'word')}{named} in {count}, divided {made.divided}.")
     if made.cut and made.way != "length":
         terminal.say(f"Some parts were too long for one file: {counted(made.cut, 'cut')} between paragraphs.")
     rows = [(f"  {one.file}", f"{count_words(one.text):,}") for one in made.texts]
