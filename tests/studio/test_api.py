@@ -309,8 +309,8 @@ CHANGES: list[tuple[str, str, dict[str, Any]]] = [
     ("POST", "/edits", {"refuse": ["b3a433"]}),
     ("POST", "/undo", {}),
     ("POST", "/redo", {}),
-    ("PUT", "/findings/dcf5212a/dismissal", {"reason": "So."}),
-    ("DELETE", "/findings/dcf5212a/dismissal", {}),
+    ("PUT", "/findings/dcf5212a-ae60/dismissal", {"reason": "So."}),
+    ("DELETE", "/findings/dcf5212a-ae60/dismissal", {}),
 ]
 READS = (
     *("", "/artefacts", f"/artefacts/{PART}", f"/versions/{PART}", f"/diff?artefact={PART}&old=1", "/changes"),

@@ -45,7 +45,7 @@ NAMED: Final = {
     "project": [SAMPLE, "nothing"],
     "name": ["exposition", "story/02-rising-action.md", "plan", "brief.md", "story.md", "epub", "nothing"],
     "artefact": ["exposition", "climax", "plan", "nothing"],
-    "key": ["dcf5212a", "nothing"],
+    "key": ["dcf5212a-ae60", "nothing"],
     "of": ["Wendy", "", "nobody"],
     "at": ["1", "", "nowhere"],
     "number": [1, 5, 10_000],

@@ -21,7 +21,7 @@ PLACES: Final = {
     "project": SAMPLE,
     "chat": CHAT,
     "name": "exposition",
-    "key": "dcf5212a",
+    "key": "dcf5212a-ae60",
     "side": "1",
     "number": "1",
     "run": "nothing",
