@@ -109,7 +109,7 @@ def test_a_folder_that_cannot_be_made_and_an_installation_without_it(cli: Cli, m
         (["world", "mine", "--diff", "Climax", "Resolution"], "was 14720 kg (explained)"),
         (["world", "mine", "--import", "mine/world.yaml"], "37 as before"),
         (["check", "mine"], "story: 1 finding"),
-        (["check", "mine", "--dismiss", "dcf5212a=a second kettle"], "1 dismissed"),
+        (["check", "mine", "--dismiss", "dcf5212a-ae60=a second kettle"], "1 dismissed"),
         (["plan", "mine/plan/plan.yaml"], "The plan is valid."),
         (["measure", "mine"], "words"),
         (["update", "mine", "--dry-run"], "Nothing has to be asked again."),
