@@ -218,7 +218,7 @@ def test_annotations_cannot_be_broken_out_of(cli: Cli, story: Path) -> None:
 
 def test_places_of_a_project_are_lines_of_its_parts(cli: Cli, story: Path) -> None:
     copy_sample(story / "sample")
-    key = "dcf5212a"
+    key = "dcf5212a-ae60"
     ran = cli("check", "sample", "--dismiss", f"{key}=two kettles", "--format", "sarif")
     assert ran.code == 0, ran.err
     (result,) = json.loads(ran.out)["runs"][0]["results"]

@@ -95,7 +95,7 @@ async def test_a_wording_is_proposed_after_its_cost_is_said_and_not_saved(tmp_pa
         (workspace.folder / "fabula.toml").write_text(
             'system = "agents-room"\nmodel = "scripted:replies.toml"\n', encoding="utf-8"
         )
-        at = "/projects/sample/world/findings/dcf5212a/propose/y"
+        at = "/projects/sample/world/findings/dcf5212a-ae60/propose/y"
         said = (await client.post(f"{at}/expected", headers={"hx-request": "true"})).text
         assert "1 call" in said, said
         new = await client.post(at, headers={"hx-request": "true"})

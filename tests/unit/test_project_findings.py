@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from fabula.project.folder import Project
 
-KEY = "dcf5212a"
+KEY = "dcf5212a-ae60"
 
 
 @pytest.fixture

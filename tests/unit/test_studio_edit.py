@@ -124,7 +124,7 @@ async def test_beside_a_text_stand_its_cards_the_facts_and_the_findings(tmp_path
         assert shown.count("<mark>") == 2
         assert shown.index("Fix there") < shown.index("Fix here"), "the later sentence stands in this text"
         assert 'data-sentence="He had brought me a mug of tea from the kettle in his cab' in shown
-        assert 'hx-post="/projects/sample/world/findings/dcf5212a/dismiss?of=climax"' in shown
+        assert 'hx-post="/projects/sample/world/findings/dcf5212a-ae60/dismiss?of=climax"' in shown
 
 
 async def test_beside_other_texts_stands_what_there_is(tmp_path: Path) -> None:
@@ -150,7 +150,7 @@ async def test_beside_other_texts_stands_what_there_is(tmp_path: Path) -> None:
 
 async def test_a_finding_is_mended_or_dismissed_beside_its_text(tmp_path: Path) -> None:
     async with studio_here(tmp_path) as client:
-        at = "/projects/sample/world/findings/dcf5212a"
+        at = "/projects/sample/world/findings/dcf5212a-ae60"
         form = (await client.get(f"{at}/mend/x", params={"of": "climax"})).text
         assert f'hx-post="{at}/mend/x?of=climax"' in form
         done = await client.post(f"{at}/dismiss?of=climax", data={"reason": "Two."})

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from fabula.app.workspace import Workspace
 
 AT = "/projects/sample/world"
-KEY = "dcf5212a"
+KEY = "dcf5212a-ae60"
 
 
 def sample_of(client: AsyncClient) -> Workspace:
