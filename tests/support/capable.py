@@ -29,7 +29,7 @@ _WANTED: Final = re.compile(
 
 
 class Capable(ScriptedModel):
-    """Writes paragraphs of the `kinds` given in turn, each with its own number; in a story it reads of `people`."""
+    """Writes paragraphs of the `kinds` in turn, each with a number of its own; it reads of `people` in stories."""
 
     def __init__(self, kinds: Sequence[Callable[[int], str]], people: Sequence[str] = ()) -> None:
         super().__init__(self.answer, capabilities=Capabilities(schema=True, choices=True, context=200_000))
