@@ -20,6 +20,7 @@ from fabula.server.chat.running import Offer, base_url, serve
 from fabula.server.chat.turns import measure
 from fabula.server.gate import Bounds, Tokens
 from fabula.story import Brief
+from fabula.story.personas import Persona, Personas, write_personas
 from threads import serving
 from witnesses import marks_of
 
@@ -36,6 +37,7 @@ STORY = (
     "Mara kept the lamp of the cape. In the evening Tobias brought Mara a letter, and Henrik came with Tobias. "
     "Tobias asked Mara for light, but Mara had an order. Then Mara lit the lamp, and Henrik laughed."
 )
+PEOPLE = ("Tobias", "Mara", "Henrik")
 CONFIG = {"player": "Tobias", "npc": "Mara"}
 MODEL = "fabula/lamp/Mara"
 BOTH = "fabula/lamp/Henrik+Mara"
@@ -106,7 +108,9 @@ def project(folder: Path, **settings: Any) -> Project:  # noqa: ANN401 - fields 
     if (folder / "lamp" / "brief.md").exists():
         return Project.open(folder / "lamp")
     values = {"system": "vanilla", "model": "scripted:none", "config": CONFIG} | settings
-    return Project.create(folder / "lamp", Brief(STORY), values)
+    made = Project.create(folder / "lamp", Brief(STORY), values)
+    made.write_given("plan/personas.yaml", write_personas(Personas("", tuple(map(Persona, PEOPLE)))))
+    return made
 
 
 @dataclass
