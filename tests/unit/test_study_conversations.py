@@ -138,7 +138,11 @@ async def test_a_character_that_does_not_answer_is_told_in_words(tmp_path: Path)
 
 def test_characters_of_different_stories_cannot_be_compared(tmp_path: Path) -> None:
     places = [
-        Project.create(tmp_path / name, Brief(STORY.replace("lamp", thing)), {"system": "vanilla"}).folder
+        Project.create(
+            tmp_path / name,
+            Brief(STORY.replace("lamp", thing)),
+            {"system": "vanilla", "config": {"player": "Tobias", "npc": "Mara"}},
+        ).folder
         for name, thing in (("one", "lamp"), ("two", "bell"))
     ]
     with pytest.raises(UsageError, match="No two items answer the same prompt"):

@@ -11,8 +11,6 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-import numpy as np
-
 from fabula.base.extras import extra
 from fabula.craft.stems import stem
 from fabula.stats.classification import Confusion
@@ -20,6 +18,7 @@ from fabula.stats.classification import Confusion
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    import numpy as np
     from numpy.typing import NDArray
 
 THRESHOLD: Final = 0.3
@@ -97,6 +96,8 @@ def _tokens(text: str) -> set[str]:
 
 def match_findings(detected: Sequence[Finding], known: Sequence[Finding], threshold: float = THRESHOLD) -> Matching:
     """The best one-to-one matching of detections with known errors; pairs are alike by more than `threshold`."""
+    import numpy as np  # noqa: PLC0415 - pages that read findings load this module and match none
+
     values = np.zeros((len(detected), len(known)))
     for i, one in enumerate(detected):
         for j, other in enumerate(known):
