@@ -89,7 +89,7 @@ def check(
         list[str] | None,
         typer.Argument(
             metavar="[STORY]...",
-            help="Text, DOCX, ODT, EPUB, RTF, Fountain, JSON; a project or folder; - is stdin.",
+            help="Text, DOCX, ODT, EPUB, RTF, Fountain, JSON; a project or folder; - reads stdin.",
             show_default="the project here",
         ),
     ] = None,
