@@ -47,7 +47,7 @@ CHOSEN: Final = {
     "end-to-end": "end-to-end-improved-",
     "ibsen": "ibsen-improved-min_steps=2,max_steps=2",
     "magnet": "magnet-improved-paragraph_words=40,chapter_words=30",
-    "snap": "snap-improved-sentences=4,turns_per_step=2,samples=2,candidates=2",
+    "snap": "snap-improved-sentences=4,turns_per_step=2,samples=2,candidates=2,player=Tobias,npc=Mara",
     "vanilla": "vanilla-improved-",
 }
 OPERATIONS: Final = ("write", "update", "edit", "undo", "pin", "retake")

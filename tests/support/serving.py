@@ -25,7 +25,7 @@ from threads import serving
 from witnesses import marks_of
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable, Iterator
+    from collections.abc import AsyncIterator, Callable, Iterator, Sequence
     from pathlib import Path
 
     from fabula.models.base import OnText
@@ -103,13 +103,18 @@ class SnapEngine(Engine):
         return Reply(texts[name]) if name in texts else await super().ask(request, on_text)
 
 
-def project(folder: Path, **settings: Any) -> Project:  # noqa: ANN401 - fields of a project's settings
+def project(
+    folder: Path,
+    people: Sequence[str] = (),
+    **settings: Any,  # noqa: ANN401 - fields of a project's settings
+) -> Project:
     """A project `lamp` below `folder`, made where it is not there."""
     if (folder / "lamp" / "brief.md").exists():
         return Project.open(folder / "lamp")
     values = {"system": "vanilla", "model": "scripted:none", "config": CONFIG} | settings
     made = Project.create(folder / "lamp", Brief(STORY), values)
-    made.write_given("plan/personas.yaml", write_personas(Personas("", tuple(map(Persona, PEOPLE)))))
+    if people:
+        made.write_given("plan/personas.yaml", write_personas(Personas("", tuple(map(Persona, people)))))
     return made
 
 
@@ -156,7 +161,7 @@ async def here(
 ) -> AsyncIterator[Here]:
     """The project `lamp`, served in this process; `settings` are those of a new one."""
     engine = engine or Engine()
-    made = project(folder, **settings)
+    made = project(folder, PEOPLE, **settings)
     with mock.patch("fabula.project.casting.open_model", return_value=engine):
         async with conversing(made, settings_for(made.settings), Options(listeners=(measure,))) as open_:
             catalogue = Catalogue({"lamp": await served("lamp", open_, player)})
@@ -183,7 +188,7 @@ class There:
 @contextmanager
 def there(folder: Path, engine: Engine | None = None, bounds: Bounds | None = None) -> Iterator[There]:
     """The project `lamp`, served on loopback."""
-    engine, made = engine or Engine(), project(folder)
+    engine, made = engine or Engine(), project(folder, PEOPLE)
     offer = Offer([(made, settings_for(made.settings))], Options(), [TOKEN], bounds or Bounds())
     with (
         mock.patch("fabula.project.casting.open_model", return_value=engine),

@@ -13,7 +13,7 @@ from fabula.app.conversing import settings_for
 from fabula.app.writing import Options
 from fabula.server.chat.running import Offer, base_url, serve
 from fabula.server.running import listening
-from serving import TOKEN, Engine, project
+from serving import PEOPLE, TOKEN, Engine, project
 
 if TYPE_CHECKING:
     from fabula.models.base import OnText, Reply, Request
@@ -34,7 +34,7 @@ if __name__ == "__main__":
             return await super().ask(request, on_text)
 
     async def main() -> None:
-        made = project(folder)
+        made = project(folder, PEOPLE)
         with listening("127.0.0.1", 0) as opened:
             address = base_url(opened)
 

@@ -644,9 +644,12 @@ async def who_talks(characters: Characters, run: Run, config: Config, given: Par
     narrative = "\n".join(characters.segments)
     known = [*(persona.name for persona in characters.author), *cards.names(player), *cards.known]
     if not (player and others):
-        known += (await characters.of(run, 1)).names
+        missing = 2 - bool(player) - bool(others)
         left = each_once(known, (player, *others))
-        if config.ours.lenient and len(left) + bool(player) + bool(others) < 2:  # noqa: PLR2004 - who talk
+        if len(left) < missing:
+            known += (await characters.of(run, 1)).names
+            left = each_once(known, (player, *others))
+        if config.ours.lenient and len(left) < missing:
             with suppress(ReplyError):  # it is said below
                 known += await people_read(run, narrative, "labeller")
             left = each_once(known, (player, *others))
