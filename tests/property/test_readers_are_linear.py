@@ -150,6 +150,10 @@ READERS: dict[str, Callable[[str], Any]] = {
     "first_clause": labelled.first_clause,
     "reads_as_text": labelled.reads_as_text,
     "holds_called": lambda text: labelled.holds_called(text, "keeper"),
+    "is_cut": replies.is_cut,
+    "without_instructions": lambda text: replies.without_instructions(
+        text, ("Tell what Mara does when the lamp goes out.",)
+    ),
     "role_in": lambda text: labelled.role_in(text, "Mara"),
 }
 

@@ -322,7 +322,7 @@ def test_the_vercel_ai_sdk_is_answered(served: There) -> None:
     ],
 )
 async def test_a_costly_body_takes_no_time_of_others(server: Here, kind: str, status: int) -> None:
-    """The server's one thread is never held for as long as others would notice: for ten readings of some JSON."""
+    """The server's one thread is never held for as long as others would notice: for fifteen readings of some JSON."""
     body, many = worst()[kind], json.dumps([{"role": "user", "content": "x"}] * 20_000)
     steps = []
     for _ in range(8):  # as often as other work on the machine comes between
@@ -331,6 +331,6 @@ async def test_a_costly_body_takes_no_time_of_others(server: Here, kind: str, st
         )
         steps.append(await longest_step(asked.done) / min(taken(json.loads, many) for _ in range(3)))
         assert (await asked).status_code == status
-        if steps[-1] < 10:
+        if steps[-1] < 15:
             break
-    assert min(steps) < 10
+    assert min(steps) < 15
