@@ -57,6 +57,7 @@ NAMES = {
     "announced",
     "atlas",
     "back_translation",
+    "caps",
     "chat",
     "engine",
     "estimates",
