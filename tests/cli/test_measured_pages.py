@@ -136,7 +136,6 @@ async def test_the_reports_of_a_project_are_shown_with_their_verdicts(tmp_path: 
         assert "share of suspicions, Wilson interval" in newest
         assert "Single verdicts" in newest
         assert "<strong>Ivan&#39;s kettle had left his cab by 9 January / " in newest, "not the key of the finding"
-        assert "<strong>A planted suspicion</strong>: no error" in newest
         assert "<strong>A suspicion</strong>: no error" in newest
         named = (await client.get("/projects/sample/measure/evaluation/atlas")).text
         assert 'aria-current="page">atlas' in named
