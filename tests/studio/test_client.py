@@ -224,6 +224,14 @@ async def test_a_verb_may_be_awaited_in_a_thread(client: Client) -> None:
     assert found.name == PART
 
 
+async def test_what_happens_in_a_run_is_followed_in_an_event_loop(client: Client) -> None:
+    sample = client.project(SAMPLE)
+    run = await asyncio.to_thread(sample.start, "write")
+    assert [one.type async for one in sample.follow_async(run.id)][-1] == "run_ended"
+    told = [one async for one in client.events_async(0, follow=False)]
+    assert run.id in {one.run for one in told}
+
+
 def test_a_run_is_started_followed_and_stopped(client: Client) -> None:
     sample = client.project(SAMPLE)
     run = sample.start("write")
