@@ -100,7 +100,8 @@ _SEGMENT_TOKENS, _DIALOGUE_TOKENS = 1200, 1500
 
 async def write(brief: Brief, run: Run, config: Config) -> Story:
     """The narrative as a dialogue, cell by cell (section 4.1), between two agents as in section 5.3."""
-    snap = await open_talk(await narrative_for(brief, run, config), run, config)
+    named = present_in((config.paper.player.strip(), *config.paper.npc_names), brief.text)  # a made narrative may not
+    snap = await open_talk(await narrative_for(brief, run, config), run, config, cards=Cards(known=named))
     story = Story.of(brief)
     summaries: Summaries = {}
     heard: tuple[Line, ...] = ()
