@@ -9,7 +9,14 @@ import pytest
 from fabula.models.known import STRENGTHS
 from fabula.systems import CATALOGUE
 from fabula.systems.agents_room.back_translation import PROMPTS as TRAINING
-from fabula.testing.rules import FOLDER_RULES, SYSTEM_RULES, Rule, uses_its_prompts
+from fabula.testing.rules import (
+    FOLDER_RULES,
+    SYSTEM_RULES,
+    Rule,
+    bears_odd_replies,
+    hands_on_what_it_made,
+    uses_its_prompts,
+)
 from harness import Case, cases
 
 if TYPE_CHECKING:
@@ -19,9 +26,17 @@ SYSTEMS = CATALOGUE.own()
 each_system = pytest.mark.parametrize("system", SYSTEMS.values(), ids=SYSTEMS)
 
 
+ASKS_AGAIN = {
+    "ibsen": "actors live through an author's log anew, also one that is as it was played",
+    "snap": "labels that stand fast are asked for again as each character knows them",
+}
+
+
 @pytest.mark.parametrize("case", cases(), ids=lambda case: case.id)
 @pytest.mark.parametrize("rule", SYSTEM_RULES, ids=lambda rule: rule.name.replace(" ", "-"))
-async def test_every_case_keeps_the_rule(rule: Rule[Case], case: Case) -> None:
+async def test_every_case_keeps_the_rule(rule: Rule[Case], case: Case, request: pytest.FixtureRequest) -> None:
+    if rule.check is hands_on_what_it_made and case.preset == "improved" and case.system.name in ASKS_AGAIN:
+        request.applymarker(pytest.mark.xfail(reason=ASKS_AGAIN[case.system.name], strict=True))
     assert not await rule.broken_by(case)
 
 
@@ -29,6 +44,11 @@ async def test_every_case_keeps_the_rule(rule: Rule[Case], case: Case) -> None:
 @pytest.mark.parametrize("rule", FOLDER_RULES, ids=lambda rule: rule.name.replace(" ", "-"))
 async def test_every_folder_keeps_the_rule(rule: Rule[Any], system: System) -> None:
     assert not await rule.broken_by(system)
+
+
+@each_system
+async def test_odd_replies_end_in_a_story_or_in_a_word(system: System) -> None:
+    await bears_odd_replies(system)
 
 
 @each_system

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
     from fabula.models.base import Request
 
-FORMAT: Final = 3
+FORMAT: Final = 4
 """Of keys and tables. Nothing was released with another one, so no other one is read."""
 _APPLICATION_ID: Final = 0x0FAB_01A0
 _SCHEMA: Final = """
@@ -50,6 +50,7 @@ CREATE INDEX call_by_path ON call (path, ordinal, id);
 CREATE TABLE version (id INTEGER PRIMARY KEY, path TEXT NOT NULL, text TEXT NOT NULL, source TEXT NOT NULL,
                       run INTEGER NOT NULL, at TEXT NOT NULL);
 CREATE INDEX version_by_path ON version (path, id);
+CREATE TABLE beside (path TEXT NOT NULL, text TEXT NOT NULL, value TEXT NOT NULL, PRIMARY KEY (path, text));
 CREATE TABLE artefact (path TEXT PRIMARY KEY, file TEXT NOT NULL UNIQUE) WITHOUT ROWID;
 CREATE TABLE decision (id INTEGER PRIMARY KEY, path TEXT NOT NULL, kind TEXT NOT NULL, text TEXT, target INTEGER,
                        at TEXT NOT NULL);
@@ -876,6 +877,25 @@ class Journal:
             return
         row = (path, _digest(text), source, self._run, self._now())
         self._write(self._text(text), ("INSERT INTO version (path, text, source, run, at) VALUES (?, ?, ?, ?, ?)", row))
+
+    def keep_beside(self, path: str, text: str, value: str) -> None:
+        """Record what was made with a text of an artefact; of two that go with one text the later one holds."""
+        if self.beside(path, text) != (value, True):
+            row = (path, _digest(text), _digest(value))
+            self._write(self._text(value), ("INSERT OR REPLACE INTO beside VALUES (?, ?, ?)", row))
+
+    def beside(self, path: str, text: str) -> tuple[str, bool] | None:
+        """What was made with a text of an artefact, and that it was with this one; else with its newest that has any.
+
+        `None` if none has.
+        """
+        rows = self._all(
+            "SELECT t.body, b.text = ? FROM beside b JOIN text t ON t.hash = b.value WHERE b.path = ? ORDER BY 2 DESC, "
+            "(SELECT max(v.id) FROM version v WHERE v.path = b.path AND v.text = b.text) DESC LIMIT 1",
+            _digest(text),
+            path,
+        )
+        return (str(rows[0][0]), bool(rows[0][1])) if rows else None
 
     def versions(self, path: str) -> list[Version]:
         """The versions of an artefact, oldest first."""

@@ -16,7 +16,7 @@ from hashlib import sha256
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 from fabula.base.errors import BudgetError, JournalMissError, ModelError, RefusalError, ReplyError, UsageError
-from fabula.engine import replies
+from fabula.engine import beside, replies
 from fabula.engine.aids import PROMPT_SHARE, USUAL_WINDOW, WHOLE_PROMPT, gets_aids
 from fabula.engine.context import Mode, RunContext
 from fabula.engine.dry_run import PlannedCall, expected_tokens, placeholder, sketched, usual
@@ -48,6 +48,7 @@ from fabula.story import count_words, readable, without_marks
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping, Sequence
 
+    from fabula.engine.beside import W
     from fabula.engine.dry_run import Expected, Sketch
     from fabula.engine.replies.rules import RuleName
     from fabula.engine.roles import Assignment
@@ -358,6 +359,60 @@ class Run:
         """
         text, stale = await self._artefact(name, make, folder, suffix, more, settled=settled, read=read)
         return marked(read(text)) if stale else read(text)
+
+    async def keep_with(
+        self,
+        shape: type[W],
+        name: str,
+        make: Callable[[Run], Awaitable[W]],
+        /,
+        *,
+        folder: str,
+        suffix: str = "md",
+        again: Callable[[Run, W], Awaitable[W]] | None = None,
+        settled: bool = False,
+    ) -> W:
+        """A text, and what was made with it and later work reads too: a memory, a plan for what comes next.
+
+        For the rest like `keep`. Whatever `make` gives beside the text is recorded with it. Of another text than `make`
+        gave now (the author's, a revised one) it is what `make` gave with that text before, else what `again` makes of
+        it, else what `make` gave last.
+
+        Args:
+            shape: a dataclass or pydantic model with a field `text`; its other fields have defaults, for a text that
+                was there before anything was made.
+            name: of the artefact, below this run's path.
+            make: gives the value, with a run of its own.
+            folder: of the project, for the text's file.
+            suffix: of the file.
+            again: gives the value of a text that `make` did not give; it gets one with the text and the last fields.
+            settled: nobody has to approve it.
+
+        Raises:
+            PausedError: a person has to approve the text first.
+            PluginError: a field of `shape` has no default, and needs one.
+        """
+        made: list[W] = []
+
+        async def text_of(run: Run) -> str:
+            made[:] = [await make(run)]
+            return made[0].text
+
+        text, stale = await self._artefact(name, text_of, folder, suffix, None, settled=settled)
+        path, context = "/".join((*self.path, name)), self.context
+        if made and made[0].text == text:
+            value = made[0]
+            if context.mode == "live":
+                context.journal.keep_beside(path, text, beside.written(value))
+        else:
+            found, is_own = context.journal.beside(path, text) or (None, False)
+            value = beside.read(shape, text, found)
+            if again is not None and not is_own:
+                with own_line():
+                    worked_out = await again(self.within(name), value)
+                    stale = stale or is_stale(context)
+                value = beside.read(shape, text, beside.written(worked_out))  # of this text, whatever it says
+        return marked(value) if stale else value
 
     async def _artefact(
         self,

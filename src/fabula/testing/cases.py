@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import tomllib
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Final, get_args
+from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias, get_args
 
 from fabula.app.item_files import item_of
 from fabula.app.writing import leave_trail
@@ -18,6 +18,7 @@ from fabula.engine.prompts import Prompts
 from fabula.engine.roles import Cast
 from fabula.engine.run import Run, RunContext
 from fabula.engine.trail import Trail, digest_of
+from fabula.models.base import Capabilities
 from fabula.models.scripted import ScriptedModel
 from fabula.story import Brief
 
@@ -54,6 +55,45 @@ class Dying(ScriptedModel):
         if len(self.asked) == self.dies_at:
             raise ModelError("killed here", model=self.name)
         return await super().ask(request, on_text)
+
+
+Oddity: TypeAlias = Literal["empty", "refused", "too short", "too long", "with a heading", "its own prompt"]
+ODDITIES: Final[tuple[Oddity, ...]] = get_args(Oddity)
+_SENTENCE: Final = "She looked at the harbour for a long time, and then she went down the stairs without a word. "
+_MUCH: Final = 8  # times what was written, and more sentences than a part has
+
+
+class Odd(ScriptedModel):
+    """A scripted model whose free texts are all odd in one way; it has some text where its script has none."""
+
+    def __init__(self, script: Mapping[str, Any], oddity: Oddity) -> None:
+        super().__init__(script, capabilities=Capabilities(schema=True, choices=True, parallel=64))
+        self.oddity = oddity
+
+    async def _answer(self, request: Request) -> Reply:
+        try:
+            reply = await super()._answer(request)
+        except ModelError:
+            if request.schema is not None or request.choices:
+                raise
+            reply = self._counted(request, _SENTENCE * _MUCH)
+        free = request.schema is None and not request.choices
+        return self._counted(request, self._odd(request, reply.text)) if free else reply
+
+    def _odd(self, request: Request, text: str) -> str:
+        match self.oddity:
+            case "empty":
+                return ""
+            case "refused":
+                return "I'm sorry, but I can't help with that."
+            case "too short":
+                return " ".join(text.split()[:3])
+            case "too long":
+                return "\n\n".join([text, *(f"{n}. {_SENTENCE}" for n in range(_MUCH * _MUCH))])
+            case "with a heading":
+                return f"# The Story\n\n**Part 1**\n\n{text}"
+            case "its own prompt":
+                return request.messages[-1].content
 
 
 @dataclass(frozen=True)

@@ -18,6 +18,7 @@ from fabula.testing.rules import (
     EVALUATOR_PROMPTS,
     EVALUATOR_RULES,
     FOLDER_RULES,
+    ODD_REPLIES,
     SYSTEM_PROMPTS,
     SYSTEM_RULES,
     Rule,
@@ -93,6 +94,7 @@ def _of_method(method: System | Evaluator) -> Iterator[tuple[Rule[Any], list[Any
     if isinstance(method, System):
         cases = cases_of(method)
         yield from ((rule, cases) for rule in _SYSTEM_RULES)
+        yield ODD_REPLIES, [method]
         yield SYSTEM_PROMPTS, [method]
         return
     measurements = measurements_of(method)

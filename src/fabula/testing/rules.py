@@ -12,7 +12,7 @@ from inspect import isawaitable, iscoroutinefunction
 from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar
 
 from fabula.app.writing import first_error
-from fabula.base.errors import FabulaError, JournalMissError
+from fabula.base.errors import FabulaError, JournalMissError, RefusalError, ReplyError
 from fabula.craft.planning import PROMPTS
 from fabula.engine.journal import Journal
 from fabula.engine.methods import settings_of
@@ -24,9 +24,11 @@ from fabula.measure.ratings import parse_ratings, write_ratings
 from fabula.models.scripted import ScriptedModel
 from fabula.systems import System
 from fabula.testing.cases import (
+    ODDITIES,
     SCRIPT,
     Dying,
     Measurement,
+    Odd,
     cases_of,
     dry_run_case,
     dry_run_measure,
@@ -41,7 +43,7 @@ if TYPE_CHECKING:
     from fabula.engine.methods import Method
     from fabula.engine.papers import Kind
     from fabula.models.base import Message, OnText, Reply, Request
-    from fabula.testing.cases import Case
+    from fabula.testing.cases import Case, Oddity
 
 _T = TypeVar("_T")
 _CaseT = TypeVar("_CaseT", "Case", Measurement)
@@ -242,6 +244,26 @@ async def _killed(work: Awaitable[object], what: str) -> None:
     raise BrokenRuleError(f"{what} failed, and it went on as if nothing had happened. Let errors of models pass.")
 
 
+async def hands_on_what_it_made(case: Case) -> None:
+    """Each artefact in turn is pinned as it was made: nothing is asked then, and the story is the same.
+
+    What later work needs and no artefact holds would be lost where an author's text stands and nothing is made.
+    """
+    model = case.model()
+    with Journal() as journal:
+        story = await run_case(case, model, journal)
+        for path in [path for path in journal.paths() if journal.override(path) is None]:
+            asked = len(model.asked)
+            journal.decide(path, "pin", journal.newest(path))
+            again = await run_case(case, model, journal)
+            more = [request.path for request in model.asked[asked:]]
+            expect(
+                not more, f"{case.id}: with {path} pinned as it was made, {more[:1]} is asked otherwise than before."
+            )
+            expect(again == story, f"{case.id}: with {path} pinned as it was made, the story is another one.")
+            journal.decide(path, "undo", target=journal.decisions(path)[-1].id)
+
+
 async def plans_a_new_story(case: Case) -> None:
     """A dry run of a new story plans calls, and asks nobody."""
     model = case.model()
@@ -269,6 +291,29 @@ async def plans_nothing_more(case: Case) -> None:
     expect(dry.stale == [], f"{case.id}: the dry run calls {', '.join(dry.stale)} stale, and nothing has changed.")
 
 
+async def bears_odd_replies(system: System) -> None:
+    """Free texts that are odd in any way make a story, or an error that says what the model did; no other one."""
+    firsts = {case.preset: case for case in reversed(cases_of(system))}
+    for _, case in sorted(firsts.items()):
+        for oddity in ODDITIES:
+            await _bears(case, oddity)
+
+
+async def _bears(case: Case, oddity: Oddity, prompts: Prompts | None = None) -> None:
+    where = f"{case.id}, with texts that are {oddity}"
+    with Journal() as journal:
+        try:
+            story = await run_case(case, Odd(case.script, oddity), journal, **({"prompts": prompts} if prompts else {}))
+        except (ReplyError, RefusalError):
+            return
+        except Exception as error:
+            raise BrokenRuleError(f"{where}: {type(error).__name__}: {error}") from error
+    if case.preset == "faithful" and oddity == "empty":  # it takes what was said as it is
+        return
+    empty = [scene.label for scene in story.scenes if not scene.text.strip()]
+    expect(not empty and story.scenes, f"{where}: there is no text in {', '.join(empty) or 'the story'}.")
+
+
 class Listening(Prompts):
     """Prompts that note what was rendered with which fields."""
 
@@ -288,8 +333,11 @@ async def uses_its_prompts(system: System, but: Collection[str] = ()) -> None:
     for case in cases_of(system):
         with Journal() as journal:
             await run_case(case, case.model(), journal, prompts=prompts)
-    used, shared = {name for name, _ in prompts.heard}, set(Prompts(PROMPTS).names)
     own = set(Prompts(system.prompts).names) - set(but)  # one of them may stand for a shared one of its name
+    for case in cases_of(system):  # some are for texts of another length than was asked for
+        if case.preset == "improved" and not own <= {name for name, _ in prompts.heard}:
+            await _bears(case, "too long", prompts)
+    used, shared = {name for name, _ in prompts.heard}, set(Prompts(PROMPTS).names)
     expect(own <= used, f"No case of {SCRIPT} comes to {', '.join(sorted(own - used))} in {system.prompts}.")
     strange = used - own - shared
     expect(
@@ -398,6 +446,10 @@ _KEEP_ADVICE: Final = (
     "Ask through `run` alone, hold nothing between calls that is not in its replies, and give each call a path of its "
     "own (run.scope)."
 )
+_HAND_ON_ADVICE: Final = (
+    "An author's text stands in for what its `make` gives, which is not called then. Keep what else `make` finds and "
+    "later prompts show with run.keep_with, or work it out from the text that run.keep gives."
+)
 _DRY_ADVICE: Final = "Take no turn by what time it is or what lies on the disk; do independent work side_by_side."
 
 FOLDER_RULES: Final[tuple[Rule[Any], ...]] = (
@@ -417,6 +469,7 @@ SYSTEM_RULES: Final[tuple[Rule[Case], ...]] = (
     Rule("a replay names the call that it lacks", "Let a JournalMissError pass.", names_what_is_missing),
     Rule("the same seed asks the same, another does not", _SEED_ADVICE, draws_by_the_seed),
     Rule("killed at every call, it goes on to the same story", _KEEP_ADVICE, goes_on_after_a_kill),
+    Rule("an artefact pinned as it was made changes nothing", _HAND_ON_ADVICE, hands_on_what_it_made),
     Rule("a dry run of a new story plans its calls", _DRY_ADVICE, plans_a_new_story),
     Rule("a dry run of a finished story plans nothing", _DRY_ADVICE, plans_nothing_more),
 )
@@ -436,6 +489,9 @@ ASKING_RULES: Final[tuple[Rule[Measurement], ...]] = (
         counts_what_is_no_verdict,
     ),
     Rule("a dry run asks nobody", _DRY_ADVICE, plans_its_questions),
+)
+ODD_REPLIES: Final = Rule(
+    "odd replies end in a story or in a word", "Give a shared prompt fields of its own names alone.", bears_odd_replies
 )
 SYSTEM_PROMPTS: Final = Rule("every prompt is used, every field read", "Add a case, or take it out.", uses_its_prompts)
 EVALUATOR_PROMPTS: Final = Rule("every prompt is used", "Add a case to the script, or take it out.", uses_all_prompts)
