@@ -47,6 +47,7 @@ from fabula.engine.events import TABLE
 from fabula.engine.replies import ReplyProblem, read_chances, read_score, short
 from fabula.engine.replies.dialogue import read_plan, with_names
 from fabula.engine.run import Run, side_by_side
+from fabula.engine.staleness import unmarked
 from fabula.models.base import Sampling
 from fabula.models.budget import estimate_tokens
 from fabula.story import Story, count_words, one_line, slug
@@ -429,8 +430,11 @@ class Characters:
         return self._parts[key]
 
     async def written(self, run: Run, number: int) -> bool:
-        """Whether the labels of a cell are the author's own."""
-        return await Run(run.context).given(f"cell-{number}-people", folder="plan", suffix="yaml") is not None
+        """Whether the labels of a cell are the author's own, and not those that were made and pinned."""
+        name = f"cell-{number}-people"
+        given = await Run(run.context).given(name, folder="plan", suffix="yaml")
+        made = (version.text for version in run.context.journal.versions(name) if version.made)
+        return given is not None and unmarked(given) not in made
 
 
 @dataclass
