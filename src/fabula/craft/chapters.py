@@ -512,7 +512,8 @@ class Book:
             shorten="chapter_shorter",
         )
         text = await write_prose(run, role, "chapter", prose, self.limit, before=texts[-1:], fields=fields)
-        heading = next_heading(texts, chapter.title) if chapter.name else ""
+        later = [one.title for one in self.chapters[at + 1 :]]
+        heading = next_heading(texts, chapter.title, later) if chapter.name else ""
         return f"{heading or f'## {chapter.title or at + 1}'}\n\n{text}"
 
     def _ends_with(self, chapter: Chapter, want: WordRange | None) -> bool:

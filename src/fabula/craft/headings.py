@@ -40,10 +40,11 @@ def has_number(title: str) -> bool:
     return found is not None and (_is_number(found) or title[:1].isdecimal())
 
 
-def next_heading(texts: Sequence[str], title: str) -> str:
+def next_heading(texts: Sequence[str], title: str, later: Sequence[str] = ()) -> str:
     """The heading of a chapter after others, in their style: their signs, and their numbers counted on.
 
-    Where they have no numbers, or the title brings its own, it is the title below their signs. Empty where there is
+    Where they have no numbers, one of the `later` titles has the next, or the title brings its own, it is the title
+    below their signs. Empty where there is
     neither a number nor a title.
     """
     found = [one for text in texts if (one := _HEADING.fullmatch(text.lstrip("\n").partition("\n")[0].rstrip()))]
@@ -52,6 +53,8 @@ def next_heading(texts: Sequence[str], title: str) -> str:
     if before is None or has_number(title):
         return f"{signs}{title}" if title else ""
     number = f"{before['before'] or ''}{_after(before['number'])}"
+    if title and any(one.startswith(number) and has_number(one) for one in later):
+        return f"{signs}{title}"
     after, between = before["after"] or "", before["between"] or ""
     if not title:
         return f"{signs}{number}{after.replace(':', '')}"
