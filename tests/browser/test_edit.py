@@ -158,7 +158,7 @@ def test_the_second_of_two_browsers_sees_both_texts_and_merges(shelf: Path) -> N
         one.page.locator("#text").fill(f"{OLD} Then it was over.")
         one.page.keyboard.press("Control+s")
         expect(one.page.locator("#saved")).to_have_text("Saved")
-        expect(two.page.locator("#review h2")).to_have_text("story/03-climax.md was changed elsewhere, too")
+        expect(two.page.locator("#review h2")).to_have_text("“Climax” was changed elsewhere, too")
         expect(two.page.locator("#saved")).to_have_text("Changed elsewhere")
         assert f"{OLD} Then it was over.\n" == (shelf / "lamp/story/03-climax.md").read_text(encoding="utf-8")
         assert two.axe() == []

@@ -6,7 +6,9 @@ from typing import TYPE_CHECKING
 import pytest
 
 from commandline import script_of
+from fabula.app import check_formats
 from fabula.project.sample import copy_sample
+from growth import LINEAR, growth
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -222,6 +224,16 @@ def test_a_file_in_an_older_encoding_is_placed_as_it_was_read(cli: Cli, story: P
     ran = cli("check", "story.md", "--format", "github", *MODEL)
     assert ran.code == 0, ran.err
     assert ran.out.startswith("::error file=story.md,line=7,")
+    assert "story.md is no UTF-8: it was read as cp1252, which its letters fit best." in ran.err
+
+
+def test_a_passage_is_placed_in_linear_time() -> None:
+    def placed(text: str) -> None:
+        passage = {"text": "She sat.", "focus": (0, 3)}
+        found = {"passage_x": passage, "line_x": text.count("\n") // 2, "key": "k"}
+        assert check_formats._place(found, "x", [check_formats._File("story.md", text)]).line == found["line_x"]
+
+    assert growth(placed, lambda n: "She sat.\n" * (n // 9), 180_000) < LINEAR
 
 
 def test_places_of_a_project_are_lines_of_its_parts(cli: Cli, story: Path) -> None:

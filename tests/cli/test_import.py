@@ -133,10 +133,10 @@ def test_it_is_written_on_from_its_end_and_taken_back(cli: Cli, lamp: Path) -> N
 def test_a_new_chapter_is_written_where_the_author_lists_it(cli: Cli, lamp: Path) -> None:
     file = lamp / "plan" / "chapters.md"
     listed = file.read_text()
-    assert listed.startswith("## 1. Chapter 1: The Letter (about ")
+    assert listed.startswith("## Chapter 1: The Letter (about ")
     assert "{#chapter-2-the-storm}" in listed
     new = "## The Quay (about 20 words)\nMara goes down to the quay.\n\n"
-    file.write_text(listed.replace("## 3.", f"{new}## 3."))
+    file.write_text(listed.replace("## Chapter 3", f"{new}## Chapter 3"))
     planned = cli("update", "lamp", "--dry-run", "--json").json
     assert planned["calls"][0]["path"] == "the-quay/chapter"
     said = "Who writes “The Quay” is shown the parts before it: 2 in full."
@@ -323,3 +323,13 @@ def test_a_reading_that_finds_nobody_is_not_called_one_that_was_never_made(cli: 
     ran = cli("chat", "lamp")
     assert ran.code == 2
     assert "read the story for its people and found nobody. Name who talks: `--with NAME`" in ran.err
+
+
+def test_an_older_encoding_that_was_guessed_is_said(cli: Cli) -> None:
+    (cli.folder / "old.txt").write_bytes("Schöne Grüße, sagte er über die Straße.".encode("cp1252"))
+    for more in (("--dry-run",), (), ("--json",)):
+        ran = cli("import", "old.txt", *more)
+        assert ran.code == 0
+        assert "old.txt is no UTF-8: it was read as cp1252, which its letters fit best. Where letters are" in ran.err
+    (cli.folder / "new.txt").write_text("Schöne Grüße, sagte er über die Straße.", encoding="utf-8")
+    assert "UTF-8" not in cli("import", "new.txt").err

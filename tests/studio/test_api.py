@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from fabula.app.findings import findings_of
 from fabula.base import files
 from fabula.base.errors import JournalError
 from fabula.engine.journal import Journal
@@ -230,7 +231,12 @@ async def test_plan_world_and_findings_are_looked_at_and_changed(tmp_path: Path)
         assert all("since" in one for one in (await api("GET", "/world?of=Wendy&at=1"))["facts"])
         assert (await api.error("GET", "/world?of=Nobody", 404))[1].startswith("Unknown name 'Nobody'")
         assert (await api.error("GET", "/world?at=Elsewhere", 404))[0] == "not_found"
-        (finding,) = (await api("GET", "/findings"))["findings"][:1]
+        listed = await api("GET", "/findings")
+        assert listed["undecided"] == []
+        (finding,) = listed["findings"][:1]
+        known = findings_of(Project.open(tmp_path / SAMPLE)).find(finding["key"])
+        assert [one["where"] for one in finding["places"]] == [one.where for one in known.places]
+        assert all(one["where"] for one in finding["places"])
         where = f"/findings/{finding['key']}/dismissal"
         dismissed = (await api("PUT", where, reason="He had two kettles."))["findings"]
         assert dismissed[0]["dismissed"] == "He had two kettles."

@@ -13,11 +13,13 @@ from fabula.app.deciding import continue_text
 from fabula.app.importing import import_manuscript
 from fabula.app.writing import Options, dry_run_in, write_in
 from fabula.continuity.parts import manuscript
+from fabula.craft.chapters import read_chapters
 from fabula.models.base import Capabilities
 from fabula.models.scripted import ScriptedModel
 from fabula.project.folder import Project
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from pathlib import Path
 
     from fabula.engine.dry_run import DryRun
@@ -163,3 +165,55 @@ async def test_accounts_are_paid_once_for_a_chapter_and_for_what_follows(tmp_pat
     await played(Project.open(project.folder), more)
     assert read
     assert not read & {one.path for one in more.asked}, "what was read for the chapter is not asked again"
+
+
+def numbered(heads: Sequence[str]) -> str:
+    return "\n\n".join(f"{head}\n\n{BOOKS['en'][-1].format(n=n)}" for n, head in enumerate(heads, 1))
+
+
+@pytest.mark.parametrize(
+    ("heads", "heading"),
+    [
+        (("# Chapter 1: The Letter", "# Chapter 2: The Storm"), "# Chapter 3: The Crossing"),
+        (("## 1. The Letter", "## 2. The Storm"), "## 3. The Crossing"),
+        (("## VIII. The Letter", "## IX. The Storm"), "## X. The Crossing"),
+        (("# Prologue", "# 1", "# 2"), "# 3: The Crossing"),
+        (("CHAPTER ONE", "CHAPTER TWO"), "CHAPTER THREE: The Crossing"),
+        (("第一章 信", "第二章 暴风"), "第三章 The Crossing"),
+        (("# 8 The Letter", "# 9 The Storm"), "# 10 The Crossing"),
+        (("# I Went Home", "# Six Crows"), "# The Crossing"),
+        (("# The Letter", "# The Storm"), "# The Crossing"),
+    ],
+)
+async def test_a_new_chapter_is_headed_and_listed_as_its_author_numbers_them(
+    tmp_path: Path, heads: Sequence[str], heading: str
+) -> None:
+    import_manuscript(tmp_path, manuscript(numbered(heads)), "novel.md", {"system": "end-to-end", "model": NAME})
+    listed = (tmp_path / "plan" / "chapters.md").read_text("utf-8")
+    assert not re.search(r"^## \d+\. (?:\d|Chapter \d|[VIX]+\.)", listed, re.MULTILINE), listed
+    assert [one.title for one in read_chapters(listed)] == [head.lstrip("# ") for head in heads]
+    project = with_chapter(Project.open(tmp_path))
+    await played(project, writer(None, small=False))
+    assert (tmp_path / "story.md").read_text("utf-8").count(f"\n{heading}\n\nMara takes the boat across") == 1
+
+
+@pytest.mark.parametrize(
+    ("brief", "ends"),
+    [
+        ("", False),
+        ("\n\nIt is a novel of 12 chapters.", False),
+        ("\n\nIt is a novel in 9 chapters.", True),
+        ("\n\nThe novel has 40,000 words.", False),
+        ("\n\nThe novel has 400 words.", True),
+    ],
+)
+async def test_the_last_chapter_of_a_list_ends_the_story_where_the_author_said_so_alone(
+    tmp_path: Path, brief: str, *, ends: bool
+) -> None:
+    project = begun(tmp_path / "book", "en")
+    project.brief_file.write_text(project.brief_file.read_text("utf-8").rstrip() + brief + "\n", "utf-8")
+    model = writer(None, small=False)
+    await played(with_chapter(Project.open(project.folder)), model)
+    asked = prompts(model, "chapter")[0]
+    assert ("It ends the story: nothing comes after it" in asked) is ends
+    assert ("unless the task or what this chapter tells says that it ends here" in asked) is not ends

@@ -151,6 +151,20 @@ def test_what_cannot_be_read_is_refused_in_a_sentence(data: bytes, message: str,
 
 
 @pytest.mark.parametrize(
+    ("name", "what"), [("novel.odt", "an OpenDocument file"), ("a.docx", "a Word file"), ("b.epub", "an EPUB")]
+)
+@pytest.mark.parametrize("data", [b"Mara kept the lamp.", b"", b"PK\x03\x04"])
+def test_a_damaged_file_of_a_word_processor_is_never_read_as_text(
+    name: str, what: str, data: bytes, tmp_path: Path
+) -> None:
+    whole = odt(tmp_path / "whole.zip").read_bytes()
+    for content in (data, whole[:-40], whole[4:], packed(tmp_path / "none.zip", {"a.xml": "<a/>"}).read_bytes()):
+        (tmp_path / name).write_bytes(content)
+        with pytest.raises(UsageError, match=rf"read as {what}|read as a Word, |empty|is packed, but"):
+            read_manuscript(tmp_path / name)
+
+
+@pytest.mark.parametrize(
     ("parts", "message"),
     [
         ({"OPS/text/b.xhtml": "<html><p>not closed</html>"}, "cannot be read as an EPUB: it is damaged"),

@@ -228,7 +228,7 @@ async def test_three_of_five_changes_are_taken(tmp_path: Path) -> None:
         assert '<del><span class="unseen">taken out: </span>out<span class="unseen"> end</span></del>' in shown
         form = {"name": "setting", "old": "2", "new": "3", "base": space.text("setting").base, "take": ["1", "3", "5"]}
         done = await client.post(f"{PARTS}/take", data=form)
-        assert "plan/setting.md: 3 of 5 changes taken." in done.text
+        assert "“Setting”: 3 of 5 changes taken." in done.text
         assert done.headers["hx-trigger"] == '{"fabula:look": true, "fabula:saved": true}'
         taken = "Mara woke late. The lamp was out. She heard the wind. Nobody called. The door was shut."
         assert space.text("setting").text == taken
@@ -390,7 +390,7 @@ async def test_the_second_of_two_sees_both_texts_and_one_with_both_changes(tmp_p
         await save(space, was.replace("Four stays", "Four went away"))
         body = {"name": "setting", "base": was, "mine": was.replace("One stays", "One sleeps")}
         shown = (await client.post(f"{PARTS}/merge", json=body)).text
-        assert "plan/setting.md was changed elsewhere, too" in shown
+        assert "“Setting” was changed elsewhere, too" in shown
         assert shown.count('name="take"') == 1
         merged = "One sleeps. Two stays.\n\nThree stays.\n\nFour went away."
         assert merged in shown

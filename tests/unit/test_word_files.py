@@ -36,9 +36,10 @@ def run(text: str, emphasis: str = "") -> str:
     return f'<w:r><w:rPr>{emphasis}</w:rPr><w:t xml:space="preserve">{text}</w:t></w:r>'
 
 
-def packed(file: Path, *paragraphs: str, head: str = "", name: str = "word/document.xml") -> Path:
+def packed(file: Path, *paragraphs: str, head: str = "", name: str = "word/document.xml", styles: str = STYLES) -> Path:
     with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
-        archive.writestr("word/styles.xml", STYLES)
+        if styles:
+            archive.writestr("word/styles.xml", styles)
         archive.writestr(name, f"{head}<w:document {W}><w:body>{''.join(paragraphs)}</w:body></w:document>")
     return file
 
@@ -70,6 +71,12 @@ def test_paragraphs_headings_and_emphasis_are_read(tmp_path: Path) -> None:
     assert read_story(file).title == "The Lamp"
     found = read_manuscript(file)
     assert (found.title, [part.name for part in found.parts]) == ("The Lamp", ["part-1", "the-letter", "the-storm"])
+
+
+def test_headings_are_read_where_no_styles_are_named(tmp_path: Path) -> None:
+    words = paragraph(run("The Lamp"), "Title"), paragraph(run("One"), "Heading1"), paragraph(run("Mara came."))
+    file = packed(tmp_path / "novel.docx", *words, styles="")
+    assert text_of(file, 20_000_000) == "# The Lamp\n\n## One\n\nMara came."
 
 
 def test_a_file_of_python_docx_is_read(tmp_path: Path) -> None:

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import re
+from bisect import bisect_left
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
 from urllib.parse import quote
 
@@ -27,12 +30,21 @@ _LEVELS: Final = {"certain": "error", "likely": "warning"}
 _COMMANDS: Final = {"error": "error", "warning": "warning", "note": "notice"}
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class _File:
     """A file with a text of the story; `text` is empty where its lines are not those of what was checked."""
 
     name: str
     text: str
+
+    @cached_property
+    def _ends(self) -> list[int]:
+        return [found.start() for found in re.finditer("\n", self.text)]
+
+    def at(self, place: int) -> tuple[int, int]:
+        """The line and column of a place, from 1 on."""
+        line = bisect_left(self._ends, place)
+        return line + 1, place - (self._ends[line - 1] if line else -1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,9 +147,8 @@ def _place(one: Mapping[str, Any], side: str, files: Sequence[_File]) -> _Place:
     line = int(one.get(f"line_{side}") or 0)
     for file in files:
         if found := [*_all(file.text, sentence)]:
-            at = min(found, key=lambda at: abs(file.text.count("\n", 0, at + low) + 1 - line) if line else at)
-            first, column = _at(file.text, at + low)
-            return _Place(file.name, first, column, *_at(file.text, at + max(high, low + 1)))
+            at = min(found, key=lambda at: abs(file.at(at + low)[0] - line)) if line else found[0]
+            return _Place(file.name, *file.at(at + low), *file.at(at + max(high, low + 1)))
     return _Place(files[0].name if files else str(one["key"]))
 
 
@@ -145,9 +156,4 @@ def _all(text: str, piece: str) -> Iterator[int]:
     at = text.find(piece) if piece else -1
     while at >= 0:
         yield at
-        at = text.find(piece, at + 1)
-
-
-def _at(text: str, place: int) -> tuple[int, int]:
-    """The line and column of a place, from 1 on."""
-    return text.count("\n", 0, place) + 1, place - (text.rfind("\n", 0, place) + 1) + 1
+        at = text.find(piece, at + len(piece))

@@ -18,6 +18,8 @@ from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 from fabula.base import yamltext
 from fabula.base.errors import PlanError, UsageError
 from fabula.base.kept import of_text
+from fabula.craft.chapters import read_chapters
+from fabula.craft.headings import has_number
 from fabula.story import one_line, plain, slug
 from fabula.story.plan import Event, Plan, Presence, ScenePlan
 from fabula.story.plan_check import check_plan
@@ -400,14 +402,15 @@ def _listed(number: int, block: str) -> Card:
 def _chapter(number: int, block: str) -> Card:
     """A block below a line "## 1. Title (about 2000 words)"."""
     head, _, body = block.partition("\n")
-    found = _CHAPTER.fullmatch(head)
-    title = _ABOUT.sub("", _CALLED.sub("", found["title"])).strip() if found else ""
+    title = next((one.title for one in read_chapters(head)), "")
     return Card(number, title or f"Chapter {number}", one_line(body), text=block)
 
 
 def _numbered(block: str, number: int) -> str:
-    """A chapter's block with its number; one that has none stays so."""
+    """A chapter's block with its number; one that is numbered by its author stays as it is."""
     head, line_end, body = block.partition("\n")
+    if any(one.name and has_number(one.title) and head[3:].startswith(one.title) for one in read_chapters(head)):
+        return block
     found = _CHAPTER.fullmatch(head)
     title = found["title"] if found else head
     return f"## {number}. {title}".rstrip() + line_end + body

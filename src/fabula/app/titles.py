@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Final
 
+from fabula.craft.chapters import read_chapters
 from fabula.project.telling import NUMBER
 from fabula.story import slug
 
@@ -16,9 +17,6 @@ if TYPE_CHECKING:
     from fabula.engine.journal import Journal
 
 CHAPTERS: Final = "plan/chapters.md"
-_CHAPTER: Final = re.compile(r"^##[ \t](?:[ \t]*\d{1,6}\.)?([^\n]*)$", re.MULTILINE)
-_ABOUT: Final = re.compile(r"\(about \d{1,8} words\)")
-_CALLED: Final = re.compile(r"\{#([a-z0-9-]{1,80})\}")
 _HEADING: Final = re.compile(r"#{1,6}[ \t]([^\n]*)")
 _CELL: Final = re.compile(r"cell-(\d{1,6})-([a-z-]{1,40})")
 _LONGEST: Final = 120  # characters of a title
@@ -111,13 +109,8 @@ def _heading(file: str, text: str) -> str:
 
 def _planned(chapters: str) -> dict[str, str]:
     """The titles of a list of chapters, by the paths of their texts."""
-    found: dict[str, str] = {}
-    for match in _CHAPTER.finditer(chapters):
-        called = _CALLED.search(match[1])
-        title = _plain(_ABOUT.sub("", _CALLED.sub("", match[1])))
-        if title:
-            found[called[1] if called else slug(title)] = title
-    return found
+    listed = read_chapters(chapters)
+    return {one.name or slug(one.title): title for one in listed if (title := _plain(one.title))}
 
 
 def _plain(title: str) -> str:

@@ -21,6 +21,7 @@ from fabula.base.errors import ReplyError, UsageError
 from fabula.base.later import Later
 from fabula.craft.accounts import SHORT, Accounts, Earlier
 from fabula.craft.final_reading import final_reading
+from fabula.craft.headings import has_number, next_heading
 from fabula.craft.length import WordRange, asked_length
 from fabula.craft.packing import around, chosen, end_of, whole_at_end
 from fabula.craft.prose import Prose, write_prose
@@ -52,7 +53,7 @@ _HAPPENS_WORDS, _ENDING_WORDS, _TITLE_WORDS = 180, 20, 3  # for estimates
 _CHAPTER_TOKENS: Final = 200  # of a planned chapter in a reply
 _NAME: Final = "chapters"
 _SHOWN: Final = "Shown here, since a later chapter needs it:"
-_HEADING: Final = re.compile(r"##\s*(?:\d{1,4}[.:]?(?:\s|\Z))?\s*(?P<title>[^\n]*)")
+_HEADING: Final = re.compile(r"##\s*(?:(?P<number>\d{1,4})[.:]?(?:\s|\Z))?\s*(?P<title>[^\n]*)")
 _WORDS: Final = re.compile(r"\(about (?P<words>\d{1,7}) words\)\s*\Z")
 _NAMED: Final = re.compile(r"\{#(?P<name>[a-z0-9-]{1,80})\}\s*\Z")
 
@@ -109,11 +110,17 @@ class Chapter:
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """The chapters that a story is to have: how many, and the words of each where the brief says them."""
+    """The chapters that a story is to have: how many, and the words of each where the brief says them.
+
+    `listed` are those of the author's own list, which may be the first of a longer story: it ends with the chapter
+    `ends`, if that is in the list, or where it has the words of the whole.
+    """
 
     number: int
     named: bool = False
     each: WordRange | None = None
+    listed: bool = False
+    ends: int = 0
 
 
 def chapters_wanted(
@@ -149,10 +156,18 @@ def chapters_wanted(
     return Wanted(max(round(want.target / most), len(parts), 2))
 
 
-async def chapters_given(run: Run) -> Wanted | None:
-    """The chapters that the author lists in `plan/chapters.md`, however long the story is; `None` where they do not."""
+async def chapters_given(run: Run, brief: Brief, words: str = "") -> Wanted | None:
+    """The chapters that the author lists in `plan/chapters.md`, however long the story is; `None` where they do not.
+
+    Raises:
+        UsageError: `words`, the setting that goes before what the brief says of them, is no range.
+    """
     text = await run.given(_NAME, folder="plan")
-    return None if text is None else Wanted(len(read_chapters(text)), named=True)
+    if text is None:
+        return None
+    parts = asked_length(brief, words).parts
+    ends = parts.count if parts is not None and parts.kind == "chapter" else 0
+    return Wanted(len(read_chapters(text)), named=True, listed=True, ends=ends)
 
 
 async def outline(
@@ -308,7 +323,8 @@ def chapters_text(chapters: Sequence[Chapter], want: WordRange | None) -> str:
         words = round(planned[number - 1]) if want else 0
         words = words or chapter.words
         length, name = f"(about {words} words)" if words else "", f"{{#{chapter.name}}}" if chapter.name else ""
-        head = " ".join(filter(None, (f"## {number}.", chapter.title, length, name)))
+        count = "" if name and has_number(chapter.title) else f"{number}."
+        head = " ".join(filter(None, ("##", count, chapter.title, length, name)))
         above = [f"# {chapter.part.name}\n"] if chapter.part.name != part.name else []
         part = chapter.part
         shown.append("\n".join([*above, head, *([chapter.happens] if chapter.happens else [])]))
@@ -319,7 +335,8 @@ def read_chapters(text: str) -> tuple[Chapter, ...]:
     """The chapters in a text: each below a line `## 1. Title (about 2000 words)`, parts of the story below `# Part`.
 
     A line may end with the name of the chapter's text, as in `{#the-letter}`. Where one does, the others are called
-    after their titles, so that a chapter more between them leaves their names as they are.
+    after their titles, so that a chapter more between them leaves their names as they are. A number with which such a
+    name begins is its author's, and part of the title.
     """
     found: list[tuple[Chapter, list[str]]] = []
     part = ""
@@ -327,7 +344,7 @@ def read_chapters(text: str) -> tuple[Chapter, ...]:
         if line.startswith("# "):
             part = one_line(line[2:])
         elif head := _HEADING.fullmatch(line.strip()):
-            found.append((replace(_headed(head["title"]), part=Part(part)), []))
+            found.append((replace(_headed(head, line.strip()[2:]), part=Part(part)), []))
         elif found:
             found[-1][1].append(line)
     named = [one.words for one, _ in found if one.words]
@@ -337,13 +354,21 @@ def read_chapters(text: str) -> tuple[Chapter, ...]:
     return tuple(_named(one, taken) for one in listed) if taken else tuple(listed)
 
 
-def _headed(title: str) -> Chapter:
-    """The chapter of a heading, without its number."""
-    name = _NAMED.search(title)
-    title = title[: name.start()] if name else title
+def _headed(head: re.Match[str], whole: str) -> Chapter:
+    """The chapter of a heading, without its number where that is not its author's."""
+    number, title = head["number"], head["title"]
+    found = _NAMED.search(title)
+    name = found["name"] if found else ""
+    if (
+        name
+        and number
+        and (name.startswith(f"{number}-") or (name == f"chapter-{number}" and f"{number}." not in whole))
+    ):
+        title = title if has_number(title) else whole  # as it was listed by older versions, below a number of ours
+    title = _NAMED.sub("", title)
     said = _WORDS.search(title)
-    title = title[: said.start()] if said else title
-    return Chapter(one_line(title), words=int(said["words"]) if said else 0, name=name["name"] if name else "")
+    title = one_line(title[: said.start()] if said else title)
+    return Chapter(title, words=int(said["words"]) if said else 0, name=name)
 
 
 def _named(chapter: Chapter, taken: set[str]) -> Chapter:
@@ -463,7 +488,6 @@ class Book:
         """A chapter's text below its title, or its number."""
         chapter = self.chapters[at]
         texts = [draft.text for draft in self.drafts]
-        last = len(texts) + 1 == len(self.chapters)
         weights = [self.chapters[number - 1].weight for number in self._numbers]
         written = {*self._numbers, at + 1}
         left = [one.weight for n, one in enumerate(self.chapters, 1) if n not in written]
@@ -476,7 +500,8 @@ class Book:
             want = WordRange.band(want.target, round(want.target * _BAND))
         elif want is None and chapter.words:
             want = WordRange.about(chapter.words)
-        fields = self._fields(run, role, at, want, told)
+        last = self._ends_with(chapter, want)
+        fields = self._fields(run, role, at, want, told) | {"last": last}
         prose = Prose(
             last,
             want,
@@ -487,7 +512,22 @@ class Book:
             shorten="chapter_shorter",
         )
         text = await write_prose(run, role, "chapter", prose, self.limit, before=texts[-1:], fields=fields)
-        return f"## {chapter.title or at + 1}\n\n{text}"
+        later = [one.title for one in self.chapters[at + 1 :]]
+        heading = next_heading(texts, chapter.title, later) if chapter.name else ""
+        return f"{heading or f'## {chapter.title or at + 1}'}\n\n{text}"
+
+    def _ends_with(self, chapter: Chapter, want: WordRange | None) -> bool:
+        """Whether the story ends with the chapter that is told now: all are there, and no author's list is a half."""
+        written = len(self.drafts)
+        if written + 1 < len(self.chapters):
+            return False
+        if not self.wanted.listed or self.wanted.ends == written + 1:
+            return True
+        if self.want is None or self.wanted.ends > written:
+            return False
+        told = sum(count_words(draft.text) for draft in self.drafts)
+        usual = told // written if written else want.target if want else 0
+        return told + (chapter.words or usual) >= self.want.low
 
     def _fields(self, run: Run, role: str, at: int, want: WordRange | None, told: Sequence[str]) -> dict[str, Any]:
         """What a chapter's prompt is shown, each within its share of the window."""
@@ -516,7 +556,7 @@ class Book:
             "part": chapter.part.name,
             "duty": self.duties.get(chapter.part.name, ""),
             "begins": not self.drafts,
-            "last": len(self.drafts) + 1 == len(self.chapters),
+            "open": len(self.drafts) + 1 == len(self.chapters),
         }
 
     @cached_property

@@ -1,7 +1,7 @@
 """The text in a file that writers have: the one way in which stories and manuscripts are read, whatever reads them.
 
-What a file is, is seen by how it begins; its name decides nothing. A file of somebody else is hostile: what is read of
-it has a bound, and nothing of it is unpacked to the disk.
+What a file is, is seen by how it begins; its name only says that one of a word processor is damaged. A file of somebody
+else is hostile: what is read of it has a bound, and nothing of it is unpacked to the disk.
 """
 
 # ruff: noqa: RUF001 - letters and signs of many languages
@@ -37,6 +37,7 @@ _REFUSED: Final = {
 }
 _RTF: Final = b"{\\rtf"
 _PACKED: Final = b"PK\x03\x04"
+_PACKED_KINDS: Final = {".docx": "Word file", ".odt": "OpenDocument file", ".epub": "EPUB"}
 _KINDS: Final[dict[str, tuple[str, Callable[[Unpacked], str]]]] = {
     "word/document.xml": ("Word file", word_text),
     "META-INF/container.xml": ("EPUB", epub_text),
@@ -73,22 +74,42 @@ def text_of(file: Path, most: int) -> str:
     Raises:
         UsageError: it cannot be read, is larger than `most` bytes, is damaged, or is of another kind; says what to do.
     """
+    return _read(file, most)[0]
+
+
+def said_of_encoding(file: Path, most: int) -> str:
+    """A sentence on the older encoding that a file's text was taken to be in; empty where nothing had to be guessed.
+
+    Raises:
+        UsageError: as of `text_of`.
+    """
+    guessed = _read(file, most)[1]
+    return guessed and (
+        f"{file} is no UTF-8: it was read as {guessed}, which its letters fit best. Where letters are wrong, save it "
+        "as UTF-8 and give that."
+    )
+
+
+def _read(file: Path, most: int) -> tuple[str, str]:
+    """The text in a file, and its encoding where that was guessed."""
     data = read_bytes(file, most)
     begins = data[:64].removeprefix(b"\xef\xbb\xbf").lstrip().lower()
     for sign, what in _REFUSED.items():
         if begins.startswith(sign):
             raise UsageError(f"{file} is {what}. Save it as DOCX, Markdown or plain text, and give that.")
     if data.startswith(_PACKED):
-        return readable(_unpacked(file, data))
+        return readable(_unpacked(file, data)), ""
     if begins.startswith(_RTF):
         try:
-            return readable(rtf_text(data))
+            return readable(rtf_text(data)), ""
         except ValueError as error:
             raise _damaged(file, "Rich Text file (.rtf)") from error
-    text = _decoded(file, data)
+    if data and (known := _PACKED_KINDS.get(file.suffix.casefold())):
+        raise _damaged(file, known)
+    text, guessed = _decoded(file, data)
     if place := binary_place(text):
         raise UsageError(f"{file} holds binary data ({place}). Give a plain text file, or take that character out.")
-    return readable(text)
+    return readable(text), guessed
 
 
 def _unpacked(file: Path, data: bytes) -> str:
@@ -114,8 +135,8 @@ def _damaged(file: Path, what: str) -> UsageError:
     )
 
 
-def _decoded(file: Path, data: bytes) -> str:
-    """The text by its mark, as UTF-8, as UTF-16, or in the older encoding whose letters it has.
+def _decoded(file: Path, data: bytes) -> tuple[str, str]:
+    """The text by its mark, as UTF-8, as UTF-16, or in the older encoding whose letters it has, which is named then.
 
     Raises:
         UsageError: it is in none of them.
@@ -132,7 +153,7 @@ def _decoded(file: Path, data: bytes) -> str:
         names = ["utf-8", *sorted((name for name in shares if shares[name] >= _LIKELY), key=lambda name: -shares[name])]
     for name in names:
         try:
-            return data.decode(name)
+            return data.decode(name), name if name in _WESTERN or name in _OTHERS else ""
         except UnicodeDecodeError:
             continue
     raise UsageError(f"{file} is text in an encoding that is not known. Save it as UTF-8 text.")

@@ -20,10 +20,11 @@ from fabula.cli.progress import counted
 from fabula.cli.session import near
 from fabula.cli.stories import Selecting, named_stories, say_licences
 from fabula.cli.terminal import table
+from fabula.data.story_files import LINES, said_of_encoding
 from fabula.evaluators import find
 from fabula.evaluators.atlas.dismissed import FILE
 from fabula.evaluators.atlas.page import all_findings, dismissed_in, headline, place_of, shown_value
-from fabula.project.folder import Project
+from fabula.project.folder import MAX_STORY, Project
 from fabula.story import count_words
 
 if TYPE_CHECKING:
@@ -115,6 +116,9 @@ def check(
     else:
         selection = selecting.selection(judges.seed)
         items = stories_to_check(named_stories(stories), selection)
+        for file in map(Path, stories):
+            if file.suffix.casefold() in LINES and file.is_file() and (said := said_of_encoding(file, MAX_STORY)):
+                terminal.message(said)
         found = Checked.in_(folder, *_checked(terminal, items, judges, limits, checks, command))
     if checks.format != "text":
         files = [Path(story) for story in stories if story != STDIN]

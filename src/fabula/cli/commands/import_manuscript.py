@@ -9,12 +9,15 @@ from typing import TYPE_CHECKING, Annotated, Final
 import typer
 
 from fabula.app.importing import import_manuscript, planned_import, read_manuscript, system_for_manuscript
+from fabula.app.titles import Titles
 from fabula.cli.asked import changes_of
 from fabula.cli.opening import terminal_of
 from fabula.cli.options import Choices, Output, bundled
 from fabula.cli.progress import counted
 from fabula.cli.session import near
 from fabula.cli.terminal import table
+from fabula.data.story_files import LINES, said_of_encoding
+from fabula.project.folder import MAX_STORY
 from fabula.project.settings import Settings
 from fabula.story import count_words
 
@@ -50,6 +53,8 @@ def import_(
     make = planned_import if dry_run else import_manuscript
     made = make(Path(out or file.stem), found, file.name, settings, title)
     _report(terminal, made, planned=dry_run)
+    if file.suffix.casefold() in LINES and (said := said_of_encoding(file, MAX_STORY)):
+        terminal.message(said)
 
 
 def _report(terminal: Terminal, made: Imported, *, planned: bool) -> None:
@@ -62,9 +67,10 @@ def _report(terminal: Terminal, made: Imported, *, planned: bool) -> None:
         terminal.say(f"{where} {said}: {counted(made.words, 'word')}{named} in {count}, divided {made.divided}.")
     if made.cut and made.way != "length":
         terminal.say(f"Some parts were too long for one file: {counted(made.cut, 'cut')} between paragraphs.")
-    rows = [(f"  {one.file}", f"{count_words(one.text):,}") for one in made.texts]
-    shown = rows if len(rows) <= _SHOWN else [*rows[: _SHOWN - 2], ("  ...", ""), rows[-1]]
-    terminal.say(table([("  file", "words"), *shown], right=(1,)))
+    titles = Titles.of({one.path: one.file for one in made.texts}, {one.path: one.text for one in made.texts})
+    rows = [(f"  {titles(one.path)}", f"{count_words(one.text):,}", one.file) for one in made.texts]
+    shown = rows if len(rows) <= _SHOWN else [*rows[: _SHOWN - 2], ("  ...", "", ""), rows[-1]]
+    terminal.say(table([("  part", "words", "file"), *shown], right=(1,)))
     if not planned:
         terminal.advise(
             f"Next: `fabula studio {where}`, `fabula check {where}`, or `fabula text continue {where}` to have it "

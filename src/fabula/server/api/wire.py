@@ -22,7 +22,7 @@ from fabula.server.runs.record import Run
 from fabula.story.plan import Plan  # noqa: TC001 - pydantic reads it
 
 if TYPE_CHECKING:
-    from fabula.app.findings import ProjectFindings
+    from fabula.app.findings import Finding, Place, ProjectFindings
     from fabula.app.learned import LearningStands
     from fabula.app.reports import FoundReport
     from fabula.app.workspace import PlanShown, WorldShown
@@ -531,6 +531,7 @@ class FindingPlace:
     Attributes:
         side: "x" for the earlier, "y" for the later one.
         sentence: as it stood when the story was checked.
+        where: it stood then, in words: chapter, paragraph, line of the file.
         artefact: the text in which it stands now; empty where it was changed since.
         now: the sentence as it stands there.
     """
@@ -540,8 +541,15 @@ class FindingPlace:
     paragraph: int
     sentence: str
     says: str
+    where: str
     artefact: str
     now: str
+
+    @classmethod
+    def of(cls, one: Place) -> Self:
+        """The same, for the wire."""
+        now = (one.now.part.name, one.now.sentence) if one.now else ("", "")
+        return cls(one.side, one.scene, one.paragraph, one.sentence, one.says, one.where, *now)
 
 
 @dataclass(frozen=True, slots=True)
@@ -557,44 +565,28 @@ class FindingView:
     stale: bool
     places: list[FindingPlace]
 
+    @classmethod
+    def of(cls, one: Finding) -> Self:
+        """The same, for the wire."""
+        places = [FindingPlace.of(place) for place in one.places]
+        return cls(one.key, one.head, one.kind, one.sure, one.why, one.dismissed, one.stale, places)
+
 
 @dataclass(frozen=True, slots=True)
 class FindingList:
-    """What the last check found; `partial` where it was not complete."""
+    """What the last check found, and what was `undecided`, without a verdict; `partial` where it was not complete."""
 
     checked: bool
     findings: list[FindingView]
+    undecided: list[FindingView]
     notes: list[str]
     partial: bool
 
     @classmethod
     def of(cls, found: ProjectFindings) -> Self:
         """The same, for the wire."""
-        views = [
-            FindingView(
-                key=one.key,
-                head=one.head,
-                kind=one.kind,
-                sure=one.sure,
-                why=one.why,
-                dismissed=one.dismissed,
-                stale=one.stale,
-                places=[
-                    FindingPlace(
-                        place.side,
-                        place.scene,
-                        place.paragraph,
-                        place.sentence,
-                        place.says,
-                        place.now.part.name if place.now else "",
-                        place.now.sentence if place.now else "",
-                    )
-                    for place in one.places
-                ],
-            )
-            for one in found.findings
-        ]
-        return cls(found.checked, views, list(found.notes), found.partial)
+        findings, undecided = ([FindingView.of(one) for one in ones] for ones in (found.findings, found.undecided))
+        return cls(found.checked, findings, undecided, list(found.notes), found.partial)
 
 
 class Dismissal(Body, json_schema_extra={"examples": [{"reason": "He had two of them."}]}):

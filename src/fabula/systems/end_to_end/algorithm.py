@@ -38,7 +38,7 @@ async def write(brief: Brief, run: Run, config: Config) -> Story:
     """
     ours, scratchpad = config.ours, Scratchpad.of(brief)
     want = asked_range(brief, ours.words) if ours.length_control else None
-    wanted = await chapters_given(run)
+    wanted = await chapters_given(run, brief, ours.words)
     if wanted is None and ours.chapters:
         wanted = chapters_wanted(run, "writer", brief, want, ours.words)
     if wanted is not None:

@@ -219,7 +219,7 @@ async def take(
         count = max((one.number for one in changes), default=0)
         kept = {number for number in accepted or () if 1 <= number <= count}
         saved = workspace.save(name, taken(changes, kept), base)
-        return f"{saved.file}: {len(kept)} of {count} changes taken." + (
+        return f"“{workspace.titles()(name)}”: {len(kept)} of {count} changes taken." + (
             "" if saved.changed else " It stood so already."
         )
 
@@ -346,7 +346,7 @@ async def both(request: Request, workspace: WorkspaceDep, both: Both) -> Respons
         lines = not stands.file.endswith(".md")
         merged = merge(plain(both.base), plain(both.mine), stands.text, lines=lines)
         changes = compare(stands.text, merged.text, lines=lines)
-        about = {"name": stands.name, "file": stands.file, "base": stands.base, "mine": both.mine}
+        about = {"name": stands.name, "title": stands.title, "base": stands.base, "mine": both.mine}
         return about | {
             "theirs": stands.text,
             "merged": merged.text,
@@ -373,13 +373,13 @@ async def settle(
     def save() -> str:
         stands = workspace.text(name)
         if what == "theirs":
-            return f"{stands.file} stays as the others left it. Yours is not saved."
+            return f"“{stands.title}” stays as the others left it. Yours is not saved."
         text = mine
         if what == "both":
             changes = compare(stands.text, plain(merged), lines=not stands.file.endswith(".md"))
             text = taken(changes, set(accepted or ()))
         workspace.save(name, text, base)
-        return f"{stands.file} is saved with {'your text' if what == 'mine' else 'the changes of both'}."
+        return f"“{stands.title}” is saved with {'your text' if what == 'mine' else 'the changes of both'}."
 
     return _done(request, await asyncio.to_thread(save), settled=True)
 
