@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import shlex
 from typing import TYPE_CHECKING
 
 import pytest
 
 from commandline import REPLIES, script_of
+from fabula.cli import session
 from fabula.engine.journal import Journal
 
 if TYPE_CHECKING:
@@ -422,3 +424,17 @@ def test_what_a_capable_model_gave_is_kept_as_it_gave_it(cli: Cli) -> None:
         for role in ("exposition", "rising_action", "climax", "falling_action", "resolution")
     ]
     assert cli("update", "rock", "--json").json["asked"] == 0
+
+
+def test_a_rewrite_that_is_stopped_names_the_command_that_goes_on(
+    cli: Cli, project: Path, write_script: Callable[..., None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write_script(**{PASSAGE: "Mara dropped the flame."})
+    said, stoppable = list[str](), session.stoppable
+    monkeypatch.setattr(session, "stoppable", lambda work, again: said.append(again) or stoppable(work, again))
+    wish = ("--note", "it's over", "--yes")
+    cli("rewrite", "climax", "--passage", "Mara held ... hands.", *wish, "-C", "lamp")
+    assert said == ["`fabula text rewrite lamp climax --characters 29-68 --note 'it'\"'\"'s over'`"]
+    cli("undo", "lamp")
+    again = shlex.split(said[0].strip("`"))[1:]
+    assert cli(*again, "--yes", "--json").json["proposed"].endswith("Mara dropped the flame.")

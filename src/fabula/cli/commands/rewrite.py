@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import re
+import shlex
 from textwrap import shorten
 from typing import TYPE_CHECKING, Annotated, Final
 
@@ -120,7 +121,8 @@ def _accepted(
         OtherLengthError: it was to be taken only where it is about as long as before, and is not.
     """
     terminal, take = session.terminal, 0
-    again = f"`fabula text rewrite {path} ...`"
+    place = f"--characters {span[0] + 1}-{span[1]}" + (f" --note {shlex.quote(note)}" if note else "")
+    again = f"`fabula text rewrite {near(session.project.folder)} {path} {place}`"
     while True:
         new = session.finish(
             lambda options, take=take: rewrite_in(  # type: ignore[misc] # a default that binds the number
