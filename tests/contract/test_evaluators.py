@@ -7,7 +7,14 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from fabula.evaluators import CATALOGUE
-from fabula.testing.rules import ASKING_RULES, EVALUATOR_PROMPTS, EVALUATOR_RULES, FOLDER_RULES, Rule
+from fabula.testing.rules import (
+    ASKING_RULES,
+    EVALUATOR_PROMPTS,
+    EVALUATOR_RULES,
+    FOLDER_RULES,
+    Rule,
+    goes_on_measuring_after_a_kill,
+)
 from harness import Measurement, measurements
 
 if TYPE_CHECKING:
@@ -22,6 +29,12 @@ ASKING = {name: evaluator for name, evaluator in EVALUATORS.items() if evaluator
 @pytest.mark.parametrize(("rule", "case"), PAIRS, ids=lambda one: getattr(one, "id", "") or one.name.replace(" ", "-"))
 async def test_every_case_keeps_the_rule(rule: Rule[Measurement], case: Measurement) -> None:
     assert not await rule.broken_by(case)
+
+
+@pytest.mark.simulation
+@pytest.mark.parametrize("case", [case for case in CASES if case.evaluator.roles], ids=lambda case: case.id)
+async def test_every_case_goes_on_wherever_it_is_killed(case: Measurement) -> None:
+    await goes_on_measuring_after_a_kill(case, everywhere=True)
 
 
 @pytest.mark.parametrize("evaluator", EVALUATORS.values(), ids=EVALUATORS)

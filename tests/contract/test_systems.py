@@ -14,6 +14,7 @@ from fabula.testing.rules import (
     SYSTEM_RULES,
     Rule,
     bears_odd_replies,
+    goes_on_after_a_kill,
     hands_on_what_it_made,
     uses_its_prompts,
 )
@@ -35,6 +36,12 @@ async def test_every_case_keeps_the_rule(rule: Rule[Case], case: Case, request: 
     if rule.check is hands_on_what_it_made and case.preset == "improved" and case.system.name in ASKS_AGAIN:
         request.applymarker(pytest.mark.xfail(reason=ASKS_AGAIN[case.system.name], strict=True))
     assert not await rule.broken_by(case)
+
+
+@pytest.mark.simulation
+@pytest.mark.parametrize("case", cases(), ids=lambda case: case.id)
+async def test_every_case_goes_on_wherever_it_is_killed(case: Case) -> None:
+    await goes_on_after_a_kill(case, everywhere=True)
 
 
 @each_system
