@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import shlex
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from commandline import REPLIES, script_of
-from fabula.cli import session
+from fabula.cli.stopping import stoppable
 from fabula.engine.journal import Journal
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Coroutine
     from pathlib import Path
 
     from commandline import Cli
@@ -430,8 +430,13 @@ def test_a_rewrite_that_is_stopped_names_the_command_that_goes_on(
     cli: Cli, project: Path, write_script: Callable[..., None], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     write_script(**{PASSAGE: "Mara dropped the flame."})
-    said, stoppable = list[str](), session.stoppable
-    monkeypatch.setattr(session, "stoppable", lambda work, again: said.append(again) or stoppable(work, again))
+    said: list[str] = []
+
+    def hears(work: Coroutine[Any, Any, Any], again: str) -> Coroutine[Any, Any, Any]:
+        said.append(again)
+        return stoppable(work, again)
+
+    monkeypatch.setattr("fabula.cli.session.stoppable", hears)
     wish = ("--note", "it's over", "--yes")
     cli("rewrite", "climax", "--passage", "Mara held ... hands.", *wish, "-C", "lamp")
     assert said == ["`fabula text rewrite lamp climax --characters 29-68 --note 'it'\"'\"'s over'`"]
