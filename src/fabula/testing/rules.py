@@ -217,7 +217,7 @@ async def goes_on_after_a_kill(case: Case, *, everywhere: bool = False) -> None:
 
 def _places(case: _CaseT, total: int) -> list[int]:
     """Calls at which to kill: the first, the last, and some between, which are the same every time."""
-    between = Random(case.id).sample(range(1, total - 1), min(_KILLS, max(total - 2, 0)))  # noqa: S311 - no secrets
+    between: list[int] = Random(case.id).sample(range(1, total - 1), min(_KILLS, max(total - 2, 0)))  # noqa: S311 - no secrets
     return sorted({0, *between, total - 1})
 
 
