@@ -488,6 +488,11 @@ class Run:
         """Whether the author gave the text of the artefact `name`, also one that is to go on: nobody makes it."""
         return self.context.override("/".join((*self.path, name))) is not None
 
+    def was_made(self, name: str, text: str) -> bool:
+        """Whether `text` is one that was made for the artefact `name`, also where it is the author's by a pin."""
+        path = "/".join((*self.path, name))
+        return any(version.made and version.text == unmarked(text) for version in self.context.journal.versions(path))
+
     def may_stand_as_made(self, name: str) -> bool:
         """Whether an artefact's text may be what was made: not in an estimate, where the author wants it revised."""
         path, draft = "/".join((*self.path, name)), "/".join((*self.path, DRAFTS, name))

@@ -320,7 +320,7 @@ async def _bears(case: Case, oddity: Oddity, prompts: Prompts | None = None) -> 
             story = await run_case(case, Odd(case.script, oddity), journal, **({"prompts": prompts} if prompts else {}))
         except (ReplyError, RefusalError):
             return
-        except Exception as error:
+        except FabulaError as error:
             raise BrokenRuleError(f"{where}: {type(error).__name__}: {error}") from error
     if case.preset == "faithful" and oddity == "empty":  # it takes what was said as it is
         return

@@ -47,7 +47,6 @@ from fabula.engine.events import TABLE
 from fabula.engine.replies import ReplyProblem, read_chances, read_score, short
 from fabula.engine.replies.dialogue import read_plan, with_names
 from fabula.engine.run import Run, side_by_side
-from fabula.engine.staleness import unmarked
 from fabula.models.base import Sampling
 from fabula.models.budget import estimate_tokens
 from fabula.story import Story, count_words, one_line, slug
@@ -433,8 +432,7 @@ class Characters:
         """Whether the labels of a cell are the author's own, and not those that were made and pinned."""
         name = f"cell-{number}-people"
         given = await Run(run.context).given(name, folder="plan", suffix="yaml")
-        made = (version.text for version in run.context.journal.versions(name) if version.made)
-        return given is not None and unmarked(given) not in made
+        return given is not None and not Run(run.context).was_made(name, given)
 
 
 @dataclass
