@@ -403,7 +403,6 @@ async def play_unit(unit: TimedUnit, run: Run, config: Config) -> None:
     if m is None:
         own = place.within(unit.name)
         m = await lived_through(h, SceneInPlay(unit, (), own, config), await unit.agents())
-        m = own.passed_on(m)  # later units wait for these agents on a line of work of their own
     if not config.ours.carry_unseen:  # the paper's chat history begins anew with each scene
         m = {name: replace(agent, unseen=()) for name, agent in m.items()}
     unit.outcome.set_result(Outcome(h, m))

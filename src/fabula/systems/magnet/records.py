@@ -153,9 +153,8 @@ class Records:
 async def _kept(run: Run, what: str, chapter: int, compute: Callable[[], str]) -> None:
     """Keep a file that has another name than the chapter, which people call by name."""
     name = f"{what}-{chapter}"
-    text = run.worked_out(name, compute, kept=True)
 
     async def make(_: Run) -> str:
-        return text
+        return compute()
 
     await run.scope(what).keep(name, make, folder=what, suffix=RECORD)
