@@ -1145,7 +1145,8 @@ class Journal:
             "WHERE key IN (SELECT value FROM json_each(?))",
             json.dumps(keys),
         )
-        found = {key: (path, role, performer, Usage(**json.loads(usage))) for key, path, role, performer, usage in rows}
+        with self._reading("what calls have taken"):
+            found = {key: (path, role, who, Usage(**json.loads(usage))) for key, path, role, who, usage in rows}
         return [found[key] for key in keys if key in found]
 
     def finish(self, finished: Finished) -> None:
@@ -1160,7 +1161,8 @@ class Journal:
         if not rows:
             return None
         inputs, decided, calls, reached = rows[0]
-        return Finished(inputs, json.loads(decided), calls, frozenset(json.loads(reached)))
+        with self._reading("the last finished run"):
+            return Finished(inputs, json.loads(decided), calls, frozenset(json.loads(reached)))
 
 
 def _within(path: str, under: str) -> bool:

@@ -218,11 +218,12 @@ def prompts_in(folders: tuple[Path, ...]) -> Prompts:
 
 
 async def run_case(case: Case, model: Model, journal: Journal, **context: Any) -> Story:  # noqa: ANN401 - fields of RunContext
-    """The case's story, with `model` in every role."""
+    """The case's story, with `model` in every role; with `anew=True` nothing that was made before is given again."""
+    anew = context.pop("anew", False)
     prompts = context.pop("prompts", None) or prompts_in(case.system.prompt_folders(case.preset))
     case.given_in(journal)
     ready = RunContext(journal, prompts, Cast.of(model), **context)
-    ready.inputs = inputs_of(case, model, ready)
+    ready.inputs = None if anew else inputs_of(case, model, ready)
     with ready.recording_failures():
         story = await case.system.write(case.brief, Run(ready), case.system.config(case.preset, case.config))
     finish(ready)
