@@ -110,10 +110,10 @@ def test_a_criterion_that_the_folder_leaves_out_is_taken_from_the_paper(tmp_path
         tmp_path / "bradley_terry/seed1.json",
         {"Development": {"wins": [[0, 2, 2], [0, 0, 2], [0, 0, 0]], "log_centred": [1, 0, -1]}},
     )
-    rows = {row.name: row.recomputed for row in of(tmp_path, "bradley-terry").rows}
-    assert rows["Development, Dramatron"] == "undefined"  # who wins always has no finite strength
-    assert rows["Plot, Dramatron"] == "-0.6307"
-    assert len(rows) == 6
+    found = {row.name: row.recomputed for row in of(tmp_path, "bradley-terry").rows}
+    assert found["Development, Dramatron"] == "undefined"  # who wins always has no finite strength
+    assert found["Plot, Dramatron"] == "-0.6307"
+    assert len(found) == 6
 
 
 def test_atlas_counts_come_from_detections(tmp_path: Path) -> None:
