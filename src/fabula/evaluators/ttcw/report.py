@@ -24,7 +24,10 @@ if TYPE_CHECKING:
     from fabula.stats.estimate import Scored
 
 SCORE: Final = "score"
-AGAIN: Final = "_again"  # ends the path of a call in which the judge says what its text amounts to
+OWN_WORDING: Final = (
+    "The questions are fabula's own wording of the fourteen tests, not the published one, so no score of the paper is "
+    "comparable. `fabula lab reproduce --fetch ttcw-tests` fetches the published tests, and --tests FILE puts them."
+)
 _LEAST_CONSISTENT: Final = 0.5  # the report warns of a judge whose order consistency is below this
 _TRIVIAL: Final = {
     "length": "words of the story",
@@ -209,7 +212,7 @@ def _baseline_rows(items: Sequence[Item], scores: Mapping[str, int], tests: int)
 
 
 def _notes(items: Sequence[Item], results: Sequence[Result], sides: Sequence[Row], how: Mapping[str, Any]) -> list[str]:
-    notes = []
+    notes = [OWN_WORDING] if str(how["tests"]).startswith("own-") else []
     lost = [result for result in results if result.passed is None]
     if lost:
         stories = len({result.item.id for result in lost})
@@ -217,24 +220,12 @@ def _notes(items: Sequence[Item], results: Sequence[Result], sides: Sequence[Row
             f"{len(lost)} of {len(results)} tests (in {stories} of {len(items)} stories) have no outcome, because an "
             "answer could not be read. They count as not passed; n says how many had one."
         )
-    answers = [rating for result in results for rating in result.ratings]
-    guessed = sum(rating.answer is not None and rating.call.endswith(AGAIN) for rating in answers)
-    if guessed:
-        notes.append(
-            f"{guessed} of {len(answers)} answers held no verdict, and the judge was asked what they amount to. Where "
-            "this is often so, the judge is too weak for these tests, and its score says little. Take a stronger one."
-        )
     kept = next((row.scored for row in sides if row.what == "order consistency"), None)
     if isinstance(kept, Estimate) and kept.value < _LEAST_CONSISTENT:
         notes.append(
             f"In {1 - kept.value:.0%} of the tests the judge changed its mind when the stories changed places. Such a "
             "test has a mean near 0 and is passed by the paper's rule: a judge that always says the same label passes "
             "all of them. Take a stronger judge."
-        )
-    if how["method"] != "plain" and how["orders"] != "both":
-        notes.append(
-            "Tests by reference were asked in one order only, so the numbers include any preference of the judge for "
-            "what is shown first, or last."
         )
     if len(items) == 1:
         notes.append("One story: compare its score with those of others that were judged in the same way, not alone.")
