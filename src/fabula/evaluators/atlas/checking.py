@@ -46,11 +46,12 @@ EVALUATOR: Final = "atlas"
 WHOLE_FILE: Final = "story"
 """The label of the one scene of a story that is a whole file of text, so that lines are those of the file."""
 RUBRIC: Final = "atlas-1"
+LARGEST_BATCH: Final = 12
+"""Proposals or suspicions that are verified in one call."""
 REPLY_TOKENS: Final = {
     "events": 2500,
     "entities": 3000,
     "relations": 2500,
-    "attributes": 2500,
     "node": 600,
     "propose": 1600,
     "verify": 2600,

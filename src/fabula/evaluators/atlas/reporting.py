@@ -87,7 +87,7 @@ class Checked:
     @property
     def by_small(self) -> bool:
         """Whether a small model read the story, which finds nothing and names what is none."""
-        return self.check.config.ours.method == "reader" and self.check.run.aids("reader")
+        return not self.check.config.by_graph and self.check.run.aids("reader")
 
     @property
     def partial(self) -> bool:
@@ -107,7 +107,7 @@ class Checked:
         asked = counts["confirmed"] + counts["rejected"] + counts["ungrounded_verdicts"]
         if len(self.check.unread) == len(self.check.text.paragraphs):
             return "nobody could read the story"
-        if self.check.config.ours.method == "paper" and len(self.check.scenes) < _PAIR:
+        if self.check.config.by_graph and len(self.check.scenes) < _PAIR:
             return "the paper's way compares scenes with earlier ones, and this story is one scene; take improved"
         if counts["missing_verdicts"] and not asked:
             return "the verifier gave no verdict that can be read"
@@ -133,8 +133,8 @@ def report_of(stories: Sequence[Checked], config: Config, how: Mapping[str, Any]
 
 
 def _roles(config: Config) -> tuple[str, ...]:
-    asked = ("reader",) if config.ours.method == "reader" else ("grapher", "proposer")
-    return (*asked, "verifier", *(["judge"] if config.asks_judge else []))
+    asked = ("grapher", "proposer") if config.by_graph else ("reader",)
+    return (*asked, "verifier", *(["judge"] if config.paper.baseline else []))
 
 
 def spans_of(numbers: Iterable[int]) -> str:
@@ -156,7 +156,7 @@ def _rows(one: Checked, config: Config) -> Iterator[Row]:
     of, words, counts = one.check.item.id, one.check.split.words, one.check.counts
     why = one.blind
     scenes = len(one.check.scenes)
-    if config.ours.method == "paper":
+    if config.by_graph:
         yield Row(of, "findings", _count(len(one.across), scenes, why))
         yield Row(of, "root causes", _count(len({found.root for found in one.found}), scenes, why))
     else:
@@ -170,7 +170,7 @@ def _rows(one: Checked, config: Config) -> Iterator[Row]:
     if counts["controls"]:
         trusted = share(counts["controls_called_errors"], counts["controls"], "planted suspicions that are none")
         yield Row(of, "planted suspicions called errors", trusted)
-    if config.asks_judge:
+    if config.paper.baseline:
         unread = "" if one.baseline is not None else "the judge's reply could not be had"
         yield Row(of, "findings of the plain judge", _count(len(one.baseline or ()), scenes, unread), baseline=True)
     if one.score is not None:
@@ -278,7 +278,7 @@ def _notes(one: Checked) -> Iterator[str]:
     if dropped := sum(counts[what] for what in _PLACELESS):
         yield (
             f"{name}: left out, since they name no two places that this story has: {dropped} of what the role "
-            f"{'reader' if one.check.config.ours.method == 'reader' else 'proposer'!r} suspects. Where these are many, "
+            f"{'proposer' if one.check.config.by_graph else 'reader'!r} suspects. Where these are many, "
             "give it another model."
         )
     if counts["notes_left_out"]:
@@ -333,7 +333,7 @@ def _data(one: Checked, config: Config) -> dict[str, Any]:
         "scenes": [{"number": scene.number, "title": scene.title} for scene in check.scenes],
         "mended": dict(check.split.counts),
         "counts": {name: n for name, n in sorted(check.counts.items()) if n},
-        "by": dict(one.by),
+        "by": {name: value for name, value in one.by.items() if name != "graph"},
         "findings": [found.as_data(number) | _where(one, found) for number, found in enumerate(found, 1)],
         "rejected": [found.as_data(number) | _where(one, found) for number, found in enumerate(check.rejected, 1)],
         "undecided": [
@@ -344,7 +344,9 @@ def _data(one: Checked, config: Config) -> dict[str, Any]:
         "partial": one.partial,
         "verifier_is_worthless": one.worthless,
     }
-    if config.asks_judge:
+    if "graph" in one.by:
+        data["graph"] = one.by["graph"]
+    if config.paper.baseline:
         plain = one.baseline
         data["plain_judge"] = None if plain is None else [_listed(proposal) for proposal in plain]
     if one.score is not None:

@@ -1,4 +1,4 @@
-"""Ours: a model reads the story and names what cannot be, and each of its suspicions is verified against the text.
+"""Ours, no part of the paper: a model reads the story and names what cannot be, and each suspicion is verified.
 
 1. Read. The whole story in one call where it fits; else overlapping parts one after the other, each with the notes that
    were taken of those before it. Places are numbered paragraphs, and the wrong words may come first.
@@ -19,6 +19,9 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias, TypeVar
 from fabula.craft.packing import ELLIPSIS, overlap
 from fabula.craft.raters import mark_for
 from fabula.engine.run import side_by_side
+from fabula.evaluators.atlas.algorithm import checked_by
+from fabula.evaluators.atlas.checking import LARGEST_BATCH
+from fabula.evaluators.atlas.config import Ours
 from fabula.evaluators.atlas.findings import CATEGORIES, LONG, STEM, Found, claim_key, keyed, same_focus, stems
 from fabula.evaluators.atlas.quoting import word_spans
 from fabula.evaluators.atlas.replies import ERROR, READER_DECISIONS, SURE, SUSPECTED, Decisions, PartReading, Reading
@@ -31,8 +34,11 @@ if TYPE_CHECKING:
     from fabula.continuity import Passage
     from fabula.engine.run import Run
     from fabula.evaluators.atlas.checking import StoryCheck
+    from fabula.evaluators.atlas.config import Config
     from fabula.evaluators.atlas.quoting import Paragraph
     from fabula.evaluators.atlas.replies import DecisionReply, NoteReply, SuspicionReply
+    from fabula.measure.items import Item
+    from fabula.measure.report import Report
 
 T = TypeVar("T", "Suspicion", "Found")
 Reads = TypeVar("Reads", bound=Reading)
@@ -117,6 +123,17 @@ class Suspicion:
         return frozenset(stems(" ".join((*self.quotes, *self.says))))
 
 
+async def evaluate(items: Sequence[Item], run: Run, config: Config) -> Report:
+    """Contradictions in each story, inside scenes too, with both quotations; fewer are better.
+
+    Raises:
+        UsageError: a setting or the file of known errors is wrong, or a story has no words.
+        ModelError: a model did not answer.
+        BudgetError: the cap is reached.
+    """
+    return await checked_by(reader, items, run, config)
+
+
 async def reader(check: StoryCheck) -> tuple[list[Found], dict[str, Any]]:
     """What a reader suspects and the verifier confirms, and how the story was read.
 
@@ -127,11 +144,11 @@ async def reader(check: StoryCheck) -> tuple[list[Found], dict[str, Any]]:
     ledger = Ledger(check)
 
     # 1. Read.
-    reading = check.config.ours.reading
-    whole = reading in {"whole", "both"} or (reading == "auto" and check.fits("reader", READ_WHOLE, UNKNOWN_WINDOW))
+    reading = (check.config.ours or Ours()).reading
+    whole = reading == "whole" or (reading == "auto" and check.fits("reader", READ_WHOLE, UNKNOWN_WINDOW))
     found = await read_whole(check) if whole else None
     cut = f"{check.run.at}/read" in check.cut
-    if reading in {"windows", "both"} or (reading == "auto" and (found is None or cut)):
+    if reading == "windows" or (reading == "auto" and (found is None or cut)):
         found = [*(found or ()), *await read_parts(check, ledger)]
     elif found is None:
         check.unread.update(paragraph.number for paragraph in check.text.paragraphs)
@@ -764,7 +781,7 @@ def batches_of(check: StoryCheck, suspicions: Sequence[Suspicion]) -> list[Batch
 
     As each call reads the whole text, a batch takes a third more before there is another, and all are of one size.
     """
-    size, paragraphs = check.config.ours.batch, check.text.paragraphs
+    size, paragraphs = LARGEST_BATCH, check.text.paragraphs
     if check.fits("verifier", VERIFY_WHOLE, UNKNOWN_WINDOW):
         calls = max(1, ceil(len(suspicions) / (size + size // _MORE)))
         ends = [len(suspicions) * n // calls for n in range(calls + 1)]
