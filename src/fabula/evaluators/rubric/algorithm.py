@@ -49,7 +49,7 @@ async def evaluate(items: Sequence[Item], run: Run, config: Config) -> Report:
     """
     check(items, config)
     levels = levels_in(config.paper.levels)
-    seed = config.ours.seed
+    seed = config.paper.seed
     calls = []
     numbers: Counter[tuple[str, str]] = Counter()
     for stories in shown_together(items):
@@ -150,7 +150,6 @@ async def score(shown: PassageSet, order: Sequence[int], run: Run, config: Confi
             texts=list(zip(labels, texts, strict=True)),
             level=level,
             categories=list(categories.items()),
-            guard=config.ours.guard,
             mark=mark_for(*texts),
         )
     except (ReplyError, *NO_ANSWER) as error:

@@ -91,7 +91,7 @@ async def judged(
 ) -> tuple[Report, list[Request]]:
     model = ScriptedModel(script, capabilities=capabilities)
     with Journal() as journal:
-        run = Run(RunContext(journal, Prompts(RUBRIC.prompts), Cast.of(model)))
+        run = Run(RunContext(journal, Prompts(RUBRIC.prompt_folders(preset)), Cast.of(model)))
         settings = RUBRIC.config(preset, {**config})
         return await RUBRIC.evaluate(stories, run, settings), model.asked
 
