@@ -8,6 +8,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final
 
 from fabula.craft.matching import Finding
+from fabula.craft.measuring import share_of_yes
 from fabula.evaluators.atlas.checking import EVALUATOR, REPLY_TOKENS, WHOLE_FILE, is_english, looks_like_data
 from fabula.evaluators.atlas.findings import Found
 from fabula.evaluators.atlas.gold import Detected, accuracies, rows
@@ -15,7 +16,7 @@ from fabula.evaluators.atlas.planted import Planted, Quoting, score
 from fabula.evaluators.atlas.replies import SUSPECTED
 from fabula.measure.report import Report, Row
 from fabula.stats.estimate import Estimate, Unscored
-from fabula.stats.intervals import count_of, share_among
+from fabula.stats.intervals import count_of
 from fabula.stats.shares import share
 from fabula.story import one_line
 
@@ -198,28 +199,20 @@ def _accuracies(one: Checked) -> Iterator[tuple[str, dict[str, Confusion]]]:
 def _planted_rows(of: str, scores: Sequence[PlantedScore], words: int) -> Iterator[Row]:
     """Recall of planted errors in all and by what they need, findings that are none of them, and decoys."""
     errors = [(n, one, one.id in score.found) for n, score in enumerate(scores) for one in score.planted.errors]
-    yield Row(of, "recall", _by_story([(n, found) for n, _, found in errors], "planted errors"))
+    yield Row(of, "recall", share_of_yes([(n, found) for n, _, found in errors], "planted errors"))
     for needs in sorted({one.needs for _, one, _ in errors} - {""}):
         own = [(n, found) for n, one, found in errors if one.needs == needs]
-        yield Row(of, f"recall, needs {needs.replace('_', ' ')}", _by_story(own, "planted errors"))
+        yield Row(of, f"recall, needs {needs.replace('_', ' ')}", share_of_yes(own, "planted errors"))
     findings = [(n, True) for n, _, found in errors if found]
     findings += [(n, False) for n, score in enumerate(scores) for _ in score.false]
-    yield Row(of, "precision", _by_story(findings, "findings, each planted error once"))
+    yield Row(of, "precision", share_of_yes(findings, "findings, each planted error once"))
     by_story = [float(len(score.false)) for score in scores]
     rate = count_of(by_story, f"findings that are no planted error, over {words:,} words; n stories", _PER / words)
     yield Row(of, "other findings per 10,000 words", rate)
     decoys = [
         (n, place < len(score.called)) for n, score in enumerate(scores) for place in range(len(score.planted.decoys))
     ]
-    yield Row(of, "decoys called errors", _by_story(decoys, "decoys"))
-
-
-def _by_story(answers: Sequence[tuple[int, bool]], what: str) -> Scored:
-    """The share of a yes; the answers on one story belong together."""
-    if not answers:
-        return Unscored(f"there are no {what}")
-    stories = [story for story, _ in answers]
-    return share_among([float(answer) for _, answer in answers], stories, method=f"share of {what}")
+    yield Row(of, "decoys called errors", share_of_yes(decoys, "decoys"))
 
 
 def quoting_of(split: Scenes, one: Found) -> Quoting:

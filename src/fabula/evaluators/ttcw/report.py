@@ -6,12 +6,12 @@ from dataclasses import dataclass
 from statistics import fmean
 from typing import TYPE_CHECKING, Any, Final
 
-from fabula.craft.measuring import difference_rows, prompt_of
+from fabula.craft.measuring import difference_rows, prompt_of, share_of_yes
 from fabula.craft.trivial import order_rows
 from fabula.measure.report import Report, Row
 from fabula.stats.baselines import orderings
 from fabula.stats.estimate import Estimate, Unscored
-from fabula.stats.intervals import mean_of, share_among
+from fabula.stats.intervals import mean_of
 from fabula.stats.shares import wilson
 from fabula.story import slug
 
@@ -159,21 +159,16 @@ def _side_rows(results: Sequence[Result]) -> list[Row]:
     if not orders:
         return []
     decided = [
-        (item, (value > 0) == story_first) for item, found in orders for story_first, value in found.items() if value
+        (prompt_of(item), item.id, (value > 0) == story_first)
+        for item, found in orders
+        for story_first, value in found.items()
+        if value
     ]
     both = [(item, found[True], found[False]) for item, found in orders if len(found) == 2]  # noqa: PLR2004 - both orders
-    agree = [(item, (a > 0, a < 0) == (b > 0, b < 0)) for item, a, b in both]
-    first = _share(decided, "labels for the story shown first, of those that are no tie")
-    kept = _share(agree, "tests in which both orders favour the same story")
+    agree = [(prompt_of(item), item.id, (a > 0, a < 0) == (b > 0, b < 0)) for item, a, b in both]
+    first = share_of_yes(decided, "labels for the story shown first, of those that are no tie")
+    kept = share_of_yes(agree, "tests in which both orders favour the same story")
     return [Row("all", "first position", first), Row("all", "order consistency", kept)]
-
-
-def _share(answers: Sequence[tuple[Item, bool]], what: str) -> Scored:
-    """A share of answers; those on one story, or on stories of one prompt, belong together."""
-    if not answers:
-        return Unscored(f"there are no {what}")
-    prompts, stories = [prompt_of(item) for item, _ in answers], [item.id for item, _ in answers]
-    return share_among([float(answer) for _, answer in answers], prompts, stories, method=f"share of {what}")
 
 
 def _score(scores: Mapping[str, int], item: Item) -> Scored:
