@@ -12,6 +12,7 @@ from fabula.continuity import scenes_of
 from fabula.craft.raters import mark_for
 from fabula.engine.methods import values_of
 from fabula.engine.run import Branch, branches, side_by_side
+from fabula.evaluators.atlas import usual
 from fabula.evaluators.atlas.checking import StoryCheck
 from fabula.evaluators.atlas.findings import Found, Proposal, clause_of, distinct
 from fabula.evaluators.atlas.fitting import batches_of, facts_for, whole_text
@@ -32,10 +33,10 @@ from fabula.evaluators.atlas.graph import (
 from fabula.evaluators.atlas.replies import Attributes, Entities, Events, Judged, Proposals, Relations, Verdicts
 from fabula.evaluators.atlas.reporting import Checked, report_of
 from fabula.evaluators.atlas.verdicts import confirmed
-from fabula.story import count_words, one_line
+from fabula.story import one_line
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Coroutine, Iterable, Iterator, Sequence
+    from collections.abc import Callable, Coroutine, Iterable, Iterator, Mapping, Sequence
     from typing import TypeAlias
 
     from fabula.continuity import NumberedScene
@@ -46,11 +47,6 @@ if TYPE_CHECKING:
     from fabula.measure.report import Report
 
     Method: TypeAlias = Callable[[StoryCheck], Coroutine[Any, Any, tuple[Sequence[Found], dict[str, Any]]]]
-
-# For estimates, from one check of a script of the paper (9 scenes of 173 words): 12 nodes in each, of which 5 are
-# events, and 3.2 proposals in 1,000 words. A long scene has at most 15 events.
-_WORDS_OF_AN_EVENT, _FEWEST_EVENTS, _MOST_EVENTS, _ENTITIES_OF_AN_EVENT, _PER_1000_WORDS = 35, 3, 15, 1.4, 3.2
-_ATTRIBUTES: Final = {"attributes": 2, "value": 4, "evidence": 6}
 
 
 async def evaluate(items: Sequence[Item], run: Run, config: Config) -> Report:
@@ -110,7 +106,7 @@ async def atlas(check: StoryCheck) -> tuple[Sequence[Found], dict[str, Any]]:
     proposals = [proposal for of_scene in proposed for proposal in await of_scene]
     check.counts["proposals"] += len(proposals)
     if not proposals:  # in an estimate the facts are made up, so that nothing can be proposed
-        proposals = check.run.unless_made_up(list, _usual_proposals(scenes))
+        proposals = check.run.unless_made_up(list, usual.proposals(scenes))
 
     # "These proposals are then verified, using the story text to check if there is sufficient evidence."
     verified = await side_by_side(
@@ -138,32 +134,27 @@ async def scene_graph(check: StoryCheck, scene: NumberedScene) -> SceneGraph:
         ModelError: the model did not answer.
         BudgetError: the cap is reached.
     """
-    at = check.run.scope("graph", scene.number)
+    at, expect = check.run.scope("graph", scene.number), usual.replies_on(scene)
     shown: dict[str, Any] = {"scene": scene, "mark": mark_for(scene.text)}
     edges: list[Edge] = []
     attributes: list[Attribute] = []
 
     # Pass 1: "scene-level event units, each as a node with a name, description, and textual evidence".
-    usual = min(max(count_words(scene.text) // _WORDS_OF_AN_EVENT, _FEWEST_EVENTS), _MOST_EVENTS)
-    expect = {"events": usual, "description": 14, "evidence": 10}
-    events = await check.ask(at, Events, "grapher", "events", expect=expect, **shown)
+    events = await check.ask(at, Events, "grapher", "events", expect=expect["events"], **shown)
     nodes = list(_event_nodes(check, scene.number, events)) if events else []
 
     # Pass 2: "entities in relation to the events they appear in".
-    expect = {"entities": round(_ENTITIES_OF_AN_EVENT * usual), "events": 1, "description": 10, "evidence": 6}
-    entities = await check.ask(at, Entities, "grapher", "entities", expect=expect, nodes=nodes, **shown)
+    entities = await check.ask(at, Entities, "grapher", "entities", expect=expect["entities"], nodes=nodes, **shown)
     nodes += list(_entity_nodes(check, scene.number, entities.entities, len(nodes))) if entities else []
 
     if nodes:
         # Pass 3: "the relations connecting those events and entities".
-        expect = {"relations": len(nodes), "evidence": 8}
-        relations = await check.ask(
-            at, Relations, "grapher", "relations", expect=expect, nodes=nodes, kinds=_KINDS, **shown
-        )
+        shown |= {"nodes": nodes, "kinds": _KINDS}
+        relations = await check.ask(at, Relations, "grapher", "relations", expect=expect["relations"], **shown)
         edges = list(_edges(check, scene.number, relations.relations, nodes)) if relations else []
 
         # "For each node, the pipeline performs a separate attribute-extraction pass."
-        each = await side_by_side(attributes_of(check, at, node, nodes, shown["mark"]) for node in nodes)
+        each = await side_by_side(attributes_of(check, at, node, nodes, expect["node"]) for node in nodes)
         attributes = [attribute for of_node in each for attribute in of_node]
 
     graph = SceneGraph(scene.number, tuple(nodes), tuple(dict.fromkeys(edges)), tuple(attributes))
@@ -291,7 +282,9 @@ def _edges(check: StoryCheck, scene: int, replies: Sequence[RelationReply], node
             yield normal(Edge(source.id, one.relation, target.id, scene, one.evidence))
 
 
-async def attributes_of(check: StoryCheck, at: Run, node: Node, nodes: Sequence[Node], mark: str) -> list[Attribute]:
+async def attributes_of(
+    check: StoryCheck, at: Run, node: Node, nodes: Sequence[Node], expect: Mapping[str, float | None]
+) -> list[Attribute]:
     """A node's attributes, from the evidence tied to it: its own words, and those of the events it takes part in.
 
     Raises:
@@ -301,7 +294,8 @@ async def attributes_of(check: StoryCheck, at: Run, node: Node, nodes: Sequence[
     events = [one.evidence for one in nodes if one.type == EVENT]
     spans = list(dict.fromkeys([node.evidence, *(events[number - 1] for number in node.events)]))
     own = at.scope("node", node.short)
-    reply = await check.ask(own, Attributes, "grapher", "node", expect=_ATTRIBUTES, node=node, spans=spans, mark=mark)
+    shown = {"node": node, "spans": spans, "mark": mark_for(*spans)}
+    reply = await check.ask(own, Attributes, "grapher", "node", expect=expect, **shown)
     return list(_attributes(check, reply.attributes, node)) if reply else []
 
 
@@ -335,10 +329,3 @@ def valid_proposals(
             check.counts[f"{counted}dropped_clause"] += 1
         else:
             yield Proposal(one.x, one.y, fact, event)
-
-
-def _usual_proposals(scenes: Sequence[NumberedScene]) -> list[Proposal]:
-    """Made-up proposals to estimate what a check costs, as many for 1,000 words as we expect of a story."""
-    total = sum(count_words(scene.text) for scene in scenes)
-    first, last = scenes[0].number, scenes[-1].number
-    return [Proposal(first, last, f"fact {n}", f"event {n}") for n in range(round(_PER_1000_WORDS * total / 1000))]
