@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
+from fabula.craft.personas import given_personas
 from fabula.craft.planning import PlanOptions, given_plan, plan_for
 from fabula.engine.replies.labelled import without_label
 from fabula.models.base import Sampling
@@ -29,6 +30,7 @@ from fabula.systems.dramatron.hierarchy import (
     characters_text,
     hierarchy_of,
     logline_of,
+    people_of,
     place_of,
     scenes_text,
     without_end,
@@ -63,9 +65,10 @@ async def write(brief: Brief, run: Run, config: Config) -> Story:
         return await write_story(brief, run, config)
     plan = await given_plan(run)
     if plan is None:
-        logline = logline_of(brief)  # level 0
+        start = await given_personas(run)
+        logline = logline_of(brief, start)  # level 0
         title = brief.title or await write_title(logline, run, config)
-        characters = await list_characters(logline, run, config)
+        characters = people_of(start) if start else await list_characters(logline, run, config)
         scenes = await list_scenes(logline, characters, run, config)
         places = await describe_places(logline, scenes, run, config)
         hierarchy = Hierarchy(title, logline, characters, scenes, places)
@@ -82,7 +85,7 @@ async def write(brief: Brief, run: Run, config: Config) -> Story:
 
 async def write_title(logline: str, run: Run, config: Config) -> str:
     """Level 1, one call: from the log line. No other level depends on it."""
-    level = Level("title", "title", "Title:", config.paper.title_tokens, config.paper.title_tokens, "{4}")
+    level = Level("title", "title", "Title:", config.paper.title_tokens, config.paper.title_tokens, "{4}**END**")
 
     async def make(own: Run) -> str:
         return await until_read(own, level, config, {"logline": logline}, lambda said: one_line(read_title(said + END)))
@@ -92,7 +95,7 @@ async def write_title(logline: str, run: Run, config: Config) -> str:
 
 async def list_characters(logline: str, run: Run, config: Config) -> tuple[CharacterEntry, ...]:
     """Level 2, one call: from the log line, and not from the title."""
-    look = "**Character:** {1} **Description:** {18}\n" * 4
+    look = "**Character:** {1} **Description:** {18}\n" * 4 + "**END**"
     level = Level("characters", "characters", "", config.paper.level_tokens, config.paper.max_paragraph, look)
     return await kept_list(CHARACTERS, level, {"logline": logline}, run, config)
 
@@ -101,7 +104,7 @@ async def list_scenes(
     logline: str, characters: Sequence[CharacterEntry], run: Run, config: Config
 ) -> tuple[SceneEntry, ...]:
     """Level 3, one call: from the log line and the characters' descriptions; names are not sent by themselves."""
-    look = "Place: {4}\nPlot element: {2}\nBeat: {20}\n\n" * 6
+    look = "Place: {4}\nPlot element: {2}\nBeat: {20}\n\n" * 6 + "**END**"
     level = Level("scenes", "scenes", "", config.paper.level_tokens, config.paper.max_paragraph, look)
     fields = {"logline": logline, "characters": [character.description for character in characters]}
     return await kept_list(SCENES, level, fields, run, config)
@@ -109,7 +112,9 @@ async def list_scenes(
 
 async def describe_places(logline: str, scenes: Sequence[SceneEntry], run: Run, config: Config) -> dict[str, str]:
     """Level 4, one call for each distinct place, side by side: from the log line and the place's name."""
-    level = Level("places", "place", "Description:", config.paper.place_tokens, config.paper.max_paragraph, "{90}")
+    level = Level(
+        "places", "place", "Description:", config.paper.place_tokens, config.paper.max_paragraph, "{90}**END**"
+    )
 
     def writer(name: str) -> Artefact:
         fields = {"logline": logline, "place": name}
@@ -250,7 +255,7 @@ class Level:
     label: str
     tokens: int
     cap: int
-    look: str = "{350}"
+    look: str = "{350}**END**"
     loops: bool = False
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
+from fabula.craft.personas import characters_of, setting_of
 from fabula.engine.replies.labelled import first_clause
 from fabula.engine.replies.loops import words_of
 from fabula.story import one_line
@@ -14,6 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from fabula.story import Brief
+    from fabula.story.personas import Personas
     from fabula.story.plan import Plan
 
 END: Final = "**END**"
@@ -136,9 +138,19 @@ def alike(text: str) -> str:
 # what the author gives ----------------------------------------------------------------------------------------------
 
 
-def logline_of(brief: Brief) -> str:
-    """Level 0: the brief on one line."""
-    return with_stop(one_line(brief.text))
+def logline_of(brief: Brief, start: Personas | None = None) -> str:
+    """Level 0: the brief on one line, with the goal and the setting of the author's personas."""
+    line = with_stop(one_line(brief.text))
+    return (
+        " ".join((line, *(as_sentence(one_line(text)) for text in (start.goal, setting_of(start)) if text)))
+        if start
+        else line
+    )
+
+
+def people_of(start: Personas) -> tuple[CharacterEntry, ...]:
+    """Level 2 by the author's hand: their personas."""
+    return tuple(CharacterEntry(character.name, character.introduction()) for character in characters_of(start))
 
 
 def hierarchy_of(plan: Plan, brief: Brief) -> Hierarchy:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from fabula.craft.length import WordRange, asked_range, revise_to_length, usual_scenes
 from fabula.craft.packing import last_of, latest
+from fabula.craft.personas import given_personas
 from fabula.craft.planning import PlanOptions, given_plan, plan_for
 from fabula.craft.prose import Prose, clean_reply, shorten, write_prose
 from fabula.engine.replies.labelled import holds_called, holds_word, role_in, words_in
@@ -26,6 +27,7 @@ from fabula.systems.dramatron.hierarchy import (
     characters_text,
     hierarchy_of,
     logline_of,
+    people_of,
     scenes_text,
     without_end,
 )
@@ -66,9 +68,10 @@ async def write(brief: Brief, run: Run, config: Config) -> Story:
         return await write_story(brief, want, run, config)
     plan = await given_plan(run)
     if plan is None:
-        logline = logline_of(brief)
+        start = await given_personas(run)
+        logline = logline_of(brief, start)
         title = brief.title or await write_title(logline, run)
-        characters = await list_characters(logline, run)
+        characters = people_of(start) if start else await list_characters(logline, run)
         scenes = await list_scenes(logline, characters, want, run)
         places = await describe_places(logline, scenes, run)
         hierarchy = Hierarchy(title, logline, characters, scenes, places)
@@ -255,7 +258,7 @@ def dialogue_of(hierarchy: Hierarchy, at: int, head: str, want: WordRange | None
 def dialogue_fields(hierarchy: Hierarchy, at: int, run: Run) -> dict[str, Any]:
     """What a dialogue is asked with: as in the paper, but with names, all earlier beats, and the next one."""
     scene, scenes = scene_input(hierarchy, at), hierarchy.scenes
-    people = scenes[at].people or people_of(scene.beat, hierarchy.characters)
+    people = scenes[at].people or named_in(scene.beat, hierarchy.characters)
     earlier = [one.beat for one in scenes[:at]]
     return {
         "scene": scene,
@@ -265,7 +268,7 @@ def dialogue_fields(hierarchy: Hierarchy, at: int, run: Run) -> dict[str, Any]:
     }
 
 
-def people_of(beat: str, characters: Sequence[CharacterEntry]) -> tuple[CharacterEntry, ...]:
+def named_in(beat: str, characters: Sequence[CharacterEntry]) -> tuple[CharacterEntry, ...]:
     """Those of whom a word of the name stands in `beat` as a word, or who are called by what they are; else all."""
     return tuple(one for one in characters if _is_named(one, beat)) or tuple(characters)
 

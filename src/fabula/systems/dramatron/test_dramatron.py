@@ -39,7 +39,7 @@ from fabula.systems.dramatron.hierarchy import (
     scenes_text,
     without_end,
 )
-from fabula.systems.dramatron.improved import people_of
+from fabula.systems.dramatron.improved import named_in
 from fabula.systems.dramatron.parsing import (
     extract_between,
     lenient_characters,
@@ -527,7 +527,7 @@ def test_improved_names_are_matched_as_words_and_people_by_what_they_are() -> No
     ]
 
     def names(beat: str) -> list[str]:
-        return [figure.name for figure in people_of(beat, figures)]
+        return [figure.name for figure in named_in(beat, figures)]
 
     assert names("Alice runs.") == ["Alice"]
     assert names("The captain runs.") == ["Al"]
@@ -794,6 +794,27 @@ async def test_a_given_plan_leaves_only_the_dialogues_to_be_asked_for() -> None:
     assert "Tobias" not in block
     assert "Beat: Mara reads the letter. She lights the lamp.\n" in block
     assert story.scenes[0].text.startswith("INT/EXT. The lamp room - Scene 1\n\nAt the top of a white tower")
+
+
+PEOPLE = """
+goal: Mara keeps the lamp burning until the last boat is home.
+setting: A bare cape.
+world: {lamp_lit: true}
+personas:
+  - {name: Mara, role: protagonist, description: Keeper of the lighthouse, goals: [to see the boats home]}
+  - {name: Tobias, description: He brings her bread.}
+"""
+
+
+@pytest.mark.parametrize("preset", ["faithful", "improved"])
+async def test_an_authors_personas_are_the_characters_and_their_goal_stands_in_the_log_line(preset: Preset) -> None:
+    assert SYSTEM.takes_personas
+    _, asked = await Session(edits={"personas": PEOPLE}).write(preset)
+    assert "characters" not in {request.role for request in asked}
+    (plot,) = of_role(asked, "scenes")
+    assert "Mara (protagonist) - Keeper of the lighthouse. Wants: to see the boats home." in plot
+    assert "until the last boat is home. A bare cape. When it begins, this is so: lamp_lit: true." in plot
+    assert "Tobias - He brings her bread." in of_role(asked, "dialogue")[2]
 
 
 @pytest.mark.parametrize(
