@@ -24,7 +24,7 @@ from fabula.story import Story, slug
 from fabula.systems.ibsen.actor import RECENT, Actor, Moment, Play, Recorded, compact, views_of
 from fabula.systems.ibsen.config import PLAN_TRIES
 from fabula.systems.ibsen.interview import interviews
-from fabula.systems.ibsen.log import Performed, Turn, Window, goals_of, transcript, turns_of
+from fabula.systems.ibsen.log import Performed, Turn, Window, transcript, turns_of
 from fabula.systems.ibsen.players import Players
 from fabula.systems.ibsen.script import NARRATION, script_for, script_of
 from fabula.systems.ibsen.shapes import GoalCheck, Outline, script_shape
@@ -62,13 +62,8 @@ async def log_of(stage: Stage, brief: Brief) -> Story:
     """The dialogue log as the story; no calls."""
     title = stage.play.script.title
     story = Story.of(brief) if brief.title or not title else Story(title)
-    for act in stage.performed:
-
-        async def log(own: Run, turns: Sequence[Turn] = act.turns) -> str:
-            del own
-            return "\n\n".join(map(str, turns))
-
-        story = story.add(act.label, await stage.run.keep(slug(act.label), log, folder="story"))
+    for one in stage.performed:
+        story = story.add(one.label, await stage.run.keep(slug(one.label), one.log, folder="story"))
     return story
 
 
@@ -136,16 +131,13 @@ class Stage:
         self.players.enter(self.directors, self.live)
         in_step = asyncio.Barrier(max(len(self.live), 1) if self.players.sheets else 1)
         logs = await side_by_side(self.play_sub_act(director, in_step) for director in playing)
-        acts = self.play.script.acts
-        for director, log in sorted(zip(playing, logs, strict=True), key=lambda one: one[0] in self.live):
-            self.players.places |= {player: acts[number].title for player, number in log.places.items()}
+        for director, log in zip(playing, logs, strict=True):
+            self.performed.append(Performed.of(director.act, log.text))
             for actor in director.cast:
                 actor.mind = log.minds[actor.name].mind(self.play)
-        played = [
-            Performed(one.act, turns_of(log.text), goals_of(log.text)) for one, log in zip(playing, logs, strict=True)
-        ]
-        self.performed += played
-        self.hour += max(len(one.turns) for one in played) / MINUTES
+            if director in self.live or not self.live:
+                self.players.places |= {name: self.play.script.acts[at].title for name, at in log.places.items()}
+        self.hour += max(len(one.turns) for one in self.performed[-len(playing) :]) / MINUTES
 
     async def play_sub_act(self, director: Director, in_step: asyncio.Barrier) -> Log:
         """Play one sub-act; where a person changes what was said, it is lived through as changed."""
@@ -168,8 +160,8 @@ class Stage:
             await director.live_through(turns_of(log.text), own)
             return replace(as_it_ends(log.text), places=log.places)
 
-        place = self.run.scope(FOLDER)
-        return await place.keep_with(Log, slug(director.act.title), make, folder=FOLDER, again=again)
+        name = slug(director.act.title)
+        return await self.run.scope(FOLDER).keep_with(Log, name, make, folder=FOLDER, again=again)
 
     async def step(self, director: Director, in_step: asyncio.Barrier) -> None:
         """One step of one sub-act, which waits for the others: every player's action, the next turn, the goal check."""
@@ -382,10 +374,8 @@ class Director:
         """Whether the objective is reached: not before `min_steps`, in `max_steps` in any case."""
         paper = self.play.config.paper
         self.n += 1
-        if self.n >= paper.max_steps:
-            return True
-        if self.n < paper.min_steps:
-            return False
+        if not paper.min_steps <= self.n < paper.max_steps:
+            return self.n >= paper.max_steps
         try:
             found = await run.ask_for(
                 GoalCheck,

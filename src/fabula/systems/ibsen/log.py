@@ -11,6 +11,7 @@ from fabula.systems.ibsen.script import NARRATION
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
+    from fabula.engine.run import Run
     from fabula.systems.ibsen.script import SubAct
 
 _NAME: Final = "**"
@@ -129,6 +130,16 @@ class Performed:
     act: SubAct
     turns: tuple[Turn, ...]
     goals: tuple[str, ...]
+
+    @classmethod
+    def of(cls, act: SubAct, text: str) -> Performed:
+        """A sub-act and the transcript of it."""
+        return cls(act, turns_of(text), goals_of(text))
+
+    async def log(self, run: Run) -> str:
+        """The dialogue log; no calls."""
+        del run
+        return "\n\n".join(map(str, self.turns))
 
     @property
     def label(self) -> str:
