@@ -738,6 +738,20 @@ async def test_a_level_that_gives_nothing_is_asked_again_and_then_an_error(role:
     assert caught.value.reply == ""
 
 
+async def test_improved_asks_again_for_a_script_that_is_none_and_takes_a_title_that_looks_like_a_heading() -> None:
+    def script(request: Request) -> str:
+        if request.role == "title":
+            return "Chapter One"
+        return "INT. THE LAMP ROOM" if request.path == "scene-1/dialogue" else answer_of(request)
+
+    story, asked = await Session(script).write("improved")
+    assert story.title == "Chapter One"
+    assert [request.path for request in asked if request.path.startswith("scene-1/")][1:] == [
+        "scene-1/again/1/dialogue"
+    ]
+    assert "INT. THE LAMP ROOM" not in story.text.replace("INT/EXT. THE LAMP ROOM", "")
+
+
 async def test_what_was_rejected_is_noted() -> None:
     session = Session(
         lambda request: FIGURES.replace("\n**END**", "**END**") if request.role == "characters" else answer_of(request)
