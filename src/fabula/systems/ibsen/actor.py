@@ -232,7 +232,7 @@ class Actor:
             text, own = await self.line(run.again(attempt, "It was no line of this character."), fields, turns)
             if own:
                 return Turn.of(self.name, text)
-            if text and not leaves_part(text):
+            if text and not self.leaves_part(text):
                 break
         else:
             run.note(f"{self.name} spoke no line of use in {LINE_TRIES} tries; the director's stands in.")
@@ -241,8 +241,12 @@ class Actor:
             text = await self.checked(text, run)
         if paper.repeat_threshold and repeats_earlier(text, [turn.text for turn in turns], paper.repeat_threshold):
             again, _ = await self.line(run.scope("anew"), fields, turns[:1])
-            text = again if again and not leaves_part(again) else text
+            text = again if again and not self.leaves_part(again) else text
         return Turn.of(self.name, text)
+
+    def leaves_part(self, text: str) -> bool:
+        """Whether a line speaks as a model, or about the play."""
+        return leaves_part(text)
 
     def line_fields(self, moment: Moment) -> dict[str, Any]:
         """What the actor's prompt shows, but for the history."""

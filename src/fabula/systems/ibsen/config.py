@@ -44,9 +44,8 @@ class Paper:
         planned_lines: a plan has this many lines at most.
         min_steps: an objective is checked from this step on.
         max_steps: and counts as reached in this one.
-        self_check: actors check their own line; never in the preset improved.
-        repeat_threshold: a line that is more similar to an earlier one than this is spoken again once; 0, and in the
-            preset improved, never.
+        self_check: actors check their own line.
+        repeat_threshold: a line that is more similar to an earlier one than this is spoken again once; 0 never.
         window: turns in an actor's active window; with more, the older ones are summed up.
         window_keep: the last turns, which are never summed up.
         per_actor_summaries: everybody sums up for themselves; else those who heard the same share one summary.
@@ -114,6 +113,8 @@ class Config(Presets):
     def improved(cls) -> Config:
         """Nothing that was heard is lost, no idle calls, and prose of the length asked."""
         paper = Paper(
+            self_check=False,
+            repeat_threshold=0.0,
             per_actor_summaries=False,
             memory_threshold=-1.0,
             relevant=0.15,

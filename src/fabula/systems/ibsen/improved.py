@@ -22,7 +22,7 @@ from fabula.models.base import Sampling
 from fabula.story import Story, count_words, one_line, slug
 from fabula.systems.ibsen.actor import LINE_WORDS, RECENT, Actor, Moment, Play, views_of
 from fabula.systems.ibsen.algorithm import Director, Stage, log_of
-from fabula.systems.ibsen.config import LINE_TRIES, Ours
+from fabula.systems.ibsen.config import Ours
 from fabula.systems.ibsen.interview import interviews
 from fabula.systems.ibsen.log import Performed, Turn, Window
 from fabula.systems.ibsen.script import acts_of, script_for, script_of
@@ -248,16 +248,10 @@ class KnowingActor(Actor):
         }
         return {**super().line_fields(moment), **shown, **({"outline": ""} if moment.instruction else {})}
 
-    async def speak(self, line: Turn, moment: Moment, run: Run) -> Turn:
-        """The actor's own line for a planned one; where no try has any, the planned line stands in."""
-        fields = self.line_fields(moment)
-        for attempt in range(LINE_TRIES):
-            here = run.again(attempt, "It was no line of this character.")
-            text, own = await self.line(here, fields, self.mind.window.turns)
-            if text or own:
-                return Turn.of(self.name, text)
-        run.note(f"{self.name} spoke no line of use in {LINE_TRIES} tries; the director's stands in.")
-        return line
+    def leaves_part(self, text: str) -> bool:
+        """Never: a line stands as it was spoken, whatever it speaks of."""
+        del text
+        return False
 
     async def line(self, run: Run, fields: dict[str, Any], turns: Sequence[Turn]) -> tuple[str, bool]:
         """A line, and whether a person wrote it; the history stands in the one message that a person reads too."""

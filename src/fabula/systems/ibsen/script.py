@@ -52,7 +52,6 @@ from fabula.base.yamltext import Items, Pairs, Text
 from fabula.craft.personas import given_personas
 from fabula.craft.planning import plan_for
 from fabula.story import one_line, slug
-from fabula.story.personas import Persona
 from fabula.story.sentences import as_sentence
 from fabula.story.sheets import SheetProblem, read_sheet
 
@@ -342,15 +341,18 @@ def script_of(plan: Plan) -> Script:
 
 
 def _actor(character: Character) -> ActorSheet:
-    persona = Persona.of(character)
+    """Who somebody is, but for their part in the story as its author sees it."""
+    sheet = ", ".join(filter(None, (character.gender, character.age)))
     about = (
-        persona.role and f"{persona.role}.",
-        persona.description,
-        *(f"Wants: {goal}" for goal in persona.goals),
+        sheet[:1].upper() + sheet[1:],
+        character.setup,
+        character.personality and f"Personality: {character.personality}",
+        character.speech and f"Way of speaking: {character.speech}",
+        character.goal and f"Wants: {character.goal}",
     )
     return ActorSheet.model_construct(
-        name=one_line(persona.name),
-        description=" ".join(filter(None, about)),
+        name=one_line(character.name),
+        description=" ".join(as_sentence(one_line(part)) for part in about if part),
         secret=one_line(character.secret),
         knows=one_line(character.knows),
     )
