@@ -119,6 +119,19 @@ class Recorded:
 
 
 @dataclass(frozen=True)
+class Log:
+    """What was said in a sub-act; beside it its actors' minds when it ends, and the sub-acts where players are then.
+
+    `begun` stands for the minds with which it began: with others it has to be lived through anew.
+    """
+
+    text: str
+    minds: dict[str, Recorded] = field(default_factory=dict)
+    places: dict[str, int] = field(default_factory=dict)
+    begun: str = ""
+
+
+@dataclass(frozen=True)
 class Moment:
     """What an actor is told when it is to speak: the sub-act, the hour, the director's outline and instruction."""
 

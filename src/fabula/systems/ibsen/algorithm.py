@@ -15,13 +15,14 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import dataclass, field, replace
+from hashlib import sha256
 from typing import TYPE_CHECKING, Any, Final
 
 from fabula.base.errors import ReplyError
 from fabula.craft.planning import PlanOptions
 from fabula.engine.run import side_by_side
 from fabula.story import Story, slug
-from fabula.systems.ibsen.actor import RECENT, Actor, Moment, Play, Recorded, compact, views_of
+from fabula.systems.ibsen.actor import RECENT, Actor, Log, Moment, Play, Recorded, compact, views_of
 from fabula.systems.ibsen.config import PLAN_TRIES
 from fabula.systems.ibsen.interview import interviews
 from fabula.systems.ibsen.log import Performed, Turn, Window, transcript, turns_of
@@ -68,15 +69,6 @@ async def log_of(stage: Stage, brief: Brief) -> Story:
 
 
 # the stage ----------------------------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True)
-class Log:
-    """What was said in a sub-act; beside it its actors' minds when it ends, and the sub-acts where players are then."""
-
-    text: str
-    minds: dict[str, Recorded] = field(default_factory=dict)
-    places: dict[str, int] = field(default_factory=dict)
 
 
 @dataclass
@@ -142,11 +134,12 @@ class Stage:
     async def play_sub_act(self, director: Director, in_step: asyncio.Barrier) -> Log:
         """Play one sub-act; where a person changes what was said, it is lived through as changed."""
         before = {actor.name: Recorded.of(actor.mind) for actor in director.cast}
+        begun = sha256(repr(before).encode("utf-8", "replace")).hexdigest()
 
         def as_it_ends(text: str) -> Log:
             titles = [act.title for act in self.play.script.acts]
             places = {player: titles.index(title) for player, title in self.players.places.items() if title in titles}
-            return Log(text, {actor.name: Recorded.of(actor.mind) for actor in director.cast}, places)
+            return Log(text, {actor.name: Recorded.of(actor.mind) for actor in director.cast}, places, begun)
 
         async def make(own: Run) -> Log:
             await director.open(own)
@@ -160,8 +153,9 @@ class Stage:
             await director.live_through(turns_of(log.text), own)
             return replace(as_it_ends(log.text), places=log.places)
 
-        name = slug(director.act.title)
-        return await self.run.scope(FOLDER).keep_with(Log, name, make, folder=FOLDER, again=again)
+        place, name = self.run.scope(FOLDER), slug(director.act.title)
+        log = await place.keep_with(Log, name, make, folder=FOLDER, again=again)
+        return log if log.begun == begun else await again(place.within(name), log)
 
     async def step(self, director: Director, in_step: asyncio.Barrier) -> None:
         """One step of one sub-act, which waits for the others: every player's action, the next turn, the goal check."""

@@ -698,6 +698,22 @@ async def test_a_log_that_is_pinned_as_it_was_played_changes_nothing_and_asks_no
         assert again.story == whole.story
 
 
+@pytest.mark.parametrize("preset", ["faithful", "improved"])
+async def test_a_pinned_log_is_lived_through_anew_where_its_actors_come_with_other_memories(preset: Preset) -> None:
+    stage = f"{TWO}  - title: The end\n    actors: [Mara, Tobias]\n    goals: [They part.]\n"
+    config: dict[str, Any] = {"max_steps": 1, "prose": False}
+    whole = await write(stage=stage, preset=preset, **config)
+    path, first = "role-play/the-light", "role-play/the-letter"
+    whole.journal.decide(path, "pin", whole.journal.newest(path))
+    log = whole.journal.newest(first) or ""
+    whole.journal.decide(first, "edit", log.replace(whole.turns()[-1].partition(": ")[2], "It says dark."))
+    again = await write(journal=whole.journal, preset=preset, **config)
+    assert again.paths("act") == ["role-play/the-end/step/1/act"]
+    shown = again.last("role-play/the-end/step/1/act")
+    assert "It says dark." in shown
+    assert whole.turns("the-light")[-1].partition(": ")[2] in shown
+
+
 async def test_a_log_that_a_person_wrote_from_the_start_costs_no_line() -> None:
     journal = Journal()
     journal.open()
