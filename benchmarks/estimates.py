@@ -304,7 +304,7 @@ def compared(system: str, words: int, share: float, profile: Profile, preset: An
         return await method.write(brief, Run(context), config)
 
     def context(journal: Journal, mode: Mode) -> RunContext:
-        return RunContext(journal, Prompts(method.prompts, common=PROMPTS), Cast.of(model), mode=mode)
+        return RunContext(journal, Prompts(method.prompt_folders(preset), common=PROMPTS), Cast.of(model), mode=mode)
 
     with Journal() as journal:
         dry = asyncio.run(rehearsed(context(journal, "dry"), write))
@@ -339,7 +339,7 @@ def recorded(method: str) -> dict[str, float]:
     for brief, took in used.items():
         story = Brief.read(REPLIES / "briefs" / f"{brief}.md")
         with Journal() as journal:
-            prompts = Prompts(system.prompts, common=PROMPTS)
+            prompts = Prompts(system.prompt_folders("improved"), common=PROMPTS)
             context = RunContext(journal, prompts, Cast.of(model), mode="dry")
             dry = asyncio.run(rehearsed(context, partial(_written, system, story, config)))
         found[brief] = _PERCENT * dry.tokens / (_TOKENS * (took["prompt_words"] + took["reply_words"]))
