@@ -27,7 +27,7 @@ NARRATIVE: Final = "narrative"
 FILE: Final = "plan/narrative.md"
 NOBODY: Final = (
     "It is not known who is in this story: it has no plan, no cards and no world, and nobody has read it for its "
-    "people. Name who talks, as the story writes their names."
+    "people. Name who talks (player and npc, or --as and --with), as the story writes their names."
 )
 _WORD: Final = re.compile(r"\w+")
 _NEAR: Final = 0.7  # share of letters that a misspelt name and a word of the story have in common
