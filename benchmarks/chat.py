@@ -163,10 +163,11 @@ async def read(cells: int, turns: int, seed: int) -> list[int]:
 
 async def _conversation(story: str, journal: Journal, cast: Cast) -> Conversation:
     system = find("snap")
-    context = RunContext(journal, Prompts(system.prompts), cast)
+    context = RunContext(journal, Prompts(system.prompt_folders("improved")), cast)
     # What is measured is a turn; cells of equal length make stories of different length comparable.
     config = system.config("improved", {"candidates": 1, "turns_per_step": 0})
-    return open_conversation(None, await system.algorithm.open_talk(story, Run(context), config, _TWO), context)
+    talk = await system.program(config).open_talk(story, Run(context), config, _TWO)
+    return open_conversation(None, talk, context)
 
 
 async def _cell(conversation: Conversation, turns: int, rng: random.Random) -> None:
