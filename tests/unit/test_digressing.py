@@ -142,8 +142,8 @@ class Character:
             return marks_of(request)
         if request.role == "npc":
             if points := re.findall(r"^#\d+\. (.+)$", request.messages[1].content, re.MULTILINE):
-                said = sum(message.role == "assistant" for message in request.messages)
-                point = points[min(said // 4, len(points) - 1)]
+                turns = sum(message.role == "assistant" for message in request.messages)
+                point = points[min(turns // 4, len(points) - 1)]
                 return f"[Mara: (turn {len(self.asked)}) {point}, and {len(self.asked)}.]"
             said = text if len(request.messages) > 2 else "Good evening"
             return f"[Mara: (turn {len(self.asked)}) {len(self.asked)} times: {said}]"

@@ -71,7 +71,7 @@ class Trial:
     def settings(self) -> Settings:
         """All settings of the run."""
         settings = self.contender.settings
-        own = {"config": settings.config | self.config} if self.config else {}
+        own = {"config": {**settings.config, **self.config}} if self.config else {}
         return settings.model_copy(update={"seed": self.seed, **own})
 
     def stored(self) -> dict[str, Any]:

@@ -51,7 +51,7 @@ _LOW, _HIGH = 1, 5
 _SCORES: Final = tuple(str(score) for score in range(_LOW, _HIGH + 1))
 _ONE_TOKEN: Final = Sampling(temperature=1.0, top_p=1.0, frequency_penalty=0.0, presence_penalty=0.0, max_tokens=1)
 _USUAL_PLAN: Final = "\n".join(f"#{number}. {{6}}\n- {{25}}" for number in range(1, 6))  # for estimates
-_TOKENS_A_WORD: Final = 2
+TOKENS_A_WORD: Final = 2
 _ROOM: Final = 0.8  # of a summary model's window, as tokens are estimates
 
 
@@ -136,6 +136,8 @@ class Snap:
         steps = await self.plan(run, cell, summaries, (self.parties.player,), cell.present, "player-plan")
         return replace(cell, player_steps=steps)
 
+    # the planning model (section 4.3)
+
     async def plan(
         self,
         run: Run,
@@ -168,13 +170,13 @@ class Snap:
 
         return await run.keep_as(read_steps, name, make, folder="plan")
 
-    async def candidates(self, run: Run, given: Mapping[str, Any]) -> list[tuple[Step, ...]]:
-        """Plans of the planning model (section 4.3, Table 5), each once; a reply that is none is left out.
+    async def candidates(self, run: Run, given: Mapping[str, Any], tokens: int | None = None) -> list[tuple[Step, ...]]:
+        """Plans to choose from (Table 5), of so many tokens at most, each once; a reply that is none is left out.
 
         Raises:
             ReplyError: none could be read.
         """
-        sampling = Sampling(temperature=self.config.paper.plan_temperature)
+        sampling = Sampling(temperature=self.config.paper.plan_temperature, max_tokens=tokens)
         texts = await side_by_side(
             run.scope("candidate", number).ask("planner", "plan", sampling=sampling, expect=_USUAL_PLAN, **given)
             for number in range(1, self.config.paper.candidates + 1)
@@ -214,7 +216,8 @@ class Snap:
 
     async def summarise(self, run: Run, lines: Sequence[Line], summaries: Summaries) -> Summaries:
         """The summary of a cell's dialogue, which is all that the next cell has of it."""
-        del summaries
+        if not lines:
+            return summaries
         return dict.fromkeys(self.parties.names, await summary_of(run, lines, self.config.paper.summary_words))
 
 
@@ -289,7 +292,7 @@ def called(name: str, people: Sequence[Persona]) -> Persona | None:
     return replace(known[found], name=name) if found else None
 
 
-# the planning model (section 4.3) -------------------------------------------------------------------------------------
+# plans as text --------------------------------------------------------------------------------------------------------
 
 
 def read_steps(text: str) -> tuple[Step, ...]:
@@ -416,13 +419,13 @@ async def summary_of(run: Run, lines: Sequence[Line], words: int) -> str:
     return await run.keep("summary", make, folder="plan")
 
 
-async def summed_up(run: Run, lines: Sequence[Line], words: int, before: str = "") -> str:
+async def summed_up(run: Run, lines: Sequence[Line], words: int, before: str = "", tokens: int | None = None) -> str:
     """The summary model's text: BART trained on DialogSum reads the dialogue alone, any other model is prompted.
 
     A trained one may call speakers by DialogSum's tags; they get their names back.
     """
     instructed = run.context.cast.assignment("summariser").performer.capabilities.instructed
-    sampling = Sampling(max_tokens=None if instructed else words * _TOKENS_A_WORD)
+    sampling = Sampling(max_tokens=tokens if instructed else words * TOKENS_A_WORD)
     given = {"instructed": instructed, "lines": lines, "words": words, "summary": before}
     reply = await run.reply("summariser", "summarise", sampling=sampling, expect=words, **given)
     if unread := reply.sent.get("unread"):

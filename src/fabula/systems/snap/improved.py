@@ -28,7 +28,7 @@ from fabula.story.people import among, present_in
 from fabula.story.personas import Persona, Personas
 from fabula.story.sentences import sentences
 from fabula.systems.snap import algorithm
-from fabula.systems.snap.algorithm import Characters, Snap, called, fields_of, summed_up, that_fit
+from fabula.systems.snap.algorithm import TOKENS_A_WORD, Characters, Snap, called, fields_of, summed_up, that_fit
 from fabula.systems.snap.config import Ours
 from fabula.systems.snap.replies import Narrative
 
@@ -44,6 +44,7 @@ if TYPE_CHECKING:
 
 _TASK_WORDS: Final = 1000  # a brief with more of them is no writing task
 _TRIES: Final = 3  # draws of a turn
+_PLAN_TOKENS: Final = 640  # of a small model's plan, which would not end by itself
 _IDLE: Final = "listens"  # what somebody does where no draw can be used
 
 
@@ -222,10 +223,10 @@ class Improved(Snap):
                 witnesses += [other] if (theirs.segment, theirs.others) == (view.segment, view.others) else []
         return tuple(replace(step, witnesses=tuple(witnesses)) for step in steps)
 
-    async def candidates(self, run: Run, given: Mapping[str, Any]) -> list[tuple[Step, ...]]:
-        """The paper's plans; where none can be read, the segment's own sentences."""
+    async def candidates(self, run: Run, given: Mapping[str, Any], tokens: int | None = None) -> list[tuple[Step, ...]]:
+        """The paper's plans; where none can be read, the segment's own sentences. A small model's are short."""
         try:
-            return await super().candidates(run, given)
+            return await super().candidates(run, given, tokens or run.reply_tokens("planner", _PLAN_TOKENS))
         except ReplyError as error:
             run.note(f"No plan could be read at {run.at}; the segment's own sentences stand in. {error}")
             parts = sentences(" ".join(given["segment"].split()))
@@ -298,7 +299,8 @@ async def summary_of(run: Run, before: str, lines: Sequence[Line], words: int) -
     """A summary of what was before and of a cell's dialogue, without chatter, kept as `plan/cell-N-summary.md`."""
 
     async def make(own: Run) -> str:
-        text = await summed_up(own, that_fit(own, lines, before), words, before)
+        tokens = own.reply_tokens("summariser", words * TOKENS_A_WORD)
+        text = await summed_up(own, that_fit(own, lines, before), words, before, tokens)
         text = clean_text(own, "summariser", text, labels=("Summary", "The dialogue"), last=False, kind="notes")
         return text.strip() or f"{before} {lines[-1].name}: {lines[-1].text}".strip()
 
