@@ -114,7 +114,6 @@ class Improved(Snap):
 
     characters: Lenient
     marks: Marks = field(default_factory=Marks)
-    known: dict[tuple[int, str], Personas] = field(default_factory=dict)
 
     @property
     def ours(self) -> Ours:
@@ -189,12 +188,7 @@ class Improved(Snap):
         written = await self.characters.written(run, number)
         if (written and alone) or (segment == whole and not written):
             return await self.characters.of(run, number)
-        if not segment:
-            return Personas("", ())
-        if (number, segment) not in self.known:
-            place = Run(run.context).scope(f"cell-{number}", "view", sha256(segment.encode()).hexdigest()[:8])
-            self.known[number, segment] = await self.characters.labelled(place, segment)
-        return self.known[number, segment]
+        return await self.characters.of_part(run, number, segment) if segment else Personas("", ())
 
     async def plan(
         self,
@@ -271,7 +265,18 @@ class Improved(Snap):
 
 @dataclass
 class Lenient(Characters):
-    """The labels of each cell; where none can be read, nobody is known of it."""
+    """The labels of each cell, and of parts of it; where none can be read, nobody is known of them."""
+
+    _parts: dict[tuple[int, str], Personas] = field(default_factory=dict)
+
+    async def of_part(self, run: Run, number: int, segment: str) -> Personas:
+        """The characters of a part of a cell, as far as that part tells of them; 1 call, the first time."""
+        key = (number, segment)
+        async with self._one:
+            if key not in self._parts:
+                place = Run(run.context).scope(f"cell-{number}", "view", sha256(segment.encode()).hexdigest()[:8])
+                self._parts[key] = await self.labelled(place, segment)
+        return self._parts[key]
 
     async def labelled(self, run: Run, segment: str) -> Personas:
         """The characters of a segment, by the labeller."""
