@@ -1,8 +1,8 @@
 """MAGNET: Algorithm 1, one timestep after the other, until the story has its length.
 
 From top to bottom: the story (section 3), the timestep with the line numbers of Algorithm 1, and what it calls in the
-order of its lines. W (section 3.3) and W_c are in `state.py`; what a timestep requires and changes, and so lines 9, 13
-and 21, is in `records.py`; the replies are in `shapes.py`. The paper prints no prompts: `prompts/` carries what section 3
+order of its lines. W (section 3.3) and W_c are in `state.py`; what a timestep requires and changes (lines 9, 13, 21, 29)
+is in `records.py`; the replies are in `shapes.py`. The paper prints no prompts: those in `prompts/` carry what section 3
 says of each agent.
 """
 
@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Final, Literal, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias, TypeVar
 
 from fabula.base.errors import ReplyError, UsageError
 from fabula.engine.run import side_by_side
@@ -145,7 +145,7 @@ async def proposed_action(now: Progress, run: Run, c: Persona, agent: Agent, cri
     paper, attempts, found = now.config.paper, list[Attempt](), None
     for revision in range(paper.max_revisions + 1):  # line 2: repeat
         here = run.scope("again", revision) if revision else run
-        a = await readable(here, drafted_action(now, here, c, partial(agent, refused=_last(attempts))))  # line 3
+        a = await readable(here, drafted_action(now, here, c, agent, _last(attempts)))  # line 3
         if a is None:
             return found
         r = await readable(here, critic(here, a)) if paper.critic else None  # line 4
@@ -153,7 +153,7 @@ async def proposed_action(now: Progress, run: Run, c: Persona, agent: Agent, cri
         attempts.append(Attempt(a, (r.feedback or "find another action") if r is not None and revise else ""))
         found = ProposedAction(c.name, a, forced=revise, attempts=tuple(attempts), lone=paper.critic and r is None)
         if r is not None:  # line 6
-            found = with_critique(now, found, r)
+            found = now.judged(found, r)
         if not revise:  # line 5: until
             return found
     return found
@@ -161,12 +161,6 @@ async def proposed_action(now: Progress, run: Run, c: Persona, agent: Agent, cri
 
 def _last(attempts: Sequence[Attempt]) -> Attempt:
     return attempts[-1] if attempts else Attempt("")
-
-
-def with_critique(now: Progress, a: ProposedAction, r: Verdict) -> ProposedAction:
-    """(a, r.world_updates, r.goal_reached) of line 6."""
-    updates, refused = now.world.writes_of(getattr(r, "world_updates", ()), a.character)
-    return replace(a, world_updates=updates, refused=refused, goal_reached=r.goal_reached)
 
 
 async def character_agent(now: Progress, c: Persona, run: Run, refused: Attempt) -> str:
@@ -204,12 +198,12 @@ async def critic(now: Progress, c: Persona, run: Run, a: str) -> Verdict:
 # Two candidates and their judge: section 4.1 --------------------------------------------------------------------------
 
 
-async def drafted_action(now: Progress, run: Run, c: Persona, agent: Callable[[Run], Awaitable[str]]) -> str:
+async def drafted_action(now: Progress, run: Run, c: Persona, agent: Agent, refused: Attempt) -> str:
     """Line 3: an action; with `candidates` = 2 the better one of two, as the judge says."""
-    one = other = await agent(run)
+    one = other = await agent(run, refused)
     tries = _TRIES if now.config.paper.candidates == 2 else 0  # noqa: PLR2004 - a pair
     while tries and other == one:
-        tries, other = tries - 1, await agent(run.scope(*SECOND))
+        tries, other = tries - 1, await agent(run.scope(*SECOND), refused)
     return one if other == one else await judge(now, run, c, one, other)
 
 
@@ -218,11 +212,11 @@ async def judge(now: Progress, run: Run, c: Persona, one: str, other: str) -> st
 
     Asked in both orders; the first action where the verdicts differ or cannot be read.
     """
-    fields = {
+    fields: dict[str, Any] = {
         "persona": c,
         "goal": now.goal,
         "world": now.variables(),
-        "story": now.recent(now.config.paper.recent_narrator),
+        "story": now.lately,
         "own": now.done.get(c.name, [])[-_OWN_ACTIONS:],
     }
 

@@ -17,8 +17,8 @@ from fabula.engine.events import RECORD
 from fabula.models.base import Sampling
 from fabula.story.world import Moment
 from fabula.story.world.file import write_world
-from fabula.story.world.flat import Write
-from fabula.systems.magnet.records import Progress, Step
+from fabula.story.world.flat import Write  # noqa: TC001 - read with a `Part`
+from fabula.systems.magnet.records import Progress, Step  # noqa: TC001 - read with a `Part`
 from fabula.systems.magnet.shapes import Changes
 
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """A chapter or scene, the timesteps that made it, whether its author told it otherwise, and what that changes in W."""
+    """A chapter or scene, its timesteps, whether its author told it otherwise, and what that changes in W."""
 
     text: str
     steps: tuple[Step, ...] = ()
@@ -68,7 +68,7 @@ async def keep_part(now: Progress, run: Run, kind: str, timesteps: Callable[[Run
 
 
 async def _amended(now: Progress, run: Run, told: Sequence[str], text: Sequence[str]) -> tuple[Write, ...]:
-    """What the author's text of a part, of which its steps made `told`, changes in W; one call, none if nothing does."""
+    """What an author's text of a part, of which the steps made `told`, changes in W; one call, or none."""
     paper, role = now.config.paper, "critic" if now.config.paper.critic else "narrator"
     if told == text or not paper.world_updates:
         return ()

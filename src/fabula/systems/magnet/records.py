@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final
 
 from fabula.craft.length import WordRange, asked_range
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from fabula.story.personas import Persona, Personas
     from fabula.story.world.meaning import Value
     from fabula.systems.magnet.config import Config
+    from fabula.systems.magnet.shapes import Verdict
 
 _USUAL_WORDS: Final = 800  # of a story for which neither brief nor settings say
 _COUNTED: Final = {
@@ -86,7 +87,7 @@ class Selected:
 
 @dataclass(frozen=True, slots=True)
 class Course:
-    """How the story goes on: the next scene, if this one ends, and who acts next, each with a place elsewhere (ours)."""
+    """How the story goes on: the next scene, if this one ends, and who acts next, and where if elsewhere (ours)."""
 
     scene: str = ""
     turns: tuple[tuple[str, str], ...] = ()
@@ -114,7 +115,7 @@ class Step:
         goal_reached: the goal g is complete.
         status: why g is replaced after this step; empty: it stands.
         goal: the goal that follows; none where `status` is empty, or nothing could be read.
-        course: how the story goes on (ours).
+        course: how the story goes on, and `last`, it ends with this step (both ours).
     """
 
     t: int
@@ -126,6 +127,12 @@ class Step:
     status: str = ""
     goal: NewGoal | None = None
     course: Course = Course()
+    last: bool = False
+
+    @property
+    def ends_scene(self) -> bool:
+        """Whether another scene follows."""
+        return bool(self.course.scene or (self.goal and self.goal.course.scene))
 
     @property
     def happened(self) -> Iterator[ProposedAction]:
@@ -211,6 +218,16 @@ class Progress:
         """W as critic, narrator and goal generator see it: all of it."""
         return [shown(variable) for variable in self.world.variables.values()]
 
+    def judged(self, a: ProposedAction, r: Verdict) -> ProposedAction:
+        """Algorithm 1, line 6: (a, r.world_updates, r.goal_reached)."""
+        updates, refused = self.world.writes_of(getattr(r, "world_updates", ()), a.character)
+        return replace(a, world_updates=updates, refused=refused, goal_reached=r.goal_reached)
+
+    @property
+    def lately(self) -> tuple[str, ...]:
+        """What has been told and done lately, for who compares two actions."""
+        return self.recent(self.config.paper.recent_narrator)
+
     def recent(self, number: int) -> tuple[str, ...]:
         """s: the last `number` paragraphs of the story."""
         return tuple(self.story[-number:]) if number else ()
@@ -288,5 +305,9 @@ class Progress:
 
 def begun(start: Personas, brief: Brief, world: WorldState, config: Config) -> Progress:
     """Before the first timestep; `world` is empty."""
-    want = asked_range(brief, config.paper.words) or WordRange.about(_USUAL_WORDS)
-    return Progress(config, start.people, WorldGraph.of(start, world), [start.goal], want)
+    return Progress(config, start.people, WorldGraph.of(start, world), [start.goal], asked_words(brief, config))
+
+
+def asked_words(brief: Brief, config: Config) -> WordRange:
+    """How many words the story is to have."""
+    return asked_range(brief, config.paper.words) or WordRange.about(_USUAL_WORDS)

@@ -71,7 +71,8 @@ def narration_shape(actions: int, *, critic: bool = True, updates: bool = True) 
     Without a critic also `goal_reached` and, with `updates`, `world_updates`: what the critic else says.
     """
     paragraph = Annotated[str, short(1600), Field(min_length=1, description="the paragraph")]
-    more: dict[str, Any] = {} if critic else {"goal_reached": _REACHED} | ({"world_updates": _UPDATES} if updates else {})
+    more: dict[str, Any] = {} if critic else {"goal_reached": _REACHED}
+    more |= {"world_updates": _UPDATES} if updates and not critic else {}
     shape: type[Any] = create_model("Narration", order=(_order(actions), ...), paragraph=(paragraph, ...), **more)
     return shape
 
@@ -79,7 +80,7 @@ def narration_shape(actions: int, *, critic: bool = True, updates: bool = True) 
 def _order(actions: int) -> Any:  # noqa: ANN401 - a type
     """Numbers from 1 to `actions`, each once, at least one; others do not count."""
     number = Annotated[int, Field(json_schema_extra={"minimum": 1, "maximum": actions})]
-    extra = {"minItems": 1, "maxItems": actions}
+    extra: Any = {"minItems": 1, "maxItems": actions}
     return Annotated[list[number], AfterValidator(partial(_chosen, actions)), Field(json_schema_extra=extra)]
 
 

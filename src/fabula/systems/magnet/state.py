@@ -157,7 +157,7 @@ class WorldGraph:
         return self._best(seen, goal, step, most, place)
 
     def latest(self, goal: str, step: int, most: int, persona: Persona | None = None) -> list[Variable]:
-        """At most `most` variables that matter to everybody now, or most to one `persona`, in the order of insertion."""
+        """At most `most` variables that matter now, to one `persona` above all, in the order of insertion."""
         if len(self.variables) <= most:
             return list(self.variables.values())
         asked = (goal, step, most, persona and persona.name)
