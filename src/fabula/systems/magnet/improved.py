@@ -47,7 +47,7 @@ if TYPE_CHECKING:
     from fabula.story import Brief
     from fabula.story.personas import Persona, Personas
     from fabula.systems.magnet.config import Config
-    from fabula.systems.magnet.records import Attempt
+    from fabula.systems.magnet.records import Attempt, Part
     from fabula.systems.magnet.shapes import CourseReply, Verdict
 
 _LABELS: Final = ("Goal", "Story", "World", "Action", "Paragraph", "What happens now", "Characters")
@@ -241,8 +241,7 @@ class Telling(Progress):
     def tell(self, step: Step) -> None:
         """The step's paragraph joins the story, and its updates W; then the story goes on as the narrator says."""
         super().tell(step)
-        for a in step.happened:
-            self.happened.append(Happened(self.part, step.t, f"{a.character}: {a.action}", a.unseen_by))
+        self.happened += self.seen_in(replace(step, goal=None))
         self.before, self.over = [], step.last
         self.go_on(step.course)
 
@@ -252,14 +251,23 @@ class Telling(Progress):
         self.closing = self.closing or step.status == "ending"
         if (goal := step.goal) is not None:
             self.goal_hidden_from = goal.hidden_from
-            self.happened.append(Happened(self.part, step.t, goal.transition))
+            self.happened += self.seen_in(replace(step, order=()))
             if goal.course != Course():
                 self.go_on(goal.course)
 
-    def edited(self, text: Sequence[str]) -> None:
-        """An author's paragraphs are what could be seen and heard in that scene."""
+    def seen_in(self, step: Step) -> list[Happened]:
+        """What can be seen and heard in a step: its actions, and the transition to another goal."""
+        acted = [Happened(self.part, step.t, f"{a.character}: {a.action}", a.unseen_by) for a in step.happened]
+        return [*acted, *([Happened(self.part, step.t, step.goal.transition)] if step.goal else [])]
+
+    def stands(self, part: Part) -> None:
+        """The scene stands as it is kept; of one that its author told, all is seen and heard."""
+        super().stands(part)
         self.happened = [one for one in self.happened if one.part != self.part]
-        self.happened += [Happened(self.part, self.t, paragraph) for paragraph in text]
+        if part.edited:
+            self.happened += [Happened(self.part, self.t, told) for told in self.story[self.begin :]]
+        else:
+            self.happened += [one for step in part.steps for one in self.seen_in(step)]
 
     def go_on(self, course: Course) -> None:
         """Who acts next, and, where a scene ends, where and when the next one is: in W, and in prompts."""

@@ -7,7 +7,7 @@ made otherwise changes W (one call), so that a paragraph in the middle reaches a
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from difflib import SequenceMatcher
 from typing import TYPE_CHECKING
 
@@ -17,24 +17,15 @@ from fabula.engine.events import RECORD
 from fabula.models.base import Sampling
 from fabula.story.world import Moment
 from fabula.story.world.file import write_world
-from fabula.story.world.flat import Write  # noqa: TC001 - read with a `Part`
-from fabula.systems.magnet.records import Progress, Step  # noqa: TC001 - read with a `Part`
+from fabula.systems.magnet.records import Part
 from fabula.systems.magnet.shapes import Changes
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Sequence
 
     from fabula.engine.run import Run
-
-
-@dataclass(frozen=True, slots=True)
-class Part:
-    """A chapter or scene, its timesteps, whether its author told it otherwise, and what that changes in W."""
-
-    text: str
-    steps: tuple[Step, ...] = ()
-    edited: bool = False
-    amended: tuple[Write, ...] = ()
+    from fabula.story.world.flat import Write
+    from fabula.systems.magnet.records import Progress, Step
 
 
 async def keep_part(now: Progress, run: Run, kind: str, timesteps: Callable[[Run], Awaitable[list[Step]]]) -> str:
@@ -55,9 +46,7 @@ async def keep_part(now: Progress, run: Run, kind: str, timesteps: Callable[[Run
     part = await run.keep_with(Part, f"{kind}-{now.part}", make, folder="story", again=again)
     for step in part.steps:
         now.retrace(step)
-    if part.edited:
-        now.edited(paragraphs(part.text))
-    now.story[before:] = paragraphs(part.text)
+    now.stands(part)
     now.world.amend(Moment(now.part, max(len(now.story) - before, 1) + 1), part.amended)
     now.counts["amended"] += len(part.amended)
     now.world.world.put_scene(now.part, f"{kind.capitalize()} {now.part}")

@@ -14,7 +14,7 @@ from fabula.story.world.flat import Refused, Write, fields_of
 from fabula.systems.magnet.state import WorldGraph, shown
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator
 
     from fabula.story import Brief
     from fabula.story.personas import Persona, Personas
@@ -139,6 +139,16 @@ class Step:
         """The actions that happen, in their order."""
         by_name = {a.character: a for a in self.actions}
         return (by_name[name] for name in self.order)
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """A chapter or scene, its timesteps, whether its author told it otherwise, and what that changes in W."""
+
+    text: str
+    steps: tuple[Step, ...] = ()
+    edited: bool = False
+    amended: tuple[Write, ...] = ()
 
 
 @dataclass
@@ -293,9 +303,9 @@ class Progress:
             self.tell(step)
             self.follow(step)
 
-    def edited(self, text: Sequence[str]) -> None:
-        """An author's paragraphs stand for those that the part's steps told."""
-        self.story[self.begin :] = text
+    def stands(self, part: Part) -> None:
+        """The chapter or scene stands as it is kept."""
+        self.story[self.begin :] = paragraphs(part.text)
 
     def summary(self) -> str:
         """What did not go smoothly, in a sentence; empty if everything did."""
