@@ -1,9 +1,9 @@
 """MAGNET: Algorithm 1, one timestep after the other, until the story has its length.
 
 From top to bottom: the story (section 3), the timestep with the line numbers of Algorithm 1, and what it calls in the
-order of its lines. W (section 3.3) and W_c are in `state.py`; what a timestep requires and changes (lines 9, 13, 21, 29)
-is in `records.py`; the replies are in `shapes.py`. The paper prints no prompts: those in `prompts/` carry what section 3
-says of each agent.
+order of its lines. W (section 3.3) and W_c are in `state.py`; what a timestep requires and changes, with lines 9, 13,
+21 and 29, is in `records.py`; the replies are in `shapes.py`. The paper prints no prompts: those in `prompts/` carry
+what section 3 says of each agent.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What MAGNET's improved preset adds: scenes, people who answer each other and know what they saw, and the length asked."""
+"""What MAGNET's improved preset adds: scenes, people who answer each other and know what they saw, the length asked."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ def plays(request: Request, **otherwise: Any) -> str:  # noqa: ANN401 - replies 
         found = otherwise[prompt]
         return str(found(request) if callable(found) else found)
     verdict = {"revise": False, "goal_reached": False, "world_updates": []}
-    replies = {
+    replies: dict[str, str] = {
         "act": ACTS.get((step, request.role), f"{request.role} counts the days at {step}."),
         "criticise": json.dumps(verdict | CRITICS.get((step, request.path.split("/")[-2]), {})),
         "choose": json.dumps(CHOICES.get(step, {"order": [1]})),
@@ -193,9 +193,9 @@ async def test_a_conflict_that_tells_secrets_is_the_goal_of_a_plan_and_shown_to_
     def script(request: Request) -> str:
         prompt = request.path.rpartition("/")[2]
         if prompt == "plan_cast":
-            return json.dumps({"characters": [
-                {"name": n, "gender": "", "age": "", "role": "", "setup": "x", "speech": "", "personality": "", "goal": "y"}
-                for n in ("Ada", "Mila")]})  # fmt: skip
+            blank = dict.fromkeys(("gender", "age", "role", "speech", "personality"), "")
+            people = [{"name": name, "setup": "x", "goal": "y", **blank} for name in ("Ada", "Mila")]
+            return json.dumps({"characters": people})
         return conflict if prompt == "plan_conflict" else "A town." if prompt.startswith("plan_") else said(request)
 
     for preset, hidden in (("improved", ("Ada", "Mila")), ("faithful", ())):
