@@ -11,7 +11,15 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, cast
 
-from jinja2 import BytecodeCache, FileSystemLoader, StrictUndefined, nodes, pass_environment, pass_eval_context
+from jinja2 import (
+    BytecodeCache,
+    FileSystemLoader,
+    StrictUndefined,
+    meta,
+    nodes,
+    pass_environment,
+    pass_eval_context,
+)
 from jinja2.exceptions import SecurityError
 from jinja2.filters import do_indent, do_join, do_replace
 from jinja2.sandbox import ImmutableSandboxedEnvironment
@@ -19,6 +27,7 @@ from jinja2.visitor import NodeTransformer
 
 from fabula.base.errors import UsageError
 from fabula.base.files import inside
+from fabula.base.remembering import remembered
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -210,6 +219,14 @@ class Bounded(ImmutableSandboxedEnvironment):
         tree: nodes.Template = _Counting().visit(super()._parse(source, name, filename))
         tree.set_environment(self)
         return tree
+
+
+@remembered(_KEPT, _LARGEST)
+def literals_of(source: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """The texts that stand in a prompt file itself, without what is filled in, and the files that it is built on."""
+    tree = Bounded(()).parse(source)
+    texts = tuple(text.data for text in tree.find_all(nodes.TemplateData) if text.data.strip())
+    return texts, tuple(filter(None, meta.find_referenced_templates(tree)))
 
 
 class _Counting(NodeTransformer):
