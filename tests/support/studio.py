@@ -44,6 +44,13 @@ SAMPLE: Final = "sample"
 HOST: Final = "http://127.0.0.1"
 PATIENCE: Final = 60_000
 """Milliseconds for which a test waits for what a page does, whatever it waits with: machines have other work, too."""
+_RARE: Final = pytest.mark.simulation
+looks: Final = pytest.mark.parametrize(
+    ("width", "dark"),
+    [(1280, False), pytest.param(1280, True, marks=_RARE), pytest.param(360, False, marks=_RARE), (360, True)],
+    ids=["wide-light", "wide-dark", "phone-light", "phone-dark"],
+)
+"""How a page is looked at, for `axe`: in two of four ways, and in all by `make simulate`."""
 _FLAGS: Final = (
     *("--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-component-update"),
     *("--disable-sync", "--no-first-run"),
