@@ -21,7 +21,7 @@ from fabula.base import errors
 from fabula.cli.documents import DOCUMENTS, schema_of
 from fabula.cli.help import EXIT_CODES
 from fabula.cli.lazy import COMMANDS, load
-from fabula.engine.methods import settings_of
+from fabula.engine.methods import of_presets
 from fabula.engine.papers import FIELDS
 from fabula.engine.roles import OwnModel
 from fabula.evaluators import evaluators
@@ -361,14 +361,20 @@ def _method(system: Method) -> Iterator[str]:
         yield f"From a {system.strength} model on. {system.worth}\n"
     if paper["roles"]:
         yield _table(("role", "what it does"), [(f"`{role}`", what) for role, what in paper["roles"].items()]) + "\n"
-    pairs = zip(settings_of(system.config("faithful")), settings_of(system.config("improved")), strict=True)
     rows = [
-        (f"`{f.name}`", f.group, _toml_value(f.value), _toml_value(i.value), f.about[:1].upper() + f.about[1:])
-        for f, i in pairs
+        (f"`{one.name}`", one.group, _toml_value(paper), _toml_value(ours), one.about[:1].upper() + one.about[1:])
+        for one, paper, ours in of_presets(system.settings_type)
     ]
     yield _table(("setting", "group", "faithful", "improved", "what it is for"), rows) + "\n"
+    if measured := paper.get("ours"):
+        yield _table(("what improved mode adds", "what it is for, and what was measured"), _measured(measured)) + "\n"
     deviations = [(d["where"], d["what"]) for d in paper.get("deviations", ())]
     yield _table(("where", "what differs from the paper"), deviations) + "\n"
+
+
+def _measured(measured: Mapping[str, str]) -> list[tuple[str, str]]:
+    """Rows of what was measured of each field."""
+    return [(f"`{field}`", what[:1].upper() + what[1:]) for field, what in measured.items()]
 
 
 # paper.toml -------------------------------------------------------------------------------------------------------
@@ -410,10 +416,9 @@ def training() -> str:
         "`paper` has what a paper says, with its section; the group `ours` what it leaves open or does not have.\n",
     ]
     for name, kind in KINDS.items():
-        pairs = zip(settings_of(kind.faithful()), settings_of(kind.improved()), strict=True)
         rows = [
-            (f"`{f.name}`", f.group, _value(f.value), _value(i.value), f.about[:1].upper() + f.about[1:])
-            for f, i in pairs
+            (f"`{one.name}`", one.group, _value(paper), _value(ours), one.about[:1].upper() + one.about[1:])
+            for one, paper, ours in of_presets(kind)
         ]
         said = (inspect.getdoc(type(kind.faithful().paper)) or "").partition("\n\nAttributes:")[0]  # type: ignore[attr-defined] # every kind has it
         parts.append(f"## fabula train {name}\n\n{said}\n")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 import tomllib
 from pathlib import Path
 from typing import Final
@@ -11,6 +12,9 @@ import pytest
 from jinja2 import Environment, meta
 
 from fabula.craft.planning import ROLE
+from fabula.engine.methods import settings_of
+from fabula.evaluators import evaluators
+from fabula.systems import systems
 from tree import PACKAGE, length
 
 FOLDERS: Final = sorted(
@@ -21,6 +25,10 @@ FOLDERS: Final = sorted(
 )
 _PROMPT_AT: Final = {"ask": 1, "reply": 1, "sample": 2, "ask_for": 2, "choose": 2}
 each = pytest.mark.parametrize("folder", FOLDERS, ids=lambda path: f"{path.parent.name}/{path.name}")
+# Those that do more than their paper, in a program of their own.
+apart = pytest.mark.parametrize(
+    "folder", [path for path in FOLDERS if (path / "improved.py").is_file()], ids=lambda path: path.name
+)
 
 
 def trees(folder: Path) -> list[ast.Module]:
@@ -34,7 +42,7 @@ def strings(folder: Path) -> set[str]:
 
 
 def prompts(folder: Path) -> set[str]:
-    return {path.stem for path in (folder / "prompts").glob("*.jinja")}
+    return {path.stem for path in (folder / "prompts").rglob("*.jinja")}
 
 
 def test_folders_are_found() -> None:
@@ -61,6 +69,26 @@ def test_algorithm_1_fits_on_a_screen(folder: Path) -> None:
     entry = "write" if folder.parent.name == "systems" else "evaluate"
     written = [node for node in tree.body if isinstance(node, ast.AsyncFunctionDef) and node.name == entry]
     assert [length(node) <= 60 for node in written] == [True]
+
+
+@apart
+def test_the_paper_stands_alone(folder: Path) -> None:
+    """Nothing of ours is asked in the paper's file, and no prompt asks in which preset it is."""
+    code = (folder / "algorithm.py").read_text(encoding="utf-8")
+    assert not re.findall(r"\bours\b|\.aids\(|too_small_for|improved", code)
+    texts = {path: path.read_text(encoding="utf-8") for path in (folder / "prompts").rglob("*.jinja")}
+    conditions = {
+        path.name: re.findall(r"{%-?\s*(?:if|elif)[^%]*\b(?:aids|improved|faithful)\b", text)
+        for path, text in texts.items()
+    }
+    assert not {name: found for name, found in conditions.items() if found}
+
+
+@apart
+def test_every_addition_says_what_was_measured_of_it(folder: Path) -> None:
+    method = {**systems(), **evaluators()}[folder.name.replace("_", "-")]
+    fields = [setting.name for setting in settings_of(method.config("improved")) if setting.group == "ours"]
+    assert sorted(method.paper.get("ours", {})) == sorted(fields)
 
 
 @each
@@ -101,6 +129,6 @@ def test_every_prompt_that_is_named_is_there(folder: Path) -> None:
 def included(folder: Path) -> set[str]:
     """Prompt files that other prompt files extend or include."""
     environment = Environment(autoescape=True)
-    texts = [path.read_text(encoding="utf-8") for path in (folder / "prompts").glob("*.jinja")]
+    texts = [path.read_text(encoding="utf-8") for path in (folder / "prompts").rglob("*.jinja")]
     names = {name for text in texts for name in meta.find_referenced_templates(environment.parse(text))}
     return {Path(name).stem for name in names if name}

@@ -137,7 +137,9 @@ async def check(case: Case, seed: int, kinds: list[str], cap: dict[str, Any], *,
                 budget = Budget(whole=budget)
             roles = {role: Assignment(performer(rng.choice(kinds), case, till, rng)) for role in case.system.roles}
             cast = Cast(Assignment(performer(kinds[0], case, till, rng)), roles, case.system.roles)
-            context = RunContext(journal, prompts_in(case.system.prompts), cast, budget=budget, prices=PRICES)
+            context = RunContext(
+                journal, prompts_in(case.system.prompt_folders(case.preset)), cast, budget=budget, prices=PRICES
+            )
             try:
                 await case.system.write(case.brief, Run(context), case.system.config(case.preset, case.config))
                 ended = "whole"

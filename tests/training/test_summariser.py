@@ -148,7 +148,7 @@ async def told_by_snap(model: Model) -> list[str]:
     case = next(case for case in cases() if case.system.name == "snap" and case.preset == "faithful")
     with Journal() as journal:
         cast = Cast(Assignment(case.model()), {"summariser": Assignment(model)}, tuple(case.system.roles))
-        context = RunContext(journal, prompts_in(case.system.prompts), cast)
+        context = RunContext(journal, prompts_in(case.system.prompt_folders(case.preset)), cast)
         await case.system.write(case.brief, Run(context), case.system.config(case.preset, case.config))
         return [journal.newest(path) or "" for path in journal.paths() if path.endswith("summary")]
 

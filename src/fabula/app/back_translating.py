@@ -266,7 +266,7 @@ def _divided(task: Task, items: Sequence[Item], seed: int) -> dict[str, Split]:
 def _asked(task: Task) -> Asked:
     settings = task.settings
     overrides = Path(settings.prompts) if settings.prompts else None
-    return Asked(task.system, task.able, settings.aids_in_force, overrides, tuple(settings.config))
+    return Asked(task.system, settings.preset, task.able, settings.aids_in_force, overrides, tuple(settings.config))
 
 
 async def _examples(task: Task, asked: Asked, item: Item, made: BackTranslated) -> list[Example]:

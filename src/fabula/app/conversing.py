@@ -99,7 +99,7 @@ class Conversing:
 
     async def _talk(self, parties: Parties | None) -> Talk:
         if parties not in self._talks:
-            talk: Talk = await self.prepared.method.algorithm.open_talk(
+            talk: Talk = await self.prepared.method.program(self.config).open_talk(
                 self.narrative, Run(self.context), self.config, parties, self.cards
             )
             self._talks[parties] = talk

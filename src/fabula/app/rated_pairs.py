@@ -84,7 +84,7 @@ async def rated_pairs(ratings: Sequence[Rating], items: Sequence[Item], name: st
         raise UnknownNameError("question", wanted.question, sorted(questions))
     chosen = [one for one in ratings if wanted.question in ("", one.question)]
     known = {item.id: item for item in items}
-    asked = Asked(find(SYSTEM), Capabilities())
+    asked = Asked(find(SYSTEM), wanted.preset, Capabilities())
     pairs: list[Pair] = []
     left_out: list[Mapping[str, Any]] = []
     for two, votes in _voted(chosen, name).items():

@@ -138,7 +138,7 @@ class Prepared:
     def prompts(self) -> Prompts:
         """The method's prompts, with those that the author has put in their places."""
         overrides = Path(self.settings.prompts) if self.settings.prompts else None
-        return Prompts(self.method.prompts, overrides, PROMPTS)
+        return Prompts(self.method.prompt_folders(self.settings.preset), overrides, PROMPTS)
 
     @asynccontextmanager
     async def opened(

@@ -6,7 +6,7 @@ from textwrap import wrap
 from typing import TYPE_CHECKING, Any, Final
 
 from fabula.cli.terminal import table
-from fabula.engine.methods import settings_of
+from fabula.engine.methods import of_presets
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -35,6 +35,9 @@ def say_method(terminal: Terminal, method: Method, more: Sequence[str] = ()) -> 
         terminal.say(table(rows))
         terminal.say("\nWhat they are for:")
         terminal.say(table([(f"  {s['field']}", s["about"]) for s in settings]))
+    if measured := paper.get("ours"):
+        terminal.say("\nWhat was measured of what improved mode adds:")
+        terminal.say(table([(f"  {field}", str(what)) for field, what in measured.items()]))
     if method.roles:
         terminal.say(
             "\nHelp for small models (--aids on|off): by itself for models known to be small, not in faithful mode."
@@ -48,17 +51,16 @@ def say_method(terminal: Terminal, method: Method, more: Sequence[str] = ()) -> 
 
 
 def _settings(method: Method) -> list[dict[str, Any]]:
-    pairs = zip(settings_of(method.config("faithful")), settings_of(method.config("improved")), strict=True)
     return [
         {
-            "field": faithful.name,
-            "group": faithful.group,
-            "type": str(faithful.hint),
-            "about": faithful.about,
-            "faithful": faithful.value,
-            "improved": improved.value,
+            "field": setting.name,
+            "group": setting.group,
+            "type": str(setting.hint),
+            "about": setting.about,
+            "faithful": faithful,
+            "improved": improved,
         }
-        for faithful, improved in pairs
+        for setting, faithful, improved in of_presets(method.settings_type)
     ]
 
 

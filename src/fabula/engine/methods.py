@@ -42,10 +42,19 @@ if TYPE_CHECKING:
 Preset: TypeAlias = Literal["faithful", "improved"]
 
 _HOTTEST: Final = 5.0
+_OURS: Final = "ours"
+
+
+IMPROVED: Final = "improved"
 
 
 class Presets:
-    """What the `Config` of every method has in common: two presets. Its defaults are the paper's values."""
+    """What the `Config` of every method has in common: two presets. Its defaults are the paper's values.
+
+    A method that does more than its paper has two programs. Its `Config` has a field `ours`, which is `None` in the
+    preset `faithful`; where it is not, `improved.py` runs instead of `algorithm.py`, with the prompts in
+    `prompts/improved` before those of the paper.
+    """
 
     __slots__ = ()
 
@@ -100,8 +109,22 @@ class Method:
 
     @property
     def prompts(self) -> Path:
-        """The folder of its prompts."""
+        """The folder of the paper's prompts."""
         return self.folder / "prompts"
+
+    def prompt_folders(self, preset: Preset) -> tuple[Path, ...]:
+        """The folders of the prompts that a preset asks with; a file in an earlier one replaces one of its name."""
+        own = self.prompts / IMPROVED
+        return (own, self.prompts) if preset == IMPROVED and own.is_dir() else (self.prompts,)
+
+    def program(self, config: Any) -> Any:  # noqa: ANN401 - each method has its own Config, and a module no better type
+        """The module that runs with these settings: `improved` where they hold ours and there is one, or `algorithm`.
+
+        Raises:
+            PluginError: the code of a method that does not come with fabula fails.
+        """
+        both = (self.folder / f"{IMPROVED}.py").is_file()
+        return self.module(IMPROVED) if both and config.ours is not None else self.algorithm
 
     @property
     def algorithm(self) -> Any:  # noqa: ANN401 - a module has no better type
@@ -165,9 +188,18 @@ class Setting:
         return f"{self.group}.{self.name}" if self.group else self.name
 
     def set_in(self, config: Any, value: object) -> Any:  # noqa: ANN401 - each method has its own Config
-        """`config` with another value in this field."""
+        """`config` with another value in this field.
+
+        Raises:
+            ConfigError: `config` is the paper alone, and has no such field.
+        """
         if not self.group:
             return replace(config, **{self.name: value})
+        if getattr(config, self.group) is None:
+            raise ConfigError(
+                f"{self.name} is a setting of what fabula adds; the preset faithful is the paper alone. Use the preset "
+                f"improved, or leave {self.name} out."
+            )
         return replace(config, **{self.group: replace(getattr(config, self.group), **{self.name: value})})
 
 
@@ -178,7 +210,7 @@ def with_values(config: Any, values: Mapping[str, Any], name: str) -> Any:  # no
         UnknownNameError: there is no such field.
         ConfigError: a value does not fit its field.
     """
-    known = {setting.name: setting for setting in settings_of(config)}
+    known = {setting.name: setting for setting in (*settings_of(type(config).improved()), *settings_of(config))}
     given: dict[str, str] = {}
     for said, value in _spread(values, {setting.group for setting in known.values()}):
         group, dot, last = said.rpartition(".")
@@ -210,9 +242,17 @@ def settings_of(config: Any, group: str = "") -> list[Setting]:  # noqa: ANN401 
         value = getattr(config, field.name)
         if is_dataclass(value) and not group:
             found += settings_of(value, field.name)
+        elif value is None and not group and field.name == _OURS:  # the paper alone
+            continue
         else:
             found.append(Setting(field.name, group, value, hints[field.name], about.get(field.name, "")))
     return found
+
+
+def of_presets(config: type[Any]) -> list[tuple[Setting, Any, Any]]:
+    """Each setting of a `Config` class, its value in the paper (`None` where that has none), and ours."""
+    paper = {setting.full_name: setting.value for setting in settings_of(config.faithful())}
+    return [(one, paper.get(one.full_name), one.value) for one in settings_of(config.improved())]
 
 
 def values_of(config: object) -> dict[str, Any]:

@@ -77,6 +77,12 @@ FIELDS: Final = (
         needed=True,
     ),
     Field(
+        "ours",
+        "table",
+        "Of each setting in the group `ours` what it is for, and what was measured with and without it, with n and "
+        "how, or that nothing was.",
+    ),
+    Field(
         "deviations",
         "deviations",
         "Each place (`where`) in which the code is not what the paper says, or in which the paper leaves something "
@@ -154,7 +160,7 @@ _FORMS: Final[Mapping[str, tuple[Callable[[Any], bool], str]]] = {
     ),
     "table": (
         lambda value: isinstance(value, dict) and all(_is_text(one) for one in value.values()),
-        "a table with a text for each role",
+        "a table with a text for each of its names",
     ),
     "deviations": (
         lambda value: isinstance(value, list) and all(_is_deviation(one) for one in value),

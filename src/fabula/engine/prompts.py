@@ -10,6 +10,7 @@ import re
 from functools import cached_property
 from hashlib import sha256
 from itertools import groupby
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 from fabula.base.errors import ConfigError, UnknownNameError
@@ -17,7 +18,6 @@ from fabula.models.base import Message
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
-    from pathlib import Path
 
     from jinja2 import Template
     from jinja2.runtime import Context
@@ -41,14 +41,18 @@ class Prompts:
     """The prompts of one system.
 
     Args:
-        folder: the system's own templates.
+        folders: of the system's own templates; a file in an earlier one replaces one of its name.
         overrides: a folder whose files replace those of the same name, or `None`.
         common: a folder of prompts that systems share, looked into last, or `None`.
     """
 
-    def __init__(self, folder: Path, overrides: Path | None = None, common: Path | None = None) -> None:
-        self._folders = [place for place in (overrides, folder, common) if place is not None]
-        self._own, self._overrides = [place for place in (folder, common) if place is not None], overrides
+    def __init__(
+        self, folders: Path | Sequence[Path], overrides: Path | None = None, common: Path | None = None
+    ) -> None:
+        self.own = (folders,) if isinstance(folders, Path) else tuple(folders)
+        self._known = [*self.own, *([common] if common else [])]
+        self._folders = [*([overrides] if overrides else []), *self._known]
+        self._overrides = overrides
 
     @cached_property
     def _environment(self) -> Bounded:
@@ -62,7 +66,7 @@ class Prompts:
             return
         if not self._overrides.is_dir():
             raise ConfigError(f"--prompts {self._overrides} is not a folder. Give a folder of {SUFFIX} files.")
-        known = {path.stem for folder in self._own for path in folder.glob(f"*{SUFFIX}")}
+        known = {path.stem for folder in self._known for path in folder.glob(f"*{SUFFIX}")}
         for path in sorted(self._overrides.glob(f"*{SUFFIX}")):
             if path.stem not in known:
                 raise UnknownNameError("prompt file", path.stem, known)
@@ -71,7 +75,7 @@ class Prompts:
     @property
     def names(self) -> tuple[str, ...]:
         """Names of the prompts that can be rendered (those that start with `_` are only building parts)."""
-        stems = {path.stem for folder in self._own for path in folder.glob(f"*{SUFFIX}")}
+        stems = {path.stem for folder in self._known for path in folder.glob(f"*{SUFFIX}")}
         return tuple(sorted(stem for stem in stems if not stem.startswith("_")))
 
     @cached_property

@@ -43,9 +43,9 @@ class Evaluator(Method):
 
     async def evaluate(self, items: Sequence[Item], run: Run, config: Any) -> Report:  # noqa: ANN401 - each evaluator has its own Config
         """What this evaluator finds about `items`; what it costs is in the evaluator's README."""
-        algorithm = self.algorithm
+        program = self.program(config)
         with self.blamed():
-            report: Report = await algorithm.evaluate(items, run, config)
+            report: Report = await program.evaluate(items, run, config)
             return report
 
 

@@ -4,7 +4,8 @@ Others come from installed packages, by entry points of the group `fabula.system
 
 A system's module `config` holds a frozen dataclass `Config`, whose defaults are the paper's values and which has the
 presets `Config.faithful()` and `Config.improved()`; its module `algorithm` holds
-`async def write(brief, run, config) -> Story`.
+`async def write(brief, run, config) -> Story`, which is the paper. What fabula adds, where it does, stands in a module
+`improved` with a `write` of its own (`fabula.engine.methods.Presets`).
 """
 
 from __future__ import annotations
@@ -55,9 +56,9 @@ class System(Method):
 
     async def write(self, brief: Brief, run: Run, config: Any) -> Story:  # noqa: ANN401 - each system has its own Config
         """The story this system writes for `brief`; what it costs is in the system's README."""
-        algorithm = self.algorithm
+        program = self.program(config)
         with self.blamed():
-            story: Story = await algorithm.write(brief, run, config)
+            story: Story = await program.write(brief, run, config)
             return story
 
 

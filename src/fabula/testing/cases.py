@@ -212,14 +212,14 @@ def _script(method: Method, *needed: str) -> dict[str, Any]:
 
 
 @remembered(64)
-def prompts_in(folder: Path) -> Prompts:
+def prompts_in(folders: tuple[Path, ...]) -> Prompts:
     """A method's prompts; compiled once for all cases."""
-    return Prompts(folder, common=PROMPTS)
+    return Prompts(folders, common=PROMPTS)
 
 
 async def run_case(case: Case, model: Model, journal: Journal, **context: Any) -> Story:  # noqa: ANN401 - fields of RunContext
     """The case's story, with `model` in every role."""
-    prompts = context.pop("prompts", None) or prompts_in(case.system.prompts)
+    prompts = context.pop("prompts", None) or prompts_in(case.system.prompt_folders(case.preset))
     case.given_in(journal)
     ready = RunContext(journal, prompts, Cast.of(model), **context)
     ready.trail = trail_of(case, model, ready)
@@ -241,7 +241,9 @@ def trail_of(case: Case, model: Model, context: RunContext) -> Trail | None:
 async def dry_run_case(case: Case, model: Model, journal: Journal, **context: Any) -> RunContext:  # noqa: ANN401 - as above
     """The context of a dry run, whose `dry_run` says what would be asked."""
     case.given_in(journal)
-    ready = RunContext(journal, prompts_in(case.system.prompts), Cast.of(model), mode="dry", **context)
+    ready = RunContext(
+        journal, prompts_in(case.system.prompt_folders(case.preset)), Cast.of(model), mode="dry", **context
+    )
     ready.trail = trail_of(case, model, ready)
     await case.system.write(case.brief, Run(ready), case.system.config(case.preset, case.config))
     return ready
@@ -249,7 +251,7 @@ async def dry_run_case(case: Case, model: Model, journal: Journal, **context: An
 
 async def measure_case(case: Measurement, model: Model, journal: Journal, **context: Any) -> Report:  # noqa: ANN401 - as above
     """The case's report, with `model` in every role."""
-    prompts = context.pop("prompts", None) or Prompts(case.evaluator.prompts, common=PROMPTS)
+    prompts = context.pop("prompts", None) or prompts_in(case.evaluator.prompt_folders(case.preset))
     ready = RunContext(journal, prompts, Cast.of(model), **context)
     with ready.recording_failures():
         return await case.evaluator.evaluate(case.items, Run(ready), case.evaluator.config(case.preset, case.config))
@@ -257,6 +259,6 @@ async def measure_case(case: Measurement, model: Model, journal: Journal, **cont
 
 async def dry_run_measure(case: Measurement, model: Model, journal: Journal) -> RunContext:
     """The context of an evaluator's dry run, whose `dry_run` says what would be asked."""
-    context = RunContext(journal, Prompts(case.evaluator.prompts), Cast.of(model), mode="dry")
+    context = RunContext(journal, Prompts(case.evaluator.prompt_folders(case.preset)), Cast.of(model), mode="dry")
     await case.evaluator.evaluate(case.items, Run(context), case.evaluator.config(case.preset, case.config))
     return context

@@ -9,6 +9,7 @@ import json
 import re
 from dataclasses import dataclass, is_dataclass
 from inspect import isawaitable, iscoroutinefunction
+from pathlib import Path
 from random import Random
 from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar
 
@@ -16,7 +17,7 @@ from fabula.app.writing import first_error
 from fabula.base.errors import FabulaError, JournalMissError, RefusalError, ReplyError
 from fabula.craft.planning import PROMPTS
 from fabula.engine.journal import Journal
-from fabula.engine.methods import settings_of
+from fabula.engine.methods import IMPROVED, settings_of
 from fabula.engine.papers import PAPER, problems_of
 from fabula.engine.prompts import Prompts
 from fabula.engine.roles import role_key
@@ -39,9 +40,9 @@ from fabula.testing.cases import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
+    from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
 
-    from fabula.engine.methods import Method
+    from fabula.engine.methods import Method, Preset
     from fabula.engine.papers import Kind
     from fabula.models.base import Message, OnText, Reply, Request
     from fabula.testing.cases import Case, Oddity
@@ -103,7 +104,7 @@ def folder_is_whole(method: Method) -> None:
     """Its files are there."""
     missing = [name for name in _FILES if not (method.folder / name).is_file()]
     expect(not missing, f"{', '.join(missing)} {'is' if len(missing) == 1 else 'are'} missing in {method.folder}.")
-    prompts = [path.name for path in method.prompts.glob("[!_]*.jinja")]
+    prompts = [path.name for folder in method.prompt_folders(IMPROVED) for path in folder.glob("[!_]*.jinja")]
     expect(bool(prompts) == bool(method.roles), _prompts_or_roles(method, prompts))
 
 
@@ -142,10 +143,11 @@ def script_is_there(method: Method) -> None:
 
 
 def entry_is_there(method: Method) -> None:
-    """`algorithm.py` has the function that is called."""
+    """`algorithm.py` has the function that is called, and `improved.py` where there is one."""
     entry, form = ("evaluate", "items") if _kind_of(method) == "evaluator" else ("write", "brief")
-    there = iscoroutinefunction(getattr(method.algorithm, entry, None))
-    expect(there, f"algorithm.py has no `async def {entry}({form}, run, config)`.")
+    for program in dict.fromkeys((method.algorithm, method.program(method.config(IMPROVED)))):
+        there = iscoroutinefunction(getattr(program, entry, None))
+        expect(there, f"{program.__name__.rpartition('.')[2]}.py has no `async def {entry}({form}, run, config)`.")
 
 
 # systems --------------------------------------------------------------------------------------------------------------
@@ -329,44 +331,53 @@ async def _bears(case: Case, oddity: Oddity, prompts: Prompts | None = None) -> 
 
 
 class Listening(Prompts):
-    """Prompts that note what was rendered with which fields."""
+    """Prompts of a preset that note in `heard` the file that was rendered, and with which fields."""
 
-    def __init__(self, method: Method) -> None:
-        super().__init__(method.prompts, common=PROMPTS)
-        self.heard: list[tuple[str, frozenset[str]]] = []
+    def __init__(self, method: Method, preset: Preset, heard: list[tuple[Path, frozenset[str]]]) -> None:
+        super().__init__(method.prompt_folders(preset), common=PROMPTS)
+        self._heard = heard
 
     def render(self, name: str, fields: Mapping[str, Any], chat: Sequence[Message] = ()) -> tuple[Message, ...]:
         """The prompt, noted."""
-        self.heard.append((name, frozenset(fields)))
+        places = (folder / f"{name}.jinja" for folder in (*self.own, PROMPTS))
+        self._heard.append((next((file for file in places if file.is_file()), Path(name)), frozenset(fields)))
         return super().render(name, fields, chat)
+
+
+def _own_prompts(method: Method) -> set[Path]:
+    """The files that a method can ask with."""
+    return {file for folder in method.prompt_folders(IMPROVED) for file in folder.glob("[!_]*.jinja")}
+
+
+def _listed(files: Iterable[Path], folder: Path) -> str:
+    """Prompt files as their method's folder calls them."""
+    return ", ".join(sorted(str(file.relative_to(folder) if folder in file.parents else file) for file in files))
 
 
 async def uses_its_prompts(system: System, but: Collection[str] = ()) -> None:
     """Some case uses each prompt (`but` for some), and each field that prompts are given is read by one of them."""
-    prompts = Listening(system)
-    for case in cases_of(system):
+    heard: list[tuple[Path, frozenset[str]]] = []
+    cases, own = cases_of(system), {file for file in _own_prompts(system) if file.stem not in but}
+    for case in cases:
         with Journal() as journal:
-            await run_case(case, case.model(), journal, prompts=prompts)
-    own = set(Prompts(system.prompts).names) - set(but)  # one of them may stand for a shared one of its name
-    for case in cases_of(system):  # some are for texts of another length than was asked for
-        if case.preset == "improved" and not own <= {name for name, _ in prompts.heard}:
-            await _bears(case, "too long", prompts)
-    used, shared = {name for name, _ in prompts.heard}, set(Prompts(PROMPTS).names)
-    expect(own <= used, f"No case of {SCRIPT} comes to {', '.join(sorted(own - used))} in {system.prompts}.")
-    strange = used - own - shared
+            await run_case(case, case.model(), journal, prompts=Listening(system, case.preset, heard))
+    for case in cases:  # some are for texts of another length than was asked for
+        if case.preset == IMPROVED and not own <= {file for file, _ in heard}:
+            await _bears(case, "too long", Listening(system, case.preset, heard))
+    used = {file for file, _ in heard}
+    unused, strange = own - used, {file for file in used if not file.is_file()}
+    expect(not unused, f"No case of {SCRIPT} comes to {_listed(unused, system.prompts)} in {system.prompts}.")
     expect(
-        not strange, f"{', '.join(sorted(strange))} is asked with, and no prompt of the system's own or a shared one."
+        not strange,
+        f"{_listed(strange, system.prompts)} is asked with, and no prompt of the system's own or a shared one.",
     )
-    given: dict[str, set[str]] = {}
-    for prompt, fields in prompts.heard:
+    given: dict[str, set[Path]] = {}
+    for file, fields in heard:
         for name in fields - {"aids"}:  # given by the run to every prompt
-            given.setdefault(name, set()).add(prompt)
-    places = (system.prompts, PROMPTS)
+            given.setdefault(name, set()).add(file)
+    places = (*system.prompt_folders(IMPROVED), PROMPTS)
     parts = "".join(path.read_text(encoding="utf-8") for place in places for path in place.glob("_*.jinja"))
-    for name, prompts_given in given.items():
-        files = [
-            next(file for place in places if (file := place / f"{prompt}.jinja").is_file()) for prompt in prompts_given
-        ]
+    for name, files in given.items():
         sources = parts + "".join(file.read_text(encoding="utf-8") for file in files)
         expect(re.search(rf"\b{name}\b", sources), f"No prompt that is given `{name}` reads it.")
 
@@ -443,14 +454,14 @@ async def plans_its_questions(case: Measurement) -> None:
 
 async def uses_all_prompts(evaluator: Evaluator) -> None:
     """Some case uses each prompt."""
-    prompts = Listening(evaluator)
+    heard: list[tuple[Path, frozenset[str]]] = []
     for case in measurements_of(evaluator):
         with Journal() as journal:
-            await measure_case(case, case.model(), journal, prompts=prompts)
-    own, used = set(Prompts(evaluator.prompts).names), {name for name, _ in prompts.heard}
-    unused, strange = sorted(own - used), sorted(used - own)
-    expect(not unused, f"No case of {SCRIPT} comes to {', '.join(unused)} in {evaluator.prompts}.")
-    expect(not strange, f"{', '.join(strange)} is asked with, and no prompt of the evaluator's own.")
+            await measure_case(case, case.model(), journal, prompts=Listening(evaluator, case.preset, heard))
+    own, used = _own_prompts(evaluator), {file for file, _ in heard}
+    unused, strange = _listed(own - used, evaluator.prompts), _listed(used - own, evaluator.prompts)
+    expect(not unused, f"No case of {SCRIPT} comes to {unused} in {evaluator.prompts}.")
+    expect(not strange, f"{strange} is asked with, and no prompt of the evaluator's own.")
 
 
 _SEED_ADVICE: Final = (

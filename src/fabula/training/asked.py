@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from fabula.engine.context import Aids
+    from fabula.engine.methods import Preset
     from fabula.models.base import Capabilities, Request
     from fabula.story import Brief
     from fabula.systems import System
@@ -40,6 +41,7 @@ class Asked:
 
     Attributes:
         system: whose requests are taken down.
+        preset: whose prompts it asks with.
         config: its settings.
         able: what the model that is trained can do: its window, and whether it is small.
         aids: whether small models get help.
@@ -48,6 +50,7 @@ class Asked:
     """
 
     system: System
+    preset: Preset
     able: Capabilities
     aids: Aids = "auto"
     overrides: Path | None = None
@@ -87,7 +90,7 @@ class Asked:
     @cached_property
     def _prompts(self) -> Prompts:
         """The system's prompts, compiled once for all stories."""
-        return Prompts(self.system.prompts, self.overrides, PROMPTS)
+        return Prompts(self.system.prompt_folders(self.preset), self.overrides, PROMPTS)
 
 
 def _asked_again(request: Request, removed: Sequence[Removed], *, again: bool) -> str:

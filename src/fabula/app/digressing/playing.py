@@ -98,7 +98,9 @@ async def dry_run_digressions(settings: Settings, options: Options, wanted: Simu
     prepared = Prepared(settings, options)
     async with prepared.opened(journal, dry=True) as context:
         config = prepared.method.config(settings.preset, settings.config)
-        talk: Talk = await prepared.method.algorithm.open_talk(wanted.narrative, Run(context), config, wanted.parties)
+        talk: Talk = await prepared.method.program(config).open_talk(
+            wanted.narrative, Run(context), config, wanted.parties
+        )
         conversations = [open_conversation(None, talk, context, name=name) for name in wanted.names()]
         await side_by_side(
             _converse(conversation, wanted, number) for number, conversation in enumerate(conversations, 1)
