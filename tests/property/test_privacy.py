@@ -44,6 +44,7 @@ SYSTEM = find("character-simulation")
 PEOPLE = ("Ann", "Bob", "Cyd", "Dov")
 _SECRET = re.compile(r"secret-[\w-]*\w")
 _WHO = re.compile(r"^Name: (\w+)$", re.MULTILINE)
+RAIN = ("boat", "storm", "letter", "lamp", "sister", "gull", "reef", "quay", "road", "waited", "fell", "sang", "slept")
 TIMES = st.one_of(st.just(""), st.integers(0, 6).map(str))
 
 
@@ -71,6 +72,11 @@ def plans(draw: st.DrawFn) -> tuple[Plan, tuple[str, ...]]:
 
 def secrets_in(text: str) -> set[str]:
     return set(_SECRET.findall(text))
+
+
+def turn_at(path: str) -> str:
+    """The turn that a call belongs to, also where it is asked for again."""
+    return path.rpartition("/")[0].partition("/again/")[0]
 
 
 @dataclass
@@ -101,14 +107,14 @@ class Gossips:
                 remaining = [1] if self.numbered else []
                 said = {"remaining": remaining, **self.direction(request, prompt, gossip)}
             case "respond":
-                place = request.path.removesuffix("/respond")
+                place = turn_at(request.path)
                 own = f"secret-{len(self.said)}"
-                self.said[place] = known | {own}
+                self.said[place] = self.said.get(place, set()) | known | {own}
                 shown = f"{request.role} says {own} and {gossip}."
                 said = shown if self.numbered else {"response": shown}
             case "rewrite":
-                rain = f"Rain fell for {len(self.said)} days, and nobody came up the road from the harbour any more."
-                said = f"{rain} The writer adds secret-writer-{len(self.said)} to {gossip}."
+                draw = random.Random(str(request.sampling.seed))  # noqa: S311 - words, not secrets of ours
+                said = f"{' '.join(draw.sample(RAIN, 12)).capitalize()} secret-writer-{len(self.said)}."
             case _:
                 said = f"I know {gossip}."
         return said if isinstance(said, str) else json.dumps(said)
@@ -287,7 +293,7 @@ class Discreet(Gossips):
             return json.dumps({"points": [{"event": n, "text": f"{gossip} happens."} for n in range(1, count + 1)]})
         if kind != "respond":
             return super().__call__(request)
-        self.said[request.path.removesuffix("/respond")] = set()
+        self.said[turn_at(request.path)] = set()
         return f"{request.role} says nothing of it."
 
 
@@ -316,7 +322,7 @@ async def betrayed(teller: Teller, kind: type[Gossips], aids: Aids) -> tuple[lis
     for request in prompts:
         text = "\n".join(message.content for message in request.messages)
         (who,) = _WHO.findall(text)
-        if leaked := secrets_in(text) - may[request.path.rpartition("/")[0]][who]:
+        if leaked := secrets_in(text) - may[turn_at(request.path)][who]:
             wrong.append(f"{request.path} ({who}): {sorted(leaked)}")
     return wrong, len(prompts)
 
