@@ -1,7 +1,7 @@
 """Character Simulation: scenes are role-played in the order of time, then rewritten in the order of telling.
 
 This is the paper, from top to bottom: both steps of section 3.2, the sortings (P_c and o_c), Algorithm 1, its director
-agent D, its character agents A, and the rewrite step. What fabula adds is `improved.py`.
+agent D, its character agents A, and the rewrite step. What fabula adds is a program of its own beside it.
 """
 
 from __future__ import annotations

@@ -77,6 +77,6 @@ def words_of_one_reply(brief: Brief, run: Run, limit: int | None) -> int:
     if asked is not None and asked.target > most:
         run.announce(
             f"The brief asks for {asked.target:,} words. This is one reply, which holds about {most:,}: the story will "
-            "be shorter, or break off. The preset improved writes a long one in chapters."
+            "be shorter, or break off. Without `--preset faithful` a long story is written in chapters."
         )
     return min(asked.target if asked else USUAL_WORDS, most)
