@@ -52,7 +52,8 @@ async def written(
     system: str, brief: str, model: ScriptedModel, journal: Journal, config: dict[str, Any] | None = None
 ) -> Story:
     method = find_system(system)
-    context = RunContext(journal, Prompts(method.prompts, common=PROMPTS), Cast.of(model))
+    prompts = Prompts(method.prompt_folders("improved"), common=PROMPTS)
+    context = RunContext(journal, prompts, Cast.of(model))
     return await method.write(Brief.parse(brief), Run(context), method.config("improved", config or {}))
 
 

@@ -294,7 +294,7 @@ def texts_of(task: Task, story: str, made: BackTranslated) -> dict[str, str]:
 def config_for(task: Task, brief: Brief, texts: Mapping[str, str]) -> Any:  # noqa: ANN401 - of either system
     """The system's settings with the lengths that this story has, where lengths are asked for: they are true."""
     config = task.config
-    if not config.ours.length_control:
+    if config.ours is None or not getattr(config.ours, "length_control", True):
         return config
     parts = [count_words(texts[role]) for role in ROLES_OF_PARTS if role in texts]
     words = sum(parts) or max(count_words(text) for role, text in texts.items() if role in ("finalizer", "writer"))
