@@ -415,7 +415,7 @@ class Book:
         self._accounts = Accounts(self.brief)
 
     async def write(self, run: Run, role: str, part: str | None = None) -> str:
-        """Write the chapters of a part, or all; each is kept as `chapter-N`. Gives what was to be told in them.
+        """Write the missing chapters of a part, or of all; each is kept as `chapter-N`. Gives what they tell.
 
         Costs one call or more for each chapter, and one for each account of a chapter that a later one's prompt has no
         room for.
@@ -425,7 +425,7 @@ class Book:
         """
         planned: list[str] = []
         for at, chapter in enumerate(self.chapters):
-            if part is not None and chapter.part.name != part:
+            if (part is not None and chapter.part.name != part) or at + 1 in self._numbers:
                 continue
             name = self._name(at)
             told = () if run.stands(name) else await self._told(run, role, at)

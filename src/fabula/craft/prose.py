@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from fabula.models.base import Reply
 
 TRIES: Final = 4
+NOTE_TRIES: Final = 3
 AIDED_TRIES: Final = 2
 """Of a small model: draws of a piece whose events are known, and continuations in vain. More bring no more."""
 _LITTLE: Final = 40  # words that a reply may always lose; where most was commentary, echo or loop, it is drawn again
@@ -287,6 +288,46 @@ async def shorten(
     given = {**(fields or {}), "text": text, "words": want, "has": count_words(text)}
     reply = await run.reply(role, prompt, sampling=Sampling(temperature=temperature), expect=want.target, **given)
     return clean_reply(run, role, reply, labels=labels, last=last, kind=kind)
+
+
+async def write_notes(
+    run: Run,
+    role: str,
+    prompt: str,
+    *,
+    labels: Sequence[str],
+    usual: int,
+    max_tokens: int | None = None,
+    before: Sequence[str] = (),
+    objection: Callable[[Run, str], str] | None = None,
+    fields: Mapping[str, Any],
+) -> str:
+    """Notes from a role: a text beside the story, without what stands around it; one call, more where nothing came.
+
+    Args:
+        run: where the calls are made.
+        role: who writes.
+        prompt: asks for the notes.
+        labels: that must not be echoed.
+        usual: how many words such notes have, for estimates.
+        max_tokens: bounds each reply.
+        before: texts the prompt holds, which a small model may echo.
+        objection: says in a sentence what is wrong with a text, or nothing.
+        fields: fill the prompt.
+
+    Raises:
+        ReplyError: the role gives no notes, in a few tries.
+    """
+    fault, run = "", run.tries(prompt)
+    for attempt in range(NOTE_TRIES):
+        here = run.again(attempt, fault)
+        reply = await here.reply(role, prompt, sampling=Sampling(max_tokens=max_tokens), expect=usual, **fields)
+        text = clean_reply(here, role, reply, labels=labels, echo=before, kind="notes")
+        fault = here.fault(text, prompt, fields) or (objection(here, text) if objection else "")
+        if text and not fault:
+            return text
+    problem = f"The role {role!r} gave no note at {run.at} in {NOTE_TRIES} tries, each asked in another way."
+    raise run.no_use(prompt, f"{problem} {fault}", role, reply.text)
 
 
 def clean_reply(
