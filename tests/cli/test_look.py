@@ -163,6 +163,26 @@ def test_systems_are_listed_and_told(cli: Cli) -> None:
     assert {s["name"] for s in cli("systems", "--json").json["systems"]} >= {"agents-room", "end-to-end"}
 
 
+def test_what_a_system_asks_is_read_without_a_run(cli: Cli) -> None:
+    asked = cli("systems", "agents-room", "--prompts", "--preset", "faithful")
+    assert asked.code == 0
+    order = [asked.out.index(f"to the role {role}") for role in ("conflict", "plot", "exposition", "resolution")]
+    assert order == sorted(order)
+    assert "[Central Conflict] ⟨about 200 words⟩" in asked.out
+    (cli.folder / "mine.md").write_text("Write about a ferry on the Oder.", encoding="utf-8")
+    data = cli("systems", "agents-room", "mine.md", "--prompts", "--preset", "faithful", "--json").json
+    first = data["prompts"][0]
+    assert (first["name"], first["role"], first["times"]) == ("conflict", "conflict", 1)
+    assert "Write about a ferry on the Oder." in first["messages"][-1][1]
+    assert data["not_asked"]
+
+
+def test_prompts_that_cannot_be_shown_are_refused_in_a_sentence(cli: Cli) -> None:
+    assert "Which system? `fabula systems NAME --prompts`" in cli("systems", "--prompts").err
+    assert "A brief is only read with --prompts." in cli("systems", "vanilla", "mine.md").err
+    assert cli("systems", "vanilla", "nowhere.md", "--prompts").code == 2
+
+
 def test_models_are_listed_with_what_one_should_know(cli: Cli) -> None:
     ran = cli("models")
     found = cli("models", "--json").json

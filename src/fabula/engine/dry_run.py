@@ -16,7 +16,7 @@ from fabula.models.budget import estimate_tokens
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
-    from fabula.models.base import Json, Usage
+    from fabula.models.base import Json, Request, Usage
 
     Expected: TypeAlias = Mapping[str, float | None]
     Words: TypeAlias = Callable[[float], int]
@@ -78,6 +78,7 @@ class DryRun:
         made_up: how many replies were made up, since their paths never had one.
         tempered: some were made as long as nothing but a guess at their model's temper says.
         others: the walks with other tempers, which say how far the estimate may be off.
+        on_request: called with each request that comes up, recorded or not.
     """
 
     planned: list[PlannedCall] = field(default_factory=list)
@@ -93,6 +94,7 @@ class DryRun:
     made_up: int = 0
     others: tuple[DryRun, ...] = ()
     tempered: bool = False
+    on_request: Callable[[Request], None] | None = None
 
     @property
     def cost(self) -> float | None:

@@ -1044,6 +1044,8 @@ class Run:
     ) -> Reply:
         """Stand in for a call in a dry run: the recorded reply, or an old or made-up one that counts as asked."""
         context = self.context
+        if context.dry_run.on_request is not None:
+            context.dry_run.on_request(request)
         if recorded is not None and not is_stale(context):
             context.dry_run.replayed += 1
             return recorded
