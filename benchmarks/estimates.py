@@ -155,9 +155,6 @@ class Writer(ScriptedModel):
             field = "records" if name == "scenes" else "scenes"
             entry = schema["properties"][field]["items"]
             made[field] = [self._filled(entry, draw, nth=n) for n in range(_scenes(self.words))]
-        if name == "plot_by_part":
-            entry = schema["properties"]["parts"]["items"]
-            made["parts"] = [self._filled(entry, draw, nth=n) | {"words": self.words // 5} for n in range(5)]
         if name == "outline" and "chapters" in made:
             made["chapters"] = [one | {"words": self.words // len(made["chapters"])} for one in made["chapters"]]
             for one in made["chapters"]:
@@ -304,7 +301,7 @@ def compared(system: str, words: int, share: float, profile: Profile, preset: An
         return await method.write(brief, Run(context), config)
 
     def context(journal: Journal, mode: Mode) -> RunContext:
-        return RunContext(journal, Prompts(method.prompts, common=PROMPTS), Cast.of(model), mode=mode)
+        return RunContext(journal, Prompts(method.prompt_folders(preset), common=PROMPTS), Cast.of(model), mode=mode)
 
     with Journal() as journal:
         dry = asyncio.run(rehearsed(context(journal, "dry"), write))
@@ -322,9 +319,9 @@ def compared(system: str, words: int, share: float, profile: Profile, preset: An
 REPLIES: Final = Path(__file__).parent / "replies" / "rooms"
 METHODS: Final[dict[str, tuple[str, dict[str, object]]]] = {
     "end-to-end": ("end-to-end", {}),
-    "by-parts": ("agents-room", {"draft_first": False}),
-    "plan": ("agents-room", {"draft_first": False, "variant": "plan"}),
-    "draft-first": ("agents-room", {"draft_first": True, "revisions": 0}),
+    "by-parts": ("agents-room", {}),
+    "plan": ("agents-room", {"variant": "plan"}),
+    "draft-first": ("reviewed-draft", {"revisions": 0}),
 }
 _TOKENS: Final = 1.3  # of a word of those records
 
@@ -339,7 +336,7 @@ def recorded(method: str) -> dict[str, float]:
     for brief, took in used.items():
         story = Brief.read(REPLIES / "briefs" / f"{brief}.md")
         with Journal() as journal:
-            prompts = Prompts(system.prompts, common=PROMPTS)
+            prompts = Prompts(system.prompt_folders("improved"), common=PROMPTS)
             context = RunContext(journal, prompts, Cast.of(model), mode="dry")
             dry = asyncio.run(rehearsed(context, partial(_written, system, story, config)))
         found[brief] = _PERCENT * dry.tokens / (_TOKENS * (took["prompt_words"] + took["reply_words"]))

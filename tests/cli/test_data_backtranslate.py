@@ -175,7 +175,7 @@ def test_a_hostile_story_is_data_like_any_other(lamp: Cli) -> None:
 @pytest.mark.parametrize(
     ("more", "said"),
     [
-        (("--set", "draft_first=true"), "draft_first cannot be trained from finished stories: they show no drafts"),
+        (("--set", "final_reading=true"), "final_reading cannot be trained from finished stories: they show no edits"),
         (("--set", "orchestrator=llm"), "Training data follow the order of the paper: leave the setting orchestrator"),
         (("--system", "snap"), "Stories are back-translated for agents-room and end-to-end, and not for snap."),
         (("--for", "no-such-model"), "Unknown model 'no-such-model'."),

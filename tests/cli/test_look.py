@@ -41,7 +41,7 @@ def test_status_as_json(cli: Cli, project: Path) -> None:
     assert data["words"] == 69
     assert data["last_run"]["error"] == ""
     assert data["total"]["cost"] == 0.0
-    assert data["settings"]["config"] == {"length_control": False, "draft_first": False, "final_reading": False}
+    assert data["settings"]["config"] == {"final_reading": False}
     assert {a["path"]: a["state"] for a in data["artefacts"]}["plot"] == "changed by you, not taken over yet"
 
 
@@ -64,7 +64,7 @@ def test_show_prints_the_story_an_artefact_or_the_prompts(cli: Cli, project: Pat
     story = cli("show", "-C", "lamp").out
     assert story.startswith("The Lamp\n\nThe lamp was dark")
     assert "<!--" not in story
-    assert cli("show", "plot", "-C", "lamp").out.startswith("Told: Third person, past tense, close to Mara.")
+    assert cli("show", "plot", "-C", "lamp").out.startswith("Mara finds the lamp dark.")
     asked = cli("show", "characters", "--prompts", "-C", "lamp")
     assert "=== characters/character  role character" in asked.out
     assert "A girl lights a lighthouse" in asked.out
@@ -152,7 +152,7 @@ def test_systems_are_listed_and_told(cli: Cli) -> None:
         "Paper: Agents' Room",
         "Model: medium or stronger. With a strong model, readers",
         "rising_action",
-        "length_control",
+        "final_reading",
         "Deviations from the paper:",
         "Help for small models (--aids on|off)",
     ):

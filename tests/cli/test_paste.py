@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 PASTE = ("--model", "paste", *BY_PARTS)
 ORDER = (
-    *("conflict", "character", "setting", "plot:plot_by_part"),
+    *("conflict", "character", "setting", "plot"),
     *("exposition", "rising_action", "climax", "falling_action", "resolution"),
 )
 ALL = "".join(f"{REPLIES[name]}\n.\n" for name in ORDER)
@@ -64,7 +64,7 @@ def test_what_is_no_reply_is_asked_again(cli: Cli) -> None:
 
 
 def test_json_that_cannot_be_read_is_asked_again(cli: Cli) -> None:
-    plan = REPLIES["plot:plot_by_part"]
+    plan = REPLIES["plot"]
     broken = ALL.replace(f"{plan}\n.\n", f"I cannot do that in JSON, sorry.\n.\nHere it is:\n```json\n{plan}\n```\n.\n")
     ran = cli("write", "brief.md", *PASTE, "--json", stdin=broken)
     assert ran.json["words"] == 69, ran.err

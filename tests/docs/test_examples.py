@@ -50,7 +50,7 @@ def test_twenty_lines_write_judge_check_and_talk(
 def test_a_changed_character_sheet_costs_its_dependants_only(tmp_path: Path) -> None:
     main = runpy.run_path(str(EXAMPLES / "write_from_python.py"))["main"]
     asked = main(tmp_path / "story")
-    parts = ("setting/setting", "plot/plot_by_part", "exposition/section", "rising-action/section", "climax/section")
+    parts = ("setting/setting", "plot/plot", "exposition/section", "rising-action/section", "climax/section")
     assert asked == [*parts, "falling-action/section", "resolution/section"]
 
 

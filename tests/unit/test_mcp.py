@@ -37,7 +37,7 @@ EVENTS = {
     "She lights it": "falling_action",
     "Jonas forgives her": "resolution",
 }
-SETTINGS = {"model": "client", "config": {"length_control": False, "draft_first": False, "final_reading": False}}
+SETTINGS = {"model": "client", "system": "agents-room", "config": {"final_reading": False}}
 
 
 class Sampler:
@@ -66,7 +66,7 @@ def reply_to(text: str) -> str:
         if mark in text:
             return REPLIES[role]
     if "JSON schema" in text:
-        return '{"findings": []}' if "contradict" in text else REPLIES["plot:plot_by_part"]
+        return '{"findings": []}' if "contradict" in text else REPLIES["plot"]
     return next(REPLIES[role] for event, role in EVENTS.items() if event in text[-200:])
 
 
