@@ -44,7 +44,9 @@ def test_twenty_lines_write_judge_check_and_talk(
         '"in her grey coat" against "buttoned her blue coat"',
         "Mara: (folds the letter twice) That I am to sleep at nine, and the lamp too.",
     ]
-    assert (tmp_path / "reviewed-draft" / "chat" / "visitor-mara.jsonl").is_file(), "nobody else is known to talk with her"
+    assert (tmp_path / "reviewed-draft" / "chat" / "visitor-mara.jsonl").is_file(), (
+        "nobody else is known to talk with her"
+    )
 
 
 def test_a_changed_character_sheet_costs_its_dependants_only(tmp_path: Path) -> None:

@@ -46,7 +46,9 @@ async def tell(name: str, preset: Preset, journal: Journal, mode: Mode) -> Story
     values = {} if preset == "improved" else {"max_tokens": 256}
     try:
         aids: Aids = "auto" if preset == "improved" else "off"
-        run = Run(RunContext(journal, Prompts(system.prompt_folders(preset), common=PROMPTS), cast, mode=mode, aids=aids))
+        run = Run(
+            RunContext(journal, Prompts(system.prompt_folders(preset), common=PROMPTS), cast, mode=mode, aids=aids)
+        )
         return await system.write(BRIEF, run, system.config(preset, values))
     finally:
         await cast.close()

@@ -42,7 +42,8 @@ def _of_all(plan: Plan) -> Iterator[str]:
 
 def _scene(scene: ScenePlan) -> str:
     """A scene on one line: its part of the arc, where and when it happens, before whom, and what."""
-    said = (one_line(scene.place), one_line(scene.when), scene.present and f"there: {', '.join(scene.present)}")
+    present = ", ".join(scene.present)
+    said = (one_line(scene.place), one_line(scene.when), present and f"there: {present}")
     events = []
     for event in scene.outline:
         away = ", ".join(scene.absent(event))
