@@ -169,13 +169,15 @@ class Room:
 
     def part(self, a: Agent, s: Scratchpad) -> Callable[[Run], Awaitable[str]]:
         """What makes a part of the story, or all of it, of the length that it should have."""
-        told = [entry.label for entry in s.of_kind("writing")]
-        place = {"duty": DUTIES[a.label], "number": len(told) + 1, "told": told} if a in WRITING else {}
-        last, previous = ends_the_story(a, self.agents), s.entries[-1].text if told else ""
+        told = s.of_kind("writing")
+        names = [entry.label for entry in told]
+        place = {"duty": DUTIES[a.label], "number": len(told) + 1, "told": names} if a in WRITING else {}
+        last, previous = ends_the_story(a, self.agents), told[-1].text if told else ""
         fields = {"scratchpad": s, "brief": self.brief.titled, "section": a.label, "last": last, **place}
 
         async def make(run: Run) -> str:
-            prose = Prose(last, self._words(a, s, cut=run.aids(a.role)), LABELS, a.words, previous)
+            want = self._words(a, s, cut=run.aids(a.role))
+            prose = Prose(last, want, LABELS, a.words, previous, earlier=[entry.text for entry in told])
             before = [entry.text for entry in s.entries]
             limit = self.config.paper.max_tokens or None
             return await write_prose(run, a.role, a.prompt, prose, limit, before=before, fields=fields)

@@ -591,6 +591,17 @@ async def test_a_small_model_has_short_notes_and_no_reading_at_the_end(aids: Aid
     assert any(request.path.endswith("final_reading") for request in asked) == (aids == "off")
 
 
+async def test_what_a_small_model_copies_from_an_earlier_part_is_taken_out() -> None:
+    first = "Mara carries the heavy can of oil up all the stairs of the tower."
+
+    def copies(request: Request) -> str:
+        own = f"{' '.join(f'{request.role.title()}{n}' for n in range(9))} sleeps."
+        return f"{own} {first}" if request.role in {"exposition", "resolution"} else own
+
+    story, _ = await room(copies, preset="improved", aids="on")
+    assert story.manuscript().count(first) == 1
+
+
 @pytest.mark.parametrize("variant", ["plan+write", "plan"])
 async def test_the_finalizer_reads_the_whole_once_and_its_small_edits_are_made(variant: str) -> None:
     edit = '{"edits": [{"paragraph": 1, "old": "tells what it knows", "new": "tells all it knows", "why": "Plain."}]}'
