@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from benchmarks.table import Row, Table
 from fabula.app.writing import rehearsed
-from fabula.base.errors import ContextLengthError, ReplyError
+from fabula.base.errors import ContextLengthError, ReplyError, UsageError
 from fabula.craft.planning import PROMPTS
 from fabula.engine.journal import Journal
 from fabula.engine.prompts import Prompts
@@ -319,8 +319,6 @@ def compared(system: str, words: int, share: float, profile: Profile, preset: An
 REPLIES: Final = Path(__file__).parent / "replies" / "rooms"
 METHODS: Final[dict[str, tuple[str, dict[str, object]]]] = {
     "end-to-end": ("end-to-end", {}),
-    "by-parts": ("agents-room", {}),
-    "plan": ("agents-room", {"variant": "plan"}),
     "draft-first": ("reviewed-draft", {"revisions": 0}),
 }
 _TOKENS: Final = 1.3  # of a word of those records
@@ -358,7 +356,7 @@ def bench(lengths: Sequence[int] = LENGTHS, names: Sequence[str] = ()) -> Table:
                 for profile in PROFILES:
                     try:
                         found.append(compared(name, words, share, profile).ratio)
-                    except (ContextLengthError, ReplyError):
+                    except (ContextLengthError, ReplyError, UsageError):
                         left.append(f"{name} with {words:,} words, {temper}, {profile.name}")
             what, least, most = f"{name}, {words:,} words", _PERCENT - _OFF, _PERCENT + _OFF
             if found:

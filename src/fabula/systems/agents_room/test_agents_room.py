@@ -485,6 +485,7 @@ async def test_improved_prompts_name_the_length_and_the_place_of_each_part() -> 
     shown = {request.path: request.messages[-1].content for request in asked}
     assert "Write 100 to 200 words, as much as the others need" in shown["conflict/conflict"]
     assert "Write 150 to 300 words, " in shown["characters/character"]
+    assert "Write 250 to 500 words, " in shown["plot/plot"]
     assert "2. Rising Action, about 225 words: makes it harder" in shown["plot/plot"]
     assert "need not be the order in which things happen" in shown["plot/plot"]
     assert "It opens the story: nothing has been told yet." in shown["exposition/section"]
