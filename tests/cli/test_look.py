@@ -94,7 +94,7 @@ def test_show_lists_what_rules_took_out_with_the_reason(cli: Cli, write_script: 
 def test_history_lists_versions_and_differences(cli: Cli, project: Path) -> None:
     cli("edit", "plot", "--text", "Another plot.", "-C", "lamp")
     listed = cli("history", "plot", "-C", "lamp").out.splitlines()
-    assert listed[1].split()[:3] == ["1", "93", "made"]
+    assert listed[1].split()[:3] == ["1", "16", "made"]
     assert listed[2].split()[:3] == ["2", "2", "edited"]
     diff = cli("history", "plot", "--diff", "-C", "lamp").out
     assert "--- version 1 (made)" in diff
@@ -159,7 +159,7 @@ def test_systems_are_listed_and_told(cli: Cli) -> None:
         assert part in second.out
     data = cli("systems", "agents-room", "--json").json
     fields = {setting["field"]: setting for setting in data["settings"]}
-    assert (fields["clean_replies"]["faithful"], fields["clean_replies"]["improved"]) == (False, True)
+    assert (fields["final_reading"]["faithful"], fields["final_reading"]["improved"]) == (None, True)
     assert {s["name"] for s in cli("systems", "--json").json["systems"]} >= {"agents-room", "end-to-end"}
 
 

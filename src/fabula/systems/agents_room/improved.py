@@ -41,11 +41,11 @@ if TYPE_CHECKING:
     from fabula.systems.agents_room.config import Config
 
 DUTIES: Final = {
-    "Exposition": "opens the story and draws the reader into it: somebody wants something, and something is wrong",
+    "Exposition": "draws the reader into the story: somebody wants something, and something is wrong",
     "Rising Action": "makes it harder: what is wanted comes nearer or slips away, and the reader begins to care",
     "Climax": "is the turn to which everything so far has led",
     "Falling Action": "shows what the turn has changed",
-    "Resolution": "is the ending, which answers what the beginning has asked",
+    "Resolution": "answers what the beginning has asked",
 }
 LABELS: Final = ("Creative Writing Task", "Content Plan", *(a.label for a in (*PLANNING, *WRITING, FINALIZER)))
 """What a model may put above its text, having seen it in the scratchpad."""
