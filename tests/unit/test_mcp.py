@@ -29,13 +29,12 @@ MARKS = {
     "central conflict of the story": "conflict",
     "Describe each of the characters": "character",
     "Describe the setting": "setting",
-}
-EVENTS = {
-    "finds the lamp dark": "exposition",
-    "She climbs": "rising_action",
-    "The storm comes": "climax",
-    "She lights it": "falling_action",
-    "Jonas forgives her": "resolution",
+    "Set out the key plot points": "plot",
+    "Write the Exposition, part": "exposition",
+    "Write the Rising Action, part": "rising_action",
+    "Write the Climax, part": "climax",
+    "Write the Falling Action, part": "falling_action",
+    "Write the Resolution, part": "resolution",
 }
 SETTINGS = {"model": "client", "system": "agents-room", "config": {"final_reading": False}}
 
@@ -62,12 +61,7 @@ class Sampler:
 
 
 def reply_to(text: str) -> str:
-    for mark, role in MARKS.items():
-        if mark in text:
-            return REPLIES[role]
-    if "JSON schema" in text:
-        return '{"findings": []}' if "contradict" in text else REPLIES["plot"]
-    return next(REPLIES[role] for event, role in EVENTS.items() if event in text[-200:])
+    return next((REPLIES[role] for mark, role in MARKS.items() if mark in text), '{"findings": []}')
 
 
 def projects(folder: Path, model: str = "client") -> Projects:
