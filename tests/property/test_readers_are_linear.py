@@ -119,7 +119,6 @@ READERS: dict[str, Callable[[str], Any]] = {
     "read_score": lambda text: replies.read_score(text, 1, 5),
     "read_label": replies.read_label,
     "read_verdicts": lambda text: replies.read_verdicts(text, ("Plot", "Overall")),
-    "read_listed": lambda text: list(replies.read_listed(text, ("Exposition", "Climax"))),
     "read_split": lambda text: replies.read_split(
         f"[One] {text}\n[Two] {text[-300:]}\n{text}", f"It begins.\n\n{text}", ("One", "Two")
     ),
