@@ -95,9 +95,7 @@ def frame_now() -> Frame | None:
 @contextmanager
 def framed() -> Iterator[Frame]:
     """The making of an artefact."""
-    outer, frame = _frame.get(), Frame()
-    if outer is not None:
-        outer.whole = False
+    frame = Frame()
     token = _frame.set(frame)
     try:
         yield frame

@@ -421,6 +421,13 @@ class Run:
     def _path(self, name: str) -> str:
         return "/".join((*self.path, name))
 
+    def _reached(self, name: str) -> str:
+        """The path of an artefact that is of use here; what it is made inside of is not all that comes of that."""
+        if (frame := frame_now()) is not None:
+            frame.whole = False
+        self.context.dry_run.reached.add(self._path(name))
+        return self._path(name)
+
     def _seen(self, name: str, text: str, *more: str, known: bool = True) -> str:
         """The text of an artefact, which this line of work has read now, with what was kept beside it."""
         context, path = self.context, self._path(name)
@@ -445,9 +452,7 @@ class Run:
 
         `final` is the path of the text that comes of a draft.
         """
-        path = self._path(name)
-        context, own = self.context, self.within(name)
-        context.dry_run.reached.add(path)
+        context, own, path = self.context, self.within(name), self._reached(name)
         given, source = context.override(path) or ("", "made")
         text = given
         wanted, of_own = context.wanted(path, final)
@@ -575,8 +580,7 @@ class Run:
 
     async def given(self, name: str, *, folder: str, suffix: str = "md") -> str | None:
         """The author's own text of the artefact `name`: edited, pinned or given as a file; `None` if there is none."""
-        path = self._path(name)
-        self.context.dry_run.reached.add(path)
+        path = self._reached(name)
         override = self.context.override(path)
         if override is None or override[1] == "continued":
             has_read(self.context, path, "not given")
