@@ -7,6 +7,7 @@ starts are guarded too, through `sitecustomize.py` in `subprocess_guard/`.
 
 from __future__ import annotations
 
+import gc
 import ipaddress
 import os
 import shutil
@@ -107,6 +108,12 @@ def pytest_configure(config: pytest.Config) -> None:
         signal.signal(signal.SIGINT, signal.default_int_handler)
     sys.addaudithook(_watch)
     _TERMINAL.__enter__()  # messages are read as they are written; `house/test_doors.py` has the other places
+
+
+def pytest_collection_finish() -> None:
+    """Have each look for garbage pass over the modules of all tests, which stay to the end."""
+    gc.collect()
+    gc.freeze()
 
 
 def pytest_unconfigure(config: pytest.Config) -> None:
