@@ -30,7 +30,10 @@ if TYPE_CHECKING:
 _REFUSED: Final[list[str]] = []
 _TERMINAL: Final = at_door("terminal")
 _IN_PROCESSES: Final = Path(__file__).with_name("subprocess_guard")
-hypothesis.settings.register_profile("fabula", derandomize=True)  # the same examples on every machine
+# The same examples on every machine, and no time that a slow one has to keep to.
+hypothesis.settings.register_profile(
+    "fabula", derandomize=True, deadline=None, suppress_health_check=[hypothesis.HealthCheck.too_slow]
+)
 hypothesis.settings.load_profile("fabula")
 _MEMORY: Final = Path("/dev/shm")  # noqa: S108 - a folder in memory, where a test's files are written and synced at once
 _ROOM: Final = 4 << 30  # bytes that have to be free there
