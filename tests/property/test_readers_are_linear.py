@@ -25,7 +25,7 @@ from fabula.base.characters import readable
 from fabula.base.errors import FabulaError
 from fabula.cli.terminal import safe
 from fabula.engine import replies
-from fabula.engine.replies import ReplyProblem, chatter, dialogue, labelled, thoughts, turns
+from fabula.engine.replies import ReplyProblem, chatter, dialogue, labelled, turns
 from fabula.engine.replies.strangers import strangers
 from fabula.story import Story, count_words, one_line, plain, slug
 from fabula.story import sentences as sentences_
@@ -119,7 +119,6 @@ READERS: dict[str, Callable[[str], Any]] = {
     "read_score": lambda text: replies.read_score(text, 1, 5),
     "read_label": replies.read_label,
     "read_verdicts": lambda text: replies.read_verdicts(text, ("Plot", "Overall")),
-    "read_listed": lambda text: list(replies.read_listed(text, ("Exposition", "Climax"))),
     "read_split": lambda text: replies.read_split(
         f"[One] {text}\n[Two] {text[-300:]}\n{text}", f"It begins.\n\n{text}", ("One", "Two")
     ),
@@ -128,7 +127,6 @@ READERS: dict[str, Callable[[str], Any]] = {
     "read_files": lambda text: replies.read_files(text, ("a.json", "b.json")),
     "is_refusal": replies.is_refusal,
     "is_unchanged": replies.is_unchanged,
-    "thought_in": thoughts.thought_in,
     "fault_of": lambda text: replies.fault_of(text, "Write a story.", ["Write a story."]),
     "clean_prose": lambda text: replies.clean_prose(text, labels=("Climax",), last=True, aids=False, finish="length"),
     "clean_notes": lambda text: replies.clean_prose(text, labels=("Climax",), last=True, aids=False, kind="notes"),

@@ -209,10 +209,6 @@ class Run:
         """Whether a person plays a role, who would rather write a text than fill in a form with lists in lists."""
         return isinstance(self._assignment(role).performer, Person)
 
-    def cast_by_name(self, role: str) -> bool:
-        """Whether somebody was chosen for this role, who then wants to be asked."""
-        return role in self.context.cast.roles
-
     def reply_tokens(self, role: str, short: int) -> int | None:
         """A reply's `max_tokens`: `short` for a role with aids, else `None`, the model's own limit."""
         return short if self.aids(role) else None
