@@ -6,7 +6,7 @@ from functools import cache
 from typing import TYPE_CHECKING
 
 import pytest
-from botocore.loaders import JSONFileLoader
+from botocore.loaders import JSONFileLoader  # type: ignore[import-untyped] # it has no types
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

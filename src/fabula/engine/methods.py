@@ -236,7 +236,8 @@ def _spread(values: Mapping[str, Any], groups: set[str]) -> Iterator[tuple[str, 
 
 def settings_of(config: Any, group: str = "") -> list[Setting]:  # noqa: ANN401 - each method has its own Config
     """The settings in a `Config`, those of its groups too, in their order."""
-    hints, about = _told(type(config))
+    kind: Any = type(config)
+    hints, about = _told(kind)
     found: list[Setting] = []
     for field in fields(config):
         value = getattr(config, field.name)
