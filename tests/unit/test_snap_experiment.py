@@ -29,7 +29,7 @@ def test_it_has_both_systems_and_short_and_long_narratives() -> None:
     assert len(sizes) >= 4
     for table in spec.evaluators:
         config = SNAP.config(table.preset, table.config)
-        long = {name for name, size in sizes.items() if size >= config.ours.long_from}
+        long = {name for name, size in sizes.items() if size >= config.paper.long_from}
         assert long == {name for name in sizes if "long" in name}
 
 
