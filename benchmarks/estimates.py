@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from benchmarks.table import Row, Table
 from fabula.app.writing import rehearsed
-from fabula.base.errors import ContextLengthError, ReplyError
+from fabula.base.errors import ContextLengthError, ReplyError, UsageError
 from fabula.craft.planning import PROMPTS
 from fabula.engine.journal import Journal
 from fabula.engine.prompts import Prompts
@@ -153,9 +153,6 @@ class Writer(ScriptedModel):
             field = "records" if name == "scenes" else "scenes"
             entry = schema["properties"][field]["items"]
             made[field] = [self._filled(entry, draw, nth=n) for n in range(_scenes(self.words))]
-        if name == "plot_by_part":
-            entry = schema["properties"]["parts"]["items"]
-            made["parts"] = [self._filled(entry, draw, nth=n) | {"words": self.words // 5} for n in range(5)]
         if name == "outline" and "chapters" in made:
             made["chapters"] = [one | {"words": self.words // len(made["chapters"])} for one in made["chapters"]]
             for one in made["chapters"]:
@@ -320,9 +317,7 @@ def compared(system: str, words: int, share: float, profile: Profile, preset: An
 REPLIES: Final = Path(__file__).parent / "replies" / "rooms"
 METHODS: Final[dict[str, tuple[str, dict[str, object]]]] = {
     "end-to-end": ("end-to-end", {}),
-    "by-parts": ("agents-room", {"draft_first": False}),
-    "plan": ("agents-room", {"draft_first": False, "variant": "plan"}),
-    "draft-first": ("agents-room", {"draft_first": True, "revisions": 0}),
+    "draft-first": ("reviewed-draft", {"revisions": 0}),
 }
 _TOKENS: Final = 1.3  # of a word of those records
 
@@ -337,7 +332,7 @@ def recorded(method: str) -> dict[str, float]:
     for brief, took in used.items():
         story = Brief.read(REPLIES / "briefs" / f"{brief}.md")
         with Journal() as journal:
-            prompts = Prompts(system.prompts, common=PROMPTS)
+            prompts = Prompts(system.prompt_folders("improved"), common=PROMPTS)
             context = RunContext(journal, prompts, Cast.of(model), mode="dry")
             dry = asyncio.run(rehearsed(context, partial(_written, system, story, config)))
         found[brief] = _PERCENT * dry.tokens / (_TOKENS * (took["prompt_words"] + took["reply_words"]))
@@ -359,7 +354,7 @@ def bench(lengths: Sequence[int] = LENGTHS, names: Sequence[str] = ()) -> Table:
                 for profile in PROFILES:
                     try:
                         found.append(compared(name, words, share, profile).ratio)
-                    except (ContextLengthError, ReplyError):
+                    except (ContextLengthError, ReplyError, UsageError):
                         left.append(f"{name} with {words:,} words, {temper}, {profile.name}")
             what, least, most = f"{name}, {words:,} words", _PERCENT - _OFF, _PERCENT + _OFF
             if found:
