@@ -194,11 +194,12 @@ def _rows(pages: int, one: Written) -> list[Row]:
 def _depths(sizes: Sizes) -> list[Row]:
     """Calls that wait for one another, side by side as a share of one after another."""
     rows = []
-    for preset, revised, most in (
+    kinds: tuple[tuple[Preset, float, float | None], ...] = (
         ("faithful", 0.0, _DEPTH),
         ("faithful", _REVISED, None),
         ("improved", 0.0, None),  # who acts later knows what was accepted before, and so waits for it
-    ):
+    )
+    for preset, revised, most in kinds:
         shares = []
         for seed in range(sizes.rounds):
             walls = []

@@ -10,8 +10,8 @@ import pytest
 
 from fabula.craft.continuing import continuer
 from fabula.engine.events import Kept
-from fabula.engine.methods import values_of
 from fabula.engine.journal import Journal
+from fabula.engine.methods import values_of
 from harness import Case, cases, dry_run_case, run_case
 from prompted import assert_same, changed, model_of_prompts
 

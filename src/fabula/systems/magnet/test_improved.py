@@ -70,7 +70,7 @@ def told(request: Request) -> str:
 
 
 def step_of(request: Request) -> str:
-    return (re.findall(r"step/(\d+)", request.path) or [""])[0]
+    return str((re.findall(r"step/(\d+)", request.path) or [""])[0])
 
 
 def plays(request: Request, **otherwise: Any) -> str:  # noqa: ANN401 - replies by prompt
