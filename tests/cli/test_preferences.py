@@ -238,7 +238,7 @@ def read(cli: Cli) -> Path:
     ]
     replies = {**REPLIES, "finalizer": json.dumps({"edits": edits})}
     (cli.folder / "script.toml").write_text(script_of(replies), encoding="utf-8")
-    chosen = ("--set", "final_reading=true", "--set", "draft_first=false", "--set", "length_control=false")
+    chosen = ("--system", "agents-room", "--set", "final_reading=true")
     assert cli("write", "brief.md", "--out", "lamp", "--model", "scripted:script.toml", *chosen).code == 0
     return cli.folder / "lamp"
 
