@@ -252,7 +252,7 @@ async def _write_all(stories: int, parallel: int, preset: Preset, latencies: Lat
     config, brief = system.config(preset, _settings(preset)), Brief.parse("Write a story about a lamp.")
     model = Limited(ScriptedModel(latencies.answer, name="slow"), parallel=parallel)
     with Journal() as journal:
-        context = RunContext(journal, Prompts(system.prompts), Cast.of(model))
+        context = RunContext(journal, Prompts(system.prompt_folders(preset)), Cast.of(model))
         await system.write(brief, Run(context, ("warm-up",)), config)  # compiles the templates
         latencies.drawn.clear()
         begun = loop.time()
@@ -263,6 +263,5 @@ async def _write_all(stories: int, parallel: int, preset: Preset, latencies: Lat
 
 
 def _settings(preset: Preset) -> Mapping[str, object]:
-    """Length control adds calls where a drawn reply is short; here each agent is to be one call."""
-    parts = dict.fromkeys(("length_control", "draft_first", "plot_by_part", "final_reading"), False)
-    return parts if preset == "improved" else {}
+    """Each agent is to be one call, and nobody reads the whole at the end."""
+    return {"final_reading": False} if preset == "improved" else {}

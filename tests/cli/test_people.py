@@ -158,7 +158,7 @@ def test_the_editor_is_the_one_that_is_set_or_there(
 
 def test_the_budget_holds_over_retakes(cli: Cli) -> None:
     cli.at_terminal()
-    small = ("--set", "plan_tokens=40", "--budget-tokens", "700", "--approve", "plans")
+    small = ("--set", "max_tokens=40", "--budget-tokens", "700", "--approve", "plans")
     ran = cli("write", "brief.md", *SCRIPT, *small, stdin="r\n" * 20)
     assert ran.code == 1
     assert "Stopped before the budget of" in ran.err

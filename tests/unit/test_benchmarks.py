@@ -293,7 +293,7 @@ def test_startup_starts_each_command() -> None:
 
 @pytest.mark.embedded
 def test_prefix_reads_less_in_the_improved_order(tiny: Path) -> None:
-    settings = {"max_tokens": 12, "plan_tokens": 12, "variant": "plan", "length_control": False, "clean_replies": False}
+    settings = {"max_tokens": 12, "variant": "plan"}
     table = prefix.bench(prefix.Sizes(briefs=1, settings=settings, weights=tiny, base=GREEDY, threads=1, aids="off"))
     check(table, 1)
     improved, papers = (row.values[0] for row in table.rows if row.what.endswith("first calls"))

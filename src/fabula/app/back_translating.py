@@ -47,7 +47,7 @@ __all__ = ["METHOD", "Made", "Task", "back_translate_in", "dry_run_back_translat
 
 ROOM: Final = "agents-room"
 END_TO_END: Final = "end-to-end"
-UNSUPPORTED: Final = ("draft_first", "revisions", "plot_by_part", "plan_check", "chapters", "final_reading")
+UNSUPPORTED: Final = ("revisions", "chapters", "final_reading")
 """Settings of improved mode under which a system asks for texts that no finished story shows."""
 
 
@@ -87,8 +87,8 @@ class Task:
         chosen = [name for name in UNSUPPORTED if _chosen(self.settings, name)]
         if chosen:
             raise UsageError(
-                f"{' and '.join(chosen)} cannot be trained from finished stories: they show no drafts, no plans by "
-                "part, no chapters' accounts and no edits. Leave that setting out."
+                f"{' and '.join(chosen)} cannot be trained from finished stories: they show no edits, no drafts and no "
+                "chapters' accounts. Leave that setting out."
             )
         config = self.config
         if self.settings.system == ROOM and config.paper.orchestrator != "deterministic":
