@@ -294,8 +294,8 @@ def test_a_person_directs_by_answering_questions(cli: Cli, playhouse: tuple[str,
     ran = cli(*WRITE, *playhouse, "--play", "director=me", stdin=DIRECTED)
     assert ran.code == 0, ran.err
     assert "You play director (role-play/the-letter/turn/1/decide)." in ran.err
-    assert "who plays the next turn; empty if the scene ends (Mara | The fishermen" in ran.err
-    assert "Say one of: Mara, The fishermen" in ran.err
+    assert "who plays the next turn; empty if the scene ends (Mara | The fishermen | or nothing)" in ran.err
+    assert "Say one of: Mara, The fishermen, or nothing." in ran.err
     assert "Say one of: 1." in ran.err
     assert "JSON" not in ran.err
     assert list(performers(cli, "director").values()) == ["person:me", "scripted", "person:me", "person:me"]

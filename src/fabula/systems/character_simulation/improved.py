@@ -353,7 +353,7 @@ async def decide(in_play: InPlay, h: Sequence[Turn]) -> tuple[str, str] | None:
         "director",
         "decide",
         sampling=in_play.sampling("director"),
-        expect={"remaining": left, "next_speaker": 1, "next_command": _COMMAND_WORDS},
+        expect={"remaining": left, "next_command": _COMMAND_WORDS},
         place=unit.place,
         when=unit.when,
         people=unit.people,

@@ -93,18 +93,20 @@ def decision_type(names: Sequence[str], events: int, *, begun: bool, full: bool)
         "the numbers of those events of the outline that were not yet played; empty if all were, which ends the scene"
     )
     some = Field(min_length=0 if begun else 1, description=what)
-    left_out: dict[str, Any] = {} if full else {"default": ""}
     made: type[_Decision] = create_model(
         "Decision",
         __base__=_Decision,
         remaining=(_list_of(_one_of(range(1, events + 1)), some), ...),
         next_speaker=(
             _one_of(names if full else [*names, ""]),
-            Field(**left_out, description=f"{_SPEAKER}; empty if the scene ends"),
+            Field(description=f"{_SPEAKER}; empty if the scene ends"),
         ),
         next_command=(
             _text(240) if full else str,
-            Field(**left_out, description=f"{_COMMAND}; empty if the scene ends"),
+            Field(
+                description=f"{_COMMAND}; empty if the scene ends",
+                json_schema_extra=None if full else {"minLength": 0},  # a person may leave it empty
+            ),
         ),
     )
     return made

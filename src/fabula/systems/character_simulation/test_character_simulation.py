@@ -147,8 +147,8 @@ class Play:
 
     def on_decide(self, request: Request) -> str:
         said = json.loads(self.on_direct(request))
-        needed = request.schema["required"] if request.schema else []
-        blank = {} if "next_speaker" in needed else {"next_speaker": "", "next_command": ""}  # small models fill all
+        names = request.schema["properties"]["next_speaker"].get("enum", []) if request.schema else []
+        blank = {"next_speaker": "", "next_command": ""} if "" in names else {}  # small models fill all
         return json.dumps(said | {"remaining": [], **blank} if self.covered(request) else said)
 
     def on_memory(self, request: Request) -> str:
