@@ -110,9 +110,7 @@ def test_it_stands_at_the_end_of_write_and_in_status_too(cli: Cli) -> None:
 def test_a_draft_of_a_long_story_is_refused_and_what_to_take_is_said(cli: Cli) -> None:
     ran = cli("estimate", "brief.md", *AIDED[:2], "--system", "reviewed-draft", "--words", "6000")
     assert ran.code == 2
-    assert (
-        "A reviewed draft is one reply, of 5,000 words at most; about 6000 words, between 5400 and" in ran.err
-    )
+    assert "A reviewed draft is one reply, of 5,000 words at most; about 6000 words, between 5400 and" in ran.err
     assert "--system agents-room" in ran.err
 
 
