@@ -121,11 +121,9 @@ class Writer(ScriptedModel):
         """A turn in a talk by a plan of five points; two of three exchanges deal with one."""
         own = sum(message.role == "assistant" for message in request.messages)
         fixed = random.Random(f"{self.seed}/{request.path.partition('/')[0]}/{request.role}")  # noqa: S311 - no secrets
-        dealt = min(sum(fixed.random() < 0.66 for _ in range(own)), 5)
-        done = f"DONE {', '.join(map(str, range(1, dealt + 1))) or 'none'}"
-        return f"[{_PEOPLE[request.role == 'player']}: {sentence(draw, round(25 * self.share))}]\n{done}" + "\nEOD" * (
-            dealt == 5
-        )
+        over = sum(fixed.random() < 0.66 for _ in range(own)) >= 5
+        turn = f"[{_PEOPLE[request.role == 'player']}: {sentence(draw, round(25 * self.share))}]"
+        return turn + "\nEOD" * over
 
     def _said(self, name: str, request: Request, said: str, draw: random.Random) -> str:  # noqa: PLR0911 - a line a kind
         if request.choices:
@@ -139,7 +137,7 @@ class Writer(ScriptedModel):
             return "\n".join(
                 f"#{n}. {sentence(draw, 6)}\n- {sentence(draw, round(25 * self.share))}" for n in range(1, 6)
             )
-        if name in {"answer", "play"} and "DONE" in said:
+        if name in {"answer", "play"} and "# Your plan" in said:
             return self._turn_of(request, draw)
         words = wanted(request.messages[-1].content, name)
         text = prose(draw, max(round(words * self.share), 2))

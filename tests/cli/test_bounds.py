@@ -19,7 +19,10 @@ AIDED = ("--model", "scripted:script.toml", "--aids", "on")
     [
         (("--set", "revisions=-1"), "reviewed-draft.revisions = '-1' does not fit: it has to be a number, 0 or more."),
         (("--set", "max_steps=-1"), "agents-room.max_steps = '-1' does not fit: it has to be a number, 0 or more."),
-        (("--system", "magnet", "--set", "pages=-3"), "magnet.pages = '-3' does not fit: it has to be a number, 0 or"),
+        (
+            ("--system", "magnet", "--set", "state_max=-3"),
+            "magnet.state_max = '-3' does not fit: it has to be a number, 0",
+        ),
         (
             ("--system", "magnet", "--set", "actor_temperature=nan"),
             "magnet.actor_temperature = 'nan' does not fit: it has to be a number, from 0 to 5.",

@@ -6,6 +6,7 @@ import io
 import json
 import sys
 from dataclasses import dataclass
+from functools import cache
 from itertools import takewhile
 from typing import TYPE_CHECKING, Any
 
@@ -132,9 +133,12 @@ def check_document(arguments: Sequence[str], out: str) -> None:
     if "--json" not in options or not out or not command or "--json-schema" in options:
         return
     try:
-        document_of(command).validate_json(out, strict=True)
+        _document_of(command).validate_json(out, strict=True)
     except ValidationError as error:
         raise AssertionError(f"`fabula {' '.join(arguments)}` is not as the schema of {command!r}: {error}") from error
+
+
+_document_of = cache(document_of)
 
 
 def command_of(arguments: Sequence[str]) -> str:

@@ -405,7 +405,8 @@ def swept(
                 yield sweep
 
 
-def _main() -> int:
+def main_of_sweeps() -> int:
+    """The sweeps that the command line names; 1 where anything ended otherwise."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--systems", nargs="*", default=list(CHOSEN))
     parser.add_argument("--operations", nargs="*", default=list(OPERATIONS))
@@ -427,4 +428,4 @@ def _main() -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(_main())
+    sys.exit(main_of_sweeps())

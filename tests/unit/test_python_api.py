@@ -361,7 +361,7 @@ def test_a_plan_is_read_off_a_story() -> None:
 
 # talking --------------------------------------------------------------------------------------------------------------
 
-TALK: SystemSettings = {"system": "vanilla", "config": {"private": False}}
+TALK: SystemSettings = {"system": "vanilla", "config": {"open_ended": True}}
 
 
 def test_a_chat_is_kept_and_gone_on_with() -> None:

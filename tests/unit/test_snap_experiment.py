@@ -2,11 +2,19 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
+import pytest
+
 from fabula.app.experiment.grid import read_experiment
 from fabula.app.experiment.spec import read_spec
+from fabula.base.errors import UsageError
 from fabula.evaluators import find
 from fabula.story import Brief
 from tree import ROOT
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 FILE = ROOT / "examples" / "experiments" / "snap-short-long.toml"
 SNAP = find("snap-ratings")
@@ -29,3 +37,21 @@ def test_it_can_be_run() -> None:
     experiment = read_experiment(FILE, {})
     assert [measure.label for measure in experiment.measures] == ["surface", "number-alone", "with-reasons"]
     assert len(experiment.trials) == 8
+
+
+def test_the_same_two_people_talk_in_both_systems_and_are_in_the_narrative() -> None:
+    talking: dict[str, set[tuple[str, str]]] = {}
+    for trial in read_experiment(FILE, {}).trials:
+        config = trial.settings.config
+        talking.setdefault(trial.brief_id, set()).add((config["player"], config["npc"]))
+        assert all(name in trial.brief.text for name in (config["player"], config["npc"]))
+        assert trial.stored()["config"] == config
+    assert [len(pairs) for pairs in talking.values()] == [1] * 4
+
+
+def test_what_a_system_does_not_know_cannot_be_set_for_briefs(tmp_path: Path) -> None:
+    (tmp_path / "one.md").write_text("Mara kept the lamp.", encoding="utf-8")
+    file = tmp_path / "exp.toml"
+    file.write_text('briefs = { prompts = "one.md", config = { npc = "Mara" } }\nsystems = ["vanilla", "end-to-end"]\n')
+    with pytest.raises(UsageError, match=r"briefs\[1\]: Unknown setting of end-to-end 'npc'"):
+        read_experiment(file, {})

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
 Temper: TypeAlias = Literal["even", "mixed", "terse", "generous"]
 _SENTENCE: Final = 11
+_ALPHABET: Final = bytes(ord("a") + byte % 26 for byte in range(256))
 _LETTERS: Final = 4  # of a word, beside the first one; one less in every third
 _FEW, _MANY, _PER_WORD = 8, 120, 14  # words of a text in a typed reply; half of what its bound allows
 _USUAL: Final = 12  # words of a text in a typed reply that nothing bounds
@@ -206,7 +207,7 @@ def placeholder(words: int, path: str) -> str:
     `benchmarks/replies/rooms`.
     """
     drawn = shake_128(path.encode()).digest(_LETTERS * max(words, 1))
-    letters = "".join(chr(ord("a") + byte % 26) for byte in drawn)
+    letters = drawn.translate(_ALPHABET).decode("ascii")
     words_made = [
         "w" + letters[at : at + _LETTERS - (n % 3 == 1)] for n, at in enumerate(range(0, len(letters), _LETTERS))
     ]

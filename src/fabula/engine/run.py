@@ -395,15 +395,15 @@ class Run:
             return made[0].text
 
         text, stale = await self._artefact(name, text_of, folder, suffix, None, settled=settled)
-        path, context = "/".join((*self.path, name)), self.context
-        if made and made[0].text == text:
+        path, context, as_made = "/".join((*self.path, name)), self.context, self.may_stand_as_made(name)
+        if made and made[0].text == text and as_made:
             value = made[0]
             if context.mode == "live":
                 context.journal.keep_beside(path, text, beside.written(value))
         else:
             found, is_own = context.journal.beside(path, text) or (None, False)
             value = beside.read(shape, text, found)
-            if again is not None and not is_own:
+            if again is not None and not (is_own and as_made):
                 with own_line():
                     worked_out = await again(self.within(name), value)
                     stale = stale or is_stale(context)

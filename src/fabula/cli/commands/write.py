@@ -55,7 +55,7 @@ class Sources:
         str,
         typer.Option(
             metavar="FILE",
-            help="Write with these personas (systems that make plan/personas.yaml).",
+            help="Write with these personas, their goal and the state of their world.",
             rich_help_panel=MORE,
         ),
     ] = ""

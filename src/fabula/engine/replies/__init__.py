@@ -16,7 +16,6 @@ from fabula.engine.replies.prose import Cleaned, Dropped, TextKind, clean_prose
 from fabula.engine.replies.rules import RULES, Rule, RuleName
 from fabula.engine.replies.schema import schema_of, short
 from fabula.engine.replies.splits import read_split
-from fabula.engine.replies.thoughts import thought_in
 from fabula.engine.replies.useless import fault_of, without_instructions
 from fabula.engine.replies.verdicts import SIDES, read_chances, read_verdicts
 
@@ -49,6 +48,5 @@ __all__ = [
     "repair_instruction",
     "schema_of",
     "short",
-    "thought_in",
     "without_instructions",
 ]
