@@ -1125,8 +1125,8 @@ class Journal:
         return self._made(f"{_MADE} WHERE m.path = ? AND m.of = ?", path, of)
 
     def last_made(self, path: str) -> Made | None:
-        """What was made last at a path."""
-        return self._made(f"{_MADE} WHERE m.path = ? ORDER BY m.id DESC LIMIT 1", path)
+        """What was made last at a path, without the author's notes where it was ever made without."""
+        return self._made(f"{_MADE} WHERE m.path = ? ORDER BY m.source = 'made' DESC, m.id DESC LIMIT 1", path)
 
     def _made(self, sql: str, *values: object) -> Made | None:
         rows = self._all(sql, *values)

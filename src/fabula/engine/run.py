@@ -372,6 +372,7 @@ class Run:
         again: Callable[[Run, W], Awaitable[W]] | None = None,
         settled: bool = False,
         reads: Sequence[str] | None = None,
+        together: bool = False,
     ) -> W:
         """A text, and what was made with it and later work reads too: a memory, a plan for what comes next.
 
@@ -389,6 +390,7 @@ class Run:
             again: gives the value of a text that `make` did not give; it gets one with the text and the last fields.
             settled: nobody has to approve it.
             reads: paths of the artefacts that `make` reads; `None` is everything that was read before it.
+            together: others that are made at the same time have a part in it, so it is never given again without them.
 
         Raises:
             PausedError: a person has to approve the text first.
@@ -397,6 +399,8 @@ class Run:
         made: list[W] = []
 
         async def text_of(run: Run) -> str:
+            if together and (frame := frame_now()) is not None:
+                frame.whole = False
             made[:] = [await make(run)]
             return made[0].text
 
