@@ -156,7 +156,7 @@ def test_the_chain_of_a_play_is_its_longest_one() -> None:
         "role-play/three/turn/1/direct": 5.0,
     }
     taken |= {"one/rewrite": 3.0, "two/rewrite": 3.0, "two/extend/0/extend": 1.0, "three/rewrite": 3.0}
-    assert schedule.chain(plan, taken) == 1 + (2 + 9 + 2) + 4 + 3 + 4 + 3
+    assert schedule.chain(plan, taken, "improved") == 1 + (2 + 9 + 2) + 4 + 3 + 4 + 3
 
 
 def test_a_project_is_gone_over_again() -> None:
