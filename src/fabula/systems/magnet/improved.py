@@ -53,6 +53,7 @@ if TYPE_CHECKING:
 _LABELS: Final = ("Goal", "Story", "World", "Action", "Paragraph", "What happens now", "Characters")
 _TRIES: Final = 3  # for an action
 _ACTION_WORDS: Final = 28  # for estimates
+_UPDATES: Final = 1  # of an action, for estimates
 _OWN_ACTIONS: Final = 5  # last actions of a character that its critic is shown
 _CLOSING: Final = 0.05  # share of the words that is left for the ending
 _CLOSING_PARAGRAPHS: Final = 2  # and that many paragraphs at least
@@ -413,6 +414,7 @@ async def critic(now: Telling, c: Persona, run: Run, a: str) -> Verdict:
         "critic",
         "criticise",
         sampling=Sampling(temperature=now.config.paper.critic_temperature),
+        expect={"world_updates": _UPDATES},
         persona=replace(c, location=""),
         setting=now.setting,
         here=now.place_of(c),
