@@ -589,6 +589,19 @@ async def test_the_writer_is_given_the_ten_inputs(preset: Preset) -> None:
         assert given_ in text, given_
 
 
+async def test_in_the_paper_the_first_scene_is_asked_for_as_all_others_and_nothing_stands_between_two() -> None:
+    told = replace(PLAN, person="first person, told by Mara", demands=("It rains.",))
+    story, asked = await play(Play(), told)
+    first_, second, _ = [read_by(request) for request in asked if kind(request) == "rewrite"]
+    assert "Begin so that your part flows naturally out of the ending of the story so far" in first_
+    assert "It opens the story" not in first_
+    assert f"# Story so far\n{story.scenes[0].text}\n\n# Characters" in second
+    assert "* * *" not in "".join([story.text, story.manuscript(), *map(read_by, asked)])
+    assert not [
+        request.path for request in asked if "told by Mara" in read_by(request) or "It rains" in read_by(request)
+    ]
+
+
 @pytest.mark.parametrize("aids", ["off", "on"])
 async def test_in_ours_the_story_is_told_in_the_person_and_tense_of_its_plan(aids: Aids) -> None:
     told = replace(PLAN, person="first person, told by Mara", tense="present tense")
