@@ -1010,6 +1010,14 @@ def test_an_agent_takes_in_what_it_has_witnessed() -> None:
     assert aud.witness("Mara waits.", "the quay").unseen == (seen, seen)
 
 
+@BOTH
+async def test_a_scene_may_be_called_like_another_artefact(preset: Preset) -> None:
+    named = replace(PLAN, scenes=tuple(scene(name, ["Mara"], "Mara waits.") for name in ("Plan", "Personas", "Order")))
+    story, _ = await play(Play(turns=1, numbered=preset == "improved"), named, preset)
+    assert [one.label for one in story.scenes] == ["Scene Plan", "Scene Personas", "Scene Order"]
+    assert all(one.text.startswith("Rain fell") for one in story.scenes)
+
+
 async def test_two_units_never_share_an_artefact() -> None:
     long_ = "The very long name of a scene that goes on and on beyond every bound"
     scenes = [
