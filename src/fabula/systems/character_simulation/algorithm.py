@@ -29,7 +29,7 @@ AgentMap: TypeAlias = "dict[str, Agent]"
 """The map M of Algorithm 1: agents by name."""
 
 _SCENE_WORDS, _MEMORY_WORDS = 400, 80  # for estimates
-_TAKEN: Final = {"plan", "order", "drafts", "edits", "refused"}  # names of other artefacts
+_TAKEN: Final = {"plan", "personas", "order"}  # names of other artefacts
 
 
 async def write(brief: Brief, run: Run, config: Config) -> Story:

@@ -178,10 +178,9 @@ class TimedUnit:
 
     async def agents(self) -> Agents:
         """Everybody who is there before the first turn: as the last unit they were in left them, or new."""
-        m = {
-            name: (await self.before[name].outcome).agents[name] if name in self.before else Agent(name)
-            for name in self.names
-        }
+        m = {name: Agent(name) for name in self.names}
+        for name, unit in self.before.items():
+            m[name] = (await unit.outcome).agents.get(name, m[name])
         for name, seen in self.noticed.items():
             for at, what in seen:
                 m[name] = m[name].witness(what, at)

@@ -589,6 +589,18 @@ async def test_the_writer_is_given_the_ten_inputs(preset: Preset) -> None:
         assert given_ in text, given_
 
 
+async def test_in_the_paper_the_first_scene_is_asked_for_as_all_others_and_nothing_stands_between_two() -> None:
+    told = replace(PLAN, person="first person, told by Mara", demands=("It rains.",))
+    story, asked = await play(Play(), told)
+    first_, second, _ = [read_by(request) for request in asked if kind(request) == "rewrite"]
+    assert "Begin so that your part flows naturally out of the ending of the story so far" in first_
+    assert "It opens the story" not in first_
+    assert f"# Story so far\n{story.scenes[0].text}\n\n# Characters" in second
+    shown = "".join(map(read_by, asked))
+    for ours in ("* * *", "told by Mara", "It rains"):
+        assert ours not in shown + story.manuscript(), ours
+
+
 @pytest.mark.parametrize("aids", ["off", "on"])
 async def test_in_ours_the_story_is_told_in_the_person_and_tense_of_its_plan(aids: Aids) -> None:
     told = replace(PLAN, person="first person, told by Mara", tense="present tense")
@@ -996,6 +1008,14 @@ def test_an_agent_takes_in_what_it_has_witnessed() -> None:
     aud = Agent("Aud", "I saw her.").witness("Mara waits.", "the quay")
     assert aud == Agent("Aud", "I saw her.", (seen,))
     assert aud.witness("Mara waits.", "the quay").unseen == (seen, seen)
+
+
+@BOTH
+async def test_a_scene_may_be_called_like_another_artefact(preset: Preset) -> None:
+    named = replace(PLAN, scenes=tuple(scene(name, ["Mara"], "Mara waits.") for name in ("Plan", "Personas", "Order")))
+    story, _ = await play(Play(turns=1, numbered=preset == "improved"), named, preset)
+    assert [one.label for one in story.scenes] == ["Scene Plan", "Scene Personas", "Scene Order"]
+    assert all(one.text.startswith("Rain fell") for one in story.scenes)
 
 
 async def test_two_units_never_share_an_artefact() -> None:
