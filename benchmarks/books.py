@@ -76,8 +76,6 @@ class Book:
         config: dict[str, Any] = {}
         if self.system == "magnet":
             config = {"words": f"~{self.scenes * _WORDS_A_SCENE}"}
-        if self.system == "character-simulation":
-            config = {"length_control": False}
         return {"system": self.system, "model": MODEL} | ({"config": config} if config else {})
 
     @property

@@ -213,6 +213,7 @@ def test_a_conversation_by_keyboard_alone(tmp_path: Path) -> None:
         page.focus("#player")
         page.keyboard.type("Tobias")
         page.keyboard.press("Tab")
+        page.wait_for_load_state("networkidle")  # what it would take is asked anew, and the button comes with it
         page.keyboard.press("Tab")
         page.keyboard.press("Enter")
         page.wait_for_selector(".swipes")

@@ -168,7 +168,7 @@ def test_a_story_is_written_to_its_end_where_nobody_reads_how_it_goes(folder: Pa
     read, write = os.pipe()
     os.close(read)
     command = ("write", "brief.md", "--system", "end-to-end", "--model", "scripted:script.toml", "--out", "lamp")
-    ran = forked.run((*command, "--set", "length_control=false"), cwd=folder, output=write, errors=write)
+    ran = forked.run((*command, "--preset", "faithful"), cwd=folder, output=write, errors=write)
     os.close(write)
     assert ran.returncode == 0
     assert "Mara lit the lamp." in (folder / "lamp/story.md").read_text(encoding="utf-8")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from dataclasses import replace
 from typing import TYPE_CHECKING
+from zlib import crc32
 
 import pytest
 
@@ -45,8 +46,15 @@ def undone(journal: Journal) -> None:
     journal.decide(last.path, "undo", target=last.id)
 
 
-@pytest.mark.parametrize("case_id", [case.id for case in CASES])
-@pytest.mark.parametrize("which", [0, -1])
+# One end of each case's story, drawn; `make simulate` has the other one, too.
+ENDS = [
+    pytest.param(case.id, which, marks=[pytest.mark.simulation] if crc32(case.id.encode()) % 2 == -which else [])
+    for case in CASES
+    for which in (0, -1)
+]
+
+
+@pytest.mark.parametrize(("case_id", "which"), ENDS)
 def test_a_part_goes_on_in_every_system(case_id: str, which: int) -> None:
     case = next(case for case in CASES if case.id == case_id)
     # Two talk until they have said enough; a chapter's steps end when its words are there; and what follows a critic's

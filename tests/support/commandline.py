@@ -89,18 +89,16 @@ scenes:
 
 def _direction(turn: str, speaker: str, command: str) -> dict[str, str]:
     said = {"remaining": [1], "next_speaker": speaker, "next_command": command}
-    return {f"role-play/{turn}/direct": json.dumps(said)}
+    return {f"role-play/{turn}/decide": json.dumps(said)}
 
 
 PLAY = {
     "sorter": '{"points": [{"event": 1, "text": "It begins."}]}',
-    "director:terminate": '{"uncovered": [], "covered": true}',
     **_direction("the-letter/turn/1", "Tobias", "Bring it."),
     **_direction("the-letter/turn/2", "Mara", "Read and be still."),
     **_direction("the-wreck/turn/1", "Mara", "Cry for help."),
     **_direction("the-wreck/turn/2", "The fishermen", "Haul her in."),
     "memory:memory": "I know what the sea takes, and what it gives back.",
-    "memory:state": "Her hands are cold.",
     "Mara": "Mara counts. 'Eleven boats,' she says, 'and ten of them are home.'",
     "Tobias": "Tobias puts the envelope on the table and does not let go of it.",
     "The fishermen": "The fishermen haul until their hands bleed.",

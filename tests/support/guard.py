@@ -7,6 +7,7 @@ starts are guarded too, through `sitecustomize.py` in `subprocess_guard/`.
 
 from __future__ import annotations
 
+import gc
 import ipaddress
 import os
 import shutil
@@ -29,7 +30,10 @@ if TYPE_CHECKING:
 _REFUSED: Final[list[str]] = []
 _TERMINAL: Final = at_door("terminal")
 _IN_PROCESSES: Final = Path(__file__).with_name("subprocess_guard")
-hypothesis.settings.register_profile("fabula", derandomize=True)  # the same examples on every machine
+# The same examples on every machine, and no time that a slow one has to keep to.
+hypothesis.settings.register_profile(
+    "fabula", derandomize=True, deadline=None, suppress_health_check=[hypothesis.HealthCheck.too_slow]
+)
 hypothesis.settings.load_profile("fabula")
 _MEMORY: Final = Path("/dev/shm")  # noqa: S108 - a folder in memory, where a test's files are written and synced at once
 _ROOM: Final = 4 << 30  # bytes that have to be free there
@@ -107,6 +111,12 @@ def pytest_configure(config: pytest.Config) -> None:
         signal.signal(signal.SIGINT, signal.default_int_handler)
     sys.addaudithook(_watch)
     _TERMINAL.__enter__()  # messages are read as they are written; `house/test_doors.py` has the other places
+
+
+def pytest_collection_finish() -> None:
+    """Have each look for garbage pass over the modules of all tests, which stay to the end."""
+    gc.collect()
+    gc.freeze()
 
 
 def pytest_unconfigure(config: pytest.Config) -> None:

@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 
 CHOSEN: Final = {
     "agents-room": "agents-room-improved-",
-    "character-simulation": "character-simulation-improved-max_turns=2,min_turns=1-planned",
+    "character-simulation": "character-simulation-improved-max_turns=2-planned",
     "dramatron": "dramatron-improved-mode=story-planned",
     "end-to-end": "end-to-end-improved-",
     "ibsen": "ibsen-improved-min_steps=2,max_steps=2",

@@ -14,13 +14,14 @@ from fabula.craft.length import asked_range
 from fabula.craft.planning.from_story import LEAST_WINDOW, Found, read_story
 from fabula.engine.replies import short
 from fabula.engine.run import Run
-from fabula.story import Story, one_line
+from fabula.story import Story, count_words, one_line
 from fabula.story.people import among, each_once, present_in, same_person, titled
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from fabula.craft.conversation.cards import Cards
+    from fabula.craft.length import WordRange
     from fabula.story import Brief
 
 NARRATIVE: Final = "narrative"
@@ -31,6 +32,7 @@ NOBODY: Final = (
 )
 _WORD: Final = re.compile(r"\w+")
 _NEAR: Final = 0.7  # share of letters that a misspelt name and a word of the story have in common
+_TASK_WORDS: Final = 1000  # a brief with more of them is no writing task
 _PEOPLE: Final = "people"
 _WINDOW: Final = 3000  # tokens of story in one prompt, where a small model reads
 _WINDOW_SHARE: Final = 0.5
@@ -42,12 +44,17 @@ async def narrative_of(run: Run, brief: Brief) -> str:
     A note says where the brief may be no narrative.
     """
     given = await run.given(NARRATIVE, folder="plan")
-    if given is None and asked_range(brief) is not None:
+    if given is None and words_of_task(brief) is not None:
         run.note(
             "The brief asks for a number of words, so it may be a writing task, and its sentences are taken for the "
             f"story itself. Write the narrative that is to be talked through into {FILE}."
         )
     return given or brief.text
+
+
+def words_of_task(brief: Brief) -> WordRange | None:
+    """The words that a brief asks for, where it may be a writing task and no narrative."""
+    return asked_range(brief) if count_words(brief.text) <= _TASK_WORDS else None
 
 
 def check_narrative(narrative: str) -> None:

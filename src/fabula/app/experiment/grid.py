@@ -20,6 +20,7 @@ from fabula.project.settings import FOLDER_MODEL, Settings, merged, whole_adapte
 from fabula.project.trust import Trust, acts_in
 from fabula.story import slug
 from fabula.systems import find as find_system
+from fabula.systems import system_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -179,7 +180,7 @@ def _check_configs(spec: Spec, file: Path, contenders: Sequence[Contender]) -> N
     for number, table in enumerate(spec.briefs):
         for settings in (contender.settings for contender in contenders if table.config):
             with _at(file, "briefs", number):
-                find_system(settings.system).config(settings.preset, settings.config | table.config)
+                system_of(settings).config(settings.preset, settings.config | table.config)
 
 
 def _prompts(base: Path, pattern: str, selection: Selection) -> Iterator[tuple[Path, Prompt]]:

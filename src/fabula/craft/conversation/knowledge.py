@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
@@ -124,7 +124,8 @@ async def marked(run: Run, segment: str, names: Sequence[str], role: str, prompt
     kept = await run.keep_as(read, "witnesses", make, folder="plan", suffix="yaml")
     if not run.aids(role):
         kept = await asked(run.scope("witnesses", "edited"), kept)
-    return _filled(kept, named)
+    # In a dry run what comes of a made-up reply is marked, also names of several words; these are the names again.
+    return tuple(replace(one, witnesses=_people(one.witnesses, names)) for one in _filled(kept, named))
 
 
 def _filled(found: Iterable[Told | None], named: Iterable[Told]) -> tuple[Told, ...]:
@@ -158,6 +159,7 @@ async def _read_by_model(
             run.note(f"Who witnesses what could not be read at {run.at}; who is named stands in. {error}")
             return _filled(settled, here)
         found = {mark.sentence: mark.witnesses for mark in reply.sentences}
+
         return tuple(
             was or (Told(one.text, _people(found[n], names)) if n in found else None)
             for n, (was, one) in enumerate(zip(settled, here, strict=True), 1)

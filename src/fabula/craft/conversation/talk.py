@@ -305,18 +305,14 @@ def _turn(talk: Talk, state: State, said: str, line: Line | None, *, ends: bool)
 
 def _moment(talk: Talk, state: State, cell: Cell, who: str, lines: Sequence[Line]) -> Moment:
     """What `who` may know now, and nothing else: its own view, lines, memory, and points of a plan."""
-    if who == talk.parties.player:
-        steps, here = cell.player_steps, None
-    else:
-        steps, here = tuple(step for step in state.steps if step.known_to(who)), state.sub_plan
+    theirs = tuple(step for step in state.steps if step.known_to(who))
     return Moment(
         talk.parties,
         cell.views[who],
         who,
         witnessed(lines, who),
         state.summaries.get(who, ""),
-        steps,
-        steps.index(here) + 1 if here in steps else 0,
+        cell.player_steps if who == talk.parties.player else theirs,
         state.present,
         freedom=state.freedom,
         before=witnessed(state.before, who),

@@ -41,7 +41,7 @@ _WARMER, _WARMER_WITH_AIDS = 0.3, 0.6  # each further draw; a small model says t
 _STOPS: Final = 4  # texts at which a reply ends; some servers take no more
 _BARE: Final = re.compile(r"\w+")
 _APOSTROPHE: Final = re.compile("['\u2019]")
-_OF_STORY: Final = frozenset({"persona", "other", "summary", "segment", "steps", "step"})
+_OF_STORY: Final = frozenset({"persona", "other", "summary", "segment", "steps"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +54,6 @@ class Moment:
         lines: what `who` witnessed in this cell, oldest first; the player's last words are the last of them.
         summary: what `who` remembers of the cells before.
         steps: those sub-plans that `who` knows of.
-        step: number of the one of them to serve, 0 where there is none.
         present: those of the others who are there.
         freedom: how far the player may lead away from the plan.
         hearing: gets the words as they come.
@@ -67,7 +66,6 @@ class Moment:
     lines: tuple[Line, ...]
     summary: str
     steps: tuple[Step, ...]
-    step: int
     present: tuple[str, ...]
     freedom: Freedom = "guided"
     hearing: Hearing | None = None

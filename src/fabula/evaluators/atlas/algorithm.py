@@ -233,7 +233,8 @@ _KINDS: Final = [
 
 def _has_evidence(check: StoryCheck, scene: int, evidence: str, what: str) -> bool:
     """Whether the evidence stands in the scene; what has none there is dropped and counted."""
-    stands = check.run.unless_made_up(lambda: check.text.find(scene, evidence, nearly=True) is not None, instead=True)
+    made_up = check.run.scope("graph", scene).at in check.made_up
+    stands = made_up or check.text.find(scene, evidence, nearly=True) is not None
     check.counts[f"dropped_{what}_without_evidence"] += not stands
     return stands
 

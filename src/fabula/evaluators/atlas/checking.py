@@ -99,6 +99,7 @@ class StoryCheck:
         counts: how often something was dropped, cut, merged or missed.
         unread: numbers of the paragraphs that nobody read.
         cut: paths of calls whose reply was cut at the model's limit; what it said until then was read.
+        made_up: places of calls that were never asked, in an estimate: what these replies quote stands nowhere.
         rejected: what a reader suspected and the verifier did not confirm, with its decision as `attribute`.
         undecided: what was suspected and got no verdict.
     """
@@ -111,6 +112,7 @@ class StoryCheck:
     counts: Counter[str] = field(default_factory=Counter)
     unread: set[int] = field(default_factory=set)
     cut: set[str] = field(default_factory=set)
+    made_up: set[str] = field(default_factory=set)
     rejected: list[Found] = field(default_factory=list)
     undecided: list[Found | Proposal] = field(default_factory=list)
 
@@ -164,7 +166,7 @@ class StoryCheck:
             except (ReplyError, RefusalError, ContextLengthError) as error:
                 why = str(error)
             else:
-                self._note_cut(at, f"{at.at}/{prompt}")
+                self._note(at, f"{at.at}/{prompt}")
                 return reply
         else:
             at.falls_short(f"{self.item.id} is not read by role {role!r}. {why}")
@@ -172,10 +174,12 @@ class StoryCheck:
         self.rate(role, f"{at.at}/{prompt}", f"{at.at}/{prompt}", unscored=why)
         return None
 
-    def _note_cut(self, at: Run, path: str) -> None:
-        """Keep the path of a call whose reply was broken off: what is read of such a reply lacks its end."""
+    def _note(self, at: Run, path: str) -> None:
+        """Keep the path of a call whose reply was broken off, and the place of one that was made up for an estimate."""
         last = at.context.journal.last_at(path, 0)
-        if last is not None and (last.finish == "length" or is_cut(last.text)):
+        if last is None:
+            self.made_up.add(at.at)
+        elif last.finish == "length" or is_cut(last.text):
             self.cut.add(path)
 
     def rate(self, role: str, question: str, call: str, **verdict: Any) -> None:  # noqa: ANN401 - fields of a rating

@@ -52,7 +52,7 @@ _TURN_TOKENS, _MEMORY_TOKENS = 160, 200  # of replies of a small model, which el
 _EARLIER_TOKENS, _HISTORY_TOKENS = 400, 4000  # of what was played, in a small model's prompts
 _WRITER_TOKENS, _WRITER_SHARE = 6000, 0.75  # of the writer's prompt; the rest of its context is for the reply
 _EARLIER, _SCENES, _STORY, _PLAYED = 0.05, 0.15, 0.25, 0.25  # shares of a prompt
-_TURN_WORDS, _MEMORY_WORDS, _SCENE_WORDS = 60, 100, 400  # for estimates
+_COMMAND_WORDS, _TURN_WORDS, _MEMORY_WORDS, _SCENE_WORDS = 16, 60, 100, 400  # for estimates
 _USUAL_TURNS: Final = 1.6  # in which capable characters play an event, for estimates
 _TRIES: Final = 3
 _LEAST_TURNS, _TURNS_AN_EVENT = 10, 2  # of a scene where `max_turns` sets none
@@ -349,11 +349,11 @@ async def decide(in_play: InPlay, h: Sequence[Turn]) -> tuple[str, str] | None:
     earlier = [str(turn) for one in unit.earlier for turn in turns_of((await one.outcome).text)]  # they are over
     left = max(ceil(len(in_play.outline) - len(h) / _USUAL_TURNS), 0)
     found = await run.ask_for(
-        decision_type(unit.names, len(in_play.outline), begun=bool(h)),
+        decision_type(unit.names, len(in_play.outline), begun=bool(h), full=run.aids("director")),
         "director",
         "decide",
         sampling=in_play.sampling("director"),
-        expect={"remaining": left},
+        expect={"remaining": left, "next_command": _COMMAND_WORDS},
         place=unit.place,
         when=unit.when,
         people=unit.people,

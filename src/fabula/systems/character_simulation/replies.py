@@ -5,12 +5,13 @@ from __future__ import annotations
 import types
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-from pydantic import AfterValidator, BaseModel, Field, create_model
+from pydantic import AfterValidator, BaseModel, Field, create_model, model_validator
 
 from fabula.engine.replies import short
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
+    from typing import Self
 
 _COMMAND = "your short command to that character"
 _SPEAKER = "who plays the next turn"
@@ -69,18 +70,46 @@ def numbered_outline_type(events: int) -> type[Any]:
     return create_model("Outline", points=(_list_of(point, Field(min_length=1, max_length=events)), ...))
 
 
-def decision_type(names: Sequence[str], events: int, *, begun: bool) -> type[Any]:
-    """Whether a scene ends (nothing is `remaining`) and, if not, `next_speaker` and `next_command`; of one reply."""
+class _Decision(BaseModel):
+    """What a decision of one call must be: while an event remains, somebody plays on."""
+
+    remaining: list[int]
+    next_speaker: str
+    next_command: str
+
+    @model_validator(mode="after")
+    def _goes_on(self) -> Self:
+        if self.remaining and not (self.next_speaker and self.next_command.strip()):
+            raise ValueError("Events remain, so the scene goes on: give next_speaker and next_command.")
+        return self
+
+
+def decision_type(names: Sequence[str], events: int, *, begun: bool, full: bool) -> type[Any]:
+    """Whether a scene ends (nothing is `remaining`) and, if not, `next_speaker` and `next_command`; of one reply.
+
+    `full`: both are there in any case, for small models, which else leave them empty where they are needed.
+    """
     what = (
         "the numbers of those events of the outline that were not yet played; empty if all were, which ends the scene"
     )
     some = Field(min_length=0 if begun else 1, description=what)
-    return create_model(
+    made: type[_Decision] = create_model(
         "Decision",
+        __base__=_Decision,
         remaining=(_list_of(_one_of(range(1, events + 1)), some), ...),
-        next_speaker=(_one_of(names), Field(description=_SPEAKER)),
-        next_command=(_text(240), Field(description=_COMMAND)),
+        next_speaker=(
+            _one_of(names if full else [*names, ""]),
+            Field(description=f"{_SPEAKER}; empty if the scene ends"),
+        ),
+        next_command=(
+            _text(240) if full else str,
+            Field(
+                description=f"{_COMMAND}; empty if the scene ends",
+                json_schema_extra=None if full else {"minLength": 0},  # a person may leave it empty
+            ),
+        ),
     )
+    return made
 
 
 def _text(most: int) -> Any:  # noqa: ANN401 - a type made at run time

@@ -147,7 +147,9 @@ class Play:
 
     def on_decide(self, request: Request) -> str:
         said = json.loads(self.on_direct(request))
-        return json.dumps(said | {"remaining": []} if self.covered(request) else said)
+        names = request.schema["properties"]["next_speaker"].get("enum", []) if request.schema else []
+        blank = {"next_speaker": "", "next_command": ""} if "" in names else {}  # small models fill all
+        return json.dumps(said | {"remaining": [], **blank} if self.covered(request) else said)
 
     def on_memory(self, request: Request) -> str:
         return f"I remember what was before turn {turn_of(request)} of {unit_of(request)}."
@@ -749,11 +751,30 @@ async def test_the_bound_follows_the_outline_and_the_director_knows_it() -> None
 async def test_a_director_that_ends_a_scene_at_once_is_asked_again() -> None:
     class Hasty(Play):
         def on_decide(self, request: Request) -> str:
-            hasty = json.dumps(json.loads(self.on_direct(request)) | {"remaining": []})
+            hasty = json.dumps({"remaining": [], "next_speaker": "", "next_command": ""})
             return hasty if len(request.messages) == 2 else super().on_decide(request)
 
     _, asked = await play(Hasty(numbered=True), ONE, "improved")
     assert kinds(asked).count("respond") == 1
+
+
+async def test_an_event_that_is_left_needs_somebody_to_play_it() -> None:
+    class Vague(Play):
+        def on_decide(self, request: Request) -> str:
+            vague = json.dumps({"remaining": [2], "next_speaker": "", "next_command": ""})
+            return vague if turn_of(request) == 2 and len(request.messages) == 2 else super().on_decide(request)
+
+    _, asked = await play(Vague(numbered=True), ONE, "improved")
+    repaired = next(r for r in asked if r.path.endswith("turn/2/decide") and len(r.messages) > 2)
+    assert "give next_speaker and next_command" in repaired.messages[-1].content
+
+
+async def test_a_small_director_cannot_leave_out_who_plays() -> None:
+    _, asked = await play(Play(numbered=True), ONE, "improved", aids="on")
+    schema = next(r.schema for r in asked if kind(r) == "decide")
+    assert schema is not None
+    assert schema["properties"]["next_speaker"]["enum"] == ["Mara", "Tobias"]
+    assert schema["properties"]["next_command"]["minLength"] >= 1
 
 
 # what a character is shown --------------------------------------------------------------------------------------------

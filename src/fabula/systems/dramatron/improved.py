@@ -18,7 +18,7 @@ from fabula.engine.replies.labelled import holds_called, holds_word, role_in, wo
 from fabula.story import Story, count_words, one_line, slug
 from fabula.story.sentences import as_sentence
 from fabula.systems.dramatron.algorithm import CHARACTERS, SCENES, TRIES, scene_input, story_fields
-from fabula.systems.dramatron.config import Ours
+from fabula.systems.dramatron.config import Ours, Paper
 from fabula.systems.dramatron.files import Listed, kept_in_order, labelled
 from fabula.systems.dramatron.hierarchy import (
     CharacterEntry,
@@ -63,6 +63,9 @@ async def write(brief: Brief, run: Run, config: Config) -> Story:
     In mode "story" the scenes of a story, one after the other.
     """
     ours = config.ours or Ours()
+    for setting in Paper.__slots__:
+        if setting != "mode":
+            run.disobeys(setting, "the preset improved asks in its own way. Use the preset faithful for it.")
     want = asked_range(brief, ours.words)
     if config.paper.mode == "story":
         return await write_story(brief, want, run, config)

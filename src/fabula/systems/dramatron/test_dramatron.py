@@ -446,8 +446,9 @@ async def test_sampling_is_that_of_the_release_and_in_improved_mode_the_models_o
         "places": 128,
         "dialogue": 511,
     }
-    _, asked = await written("improved")
-    assert asked[0].sampling.temperature is None
+    session = Session()
+    _, asked = await session.write("improved", examples="three-step")
+    assert {request.sampling.temperature for request in asked} == {None}
 
 
 # the hierarchy --------------------------------------------------------------------------------------------------------

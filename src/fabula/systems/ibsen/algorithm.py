@@ -345,10 +345,8 @@ class Director:
 
     async def instruct(self, actor: Actor, line: Turn, run: Run) -> str:
         """A synopsis and acting keywords for a line, which does not give the line away."""
-        outline, sampling = (
-            self.outline.new_outline if self.outline else "",
-            self.play.sampling(run, "director", "instruct"),
-        )
+        outline = self.outline.new_outline if self.outline else ""
+        sampling = self.play.sampling(run, "director", "instruct")
         fields = {"name": actor.name, "line": line.text, "outline": outline, "history": self.history(RECENT)}
         reply = await run.reply("director", "instruct", sampling=sampling, expect=INSTRUCTION_WORDS, **fields)
         return self.play.text_of(run, "director", reply)

@@ -42,7 +42,8 @@ if TYPE_CHECKING:
 _MOST_POINTS: Final = 20  # of summaries, that stay in mind
 _STAGES_A_CALL: Final = 6  # stages of an objective that one call names
 _MOST_STAGES: Final = 60
-_SHORT: Final = 200  # tokens of a small model's reply
+_FREE: Final = frozenset(("instruct", "act", "impression", "answer"))  # replies that no schema bounds
+_SHORT: Final = 150  # tokens of these from a small model
 _LABELS: Final = ("Writing task", "Story so far", "What was played", "Characters", "Place", "Narration", "Scene")
 _STORY_TOKENS, _PLAYED_TOKENS = 700, 2000  # of a prompt, for a small model
 _SHARE: Final = 0.3  # of another's window, for each of the two
@@ -149,8 +150,7 @@ class KnowingPlay(Play):
 
     def sampling(self, run: Run, role: str, prompt: str) -> Sampling:
         """As the model does by itself."""
-        del prompt
-        return Sampling(max_tokens=run.reply_tokens(role, _SHORT))
+        return Sampling(max_tokens=run.reply_tokens(role, _SHORT) if prompt in _FREE else None)
 
     def text_of(self, run: Run, role: str, reply: Reply) -> str:
         """What a reply says, without remarks around it."""

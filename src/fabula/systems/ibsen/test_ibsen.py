@@ -395,6 +395,18 @@ async def test_a_capable_model_keeps_its_whole_speech(preset: Preset, aids: Aids
     assert (spoken == lines) == (kept == len(lines))
 
 
+async def test_a_small_model_s_free_replies_alone_are_bounded() -> None:
+    journal, model = Journal(), ScriptedModel(said)
+    journal.open()
+    journal.decide("stage", "edit", ONE)
+    config = SYSTEM.config("improved", {"max_steps": 5, "window": 4, "window_keep": 2, "interview": "Mara: Why?"})
+    await SYSTEM.write(BRIEF, run_on(journal, model, aids="on"), config)
+    bounds = {request.path.rpartition("/")[2]: request.sampling.max_tokens for request in model.asked}
+    free = dict.fromkeys(("act", "instruct", "impression", "answer"), 150)
+    assert {prompt: most for prompt, most in bounds.items() if prompt in free} == free
+    assert {bounds[prompt] for prompt in ("outline", "script", "sum_up")} == {None}
+
+
 async def test_an_actor_s_history_is_a_chat_in_which_its_own_lines_are_the_model_s_and_in_improved_one_message() -> (
     None
 ):

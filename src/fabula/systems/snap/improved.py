@@ -19,11 +19,10 @@ from fabula.craft.conversation.knowledge import Marks, Told, known_to, marked
 from fabula.craft.conversation.lines import Cell, Step, View, dialogue_of, without_remarks, witnessed
 from fabula.craft.conversation.talk import Progress, conversation, gone_on, next_step
 from fabula.craft.conversation.turns import turn_of
-from fabula.craft.length import asked_range
-from fabula.craft.narratives import NARRATIVE, narrative_of
+from fabula.craft.narratives import NARRATIVE, narrative_of, words_of_task
 from fabula.craft.prose import clean_text
 from fabula.engine.run import Run, side_by_side
-from fabula.story import Story, count_words
+from fabula.story import Story
 from fabula.story.people import among, present_in
 from fabula.story.personas import Persona, Personas
 from fabula.story.sentences import sentences
@@ -42,7 +41,6 @@ if TYPE_CHECKING:
     from fabula.story import Brief
     from fabula.systems.snap.config import Config
 
-_TASK_WORDS: Final = 1000  # a brief with more of them is no writing task
 _TRIES: Final = 3  # draws of a turn
 _PLAN_TOKENS: Final = 640  # of a small model's plan, which would not end by itself
 _IDLE: Final = "listens"  # what somebody does where no draw can be used
@@ -74,8 +72,8 @@ async def narrative_for(brief: Brief, run: Run) -> str:
     Where the brief asks for a number of words the planner says whether it is one, and writes its narrative: 1 call,
     kept as `plan/narrative.md`. The paper's narratives are given.
     """
-    words = asked_range(brief)
-    if words is None or count_words(brief.text) > _TASK_WORDS or run.stands(NARRATIVE):
+    words = words_of_task(brief)
+    if words is None or run.stands(NARRATIVE):
         return await narrative_of(run, brief)
 
     async def make(own: Run) -> str:

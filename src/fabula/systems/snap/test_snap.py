@@ -255,6 +255,7 @@ async def test_a_cell_sees_its_segment_its_persona_and_the_summary_before_and_no
     await conversation.go_on()
     assert conversation.where.cell == 2
     (first, *_), (*_, last) = troupe.prompts("answer"), troupe.prompts("answer")
+    assert "# The story now, as far as Mara witnesses it\nMara kept" in first
     assert "brought her a letter" in first
     assert "the wind turned" not in first
     assert "# Before this" not in first
@@ -263,6 +264,17 @@ async def test_a_cell_sees_its_segment_its_persona_and_the_summary_before_and_no
     assert "Summary of cell 1." in last
     assert "stubborn" in last
     assert "Summary of cell 1." in troupe.prompts("plan")[-1]
+
+
+async def test_a_dry_run_counts_the_plans_of_those_whose_names_have_two_words() -> None:
+    story = STORY.replace("Mara", "Mara Quist").replace("Tobias", "Tobias Holm")
+    for preset, _ in PRESETS:
+        with Journal() as journal:
+            context = RunContext(journal, prompts_of(preset), Cast.of(ScriptedModel({})), mode="dry")
+            config = SYSTEM.config(preset, {"sentences": 8, "player": "Tobias Holm", "npc": "Mara Quist", "samples": 1})
+            await SYSTEM.write(Brief(story), Run(context), config)
+        plans = [call.path for call in context.dry_run.planned if call.path.endswith("/plan")]
+        assert len(plans) == 2 * 3, preset
 
 
 async def test_two_conversations_share_labels_and_make_plans_of_their_own() -> None:
@@ -579,6 +591,7 @@ async def test_the_agent_keeps_to_itself_and_to_time_and_place() -> None:
     troupe = Troupe()
     await (await conversation_of(troupe, "faithful")).begin()
     assert "against who Mara is, or against the time and the place" in troupe.prompts("answer")[0]  # section 4.5
+    assert "# The story now\nMara kept the lamp" in troupe.prompts("answer")[0]
 
 
 async def test_a_narrative_of_one_sentence_can_be_talked_through() -> None:
