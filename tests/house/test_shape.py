@@ -95,7 +95,7 @@ def test_there_are_at_most_seventeen_rooms() -> None:
 def test_nobody_above_the_engine_knows_of_dry_runs() -> None:
     # Whether a run is dry, and which texts are stale in it, is the engine's affair (docs/design/0012). Independent work
     # is done `side_by_side`, which knows of it; plain tasks do not.
-    private = {"fabula.engine.staleness", "fabula.engine.dry_run"}
+    private = {"fabula.engine.lines", "fabula.engine.dry_run"}
     found = []
     for module in modules():
         if not module.name.startswith(("fabula.systems.", "fabula.evaluators.", "fabula.craft.", "fabula.continuity.")):

@@ -10,8 +10,7 @@ from fabula.app.writing import too_little
 from fabula.base.errors import MoreThanAnnouncedError
 from fabula.engine.announced import Announced
 from fabula.engine.dry_run import DryRun, PlannedCall
-from fabula.engine.staleness import marked
-from fabula.models.budget import Budget, estimate_tokens
+from fabula.models.budget import Budget
 
 
 def announced_of(*paths: str, cost: float | None = 0.01) -> DryRun:
@@ -113,9 +112,3 @@ def test_a_cap_below_what_is_announced_is_said_with_the_one_that_is_needed(caps:
     assert found.startswith(said) if said else found == ""
     held = Budget(whole=Budget(**caps, of=" of the project"))  # type: ignore[arg-type] # tokens or dollars
     assert bool(too_little(expected, held)) == bool(said)
-
-
-def test_what_a_dry_run_marks_is_not_counted() -> None:
-    text = "The ferry was late again.\n\nNobody had a watch.\n\nThey waited."
-    assert marked(text) != text
-    assert estimate_tokens(marked(text)) == estimate_tokens(text)

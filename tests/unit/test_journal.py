@@ -372,7 +372,8 @@ READ: list[Callable[[Journal], object]] = [
     lambda journal: journal.spent(),
     lambda journal: journal.runs(),
     lambda journal: journal.last_settings(),
-    lambda journal: journal.trail(),
+    lambda journal: journal.last_made("plot"),
+    lambda journal: journal.finished(),
 ]
 DAMAGE = {
     "UPDATE text SET body = body || ' And more.' WHERE hash = (SELECT reply FROM call)": (0, 1, 2),
@@ -387,8 +388,10 @@ DAMAGE = {
     "UPDATE call SET request = '{\"messages\": [1]}'": (2,),
     'UPDATE call SET request = \'{"messages": [["user", "gone"]]}\'': (2,),
     "UPDATE run SET settings = 'x'": (4, 5),
-    "INSERT INTO trail VALUES ('', '{', 0, '[]', '[]')": (6,),
-    "INSERT INTO trail VALUES ('', '{}', 0, '[]', '1')": (6,),
+    "INSERT INTO made SELECT 1, 'plot', 'x', hash, 'made', '[', '[]' FROM text LIMIT 1": (6,),
+    "INSERT INTO made SELECT 1, 'plot', 'x', hash, 'made', '[]', '[1, 2]' FROM text LIMIT 1": (6,),
+    "INSERT INTO finished VALUES ('', '{', 0, '[]')": (7,),
+    "INSERT INTO finished VALUES ('', '{}', 0, '1')": (7,),
 }
 
 

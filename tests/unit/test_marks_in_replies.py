@@ -10,7 +10,6 @@ from fabula.engine.journal import Journal
 from fabula.engine.prompts import Prompts
 from fabula.engine.roles import Cast
 from fabula.engine.run import Run, RunContext
-from fabula.engine.staleness import MARK
 from fabula.models.base import Sampling
 from fabula.models.scripted import ScriptedModel
 from fabula.story import Story, without_marks
@@ -44,7 +43,7 @@ def test_a_scene_mark_in_a_text_does_not_end_the_scene(mark: str) -> None:
 
 
 async def test_a_mark_in_a_reply_is_taken_out_and_recorded(journal: Journal, tmp_path: Path) -> None:
-    assert await run_with(MARKED + MARK, journal, tmp_path).ask("poet", "say") == "The lamp is lit.\nNobody comes."
+    assert await run_with(MARKED, journal, tmp_path).ask("poet", "say") == "The lamp is lit.\nNobody comes."
     (removal,) = journal.removals()
     assert (removal.rule, "<!-- scene: climax -->" in removal.text) == ("markup", True)
 

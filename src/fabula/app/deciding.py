@@ -258,7 +258,7 @@ def continue_text(
 def _last_part(journal: Journal) -> str:
     """The part that ends the story; a text of the author's own is not asked for."""
     parts = {file: path for path, file in journal.places().items() if file.startswith("story/")}
-    last = journal.trail()
+    last = journal.finished()
     written = [file for file, path in parts.items() if last is None or path in last.reached]
     if not written:
         raise UsageError("There is no story yet that could go on. Write it first.")
@@ -273,7 +273,7 @@ def check_unpinned(journal: Journal, path: str) -> None:
     """
     if source_of(journal, path) == "pinned":
         raise UsageError(f"{path} is pinned. Say `fabula text unpin {path}` first.")
-    last = journal.trail()
+    last = journal.finished()
     if last is not None and path not in last.reached and is_own(journal, path, journal.places()[path]):
         raise UsageError(f"{path} is a text of your own, which nobody else writes. Change its file, or delete it.")
 

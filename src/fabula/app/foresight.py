@@ -58,7 +58,7 @@ class Foresight:
 
 def changed_in(journal: Journal, changes: Iterable[Change], also: str = "") -> Changed:
     """What was changed since the last finished run, counting an edit of `also`."""
-    last, decided = journal.trail(), journal.decided()
+    last, decided = journal.finished(), journal.decided()
     known = last.decided if last else {}
     kinds = {one.path: one.kind for one in journal.decisions()}
     paths = {path for path in decided.keys() | known.keys() if decided.get(path) != known.get(path)}

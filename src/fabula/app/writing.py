@@ -33,12 +33,12 @@ from fabula.craft.revising import reviser, rewrite_passage
 from fabula.engine.dry_run import DryRun
 from fabula.engine.event_log import heard_by
 from fabula.engine.events import SHEET, AnswersAwaited, CallRetried, RunFinished, RunStarted
-from fabula.engine.journal import Journal
+from fabula.engine.journal import Finished, Journal
+from fabula.engine.lines import with_code
 from fabula.engine.methods import settings_of
 from fabula.engine.prompts import Prompts
 from fabula.engine.replies import fault_of
 from fabula.engine.run import Run, RunContext
-from fabula.engine.trail import Trail, digest_of
 from fabula.measure.report.page import html_table, joined, paragraph, story_html
 from fabula.models.base import NOTHING_USED
 from fabula.models.budget import Budget
@@ -207,25 +207,19 @@ class Prepared:
         environment = Environment(options.environ, time.monotonic, retried, options.person, waits, options.models)
         return open_cast(self.settings, self.method.roles, environment, self.method.open_role)
 
-    def trail(self, brief: Brief, context: RunContext) -> Trail | None:
-        """The trail of the project's last finished run, to be followed and left anew; none for a frozen run."""
+    def inputs(self, brief: Brief, context: RunContext) -> str | None:
+        """A digest of all that goes into a run beside decisions; none for a frozen run, which is to prove something."""
         if context.mode == "frozen":
             return None
         roles = (*self.method.roles, *context.cast.roles)
         parts = [context.cast.assignment(role) for role in dict.fromkeys(roles)]
-        inputs = digest_of(
-            (
-                self.method.name,
-                self.settings.model_dump_json(),
-                context.prompts.digest,
-                brief.write(),
-                *(f"{p.performer.identity} {_abilities(p.performer)}{p.adapter or ''}" for p in parts),
-            )
+        return with_code(
+            self.method.name,
+            self.settings.model_dump_json(),
+            context.prompts.digest,
+            brief.write(),
+            *(f"{p.performer.identity} {_abilities(p.performer)}{p.adapter or ''}" for p in parts),
         )
-        journal = context.journal
-        pending = {path: digest_of([text]) for path, text in context.pending.items()}
-        pending |= {path: digest_of(["fit", text]) for path, text in context.to_fit.items()}
-        return Trail(inputs, journal.decided() | pending, journal.trail())
 
     async def write(self, brief: Brief, context: RunContext) -> Story:
         """The story; of several errors side by side, the first of ours is raised."""
@@ -311,7 +305,7 @@ async def write_in(project: Project, settings: Settings, options: Options, suppl
         _decide_to_fit(journal, options.fit)
         project.begin(journal)
         async with prepared.opened(journal, supplied=supplied) as context:
-            context.trail = prepared.trail(brief, context)
+            context.inputs = prepared.inputs(brief, context)
             context.on_kept = lambda kept: project.write_kept(journal, kept)
             context.approve, context.announced = options.approve, options.announced
             project.trust(settings.typed)  # the next run does the same without its being typed
@@ -320,15 +314,16 @@ async def write_in(project: Project, settings: Settings, options: Options, suppl
                 whole = project.write_story(journal, story)
                 again = f"fabula write {shlex.quote(str(project.folder))} --seed {settings.seed + 1} --anew"
                 check_story(story, brief, again)
-                leave_trail(context)
+                finish(context)
     return Outcome(whole, context.budget)
 
 
-def leave_trail(context: RunContext) -> None:
-    """Record the trail of a run that came to its end, for the next one to follow."""
-    trail = context.trail
-    if trail is not None and (left := trail.left(context.dry_run.reached, context.shortfalls)) is not None:
-        context.journal.leave_trail(left)
+def finish(context: RunContext) -> None:
+    """Record that a run came to its end, and of which artefacts it made use."""
+    if context.inputs is not None:
+        journal = context.journal
+        reached = frozenset(context.dry_run.reached)
+        journal.finish(Finished(context.inputs, journal.decided(), journal.count(), reached))
 
 
 def check_story(story: Story, brief: Brief, again: str) -> None:
@@ -637,9 +632,7 @@ async def _dry_run(
     async with prepared.opened(journal, dry=True, supplied=supplied) as context:
         context.pending = pending
         context.to_fit = {path: journal.newest(path) or "" for path in fit}
-        context.trail = prepared.trail(brief, context)
-        if context.trail is not None and (same := context.trail.unchanged) is not None:
-            return DryRun(replayed=same.calls, reached=set(same.reached), shortfalls=list(same.shortfalls))
+        context.inputs = prepared.inputs(brief, context)
         return await rehearsed(context, lambda one: prepared.write(brief, one))
 
 
@@ -648,9 +641,8 @@ async def rehearsed(context: RunContext, write: Callable[[RunContext], Awaitable
 
     async def walked(temper: Temper) -> DryRun:
         found = DryRun(temper=temper)
-        trail = context.trail.anew() if context.trail is not None else None
-        fresh: dict[str, Any] = {"told": {}, "continued": {}, "noted": {}}
-        walk = replace(context, ordinals=Counter(), dry_run=found, trail=trail, shortfalls=[], **fresh)
+        fresh: dict[str, Any] = {"told": {}, "continued": {}, "noted": {}, "versions": {}}
+        walk = replace(context, ordinals=Counter(), dry_run=found, shortfalls=[], **fresh)
         await write(walk)
         found.shortfalls = list(dict.fromkeys(walk.shortfalls))
         return found

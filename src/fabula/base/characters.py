@@ -8,8 +8,6 @@ from __future__ import annotations
 import re
 from typing import Final
 
-DRY_RUN_MARK: Final = "\ue0fb"
-"""What a dry run writes into its own texts (`fabula.engine.staleness`); no real text holds it, so it has no length."""
 _BINARY: Final = re.compile("[\x00-\x06\x0e-\x1a\x1c-\x1f]")
 _BINARY_SHARE: Final = 20  # one of them in so many characters makes a text binary data
 _BREAKS: Final = re.compile("\r(?!\n)|[\x0b\x0c\x85\u2028\u2029]")

@@ -249,7 +249,7 @@ class _Writer:
         if together:
             run.note(f"Words that ran together were parted: {', '.join(together)}.")
         text = apart
-        new = run.worked_out("copies", lambda: without_copies(text, (*prose.earlier, so_far)))
+        new = without_copies(text, (*prose.earlier, so_far))
         if not (new or so_far):
             return text  # a part that copies all it says is still what its writer gave
         run.left_out("repeat", text, new)
@@ -350,13 +350,9 @@ def clean_text(
     finish: str = "stop",
 ) -> str:
     """As `clean_reply`, of a text that is a part of a reply, such as a field of it."""
-
-    def cleaned() -> str:
-        aids = run.aids(role)
-        told = () if not aids else echo() if callable(echo) else echo
-        found = clean_prose(text, labels=labels, last=last, echo=told, finish=finish, kind=kind, aids=aids)
-        for piece in found.dropped:
-            run.removed(piece.kind, piece.text)
-        return found.text
-
-    return run.worked_out("cleaned", cleaned)
+    aids = run.aids(role)
+    told = () if not aids else echo() if callable(echo) else echo
+    found = clean_prose(text, labels=labels, last=last, echo=told, finish=finish, kind=kind, aids=aids)
+    for piece in found.dropped:
+        run.removed(piece.kind, piece.text)
+    return found.text

@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from fabula.engine.making import Continuation, Revision
     from fabula.engine.prompts import Prompts
     from fabula.engine.roles import Cast
-    from fabula.engine.trail import Trail
     from fabula.models.prices import Price
 
 Mode: TypeAlias = Literal["live", "frozen", "dry"]
@@ -48,7 +47,7 @@ class RunContext:
         announced: what was announced of this run; more is asked for first. `None`: nothing was.
         pending: texts of edits that are not recorded yet, by path; a dry run counts with them.
         to_fit: the same for old texts that are to be revised to fit what has changed.
-        trail: what the last finished run did, to be followed as far as this one is the same; `None` follows nothing.
+        inputs: digest of all that goes into a run beside decisions; `None`: nothing that was made is given again.
     """
 
     journal: Journal
@@ -73,7 +72,7 @@ class RunContext:
     shortfalls: list[str] = field(default_factory=list)
     ordinals: Counter[tuple[str, str]] = field(default_factory=Counter)
     dry_run: DryRun = field(default_factory=DryRun)
-    trail: Trail | None = None
+    inputs: str | None = None
     told: dict[str, tuple[str, str]] = field(default_factory=dict)  # folder and text of what was kept so far, by path
     continued: dict[str, tuple[str, bool]] = field(default_factory=dict)  # and texts that went on, and whether stale
     noted: dict[str, tuple[str, bool]] = field(default_factory=dict)  # revised texts, by path, and whether stale
@@ -82,6 +81,8 @@ class RunContext:
     _open_fits: frozenset[int] | None = None
     _overrides: dict[str, tuple[str, str]] | None = None
     _newest: dict[str, str] | None = None
+    _decided: dict[str, str] | None = None
+    versions: dict[str, tuple[str, bool]] = field(default_factory=dict)  # digest of what was read, and whether known
 
     @cached_property
     def lengths_given(self) -> Lengths:
@@ -106,7 +107,6 @@ class RunContext:
 
     def override(self, path: str) -> tuple[str, str] | None:
         """The text that stands in for an artefact, and why: "pinned", "edited" or "continued"; `None` if none does."""
-        self.come_to(path)
         if path in self.pending:
             return self.pending[path], "edited"
         if self.mode != "dry":
@@ -130,9 +130,6 @@ class RunContext:
 
     def wanted(self, path: str, final: str = "") -> tuple[Wanted, Wanted]:
         """What is wanted of the text made at a path, and of the author's own in its place (`wanted_of`)."""
-        self.come_to(path)
-        if final:
-            self.come_to(final)
         if self._decisions is None:
             self._decisions = {}
             for decision in self.journal.decisions():
@@ -157,13 +154,17 @@ class RunContext:
 
     def takes(self, path: str) -> int:
         """How often a person asked for another take of an artefact."""
-        self.come_to(path)
         return self.journal.takes(path)
 
-    def come_to(self, path: str) -> None:
-        """Say that what a person decided about an artefact is about to be read."""
-        if self.trail is not None:
-            self.trail.come_to(path)
+    def decided(self, path: str) -> str:
+        """A digest of what stands decided about an artefact; empty where nothing does."""
+        if path in self.pending:
+            return f"edit {self.pending[path]}"
+        if self.mode != "dry":
+            return self.journal.decided(path).get(path, "")
+        if self._decided is None:
+            self._decided = self.journal.decided()
+        return self._decided.get(path, "") + (f"fit {self.to_fit[path]}" if path in self.to_fit else "")
 
 
 def _given_up(error: ReplyError) -> set[str]:

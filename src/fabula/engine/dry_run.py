@@ -1,6 +1,6 @@
 """What a dry run finds, and what stands in it where no reply was ever recorded: texts of the expected size.
 
-How it finds what a run would ask again is in `fabula.engine.staleness`.
+How it finds what a run would ask again is in `fabula.engine.lines`.
 """
 
 from __future__ import annotations

@@ -14,7 +14,7 @@ import shutil
 import sqlite3
 from collections import Counter
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from hashlib import sha256
 from itertools import groupby
@@ -26,9 +26,7 @@ from fabula.base.characters import readable
 from fabula.base.database import connected
 from fabula.base.errors import JournalDamagedError, JournalError, JournalVersionError
 from fabula.base.files import PRIVATE
-from fabula.base.kept import KEPT
 from fabula.base.remembering import remembered
-from fabula.engine.trail import Record, Step
 from fabula.models.base import Message, Reply, Usage
 
 if TYPE_CHECKING:
@@ -36,7 +34,7 @@ if TYPE_CHECKING:
 
     from fabula.models.base import Request
 
-FORMAT: Final = 4
+FORMAT: Final = 5
 """Of keys and tables. Nothing was released with another one, so no other one is read."""
 _APPLICATION_ID: Final = 0x0FAB_01A0
 _SCHEMA: Final = """
@@ -66,11 +64,9 @@ CREATE TABLE loss (id INTEGER PRIMARY KEY, path TEXT NOT NULL, role TEXT NOT NUL
 CREATE TABLE hold (key TEXT PRIMARY KEY, path TEXT NOT NULL, role TEXT NOT NULL, performer TEXT NOT NULL,
                    usage TEXT NOT NULL, run INTEGER NOT NULL, at TEXT NOT NULL) WITHOUT ROWID;
 CREATE TABLE failure (id INTEGER PRIMARY KEY, path TEXT NOT NULL, run INTEGER NOT NULL, at TEXT NOT NULL);
-CREATE TABLE trail (inputs TEXT NOT NULL, decided TEXT NOT NULL, calls INTEGER NOT NULL,
-                    reached TEXT NOT NULL, shortfalls TEXT NOT NULL);
-CREATE TABLE trail_step (path TEXT NOT NULL, number INTEGER NOT NULL, key TEXT NOT NULL,
-                         like TEXT NOT NULL, role TEXT NOT NULL, opening TEXT NOT NULL);
-CREATE TABLE trail_text (path TEXT NOT NULL, number INTEGER NOT NULL, text TEXT NOT NULL);
+CREATE TABLE made (id INTEGER PRIMARY KEY, path TEXT NOT NULL, of TEXT NOT NULL, text TEXT NOT NULL,
+                   source TEXT NOT NULL, calls TEXT NOT NULL, found TEXT NOT NULL, UNIQUE (path, of));
+CREATE TABLE finished (inputs TEXT NOT NULL, decided TEXT NOT NULL, calls INTEGER NOT NULL, reached TEXT NOT NULL);
 CREATE TABLE moment (decision INTEGER PRIMARY KEY, version INTEGER NOT NULL);
 CREATE TABLE command (decision INTEGER PRIMARY KEY, command TEXT NOT NULL, found INTEGER NOT NULL, again INTEGER);
 """
@@ -104,6 +100,7 @@ _HOLD_LOST: Final = (
 _REPLIES: Final = (
     "SELECT c.path, c.reply, t.body, c.finish, c.performer, c.detail FROM call c LEFT JOIN text t ON t.hash = c.reply"
 )
+_MADE: Final = "SELECT t.body, m.source, m.calls, m.found FROM made m JOIN text t ON t.hash = m.text"
 _VERSIONS: Final = "SELECT t.body, v.source, v.at, v.run FROM version v JOIN text t ON t.hash = v.text WHERE v.path = ?"
 _RECORD: Final = (
     "INSERT OR IGNORE INTO call (key, path, ordinal, role, performer, request, reply, finish, detail, run, at) "
@@ -246,6 +243,38 @@ class Decision:
     text: str | None
     at: str
     target: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Made:
+    """What was made at an artefact's path: its text and source, the keys of the calls, and what was found on the way.
+
+    `lengths` are the least and most words asked, by the place where they were asked.
+    """
+
+    text: str
+    source: str
+    calls: tuple[str, ...] = ()
+    shortfalls: tuple[str, ...] = ()
+    notices: tuple[str, ...] = ()
+    lengths: Mapping[str, tuple[int, int]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Finished:
+    """A run that came to its end.
+
+    Attributes:
+        inputs: digest of all that goes into a run beside decisions.
+        decided: digest of what stood decided about each artefact.
+        calls: how many calls the journal held.
+        reached: paths of the artefacts that the run made use of.
+    """
+
+    inputs: str
+    decided: Mapping[str, str]
+    calls: int
+    reached: frozenset[str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -1068,65 +1097,72 @@ class Journal:
             found.append(decision)
         return [*found, *(version for _, version in versions[done:])]
 
-    def decided(self) -> dict[str, str]:
-        """A digest of what stands decided about each artefact; an approval changes no text and is left out."""
+    def decided(self, path: str = "") -> dict[str, str]:
+        """A digest of what stands decided about each artefact, or about one; an approval changes no text: left out."""
         found: dict[str, list[object]] = {}
         rows = self._all(
             "SELECT path, kind, text, target FROM standing "
-            "WHERE kind NOT IN ('approve', 'pin-all', 'fit-all', 'import') ORDER BY path, id"
+            "WHERE kind NOT IN ('approve', 'pin-all', 'fit-all', 'import') AND ? IN ('', path) ORDER BY path, id",
+            path,
         )
-        for path, kind, text, words in rows:
-            found.setdefault(path, []).append([kind, text, *([words] if kind == "continue" and words else [])])
-        return {path: _digest(json.dumps(decisions)) for path, decisions in found.items()}
+        for of, kind, text, words in rows:
+            found.setdefault(of, []).append([kind, text, *([words] if kind == "continue" and words else [])])
+        return {of: _digest(json.dumps(decisions)) for of, decisions in found.items()}
 
-    # trails ---------------------------------------------------------------------------------------------------------
+    # what was made of what -------------------------------------------------------------------------------------------
 
-    def leave_trail(self, record: Record) -> None:
-        """Record the trail of a finished run in place of the one before."""
-        texts = [(*place, _digest(text)) for place, text in record.texts.items()]
-        steps = [(*place, step.key, step.like, step.role, step.opening) for place, step in record.steps.items()]
-        found = (json.dumps(sorted(record.reached)), json.dumps(list(record.shortfalls)))
-        start = (record.inputs, json.dumps(dict(record.decided)), record.calls, *found)
+    def leave_made(self, path: str, of: str, made: Made) -> None:
+        """Record what was made at an artefact's path of all that its line had read, whose digest `of` is."""
+        found = json.dumps([made.shortfalls, made.notices, made.lengths])
+        row = (path, of, _digest(made.text), made.source, json.dumps(made.calls), found)
         self._write(
-            *(self._text(text) for text in set(record.texts.values())),
-            ("DELETE FROM trail", ()),
-            ("DELETE FROM trail_step", ()),
-            ("DELETE FROM trail_text", ()),
-            ("INSERT INTO trail VALUES (?, ?, ?, ?, ?)", start),
-            *(("INSERT INTO trail_step VALUES (?, ?, ?, ?, ?, ?)", step) for step in steps),
-            *(("INSERT INTO trail_text VALUES (?, ?, ?)", text) for text in texts),
+            self._text(made.text),
+            ("INSERT OR REPLACE INTO made (path, of, text, source, calls, found) VALUES (?, ?, ?, ?, ?, ?)", row),
         )
 
-    def trail(self) -> Record | None:
-        """The trail of the last finished run."""
-        begun = self._all("SELECT inputs, decided, calls, reached, shortfalls FROM trail")
-        if not begun:
+    def made(self, path: str, of: str) -> Made | None:
+        """What was made at a path of what `of` is the digest of."""
+        return self._made(f"{_MADE} WHERE m.path = ? AND m.of = ?", path, of)
+
+    def last_made(self, path: str) -> Made | None:
+        """What was made last at a path, without the author's notes where it was ever made without."""
+        return self._made(f"{_MADE} WHERE m.path = ? ORDER BY m.source = 'made' DESC, m.id DESC LIMIT 1", path)
+
+    def _made(self, sql: str, *values: object) -> Made | None:
+        rows = self._all(sql, *values)
+        if not rows:
             return None
-        last = self._all("SELECT (SELECT max(id) FROM call), (SELECT max(id) FROM run)")[0]
-        if self._path is None:
-            return self._trail(begun[0])
-        of = (self._path.stat().st_ino, *begun[0], *last)
-        return KEPT.answer(str(self._path), "trail", of, lambda: self._trail(begun[0]))
+        with self._reading("what was made"):
+            text, source, calls, found = rows[0]
+            shortfalls, notices, lengths = json.loads(found)
+            spans = {place: (low, high) for place, (low, high) in lengths.items()}
+            return Made(readable(text), source, tuple(json.loads(calls)), tuple(shortfalls), tuple(notices), spans)
 
-    def _trail(self, begun: Sequence[Any]) -> Record:
-        inputs, decided, calls, reached, shortfalls = begun
-        steps = self._all("SELECT path, number, key, like, role, opening FROM trail_step")
-        texts = self._all("SELECT s.path, s.number, t.body FROM trail_text s JOIN text t ON t.hash = s.text")
-        replies = self._all(
-            "SELECT c.key, c.path, c.reply, t.body, c.finish, c.performer, c.detail FROM trail_step s "
-            "JOIN call c ON c.key = s.key LEFT JOIN text t ON t.hash = c.reply"
+    def asked_for(self, keys: Sequence[str]) -> list[tuple[str, str, str, Usage]]:
+        """Path, role, performer and usage of calls, in the order of their keys."""
+        rows = self._all(
+            "SELECT key, path, role, performer, json_extract(detail, '$.usage') FROM call "
+            "WHERE key IN (SELECT value FROM json_each(?))",
+            json.dumps(keys),
         )
-        with self._reading("the trail of the last run"):
-            return Record(
-                inputs,
-                json.loads(decided),
-                calls,
-                {(path, number): Step(*step) for path, number, *step in steps},
-                {(path, number): text for path, number, text in texts},
-                {key: self._reply(*reply) for key, *reply in replies},
-                tuple(json.loads(reached)),
-                tuple(json.loads(shortfalls)),
-            )
+        with self._reading("what calls have taken"):
+            found = {key: (path, role, who, Usage(**json.loads(usage))) for key, path, role, who, usage in rows}
+        return [found[key] for key in keys if key in found]
+
+    def finish(self, finished: Finished) -> None:
+        """Record that a run came to its end, in place of the one before."""
+        decided, reached = json.dumps(dict(finished.decided)), json.dumps(sorted(finished.reached))
+        row = (finished.inputs, decided, finished.calls, reached)
+        self._write(("DELETE FROM finished", ()), ("INSERT INTO finished VALUES (?, ?, ?, ?)", row))
+
+    def finished(self) -> Finished | None:
+        """The last run that came to its end."""
+        rows = self._all("SELECT inputs, decided, calls, reached FROM finished")
+        if not rows:
+            return None
+        inputs, decided, calls, reached = rows[0]
+        with self._reading("the last finished run"):
+            return Finished(inputs, json.loads(decided), calls, frozenset(json.loads(reached)))
 
 
 def _within(path: str, under: str) -> bool:

@@ -15,7 +15,6 @@ from dataclasses import dataclass, field
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any, Final
 
-from fabula.engine.staleness import unmarked
 from fabula.models.base import Message
 from fabula.story import count_words
 
@@ -203,7 +202,7 @@ class Making:
 
 def _messages(said: Sequence[tuple[str, str]]) -> Iterator[Message]:
     for role, text in said:
-        yield Message(role, unmarked(text))  # type: ignore[arg-type] # a recorded role is one
+        yield Message(role, text)  # type: ignore[arg-type] # a recorded role is one
 
 
 def announced_as(path: str) -> str:

@@ -15,28 +15,37 @@ from functools import partial
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
-from fabula.base.errors import BudgetError, JournalMissError, ModelError, RefusalError, ReplyError, UsageError
+from fabula.base.errors import (
+    BudgetError,
+    JournalMissError,
+    ModelError,
+    PluginError,
+    RefusalError,
+    ReplyError,
+    UsageError,
+)
 from fabula.engine import beside, replies
 from fabula.engine.aids import PROMPT_SHARE, USUAL_WINDOW, WHOLE_PROMPT, gets_aids
 from fabula.engine.context import Mode, RunContext
 from fabula.engine.dry_run import PlannedCall, expected_tokens, placeholder, sketched, usual
 from fabula.engine.events import CallFinished, CallLost, CallStarted, Kept, Noted, Removed, Repaired, TextArrived
-from fabula.engine.journal import call_key
-from fabula.engine.making import WISHES, Continuation, Revision, Wanted, announced_as, made, making_now
-from fabula.engine.roles import Person, Program, drawn, is_person, role_key
-from fabula.engine.staleness import (
-    MARK,
+from fabula.engine.journal import Made, call_key
+from fabula.engine.lines import (
     Branch,
+    Line,
     apart,
     branches,
-    is_stale,
-    marked,
+    digest,
+    frame_now,
+    framed,
+    has_read,
+    line_of,
+    lose,
     own_line,
-    set_stale,
     side_by_side,
-    unmarked,
 )
-from fabula.engine.trail import Step
+from fabula.engine.making import WISHES, Continuation, Revision, Wanted, announced_as, made, making_now
+from fabula.engine.roles import Person, Program, drawn, is_person, role_key
 from fabula.models.base import Message, Reply, Request, Sampling, Usage
 from fabula.models.budget import Tries, counted, estimate_tokens, prompt_tokens
 from fabula.models.limits import PAYS, SENT, THOUGHT
@@ -116,7 +125,7 @@ class Run:
 
     def scope(self, *names: str | int) -> Run:
         """A run one or more steps further down: `run.scope("scene", 3)` is at `scene/3`."""
-        return replace(self, path=(*self.path, *(unmarked(str(name)) for name in names)))
+        return replace(self, path=(*self.path, *(str(name) for name in names)))
 
     def again(self, draw: int, fault: str) -> Run:
         """A run that asks once more for what came out useless: with another seed, warmer, and told what was wrong.
@@ -152,23 +161,8 @@ class Run:
         if self.context.dry_run.planned:  # what a dry run reads is made up
             return ""
 
-        def found() -> str:
-            instructions = self.context.prompts.instructions(prompt)
-            return replies.fault_of(text, lambda: self.render(prompt, **fields), instructions, least=least)
-
-        return self.worked_out(f"fault of {prompt}", found)
-
-    def worked_out(self, what: str, compute: Callable[[], str], *, kept: bool = False) -> str:
-        """What `compute` makes of a reply that was asked for here; not worked out anew on the trail of a finished run.
-
-        It must hang on nothing but what this run has read; `what` says what it is for. An estimate takes the old text
-        where replies are made up, unless the text is `kept` and so compared with the one that is there.
-        """
-        trail = self.context.trail
-        if trail is None:
-            return compute()
-        stale = self.context.mode == "dry" and is_stale(self.context)
-        return trail.text(f"{self.at}#{what}", compute, old=stale and not kept)
+        instructions = self.context.prompts.instructions(prompt)
+        return replies.fault_of(text, lambda: self.render(prompt, **fields), instructions, least=least)
 
     @property
     def at(self) -> str:
@@ -231,13 +225,6 @@ class Run:
         longest = self._assignment(role).performer.capabilities.reply or DEFAULT_REPLY_TOKENS
         return min(longest, (self.window(role) or USUAL_WINDOW) // 4)
 
-    def passed_on(self, value: T) -> T:
-        """`value` as another line of work is given it: a dry run marks it where it knows that it will be another.
-
-        Artefacts and `side_by_side` need none of it; it is for what one branch hands to another while both go on.
-        """
-        return marked(value) if is_stale(self.context) else value
-
     def unless_made_up(self, compute: Callable[[], T], instead: T) -> T:
         """What `compute` gives; `instead` in an estimate, where the texts it would look at are made up."""
         return instead if self.context.dry_run.planned else compute()
@@ -265,7 +252,9 @@ class Run:
 
     def announce(self, text: str) -> None:
         """Say once how this run goes, before anything of it is asked: a dry run has it among its notices."""
-        notices = self.context.dry_run.notices
+        notices, frame = self.context.dry_run.notices, frame_now()
+        if frame is not None and text not in frame.notices:
+            frame.notices.append(text)
         if text in notices:
             return
         notices.append(text)
@@ -284,6 +273,8 @@ class Run:
     def falls_short(self, text: str) -> None:
         """Leave a remark on what the author asked for and does not get, for the end of the command and its status."""
         self.context.shortfalls.append(text)
+        if (frame := frame_now()) is not None:
+            frame.shortfalls.append(text)
         self.note(text)
 
     def words_to_follow(self, text: str) -> int:
@@ -297,8 +288,10 @@ class Run:
 
     def asks_words(self, low: int, high: int) -> None:
         """Record how many words are asked of the text that is written here, also where it is asked for again."""
-        place = self.path[: self.path.index("again")] if "again" in self.path else self.path
-        self.context.lengths["/".join(place)] = (low, high)
+        place = "/".join(self.path[: self.path.index("again")] if "again" in self.path else self.path)
+        self.context.lengths[place] = (low, high)
+        if (frame := frame_now()) is not None:
+            frame.lengths[place] = (low, high)
 
     def removed(self, rule: RuleName, text: str) -> None:
         """Record that a rule took `text` out of a reply asked for here; `fabula show --removed` lists it."""
@@ -316,26 +309,36 @@ class Run:
     # artefacts ------------------------------------------------------------------------------------------------------
 
     async def keep(
-        self, name: str, make: Make, *, folder: str, suffix: str = "md", more: More | None = None, settled: bool = False
+        self,
+        name: str,
+        make: Make,
+        *,
+        folder: str,
+        suffix: str = "md",
+        more: More | None = None,
+        settled: bool = False,
+        reads: Sequence[str] | None = None,
     ) -> str:
         """The text of the artefact `name`: edited or pinned text if there is one, else what `make` gives.
 
-        Each new text becomes a version in the journal and a file in the project's `folder`. Costs what `make` asks.
+        `make` is not called where all that this line of work has read is as it was when the text was made. Each new
+        text becomes a version in the journal and a file in the project's `folder`. Costs what `make` asks.
 
         Args:
             name: of the artefact, below this run's path.
-            make: gives the text, with a run of its own.
+            make: gives the text, with a run of its own. Nothing but this text may come of it.
             folder: of the project, for its file.
             suffix: of the file.
             more: gives what follows a text, for an artefact that a person wants continued.
             settled: nobody has to approve it: it is made of texts that were approved.
+            reads: paths of the artefacts that `make` reads; `None` is everything that was read before it.
 
         Raises:
             PausedError: a person has to approve the text first.
             UsageError: a person wants an artefact continued that has no `more`.
         """
-        text, stale = await self._artefact(name, make, folder, suffix, more, settled=settled)
-        return marked(text) if stale else text
+        text, known = await self._artefact(name, make, folder, suffix, more, settled=settled, reads=reads)
+        return self._seen(name, text, known=known)
 
     async def keep_as(
         self,
@@ -348,13 +351,14 @@ class Run:
         suffix: str = "md",
         more: More | None = None,
         settled: bool = False,
+        reads: Sequence[str] | None = None,
     ) -> T:
         """What `read` makes of the text of the artefact `name`; for the rest like `keep`.
 
-        Use it wherever an artefact is read as something else than one text, so that a dry run knows what hangs on it.
+        Where the author wants a text revised, `read` says whether what came of it can be read.
         """
-        text, stale = await self._artefact(name, make, folder, suffix, more, settled=settled, read=read)
-        return marked(read(text)) if stale else read(text)
+        text, known = await self._artefact(name, make, folder, suffix, more, settled=settled, read=read, reads=reads)
+        return read(self._seen(name, text, known=known))
 
     async def keep_with(
         self,
@@ -367,6 +371,8 @@ class Run:
         suffix: str = "md",
         again: Callable[[Run, W], Awaitable[W]] | None = None,
         settled: bool = False,
+        reads: Sequence[str] | None = None,
+        together: bool = False,
     ) -> W:
         """A text, and what was made with it and later work reads too: a memory, a plan for what comes next.
 
@@ -383,6 +389,8 @@ class Run:
             suffix: of the file.
             again: gives the value of a text that `make` did not give; it gets one with the text and the last fields.
             settled: nobody has to approve it.
+            reads: paths of the artefacts that `make` reads; `None` is everything that was read before it.
+            together: others that are made at the same time have a part in it, so it is never given again without them.
 
         Raises:
             PausedError: a person has to approve the text first.
@@ -391,11 +399,13 @@ class Run:
         made: list[W] = []
 
         async def text_of(run: Run) -> str:
+            if together and (frame := frame_now()) is not None:
+                frame.whole = False
             made[:] = [await make(run)]
             return made[0].text
 
-        text, stale = await self._artefact(name, text_of, folder, suffix, None, settled=settled)
-        path, context, as_made = "/".join((*self.path, name)), self.context, self.may_stand_as_made(name)
+        text, known = await self._artefact(name, text_of, folder, suffix, None, settled=settled, reads=reads)
+        path, context, as_made = self._path(name), self.context, self.may_stand_as_made(name)
         if made and made[0].text == text and as_made:
             value = made[0]
             if context.mode == "live":
@@ -405,10 +415,29 @@ class Run:
             value = beside.read(shape, text, found)
             if again is not None and not (is_own and as_made):
                 with own_line():
+                    has_read(context, path, text, known=known)
                     worked_out = await again(self.within(name), value)
-                    stale = stale or is_stale(context)
+                    known = line_of(context).known
                 value = beside.read(shape, text, beside.written(worked_out))  # of this text, whatever it says
-        return marked(value) if stale else value
+        self._seen(name, text, beside.written(value), known=known)
+        return value
+
+    def _path(self, name: str) -> str:
+        return "/".join((*self.path, name))
+
+    def _reached(self, name: str) -> str:
+        """The path of an artefact that is of use here; what it is made inside of is not all that comes of that."""
+        if (frame := frame_now()) is not None:
+            frame.whole = False
+        self.context.dry_run.reached.add(self._path(name))
+        return self._path(name)
+
+    def _seen(self, name: str, text: str, *more: str, known: bool = True) -> str:
+        """The text of an artefact, which this line of work has read now, with what was kept beside it."""
+        context, path = self.context, self._path(name)
+        context.versions[path] = digest(text, *more), known
+        has_read(context, path, context.versions[path][0], known=known)
+        return text
 
     async def _artefact(
         self,
@@ -421,38 +450,84 @@ class Run:
         settled: bool = False,
         read: Callable[[str], Any] | None = None,
         final: str = "",
+        reads: Sequence[str] | None = None,
     ) -> tuple[str, bool]:
-        """An artefact's text without marks, and whether a dry run knows that it will be another.
+        """An artefact's text, and whether a dry run knows that it will be this one.
 
         `final` is the path of the text that comes of a draft.
         """
-        path = "/".join((*self.path, name))
-        context, own = self.context, self.within(name)
-        context.dry_run.reached.add(path)
+        context, own, path = self.context, self.within(name), self._reached(name)
         given, source = context.override(path) or ("", "made")
         text = given
         wanted, of_own = context.wanted(path, final)
         blank = Revision(path, read=read, folder=folder, suffix=suffix)
-        with own_line():
+        with own_line(None if reads is None else self._line_of(reads)):
             if source == "continued":
                 text, source = await _continued(own, text, more, folder), "made"
                 text, source = await _noted(own, of_own, replace(blank, text=text), source)
             elif source == "made":
-                text, source = await _made(own, make, Wanted() if settled else wanted, blank)
+                text, source = await own._given_or_made(make, Wanted() if settled else wanted, blank, final)  # noqa: SLF001 - a run of this class
             else:
                 text, source = await _noted(own, of_own, replace(blank, text=text), source)
             is_own = source != "made" and text == given  # nobody writes the author's own again
-            stale = MARK in text or (is_stale(context) and not is_own)
+            known = is_own or line_of(context).known
         if context.mode == "dry":
-            if stale:
+            if not known:
                 context.dry_run.stale.append(path)
             elif source == "made" and not _alike(text, context.newest(path), suffix):
                 context.dry_run.differing.append(path)
-            context.told[path] = folder, marked(text) if stale else text
-            return unmarked(text), stale
+            context.told[path] = folder, text
+            return text, known
         text = await self._kept(Kept(path, folder, text, source, suffix, settled))
         context.told[path] = folder, text
-        return text, False
+        return text, True
+
+    def _line_of(self, reads: Sequence[str]) -> Line:
+        """A line that has read these artefacts and nothing else."""
+        context = self.context
+        missing = [path for path in reads if path not in context.versions]
+        if missing:
+            raise PluginError(f"{self.at or 'The story'} reads {missing[0]!r}, which nothing has kept before it.")
+        versions = [context.versions[path] for path in reads]
+        state = digest(*(part for path, (of, _) in zip(reads, versions, strict=True) for part in (path, of)))
+        return Line(context, state, all(known for _, known in versions))
+
+    async def _given_or_made(self, make: Make, wanted: Wanted, blank: Revision, final: str) -> tuple[str, str]:
+        """The text that was made of what this line has read, if there is one, or what is made of it; and its source."""
+        context, line, path = self.context, line_of(self.context), blank.path
+        of = None
+        if context.inputs is not None:
+            decided = (context.decided(path), context.decided(final) if final else "")
+            of = digest(context.inputs, line.state, *decided, str(self.take))
+        before = context.journal.made(path, of) if of is not None and line.known else None
+        if before is None and of is not None and not line.known and not wanted.steps:
+            before = context.journal.last_made(path)
+        if before is not None:
+            self._taken(before, stale=not line.known)
+            return before.text, before.source
+        with framed() as frame:
+            text, source = await _made(self, make, wanted, blank)
+        if context.mode == "live" and of is not None and frame.whole:
+            found = (tuple(frame.shortfalls), tuple(frame.notices), dict(frame.lengths))
+            context.journal.leave_made(path, of, Made(text, source, tuple(frame.calls), *found))
+        return text, source
+
+    def _taken(self, made: Made, *, stale: bool) -> None:
+        """Take over what was found when a text was made; where it is to be made again, plan its calls at most."""
+        context = self.context
+        calls = context.journal.asked_for(made.calls) if made.calls else []
+        if context.mode == "live":
+            for path, role, performer, usage in calls:
+                context.emit(CallFinished(path, role, performer, usage, replayed=True))
+        elif stale:
+            for path, role, _, usage in calls:
+                self._plan(path, role, replace(usage, cached=0))
+        else:
+            context.dry_run.replayed += len(calls)
+        context.shortfalls += made.shortfalls
+        context.lengths |= made.lengths
+        for notice in made.notices:
+            self.announce(notice)
 
     async def draft(self, name: str, make: Make, *, folder: str = "story", more: More | None = None) -> Draft:
         """The text of `name` before the whole was read, for a story whose parts are revised at its end.
@@ -462,8 +537,8 @@ class Run:
         keeps its draft, so that what was written on from it stays as it is. A retake of `name` makes its draft anew.
         A text that the author wants continued (`more`) stands as it was, with what follows it.
         """
-        path, drafts = "/".join((*self.path, name)), self.scope(DRAFTS)
-        of_draft, journal = "/".join((*drafts.path, name)), self.context.journal
+        path, drafts = self._path(name), self.scope(DRAFTS)
+        of_draft, journal = drafts._path(name), self.context.journal  # noqa: SLF001 - a run of this class
         if self.context.is_continued(path):
             base, _ = self.context.override(path) or ("", "")
             text = await self.keep(name, make, folder=folder, more=more)
@@ -475,23 +550,26 @@ class Run:
             before = journal.newest(of_draft) if written and written[-1] == given else None
             return Draft(name, given, given) if before is None else Draft(name, before)
         place = replace(drafts, take=self.take + self.context.takes(path))
-        text, stale = await place._artefact(name, make, DRAFTS, "md", None, final=path)  # noqa: SLF001 - a run of this class
-        text = marked(text) if stale else text
+        text, known = await place._artefact(name, make, DRAFTS, "md", None, final=path)  # noqa: SLF001 - a run of this class
         self.context.told[path] = folder, text
-        return Draft(name, text, given)
+        return Draft(name, place._seen(name, text, known=known), given)  # noqa: SLF001 - as above
 
     def stands(self, name: str) -> bool:
         """Whether the author gave the text of the artefact `name`, also one that is to go on: nobody makes it."""
-        return self.context.override("/".join((*self.path, name))) is not None
+        found = self.context.override(self._path(name)) is not None
+        has_read(self.context, self._path(name), f"stands {found}")
+        return found
 
     def was_made(self, name: str, text: str) -> bool:
         """Whether `text` is one that was made for the artefact `name`, also where it is the author's by a pin."""
-        path = "/".join((*self.path, name))
-        return any(version.made and version.text == unmarked(text) for version in self.context.journal.versions(path))
+        path = self._path(name)
+        found = any(version.made and version.text == text for version in self.context.journal.versions(path))
+        has_read(self.context, path, f"was made {found}")
+        return found
 
     def may_stand_as_made(self, name: str) -> bool:
         """Whether an artefact's text may be what was made: not in an estimate, where the author wants it revised."""
-        path, draft = "/".join((*self.path, name)), "/".join((*self.path, DRAFTS, name))
+        path, draft = self._path(name), "/".join((*self.path, DRAFTS, name))
         revised = bool(self.context.wanted(path)[0].steps or self.context.wanted(draft, path)[0].steps)
         return self.unless_made_up(lambda: True, instead=not revised)
 
@@ -506,22 +584,20 @@ class Run:
 
     async def given(self, name: str, *, folder: str, suffix: str = "md") -> str | None:
         """The author's own text of the artefact `name`: edited, pinned or given as a file; `None` if there is none."""
-        path = "/".join((*self.path, name))
-        self.context.dry_run.reached.add(path)
+        path = self._reached(name)
         override = self.context.override(path)
         if override is None or override[1] == "continued":
+            has_read(self.context, path, "not given")
             return None
         own, (_, wanted) = self.within(name), self.context.wanted(path)
         with own_line():
             revision = Revision(path, override[0], folder=folder, suffix=suffix)
             text, source = await _noted(own, wanted, revision, override[1])
-            stale = is_stale(self.context)
-        if self.context.mode == "dry":
-            text = marked(text) if stale else text
-        else:
+            known = line_of(self.context).known
+        if self.context.mode != "dry":
             text = await self._kept(Kept(path, folder, text, source, suffix))
         self.context.told[path] = folder, text
-        return text
+        return self._seen(name, text, known=known)
 
     async def _kept(self, kept: Kept) -> str:
         """Record, write and announce an artefact's text; what a person made of it where approval is wanted."""
@@ -582,8 +658,6 @@ class Run:
         **fields: object,
     ) -> Reply:
         """As `ask`, with usage and the way the reply ended."""
-        if (reply := self._followed(prompt)) is not None:
-            return reply
         return await self._opened(self._request(role, prompt, sampling, fields, opening=True), expect)
 
     async def chat(
@@ -598,8 +672,6 @@ class Run:
         **fields: object,
     ) -> Reply:
         """As `reply`, with what was said: messages between the prompt and what it says last (its block `closing`)."""
-        if (reply := self._followed(prompt)) is not None:
-            return reply
         return await self._opened(self._request(role, prompt, sampling, fields, said=said, opening=True), expect)
 
     async def _opened(self, request: Request, expect: int | str | None) -> Reply:
@@ -625,19 +697,11 @@ class Run:
         **fields: object,
     ) -> tuple[str, ...]:
         """`n` independent replies to one prompt, asked side by side; `n` calls."""
-        followed: list[Reply] = []
-        while len(followed) < n and (reply := self._followed(prompt)) is not None:
-            followed.append(reply)
-        if len(followed) == n:
-            return tuple(reply.text for reply in followed)
         request = self._request(role, prompt, sampling, fields)
-        like, trail = _like(request), self.context.trail
-        numbered = [
-            (self._ordinal(request, like), trail.place(request.path) if trail else None)
-            for _ in range(n - len(followed))
-        ]
-        made = await side_by_side(self._answer(request, expect, ordinal, place=place) for ordinal, place in numbered)
-        return tuple(reply.text for reply in (*followed, *made))
+        like = _like(request)
+        numbers = [self._ordinal(request, like) for _ in range(n)]
+        made = await side_by_side(self._answer(request, expect, ordinal) for ordinal in numbers)
+        return tuple(reply.text for reply in made)
 
     async def ask_for(
         self,
@@ -658,9 +722,6 @@ class Run:
         Raises:
             ReplyError: no reply could be read; the run can be resumed.
         """
-        read = partial(replies.read_json, type_=shape)
-        if (followed := self._followed_as(prompt, read)) is not None:
-            return followed
         schema = replies.schema_of(shape, short=self.aids(role))
         run = self.tries(prompt)
         request = run._request(role, prompt, sampling, fields)  # noqa: SLF001 - a run as this one
@@ -671,7 +732,7 @@ class Run:
             request = replace(request, messages=(*request.messages[:-1], Message("user", asked)))
         return await run._read(  # noqa: SLF001 - a run as this one
             request,
-            read,
+            partial(replies.read_json, type_=shape),
             lambda words: json.dumps(usual(schema, request.path, expect or {}, words)),
         )
 
@@ -684,8 +745,6 @@ class Run:
             ReplyError: no reply named exactly one of them.
         """
         read = partial(replies.read_choice, options=options)
-        if (followed := self._followed_as(prompt, read)) is not None:
-            return followed
         run = self.tries(prompt)
         request = run._request(role, prompt, sampling, fields)  # noqa: SLF001 - a run as this one
         if self._assignment(role).performer.capabilities.choices:
@@ -728,37 +787,6 @@ class Run:
 
     # one call -------------------------------------------------------------------------------------------------------
 
-    def _followed(self, prompt: str) -> Reply | None:
-        """The reply that the last finished run had here, while this one is on its trail.
-
-        In a dry run also a stale one, which is planned as it was: its prompt would be of about that size.
-        """
-        found = self._next(prompt)
-        return None if found is None else self._taken(prompt, *found)
-
-    def _taken(self, prompt: str, step: Step, reply: Reply) -> Reply:
-        """The reply of a step that this run takes, as if it had been asked for and found."""
-        context, path = self.context, "/".join((*self.path, prompt))
-        if context.trail is not None:
-            context.trail.took(step, context.trail.place(path))
-        context.ordinals[path, step.like] += 1
-        if context.mode == "live":
-            context.emit(CallFinished(path, step.role, reply.model, reply.usage, replayed=True))
-        elif is_stale(context):
-            self._plan(path, step.role, reply.usage)
-        else:
-            context.dry_run.replayed += 1
-        return _with_opening(reply, step.opening)
-
-    def _next(self, prompt: str) -> tuple[Step, Reply] | None:
-        """The step of the last finished run that is this run's next one here."""
-        context, making = self.context, making_now()
-        if making is not None and making.wanted.steps:  # what is revised needs the prompts that asked for it
-            return None
-        if context.trail is None or not (context.trail.followed or (context.mode == "dry" and is_stale(context))):
-            return None
-        return context.trail.step("/".join((*self.path, prompt)))
-
     def _plan(self, path: str, role: str, usage: Usage) -> None:
         """Plan a call in a dry run."""
         performer, planned = self._assignment(role).performer, self.context.dry_run.planned
@@ -767,18 +795,6 @@ class Run:
         planned.append(
             PlannedCall(announced_as(path), role, performer.identity, usage.prompt, usage.reply, paid, self.aids(role))
         )
-
-    def _followed_as(self, prompt: str, read: Callable[[str], T]) -> T | None:
-        """As `_followed`, read; a reply that had to be repaired is read in the usual way, with its repairs."""
-        found = self._next(prompt)
-        if found is None:
-            return None
-        try:
-            value = read(found[1].text)
-        except replies.ReplyProblem:
-            return None
-        self._taken(prompt, *found)
-        return value
 
     def _request(
         self,
@@ -833,9 +849,8 @@ class Run:
         expect: int | str | None,
         ordinal: int | None = None,
         sketch: Sketch | None = None,
-        place: tuple[str, int] | None = None,
     ) -> Reply:
-        """The recorded reply, or a new one that is recorded before it is used; `place` is the trail's for it."""
+        """The recorded reply, or a new one that is recorded before it is used."""
         like = _like(request)
         ordinal = self._ordinal(request, like) if ordinal is None else ordinal
         drawing = request.sampling
@@ -843,14 +858,13 @@ class Run:
             drawing = replace(drawing, seed=self._number(request.path, ordinal))
         request = replace(request, sampling=drawing, ordinal=ordinal)
         key = self._key(request, ordinal)
-        if (trail := self.context.trail) is not None:
-            last = request.messages[-1]
-            opening = last.content if last.role == "assistant" else ""
-            trail.took(Step(key, like, request.role, opening), place or trail.place(request.path))
+        has_read(self.context, key)
+        if (frame := frame_now()) is not None:
+            frame.calls.append(key)
         recorded, making = self.context.journal.recorded(key), making_now()
         if making is None or not making.wanted.steps:
             return await self._recorded_or_asked(request, key, recorded, expect, ordinal, sketch)
-        missing = recorded is None or (self.context.mode == "dry" and is_stale(self.context))
+        missing = recorded is None or not line_of(self.context).known
         if missing and making.wanted.fits:
             old = making.stand_in(request, ordinal, self.context.journal)
             if making.fitting is not None:
@@ -1013,7 +1027,7 @@ class Run:
 
         A person's is as long as they like. What is taken out is recorded.
         """
-        text = without_marks(unmarked(reply.text))
+        text = without_marks(reply.text)
         if text != reply.text:
             kept = set(text.split("\n"))
             self.removed("markup", "\n".join(line for line in reply.text.split("\n") if line not in kept))
@@ -1042,10 +1056,10 @@ class Run:
         context = self.context
         if context.dry_run.on_request is not None:
             context.dry_run.on_request(request)
-        if recorded is not None and not is_stale(context):
+        if recorded is not None and line_of(context).known:
             context.dry_run.replayed += 1
             return recorded
-        set_stale(context)
+        lose(context)
         prompt = prompt_tokens(request)
         old = None if self.given_up else context.journal.last_at(request.path, ordinal)  # given up: of no use
         context.dry_run.guessed |= old is None and sketch is not None
@@ -1116,9 +1130,9 @@ async def _continued(run: Run, base: str, more: More | None, folder: str) -> str
     """
     context, path = run.context, run.at
     if path in context.continued:  # a part may be looked at before it is kept
-        text, stale = context.continued[path]
-        if stale:
-            set_stale(context)
+        text, known = context.continued[path]
+        if not known:
+            lose(context)
         return text
     place = run.scope("more", sha256(base.encode("utf-8", "replace")).hexdigest()[:8])
     if more is not None:
@@ -1130,7 +1144,7 @@ async def _continued(run: Run, base: str, more: More | None, folder: str) -> str
             f"This system cannot continue {path!r}. Take that back with `fabula undo`, and edit the text by hand."
         )
     text = f"{base}\n\n{follows}" if follows else base
-    context.continued[path] = text, is_stale(context)
+    context.continued[path] = text, line_of(context).known
     return text
 
 
@@ -1174,10 +1188,10 @@ async def _noted(own: Run, wanted: Wanted, revision: Revision, source: str) -> t
         return await _with_notes(own, notes, revision), "revised"
     if own.at not in context.noted:  # a text of the author's may be looked at before it is kept
         with own_line():
-            context.noted[own.at] = await _with_notes(own, notes, revision), is_stale(context)
-    text, stale = context.noted[own.at]
-    if stale:
-        set_stale(context)
+            context.noted[own.at] = await _with_notes(own, notes, revision), line_of(context).known
+    text, known = context.noted[own.at]
+    if not known:
+        lose(context)
     return text, f"{source}, revised"
 
 

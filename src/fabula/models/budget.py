@@ -10,7 +10,6 @@ from functools import cached_property
 from math import ceil, inf
 from typing import TYPE_CHECKING
 
-from fabula.base.characters import DRY_RUN_MARK
 from fabula.base.errors import BudgetError, EndlessReplyError, ModelError, UsageError
 from fabula.base.remembering import remembered
 from fabula.models.base import NOTHING_USED, Usage
@@ -54,7 +53,7 @@ def estimate_tokens(text: str) -> int:
 
 
 def _tokens(text: str) -> float:
-    data = text.replace(DRY_RUN_MARK, "").encode("utf-8", "surrogatepass")
+    data = text.encode("utf-8", "surrogatepass")
     high = len(data.translate(None, _ASCII))
     words = len(data) - len(data.translate(None, _WORDS))
     typography = 3 * data.count(_TYPOGRAPHY)

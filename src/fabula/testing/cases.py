@@ -7,17 +7,17 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias, get_args
 
 from fabula.app.item_files import item_of
-from fabula.app.writing import leave_trail
+from fabula.app.writing import finish
 from fabula.base.errors import ModelError, PluginError, UsageError
 from fabula.base.files import read_text
 from fabula.base.remembering import remembered
 from fabula.base.tomltext import parse
 from fabula.craft.planning import PROMPTS
+from fabula.engine.lines import with_code
 from fabula.engine.methods import Preset
 from fabula.engine.prompts import Prompts
 from fabula.engine.roles import Cast
 from fabula.engine.run import Run, RunContext
-from fabula.engine.trail import Trail, digest_of
 from fabula.models.base import Capabilities
 from fabula.models.scripted import ScriptedModel
 from fabula.story import Brief
@@ -218,24 +218,23 @@ def prompts_in(folders: tuple[Path, ...]) -> Prompts:
 
 
 async def run_case(case: Case, model: Model, journal: Journal, **context: Any) -> Story:  # noqa: ANN401 - fields of RunContext
-    """The case's story, with `model` in every role."""
+    """The case's story, with `model` in every role; with `anew=True` nothing that was made before is given again."""
+    anew = context.pop("anew", False)
     prompts = context.pop("prompts", None) or prompts_in(case.system.prompt_folders(case.preset))
     case.given_in(journal)
     ready = RunContext(journal, prompts, Cast.of(model), **context)
-    ready.trail = trail_of(case, model, ready)
+    ready.inputs = None if anew else inputs_of(case, model, ready)
     with ready.recording_failures():
         story = await case.system.write(case.brief, Run(ready), case.system.config(case.preset, case.config))
-    leave_trail(ready)
+    finish(ready)
     return story
 
 
-def trail_of(case: Case, model: Model, context: RunContext) -> Trail | None:
-    """The trail of the case's last finished run, as a project's runs follow it."""
+def inputs_of(case: Case, model: Model, context: RunContext) -> str | None:
+    """A digest of all that goes into the case's run, as a project's runs have it."""
     if context.mode == "frozen":
         return None
-    inputs = digest_of([case.id, case.brief.write(), context.prompts.digest, model.identity, str(context.aids)])
-    pending = {path: digest_of([text]) for path, text in context.pending.items()}
-    return Trail(inputs, context.journal.decided() | pending, context.journal.trail())
+    return with_code(case.id, case.brief.write(), context.prompts.digest, model.identity, str(context.aids))
 
 
 async def dry_run_case(case: Case, model: Model, journal: Journal, **context: Any) -> RunContext:  # noqa: ANN401 - as above
@@ -244,7 +243,7 @@ async def dry_run_case(case: Case, model: Model, journal: Journal, **context: An
     ready = RunContext(
         journal, prompts_in(case.system.prompt_folders(case.preset)), Cast.of(model), mode="dry", **context
     )
-    ready.trail = trail_of(case, model, ready)
+    ready.inputs = inputs_of(case, model, ready)
     await case.system.write(case.brief, Run(ready), case.system.config(case.preset, case.config))
     return ready
 

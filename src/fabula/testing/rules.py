@@ -271,7 +271,7 @@ async def hands_on_what_it_made(case: Case) -> None:
         for path in [path for path in journal.paths() if journal.override(path) is None]:
             asked = len(model.asked)
             journal.decide(path, "pin", journal.newest(path))
-            again = await run_case(case, model, journal)
+            again = await run_case(case, model, journal, anew=True)
             more = [request.path for request in model.asked[asked:]]
             expect(
                 not more, f"{case.id}: with {path} pinned as it was made, {more[:1]} is asked otherwise than before."

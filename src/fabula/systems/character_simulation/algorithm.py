@@ -6,22 +6,21 @@ agent D, its character agents A, and the rewrite step. What fabula adds is a pro
 
 from __future__ import annotations
 
-import asyncio
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from fabula.base.errors import PlanError, ReplyError
 from fabula.craft.planning import PlanOptions, plan_for
-from fabula.engine.run import side_by_side
+from fabula.engine.run import branches, side_by_side
 from fabula.story import Story, slug
 from fabula.systems.character_simulation.replies import Spoken, Verdict, direction_type, order_type, outline_type
 from fabula.systems.character_simulation.transcript import Turn, transcript, turns_of
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Sequence
+    from collections.abc import Awaitable, Callable, Mapping, Sequence
 
-    from fabula.engine.run import Run
+    from fabula.engine.run import Branch, Run
     from fabula.story import Brief
     from fabula.story.plan import Character, Plan, ScenePlan
     from fabula.systems.character_simulation.config import Config
@@ -46,21 +45,15 @@ async def write(brief: Brief, run: Run, config: Config) -> Story:
     p_p = await plan_for(run, brief, PlanOptions(scenes=0))
     run.check_cast("character", [character.name for character in p_p.characters])
     p_c = await sort_scenes(p_p, run, config)
-    played: dict[str, asyncio.Future[Played]] = {s_i.name: asyncio.Future() for s_i in p_c}
+    played: dict[str, Branch[Played]] = {}
     story = Story(brief.title or p_p.title)
-
-    async def role_playing_step(at: int) -> None:
-        s_i, m_before = p_c[at], partial(agents_before, p_c, at, played)
-        played[s_i.name].set_result(await play(s_i, p_p, m_before, run, config))
-
-    async def rewrite_step() -> None:
-        nonlocal story
-        for scene in p_p.scenes:
+    async with branches() as begin:
+        for at, s_i in enumerate(p_c):  # the role-playing step
+            played[s_i.name] = begin(play(s_i, p_p, partial(agents_before, p_c, at, played), run, config))
+        for scene in p_p.scenes:  # the rewrite step
             h = turns_of((await played[scene.name]).text)
             text = partial(rewrite_to_story, brief, p_p, scene, h, story, config)
             story = story.add(label_of(scene), await run.keep(slug(label_of(scene)), text, folder="story"))
-
-    await side_by_side([*(role_playing_step(at) for at in range(len(p_c))), rewrite_step()])
     return story
 
 
@@ -139,23 +132,23 @@ async def play(
     s_i: ScenePlan, p_p: Plan, m_before: Callable[[], Awaitable[AgentMap]], run: Run, config: Config
 ) -> Played:
     """Algorithm 1 for a scene; a transcript that a person wrote or edited stands for it, and is lived through."""
-    place, name = run.scope("role-play"), slug(s_i.name)
+    place, name, before = run.scope("role-play"), slug(s_i.name), await m_before()
 
     async def make(own: Run) -> Played:
+        m = {agent.name: replace(agent) for agent in before.values()}
         o_c = await chronological_outline(s_i, p_p, run.scope("outline", name), config) if s_i.present else ()
-        m = await m_before()
         h = await role_play(SceneInPlay(s_i, p_p, o_c, own, config), m)
         return Played(transcript(h), m)
 
     async def again(own: Run, edited: Played) -> Played:
-        m = await m_before()
+        m = {agent.name: replace(agent) for agent in before.values()}
         await lived_through(turns_of(edited.text), SceneInPlay(s_i, p_p, (), own, config), m)
         return Played(edited.text, m)
 
     return await place.keep_with(Played, name, make, folder="role-play", again=again)
 
 
-async def agents_before(p_c: Sequence[ScenePlan], at: int, played: dict[str, asyncio.Future[Played]]) -> AgentMap:
+async def agents_before(p_c: Sequence[ScenePlan], at: int, played: Mapping[str, Branch[Played]]) -> AgentMap:
     """M as far as a scene needs it: agents that exist already, as the last scene that they were in left them.
 
     The chat history begins anew with each scene, so nothing of it has been seen.

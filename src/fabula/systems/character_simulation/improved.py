@@ -14,7 +14,6 @@ character), and the rewrite step. It differs from the paper (`algorithm.py`) in 
 
 from __future__ import annotations
 
-import asyncio
 from dataclasses import dataclass, field, replace
 from itertools import count, groupby
 from math import ceil
@@ -26,7 +25,7 @@ from fabula.craft.packing import around, last_of, latest
 from fabula.craft.planning import PlanOptions, plan_for
 from fabula.craft.prose import Prose, clean_reply, write_prose
 from fabula.engine.roles import is_person
-from fabula.engine.run import side_by_side
+from fabula.engine.run import branches
 from fabula.story import SLUG_LENGTH, Story, one_line, slug
 from fabula.story.situation import known_to_all, named_in_short, place_of, situation_of
 from fabula.systems.character_simulation.algorithm import label_of, sort_scenes
@@ -39,7 +38,7 @@ if TYPE_CHECKING:
 
     from fabula.craft.length import WordRange
     from fabula.engine.replies import TextKind
-    from fabula.engine.run import Run
+    from fabula.engine.run import Branch, Run
     from fabula.models.base import Reply, Sampling
     from fabula.story import Brief
     from fabula.story.plan import Plan, ScenePlan, Unit
@@ -77,15 +76,14 @@ async def write(brief: Brief, run: Run, config: Config) -> Story:
     units = units_in_time(p_p, order)
     story = Story(brief.title or p_p.title, breaks=True)
 
-    async def rewrite_step() -> None:
-        nonlocal story
+    async with branches() as begin:
+        for unit in units:
+            unit.outcome = begin(play_unit(unit, run, config))
         for scene in p_p.scenes:
             own = [unit for unit in units if unit.scene is scene]
             played = [(unit.planned, turns_of((await unit.outcome).text)) for unit in own]
             task = RewriteTask(brief, p_p, order, scene, played, story, config)
             story = story.add(label_of(scene), await run.keep(slug(label_of(scene)), task.write, folder="story"))
-
-    await side_by_side([*(play_unit(unit, run, config) for unit in units), rewrite_step()])
     return story
 
 
@@ -125,7 +123,7 @@ class TimedUnit:
         before: for each of them the unit that they come from, if there is one.
         earlier: the units of the scene before it that all of them were in.
         noticed: of each of them, what they noticed since the unit that they come from of units that they were near to.
-        outcome: is there once the unit was played.
+        outcome: the playing of it, to be awaited.
     """
 
     planned: Unit
@@ -135,7 +133,7 @@ class TimedUnit:
     before: Mapping[str, TimedUnit]
     earlier: tuple[TimedUnit, ...] = ()
     noticed: Mapping[str, tuple[tuple[str, str], ...]] = field(default_factory=dict)
-    outcome: asyncio.Future[Played] = field(default_factory=asyncio.Future)
+    outcome: Branch[Played] = field(init=False)
 
     @property
     def scene(self) -> ScenePlan:
@@ -258,17 +256,18 @@ class InPlay:
         return clean_reply(run, role, reply, labels=(*self.unit.names, *_LABELS), echo=[echo], kind=kind)
 
 
-async def play_unit(unit: TimedUnit, run: Run, config: Config) -> None:
+async def play_unit(unit: TimedUnit, run: Run, config: Config) -> Played:
     """Play a unit, or let its characters live through a transcript that a person wrote or edited."""
+    before = await unit.agents()
 
     async def make(own: Run) -> Played:
+        m = before.copy()
         o_c = await chronological_outline(unit, run.scope("outline", unit.name), config)
-        m = await unit.agents()  # waits for the units before; they are played while the outline is made
         h = await role_play(InPlay(unit, o_c, own, config), m)
         return Played(transcript(h), m)
 
     async def again(own: Run, edited: Played) -> Played:
-        in_play, m = InPlay(unit, (), own, config), await unit.agents()
+        in_play, m = InPlay(unit, (), own, config), before.copy()
         for number, turn in enumerate(turns_of(edited.text), 1):
             if turn.name in m:
                 m[turn.name] = await update_memory(m[turn.name], in_play, number)
@@ -276,7 +275,7 @@ async def play_unit(unit: TimedUnit, run: Run, config: Config) -> None:
         return Played(edited.text, m)
 
     place = run.scope("role-play")
-    unit.outcome.set_result(await place.keep_with(Played, unit.name, make, folder="role-play", again=again))
+    return await place.keep_with(Played, unit.name, make, folder="role-play", again=again)
 
 
 async def chronological_outline(unit: TimedUnit, run: Run, config: Config) -> tuple[str, ...]:

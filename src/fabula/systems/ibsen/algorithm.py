@@ -154,7 +154,8 @@ class Stage:
             return replace(as_it_ends(log.text), places=log.places)
 
         place, name = self.run.scope(FOLDER), slug(director.act.title)
-        log = await place.keep_with(Log, name, make, folder=FOLDER, again=again)
+        together = bool(self.players.sheets)  # who walk from one sub-act to another
+        log = await place.keep_with(Log, name, make, folder=FOLDER, again=again, together=together)
         return log if log.begun == begun else await again(place.within(name), log)
 
     async def step(self, director: Director, in_step: asyncio.Barrier) -> None:

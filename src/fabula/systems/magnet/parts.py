@@ -91,9 +91,8 @@ def _world_of(now: Progress) -> str:
 async def _kept(run: Run, what: str, part: int, compute: Callable[[], str]) -> None:
     """Keep a file that has another name than the part, which people call by name."""
     name = f"{what}-{part}"
-    text = run.worked_out(name, compute, kept=True)
 
     async def make(_: Run) -> str:
-        return text
+        return compute()
 
     await run.scope(what).keep(name, make, folder=what, suffix=RECORD)
