@@ -1,7 +1,9 @@
 """Stories under a cap of a tenth more than was announced, and under providers that misbehave.
 
-The writers are made up. Each has a temper (short, even, long, chatty), and each reply is some share longer or shorter
-than that. A till knows what was really paid; a provider may say something else.
+The writers are made up. Each has a temper: terse and generous ones give 85 % and 115 % of the words that they are asked
+for, a mixed one now this and now that, a chatty one talks around its texts, a wordy one writes notes and forms half as
+long again. Each reply is some share longer or shorter than that, and a plan has a scene more or fewer than usual. A
+till knows what was really paid; a provider may say something else.
 """
 
 from __future__ import annotations
@@ -39,7 +41,8 @@ _MARGIN: Final = 1.1  # times what was announced
 _ENOUGH: Final = 90.0  # percent of the stories that have to be finished
 _PERCENT: Final = 100.0
 _SPREAD: Final = 0.06  # of the lengths of replies, as a logarithm; of 24 recorded stories of 900 words it is .04
-_TEMPERS: Final = {"short": 0.93, "even": 1.0, "long": 1.08, "chatty": 1.03}
+_TEMPERS: Final = {"even": 1.0, "terse": 0.85, "generous": 1.15, "mixed": 1.0, "chatty": 1.03, "wordy": 1.0}
+_WORDY: Final = 1.5  # times the words of notes and forms
 _LENGTHS: Final = (500, 1_200, 2_500)
 _LONG_TEXT: Final = 500  # letters of a text that some models surround with chatter
 _CHATTER: Final = "Certainly! Here is what you asked for.\n\n", "\n\nLet me know if I should change anything!"
@@ -68,13 +71,18 @@ class Varied(Writer):
     def __init__(self, temper: str, words: int, seed: int) -> None:
         super().__init__(_TEMPERS[temper], PROFILES[1], words, seed)
         self.name = self.identity = "openai-chat:writer"
-        self.chatty, self.usual = temper == "chatty", self.share
+        self.temper, self.usual = temper, self.share
+        self.scenes += random.Random(f"{seed}/scenes").choice((-1, 0, 0, 1))  # noqa: S311 - a plan, no secret
 
     def _reply(self, request: Request) -> Reply:
         draw = random.Random(f"{self.seed}/{request.path}/{request.sampling.seed}")  # noqa: S311 - texts, not secrets
         self.share = self.usual * draw.lognormvariate(0, _SPREAD)
+        if self.temper == "mixed":
+            self.share *= draw.choice((_TEMPERS["terse"], _TEMPERS["generous"]))
+        if self.temper == "wordy" and request.words == (0, 0):
+            self.share *= _WORDY
         reply = super()._reply(request)
-        if self.chatty and len(reply.text) > _LONG_TEXT and request.schema is None:
+        if self.temper == "chatty" and len(reply.text) > _LONG_TEXT and request.schema is None:
             text = reply.text.join(_CHATTER)
             reply = replace(reply, text=text, usage=replace(reply.usage, reply=reply.usage.reply + 20))
         return reply
@@ -157,7 +165,9 @@ async def capped(
         def context(mode: Mode, budget: Budget) -> RunContext:
             cast = Cast.of(Limited(till, sleep=_no_wait))
             prompts = Prompts(method.prompts, common=PROMPTS)
-            return RunContext(journal, prompts, cast, mode=mode, budget=budget, listeners=[lambda _: None])
+            return RunContext(
+                journal, prompts, cast, mode=mode, budget=budget, listeners=[lambda _: None], rehearse=write
+            )
 
         announced = (await rehearsed(context("dry", Budget()), write)).tokens
         budget, said, finished = Budget(tokens=round(cap * announced)), "", False

@@ -93,6 +93,7 @@ class Writer(ScriptedModel):
         )
         super().__init__(self._reply, name="writer", capabilities=able)
         self.share, self.profile, self.words, self.seed = share, profile, words, seed
+        self.scenes = _scenes(words)
         self.tokens = 0
         self.calls: dict[str, tuple[int, int]] = {}  # by prompt: how many, and their tokens
 
@@ -154,7 +155,7 @@ class Writer(ScriptedModel):
         if name in {"plan_telling", "scenes"}:
             field = "records" if name == "scenes" else "scenes"
             entry = schema["properties"][field]["items"]
-            made[field] = [self._filled(entry, draw, nth=n) for n in range(_scenes(self.words))]
+            made[field] = [self._filled(entry, draw, nth=n) for n in range(self.scenes)]
         if name == "plot_by_part":
             entry = schema["properties"]["parts"]["items"]
             made["parts"] = [self._filled(entry, draw, nth=n) | {"words": self.words // 5} for n in range(5)]
@@ -240,10 +241,12 @@ def wanted(prompt: str, name: str) -> int:
     found = [*_ASKED.finditer(prompt)]
     if not found:
         return _USUAL.get(name, 150)
-    words = int(found[-1]["n"].replace(",", ""))
-    if "more words" not in found[-1][0]:
+    exact = [one for one in found if one["most"] or one["low"] or "more words" in one[0]]  # a brief names no band
+    said = (exact or found)[-1]
+    words = int(said["n"].replace(",", ""))
+    if "more words" not in said[0]:
         words = max(words - len(instruction[2].split()), 5)
-    return round(words * 0.8) if found[-1]["most"] else words
+    return round(words * 0.8) if said["most"] else words
 
 
 def prose(draw: random.Random, words: int) -> str:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
+from math import ceil
 from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
 
+from fabula.base.errors import NoRoomError
 from fabula.craft.conversation.lines import (
     Freedom,
     Line,
@@ -31,6 +33,10 @@ if TYPE_CHECKING:
     from fabula.engine.replies.dialogue import Said
     from fabula.engine.run import Run
 
+EXCHANGES_A_POINT: Final = 1.3
+"""After how many exchanges a point of a plan has come up, for estimates."""
+_SECOND: Final = 2  # turn of a cell, the first that two models have together
+_FEWER_TURNS: Final = "a conversation is shorter than its plan takes"
 _MOST_TURNS: Final = 500  # of a dialogue that goes on
 
 
@@ -253,12 +259,20 @@ async def conversation(
     """
     state = replace(State(freedom=talk.freedom).opened(cell, summaries), before=tuple(before))
     state = await answered(talk, run, state, cell, "", alone=True)
-    while not state.waits and (state.closing or state.number_in_cell <= most):
-        state = await exchanged(talk, run, state, cell)
+    usual, stop = ceil(EXCHANGES_A_POINT * len(cell.steps)) or most, ""
+    while not (state.waits or stop):
+        if state.number_in_cell > most and not state.closing:
+            turns = "exchange" if most == 1 else "exchanges"
+            stop = stopped(state, f"after the {most} {turns} that it may have (max_turns)")
+            break
+        part = 0.0 if state.closing else (state.number_in_cell - _SECOND) / usual
+        try:
+            state = await exchanged(talk, run.optional(_FEWER_TURNS, part=part), state, cell)
+        except NoRoomError:
+            stop = stopped(state, "to keep within the budget")
     text = dialogue_text(state.lines)
     if state.waits:
         return text
-    stop = stopped(state, most)
     run.note(f"{stop} ({run.at})")
     return f"{text}\n\n{remark(stop)}"
 
@@ -284,18 +298,17 @@ async def gone_on(
     return dialogue_text(state.lines[len(lines) :])
 
 
-def stopped(state: State, most: int) -> str:
+def stopped(state: State, why: str) -> str:
     """What is said of a conversation that has had its turns before it was over."""
     where = f" at point {state.step} of {len(state.steps)} of its plan" if state.steps else ""
-    turns = "exchange" if most == 1 else "exchanges"
-    return f"The conversation stopped{where}, after the {most} {turns} that it may have (max_turns)."
+    return f"The conversation stopped{where}, {why}."
 
 
 async def exchanged(talk: Talk, run: Run, state: State, cell: Cell, hearing: Hearing | None = None) -> State:
     """The state after an exchange between two models.
 
     Where one of them ends the cell, the other answers once more (`Talk.last_word`), or nobody does. `run` is the place
-    of the cell.
+    of the cell; where its calls can be left out, both turns are made or none.
 
     Raises:
         FabulaError: any of its kinds; the state before it stands.
@@ -307,7 +320,7 @@ async def exchanged(talk: Talk, run: Run, state: State, cell: Cell, hearing: Hea
         step, stayed = (state.step, state.stayed) if at is None else (at.step, at.stayed)
         return state.with_turn(turn, talk.parties.player, step, stayed, moved=False, dealt=state.dealt)
     ends = at is not None and at.ends
-    return await answered(talk, run, state, cell, said.text, hearing, alone=True, last=ends)
+    return await answered(talk, run.optional(""), state, cell, said.text, hearing, alone=True, last=ends)
 
 
 async def answered(

@@ -19,7 +19,7 @@ from itertools import count, groupby, starmap
 from math import ceil
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
-from fabula.base.errors import PlanError, ReplyError
+from fabula.base.errors import NoRoomError, PlanError, ReplyError
 from fabula.craft.final_reading import final_reading
 from fabula.craft.length import asked_range
 from fabula.craft.packing import around, first_of, last_of, latest
@@ -65,6 +65,8 @@ _TURN_WORDS, _MEMORY_WORDS, _SCENE_WORDS = 60, 80, 400  # for estimates
 _SAME: Final = 0.9  # share of two commands' words that agree, from which on they are one command
 _TRIES: Final = 3
 _LEAST_WORDS: Final = 3  # a command of fewer words is none
+_ENDS_A_SCENE: Final = ("decide", "terminate")  # prompts that ask whether a scene is over
+_FEWER_TURNS: Final = "some scenes have fewer turns than their plan takes"
 _USUAL_TURNS: Final = 1.6  # in which capable characters play an event, for estimates
 _LEAST_TURNS, _TURNS_AN_EVENT = 10, 2  # of a scene where `max_turns` sets none
 _ROOM: Final = 6  # characters of an artefact's name that a unit's number may take
@@ -447,7 +449,7 @@ async def role_play(s_i: SceneInPlay, m: AgentMap) -> list[Turn]:
     h: list[Turn] = []  # line 1
     d = Director(s_i)  # line 2
     # Line 3. The director keeps to the bound of section 5.2; where nobody is present there is nobody to choose.
-    while s_i.names and not await d.should_terminate(h):
+    while s_i.names and not await ended(d, h):
         direction = await d.next_speaker_and_command(h)  # lines 4 and 10: one call, as appendix B.1.2 has it
         if direction is None:  # ours: the director goes in circles
             break
@@ -460,6 +462,14 @@ async def role_play(s_i: SceneInPlay, m: AgentMap) -> list[Turn]:
         h.append(missed)
         m |= s_i.witnessed(missed, m)
     return h  # line 15
+
+
+async def ended(d: Director, h: Sequence[Turn]) -> bool:
+    """Whether the director ends the scene, or (ours) a cap leaves no room for more turns."""
+    try:
+        return await d.should_terminate(h)
+    except NoRoomError:
+        return True
 
 
 async def lived_through(h: Sequence[Turn], s_i: SceneInPlay, m: AgentMap) -> AgentMap:
@@ -626,7 +636,10 @@ class Director:
         s_i, ours = self.s_i, self.s_i.config.ours
         again = ("again",) if fields.get("done") else ()
         most = _TOKENS_A_COMMAND + _TOKENS_AN_EVENT * len(s_i.outline)
-        return await s_i.run.scope("turn", len(h) + 1, *again).ask_for(
+        run = s_i.run.scope("turn", len(h) + 1, *again)
+        if prompt in _ENDS_A_SCENE and not again:
+            run = run.optional(_FEWER_TURNS, part=len(h) / ceil(_USUAL_TURNS * max(len(s_i.outline), 1)))
+        return await run.ask_for(
             wanted,
             "director",
             prompt,

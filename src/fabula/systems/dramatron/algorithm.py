@@ -17,7 +17,7 @@ from fabula.craft.final_reading import final_reading
 from fabula.craft.length import WordRange, asked_range, revise_to_length, trim, usual_scenes
 from fabula.craft.packing import last_of, latest
 from fabula.craft.planning import PlanOptions, given_plan, plan_for
-from fabula.craft.prose import Prose, clean_reply, shorten, write_prose
+from fabula.craft.prose import NOT_AS_LONG, Prose, clean_reply, shorten, write_prose
 from fabula.engine.replies.labelled import without_label
 from fabula.engine.replies.scripts import tidy_script
 from fabula.engine.run import Draft, side_by_side
@@ -395,10 +395,10 @@ class _DialogueWriter:
         run.asks_words(want.low, want.high)
 
         async def extend(text: str, words: int, attempt: int) -> str:
-            return await self._after(run.scope("extend", attempt), text, words)
+            return await self._after(run.scope("extend", attempt).optional(NOT_AS_LONG), text, words)
 
         async def shortened(text: str, attempt: int) -> str:
-            where = run.scope("shorten", attempt)
+            where = run.scope("shorten", attempt).optional(NOT_AS_LONG)
             fields = self._fields(run, want)
             return await shorten(where, "dialogue", text, want, labels=_SCRIPT_LABELS, kind="notes", fields=fields)
 

@@ -17,7 +17,7 @@ import asyncio
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final
 
-from fabula.base.errors import ReplyError
+from fabula.base.errors import NoRoomError, ReplyError
 from fabula.craft.memory import Recall
 from fabula.engine.replies.turns import leaves_part, repeats_earlier
 from fabula.engine.roles import is_person
@@ -48,6 +48,8 @@ _BY_INSTRUCTION, _BY_TURN = 3, 5  # memories that the instruction, and each rece
 _SAYINGS: Final = 3
 _INSTRUCTION_WORDS, _LINE_WORDS = 40, 30  # for estimates
 _FEW: Final = 3  # lines left for which nobody's memory is put in order any more (ours)
+_USUAL_ROUNDS: Final = 2  # of planned lines, after which an objective is reached, as a rule
+_FEWER_LINES: Final = "some scenes have fewer lines than their objectives take"
 _IDLE: Final = 5  # steps in a row without a word of anybody that end the run (ours)
 
 
@@ -317,6 +319,7 @@ class Director:
     outline: Outline | None = None
     goal: int = 0
     n: int = 0
+    rounds: int = 0
     steps: int = 0
     interrupted: bool = False
     awaited: str = ""
@@ -365,7 +368,7 @@ class Director:
             await self.hear(turn, final=few and self.goal + 1 == len(self.goals))
         if await self.reached(run):
             self.queue.clear()
-            self.goal, self.n = self.goal + 1, 0
+            self.goal, self.n, self.rounds = self.goal + 1, 0, 0
 
     async def next_turn(self, run: Run) -> Turn | None:
         """The next turn; `None` where a player is to have it."""
@@ -591,8 +594,10 @@ class Director:
         late = self.play.config.ours.late_checks and bool(self.queue)
         if self.n < paper.min_steps or late:
             return False
+        self.rounds += 1
+        checking = run.optional(_FEWER_LINES, part=self.rounds / _USUAL_ROUNDS)
         try:
-            found = await run.ask_for(
+            found = await checking.ask_for(
                 GoalCheck,
                 "director",
                 "check_goal",
@@ -601,6 +606,8 @@ class Director:
                 goal=self.goals[self.goal],
                 history=self.history(run, self.n),
             )
+        except NoRoomError:
+            return True
         except ReplyError as error:
             run.note(f"Whether the objective is reached could not be read: {error}")
             return False

@@ -34,7 +34,7 @@ from fabula.craft.conversation.lines import (
     without_remarks,
     witnessed,
 )
-from fabula.craft.conversation.talk import Progress, conversation, gone_on
+from fabula.craft.conversation.talk import EXCHANGES_A_POINT, Progress, conversation, gone_on
 from fabula.craft.conversation.turns import chat_of, turn_of
 from fabula.craft.length import asked_range
 from fabula.craft.memory import tf_idf
@@ -79,9 +79,8 @@ if TYPE_CHECKING:
 PERSONAS: Final = "personas"
 SCORES: Final = "scores"
 _NOBODY: Final = "# Nobody was found in this cell. Write a list `personas:` with a `name:` for each character.\n"
-# For estimates: a plan, and after how many exchanges a point of it has come up.
+# For estimates: a plan.
 _USUAL_PLAN: Final = "\n".join(f"#{number}. {{6}}\n- {{25}}" for number in range(1, 6))
-_EXCHANGES: Final = 1.3
 _LOW, _HIGH = 1, 5
 _SCORES: Final = tuple(str(score) for score in range(_LOW, _HIGH + 1))
 _ONE_TOKEN: Final = Sampling(temperature=1.0, top_p=1.0, frequency_penalty=0.0, presence_penalty=0.0, max_tokens=1)
@@ -907,7 +906,7 @@ def _mean(texts: Sequence[str]) -> float:
 
 def _usual_turn(moment: Moment, *, counts: bool) -> str:
     """How a turn looks, for estimates: points of the plan come up one by one, and after the last it is over."""
-    dealt = min(int(len(moment.lines) / 2 / _EXCHANGES), len(moment.steps))
+    dealt = min(int(len(moment.lines) / 2 / EXCHANGES_A_POINT), len(moment.steps))
     done = f"\nDONE {', '.join(map(str, range(1, dealt + 1))) or 'none'}" if counts else ""
     over = "\nEOD" if dealt and dealt == len(moment.steps) else ""
     return f"[{moment.who}: {{25}}]{done}{over}"
