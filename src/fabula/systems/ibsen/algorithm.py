@@ -297,6 +297,7 @@ class Director:
         queue: the planned lines that are left.
         goal: number of the objective, from 0.
         n: steps of this objective.
+        rounds: how often it was asked whether this objective is reached.
         steps: steps of the whole sub-act.
         interrupted: whether something happened that was not planned.
         awaited: the player whose turn it is.
