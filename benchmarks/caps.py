@@ -42,6 +42,7 @@ _ENOUGH: Final = 90.0  # percent of the stories that have to be finished
 _PERCENT: Final = 100.0
 _SPREAD: Final = 0.06  # of the lengths of replies, as a logarithm; of 24 recorded stories of 900 words it is .04
 _TEMPERS: Final = {"even": 1.0, "terse": 0.85, "generous": 1.15, "mixed": 1.0, "chatty": 1.03, "wordy": 1.0}
+_LEAST_SCENES: Final = 3  # of a plan
 _WORDY: Final = 1.5  # times the words of notes and forms
 _LENGTHS: Final = (500, 1_200, 2_500)
 _LONG_TEXT: Final = 500  # letters of a text that some models surround with chatter
@@ -72,7 +73,8 @@ class Varied(Writer):
         super().__init__(_TEMPERS[temper], PROFILES[1], words, seed)
         self.name = self.identity = "openai-chat:writer"
         self.temper, self.usual = temper, self.share
-        self.scenes += random.Random(f"{seed}/scenes").choice((-1, 0, 0, 1))  # noqa: S311 - a plan, no secret
+        more = random.Random(f"{seed}/scenes").choice((-1, 0, 0, 1))  # noqa: S311 - a plan, no secret
+        self.scenes = max(self.scenes + more, _LEAST_SCENES)
 
     def _reply(self, request: Request) -> Reply:
         draw = random.Random(f"{self.seed}/{request.path}/{request.sampling.seed}")  # noqa: S311 - texts, not secrets
