@@ -174,7 +174,8 @@ async def _read(
         )
         for number, stretch in enumerate(stretches, 1)
     )
-    return [edit for reply in replies for edit in _edits_of(reply, shown)]
+    # What is made up for an estimate stands nowhere, and of a long story there would be thousands to look for.
+    return run.unless_made_up(lambda: [edit for reply in replies for edit in _edits_of(reply, shown)], [])
 
 
 async def _asked(run: Run, role: str, **fields: Any) -> list[EditReply]:  # noqa: ANN401 - fields of a prompt

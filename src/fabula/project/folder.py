@@ -397,6 +397,11 @@ class Project:
         last = ""
         for scene in scenes:
             label = slug(scene.label)
+            if (label, scene.text) not in before and len(scene.text.encode("utf-8", "replace")) >= MAX_FILE:
+                raise UsageError(
+                    f"The scene {label!r} in story.md is larger than {MAX_FILE:,} bytes, more than its own file may "
+                    "have. Take out what does not belong there, or move story.md away; it is written again from story/."
+                )
             if label not in parts:  # a scene of the author's own, or the second half of one that was split
                 if not before:
                     raise UsageError(
