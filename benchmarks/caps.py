@@ -29,7 +29,7 @@ from fabula.story import Brief
 from fabula.systems import find, systems
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from fabula.engine.context import Mode
     from fabula.models.base import Model, OnText, Request
@@ -98,6 +98,7 @@ class Till(Wrapper):
     way: Way | None = None
     rng: random.Random = field(default_factory=random.Random)
     tokens: int = 0
+    kill: Callable[[], object] = lambda: None  # ends the whole story, whatever is asked beside
 
     async def ask(self, request: Request, on_text: OnText | None = None) -> Reply:
         """The reply, and what is said of its tokens.
@@ -124,7 +125,8 @@ class Till(Wrapper):
         if bad == "unreadable":
             raise UnreadableReplyError("What came is no reply.", model=self.name)
         if bad == "killed":
-            raise asyncio.CancelledError
+            self.kill()
+            await asyncio.Event().wait()  # until what was cancelled has come down to here
         said = _NO_COUNT.get(bad or "", (reply.usage.prompt, round(per_letter * len(text))))
         return replace(reply, text=text, usage=Usage(prompt=said[0], reply=said[1]))
 
@@ -175,8 +177,10 @@ async def capped(
         announced = (await rehearsed(context("dry", Budget()), write)).tokens
         budget, said, finished = Budget(tokens=round(cap * announced)), "", False
         live = context("live", budget)
+        writing = asyncio.create_task(write(live))
+        till.kill = writing.cancel
         try:
-            await asyncio.create_task(write(live))
+            await writing
             finished, said = True, budget.passed
         except BaseExceptionGroup as errors:
             stopped = errors.split(BudgetError)[0]

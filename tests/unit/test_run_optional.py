@@ -3,18 +3,24 @@
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
+from unittest import mock
 
 import pytest
 
+from fabula.app.writing import Options, write_in
 from fabula.base.errors import NoRoomError
 from fabula.engine.dry_run import DryRun
 from fabula.engine.journal import Journal
 from fabula.engine.prompts import Prompts
+from fabula.engine.rest import Rest
 from fabula.engine.roles import Cast
 from fabula.engine.run import Run, RunContext
 from fabula.models.base import Capabilities, Reply, Request, Usage
 from fabula.models.budget import Budget
 from fabula.models.scripted import ScriptedModel
+from fabula.project.folder import Project
+from fabula.story import Brief
+from fabula.systems import systems
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -128,3 +134,13 @@ async def test_turns_are_fewer_as_far_as_the_rest_falls_short(room: Room, cap: f
     assert sum(played) == pytest.approx(turns, abs=2)
     assert min(played) >= 1
     assert (context.shortfalls == []) == (cap > 1)
+
+
+@pytest.mark.parametrize(("preset", "looked"), [("improved", True), ("faithful", False)])
+async def test_a_papers_own_method_leaves_nothing_out(preset: str, looked: bool, tmp_path: Path) -> None:  # noqa: FBT001 - of a table
+    script = f"scripted:{systems()['character-simulation'].folder / 'script.toml'}"
+    settings = {"model": script, "system": "character-simulation", "preset": preset}
+    project = Project.create(tmp_path / "tale", Brief("Write about Mara, who keeps a lighthouse."), settings)
+    with mock.patch.object(Rest, "allows", autospec=True, return_value=True) as allows:
+        await write_in(project, project.settings, Options(budget_tokens=10**9))
+    assert allows.called is looked

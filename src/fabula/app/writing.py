@@ -231,7 +231,8 @@ class Prepared:
         system = system_of(self.settings)
         config = system.config(self.settings.preset, self.settings.config)
         context.revise, context.go_on = reviser(brief.titled), continuer(brief.titled)
-        context.rehearse = lambda other: self.write(brief, other)
+        if self.settings.preset != "faithful":  # what a paper does is not done by halves to keep a cap
+            context.rehearse = lambda other: self.write(brief, other)
         try:
             return await system.write(brief, Run(context), config)
         except BaseExceptionGroup as group:  # calls side by side failed; the first of ours says enough
