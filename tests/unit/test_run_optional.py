@@ -20,7 +20,6 @@ from fabula.models.budget import Budget
 from fabula.models.scripted import ScriptedModel
 from fabula.project.folder import Project
 from fabula.story import Brief
-from fabula.systems import systems
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -138,8 +137,15 @@ async def test_turns_are_fewer_as_far_as_the_rest_falls_short(room: Room, cap: f
 
 @pytest.mark.parametrize(("preset", "looked"), [("improved", True), ("faithful", False)])
 async def test_a_papers_own_method_leaves_nothing_out(preset: str, looked: bool, tmp_path: Path) -> None:  # noqa: FBT001 - of a table
-    script = f"scripted:{systems()['character-simulation'].folder / 'script.toml'}"
-    settings = {"model": script, "system": "character-simulation", "preset": preset}
+    (tmp_path / "script.toml").write_text(
+        '[replies]\nwriter = "Mara lit the lamp, and the boat came in."\n"writer:final_reading" = \'{"edits": []}\'\n'
+    )
+    settings = {
+        "model": f"scripted:{tmp_path / 'script.toml'}",
+        "system": "end-to-end",
+        "preset": preset,
+        "config": {"final_reading": True},
+    }
     project = Project.create(tmp_path / "tale", Brief("Write about Mara, who keeps a lighthouse."), settings)
     with mock.patch.object(Rest, "allows", autospec=True, return_value=True) as allows:
         await write_in(project, project.settings, Options(budget_tokens=10**9))
