@@ -22,6 +22,13 @@ DEV     := $(VENV)/.dev-$(VERSION)
 DOCS    := $(VENV)/.docs-$(VERSION)
 PIP     := $(BIN)/python -m pip --disable-pip-version-check install --quiet
 
+# What tests load again and again is compiled once, and a worker keeps to its own core.
+export PYTHONDONTWRITEBYTECODE :=
+export OMP_NUM_THREADS ?= 1
+export OPENBLAS_NUM_THREADS ?= 1
+# Neighbours stay on one worker, which share servers, browsers and projects that were made once.
+WORKERS := --numprocesses auto --maxprocesses 4 --dist worksteal
+
 .PHONY: help demo test test-train simulate cover check docs screenshots bench clean
 .DELETE_ON_ERROR:
 
@@ -47,13 +54,13 @@ demo: $(RUNTIME)
 
 test: $(DEV)
 	@$(BIN)/fabula models pull --quiet smollm2 || echo 'The small model could not be fetched: tests marked "embedded" are skipped.'
-	@$(BIN)/python -m pytest --quiet --numprocesses auto --maxprocesses 4 $(ARGS)
+	@$(BIN)/python -m pytest --quiet $(WORKERS) $(ARGS)
 
 test-train: $(TRAIN)/.trained-$(VERSION)
 	@$(TRAIN)/bin/python -m pytest --quiet tests/training $(ARGS)
 
 simulate: $(DEV)
-	@$(BIN)/python -m pytest --quiet --numprocesses auto --maxprocesses 4 -m simulation $(ARGS)
+	@$(BIN)/python -m pytest --quiet $(WORKERS) -m simulation $(ARGS)
 
 cover: $(DEV)
 	@$(BIN)/coverage erase

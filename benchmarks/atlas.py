@@ -163,9 +163,10 @@ def read(story: Story, preset: Preset, reading: str = "auto") -> Read:
 
 
 async def _checked(story: Story, model: ScriptedModel, preset: Preset, reading: str) -> None:
+    values = {"reading": reading} if preset == "improved" else {}
     with Journal() as journal:
-        run = Run(RunContext(journal, Prompts(EVALUATOR.prompts), Cast.of(model)))
-        await EVALUATOR.evaluate((Item("long", story),), run, EVALUATOR.config(preset, {"reading": reading}))
+        run = Run(RunContext(journal, Prompts(EVALUATOR.prompt_folders(preset)), Cast.of(model)))
+        await EVALUATOR.evaluate((Item("long", story),), run, EVALUATOR.config(preset, values))
 
 
 def answer(request: Request) -> str:
@@ -256,6 +257,6 @@ def _rest(prompt: str, picked: Sequence[str]) -> dict[str, Any]:
         }
     if prompt == "relations":
         return {"relations": [{"source": "n1", "relation": "performs", "target": "e1", "evidence": quotes[0]}]}
-    if prompt in {"attributes", "node"}:
+    if prompt == "node":
         return {"attributes": [{"node": f"n{n}", "predicate": "state", "value": q[:40]} for n, q in enumerate(quotes)]}
     return {"findings": []}

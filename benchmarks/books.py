@@ -13,8 +13,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from benchmarks.estimates import Profile, Writer
-from benchmarks.long import personas_of
-from benchmarks.scale import Readable
+from benchmarks.long import Roles, personas_of
 from benchmarks.schedule import SkippingLoop
 from benchmarks.theatre import Company, plan_of
 from fabula.app.writing import Options, Supplied, write_in
@@ -40,7 +39,7 @@ _NOVEL: Final = (
     "waits for his father's boat."
 )
 _LAMP: Final = "Write a story about a lamp that is to go dark, and about those who see it from the sea."
-_WORDS_A_SCENE, _WORDS_A_PAGE = 334, 400
+_WORDS_A_SCENE = 334
 _PEOPLE: Final = 8
 _EARLY: Final = 0.3  # how likely a played scene ends before each of its turns
 
@@ -76,9 +75,7 @@ class Book:
     def _settings(self) -> dict[str, Any]:
         config: dict[str, Any] = {}
         if self.system == "magnet":
-            config = {"pages": self.scenes * _WORDS_A_SCENE // _WORDS_A_PAGE}
-        if self.system == "character-simulation":
-            config = {"length_control": False}
+            config = {"words": f"~{self.scenes * _WORDS_A_SCENE}"}
         return {"system": self.system, "model": MODEL} | ({"config": config} if config else {})
 
     @property
@@ -91,7 +88,7 @@ class Book:
     def _model(self) -> Model:
         words = self.scenes * _WORDS_A_SCENE
         if self.system == "magnet":
-            model = ScriptedModel(Readable(1, _PEOPLE).answer)
+            model = ScriptedModel(Roles(1, _PEOPLE).answer)
         elif self.system == "character-simulation":
             model = ScriptedModel(Company(1, _EARLY).answer)
         else:

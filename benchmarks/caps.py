@@ -169,7 +169,7 @@ async def capped(
 
         def context(mode: Mode, budget: Budget) -> RunContext:
             cast = Cast.of(Limited(till, sleep=_no_wait))
-            prompts = Prompts(method.prompts, common=PROMPTS)
+            prompts = Prompts(method.prompt_folders("improved"), common=PROMPTS)
             return RunContext(
                 journal, prompts, cast, mode=mode, budget=budget, listeners=[lambda _: None], rehearse=write
             )

@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 TITLE: Final = "talking: prompt tokens a turn, prefix reuse, and the wait for the first token"
 _TWO: Final = Parties("Tobias", ("Mara",))
 _TURN: Final = 40  # tokens of a turn
-_RATIO, _REUSE, _WAIT, _FELT, _PERCENT = 1.1, 80.0, 1.3, 3.0, 100.0
+_RATIO, _REUSE, _WAIT, _FELT, _PERCENT = 1.15, 80.0, 1.3, 3.0, 100.0  # a lone cell has no summary of one before
 _TEXT: Final = (
     "the lamp was lit and a boat came round the reef while wind turned over cold water nobody spoke of an old letter "
     "that lay on a table by the window so the boy counted seven steps up the tower and the keeper waited for morning "
@@ -163,10 +163,11 @@ async def read(cells: int, turns: int, seed: int) -> list[int]:
 
 async def _conversation(story: str, journal: Journal, cast: Cast) -> Conversation:
     system = find("snap")
-    context = RunContext(journal, Prompts(system.prompts), cast)
+    context = RunContext(journal, Prompts(system.prompt_folders("improved")), cast)
     # What is measured is a turn; cells of equal length make stories of different length comparable.
     config = system.config("improved", {"candidates": 1, "turns_per_step": 0})
-    return open_conversation(None, await system.algorithm.open_talk(story, Run(context), config, _TWO), context)
+    talk = await system.program(config).open_talk(story, Run(context), config, _TWO)
+    return open_conversation(None, talk, context)
 
 
 async def _cell(conversation: Conversation, turns: int, rng: random.Random) -> None:

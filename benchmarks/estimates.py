@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from benchmarks.table import Row, Table
 from fabula.app.writing import rehearsed
-from fabula.base.errors import ContextLengthError, ReplyError
+from fabula.base.errors import ContextLengthError, ReplyError, UsageError
 from fabula.craft.planning import PROMPTS
 from fabula.engine.journal import Journal
 from fabula.engine.prompts import Prompts
@@ -122,11 +122,9 @@ class Writer(ScriptedModel):
         """A turn in a talk by a plan of five points; two of three exchanges deal with one."""
         own = sum(message.role == "assistant" for message in request.messages)
         fixed = random.Random(f"{self.seed}/{request.path.partition('/')[0]}/{request.role}")  # noqa: S311 - no secrets
-        dealt = min(sum(fixed.random() < 0.66 for _ in range(own)), 5)
-        done = f"DONE {', '.join(map(str, range(1, dealt + 1))) or 'none'}"
-        return f"[{_PEOPLE[request.role == 'player']}: {sentence(draw, round(25 * self.share))}]\n{done}" + "\nEOD" * (
-            dealt == 5
-        )
+        over = sum(fixed.random() < 0.66 for _ in range(own)) >= 5
+        turn = f"[{_PEOPLE[request.role == 'player']}: {sentence(draw, round(25 * self.share))}]"
+        return turn + "\nEOD" * over
 
     def _said(self, name: str, request: Request, said: str, draw: random.Random) -> str:  # noqa: PLR0911 - a line a kind
         if request.choices:
@@ -140,7 +138,7 @@ class Writer(ScriptedModel):
             return "\n".join(
                 f"#{n}. {sentence(draw, 6)}\n- {sentence(draw, round(25 * self.share))}" for n in range(1, 6)
             )
-        if name in {"answer", "play"} and "DONE" in said:
+        if name in {"answer", "play"} and "# Your plan" in said:
             return self._turn_of(request, draw)
         words = wanted(request.messages[-1].content, name)
         text = prose(draw, max(round(words * self.share), 2))
@@ -156,9 +154,6 @@ class Writer(ScriptedModel):
             field = "records" if name == "scenes" else "scenes"
             entry = schema["properties"][field]["items"]
             made[field] = [self._filled(entry, draw, nth=n) for n in range(self.scenes)]
-        if name == "plot_by_part":
-            entry = schema["properties"]["parts"]["items"]
-            made["parts"] = [self._filled(entry, draw, nth=n) | {"words": self.words // 5} for n in range(5)]
         if name == "outline" and "chapters" in made:
             made["chapters"] = [one | {"words": self.words // len(made["chapters"])} for one in made["chapters"]]
             for one in made["chapters"]:
@@ -307,7 +302,7 @@ def compared(system: str, words: int, share: float, profile: Profile, preset: An
         return await method.write(brief, Run(context), config)
 
     def context(journal: Journal, mode: Mode) -> RunContext:
-        return RunContext(journal, Prompts(method.prompts, common=PROMPTS), Cast.of(model), mode=mode)
+        return RunContext(journal, Prompts(method.prompt_folders(preset), common=PROMPTS), Cast.of(model), mode=mode)
 
     with Journal() as journal:
         dry = asyncio.run(rehearsed(context(journal, "dry"), write))
@@ -325,9 +320,7 @@ def compared(system: str, words: int, share: float, profile: Profile, preset: An
 REPLIES: Final = Path(__file__).parent / "replies" / "rooms"
 METHODS: Final[dict[str, tuple[str, dict[str, object]]]] = {
     "end-to-end": ("end-to-end", {}),
-    "by-parts": ("agents-room", {"draft_first": False}),
-    "plan": ("agents-room", {"draft_first": False, "variant": "plan"}),
-    "draft-first": ("agents-room", {"draft_first": True, "revisions": 0}),
+    "draft-first": ("reviewed-draft", {"revisions": 0}),
 }
 _TOKENS: Final = 1.3  # of a word of those records
 
@@ -342,7 +335,7 @@ def recorded(method: str) -> dict[str, float]:
     for brief, took in used.items():
         story = Brief.read(REPLIES / "briefs" / f"{brief}.md")
         with Journal() as journal:
-            prompts = Prompts(system.prompts, common=PROMPTS)
+            prompts = Prompts(system.prompt_folders("improved"), common=PROMPTS)
             context = RunContext(journal, prompts, Cast.of(model), mode="dry")
             dry = asyncio.run(rehearsed(context, partial(_written, system, story, config)))
         found[brief] = _PERCENT * dry.tokens / (_TOKENS * (took["prompt_words"] + took["reply_words"]))
@@ -364,7 +357,7 @@ def bench(lengths: Sequence[int] = LENGTHS, names: Sequence[str] = ()) -> Table:
                 for profile in PROFILES:
                     try:
                         found.append(compared(name, words, share, profile).ratio)
-                    except (ContextLengthError, ReplyError):
+                    except (ContextLengthError, ReplyError, UsageError):
                         left.append(f"{name} with {words:,} words, {temper}, {profile.name}")
             what, least, most = f"{name}, {words:,} words", _PERCENT - _OFF, _PERCENT + _OFF
             if found:

@@ -22,7 +22,6 @@ from benchmarks.table import Row, Table
 from fabula.app.standing import lengths_asked, words_asked
 from fabula.app.writing import Options, write_in
 from fabula.base.errors import ModelUnavailableError
-from fabula.craft.telling import untold
 from fabula.models.known import installed, models_home
 from fabula.project.folder import Project
 from fabula.story import Brief, count_words
@@ -32,7 +31,7 @@ from fabula.story.words import ngrams
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-TITLE = "first story: time, calls, lengths, repeats and events of a small model's stories"
+TITLE = "first story: time, calls, lengths and repeats of a small model's stories"
 MODEL: Final = "qwen2.5-coder-1.5b"
 BRIEFS: Final = Path(__file__).parents[1] / "examples" / "briefs"
 SEEDS: Final = (1, 2, 3)
@@ -43,7 +42,7 @@ _LONGEST: Final = 480.0  # seconds a story may take on two cores
 
 @dataclass(frozen=True, slots=True)
 class Looked:
-    """What rules can say of a story; `told` is by overlap of words, which is no reading."""
+    """What rules can say of a story."""
 
     name: str
     seconds: float
@@ -54,9 +53,6 @@ class Looked:
     lengths_missed: int
     twice: int
     copied: int
-    told: int
-    events: int
-    ending: bool
     names: float
 
 
@@ -70,10 +66,6 @@ def looked_at(folder: Path) -> Looked:
         texts, places = {path: journal.newest(path) or "" for path in journal.paths()}, journal.places()
     parts = [texts[path] for path in sorted(lengths, key=lambda path: places.get(path, path)) if path in texts]
     story = "\n\n".join(parts)
-    plot = texts.get("plot", "")
-    sections = [part for part in re.split(r"(?m)^## .*$", plot) if part.strip()]
-    events = [[line[2:] for line in part.splitlines() if line.startswith("- ")] for part in sections]
-    missing = [untold(wanted, text) for wanted, text in zip(events, parts, strict=False)]
     want = words_asked(project.brief, project.settings)
     people = {word for word in re.findall(r"\b[A-Z][a-z]{2,}\b", project.brief.text) if word in _people(project.brief)}
     return Looked(
@@ -86,9 +78,6 @@ def looked_at(folder: Path) -> Looked:
         lengths_missed=sum(not low <= count_words(texts[path]) <= high for path, (low, high) in lengths.items()),
         twice=_twice(story),
         copied=_copied(story),
-        told=sum(map(len, events)) - sum(map(len, missing)),
-        events=sum(map(len, events)),
-        ending=bool(missing) and not missing[-1],
         names=len([name for name in people if name in story]) / len(people) if people else 1.0,
     )
 
@@ -144,7 +133,6 @@ def table(found: Sequence[Looked]) -> Table:
         Row("sentences that stand twice", tuple(float(one.twice) for one in found), "", "story", most=0),
         Row("eight words in a row that stand again", tuple(float(one.copied) for one in found), "", "story"),
         Row("parts outside their length", tuple(float(one.lengths_missed) for one in found), "", "story"),
-        Row("events told, by overlap of words", tuple(one.told / max(one.events, 1) for one in found), "", "story"),
     )
     notes = (_line(one) for one in found)
     return Table("first_story", TITLE, figures, tuple(notes))
@@ -154,8 +142,7 @@ def _line(one: Looked) -> str:
     return (
         f"{one.name}: {one.seconds:.0f} s, {one.calls} calls, {one.drawn_again} of them drawn again or continued; "
         f"{one.words} words of {one.asked[0]} to {one.asked[1]}, {one.lengths_missed} parts outside their length; "
-        f"{one.twice} sentences twice, {one.copied} copies of {_COPY} words; {one.told} of {one.events} events by "
-        f"overlap of words, the last part's {'all' if one.ending else 'not all'}; {one.names:.0%} of the brief's names"
+        f"{one.twice} sentences twice, {one.copied} copies of {_COPY} words; {one.names:.0%} of the brief's names"
     )
 
 

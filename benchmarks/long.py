@@ -30,6 +30,7 @@ from fabula.story.personas import Persona, Personas, write_personas
 from fabula.systems import find
 
 if TYPE_CHECKING:
+    from fabula.engine.methods import Preset
     from fabula.engine.run import Mode
     from fabula.models.base import Request
 
@@ -37,11 +38,13 @@ TITLE: Final = "long stories with MAGNET: growth, estimate, depth"
 _SYSTEM: Final = find("magnet")
 _BRIEF: Final = Brief.parse("Write a story about a harbour town whose lighthouse is to go dark.")
 _GROWTH, _OFF, _SECONDS, _LARGEST = 3.2, 20.0, 180.0, 6000.0
-_DEPTH, _DEPTH_CHECKED = 35.0, 40.0  # without and with a call of the critic for every paragraph
+_DEPTH: Final = 35.0
+WORDS_A_PAGE: Final = 400
 _PERCENT: Final = 100.0
 _SPEED: Final = 50.0  # tokens a second of a hosted model
 _PARALLEL: Final = 8
 _REVISED, _REACHED, _KNOWN = 0.1, 0.03, 0.6  # how often a critic refuses, a goal is reached, a key is used again
+_ENDS: Final = 0.15  # how often a narrator ends a scene
 _MOST_UPDATES: Final = 3
 _ROUND: Final = 60.0  # seconds of a call where only the depth counts
 _WANTED: Final = re.compile(r"(?:about|exactly|at most|in) (\d+) words(?:, between \d+ and (\d+))?")
@@ -95,8 +98,6 @@ class Roles:
     def _form(self, name: str, request: Request, draw: random.Random) -> dict[str, Any]:
         if name == "act":
             return {"action": few(draw, 25)}
-        if name == "check":
-            return {"contradictions": []}
         if name == "criticise":
             return self._critique(draw)
         if name == "set_goal":
@@ -105,11 +106,11 @@ class Roles:
                 "goal_domain": few(draw, 4),
                 "transition_paragraph": prose(draw, 50),
             }
-        if name == "final_reading":
-            return {"edits": []}
         most = (request.schema or {})["properties"]["order"]["maxItems"]
         order = draw.sample(range(1, most + 1), min(most, draw.randint(1, 3)))
-        return {"order": order} if name == "choose" else {"order": order, "paragraph": prose(draw, 110)}
+        if name == "choose":
+            return {"order": order, "next_scene": few(draw, 6) if draw.random() < _ENDS else ""}
+        return {"order": order, "paragraph": prose(draw, 110)}
 
     def _critique(self, draw: random.Random) -> dict[str, Any]:
         if draw.random() < self.revised:
@@ -193,33 +194,37 @@ def _rows(pages: int, one: Written) -> list[Row]:
 def _depths(sizes: Sizes) -> list[Row]:
     """Calls that wait for one another, side by side as a share of one after another."""
     rows = []
-    for preset, revised, most, config in (
-        ("faithful", 0.0, _DEPTH, {}),
-        ("improved", 0.0, _DEPTH_CHECKED, {"in_turn": False}),
-        ("improved", _REVISED, None, {"in_turn": False}),
-        ("improved", 0.0, None, {}),  # who acts later knows what was accepted before, and so waits for it
-    ):
+    kinds: tuple[tuple[Preset, float, float | None], ...] = (
+        ("faithful", 0.0, _DEPTH),
+        ("faithful", _REVISED, None),
+        ("improved", 0.0, None),  # who acts later knows what was accepted before, and so waits for it
+    )
+    for preset, revised, most in kinds:
         shares = []
         for seed in range(sizes.rounds):
             walls = []
             for at_once in (_PARALLEL, 1):
                 roles = Roles(seed, sizes.people, _ROUND, revised)
-                walls.append(_run(roles, preset, {"pages": sizes.depth_pages, **config}, at_once)[1])
+                walls.append(_run(roles, preset, _of_pages(sizes.depth_pages), at_once)[1])
             shares.append(_PERCENT * walls[0] / walls[1])
         refused = f"{revised:.0%} of the actions refused" if revised else "no action refused"
-        settings = "".join(f", {name} = false" for name in config)
-        what = f"{preset}{settings}, {refused}: depth side by side / one after another"
+        what = f"{preset}, {refused}: depth side by side / one after another"
         rows.append(Row(what, tuple(shares), "%", f"{sizes.depth_pages} pages", most=most))
     return rows
 
 
 def written(pages: int, people: int, seed: int) -> Written:
     """A story of so many pages in the improved preset."""
-    config = {"pages": pages}
+    config = _of_pages(pages)
     planned = _estimate(people, config)
     roles, begun = Roles(seed, people), time.process_time()
     words, wall = _run(roles, "improved", config)
     return Written(words, roles, wall, time.process_time() - begun, planned)
+
+
+def _of_pages(pages: int) -> dict[str, str]:
+    """The setting that asks for so many pages."""
+    return {"words": f"~{pages * WORDS_A_PAGE}"}
 
 
 def personas_of(people: int) -> str:
@@ -243,7 +248,7 @@ def _estimate(people: int, config: dict[str, Any]) -> int:
     """Tokens that a dry run plans."""
     model = ScriptedModel(_never, capabilities=SCHEMA)
     with Journal() as journal:
-        context = _context(journal, Cast.of(model), people, "dry")
+        context = _context(journal, Cast.of(model), people, "dry", "improved")
         asyncio.run(_SYSTEM.write(_BRIEF, Run(context), _SYSTEM.config("improved", config)))
     return context.dry_run.tokens
 
@@ -252,14 +257,14 @@ def _never(request: Request) -> str:
     raise AssertionError(request.path)
 
 
-def _run(roles: Roles, preset: Any, config: dict[str, Any], at_once: int = _PARALLEL) -> tuple[int, float]:  # noqa: ANN401 - a literal
+def _run(roles: Roles, preset: Preset, config: dict[str, Any], at_once: int = _PARALLEL) -> tuple[int, float]:
     """Words of a story, and the seconds it takes on a clock that skips waits, with so many calls at once."""
 
     async def timed() -> tuple[int, float]:
         loop, begun = asyncio.get_running_loop(), 0.0
         model = Limited(ScriptedModel(roles.answer, name="slow", capabilities=SCHEMA), parallel=at_once)
         with Journal() as journal:
-            run = Run(_context(journal, Cast.of(model), roles.people, "live"))
+            run = Run(_context(journal, Cast.of(model), roles.people, "live", preset))
             begun = loop.time()
             story = await _SYSTEM.write(_BRIEF, run, _SYSTEM.config(preset, config))
             return story.words, loop.time() - begun
@@ -268,6 +273,6 @@ def _run(roles: Roles, preset: Any, config: dict[str, Any], at_once: int = _PARA
         return runner.run(timed())
 
 
-def _context(journal: Journal, cast: Cast, people: int, mode: Mode) -> RunContext:
+def _context(journal: Journal, cast: Cast, people: int, mode: Mode, preset: Preset) -> RunContext:
     journal.decide("personas", "edit", personas_of(people))
-    return RunContext(journal, Prompts(_SYSTEM.prompts, common=PROMPTS), cast, mode=mode)
+    return RunContext(journal, Prompts(_SYSTEM.prompt_folders(preset), common=PROMPTS), cast, mode=mode)

@@ -300,7 +300,7 @@ async def _write(case: Case, folder: Path, model: ScriptedModel) -> None:
 async def _measure(case: Case, folder: Path, model: ScriptedModel) -> None:
     folder.mkdir(exist_ok=True)
     with Journal(folder / "journal.db") as journal:
-        context = RunContext(journal, Prompts(case.method.prompts, common=PROMPTS), Cast.of(model))
+        context = RunContext(journal, Prompts(case.method.prompt_folders(case.preset), common=PROMPTS), Cast.of(model))
         with context.recording_failures():
             report = await case.method.evaluate(case.items, Run(context), case.method.config(case.preset, case.config))
     (folder / "report.txt").write_text(str(report), encoding="utf-8", errors="surrogatepass")

@@ -256,7 +256,7 @@ async def _checked(
         gold = Path(folder) / f"{data['id']}.json"
         gold.write_text(json.dumps(data), encoding="utf-8")
         config = EVALUATOR.config("improved", {**values, "gold": str(gold)})
-        run = Run(RunContext(journal, Prompts(EVALUATOR.prompts), cast))
+        run = Run(RunContext(journal, Prompts(EVALUATOR.prompt_folders("improved")), cast))
         report = await EVALUATOR.evaluate((Item(data["id"], Story("", (Scene("story", text),))),), run, config)
     (details,) = report.details["stories"]
     own = replies.data.get(form, {})

@@ -25,12 +25,12 @@ TITLE: Final = "which story readers prefer: drafts revised, rooms by parts and o
 FOLDER: Final = Path(__file__).parent / "replies" / "rooms"
 METHODS: Final = {
     "draft-first-revised-2": "the story of draft-first, after its final reading, written anew twice as a whole",
-    "draft-first": "agents-room, draft_first=true, final_reading",
+    "draft-first": "reviewed-draft, revisions=0",
     "end-to-end-revised-8": "end-to-end, revisions=8; the first four are those of end-to-end-revised-4",
     "end-to-end-revised-4": "end-to-end, revisions=4",
     "end-to-end": "end-to-end, one call",
-    "by-parts": "agents-room, draft_first=false, final_reading; the five parts one by one",
-    "plan": "agents-room, draft_first=false, variant=plan, final_reading; the story in one call from the plan",
+    "by-parts": "agents-room; the five parts one by one, from a plot by part",
+    "plan": "agents-room, variant=plan; the story in one call from the plan",
 }
 ASPECTS: Final = ("plot", "development", "creativity", "language")
 _BESIDE: Final = ("end-to-end", "end-to-end-revised-8", "by-parts")  # whose words those of the others are divided by

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from benchmarks.long import Roles, few, personas_of
+from benchmarks.long import WORDS_A_PAGE, Roles, personas_of
 from benchmarks.schedule import SkippingLoop
 from benchmarks.table import Row, Table
 from benchmarks.theatre import SCHEMA
@@ -25,10 +25,7 @@ from fabula.project.folder import Project
 from fabula.story import Brief
 
 if TYPE_CHECKING:
-    import random
     from collections.abc import Callable, Coroutine
-
-    from fabula.models.base import Request
 
 TITLE: Final = "a novel's project: replay, status, update --dry-run"
 _BRIEF: Final = "Write a story about a harbour town whose lighthouse is to go dark."
@@ -44,15 +41,6 @@ class Sizes:
     rounds: int = 3
 
 
-class Readable(Roles):
-    """Roles whose critic gives an account of every paragraph that can be read, as a capable one does."""
-
-    def _form(self, name: str, request: Request, draw: random.Random) -> dict[str, Any]:
-        if name == "check":
-            return {"contradictions": [], "seen": [{"what": few(draw, 15)} for _ in range(3)]}
-        return super()._form(name, request, draw)
-
-
 def bench(sizes: Sizes | None = None) -> Table:
     """CPU of each thing, beside the CPU of writing the story with models that answer at once."""
     sizes = sizes or Sizes()
@@ -66,9 +54,9 @@ def bench(sizes: Sizes | None = None) -> Table:
 
 
 def _rows(sizes: Sizes, folder: Path) -> tuple[Row, ...]:
-    roles = Readable(1, sizes.people)
+    roles = Roles(1, sizes.people)
     model = ScriptedModel(roles.answer, name="scripted", capabilities=SCHEMA)
-    settings = {"system": "magnet", "config": {"pages": sizes.pages}}
+    settings = {"system": "magnet", "config": {"words": f"~{sizes.pages * WORDS_A_PAGE}"}}
     project = Project.create(folder, Brief.parse(_BRIEF), settings)
     (folder / "plan" / "personas.yaml").write_text(personas_of(sizes.people), encoding="utf-8")
 
@@ -92,7 +80,7 @@ def _rows(sizes: Sizes, folder: Path) -> tuple[Row, ...]:
             each,
             most=_MOST,
         ),
-        Row("dry run, a late chapter edited", _edited(late, dry, sizes), "s", each, most=_MOST),
+        Row("dry run, a late scene edited", _edited(late, dry, sizes), "s", each, most=_MOST),
     )
 
 

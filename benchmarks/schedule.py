@@ -24,6 +24,7 @@ from fabula.engine.run import Run, RunContext
 from fabula.models.limits import Limited
 from fabula.models.scripted import ScriptedModel
 from fabula.story import Brief, slug
+from fabula.story.plan import Unit
 from fabula.systems import find
 
 if TYPE_CHECKING:
@@ -203,14 +204,22 @@ def show(sizes: Sizes, preset: Preset, seed: int) -> Outcome:
     with asyncio.Runner(loop_factory=SkippingLoop) as runner:
         wall = runner.run(timed())
     total = sum(taken.values())
-    return Outcome(wall, max(chain(plan, taken), total / sizes.parallel), total, len(taken))
+    return Outcome(wall, max(chain(plan, taken, preset), total / sizes.parallel), total, len(taken))
 
 
-def chain(plan: Plan, taken: Mapping[str, float]) -> float:
-    """Seconds of a play's longest chain of calls, each of which needs the one before it; `taken` by path."""
+def chain(plan: Plan, taken: Mapping[str, float], preset: Preset) -> float:
+    """Seconds of a play's longest chain of calls, each of which needs the one before it; `taken` by path.
+
+    In the paper's program scenes are played whole, in ours unit by unit.
+    """
+    order = plan.chronology() or plan.names
+    if preset == "faithful":
+        units = tuple(Unit(plan.scene(name), plan.scene(name).outline) for name in order)
+    else:
+        units = plan.units(order)
     done: dict[str, float] = {}  # when each character is free
     scenes: dict[str, float] = {}  # when each scene is played
-    for unit in plan.units(plan.chronology() or plan.names):
+    for unit in units:
         name = slug(unit.scene.name) + (f"-{unit.part}" if unit.part > 1 else "")
         outlined = taken[f"outline/{name}/chronological_outline"]
         ready = max(outlined, *(done.get(who, 0.0) for who in unit.scene.present))
@@ -220,11 +229,9 @@ def chain(plan: Plan, taken: Mapping[str, float]) -> float:
     told = 0.0
     for scene in plan.scenes:
         told = max(told, scenes[scene.name]) + sum(
-            seconds
-            for path, seconds in taken.items()
-            if path.removeprefix("drafts/").startswith(f"{slug(scene.name)}/")
+            seconds for path, seconds in taken.items() if path.startswith(f"{slug(scene.name)}/")
         )
-    return told + taken.get("drafts/edits/final_reading", 0.0)
+    return told
 
 
 def _turns(under: str, taken: Mapping[str, float]) -> dict[str, float]:
@@ -252,7 +259,7 @@ async def _write_all(stories: int, parallel: int, preset: Preset, latencies: Lat
     config, brief = system.config(preset, _settings(preset)), Brief.parse("Write a story about a lamp.")
     model = Limited(ScriptedModel(latencies.answer, name="slow"), parallel=parallel)
     with Journal() as journal:
-        context = RunContext(journal, Prompts(system.prompts), Cast.of(model))
+        context = RunContext(journal, Prompts(system.prompt_folders(preset)), Cast.of(model))
         await system.write(brief, Run(context, ("warm-up",)), config)  # compiles the templates
         latencies.drawn.clear()
         begun = loop.time()
@@ -263,6 +270,5 @@ async def _write_all(stories: int, parallel: int, preset: Preset, latencies: Lat
 
 
 def _settings(preset: Preset) -> Mapping[str, object]:
-    """Length control adds calls where a drawn reply is short; here each agent is to be one call."""
-    parts = dict.fromkeys(("length_control", "draft_first", "plot_by_part", "final_reading"), False)
-    return parts if preset == "improved" else {}
+    """Each agent is to be one call, and nobody reads the whole at the end."""
+    return {"final_reading": False} if preset == "improved" else {}

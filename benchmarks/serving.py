@@ -236,7 +236,7 @@ async def _fabula(folder: Path, token: str, opened: Any, ready: Any) -> None:  #
     told = {
         "system": "vanilla",
         "model": f"scripted:{script}",
-        "config": {"player": "Tobias", "npc": "Mara", "private": False},
+        "config": {"player": "Tobias", "npc": "Mara", "open_ended": True},
     }
     project = Project.create(folder / "lamp", Brief(_STORY), told)
     settings: Settings = project.settings

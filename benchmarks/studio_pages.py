@@ -62,13 +62,17 @@ _SCENES: Final = {
 
 @dataclass(frozen=True, slots=True)
 class Sizes:
-    """Scenes of the book, how often each thing is timed, and by which systems books are written that are edited."""
+    """Scenes of the book, how often each thing is timed, by which systems books are written that are edited.
+
+    `pages` are those that are looked at; all where none is named.
+    """
 
     scenes: int = 300
     rounds: int = 5
     cold: int = 3
     edited: tuple[str, ...] = ("end-to-end", "agents-room", "character-simulation", "magnet")
     edits: int = 5
+    pages: tuple[str, ...] = ()
     folder: str = ""  # where books are kept from one time to the next
 
 
@@ -139,6 +143,8 @@ async def _pages(book: Path, sizes: Sizes) -> list[Row]:
     places = _PAGES | {what: place.format(scene=scene_of(book)) for what, place in _SCENES.items()}
     rows: list[Row] = []
     for what, place in places.items():
+        if sizes.pages and what not in sizes.pages:
+            continue
         most = _PAGE if what in _PAGES else _SCENE
         async with _served(book) as client:
             _, size = await timed(client, place)

@@ -100,21 +100,10 @@ class Company:
                 return {"points": texts}
             return {"points": [{"event": number, "text": text} for number, text in enumerate(texts, 1)]}
         if prompt == "terminate":
-            return self._verdict(wanted, draw)
+            return {"reasons": prose(draw, _WORDS["event"]), "covered": draw.random() < self.likely}
         if prompt in {"direct", "decide"}:
             return self._direction(wanted, draw, may_end=prompt == "decide")
-        if prompt == "final_reading":
-            return {"edits": []}
         return {"response": prose(draw, _WORDS["respond"])}
-
-    def _verdict(self, wanted: dict[str, Any], draw: random.Random) -> dict[str, Any]:
-        """Whether a scene is covered: it is with the probability `likely`."""
-        covered = draw.random() < self.likely
-        if "reasons" in wanted:
-            return {"reasons": prose(draw, _WORDS["event"]), "covered": covered}
-        fields = wanted["uncovered"]["items"]["properties"]
-        missing = {name: _chosen(field, draw) for name, field in fields.items()}
-        return {"uncovered": [missing], "covered": covered}
 
     def _direction(self, wanted: dict[str, Any], draw: random.Random, *, may_end: bool) -> dict[str, Any]:
         """Who plays next and what; where the scene may end with it, nothing with the probability `likely`."""
@@ -137,10 +126,10 @@ def _chosen(wanted: dict[str, Any], draw: random.Random) -> Any:  # noqa: ANN401
 
 async def played(plan: Plan, model: Model, preset: Preset) -> Story:
     """The story of a plan, with `model` in every role; each scene's rewrite is one call."""
-    config = SYSTEM.config(preset, {"length_control": False} if preset == "improved" else {})
+    config = SYSTEM.config(preset)
     with Journal() as journal:
         journal.decide("plan", "edit", write_plan(plan))
-        context = RunContext(journal, Prompts(SYSTEM.prompts, common=PROMPTS), Cast.of(model))
+        context = RunContext(journal, Prompts(SYSTEM.prompt_folders(preset), common=PROMPTS), Cast.of(model))
         story: Story = await SYSTEM.write(_BRIEF, Run(context), config)
     return story
 

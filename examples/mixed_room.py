@@ -46,7 +46,7 @@ def main(folder: Path) -> fabula.Story:
             "setting": WeatherReport(),
             "climax": AtTheKeyboard(),
         },
-        config={"draft_first": False, "final_reading": False},
+        config={"final_reading": False},
     ).story
 
 

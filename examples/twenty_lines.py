@@ -12,8 +12,8 @@ def heard(event: fabula.events.Event) -> None:
 
 
 brief = "Write a story of about 150 words about Mara, who keeps a lighthouse, and Tobias, who brings her a letter."
-alone, room = (fabula.write(brief, name, system=name, on_event=heard) for name in ("end-to-end", "agents-room"))
-print(f"{alone.words} and {room.words} words, by {room.model}. The better one: {fabula.judge(alone, room).better}")
-for finding in fabula.check(room).findings:
+once, twice = (fabula.write(brief, name, system=name, on_event=heard) for name in ("end-to-end", "reviewed-draft"))
+print(f"{once.words} and {twice.words} words, by {twice.model}. The better one: {fabula.judge(once, twice).better}")
+for finding in fabula.check(twice).findings:
     print(f'"{finding["quote_x"]}" against "{finding["quote_y"]}"')
-print("Mara:", fabula.chat(room, "Mara", system="vanilla").say("What does the letter say?"))
+print("Mara:", fabula.chat(twice, "Mara", system="vanilla").say("What does the letter say?"))

@@ -19,7 +19,7 @@ MODEL = f"scripted:{HERE / 'scripts' / 'room.toml'}"
 def main(folder: Path) -> list[str]:
     """Paths of the calls that a changed character sheet costs."""
     brief = "A keeper's lamp is to be switched off. It ends with hope."
-    story = fabula.write(brief, folder=folder, model=MODEL, config={"draft_first": False, "final_reading": False})
+    story = fabula.write(brief, folder=folder, model=MODEL, system="agents-room", config={"final_reading": False})
     print(f"{story.words} words in {len(story.scenes)} parts; it begins: {story.text[:60]}...")
 
     characters = folder / "plan" / "characters.md"

@@ -1,7 +1,7 @@
 """Every page in every state that a person meets: for a keyboard, a screen reader, a phone, large letters, both looks.
 
-A page is brought into a state once, and looked at on a wide screen and on a phone, there with each of its parts. By
-default one is light and the other dark; FABULA_ALL_PAGES=1 looks at all of them in both.
+A page is brought into a state once, and looked at with each of its parts: on a wide screen or on a phone, light or
+dark, as its name draws; `make simulate` looks at all of them in all four ways.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from datetime import UTC, datetime
 from itertools import product
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
+from zlib import crc32
 
 import pytest
 
@@ -37,9 +38,9 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.slow
 
-ALL: Final = bool(os.environ.get("FABULA_ALL_PAGES"))
+EVERY: Final = [False]  # whether each page is looked at in every way
 WIDE, PHONE, ZOOMED = 1280, 360, 640  # pixels; the last is a screen of 1280 at 200 %
-SCREENS: Final = tuple(product((WIDE, PHONE), ("light", "dark"))) if ALL else ((WIDE, "light"), (PHONE, "dark"))
+SCREENS: Final = tuple(product((WIDE, PHONE), ("light", "dark")))
 PROGRAM: Final = Path(__file__).parents[1] / "support" / "long_work.py"
 AT: Final = f"/projects/{SAMPLE}"
 CHAT: Final = "joanne-starling-wendy-clabburn"
@@ -74,10 +75,15 @@ def plain(words: str, path: str, wait: str = "main") -> None:
     state(words)(opens)
 
 
-def barriers(tab: Tab) -> list[str]:
-    """What shuts somebody out of the page as it is now."""
+@pytest.fixture(params=[False, pytest.param(True, marks=pytest.mark.simulation)], ids=["one-look", "every-look"])
+def _looks(request: pytest.FixtureRequest) -> None:
+    EVERY[0] = request.param
+
+
+def barriers(tab: Tab, words: str) -> list[str]:
+    """What shuts somebody out of the page as it is now; its name says in which of the ways it is looked at."""
     found = []
-    for width, look in SCREENS:
+    for width, look in SCREENS if EVERY[0] else [SCREENS[crc32(words.encode()) % len(SCREENS)]]:
         tab.page.emulate_media(color_scheme=look, reduced_motion="reduce")
         tab.page.set_viewport_size({"width": width, "height": 900})
         parts = tab.page.locator(".tabs > button:visible")
@@ -338,13 +344,14 @@ def there(tmp_path_factory: pytest.TempPathFactory) -> Iterator[There]:
         yield served
 
 
+@pytest.mark.usefixtures("_looks")
 def test_no_page_of_the_studio_shuts_anybody_out(there: There) -> None:
     found: dict[str, list[str]] = {}
     with chromium() as browser:
         tab = sign_in(browser, there)
         for words, bring_about in STATES.items():
             bring_about(tab, there)
-            found[words] = [*barriers(tab), *tab.problems]
+            found[words] = [*barriers(tab, words), *tab.problems]
             tab.problems.clear()
     assert {words: wrong for words, wrong in found.items() if wrong} == {}
 
@@ -435,7 +442,7 @@ def in_study(study: Study, rater: str = "", conversations: RatersConversations |
 
 
 def begin(tab: Tab, found: dict[str, list[str]]) -> None:
-    found["the first page"] = barriers(tab)
+    found["the first page"] = barriers(tab, "the first page")
     tab.page.click("text=I have read this and take part")
     tab.page.wait_for_selector(".bar")
 
@@ -448,17 +455,18 @@ def opened(tab: Tab) -> None:
 joined = contextmanager(in_study)
 
 
+@pytest.mark.usefixtures("_looks")
 def test_no_page_of_a_study_of_pairs_shuts_anybody_out(tmp_path: Path) -> None:
     study, found = study_here(tmp_path / "study"), dict[str, list[str]]()
     with joined(study) as tab:
         begin(tab, found)
         opened(tab)
-        found["a task"] = barriers(tab)
+        found["a task"] = barriers(tab, "a task")
         tab.open("/")
         opened(tab)
-        found["withdrawing"] = barriers(tab)
+        found["withdrawing"] = barriers(tab, "withdrawing")
         tab.open("/task/0")
-        found["no such page"] = barriers(tab)
+        found["no such page"] = barriers(tab, "no such page")
         for number in range(5):
             tab.open("/task")
             for name in ("plot", "creativity", "development", "language use", "overall"):
@@ -467,12 +475,13 @@ def test_no_page_of_a_study_of_pairs_shuts_anybody_out(tmp_path: Path) -> None:
             if number < 4:
                 tab.page.wait_for_selector(f"h1:has-text('{number + 2} of 5')")
         tab.page.wait_for_selector("text=Enough for this sitting")
-        found["enough for now"] = barriers(tab)
+        found["enough for now"] = barriers(tab, "enough for now")
     with joined(study, ORGANISER) as tab:
-        found["organiser"] = barriers(tab)
+        found["organiser"] = barriers(tab, "organiser")
     assert {words: wrong for words, wrong in found.items() if wrong} == {}
 
 
+@pytest.mark.usefixtures("_looks")
 def test_no_page_of_the_other_studies_shuts_anybody_out(tmp_path: Path) -> None:
     found: dict[str, list[str]] = {}
     entries = {
@@ -485,19 +494,19 @@ def test_no_page_of_the_other_studies_shuts_anybody_out(tmp_path: Path) -> None:
         with joined(study) as tab:
             begin(tab, found)
             opened(tab)
-            found[kind] = barriers(tab)
+            found[kind] = barriers(tab, kind)
     study = characters_here(tmp_path)
     with joined(study, "", RatersConversations(study, lambda: Options(environ={}))) as tab:
         begin(tab, found)
-        found["talk"] = barriers(tab)
+        found["talk"] = barriers(tab, "talk")
         for side in "AB":
             talk = tab.page.locator(f"[aria-label='Character {side}']")
             talk.locator("textarea").fill("Is it true?")
             talk.locator("text=Say it").click()
             tab.page.wait_for_selector(f"[aria-label='Character {side}'] strong >> nth=1")
-            found[f"talk with {side}"] = barriers(tab)
+            found[f"talk with {side}"] = barriers(tab, f"talk with {side}")
             tab.page.locator(f"[aria-label='Character {side}'] >> text=End this conversation").click()
             tab.page.wait_for_selector(f"[aria-label='Character {side}'] >> text=This conversation has ended.")
         opened(tab)
-        found["talk, to be rated"] = barriers(tab)
+        found["talk, to be rated"] = barriers(tab, "talk, to be rated")
     assert {words: wrong for words, wrong in found.items() if wrong} == {}

@@ -12,7 +12,7 @@ import pytest
 from commandline import BRIEF, BY_PARTS, REPLIES, script_of
 from fabula.base.errors import DiskFullError
 from fabula.project.folder import Project
-from studio import browsing, chromium, expect, sign_in, studio_there
+from studio import browsing, chromium, expect, looks, sign_in, studio_there
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -355,8 +355,7 @@ def test_a_server_that_ends_and_a_session_that_is_over_are_said(shelf: Path) -> 
         assert page.evaluate("localStorage.getItem('fabula-draft:lamp:climax')") is not None
 
 
-@pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
-@pytest.mark.parametrize("width", [1280, 360])
+@looks
 def test_the_page_is_for_everybody(tmp_path: Path, width: int, *, dark: bool) -> None:
     with studio_there(tmp_path) as there, browsing(there, dark=dark, width=width) as tab:
         tab.open("/projects/sample/edit")

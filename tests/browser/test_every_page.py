@@ -15,7 +15,7 @@ from fabula.project.sample import copy_sample
 from fabula.server.studio.pages import routers
 from fabula.server.studio.rendering import PAGES
 from fabula.story import Brief
-from studio import SAMPLE, chromium, sign_in, studio_there
+from studio import SAMPLE, chromium, looks, sign_in, studio_there
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -80,12 +80,11 @@ def there(hostile: Path) -> Iterator[There]:
         yield served
 
 
-@pytest.mark.parametrize("look", ["light", "dark"])
-@pytest.mark.parametrize("width", [1280, 360])
-def test_every_page_is_for_everybody_and_runs_nothing_of_a_story(there: There, width: int, look: str) -> None:
+@looks
+def test_every_page_is_for_everybody_and_runs_nothing_of_a_story(there: There, width: int, *, dark: bool) -> None:
     found: dict[str, Any] = {}
     with chromium() as browser:
-        tab = sign_in(browser, there, dark=look == "dark", width=width)
+        tab = sign_in(browser, there, dark=dark, width=width)
         for path in PATHS:
             tab.open(path)
             tab.page.wait_for_timeout(SETTLED)

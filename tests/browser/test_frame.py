@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from studio import SAMPLE, browsing, chromium, expect, studio_there
+from studio import SAMPLE, browsing, chromium, expect, looks, studio_there
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -14,8 +14,7 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.slow
 
 
-@pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
-@pytest.mark.parametrize("width", [1280, 360])
+@looks
 def test_the_shelf_is_for_everybody(tmp_path: Path, width: int, *, dark: bool) -> None:
     with studio_there(tmp_path) as there, browsing(there, dark=dark, width=width) as tab:
         tab.open("/")

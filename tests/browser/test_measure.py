@@ -12,7 +12,7 @@ from fabula.measure.ratings import Rating, write_ratings
 from fabula.measure.report import Report, Row
 from fabula.project.sample import copy_sample
 from fabula.stats.estimate import Estimate
-from studio import browsing, expect, studio_there
+from studio import browsing, expect, looks, studio_there
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -23,8 +23,6 @@ pytestmark = pytest.mark.slow
 
 MEASURE = "/projects/one/measure"
 SAID = "It keeps what it promised.\n\nPlot: {0}\nCreativity: {0}\nDevelopment: Same\nLanguage Use: A\nOverall: {0}\n"
-LOOKS = pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
-WIDTHS = pytest.mark.parametrize("width", [1280, 360])
 
 
 def two_projects(tmp_path: Path) -> Path:
@@ -130,8 +128,7 @@ def hostile(folder: Path) -> None:
     (folder / "ratings.jsonl").write_text(write_ratings(said), "utf-8")
 
 
-@LOOKS
-@WIDTHS
+@looks
 def test_reports_verdicts_and_comparisons_are_for_everybody(tmp_path: Path, width: int, *, dark: bool) -> None:
     shelf = two_projects(tmp_path)
     hostile(shelf / "one" / "evaluation")

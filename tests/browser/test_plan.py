@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from fabula.story.world import Fact, Moment, WorldState
-from studio import browsing, studio_there
+from studio import browsing, looks, studio_there
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -23,8 +23,7 @@ def titles(tab: Tab) -> list[str]:
     return found
 
 
-@pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
-@pytest.mark.parametrize("width", [1280, 360])
+@looks
 def test_the_plan_is_for_everybody(tmp_path: Path, width: int, *, dark: bool) -> None:
     with studio_there(tmp_path) as there, browsing(there, dark=dark, width=width) as tab:
         tab.open(PLAN)

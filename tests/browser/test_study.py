@@ -15,7 +15,7 @@ from fabula.measure.studies.assigning import Wanted
 from fabula.measure.studies.study import ORGANISER, Entry, Study, form_text, write_study
 from fabula.server.study.conversations import RatersConversations
 from raters import SAID, characters_here, study_here, study_there
-from studio import Tab, chromium, sign_in
+from studio import Tab, chromium, looks, sign_in
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -91,8 +91,7 @@ def test_clicks_are_there_after_a_reload_and_an_answer_can_be_changed(tmp_path: 
     assert len(study.ratings_file.read_text().splitlines()) == 10
 
 
-@pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
-@pytest.mark.parametrize("width", [1280, 360])
+@looks
 def test_the_pages_are_for_everybody(tmp_path: Path, width: int, *, dark: bool) -> None:
     study = study_here(tmp_path / "study")
     with study_there(study) as there, chromium() as browser:

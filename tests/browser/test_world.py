@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from fabula.evaluators.atlas.dismissed import read_dismissed
-from studio import browsing, studio_there
+from studio import browsing, looks, studio_there
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -19,8 +19,7 @@ pytestmark = pytest.mark.slow
 WORLD = "/projects/sample/world"
 
 
-@pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
-@pytest.mark.parametrize("width", [1280, 360])
+@looks
 def test_world_and_findings_are_for_everybody(tmp_path: Path, width: int, *, dark: bool) -> None:
     with studio_there(tmp_path) as there, browsing(there, dark=dark, width=width) as tab:
         tab.open(WORLD)

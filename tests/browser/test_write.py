@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from growth import LINEAR
 from patience import wait_until
 from studio import There, browsing, chromium, expect, sign_in, studio_there
 from studio_process import Killable, killable
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
 
 PROGRAM = Path(__file__).parents[1] / "support" / "long_work.py"
 WRITE = "/projects/sample/write"
+LONG = 50.0  # milliseconds; what takes less, a browser does not call long
 TEXTS = "() => window.fabulaRoom.texts()"
 
 
@@ -117,23 +119,31 @@ def test_ten_tabs_have_one_connection_and_survive_that_its_tab_is_closed_and_the
         connections(studio)
 
 
-def test_an_unthrottled_room_is_shown_whole_and_never_holds_the_page_up(tmp_path: Path) -> None:
-    environ = {"ROLES": "12", "TOKENS": "400", "WORK": "burst"}
-    with studio_there(tmp_path / "shelf", environ) as there, browsing(there) as tab:
+def longest_task(folder: Path, tokens: int) -> float:
+    """Milliseconds for which a page was held at most by an unthrottled room: of several tries the least."""
+    environ = {"ROLES": "12", "TOKENS": str(tokens), "WORK": "burst"}
+    with studio_there(folder, environ) as there, browsing(there) as tab:
         working(there)
         tab.page.add_init_script(
             "window.longest = 0; new PerformanceObserver((list) => { for (const one of list.getEntries()) "
             "window.longest = Math.max(window.longest, one.duration) }).observe({ type: 'longtask', buffered: true })"
         )
-        longest: list[float] = []
-        while not longest or (min(longest) > 250 and len(longest) < 4):  # a machine with other work holds pages up, too
+        held: list[float] = []
+        while not held or (min(held) > LONG and len(held) < 3):  # a machine with other work holds pages up, too
             tab.open(WRITE)
             start(there)
-            ends(tab.page, 12, 400)
-            longest.append(tab.page.evaluate("() => window.longest"))
+            ends(tab.page, 12, tokens)
+            held.append(tab.page.evaluate("() => window.longest"))
             tab.page.wait_for_selector("#run[data-state=finished]")
-        assert min(longest) <= 250, longest
         tab.check()
+        return min(held)
+
+
+def test_an_unthrottled_room_is_shown_whole_and_does_not_hold_the_page_up_longer_the_longer_it_is(
+    tmp_path: Path,
+) -> None:
+    short = longest_task(tmp_path / "short", 50)
+    assert longest_task(tmp_path / "long", 400) < LINEAR * max(short, LONG)
 
 
 def test_a_price_that_is_not_known_is_said_before_the_first_answer(tmp_path: Path) -> None:
@@ -180,7 +190,7 @@ def test_a_reader_stops_the_scrolling_and_sees_all_of_a_long_text(tmp_path: Path
         assert log.evaluate("one => one.textContent") == whole(1, 4000)["role-0"]
 
 
-@pytest.mark.parametrize("dark", [False, True])
+@pytest.mark.parametrize("dark", [False, pytest.param(True, marks=pytest.mark.simulation)])
 def test_the_page_has_nothing_that_shuts_somebody_out(there: There, dark: bool) -> None:  # noqa: FBT001 - a parameter
     with browsing(there, dark=dark) as tab:
         tab.open(WRITE)

@@ -66,17 +66,12 @@ def write_script(here: Path) -> Callable[..., None]:
     return write
 
 
-_TWO_CALLS = ("one_call=false", "one_memory=false", "last_check=false", "final_reading=false")  # as in the paper
-
-
 @pytest.fixture
 def playhouse(here: Path) -> tuple[str, ...]:
     """`plan.yaml` and `play.toml` for a role-play of two scenes, told in another order, and the options for it."""
     (here / "play.toml").write_text(script_of(PLAY), encoding="utf-8")
     (here / "plan.yaml").write_text(PLAN, encoding="utf-8")
-    chosen = ("max_turns=2", "length_control=false", "clean_replies=false", *_TWO_CALLS)
-    settings = tuple(part for setting in chosen for part in ("--set", setting))
-    return ("--system", "character-simulation", "--model", "scripted:play.toml", *settings)
+    return ("--system", "character-simulation", "--model", "scripted:play.toml", "--set", "max_turns=2")
 
 
 @pytest.fixture

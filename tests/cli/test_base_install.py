@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 import pytest
@@ -11,68 +12,73 @@ import pytest
 from fabula.cli.main import main
 
 if TYPE_CHECKING:
-    from pathlib import Path
+    from collections.abc import Mapping
 
 EXTRAS: Final = (
     "anthropic", "cryptography", "docx", "fastapi", "genai_prices", "google.genai", "httpx2", "nh3", "openai",
     "pydantic_ai", "python_multipart", "scipy", "uvicorn", "xllamacpp",
 )  # fmt: skip
-_WITHOUT: Final = (
-    f"import sys; sys.modules.update(dict.fromkeys({EXTRAS!r})); from fabula.cli.main import main; sys.exit(main())"
+# In a process in which those are missing. What fails to load is tried again by the next command.
+_WITHOUT: Final = f"""
+import os, sys
+sys.modules.update(dict.fromkeys({EXTRAS!r}))
+from fabula.cli.main import main
+os.chdir("demo")
+for number, line in enumerate(sys.argv[1:]):
+    with open(f"../{{number}}.out", "w") as sys.stdout, open(f"../{{number}}.err", "w") as sys.stderr:
+        code = main(line.split())
+    with open(f"../{{number}}.code", "w") as file:
+        file.write(str(code))
+"""
+WORKING: Final = (
+    *("show", "show --timeline", "world", "status", "history climax", "update --dry-run", "export --format epub"),
+    *("measure .", "models", "systems"),
 )
+LACKING: Final = {
+    "export --format docx": "A Word file needs the package docx, which is not installed",
+    "serve": "The server needs fastapi, nh3, python-multipart and uvicorn",
+    "check story.md --model openai:gpt-5 --out found": (
+        "The model openai:gpt-5 needs the package pydantic_ai, which is not installed"
+    ),
+    "check story.md --model embedded:none.gguf --out found": "No model file at none.gguf (No such file or directory)",
+}
+Ran = subprocess.CompletedProcess[str]
 
 
 @pytest.fixture(scope="module")
-def sample(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("base") / "demo"
-    assert main(["sample", str(folder), "--quiet"]) == 0
-    return folder
+def ran(tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, Ran]:
+    """All commands, one after the other, in a sample where the packages of all extras are missing."""
+    folder, lines = tmp_path_factory.mktemp("base"), (*WORKING, *LACKING)
+    assert main(["sample", str(folder / "demo"), "--quiet"]) == 0
+    subprocess.run([sys.executable, "-c", _WITHOUT, *lines], cwd=folder, check=True, timeout=600)
+    return {line: _ran(folder, number) for number, line in enumerate(lines)}
 
 
-def base(sample: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
-    """A command in a process in which the packages of all extras are missing."""
-    command = [sys.executable, "-c", _WITHOUT, *arguments]
-    return subprocess.run(command, cwd=sample, check=False, capture_output=True, text=True, timeout=120)
+def _ran(folder: Path, number: int) -> Ran:
+    code, out, err = (Path(folder, f"{number}.{name}").read_text(encoding="utf-8") for name in ("code", "out", "err"))
+    return subprocess.CompletedProcess((), int(code), out, err)
 
 
-@pytest.mark.parametrize(
-    "command",
-    ["show", "show --timeline", "world", "status", "history climax", "update --dry-run", "export --format epub",
-     "measure .", "models", "systems"],
-)  # fmt: skip
-def test_commands_that_ask_nobody_work_without_any_extra(sample: Path, command: str) -> None:
-    ran = base(sample, *command.split())
-    assert ran.returncode == 0, ran.stderr
-    assert ran.stdout
-    assert "sorry" not in ran.stderr.lower()
+@pytest.mark.parametrize("command", WORKING)
+def test_commands_that_ask_nobody_work_without_any_extra(ran: Mapping[str, Ran], command: str) -> None:
+    assert ran[command].returncode == 0, ran[command].stderr
+    assert ran[command].stdout
+    assert "sorry" not in ran[command].stderr.lower()
 
 
-@pytest.mark.parametrize(
-    ("command", "message"),
-    [
-        ("export --format docx", "A Word file needs the package docx, which is not installed"),
-        ("serve", "The server needs fastapi, nh3, python-multipart and uvicorn"),
-        (
-            "check story.md --model openai:gpt-5 --out found",
-            "The model openai:gpt-5 needs the package pydantic_ai, which is not installed",
-        ),
-        (
-            "check story.md --model embedded:none.gguf --out found",
-            "No model file at none.gguf (No such file or directory)",
-        ),
-    ],
-)
-def test_what_is_missing_is_said_with_the_line_that_installs_it(sample: Path, command: str, message: str) -> None:
-    ran = base(sample, *command.split())
-    assert ran.returncode != 0
-    assert f"fabula: {message}. " in ran.stderr
-    assert "pip install 'fabula[" in ran.stderr
+@pytest.mark.parametrize(("command", "message"), LACKING.items())
+def test_what_is_missing_is_said_with_the_line_that_installs_it(
+    ran: Mapping[str, Ran], command: str, message: str
+) -> None:
+    assert ran[command].returncode != 0
+    assert f"fabula: {message}. " in ran[command].stderr
+    assert "pip install 'fabula[" in ran[command].stderr
 
 
-def test_a_model_that_is_not_fetched_yet_is_said_together_with_the_engine_it_needs(sample: Path) -> None:
-    said = base(sample, "check", "story.md", "--model", "embedded:none.gguf", "--out", "found").stderr
+def test_a_model_that_is_not_fetched_yet_is_said_together_with_the_engine_it_needs(ran: Mapping[str, Ran]) -> None:
     engine, weights = (
         "`pip install 'fabula[engine]'` brings the engine",
         "`fabula models pull smollm2` fetches a small one",
     )
+    said = ran["check story.md --model embedded:none.gguf --out found"].stderr
     assert f"{engine} that it needs, and {weights}" in said

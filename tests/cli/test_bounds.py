@@ -17,9 +17,12 @@ AIDED = ("--model", "scripted:script.toml", "--aids", "on")
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        (("--set", "revisions=-1"), "agents-room.revisions = '-1' does not fit: it has to be a number, 0 or more."),
+        (("--set", "revisions=-1"), "reviewed-draft.revisions = '-1' does not fit: it has to be a number, 0 or more."),
         (("--set", "max_steps=-1"), "agents-room.max_steps = '-1' does not fit: it has to be a number, 0 or more."),
-        (("--system", "magnet", "--set", "pages=-3"), "magnet.pages = '-3' does not fit: it has to be a number, 0 or"),
+        (
+            ("--system", "magnet", "--set", "state_max=-3"),
+            "magnet.state_max = '-3' does not fit: it has to be a number, 0",
+        ),
         (
             ("--system", "magnet", "--set", "actor_temperature=nan"),
             "magnet.actor_temperature = 'nan' does not fit: it has to be a number, from 0 to 5.",
@@ -52,7 +55,7 @@ def test_what_has_no_meaning_is_refused(cli: Cli, command: str, options: tuple[s
     ("line", "said"),
     [
         ("words = 0", "'0' is no range of words"),
-        ("revisions = -1", "agents-room.revisions = -1 does not fit: it has to be a number, 0 or more."),
+        ("max_steps = -1", "agents-room.max_steps = -1 does not fit: it has to be a number, 0 or more."),
     ],
 )
 def test_fabula_toml_is_checked_alike(cli: Cli, project: Path, line: str, said: str) -> None:
@@ -75,9 +78,9 @@ def test_a_length_without_quotes_and_several_numbers_are_read(cli: Cli, project:
 
 
 def test_an_empty_setting_gives_the_length_back_to_the_brief(cli: Cli, project: Path) -> None:
-    cli("write", "lamp", "--words", "60-80")
+    cli("write", "lamp", "--words", "60-80", "--anew")
     assert cli("status", "lamp", "--json").json["words_asked"] == [60, 80]
-    cli("write", "lamp", "--set", "words=")
+    cli("write", "lamp", "--set", "words=", "--anew")
     assert cli("status", "lamp", "--json").json["words_asked"] is None
 
 
@@ -90,29 +93,28 @@ def test_a_length_that_no_story_can_have_is_said(cli: Cli, asked: str) -> None:
     assert said not in cli("estimate", "brief.md").err
 
 
-@pytest.mark.parametrize(
-    ("setting", "role"),
-    [("draft_first=true", "finalizer"), ("final_reading=true", "finalizer"), ("plot_by_part=true", "plot")],
-)
-def test_a_setting_that_a_small_model_does_not_get_is_named(cli: Cli, setting: str, role: str) -> None:
-    said = f"The setting {setting.partition('=')[0]} is not obeyed: {role} is played by a small model, which gets other"
-    assert said in cli("estimate", "brief.md", *AIDED, "--set", setting).err
-    assert "not obeyed" not in cli("estimate", "brief.md", *AIDED).err  # the preset's, which nobody chose
-    assert "not obeyed" not in cli("estimate", "brief.md", *AIDED[:2], "--aids", "off", "--set", setting).err
+CHOSEN = ("--system", "agents-room", "--set", "final_reading=true")
+
+
+def test_a_setting_that_a_small_model_does_not_get_is_named(cli: Cli) -> None:
+    said = "The setting final_reading is not obeyed: finalizer is played by a small model, which gets other"
+    assert said in cli("estimate", "brief.md", *AIDED, *CHOSEN).err
+    assert "not obeyed" not in cli("estimate", "brief.md", *AIDED, *CHOSEN[:2]).err  # the preset's, which nobody chose
+    assert "not obeyed" not in cli("estimate", "brief.md", *AIDED[:2], "--aids", "off", *CHOSEN).err
 
 
 def test_it_stands_at_the_end_of_write_and_in_status_too(cli: Cli) -> None:
-    options = (*AIDED, "--set", "draft_first=true", "--set", "length_control=false")
-    ran = cli("write", "brief.md", "--out", "lamp", *options)
+    ran = cli("write", "brief.md", "--out", "lamp", *AIDED, *CHOSEN)
     assert ran.code == 0
-    assert "Not as asked:\n  The setting draft_first is not obeyed: finalizer" in ran.out
-    assert "The setting draft_first is not obeyed" in cli("status", "lamp").out
+    assert "Not as asked:\n  The setting final_reading is not obeyed: finalizer" in ran.out
+    assert "The setting final_reading is not obeyed" in cli("status", "lamp").out
 
 
-def test_a_draft_of_a_long_story_is_not_made_and_that_is_said(cli: Cli) -> None:
-    options = (*AIDED[:2], "--aids", "off", "--set", "draft_first=true", "--words", "5000")
-    said = "The setting draft_first is not obeyed: a draft is one reply, of 3,000 words at most; this story is planned"
-    assert said in cli("estimate", "brief.md", *options).err
+def test_a_draft_of_a_long_story_is_refused_and_what_to_take_is_said(cli: Cli) -> None:
+    ran = cli("estimate", "brief.md", *AIDED[:2], "--system", "reviewed-draft", "--words", "6000")
+    assert ran.code == 2
+    assert "A reviewed draft is one reply, of 5,000 words at most; about 6000 words, between 5400 and" in ran.err
+    assert "--system agents-room" in ran.err
 
 
 def test_a_character_with_the_name_of_a_role_is_named(cli: Cli, playhouse: tuple[str, ...]) -> None:

@@ -94,28 +94,32 @@ def test_a_model_that_says_nothing_is_no_all_clear(cli: Cli, story: Path) -> Non
 def test_the_papers_way_asks_for_graphs_and_says_what_it_dropped(cli: Cli, story: Path) -> None:
     event = {"name": "Mara comes", "evidence": "umbrella"}
     thing = {"name": "umbrella", "type": "Object", "evidence": "umbrella", "events": [1]}
-    colour = {"node": "n1", "predicate": "colour", "value": "blue", "evidence": "a green umbrella"}
+    colour = {"predicate": "colour", "value": "blue", "evidence": "a green umbrella"}
     proposal = {"x": 1, "y": 2, "fact": "Mara's umbrella being blue", "event": "it being red"}
     replies = {
         "grapher:events": json.dumps({"events": [event] * 3}),
         "grapher:entities": json.dumps({"entities": [thing]}),
         "grapher:relations": json.dumps({"relations": []}),
-        "grapher:attributes": json.dumps({"attributes": [colour]}),
+        "grapher:node": json.dumps({"attributes": [colour]}),
         "proposer": json.dumps({"findings": [proposal]}),
         "verifier": json.dumps({"verdicts": [VERDICT]}),
         "judge": json.dumps({"findings": []}),
     }
     (story / "atlas.toml").write_text(script_of(replies), encoding="utf-8")
-    ran = cli("check", "story.md", "--preset", "faithful", "--set", "attr_mode=scene", "--json", *MODEL)
+    ran = cli("check", "story.md", "--preset", "faithful", "--json", *MODEL)
     assert ran.code == 0, ran.err
     (data,) = ran.json["details"]["stories"]
-    assert data["counts"]["dropped_attribute_without_evidence"] == 2
-    assert [entity["id"] for entity in data["by"]["entities"]] == ["object:umbrella"]
+    assert data["counts"]["dropped_attribute_without_evidence"] == 8
+    kept = json.loads((story / "evaluation" / "graph-story.json").read_text(encoding="utf-8"))
+    assert [node["id"] for node in kept["nodes"] if node["type"] != "Event"] == ["object:umbrella"]
+    assert '<node id="object:umbrella">' in (story / "evaluation" / "graph-story.graphml").read_text(encoding="utf-8")
+    assert data["findings"][0]["nodes"][0] == "object:umbrella"
+    assert "In the graph: object:umbrella" in (story / "evaluation" / "atlas.html").read_text(encoding="utf-8")
     assert [one["hallucination"] for one in data["findings"]] == [
         "In scene 1, Mara's umbrella being blue was established, yet in scene 2, it being red happens"
     ]
     assert [one["inside_scene"] for one in data["findings"]] == [False]
-    assert ran.json["asked"] == 11
+    assert ran.json["asked"] == 17
 
 
 def test_a_dismissed_finding_stays_away_with_its_reason(cli: Cli, story: Path) -> None:
@@ -296,7 +300,8 @@ def test_projects_and_layouts_are_read(cli: Cli, story: Path, project: Path) -> 
         (("empty.md",), "The story in empty.md is empty."),
         (("story.md", "--dismiss", "abc=why"), "Nothing was checked in evaluation yet."),
         (("story.md", "--gold", "atlas.toml", *MODEL), "neither a JSON array nor JSON lines"),
-        (("story.md", "--set", "batch=40", *MODEL), "batch = 40 cannot be verified in one call"),
+        (("story.md", "--set", "scene_words=0", *MODEL), "scene_words = 0 is too few"),
+        (("story.md", "--preset", "faithful", "--set", "reading=whole", *MODEL), "reading is a setting of what fabula"),
     ],
 )
 def test_what_cannot_be_done_is_named(arguments: tuple[str, ...], message: str, cli: Cli, story: Path) -> None:

@@ -126,7 +126,8 @@ def test_a_note_that_names_a_stranger_is_asked_for_again_and_then_leaves_the_sto
     assert found["left_out"] == [
         {
             "group": "lamp",
-            "reason": "No note on the Setting in 3 tries. It names Derek, which stands neither in the story nor in its "
+            "reason": "The role 'setting' gave no note at story/lamp in 3 tries, each asked in another way. It names "
+            "Derek, which stands neither in the story nor in its "
             "task.",
         }
     ]
@@ -175,7 +176,7 @@ def test_a_hostile_story_is_data_like_any_other(lamp: Cli) -> None:
 @pytest.mark.parametrize(
     ("more", "said"),
     [
-        (("--set", "draft_first=true"), "draft_first cannot be trained from finished stories: they show no drafts"),
+        (("--set", "final_reading=true"), "final_reading cannot be trained from finished stories: they show no edits"),
         (("--set", "orchestrator=llm"), "Training data follow the order of the paper: leave the setting orchestrator"),
         (("--system", "snap"), "Stories are back-translated for agents-room and end-to-end, and not for snap."),
         (("--for", "no-such-model"), "Unknown model 'no-such-model'."),
@@ -191,7 +192,7 @@ def test_what_cannot_be_done_is_refused_before_anything_is_made(lamp: Cli, more:
 
 def test_a_cap_stops_it_and_the_same_command_goes_on(lamp: Cli) -> None:
     short = ("--sampling", "max_tokens=200")
-    stopped = lamp("data", "backtranslate", "stories.jsonl", *OPTIONS, *short, "--budget-tokens", "2500")
+    stopped = lamp("data", "backtranslate", "stories.jsonl", *OPTIONS, *short, "--budget-tokens", "2000")
     assert stopped.code == 1
     assert not (lamp.folder / "data/data.json").exists()
     found = run(lamp, *short)

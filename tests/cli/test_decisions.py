@@ -96,7 +96,7 @@ def test_a_pin_holds_whatever_changes_above(cli: Cli, project: Path, write_scrip
     cli("edit", "characters", "--text", "Mara, ten.", "-C", "lamp")
     calls = [call["path"] for call in cli("update", "lamp", "--dry-run", "--json").json["calls"]]
     assert "setting/setting" not in calls
-    assert "plot/plot_by_part" in calls
+    assert "plot/plot" in calls
     data = cli("unpin", "setting", "-C", "lamp", "--json").json
     assert data["state"] == "unpinned"
     assert "setting/setting" in [c["path"] for c in cli("update", "lamp", "--dry-run", "--json").json["calls"]]

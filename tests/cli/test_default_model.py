@@ -165,6 +165,7 @@ def test_what_a_server_here_serves_is_offered_before_what_is_embedded(
 
 
 SMALL, LARGE = "embedded:smollm2", "openai-chat:llama3.1:8b"
+SERVED = ("--model", LARGE, "--base-url", "http://127.0.0.1:9/v1")
 
 
 @pytest.mark.parametrize(
@@ -175,14 +176,23 @@ SMALL, LARGE = "embedded:smollm2", "openai-chat:llama3.1:8b"
         (("--model", LARGE, "--base-url", "http://127.0.0.1:9/v1", "--aids", "on"), "end-to-end"),
         (("--model", SMALL, "--words", "300"), "end-to-end"),
         (("--model", SMALL, "--system", "agents-room"), "agents-room"),
-        (("--model", SMALL, "--aids", "off"), "agents-room"),
+        (("--model", SMALL, "--aids", "off"), "reviewed-draft"),
         (("--model", SMALL, "--preset", "faithful"), "agents-room"),
         (("--model", SMALL, "--model", f"climax={LARGE}", "--base-url", "http://127.0.0.1:9/v1"), "agents-room"),
-        (("--model", SMALL, "--set", "draft_first=false"), "agents-room"),
-        (("--model", LARGE, "--base-url", "http://127.0.0.1:9/v1"), "agents-room"),
+        (("--model", SMALL, "--set", "variant=write"), "agents-room"),
+        ((*SERVED,), "reviewed-draft"),
+        ((*SERVED, "--words", "3000"), "reviewed-draft"),
+        ((*SERVED, "--words", "3100"), "agents-room"),
+        ((*SERVED, "--preset", "faithful"), "agents-room"),
+        ((*SERVED, "--set", "revisions=4"), "reviewed-draft"),
+        ((*SERVED, "--set", "final_reading=false"), "reviewed-draft"),
+        ((*SERVED, "--set", "orchestrator=llm"), "agents-room"),
+        ((*SERVED, "--model", f"climax={LARGE}"), "agents-room"),
+        ((*SERVED, "--model", f"plot={LARGE}"), "reviewed-draft"),
+        ((*SERVED, "--model", f"writer={LARGE}"), "reviewed-draft"),
     ],
 )
-def test_a_new_project_with_a_small_model_has_the_system_that_reads_best_with_it(
+def test_a_new_project_has_the_system_that_reads_best_for_its_model_and_its_length(
     cli: Cli, given: tuple[str, ...], system: str
 ) -> None:
     ran = cli("new", "one", "--brief", "brief.md", *given)
@@ -190,6 +200,21 @@ def test_a_new_project_with_a_small_model_has_the_system_that_reads_best_with_it
     assert Settings.read(cli.folder / "one" / "fabula.toml").system == system
     said = "The system is end-to-end, which reads best with a small model; --system names another." in ran.err
     assert said == (system == "end-to-end")
+
+
+@pytest.mark.parametrize(
+    ("brief", "system"),
+    [
+        ("Write a story of 4,000 words about a ferry.", "agents-room"),
+        ("Write 10 chapters of 2,000 words each about a ferry.", "agents-room"),
+        ("Write a story in six chapters about a ferry.", "agents-room"),
+        ("Write a story of 2,000 words in six chapters about a ferry.", "reviewed-draft"),
+        ("Write a story about a ferry.", "reviewed-draft"),
+    ],
+)
+def test_the_brief_says_how_long_a_story_is_and_so_who_writes_it(cli: Cli, brief: str, system: str) -> None:
+    assert cli("new", "one", "--text", brief, *SERVED).code == 0
+    assert Settings.read(cli.folder / "one" / "fabula.toml").system == system
 
 
 def test_a_plan_of_the_author_and_a_project_that_is_there_keep_their_system(cli: Cli) -> None:

@@ -139,10 +139,10 @@ def test_stories_that_cannot_be_used_are_named(cli: Cli) -> None:
 
 def test_numbers_of_other_settings_are_not_mixed(cli: Cli) -> None:
     assert digress(cli, "--system", "vanilla").code == 0
-    ran = digress(cli, "--system", "vanilla", "--within", "3", "--set", "tries=1")
+    ran = digress(cli, "--system", "vanilla", "--within", "3", "--set", "max_turns=9")
     assert ran.code == 2
     assert "digressions holds digressions with another schedule, settings." in ran.err
-    assert digress(cli, "--system", "vanilla", "--out", "more", "--set", "tries=1").code == 0
+    assert digress(cli, "--system", "vanilla", "--out", "more", "--set", "max_turns=9").code == 0
     (cli.folder / "digressions" / "digress.json").write_text("{")
     assert "digress.json is no JSON" in digress(cli, "--system", "vanilla").err
 
@@ -156,10 +156,10 @@ def test_a_project_is_digressed_in_by_its_narrative(cli: Cli) -> None:
 
 
 def test_a_role_or_setting_of_one_system_is_for_that_one(cli: Cli) -> None:
-    ran = digress(cli, "--model", "planner=scripted:all.toml", "--set", "max_turns=9", "--set", "carry=false")
+    ran = digress(cli, "--model", "planner=scripted:all.toml", "--set", "max_turns=9", "--set", "turns_per_step=9")
     assert ran.code == 0, ran.err
     asked = json.loads((cli.folder / "digressions" / "digress.json").read_text())["settings"]
-    assert asked["snap"]["config"] == {"candidates": 1, "max_turns": 9, "carry": False}
+    assert asked["snap"]["config"] == {"candidates": 1, "max_turns": 9, "turns_per_step": 9}
     assert asked["vanilla"]["config"] == {"max_turns": 9}
     assert set(asked["snap"]["roles"]) == {"planner"}
     assert "roles" not in asked["vanilla"]

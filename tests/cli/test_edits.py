@@ -23,7 +23,7 @@ def read(cli: Cli) -> Path:
     old = " ".join(REPLIES["exposition"].split()[:2])
     edits = json.dumps({"edits": [{**EDIT, "old": old}]})
     (cli.folder / "script.toml").write_text(script_of({**REPLIES, "finalizer": edits}), encoding="utf-8")
-    settings = ("--set", "final_reading=true", "--set", "draft_first=false", "--set", "length_control=false")
+    settings = ("--system", "agents-room", "--set", "final_reading=true")
     ran = cli("write", "brief.md", "--out", "lamp", "--model", "scripted:script.toml", *settings)
     assert ran.code == 0, ran.err
     return cli.folder / "lamp"

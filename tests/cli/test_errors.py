@@ -47,16 +47,16 @@ KEY = "sk-test-0123456789abcdef"
         (("write", "brief.md", *SCRIPT, "--play", "climax"), "--play 'climax' is not of the form ROLE=me"),
         (("write", "brief.md", *SCRIPT, "--play", "climax=no.py:f"), "names no Python function"),
         (
-            ("write", "brief.md", *SCRIPT, "--set", "clean_reply=1"),
-            "setting of agents-room 'clean_reply'. Did you mean",
+            ("write", "brief.md", *SCRIPT, "--set", "final_readings=1"),
+            "setting of agents-room 'final_readings'. Did you mean",
         ),
         (
-            ("write", "brief.md", *SCRIPT, "--set", "clean_replies=perhaps"),
-            "agents-room.clean_replies = 'perhaps' does not fit",
+            ("write", "brief.md", *SCRIPT, "--set", "final_reading=perhaps"),
+            "agents-room.final_reading = 'perhaps' does not fit",
         ),
         (
-            ("write", "brief.md", *SCRIPT, "--set", "clean_replies"),
-            "--set 'clean_replies' is not of the form FIELD=VALUE.",
+            ("write", "brief.md", *SCRIPT, "--set", "final_reading"),
+            "--set 'final_reading' is not of the form FIELD=VALUE.",
         ),
         (("write", "brief.md", *SCRIPT, "--sampling", "temprature=1"), "Did you mean 'temperature'?"),
         (("write", "brief.md", *SCRIPT, "--sampling", "temperature=hot"), "the command line: sampling.temperature"),

@@ -41,7 +41,7 @@ def test_status_as_json(cli: Cli, project: Path) -> None:
     assert data["words"] == 69
     assert data["last_run"]["error"] == ""
     assert data["total"]["cost"] == 0.0
-    assert data["settings"]["config"] == {"length_control": False, "draft_first": False, "final_reading": False}
+    assert data["settings"]["config"] == {"final_reading": False}
     assert {a["path"]: a["state"] for a in data["artefacts"]}["plot"] == "changed by you, not taken over yet"
 
 
@@ -64,7 +64,7 @@ def test_show_prints_the_story_an_artefact_or_the_prompts(cli: Cli, project: Pat
     story = cli("show", "-C", "lamp").out
     assert story.startswith("The Lamp\n\nThe lamp was dark")
     assert "<!--" not in story
-    assert cli("show", "plot", "-C", "lamp").out.startswith("Told: Third person, past tense, close to Mara.")
+    assert cli("show", "plot", "-C", "lamp").out.startswith("Mara finds the lamp dark.")
     asked = cli("show", "characters", "--prompts", "-C", "lamp")
     assert "=== characters/character  role character" in asked.out
     assert "A girl lights a lighthouse" in asked.out
@@ -94,7 +94,7 @@ def test_show_lists_what_rules_took_out_with_the_reason(cli: Cli, write_script: 
 def test_history_lists_versions_and_differences(cli: Cli, project: Path) -> None:
     cli("edit", "plot", "--text", "Another plot.", "-C", "lamp")
     listed = cli("history", "plot", "-C", "lamp").out.splitlines()
-    assert listed[1].split()[:3] == ["1", "93", "made"]
+    assert listed[1].split()[:3] == ["1", "16", "made"]
     assert listed[2].split()[:3] == ["2", "2", "edited"]
     diff = cli("history", "plot", "--diff", "-C", "lamp").out
     assert "--- version 1 (made)" in diff
@@ -152,15 +152,35 @@ def test_systems_are_listed_and_told(cli: Cli) -> None:
         "Paper: Agents' Room",
         "Model: medium or stronger. With a strong model, readers",
         "rising_action",
-        "length_control",
+        "final_reading",
         "Deviations from the paper:",
         "Help for small models (--aids on|off)",
     ):
         assert part in second.out
     data = cli("systems", "agents-room", "--json").json
     fields = {setting["field"]: setting for setting in data["settings"]}
-    assert (fields["clean_replies"]["faithful"], fields["clean_replies"]["improved"]) == (False, True)
+    assert (fields["final_reading"]["faithful"], fields["final_reading"]["improved"]) == (None, True)
     assert {s["name"] for s in cli("systems", "--json").json["systems"]} >= {"agents-room", "end-to-end"}
+
+
+def test_what_a_system_asks_is_read_without_a_run(cli: Cli) -> None:
+    asked = cli("systems", "agents-room", "--prompts", "--preset", "faithful")
+    assert asked.code == 0
+    order = [asked.out.index(f"to the role {role}") for role in ("conflict", "plot", "exposition", "resolution")]
+    assert order == sorted(order)
+    assert "[Central Conflict] ⟨about 200 words⟩" in asked.out
+    (cli.folder / "mine.md").write_text("Write about a ferry on the Oder.", encoding="utf-8")
+    data = cli("systems", "agents-room", "mine.md", "--prompts", "--preset", "faithful", "--json").json
+    first = data["prompts"][0]
+    assert (first["name"], first["role"], first["times"]) == ("conflict", "conflict", 1)
+    assert "Write about a ferry on the Oder." in first["messages"][-1][1]
+    assert data["not_asked"]
+
+
+def test_prompts_that_cannot_be_shown_are_refused_in_a_sentence(cli: Cli) -> None:
+    assert "Which system? `fabula systems NAME --prompts`" in cli("systems", "--prompts").err
+    assert "A brief is only read with --prompts." in cli("systems", "vanilla", "mine.md").err
+    assert cli("systems", "vanilla", "nowhere.md", "--prompts").code == 2
 
 
 def test_models_are_listed_with_what_one_should_know(cli: Cli) -> None:

@@ -63,7 +63,7 @@ def test_the_budget_of_a_project_holds_over_all_its_runs(cli: Cli, project: Path
 def test_an_unknown_price_is_found_before_anything_is_paid(cli: Cli) -> None:
     ran = cli(
         "write", "brief.md", "--model", "scripted:script.toml", "--model", "climax=openai-chat:tale",
-        "--base-url", "http://127.0.0.1:9/v1", "--set", "draft_first=false", "--budget-usd", "1",
+        "--base-url", "http://127.0.0.1:9/v1", "--system", "agents-room", "--budget-usd", "1",
     )  # fmt: skip
     assert ran.code == 2
     assert "The price of openai-chat:tale (role 'climax') is not known, so a budget of $1.00 cannot be kept." in ran.err

@@ -45,10 +45,12 @@ def test_a_new_evaluator_keeps_the_rules_and_makes_a_report(cli: Cli, capsys: py
     assert len(outcomes) == 11
     assert not any(one["broken"] for one in outcomes)
     (cli.folder / "one.md").write_text("The lamp was dark. Mara lit it.\n", encoding="utf-8")
-    ran = cli("evaluate", "./my_grades", "one.md", "--model", "scripted:my_grades/script.toml", "--set", "guard=false")
+    ran = cli(
+        "evaluate", "./my_grades", "one.md", "--model", "scripted:my_grades/script.toml", "--set", "temperature=0.5"
+    )
     assert "one  2 (n 1)" in ran.out
     report = json.loads((cli.folder / "evaluation" / "my-grades.json").read_text(encoding="utf-8"))
-    assert report["how"]["guard"] is False
+    assert report["how"]["temperature"] == 0.5
     assert (cli.folder / "evaluation" / "my-grades.html").is_file()
     again = cli("evaluate", "./my_grades", "one.md", "--model", "scripted:my_grades/script.toml", "--json").json
     assert (again["evaluator"], again["asked"], again["replayed"]) == ("my-grades", 1, 0)  # another preset's prompt
@@ -151,9 +153,9 @@ def test_an_experiment_takes_folders_with_trust(cli: Cli) -> None:
         ("script.toml", "[[cases]]", "[[case]]", "script.toml has cases to try it on", "has no [[cases]]"),
         ("prompts/outline.jinja", "{{ parts }}", "{{ partz }}", "writes a story from its script", "partz"),
         (
-            "algorithm.py",
-            '"number": number}',
-            '"number": number, "hue": 1}',
+            "improved.py",
+            '"number": number, "parts": parts}',
+            '"number": number, "parts": parts, "hue": 1}',
             "every prompt is used, every field read",
             "`hue`",
         ),

@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from commandline import BY_PARTS
+from commandline import BY_PARTS, script_of
 from fabula.cli.people import People
 from fabula.cli.terminal import Terminal
 from fabula.engine.events import Kept
@@ -158,7 +158,7 @@ def test_the_editor_is_the_one_that_is_set_or_there(
 
 def test_the_budget_holds_over_retakes(cli: Cli) -> None:
     cli.at_terminal()
-    small = ("--set", "plan_tokens=40", "--budget-tokens", "700", "--approve", "plans")
+    small = ("--set", "max_tokens=40", "--budget-tokens", "700", "--approve", "plans")
     ran = cli("write", "brief.md", *SCRIPT, *small, stdin="r\n" * 20)
     assert ran.code == 1
     assert "Stopped before the budget of" in ran.err
@@ -277,7 +277,6 @@ DIRECTED = """\
 1
 Nobody
 m
-
 Cry for help.
 1
 The fishermen
@@ -294,10 +293,10 @@ Read, and be still.
 def test_a_person_directs_by_answering_questions(cli: Cli, playhouse: tuple[str, ...]) -> None:
     ran = cli(*WRITE, *playhouse, "--play", "director=me", stdin=DIRECTED)
     assert ran.code == 0, ran.err
-    assert "You play director (role-play/the-letter/turn/1/direct)." in ran.err
-    assert "who plays the next turn (Mara | The fishermen): Say one of: Mara, The fishermen." in ran.err
+    assert "You play director (role-play/the-letter/turn/1/decide)." in ran.err
+    assert "who plays the next turn; empty if the scene ends (Mara | The fishermen | or nothing)" in ran.err
+    assert "Say one of: Mara, The fishermen, or nothing." in ran.err
     assert "Say one of: 1." in ran.err
-    assert "Say at least a word." in ran.err
     assert "JSON" not in ran.err
     assert list(performers(cli, "director").values()) == ["person:me", "scripted", "person:me", "person:me"]
     scene = (cli.folder / "lamp/role-play/the-letter.md").read_text(encoding="utf-8")
@@ -306,25 +305,31 @@ def test_a_person_directs_by_answering_questions(cli: Cli, playhouse: tuple[str,
 
 
 def test_a_director_judges_whether_a_scene_is_over(cli: Cli, playhouse: tuple[str, ...]) -> None:
-    more = ("--set", "max_turns=3", "--play", "director=me")
-    # The wreck has one event, so the question comes after every turn.
-    said = "1\nmara\nCry for help.\n" + "1: m\nperhaps\nno\n" + "1\nfish\nHaul her in.\n"
-    said += "1: m\nno\n" + "1\nmara\nThank them.\n" + "/hand-back\n"
-    ran = cli(*WRITE, *playhouse, *more, stdin=said)
+    said = "1\nmara\nCry for help.\n" + "\n\n\n" + "/hand-back\n"
+    ran = cli(*WRITE, *playhouse, "--play", "director=me", stdin=said)
     assert ran.code == 0, ran.err
-    asked = "the events that are not yet covered; none if all are covered (event (1): character (Mara | The fishermen)"
-    assert asked in ran.err
-    assert "whether the play has covered the whole outline, so that the scene ends (y/n): Say y or n." in ran.err
-    assert len(turns(cli.folder, "the-wreck")) == 3
-    assert performers(cli, "director")["role-play/the-wreck/turn/3/terminate"] == "person:me"
+    assert "that were not yet played; empty if all were, which ends the scene" in ran.err
+    assert len(turns(cli.folder, "the-wreck")) == 1
+    assert performers(cli, "director")["role-play/the-wreck/turn/2/decide"] == "person:me"
+    assert len(turns(cli.folder, "the-letter")) == 2
+
+
+PAPERS = {
+    "sorter": '{"points": ["It begins."]}',
+    "director:terminate": '{"reasons": "An event is left.", "covered": false}',
+    "director:direct": '{"remaining": [], "next_speaker": "Mara", "next_command": "Go on."}',
+    "memory": "I know what the sea takes.",
+    "writer": "They had pulled her out of that water once, and nobody had asked whose child she was.",
+}
 
 
 def test_a_person_writes_a_text_where_a_typed_reply_is_one(cli: Cli, playhouse: tuple[str, ...]) -> None:
-    play = ("--set", "plain_response=false", "--play", "Mara=me", "--play", "character=me")
+    (cli.folder / "play.toml").write_text(script_of(PAPERS), encoding="utf-8")
+    play = ("--preset", "faithful", "--play", "Mara=me")
     ran = cli(*WRITE, *playhouse, *play, stdin="One line,\nanother line.\n.\n" * 4)
     assert ran.code == 0, ran.err
     assert turns(cli.folder, "the-wreck")[0] == "**Mara:** One line,"
-    assert ran.err.count("/respond).") == 3  # the wreck has one event, which its first turn covers
+    assert ran.err.count("/respond).") == 4
 
 
 def test_at_a_terminal_lines_are_marked_and_prompts_fit_the_screen(

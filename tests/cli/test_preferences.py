@@ -238,7 +238,7 @@ def read(cli: Cli) -> Path:
     ]
     replies = {**REPLIES, "finalizer": json.dumps({"edits": edits})}
     (cli.folder / "script.toml").write_text(script_of(replies), encoding="utf-8")
-    chosen = ("--set", "final_reading=true", "--set", "draft_first=false", "--set", "length_control=false")
+    chosen = ("--system", "agents-room", "--set", "final_reading=true")
     assert cli("write", "brief.md", "--out", "lamp", "--model", "scripted:script.toml", *chosen).code == 0
     return cli.folder / "lamp"
 
@@ -398,9 +398,18 @@ def test_magnets_candidates_are_pairs_where_the_judge_agrees_with_itself(cli: Cl
 def test_an_edit_of_a_text_that_several_replies_made_is_a_pair_of_the_reply_that_was_changed(
     cli: Cli, magnet: Path
 ) -> None:
-    told_in_two = ("--set", "plain_paragraph=true", "--set", "candidates=1")
+    told_in_two = (
+        "--preset",
+        "improved",
+        "--set",
+        "candidates=1",
+        "--set",
+        "words=30-60",
+        "--set",
+        "paragraph_words=24",
+    )
     assert cli("write", "lamp", *told_in_two, "--anew", "--yes").code == 0
-    file = magnet / "story/01-chapter-1.md"
+    file = magnet / "story/01-scene-1.md"
     before = file.read_text(encoding="utf-8")
     assert before.count("Nobody spoke") == 2
     file.write_text(before.replace("Nobody spoke in step 2.", "For once they spoke, both."), encoding="utf-8")
@@ -408,8 +417,8 @@ def test_an_edit_of_a_text_that_several_replies_made_is_a_pair_of_the_reply_that
     (pair,) = [one for one in pairs_of(cli) if one.kind == "edit"]
     start = "In step 2 the lamp went out. Mara looked at the sea, and Tobias at her.\n\n"
     assert (pair.chosen, pair.rejected) == (f"{start}For once they spoke, both.", f"{start}Nobody spoke in step 2.")
-    assert (pair.agent, pair.group, pair.source["piece"]) == ("narrator", "lamp/chapter-1", "chapter-1/step/2/tell")
-    assert [(m.role, m.content) for m in pair.messages] == prompt_at(magnet, "chapter-1/step/2/tell")
+    assert (pair.agent, pair.group, pair.source["piece"]) == ("narrator", "lamp/scene-1", "scene-1/step/2/tell")
+    assert [(m.role, m.content) for m in pair.messages] == prompt_at(magnet, "scene-1/step/2/tell")
 
 
 # ratings --------------------------------------------------------------------------------------------------------------

@@ -163,7 +163,7 @@ def test_lines_say_where_a_text_comes_from(progress: Progress, capsys: pytest.Ca
     progress(Kept("plot", "plan", "Mine.", "edited"))
     progress(Kept("plot", "plan", "Mine.", "edited"))
     progress(CallRetried("openai:x", 1, 2.0, "busy"))
-    progress(Repaired("plot/plot_by_part", 1, "no JSON"))
+    progress(Repaired("plot/plot", 1, "no JSON"))
     progress(Noted("plot", "too short"))
     progress(Removed("plot", "chatter", "Sure!"))
     for _ in range(41):
@@ -174,7 +174,7 @@ def test_lines_say_where_a_text_comes_from(progress: Progress, capsys: pytest.Ca
         "  story/ending                  1 words   from the journal · 1 of about 1 call done",
         "  plan/plot                     1 words   your text · 1 of about 1 call done",
         "  openai:x failed (busy); try 2 in 2 s",
-        "  plot/plot_by_part: unreadable reply (no JSON); asked to correct it",
+        "  plot/plot: unreadable reply (no JSON); asked to correct it",
         "  plot: too short",
         "  42 pieces of replies left out (loop 41, chatter 1): `fabula show --removed` has them.",
     ]

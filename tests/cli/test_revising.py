@@ -138,7 +138,7 @@ def test_the_authors_own_text_is_revised_as_well(cli: Cli, project: Path, write_
 def test_a_note_to_a_plan_changes_what_follows(cli: Cli, project: Path, write_script: Callable[..., None]) -> None:
     write_script(**{"setting:revise_to_note": "A lighthouse in the south sea."})
     cli("retake", "setting", "--note", "warmer", "-C", "lamp")
-    assert paths_of(cli)[:2] == ["setting/note/1/revise_to_note", "plot/plot_by_part"]
+    assert paths_of(cli)[:2] == ["setting/note/1/revise_to_note", "plot/plot"]
     cli("update", "lamp", "--yes")
     assert (project / "plan/setting.md").read_text().strip() == "A lighthouse in the south sea."
 
@@ -411,7 +411,7 @@ def test_what_a_capable_model_gave_is_kept_as_it_gave_it(cli: Cli) -> None:
     fits = {f"{role}:revise_to_fit": BLIND.get(role, "NO CHANGE") for role in REPLIES if ":" not in role}
     script = script_of({**REPLIES, **TOLD, **fits, "climax:revise_to_note": WITHOUT_THE_DOG})
     (cli.folder / "script.toml").write_text(script, encoding="utf-8")
-    settings = ("--set", "length_control=false", "--set", "draft_first=false", "--set", "final_reading=false")
+    settings = ("--system", "agents-room", "--set", "final_reading=false")
     cli("write", "brief.md", "--out", "rock", "--model", "scripted:script.toml", *settings)
     cli("retake", "climax", "--note", "darker, and without the dog", "-C", "rock")
     cli("update", "rock", "--yes")

@@ -162,7 +162,7 @@ def test_the_conversation_is_shown_and_goes_on_with_whoever_is_named(
 
 
 def test_who_wrote_by_hand_is_a_model_by_name(cli: Cli) -> None:
-    cli("new", "made", "--brief", "brief.md", "--model", "hand", "--set", "draft_first=false")
+    cli("new", "made", "--brief", "brief.md", "--model", "hand", "--system", "agents-room")
     ran = cli("write", "made", "--yes")
     assert (ran.code, f"{NOBODY} 'conflict'" in ran.err) == (1, True)
     assert "hand" in cli("models").out

@@ -48,7 +48,18 @@ On Saturday the wind turned. Tobias asked Mara for the light. Mara lit the lamp.
 OPTIONS = (
     *("--system", "snap", "--preset", "faithful", "--model", "scripted:play.toml", "--quiet"),
     *("--play", "planner=play.py:planner", "--play", "judge=play.py:judge"),
-    *("--set", "sentences=4", "--set", "samples=1", "--set", "max_turns=1", "--set", "player=Tobias"),
+    *(
+        "--set",
+        "sentences=4",
+        "--set",
+        "samples=1",
+        "--set",
+        "max_turns=1",
+        "--set",
+        "player=Tobias",
+        "--set",
+        "npc=Mara",
+    ),
 )
 
 

@@ -40,7 +40,7 @@ def too_long(cli: Cli, here: Path) -> Path:
     (here / "player.py").write_text(PLAYER)
     (here / "short.md").write_text("A girl lights a lighthouse. Write about 300 words.\n")
     cast = [part for role in ROLES for part in ("--play", f"{role}=player.py:said")]
-    cast += ["--set", "draft_first=false", "--set", "final_reading=false"]
+    cast += ["--system", "agents-room", "--set", "final_reading=false"]
     ran = cli("write", "short.md", "--out", "long", *cast)
     assert ran.code == 0
     (here / "said.txt").write_text(ran.out)
@@ -95,7 +95,7 @@ def test_what_the_next_update_writes_again_is_marked(cli: Cli, project: Path) ->
 
 
 def test_a_text_that_waits_for_approval_is_marked(cli: Cli, here: Path) -> None:
-    options = ("--model", "scripted:script.toml", "--set", "draft_first=false", "--set", "length_control=false")
+    options = ("--model", "scripted:script.toml", "--system", "agents-room")
     cli("write", "brief.md", "--out", "lamp", *options, "--approve", "plans")
     assert states(cli) == {"plan/conflict.md": "waits for your approval"}
     ran = cli("status", "lamp")
@@ -114,7 +114,7 @@ def test_a_place_that_waits_for_a_persons_text_is_said(cli: Cli, project: Path) 
 
 
 def test_a_final_reading_that_could_not_be_read_is_said(cli: Cli, here: Path) -> None:
-    options = ("--model", "scripted:script.toml", "--set", "draft_first=false", "--set", "length_control=false")
+    options = ("--model", "scripted:script.toml", "--system", "agents-room")
     ran = cli("write", "brief.md", "--out", "lamp", *options)
     if ran.code:  # the script has no reply for the reading; one that cannot be read
         script = (here / "script.toml").read_text()

@@ -16,7 +16,6 @@ JUDGE = ("--model", "scripted:judge.toml")
 REPLIES = {
     "judge:compare": "A: a count that comes back. B: <script>alert(1)</script> only. Hence: [[A>B]]",
     "lamp/fluency/narrative-ending/candidate-first/compare": "Both end well.",
-    "judge:compare_again": "6",
     "judge:question": "It holds together.\nAnswer: Yes",
     "lamp/originality/originality-in-thought/alone/question": "A heart of gold.\nAnswer: No",
     "reader": "A keeper sells her light. Nobody asks why.",
@@ -68,7 +67,7 @@ def test_a_judge_without_answers_gives_no_score(cli: Cli, stories: Path) -> None
     assert ran.out.count("not scored") == 5
     assert "14 of 14 tests (in 1 of 1 stories) have no outcome" in ran.out
     page = (stories / "evaluation" / "ttcw.html").read_text(encoding="utf-8")
-    assert "could not be read after 2 repairs" in page
+    assert "It says neither yes nor no" in page
     assert "none of 14 tests has an answer that can be read" in page
 
 
@@ -112,6 +111,24 @@ def test_tests_of_a_file_stand_for_ours(cli: Cli, stories: Path) -> None:
     assert ran.json["ratings"] == 1
 
 
+def test_the_published_tests_are_the_faithful_ones_wherever_they_are_there(cli: Cli, stories: Path) -> None:
+    test = {"torrance_dimension": "Flow", "category": "End", "question": "Well ended?", "full_prompt": "B.\n\nx\n\nQ"}
+    place = stories / "data" / "ttcw-tests" / "ttcw_all_tests.json"
+    place.parent.mkdir(parents=True)
+    place.write_text(json.dumps([test]), encoding="utf-8")
+    asked = ("lamp.md", "--method", "plain", "--data", "data", "--json", *JUDGE)
+    faithful = cli("ttcw", *asked, "--preset", "faithful")
+    assert faithful.code == 0, faithful.err
+    assert faithful.json["how"]["tests"].startswith("given-")
+    assert not any("own wording" in note for note in faithful.json["notes"])
+    improved = cli("ttcw", *asked)
+    assert improved.json["how"]["tests"].startswith("own-")
+    assert "--fetch ttcw-tests" in improved.json["notes"][0]
+    (stories / "mine.json").write_text(json.dumps([test, test | {"category": "Start"}]), encoding="utf-8")
+    chosen = cli("ttcw", *asked, "--preset", "faithful", "--set", "tests=mine.json")
+    assert chosen.json["ratings"] == 2
+
+
 def test_a_plot_and_a_candidate_are_printed_alone(cli: Cli, stories: Path) -> None:
     ran = cli("ttcw", "--plot-of", "reference.md", *JUDGE)
     assert ran.code == 0, ran.err
@@ -132,7 +149,7 @@ def test_a_plot_and_a_candidate_are_printed_alone(cli: Cli, stories: Path) -> No
         (("lamp.md", "--words", "9"), "--words is the length of a candidate"),
         (("--plot-of", "reference.md", "--method", "plain"), "are for stories that are tested"),
         (("lamp.md", "--method", "reference"), "The reference method compares a story with a reference, and lamp has"),
-        (("lamp.md", "--set", "sample=2"), "Unknown setting of ttcw 'sample'. Did you mean 'samples'?"),
+        (("lamp.md", "--set", "analyze=false"), "Unknown setting of ttcw 'analyze'. Did you mean 'analyse'?"),
         (("none.md",), "none.md"),
         (("--candidate-from", "reference.md", "--words", "many"), "'many' is no number of words"),
     ],

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from commandline import Cli
 
 BELOW_CHARACTERS = {
-    "setting/setting", "plot/plot_by_part", "exposition/section", "rising-action/section", "climax/section",
+    "setting/setting", "plot/plot", "exposition/section", "rising-action/section", "climax/section",
     "falling-action/section", "resolution/section",
 }  # fmt: skip
 

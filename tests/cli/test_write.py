@@ -59,17 +59,17 @@ def test_flags_of_a_new_project_are_stored(cli: Cli) -> None:
     cli(
         "write", "brief.md", *SCRIPT, "--seed", "7", "--preset", "improved", "--sampling", "temperature=0.7",
         "--sampling", "climax.top_k=3", "--sampling", "climax.stop=END", "--model", "climax=scripted:script.toml",
-        "--set", "plan-tokens=99", "--words", "10-2000", "--prompts", "mine",
+        "--set", "max-steps=99", "--words", "10-2000", "--prompts", "mine",
     )  # fmt: skip
     stored = tomllib.loads((cli.folder / "brief" / "fabula.toml").read_text(encoding="utf-8"))
     script = f"scripted:{cli.folder / 'script.toml'}"
     assert stored == {
+        "system": "agents-room",
         "seed": 7,
         "preset": "improved",
         "model": script,
         "prompts": str(cli.folder / "mine"),
-        "config": dict.fromkeys(("length_control", "draft_first", "final_reading"), False)
-        | {"plan_tokens": 99, "words": "10-2000"},
+        "config": {"final_reading": False, "max_steps": 99, "words": "10-2000"},
         "sampling": {"temperature": 0.7},
         "roles": {"climax": {"model": script, "top_k": 3, "stop": ["END"]}},
     }
@@ -106,7 +106,7 @@ def test_save_stores_flags(cli: Cli, project: Path) -> None:
     assert cli("write", "lamp", "--anew", "--seed", "9", "--save").code == 0
     stored = tomllib.loads((project / "fabula.toml").read_text(encoding="utf-8"))
     assert stored["seed"] == 9
-    assert stored["config"] == {"length_control": False, "draft_first": False, "final_reading": False}
+    assert stored["config"] == {"final_reading": False}
     assert "other than in fabula.toml" not in cli("write", "lamp", "--seed", "9").err
 
 
@@ -123,7 +123,7 @@ def test_the_project_here_is_the_default(cli: Cli, project: Path, monkeypatch: p
 
 
 def test_a_budget_stops_cleanly_and_a_higher_one_goes_on(cli: Cli) -> None:
-    faithful = ("--set", "max_tokens=40", "--set", "plan_tokens=40")
+    faithful = ("--set", "max_tokens=40")
     ran = cli("write", "brief.md", *SCRIPT, *faithful, "--budget-tokens", "600")
     assert ran.code == 1
     assert "fabula: Stopped before the budget of 600 tokens is passed" in ran.err

@@ -77,10 +77,10 @@ def test_a_project_without_a_plan_is_not_taken_for_the_plans(cli: Cli, playhouse
 
 def test_a_system_that_takes_no_plan_is_told_before_anything_is_made(cli: Cli, playhouse: tuple[str, ...]) -> None:
     for command in (("brief.md",), ()):
-        ran = cli("write", *command, "--plan", "plan.yaml", "--system", "end-to-end", "--out", "lamp")
+        ran = cli("write", *command, "--plan", "plan.yaml", "--system", "snap", "--out", "lamp")
         assert ran.code == 2
         able = ", ".join(name for name, system in systems().items() if system.takes_plan)
-        assert ran.err == f"fabula: `end-to-end` writes from no plan. Systems that do: {able}.\n"
+        assert ran.err == f"fabula: `snap` writes from no plan. Systems that do: {able}.\n"
         assert "agents-room, character-simulation, dramatron" in able
         assert not (cli.folder / "lamp").exists()
 

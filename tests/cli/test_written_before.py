@@ -77,7 +77,7 @@ def test_the_authors_own_edits_and_retakes_are_taken_over_as_ever(cli: Cli, proj
 
 
 def test_of_a_story_that_is_not_whole_what_stands_is_kept_too(cli: Cli) -> None:
-    options = ("--model", "scripted:script.toml", *BY_PARTS, "--budget-tokens", "2500")
+    options = ("--model", "scripted:script.toml", *BY_PARTS, "--budget-tokens", "1300")
     assert cli("write", "brief.md", "--out", "lamp", *options).code == 1
     ran = cli("write", "lamp", "--seed", "9")
     assert ran.code == 2

@@ -64,12 +64,12 @@ class Recording(Capable):
 
 
 def usual() -> list[Case]:
-    """The first improved case of each system and the one with a draft, but for those of a script's form."""
-    found: dict[tuple[str, bool], Case] = {}
+    """The first improved case of each system, but for those of a script's form."""
+    found: dict[str, Case] = {}
     for case in cases():
         formed = case.config.get("script") or (case.system.name == "dramatron" and not case.plan)
         if case.preset == "improved" and not case.edits and not formed:
-            found.setdefault((case.system.name, bool(case.config.get("draft_first"))), case)
+            found.setdefault(case.system.name, case)
     return list(found.values())
 
 
@@ -90,4 +90,4 @@ async def test_the_form_comes_from_the_brief_in_every_prompt(case: Case, aids: s
         if aids == "off" and _WRITES.search(request.path) and request.schema is None:
             assert FORM in prompt or "first person, told by Mara; present tense" in prompt, request.path
     if aids == "off" and case.system.name in {"agents-room", "character-simulation", "end-to-end"}:
-        assert any("/extend/" in request.path for request in model.asked) or case.config.get("draft_first")
+        assert any("/extend/" in request.path for request in model.asked)

@@ -40,17 +40,19 @@ def test_twenty_lines_write_judge_check_and_talk(
     assert "On Monday Tobias brought Mara a letter" in shown
     assert "[story: story]" in shown
     assert shown.splitlines()[-3:] == [
-        f"136 and 148 words, by scripted:{EXAMPLES / 'scripts' / 'twenty_lines.toml'}. The better one: agents-room",
+        f"136 and 148 words, by scripted:{EXAMPLES / 'scripts' / 'twenty_lines.toml'}. The better one: reviewed-draft",
         '"in her grey coat" against "buttoned her blue coat"',
         "Mara: (folds the letter twice) That I am to sleep at nine, and the lamp too.",
     ]
-    assert (tmp_path / "agents-room" / "chat" / "visitor-mara.jsonl").is_file(), "nobody else is known to talk with her"
+    assert (tmp_path / "reviewed-draft" / "chat" / "visitor-mara.jsonl").is_file(), (
+        "nobody else is known to talk with her"
+    )
 
 
 def test_a_changed_character_sheet_costs_its_dependants_only(tmp_path: Path) -> None:
     main = runpy.run_path(str(EXAMPLES / "write_from_python.py"))["main"]
     asked = main(tmp_path / "story")
-    parts = ("setting/setting", "plot/plot_by_part", "exposition/section", "rising-action/section", "climax/section")
+    parts = ("setting/setting", "plot/plot", "exposition/section", "rising-action/section", "climax/section")
     assert asked == [*parts, "falling-action/section", "resolution/section"]
 
 

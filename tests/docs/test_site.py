@@ -15,7 +15,7 @@ from urllib.parse import unquote, urlsplit
 
 import pytest
 
-from studio import PATIENCE
+from studio import PATIENCE, looks
 from tree import ROOT
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 _LEADS: Final = {"a": "href", "link": "href", "script": "src", "img": "src", "iframe": "src", "source": "src"}
 _FETCHED: Final = ("link", "script", "img", "iframe", "source")
 _IN_STYLES: Final = re.compile(r"(?:url\(|@import)\s*[\"']?(https?:)?//")
-# Those of the pages that are unlike each other; `FABULA_ALL_PAGES=1` tries all.
+# Those of the pages that are unlike each other; `make simulate` tries all.
 DIFFERENT: Final = (
     "index.html",
     "sample.html",
@@ -135,19 +135,21 @@ def browser() -> Iterator[Any]:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize("width", [1280, 360])
+@pytest.mark.parametrize("every", [False, pytest.param(True, marks=pytest.mark.simulation)], ids=["some", "all"])
+@looks
 def test_pages_have_no_barriers(
     site: Path,
     browser: Any,  # noqa: ANN401 - of an optional package
-    scheme: str,
     width: int,
+    *,
+    dark: bool,
+    every: bool,
 ) -> None:
     axe = import_module("axe_playwright_python.sync_playwright").Axe()
-    every = sorted(path.relative_to(site).as_posix() for path in site.rglob("*.html"))
-    context = browser.new_context(color_scheme=scheme, viewport={"width": width, "height": 900})
+    names = sorted(path.relative_to(site).as_posix() for path in site.rglob("*.html")) if every else DIFFERENT
+    context = browser.new_context(color_scheme="dark" if dark else "light", viewport={"width": width, "height": 900})
     page, found = context.new_page(), []
-    for name in every if os.environ.get("FABULA_ALL_PAGES") else DIFFERENT:
+    for name in names:
         page.goto((site / name).as_uri())
         page.wait_for_timeout(100)
         for violation in axe.run(page).response["violations"]:

@@ -6,23 +6,17 @@ A sample of what `make simulate` goes through for every rename, fsync, commit an
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
-from pathlib import Path
-
 import pytest
 
+import forked
 import interrupting
 
-SCRIPT = Path(interrupting.__file__)
+SWEEP = "import warnings, interrupting; warnings.simplefilter('error'); raise SystemExit(interrupting.main_of_sweeps())"
 
 
 def sweep(*given: str) -> str:
     """What a sweep found, in a process of its own, since it forks."""
-    environ = dict(os.environ) | {"PYTHONPATH": os.pathsep.join(sys.path)}
-    command = [sys.executable, "-W", "error", str(SCRIPT), *given]
-    ran = subprocess.run(command, check=False, capture_output=True, text=True, timeout=3000, env=environ)
+    ran = forked.run(given, SWEEP, timeout=3000)
     assert ran.returncode == 0, f"{ran.stdout}{ran.stderr}"
     return ran.stdout
 

@@ -9,13 +9,12 @@ from __future__ import annotations
 import os
 import signal
 import sqlite3
-import subprocess
-import sys
 from contextlib import closing
 from typing import TYPE_CHECKING
 
 import pytest
 
+import forked
 from fabula.project.folder import Project
 from fabula.story import Brief
 from fabula.systems import systems
@@ -33,8 +32,7 @@ FILES = ["01-exposition.md", "02-rising-action.md", "03-climax.md", "04-falling-
 def write(folder: Path, log: Path, moment: str = "never", dies_at: int = 0) -> int:
     """Write in a process of its own; gives its exit status."""
     script = ROOM.folder / "script.toml"
-    command = [sys.executable, "-c", CHILD, str(folder), str(script), str(log), moment, str(dies_at)]
-    return subprocess.run(command, check=False, timeout=120).returncode
+    return forked.run([str(folder), str(script), str(log), moment, str(dies_at)], CHILD).returncode
 
 
 @pytest.fixture(scope="module")

@@ -7,18 +7,20 @@ from __future__ import annotations
 
 import json
 import signal
-import subprocess
-import sys
 from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
+import forked
+
 if TYPE_CHECKING:
+    import subprocess
     from pathlib import Path
 
 CHILD = """
 import os, signal, sys
+from hashlib import sha256
 from pathlib import Path
 from fabula.project import casting
 from fabula.cli.main import main
@@ -36,7 +38,7 @@ class Killed(ScriptedModel):
         reply = await super().ask(request, on_text)
         text = f"{request.path} {request.body()}"
         with log.open("a") as file:
-            file.write(f"{hash(text)}\\n")
+            file.write(f"{sha256(text.encode()).hexdigest()}\\n")
         return reply
 
 shared = Killed.read(Path("script.toml"))
@@ -72,16 +74,7 @@ def ready(folder: Path) -> Path:
 
 
 def run(folder: Path, number: int = signal.SIGKILL, dies_at: int = 0) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-c", CHILD, "log", str(int(number)), str(dies_at)]
-    return subprocess.run(
-        command, cwd=folder, env=environment(), capture_output=True, text=True, check=False, timeout=120
-    )
-
-
-def environment() -> dict[str, str]:
-    import os  # noqa: PLC0415 - the guard's environment at the time of the call
-
-    return {**os.environ, "PYTHONHASHSEED": "1"}
+    return forked.run(["log", str(int(number)), str(dies_at)], CHILD, cwd=folder)
 
 
 def outcome(folder: Path) -> tuple[Any, Counter[str]]:

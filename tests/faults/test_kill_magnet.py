@@ -6,12 +6,11 @@ As in `test_kill.py`, the process is real and so is SIGKILL.
 from __future__ import annotations
 
 import signal
-import subprocess
-import sys
 from typing import TYPE_CHECKING
 
 import pytest
 
+import forked
 from fabula.project.folder import Project
 from fabula.story import Brief
 from killed import CHILD
@@ -42,17 +41,8 @@ def made(folder: Path) -> Path:
 
 
 def write(project: Path, log: Path, moment: str = "never", dies_at: int = 0) -> int:
-    command = [
-        sys.executable,
-        "-c",
-        CHILD,
-        str(project),
-        str(project.parent / "script.toml"),
-        str(log),
-        moment,
-        str(dies_at),
-    ]
-    return subprocess.run(command, check=False, timeout=120).returncode
+    script = project.parent / "script.toml"
+    return forked.run([str(project), str(script), str(log), moment, str(dies_at)], CHILD).returncode
 
 
 def files(project: Path) -> dict[str, str]:

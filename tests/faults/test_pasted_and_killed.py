@@ -55,7 +55,7 @@ class Window:
 
 
 def reply(role: str) -> str:
-    return REPLIES["plot:plot_by_part" if role == "plot" else role]
+    return REPLIES[role]
 
 
 def test_nine_roles_are_pasted_and_killed_in_between(

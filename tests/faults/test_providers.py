@@ -117,7 +117,7 @@ async def ask(
 async def failing(script: Script, kind: str, *, stream: bool = False) -> ModelError:
     """The error of one call; it must come after exactly one request, or the library has retried."""
     async with FakeProvider(script) as server:
-        model = connect(server, kind, timeout=1.0 if isinstance(script, Answer) and script.hang else 30.0)
+        model = connect(server, kind, timeout=0.4 if isinstance(script, Answer) and script.hang else 30.0)
         with pytest.raises(ModelError) as caught:
             await model.ask(ASKED, (lambda _: None) if stream else None)
         await model.close()

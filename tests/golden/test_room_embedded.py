@@ -31,7 +31,7 @@ pytestmark = [
 ]
 BRIEF = Brief("Write a story of about 60 words about Mara, who keeps a lighthouse, and a boy who is late in a storm.")
 ENGINE = {"models": {"embedded:smollm2": {"threads": 1, "slots": 1, "context": 2048}}}
-ROOM = {"system": "agents-room", "config": {"plan_tokens": 24}}
+ROOM = {"system": "agents-room", "config": {"variant": "write"}}
 PAPER = {"system": "agents-room", "preset": "faithful", "config": {"max_tokens": 16}}
 ALONE = {"system": "end-to-end"}
 

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from fabula.engine.context import Aids
+    from fabula.engine.methods import Preset
     from fabula.models.base import Request
 
 PARTIES = Parties("Ann", ("Bob", "Cyd"))
@@ -207,16 +208,17 @@ async def lived(watch: Watch, conversation: Conversation) -> None:
             settle(before)
 
 
-async def gossip(name: str, seed: int, aids: Aids, *, private: bool = True) -> Watch:
+async def gossip(name: str, seed: int, aids: Aids, preset: Preset = "improved") -> Watch:
     system, world = find(name), world_of(seed, plain=aids == "on")
     script = Gossips(world)
     watch = Watch(world, script)
-    small = {"sentences": _SENTENCES, "candidates": 2, "samples": 1, "turns_per_step": 0} if name == "snap" else {}
+    small = {"sentences": _SENTENCES, "candidates": 2, "samples": 1} if name == "snap" else {}
+    small |= {"turns_per_step": 0} if small and preset == "improved" else {}
     with Journal() as journal:
         journal.decide("personas", "edit", personas_of(world))
-        context = RunContext(journal, Prompts(system.prompts), Cast.of(ScriptedModel(script)), aids=aids)
-        config = system.config("improved", {"private": private, **small})
-        talk = await system.algorithm.open_talk(world.text, Run(context), config, PARTIES)
+        context = RunContext(journal, Prompts(system.prompt_folders(preset)), Cast.of(ScriptedModel(script)), aids=aids)
+        config = system.config(preset, small)
+        talk = await system.program(config).open_talk(world.text, Run(context), config, PARTIES)
         if name == "vanilla":
             watch.enter(_CELLS)
         await lived(watch, open_conversation(None, talk, context))
@@ -235,8 +237,8 @@ async def test_a_hundred_secrets_reach_nobody_who_did_not_witness_them(name: str
 
 
 async def test_what_the_paper_shares_is_found_out() -> None:
-    assert (await gossip("snap", 1, "off", private=False)).leaks
-    assert (await gossip("vanilla", 1, "off", private=False)).leaks
+    assert (await gossip("snap", 1, "off", "faithful")).leaks
+    assert (await gossip("vanilla", 1, "off", "faithful")).leaks
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -247,7 +249,7 @@ async def test_two_agents_that_write_a_story_keep_what_is_theirs(seed: int) -> N
     system = find("snap")
     with Journal() as journal:
         journal.decide("personas", "edit", personas_of(world))
-        context = RunContext(journal, Prompts(system.prompts), Cast.of(ScriptedModel(script)))
+        context = RunContext(journal, Prompts(system.prompt_folders("improved")), Cast.of(ScriptedModel(script)))
         config = system.config(
             "improved", {"sentences": _SENTENCES, "candidates": 2, "samples": 1, "player": "Ann", "npc": "Bob"}
         )

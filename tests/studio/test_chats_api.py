@@ -283,9 +283,12 @@ async def test_who_is_there_and_how_free_one_is_can_be_set(tmp_path: Path) -> No
     async with here(tmp_path) as studio:
         chat = (await studio.begin("Mara", "Henrik"))["name"]
         await studio.move(chat, text="One.")
-        body = {"present": ["Henrik"], "freedom": "loose"}
+        body = {"present": ["Henrik"], "freedom": "guided"}
         place = (await studio.client.patch(f"{CHATS}/{chat}", json=body)).json()["place"]
-        assert (place["present"], place["absent"], place["freedom"]) == (["Henrik"], ["Mara"], "loose")
+        assert (place["present"], place["absent"], place["freedom"]) == (["Henrik"], ["Mara"], "guided")
+        refused = await studio.client.patch(f"{CHATS}/{chat}", json={"freedom": "loose"})
+        assert refused.status_code == 400
+        assert "cannot be set to 'loose' here" in refused.json()["error"]["message"], "the baseline knows of none"
         nobody = await studio.client.patch(f"{CHATS}/{chat}", json={"present": []})
         assert nobody.status_code == 400
         assert "Somebody has to be there" in nobody.json()["error"]["message"]

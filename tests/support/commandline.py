@@ -6,6 +6,7 @@ import io
 import json
 import sys
 from dataclasses import dataclass
+from functools import cache
 from itertools import takewhile
 from typing import TYPE_CHECKING, Any
 
@@ -22,35 +23,14 @@ if TYPE_CHECKING:
 
     import pytest
 
-BY_PARTS = tuple(
-    part
-    for setting in ("length_control=false", "draft_first=false", "final_reading=false")
-    for part in ("--set", setting)
-)
-"""Settings of a room whose agents plan and write, nine calls in all, as `REPLIES` has them."""
+BY_PARTS = ("--system", "agents-room", "--set", "final_reading=false")
+"""A room whose agents plan and write, nine calls in all, as `REPLIES` has them."""
 
 REPLIES = {
     "conflict": "Mara must light the lamp before the storm takes the harbour, but her father forbade it.",
     "character": "Mara, sixteen, stubborn. Her father Jonas, keeper of the lamp, afraid of fire.",
     "setting": "A lighthouse on a rock in the north sea, autumn, a hundred years ago.",
     "plot": "Mara finds the lamp dark. She climbs. The storm comes. She lights it. Jonas forgives her.",
-    "plot:plot_by_part": json.dumps(
-        {
-            "told": "Third person, past tense, close to Mara.",
-            "demands": ["A girl lights a lighthouse against her father's will."],
-            "parts": [
-                {"part": part, "words": 15, "when": "autumn", "where": "the lighthouse", "who": "Mara"}
-                | {"events": [event], "sets_up": [], "pays_off": [], "ends_with": ""}
-                for part, event in {
-                    "Exposition": "Mara finds the lamp dark.",
-                    "Rising Action": "She climbs.",
-                    "Climax": "The storm comes.",
-                    "Falling Action": "She lights it.",
-                    "Resolution": "Jonas forgives her.",
-                }.items()
-            ],
-        }
-    ),
     "exposition": "The lamp was dark when Mara came home. Nobody had climbed the stairs in a week.",
     "rising_action": "She took the matches from the drawer. Her father slept, or seemed to sleep.",
     "climax": "The storm broke the window. Mara held the flame with both her hands.",
@@ -109,18 +89,16 @@ scenes:
 
 def _direction(turn: str, speaker: str, command: str) -> dict[str, str]:
     said = {"remaining": [1], "next_speaker": speaker, "next_command": command}
-    return {f"role-play/{turn}/direct": json.dumps(said)}
+    return {f"role-play/{turn}/decide": json.dumps(said)}
 
 
 PLAY = {
     "sorter": '{"points": [{"event": 1, "text": "It begins."}]}',
-    "director:terminate": '{"uncovered": [], "covered": true}',
     **_direction("the-letter/turn/1", "Tobias", "Bring it."),
     **_direction("the-letter/turn/2", "Mara", "Read and be still."),
     **_direction("the-wreck/turn/1", "Mara", "Cry for help."),
     **_direction("the-wreck/turn/2", "The fishermen", "Haul her in."),
     "memory:memory": "I know what the sea takes, and what it gives back.",
-    "memory:state": "Her hands are cold.",
     "Mara": "Mara counts. 'Eleven boats,' she says, 'and ten of them are home.'",
     "Tobias": "Tobias puts the envelope on the table and does not let go of it.",
     "The fishermen": "The fishermen haul until their hands bleed.",
@@ -153,9 +131,12 @@ def check_document(arguments: Sequence[str], out: str) -> None:
     if "--json" not in options or not out or not command or "--json-schema" in options:
         return
     try:
-        document_of(command).validate_json(out, strict=True)
+        _document_of(command).validate_json(out, strict=True)
     except ValidationError as error:
         raise AssertionError(f"`fabula {' '.join(arguments)}` is not as the schema of {command!r}: {error}") from error
+
+
+_document_of = cache(document_of)
 
 
 def command_of(arguments: Sequence[str]) -> str:

@@ -7,8 +7,11 @@ starts are guarded too, through `sitecustomize.py` in `subprocess_guard/`.
 
 from __future__ import annotations
 
+import gc
 import ipaddress
 import os
+import shutil
+import signal
 import sys
 import tempfile
 from pathlib import Path
@@ -27,8 +30,13 @@ if TYPE_CHECKING:
 _REFUSED: Final[list[str]] = []
 _TERMINAL: Final = at_door("terminal")
 _IN_PROCESSES: Final = Path(__file__).with_name("subprocess_guard")
-hypothesis.settings.register_profile("fabula", derandomize=True)  # the same examples on every machine
+# The same examples on every machine, and no time that a slow one has to keep to.
+hypothesis.settings.register_profile(
+    "fabula", derandomize=True, deadline=None, suppress_health_check=[hypothesis.HealthCheck.too_slow]
+)
 hypothesis.settings.load_profile("fabula")
+_MEMORY: Final = Path("/dev/shm")  # noqa: S108 - a folder in memory, where a test's files are written and synced at once
+_ROOM: Final = 4 << 30  # bytes that have to be free there
 _SECRET_ENDINGS: Final = ("_API_KEY", "_TOKEN", "_KEY")
 _DATA: Final = "FABULA_DATA"  # where the ground truth of the papers' tables lies; see `ground_truth.py`
 _FOLDERS: Final = {
@@ -84,6 +92,7 @@ def _clean(environ: dict[str, str]) -> dict[str, str]:
     }
     paths = [str(_IN_PROCESSES), *filter(None, [environ.get("PYTHONPATH")])]
     kept["PYTHONPATH"] = os.pathsep.join(paths)
+    kept.pop("PYTHONDONTWRITEBYTECODE", None)  # what tests start again and again is compiled once
     kept["NO_COLOR"] = "1"  # so that expectations about output hold on any terminal
     return kept
 
@@ -96,8 +105,18 @@ def pytest_configure(config: pytest.Config) -> None:
     environ["FABULA_MODELS"] = str(weights)  # modules ask at import whether the weights are there
     os.environ.clear()
     os.environ.update(environ)
+    if _MEMORY.is_dir() and os.access(_MEMORY, os.W_OK) and shutil.disk_usage(_MEMORY).free > _ROOM:
+        os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", str(_MEMORY))
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # as a shell starts what is to run behind it
+        signal.signal(signal.SIGINT, signal.default_int_handler)
     sys.addaudithook(_watch)
     _TERMINAL.__enter__()  # messages are read as they are written; `house/test_doors.py` has the other places
+
+
+def pytest_collection_finish() -> None:
+    """Have each look for garbage pass over the modules of all tests, which stay to the end."""
+    gc.collect()
+    gc.freeze()
 
 
 def pytest_unconfigure(config: pytest.Config) -> None:

@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 
 CHOSEN: Final = {
     "agents-room": "agents-room-improved-",
-    "character-simulation": "character-simulation-improved-max_turns=2,min_turns=1-planned",
+    "character-simulation": "character-simulation-improved-max_turns=2-planned",
     "dramatron": "dramatron-improved-mode=story-planned",
     "end-to-end": "end-to-end-improved-",
     "ibsen": "ibsen-improved-min_steps=2,max_steps=2",
@@ -405,7 +405,8 @@ def swept(
                 yield sweep
 
 
-def _main() -> int:
+def main_of_sweeps() -> int:
+    """The sweeps that the command line names; 1 where anything ended otherwise."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--systems", nargs="*", default=list(CHOSEN))
     parser.add_argument("--operations", nargs="*", default=list(OPERATIONS))
@@ -427,4 +428,4 @@ def _main() -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(_main())
+    sys.exit(main_of_sweeps())

@@ -44,6 +44,13 @@ SAMPLE: Final = "sample"
 HOST: Final = "http://127.0.0.1"
 PATIENCE: Final = 60_000
 """Milliseconds for which a test waits for what a page does, whatever it waits with: machines have other work, too."""
+_RARE: Final = pytest.mark.simulation
+looks: Final = pytest.mark.parametrize(
+    ("width", "dark"),
+    [(1280, False), pytest.param(1280, True, marks=_RARE), pytest.param(360, False, marks=_RARE), (360, True)],
+    ids=["wide-light", "wide-dark", "phone-light", "phone-dark"],
+)
+"""How a page is looked at, for `axe`: in two of four ways, and in all by `make simulate`."""
 _FLAGS: Final = (
     *("--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-component-update"),
     *("--disable-sync", "--no-first-run"),
@@ -155,14 +162,29 @@ class Tab:
 
 @contextmanager
 def browsing(there: There, *, dark: bool = False, width: int = 1280, height: int = 900) -> Iterator[Tab]:
-    """A tab of a browser of its own, signed in; skips the test where there is no browser."""
+    """A tab with cookies of its own, signed in; skips the test where there is no browser."""
     with chromium() as browser:
         yield sign_in(browser, there, dark=dark, width=width, height=height)
 
 
+_STARTED: Final[list[tuple[Any, Any]]] = []
+
+
 @contextmanager
 def chromium() -> Iterator[Any]:
-    """Chromium, without a window; skips the test where it is missing."""
+    """Chromium, without a window; skips the test where it is missing. Its tabs are closed at the end.
+
+    It is the same for all tests that follow each other; what is in a tab's context is not seen in another one.
+    """
+    browser = _STARTED[0][1] if _STARTED and _STARTED[0][1].is_connected() else _start()
+    try:
+        yield browser
+    finally:
+        for context in browser.contexts:
+            context.close()
+
+
+def _start() -> Any:  # noqa: ANN401 - playwright's
     if find_spec("playwright") is None:
         pytest.skip("playwright is not installed: pip install playwright")
     found = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
@@ -171,13 +193,24 @@ def chromium() -> Iterator[Any]:
     from playwright.sync_api import expect as expected  # noqa: PLC0415 - not everywhere
     from playwright.sync_api import sync_playwright  # noqa: PLC0415 - as above
 
+    close_chromium()
     expected.set_options(timeout=PATIENCE)
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=found, args=list(_FLAGS), timeout=2 * PATIENCE)
-        try:
-            yield browser
-        finally:
-            browser.close()
+    driver = sync_playwright().start()
+    try:
+        browser = driver.chromium.launch(executable_path=found, args=list(_FLAGS), timeout=2 * PATIENCE)
+    except BaseException:
+        driver.stop()
+        raise
+    _STARTED.append((driver, browser))
+    return browser
+
+
+def close_chromium() -> None:
+    """End it, and playwright, whose event loop would be in the way of tests that have one of their own."""
+    while _STARTED:
+        driver, browser = _STARTED.pop()
+        browser.close()
+        driver.stop()
 
 
 def expect(what: Any) -> Any:  # noqa: ANN401 - playwright's

@@ -31,13 +31,11 @@ async def test_no_cap_is_passed_without_a_word_whatever_a_provider_does(way: cap
         assert ended.paid > 0
 
 
-@pytest.mark.parametrize(
-    ("system", "temper", "seed"), [("end-to-end", "mixed", 8), ("agents-room", "mixed", 11), ("dramatron", "terse", 4)]
-)
+@pytest.mark.parametrize(("system", "temper", "seed"), [("end-to-end", "mixed", 8), ("agents-room", "mixed", 11)])
 async def test_under_a_tight_cap_the_story_is_finished_without_what_it_can_do_without(
     system: str, temper: str, seed: int
 ) -> None:
-    """These three were stopped: a text was made longer, or read once more, and the rest found no room."""
+    """Both were stopped: a text was made longer, or read once more, and the rest found no room."""
     ended = await caps.capped(system, temper, 500, seed)
     assert ended.finished
     assert ended.paid <= ended.cap

@@ -39,6 +39,6 @@ def test_what_is_announced_is_within_a_quarter_of_what_recorded_stories_took(met
 
 
 def test_what_does_not_fit_into_a_window_is_no_number() -> None:
-    table = estimates.bench((2_000,), ("agents-room",))
-    assert [row.each for row in table.rows] == ["2 models", "2 models"], "two of four fit"
+    table = estimates.bench((4_500,), ("reviewed-draft",))
+    assert [row.each for row in table.rows] == ["3 models", "3 models"], "one of four does not fit"
     assert "8k window" in table.notes[-1]

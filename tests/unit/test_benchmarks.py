@@ -156,7 +156,7 @@ def test_the_chain_of_a_play_is_its_longest_one() -> None:
         "role-play/three/turn/1/direct": 5.0,
     }
     taken |= {"one/rewrite": 3.0, "two/rewrite": 3.0, "two/extend/0/extend": 1.0, "three/rewrite": 3.0}
-    assert schedule.chain(plan, taken) == 1 + (2 + 9 + 2) + 4 + 3 + 4 + 3
+    assert schedule.chain(plan, taken, "improved") == 1 + (2 + 9 + 2) + 4 + 3 + 4 + 3
 
 
 def test_a_project_is_gone_over_again() -> None:
@@ -284,7 +284,7 @@ def test_a_trial_on_planted_stories_is_recorded_and_replayed_without_the_stories
 
 
 def test_a_world_is_loaded_and_asked() -> None:
-    check(world.bench(world.Sizes(facts=200, scenes=5, entities=10, slots=4, rounds=1, asked=2)), 1)
+    check(world.bench(world.Sizes(facts=200, scenes=5, entities=10, slots=4, rounds=1, asked=2, values=(40, 200))), 1)
 
 
 def test_startup_starts_each_command() -> None:
@@ -293,7 +293,7 @@ def test_startup_starts_each_command() -> None:
 
 @pytest.mark.embedded
 def test_prefix_reads_less_in_the_improved_order(tiny: Path) -> None:
-    settings = {"max_tokens": 12, "plan_tokens": 12, "variant": "plan", "length_control": False, "clean_replies": False}
+    settings = {"max_tokens": 12, "variant": "plan"}
     table = prefix.bench(prefix.Sizes(briefs=1, settings=settings, weights=tiny, base=GREEDY, threads=1, aids="off"))
     check(table, 1)
     improved, papers = (row.values[0] for row in table.rows if row.what.endswith("first calls"))
@@ -411,7 +411,9 @@ def test_first_story_reads_what_rules_can_say_of_a_project(tmp_path: Path) -> No
 
 
 def test_pages_of_the_studio_are_timed_cold_started_and_warm_and_edits_beside_them() -> None:
-    table = studio_pages.bench(studio_pages.Sizes(scenes=24, rounds=1, cold=1, edited=("end-to-end",), edits=1))
+    pages = ("edit", "a scene to edit")
+    sizes = studio_pages.Sizes(scenes=6, rounds=1, cold=1, edited=("end-to-end",), edits=1, pages=pages)
+    table = studio_pages.bench(sizes)
     found = {row.what for row in table.rows}
     assert {"edit: cold", "edit: started", "edit: warm", "edit: size", "a scene to edit: warm"} <= found
     assert {"end-to-end: edit, marks and estimate", "end-to-end: the exact estimate"} <= found

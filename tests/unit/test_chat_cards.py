@@ -132,6 +132,16 @@ async def test_a_card_is_talked_to_with_snap_too(tmp_path: Path) -> None:
         assert "Tobias's father rang it." in _prompt(open_)
 
 
+@pytest.mark.parametrize("system", ["snap", "vanilla"])
+async def test_a_card_is_talked_to_with_the_papers_prompts_too(system: str, tmp_path: Path) -> None:
+    async with playing(opened_card(tmp_path, system=system, preset="faithful"), tmp_path) as open_:
+        conversation = await open_.conversation("evening")
+        await conversation.begin()
+        await conversation.say("Is that the bell?")
+        assert "Mara keeps the lamp." in _prompt(open_)
+        assert "in examples that are no part of this talk" not in _prompt(open_)
+
+
 async def test_a_damaged_card_in_a_project_is_named(tmp_path: Path) -> None:
     made = opened_card(tmp_path)
     (made.folder / "cards/other.json").write_text("{")

@@ -13,6 +13,7 @@ from fabula.base.errors import ModelError, ProjectError, UnknownNameError, Usage
 from fabula.craft.conversation import ConversationFiles, Freedom, Parties, Step, open_conversation
 from fabula.craft.conversation.kept import conversations_in
 from fabula.craft.conversation.lines import Line, latest_lines, plan_text
+from fabula.craft.conversation.talk import next_step
 from fabula.craft.conversation.turns import Draw, Hearing
 from fabula.engine.events import TextArrived
 from fabula.engine.journal import Journal
@@ -21,7 +22,7 @@ from fabula.engine.roles import Cast
 from fabula.engine.run import Run, RunContext
 from fabula.models.base import Capabilities, Reply
 from fabula.systems import find
-from fabula.systems.snap.algorithm import next_step, open_talk, turns_allowed
+from fabula.systems.snap.improved import open_talk, turns_allowed
 from witnesses import marks_of
 
 if TYPE_CHECKING:
@@ -87,7 +88,7 @@ class Stage:
     engine: Engine = field(default_factory=Engine)
 
     async def open(self, name: str = "evening", parties: Parties = TWO, story: str = STORY) -> Conversation:
-        context = RunContext(self.journal, Prompts(SNAP.prompts), Cast.of(self.engine))
+        context = RunContext(self.journal, Prompts(SNAP.prompt_folders("improved")), Cast.of(self.engine))
         config = SNAP.config("improved", {"sentences": 4, "candidates": 1, "turns_per_step": 2})
         talk = await open_talk(story, Run(context), config, parties)
         return open_conversation(ConversationFiles.in_(self.folder, name), talk, context)

@@ -87,10 +87,6 @@ def test_a_plan_without_numbers_is_read_too(text: str) -> None:
     assert read_plan(text) == (("Mara reads.", ""), ("She waits.", ""))
 
 
-def test_a_plan_is_bounded() -> None:
-    assert len(read_plan("\n".join(f"#{n}. Point {n}" for n in range(1, 90)), 8)) == 8
-
-
 @pytest.mark.parametrize("text", ["", " \n", "#1.\n#2.", "---"])
 def test_a_reply_without_a_word_is_no_plan(text: str) -> None:
     with pytest.raises(ReplyProblem, match=r"It holds no plan\. Write numbered points"):

@@ -128,7 +128,7 @@ def test_a_dialogue_with_marks_is_read_as_it_was_written(lines: list[Utterance])
 
 @dataclass
 class Character:
-    """Plays every role. Mara tells what her prompt says comes about, else she goes along with the player."""
+    """Plays every role. Mara tells what her plan says comes about, else she goes along with the player."""
 
     asked: list[Request] = field(default_factory=list)
     dies_after: int = 1_000_000
@@ -141,8 +141,10 @@ class Character:
         if request.path.endswith("/witnesses"):
             return marks_of(request)
         if request.role == "npc":
-            if point := re.search(r"Next(?:, unless [^:]+)?: \d+\. ([^.]+)\.", text):
-                return f"[Mara: (turn {len(self.asked)}) {point[1]}, and {len(self.asked)}.]"
+            if points := re.findall(r"^#\d+\. (.+)$", request.messages[1].content, re.MULTILINE):
+                turns = sum(message.role == "assistant" for message in request.messages)
+                point = points[min(turns // 4, len(points) - 1)]
+                return f"[Mara: (turn {len(self.asked)}) {point}, and {len(self.asked)}.]"
             said = text if len(request.messages) > 2 else "Good evening"
             return f"[Mara: (turn {len(self.asked)}) {len(self.asked)} times: {said}]"
         replies = {

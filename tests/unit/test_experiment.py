@@ -449,6 +449,21 @@ def test_a_budget_in_dollars_needs_prices(purse: RunBudget) -> None:
 # estimate -------------------------------------------------------------------------------------------------------------
 
 
+async def test_more_systems_than_an_evaluator_takes_are_refused_before_anything_is_walked(
+    home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    many = ", ".join(f'{{ system = "end-to-end", label = "s{n}" }}' for n in range(13))
+    text = (
+        BASE.replace(SYSTEMS, f"systems = [{many}]\nseeds = [1, 2]\n")
+        + '[[evaluators]]\nevaluator = "rubric"\nmodel = "scripted:script.toml"\n'
+    )
+    monkeypatch.setattr("fabula.app.experiment.dry.dry_run", None)  # walking a story would fail
+    for refused in (forecast(read(home, text), How()), do(home, text)):
+        with pytest.raises(UsageError, match="stories of 13 systems"):
+            await refused
+    assert not (home / "exp" / "runs").exists()
+
+
 async def test_a_forecast_asks_nobody_writes_nothing_and_knows_what_is_done(home: Path) -> None:
     text = BASE + (
         'replicates = 2\nevaluators = [{ evaluator = "pairwise", model = "scripted:script.toml", '

@@ -16,7 +16,8 @@ from patience import wait_until
 if TYPE_CHECKING:
     from pathlib import Path
 
-SYSTEMS = ("end-to-end", "agents-room", "character-simulation", "magnet")
+LONG = [pytest.param(name, marks=pytest.mark.simulation) for name in ("character-simulation", "magnet")]
+SYSTEMS = ("end-to-end", "agents-room", *LONG)
 SCENES = {"magnet": 40}
 
 

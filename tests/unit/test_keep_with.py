@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from fabula.base.errors import PluginError
+from fabula.craft.revising import reviser
 from fabula.engine.journal import Journal
 from fabula.testing import check
 from fabula.testing.cases import cases_of, dry_run_case, run_case
@@ -74,6 +75,18 @@ async def test_after_an_edit_the_memory_is_worked_out_again_and_announced(tmp_pa
         asked = len(model.asked)
         await run_case(case, model, journal)
         assert prompts(model, asked) == []  # it is recorded with her text
+
+
+async def test_before_a_revision_it_is_announced_that_the_memory_is_worked_out_again(tmp_path: Path) -> None:
+    case = case_of(lay_recurrent(tmp_path / "recurrent", "again"))
+    with Journal() as journal:
+        await run_case(case, case.model(), journal)
+        journal.decide("part-1", "revise", "Make it darker.")
+        planned = [
+            call.path
+            for call in (await dry_run_case(case, case.model(), journal, revise=reviser("A story."))).dry_run.planned
+        ]
+        assert planned[:2] == ["part-1/note/1/revise_to_note", "part-1/remember"]
 
 
 async def test_a_text_that_was_there_first_has_the_defaults(tmp_path: Path) -> None:

@@ -29,15 +29,14 @@ MARKS = {
     "central conflict of the story": "conflict",
     "Describe each of the characters": "character",
     "Describe the setting": "setting",
+    "Set out the key plot points": "plot",
+    "Write the Exposition, part": "exposition",
+    "Write the Rising Action, part": "rising_action",
+    "Write the Climax, part": "climax",
+    "Write the Falling Action, part": "falling_action",
+    "Write the Resolution, part": "resolution",
 }
-EVENTS = {
-    "finds the lamp dark": "exposition",
-    "She climbs": "rising_action",
-    "The storm comes": "climax",
-    "She lights it": "falling_action",
-    "Jonas forgives her": "resolution",
-}
-SETTINGS = {"model": "client", "config": {"length_control": False, "draft_first": False, "final_reading": False}}
+SETTINGS = {"model": "client", "system": "agents-room", "config": {"final_reading": False}}
 
 
 class Sampler:
@@ -62,12 +61,7 @@ class Sampler:
 
 
 def reply_to(text: str) -> str:
-    for mark, role in MARKS.items():
-        if mark in text:
-            return REPLIES[role]
-    if "JSON schema" in text:
-        return '{"findings": []}' if "contradict" in text else REPLIES["plot:plot_by_part"]
-    return next(REPLIES[role] for event, role in EVENTS.items() if event in text[-200:])
+    return next((REPLIES[role] for mark, role in MARKS.items() if mark in text), '{"findings": []}')
 
 
 def projects(folder: Path, model: str = "client") -> Projects:

@@ -51,8 +51,8 @@ def test_a_system_and_an_evaluator_are_methods() -> None:
 
 
 def test_values_are_converted_to_the_types_of_their_fields() -> None:
-    config = find("pairwise").config("faithful", {"samples": "3", "assess": "false"})
-    assert (config.paper.samples, config.ours.assess) == (3, False)
+    config = find("pairwise").config("improved", {"samples": "4", "assess": "false"})
+    assert (config.paper.samples, config.ours.assess) == (4, False)
 
 
 def test_what_does_not_fit_is_named() -> None:

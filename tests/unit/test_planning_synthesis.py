@@ -64,6 +64,16 @@ async def test_four_calls_read_the_whole_story_each() -> None:
     assert not check_plan(plan)
 
 
+async def test_conflict_and_setting_are_asked_for_by_the_template_of_agents_room() -> None:
+    _, asked = await made()
+    for request, what in zip(asked[2:], ("describe the central conflict", "describe the setting"), strict=True):
+        (message,) = request.messages
+        assert message.content.startswith(f"Given a Creative Writing Task and a User-Written Response, {what}")
+        task = f"[Creative Writing Task] {BRIEF.text}\n\n[User-Written Response] Mara read the letter twice."
+        assert task in message.content
+        assert message.content.index("in more than five sentences") < message.content.index("[Creative")
+
+
 async def test_the_plan_holds_what_was_extracted_and_no_times() -> None:
     plan, _ = await made()
     assert plan.names == ("The letter", "The wreck")

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 import pytest
 
+from fabula.app.prompts_shown import prompts_of
 from fabula.base.errors import ConfigError
 from fabula.engine.journal import Journal
 from fabula.engine.methods import of_presets
@@ -14,13 +16,14 @@ from fabula.engine.roles import Cast
 from fabula.engine.run import Run, RunContext
 from fabula.models.scripted import ScriptedModel
 from fabula.story import Brief
-from fabula.systems import find
+from fabula.systems import find, systems
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from fabula.engine.methods import Preset
 
+MADE_UP = re.compile(r"(?:\bw[a-z]{3,4}\b[., ]+){4}", re.IGNORECASE)
 FILES = {
     "__init__.py": "",
     "config.py": '''from dataclasses import dataclass
@@ -118,3 +121,12 @@ def test_a_setting_of_ours_is_refused_where_the_paper_runs_alone(folder: Path) -
 def test_a_setting_of_ours_has_no_value_in_the_paper(folder: Path) -> None:
     rows = [(one.full_name, paper, ours) for one, paper, ours in of_presets(find(str(folder)).settings_type)]
     assert rows == [("paper.parts", 1, 2), ("ours.titles", None, True)]
+
+
+@pytest.mark.parametrize("preset", ["faithful", "improved"])
+@pytest.mark.parametrize("name", sorted(systems()))
+async def test_every_system_shows_what_it_asks(name: str, preset: Preset) -> None:
+    shown = await prompts_of(systems()[name], preset)
+    texts = [text for one in shown.shown for _, text in one.messages]
+    assert texts
+    assert not [text for text in texts if MADE_UP.search(text)]

@@ -68,7 +68,7 @@ def put(home: Project, name: str, text: str) -> None:
 
 
 def test_a_new_project_has_its_brief_and_settings(tmp_path: Path) -> None:
-    given = {"seed": 4, "roles": {"plot": {"temperature": 0.5, "stop": ["a", "b"]}}, "config": {"clean_replies": True}}
+    given = {"seed": 4, "roles": {"plot": {"temperature": 0.5, "stop": ["a", "b"]}}, "config": {"final_reading": True}}
     home = Project.create(tmp_path / "deep" / "tale", BRIEF, given)
     assert home.brief == BRIEF
     assert home.settings == Settings.of(given, "here")

@@ -239,7 +239,7 @@ def test_a_setting_that_has_to_be_a_table_is_said(settings: dict[str, Any]) -> N
 
 def test_what_is_wrong_is_said_before_anything_is_made() -> None:
     with pytest.raises(UsageError, match="'many' is no number of words"):
-        fabula.write(BRIEF, "lamp", words="many", model=Own(), **ALONE)
+        fabula.write(BRIEF, "lamp", words="many", model=Own(), system="end-to-end")
     with pytest.raises(UnknownNameError, match="Unknown role 'critic'"):
         fabula.write(BRIEF, "lamp", model={"*": Own(), "critic": "smollm2"}, **ALONE)
     assert not Path("lamp").exists()
@@ -361,7 +361,7 @@ def test_a_plan_is_read_off_a_story() -> None:
 
 # talking --------------------------------------------------------------------------------------------------------------
 
-TALK: SystemSettings = {"system": "vanilla", "config": {"private": False}}
+TALK: SystemSettings = {"system": "vanilla", "config": {"open_ended": True}}
 
 
 def test_a_chat_is_kept_and_gone_on_with() -> None:

@@ -102,13 +102,18 @@ def test_a_criterion_that_the_folder_leaves_out_is_taken_from_the_paper(tmp_path
     )
     rows = of(tmp_path, "bradley-terry").rows
     assert by_name(rows)["Development, Dramatron"] == ("-0.6542", "-0.6542", True)
+    put(tmp_path / "bradley_terry/seed1.json", {})
+    outcome = of(tmp_path, "bradley-terry")
+    assert by_name(outcome.rows)["Plot, Agents' Room"] == ("-0.2775", "-0.2775", True)
+    assert outcome.table.against == "computed"  # the paper prints matrices, and no strengths
     put(
         tmp_path / "bradley_terry/seed1.json",
         {"Development": {"wins": [[0, 2, 2], [0, 0, 2], [0, 0, 0]], "log_centred": [1, 0, -1]}},
     )
-    rows = of(tmp_path, "bradley-terry").rows
-    assert [row.recomputed for row in rows] == ["undefined"] * 3  # who wins always has no finite strength
-    assert len(rows) == 3
+    found = {row.name: row.recomputed for row in of(tmp_path, "bradley-terry").rows}
+    assert found["Development, Dramatron"] == "undefined"  # who wins always has no finite strength
+    assert found["Plot, Dramatron"] == "-0.6307"
+    assert len(found) == 6
 
 
 def test_atlas_counts_come_from_detections(tmp_path: Path) -> None:

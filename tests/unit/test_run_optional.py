@@ -8,11 +8,10 @@ from unittest import mock
 import pytest
 
 from fabula.app.writing import Options, write_in
-from fabula.base.errors import NoRoomError
+from fabula.base.errors import NoRoomError, UsageError
 from fabula.engine.dry_run import DryRun
 from fabula.engine.journal import Journal
 from fabula.engine.prompts import Prompts
-from fabula.engine.rest import Rest
 from fabula.engine.roles import Cast
 from fabula.engine.run import Run, RunContext
 from fabula.models.base import Capabilities, Reply, Request, Usage
@@ -20,6 +19,7 @@ from fabula.models.budget import Budget
 from fabula.models.scripted import ScriptedModel
 from fabula.project.folder import Project
 from fabula.story import Brief
+from fabula.systems import System, systems
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -135,18 +135,16 @@ async def test_turns_are_fewer_as_far_as_the_rest_falls_short(room: Room, cap: f
     assert (context.shortfalls == []) == (cap > 1)
 
 
-@pytest.mark.parametrize(("preset", "looked"), [("improved", True), ("faithful", False)])
-async def test_a_papers_own_method_leaves_nothing_out(preset: str, looked: bool, tmp_path: Path) -> None:  # noqa: FBT001 - of a table
-    (tmp_path / "script.toml").write_text(
-        '[replies]\nwriter = "Mara lit the lamp, and the boat came in."\n"writer:final_reading" = \'{"edits": []}\'\n'
-    )
-    settings = {
-        "model": f"scripted:{tmp_path / 'script.toml'}",
-        "system": "end-to-end",
-        "preset": preset,
-        "config": {"final_reading": True},
-    }
-    project = Project.create(tmp_path / "tale", Brief("Write about Mara, who keeps a lighthouse."), settings)
-    with mock.patch.object(Rest, "allows", autospec=True, return_value=True) as allows:
+@pytest.mark.parametrize(("preset", "known"), [("improved", True), ("faithful", False)])
+async def test_a_papers_own_method_leaves_nothing_out(preset: str, known: bool, tmp_path: Path) -> None:  # noqa: FBT001 - of a table
+    script = f"scripted:{systems()['end-to-end'].folder / 'script.toml'}"
+    project = Project.create(tmp_path / "tale", Brief("Mara keeps a lamp."), {"model": script, "preset": preset})
+    found = []
+
+    async def write(_: System, __: Brief, run: Run, ___: object) -> None:
+        found.append(run.context.rehearse is not None)
+        raise UsageError("That is enough.")
+
+    with mock.patch.object(System, "write", write), pytest.raises(UsageError, match="enough"):
         await write_in(project, project.settings, Options(budget_tokens=10**9))
-    assert allows.called is looked
+    assert found == [known]

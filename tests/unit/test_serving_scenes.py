@@ -197,10 +197,18 @@ async def test_a_secret_told_while_one_is_away_is_not_in_that_ones_prompt(server
     assert len(server.logs()) == 1
 
 
-async def test_what_is_as_wanted_is_not_written_again(server: Here) -> None:
-    await talked(server, "One.", "Two.", headers=EVENING, metadata={"present": "Mara", "freedom": "Loose"})
-    log = ConversationFiles.in_(server.served.conversing.project.folder, "evening").read()
+async def test_what_is_as_wanted_is_not_written_again(tmp_path: Path) -> None:
+    config = CONFIG | {"plan_filter": False, "candidates": 1}
+    async with here(tmp_path, SnapEngine(), system="snap", config=config) as server:
+        await talked(server, "One.", "Two.", headers=EVENING, metadata={"present": "Mara", "freedom": "Loose"})
+        log = ConversationFiles.in_(server.served.conversing.project.folder, "evening").read()
     assert [record["do"] for record in log[1:]] == ["present", "freedom", "turn", "turn"]
+
+
+async def test_a_freedom_that_no_prompt_knows_of_is_refused(server: Here) -> None:
+    response = await server.say("One.", metadata={"freedom": "loose"})
+    assert response.status_code == 400
+    assert "How far you may lead away cannot be set to 'loose' here" in response.json()["error"]["message"]
 
 
 @pytest.mark.parametrize(

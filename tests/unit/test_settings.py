@@ -86,12 +86,12 @@ def test_a_wrong_field_is_named_with_its_value(data: dict[str, Any], expected: s
 def test_changes_are_laid_over_and_tables_merged() -> None:
     settings = Settings.of({"seed": 7, "roles": {"plot": {"temperature": 0.5}}, "config": {"words": "300"}}, "file")
     changed = settings.with_(
-        {"roles": {"plot": {"top_k": 40}, "climax": {"play": "me"}}, "config": {"clean_replies": True}}
+        {"roles": {"plot": {"top_k": 40}, "climax": {"play": "me"}}, "config": {"final_reading": True}}
     )
     assert changed.seed == 7
     assert changed.roles["plot"] == RoleTable(temperature=0.5, top_k=40)
     assert changed.roles["climax"].play == "me"
-    assert changed.config == {"words": "300", "clean_replies": True}
+    assert changed.config == {"words": "300", "final_reading": True}
     assert settings.config == {"words": "300"}
 
 

@@ -12,6 +12,7 @@ from fabula.base.errors import UnknownNameError, UsageError
 from fabula.craft.bertscore.embedders import Letters
 from fabula.craft.bertscore.scoring import encoded, matched
 from fabula.craft.conversation.lines import Step
+from fabula.craft.planning import PROMPTS
 from fabula.engine.context import RunContext
 from fabula.engine.events import Kept, Noted
 from fabula.engine.journal import Journal
@@ -64,7 +65,7 @@ class Room:
     heard: list[Event] = field(default_factory=list)
 
     def run(self, mode: Mode = "live") -> Run:
-        prompts, cast = Prompts(SYSTEM.prompts), Cast.of(ScriptedModel(self._rate))
+        prompts, cast = Prompts(SYSTEM.prompts, common=PROMPTS), Cast.of(ScriptedModel(self._rate))
         return Run(
             RunContext(self.journal, prompts, cast, mode=mode, listeners=[self.heard.append]), tuple(AT.split("/"))
         )
@@ -75,7 +76,7 @@ class Room:
 
     async def best(self, plans: Sequence[tuple[Step, ...]] = PLANS, mode: Mode = "live", **config: Any) -> int:  # noqa: ANN401 - fields of Config
         settings = SYSTEM.config("faithful", {"samples": 1} | config)
-        return plans.index(await best_plan(self.run(mode), plans, SEGMENT, "Mara: stubborn.", settings)) + 1
+        return plans.index(await best_plan(self.run(mode), plans, SEGMENT, "Mara: stubborn.", settings.paper)) + 1
 
     @property
     def table(self) -> str:
@@ -129,7 +130,7 @@ async def test_who_edits_a_score_changes_the_choice_and_nobody_is_asked(room: Ro
     edited = room.table.replace("cell-1,2,0,2,2,0.0000", "cell-1,2,0.9,5,5,0.0000")
     room.journal.decide(f"{AT}/scores", "edit", edited)
     assert await room.best() == 2
-    assert room.notes[-1] == "plan/cell-1-plan-scores.csv marks another plan; its three scores and the weights decide."
+    assert room.notes[-1].startswith("Plan 2 of 3 was chosen (coherence 0.9000, connectivity 5.0000")
     assert len(room.asked) == calls
 
 
@@ -165,7 +166,7 @@ async def test_a_dry_run_that_makes_plans_up_takes_an_edited_table_for_what_it_i
     made_up = ((Step("x"),), (Step("y"),))
     run = room.run("dry")
     await run.ask("planner", "connectivity", plan="another")
-    assert await best_plan(run, made_up, SEGMENT, "", SYSTEM.config("faithful")) == made_up[0]
+    assert await best_plan(run, made_up, SEGMENT, "", SYSTEM.config("faithful").paper) == made_up[0]
 
 
 async def test_another_take_of_the_scores_is_another_draw_of_the_same_plans(room: Room) -> None:

@@ -43,13 +43,13 @@ def test_presets_differ_and_values_are_set_on_top() -> None:
     ("field", "text", "value"),
     [
         ("max_tokens", "512", 512),
-        ("clean_replies", "true", True),
-        ("clean_replies", "no", False),
+        ("final_reading", "true", True),
+        ("final_reading", "no", False),
         ("variant", "plan", "plan"),
     ],
 )
 def test_texts_of_the_command_line_become_values(field: str, text: str, value: object) -> None:
-    settings = settings_of(find("agents-room").config("faithful", {field: text}))
+    settings = settings_of(find("agents-room").config("improved", {field: text}))
     assert {setting.name: setting.value for setting in settings}[field] == value
 
 
@@ -69,7 +69,7 @@ def test_an_unknown_setting_names_the_nearest() -> None:
     [
         ({"max_tokens": "many"}, r"agents-room.max_tokens = 'many' does not fit: Input should be a valid integer"),
         ({"variant": "planning"}, r"agents-room.variant = 'planning' does not fit: Input should be 'plan', 'write' or"),
-        ({"clean_replies": "perhaps"}, r"agents-room.clean_replies = 'perhaps' does not fit: "),
+        ({"final_reading": "perhaps"}, r"agents-room.final_reading = 'perhaps' does not fit: "),
     ],
 )
 def test_a_value_that_does_not_fit_is_named(values: dict[str, Any], expected: str) -> None:
@@ -79,7 +79,7 @@ def test_a_value_that_does_not_fit_is_named(values: dict[str, Any], expected: st
 
 def test_a_setting_is_named_alone_or_with_its_group_but_not_both() -> None:
     system = find("agents-room")
-    alone, whole = {"clean_replies": False}, {"ours.clean_replies": False}
+    alone, whole = {"final_reading": False}, {"ours.final_reading": False}
     assert system.config("improved", alone) == system.config("improved", whole)
     with pytest.raises(ConfigError, match="are one setting"):
         system.config("improved", alone | whole)

@@ -1,14 +1,6 @@
 from __future__ import annotations
 
-from fabula.craft.telling import is_list, parted, told_in_sentences, untold, without_copies
-
-EVENTS = ["Tobias brings a loaf of bread.", "Mara lights the old lamp.", "The boat comes home at dawn."]
-
-
-def test_an_event_is_told_where_half_of_its_words_stand() -> None:
-    text = "Tobias knocked. He had bread under his coat. In the tower the old lamp was lit by Mara."
-    assert untold(EVENTS, text) == [EVENTS[2]]
-    assert untold([], text) == []
+from fabula.craft.telling import is_list, parted, told_in_sentences, without_copies
 
 
 def test_sentences_copied_from_an_earlier_text_are_taken_out() -> None:

@@ -47,7 +47,7 @@ __all__ = ["METHOD", "Made", "Task", "back_translate_in", "dry_run_back_translat
 
 ROOM: Final = "agents-room"
 END_TO_END: Final = "end-to-end"
-UNSUPPORTED: Final = ("draft_first", "revisions", "plot_by_part", "plan_check", "chapters", "final_reading")
+UNSUPPORTED: Final = ("revisions", "chapters", "final_reading")
 """Settings of improved mode under which a system asks for texts that no finished story shows."""
 
 
@@ -87,8 +87,8 @@ class Task:
         chosen = [name for name in UNSUPPORTED if _chosen(self.settings, name)]
         if chosen:
             raise UsageError(
-                f"{' and '.join(chosen)} cannot be trained from finished stories: they show no drafts, no plans by "
-                "part, no chapters' accounts and no edits. Leave that setting out."
+                f"{' and '.join(chosen)} cannot be trained from finished stories: they show no edits, no drafts and no "
+                "chapters' accounts. Leave that setting out."
             )
         config = self.config
         if self.settings.system == ROOM and config.paper.orchestrator != "deterministic":
@@ -294,7 +294,7 @@ def texts_of(task: Task, story: str, made: BackTranslated) -> dict[str, str]:
 def config_for(task: Task, brief: Brief, texts: Mapping[str, str]) -> Any:  # noqa: ANN401 - of either system
     """The system's settings with the lengths that this story has, where lengths are asked for: they are true."""
     config = task.config
-    if not config.ours.length_control:
+    if config.ours is None or not getattr(config.ours, "length_control", True):
         return config
     parts = [count_words(texts[role]) for role in ROLES_OF_PARTS if role in texts]
     words = sum(parts) or max(count_words(text) for role, text in texts.items() if role in ("finalizer", "writer"))

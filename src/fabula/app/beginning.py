@@ -15,6 +15,7 @@ from fabula.app.writing import Options, dry_run
 from fabula.base.addresses import is_loopback
 from fabula.base.errors import ConfigError, UnknownNameError, UsageError
 from fabula.continuity.parts import manuscript
+from fabula.craft.length import ONE_REPLY, asked_length
 from fabula.engine.methods import values_of
 from fabula.models.finding import context_at
 from fabula.models.known import is_small, is_small_file
@@ -22,10 +23,10 @@ from fabula.models.providers import OWN_KINDS, served_at, usual_address
 from fabula.project.casting import Environment, full_name, open_cast
 from fabula.project.default_model import default_model
 from fabula.project.folder import Project
-from fabula.project.settings import ModelTable, Settings
+from fabula.project.settings import ModelTable, RoleTable, Settings
 from fabula.project.trust import Trust
 from fabula.story import Brief, Story, count_words, slug
-from fabula.systems import system_of, systems
+from fabula.systems import find, system_of, systems
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -38,6 +39,8 @@ if TYPE_CHECKING:
 Kind: TypeAlias = Literal["brief", "story", "manuscript"]
 FOR_SMALL_MODELS: Final = "end-to-end"
 """The system that reads best where a model is small."""
+FOR_SHORT_STORIES: Final = "reviewed-draft"
+"""The system that reads best where it is not, for a story that one reply can hold."""
 LEAST_CONTEXT: Final = 256
 """Tokens of context that the settings take at least."""
 _TITLE_WORDS: Final = 6  # of a text that has no title, for the name of its folder
@@ -115,8 +118,10 @@ class Beginning:
         elif self.from_story or self.system:
             tables["system"] = _known_system(self.system or planning_system(None, None))
         tables |= self._model_tables(environ)
+        if self.words:
+            tables["config"] = {"words": self.words}
         if self.kind == "brief":
-            tables = with_usual_system(tables)
+            tables = with_usual_system(tables, self.brief)
         if self.words:
             known = values_of(system_of(Settings.of(tables, "the form")).config("improved", {"words": self.words}))
             tables["config"] = {"words": known["words"]}
@@ -135,19 +140,41 @@ class Beginning:
         return {"model": name} | ({"models": {name: table}} if table else {})
 
 
-def with_usual_system(tables: dict[str, Any]) -> dict[str, Any]:
-    """The settings of a project that begins, with the system that reads best where its model is a small one.
+def with_usual_system(tables: dict[str, Any], brief: Brief | None = None) -> dict[str, Any]:
+    """The settings of a project that begins, with the system that reads best for its model and its length.
 
-    Only where nobody has named a system, or set something that the usual one alone may know. See
-    `docs/how-to/models.md` for what was measured.
+    Only where nobody has named a system, or said something that Agents' Room alone may know: it is the system where
+    nothing is chosen here. What was measured stands in `docs/how-to/models.md` and `docs/design/0017`.
+
+    Args:
+        tables: what was said of the settings.
+        brief: what is to be written from it alone; `None` where there is a plan, too.
+
+    Raises:
+        UsageError: the setting `words` is no range.
     """
     settings = Settings.of(tables, "the settings")
-    plain = not (settings.roles or settings.adapters or settings.prompts or set(settings.config) - {"words"})
-    if "system" in tables or "model" not in tables or not plain:
+    if "system" in tables or settings.prompts or settings.adapters:
         return tables
-    aids, (kind, _, name) = settings.aids_in_force, settings.model.partition(":")
+    said, small = set(settings.config), _is_small(settings, settings.model)
+    if "model" in tables and small and not (settings.roles or said - {"words"}):
+        return {**tables, "system": FOR_SMALL_MODELS}
+    system = find(FOR_SHORT_STORIES)
+    known = values_of(system.config())
+    if settings.preset == "faithful" or brief is None or said - set(known) or set(settings.roles) - set(system.roles):
+        return tables
+    writer = settings.roles.get(system.roles[0], RoleTable()).model or settings.model
+    asked = asked_length(brief, str(settings.config.get("words", "")))
+    several = asked.parts is not None and asked.parts.kind == "chapter" and asked.parts.count > 1
+    short = asked.words.target <= ONE_REPLY if asked.words else not several
+    return {**tables, "system": FOR_SHORT_STORIES} if short and not _is_small(settings, writer) else tables
+
+
+def _is_small(settings: Settings, model: str) -> bool:
+    """Whether a model gets the help for small models."""
+    kind, _, name = model.partition(":")
     small = is_small(name) or (kind == "embedded" and is_small_file(Path(name).expanduser()))
-    return {**tables, "system": FOR_SMALL_MODELS} if aids == "on" or (aids == "auto" and small) else tables
+    return settings.aids_in_force == "on" or (settings.aids_in_force == "auto" and small)
 
 
 async def expected(beginning: Beginning, environ: Mapping[str, str], tables: Mapping[str, Any]) -> DryRun:

@@ -25,7 +25,7 @@ from fabula.craft.conversation.kept import (
 from fabula.models.base import NOTHING_USED
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
     from pathlib import Path
 
     from fabula.craft.conversation import Turn
@@ -234,8 +234,6 @@ class ChatWhy:
     present: list[str]
     story: str | None
     persona: str
-    place: str
-    time: str
     memory: str
     heard: list[str]
     plan: list[ChatPoint]
@@ -338,14 +336,11 @@ def _branches(project: Project, name: str) -> list[ChatBranch]:
 
 
 def _points(state: State) -> list[ChatPoint]:
-    return [
-        ChatPoint(n, step.title, step.detail, _stands(n, state.step, state.dealt))
-        for n, step in enumerate(state.steps, 1)
-    ]
+    return [ChatPoint(n, step.title, step.detail, _stands(n, state.step)) for n, step in enumerate(state.steps, 1)]
 
 
-def _stands(number: int, step: int, dealt: Collection[int] = ()) -> str:
-    return "now" if number == step else "before" if number in dealt or number < step else "ahead"
+def _stands(number: int, step: int) -> str:
+    return "now" if number == step else "before" if number < step else "ahead"
 
 
 def why_of(
@@ -370,8 +365,6 @@ def why_of(
         list(known.present),
         None if view is None else view.segment,
         "" if view is None else view.persona,
-        "" if view is None else view.place,
-        "" if view is None else view.time,
         known.memory,
         [f"{one.name}: {one.text}" for one in known.lines],
         plan,

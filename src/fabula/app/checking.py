@@ -18,11 +18,13 @@ from fabula.data.story_files import LINES, text_of
 from fabula.evaluators import find
 from fabula.evaluators.atlas.checking import WHOLE_FILE
 from fabula.evaluators.atlas.dismissed import Dismissal, dismissed_of, read_dismissed, write_dismissed
+from fabula.evaluators.atlas.graph import as_graph
 from fabula.evaluators.atlas.page import all_findings, as_markdown, as_page, findings_html
 from fabula.measure.items import Item
 from fabula.measure.ratings import Rating, read_ratings, write_ratings
 from fabula.project.settings import Settings
 from fabula.story import Scene, Story, count_words, one_line, slug
+from fabula.story.world.graph import graphml
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -138,7 +140,7 @@ class Checked:
 
     @classmethod
     def in_(cls, folder: Path, report: Mapping[str, Any], command: Sequence[str], bill: Bill | None = None) -> Checked:
-        """A report with its page, and each story's findings in the paper's format and as Markdown, in `folder`.
+        """A report with its page in `folder`, each story's findings in the paper's format and as Markdown, its graph.
 
         Args:
             folder: of the report.
@@ -153,6 +155,10 @@ class Checked:
             shown = json.dumps(all_findings(story), indent=2, ensure_ascii=False)
             write_atomically(folder / f"findings-{slug(story['id'])}.json", shown + "\n")
             write_atomically(folder / f"findings-{slug(story['id'])}.md", as_markdown(story, dismissed))
+            if graph := story.get("graph"):
+                name = folder / f"graph-{slug(story['id'])}.json"
+                write_atomically(name, json.dumps(graph, indent=2, ensure_ascii=False) + "\n")
+                write_atomically(name.with_suffix(".graphml"), graphml(as_graph(graph)))
         return cls(report, page, dismissed, bill)
 
     @property

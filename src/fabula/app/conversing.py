@@ -16,6 +16,7 @@ from fabula.craft.conversation.kept import parties_of_log
 from fabula.craft.narratives import FILE as NARRATIVE_FILE
 from fabula.craft.narratives import narrative_of, people_read
 from fabula.craft.revising import reviser
+from fabula.engine.methods import IMPROVED
 from fabula.engine.run import Run
 from fabula.project.folder import Project
 from fabula.project.telling import CHAT
@@ -175,8 +176,8 @@ def card_project(
 ) -> Project:
     """The project in which one talks with a card's character, made where it is not there yet.
 
-    Its story is what the card tells of the character and the situation. Without another system the whole of it is in
-    the prompt, and the conversation has no end.
+    Its story is what the card tells of the character and the situation. Without another system or preset the whole of
+    it is in the prompt, and the conversation has no end.
 
     Raises:
         FabulaError: any of its kinds.
@@ -185,11 +186,12 @@ def card_project(
         project = Project.open(folder)
     else:
         system = str(changes.get("system") or CARD_SYSTEM)
-        own = {"open_ended": True, "private": False} if system == CARD_SYSTEM else {}
+        ours = system == CARD_SYSTEM and changes.get("preset", IMPROVED) == IMPROVED
+        own = {"open_ended": True} if ours else {}
         config = {"player": player, "npc": card.name, **own, **changes.get("config", {})}
         brief = Brief(f"Talk with {card.name}, as {player}.", card.name)
         project = Project.create(folder, brief, {**changes, "system": system, "config": config})
-        # Vanilla's prompt holds the card's description anyway; SNAP reads who is in a cell out of its text.
+        # Then the prompt holds the card's description anyway; SNAP reads who is in a cell out of its text.
         told = [card.said(name, player) for name in ("description", "scenario") if name == "scenario" or not own]
         project.write_given(NARRATIVE_FILE, plain("\n\n".join([*filter(None, told), f"{card.name} meets {player}."])))
     write_cards(project.folder, [card], worlds)

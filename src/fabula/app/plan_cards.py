@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 Form: TypeAlias = Literal["scenes", "list", "chapters", "parts", "none"]
 PLAN, CHAPTERS, LISTED, PLOT = "plan", "chapters", "scenes", "plot"
-_LABELS: Final = {"Place": "place", "Plot element": "element", "Beat": "summary", "Present": "people", "Time": "time"}
+_LABELS: Final = {"Place": "place", "Plot element": "element", "Beat": "summary"}
 _CHAPTER: Final = re.compile(r"##[ \t]+(?:(?P<number>\d{1,6})\.[ \t]*)?(?P<title>[^\n]*)")
 _SECTION: Final = re.compile(r"^##[ \t]+([^\n]*)$", re.MULTILINE)
 _ABOUT: Final = re.compile(r"\(about \d{1,8} words\)")

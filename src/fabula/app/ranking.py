@@ -19,18 +19,19 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from fabula.app.bills import Bill
+    from fabula.evaluators.pairwise.config import Config
     from fabula.measure.items import Item
     from fabula.measure.report import Report
 
 
-def ranked_by(file: Path, items: Sequence[Item], ours: Any) -> Report:  # noqa: ANN401 - the evaluator's own settings
+def ranked_by(file: Path, items: Sequence[Item], config: Config) -> Report:
     """The ranking by verdicts that are there; stories only give their texts, for length and the like.
 
     Raises:
         UsageError: the file cannot be read, or a line is no rating.
     """
     texts = {item.id: item.story.text for item in items}
-    return ranked(read_ratings(file), texts, ours, {"from": file.name})
+    return ranked(read_ratings(file), texts, config, {"from": file.name})
 
 
 def as_stories(items: Sequence[Item]) -> tuple[Item, ...]:

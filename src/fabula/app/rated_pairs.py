@@ -201,8 +201,8 @@ def _objection(two: tuple[str, str], votes: _Votes, known: Mapping[str, Item], w
 def _config(brief: Any, text: str, preset: Preset) -> Any:  # noqa: ANN401 - each system has its own Config
     """The system's settings; a length that it asks for is one that the preferred story has."""
     config = find(SYSTEM).config(preset)
-    words = count_words(text)
-    want = asked_range(brief)
-    if config.ours.length_control and want is not None and not want.holds(words):
-        return replace(config, ours=replace(config.ours, words=f"~{words}", chapters=False))
-    return replace(config, ours=replace(config.ours, chapters=False))
+    if config.ours is None:
+        return config
+    words, want = count_words(text), asked_range(brief)
+    named = {"words": f"~{words}"} if want is not None and not want.holds(words) else {}
+    return replace(config, ours=replace(config.ours, chapters=False, **named))

@@ -159,7 +159,7 @@ def _strengths(study: Study, people: Sequence[Rating]) -> Report:
     sides = [rating for rating in people if rating.question in names]
     if not any(rating.answer is not None for rating in sides):
         return Report("study")
-    found = ranked(sides, _texts(study), Config.improved().ours)
+    found = ranked(sides, _texts(study), Config.improved())
     rows = [replace(row, of=PEOPLE) if row.of == "judge" else row for row in found.rows if _is_of_people(row)]
     poor = [rating for rating in sides if rating.question == sides[-1].question and rating.answer is not None]
     rows.append(

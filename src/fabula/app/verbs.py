@@ -125,7 +125,7 @@ async def dry_run_async(
     brief = None if there is not None else brief_of(what)
     where = folder_for(brief, what) if folder is None and brief is not None else Path(folder or ".")
     if brief is not None and not (where / "brief.md").exists():
-        wanted = with_usual_system(caller.wanted(has_model=False)[0])
+        wanted = with_usual_system(caller.wanted(has_model=False)[0], brief)
         return Expected(await dry_run_of(brief, Settings().with_(wanted, "the call"), caller.options()))
     project, in_force, _ = _begun(what, folder, caller)
     dry, changes = await dry_run_in(project, in_force, caller.options())
@@ -152,7 +152,7 @@ def _begun(what: BriefSource, folder: str | Path | None, caller: Caller) -> tupl
     where = folder_for(brief, what) if folder is None else Path(folder)
     if not (where / "brief.md").exists():
         changes, why = caller.wanted(has_model=False)
-        changes = with_usual_system(changes)
+        changes = with_usual_system(changes, brief)
         wanted = Settings().with_(changes, "the call")
         check_words(wanted)
         Prepared(wanted, caller.options()).cast()  # says what is wrong before anything is made, and opens nothing

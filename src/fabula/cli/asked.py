@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from fabula.app.beginning import context_of
+from fabula.app.beginning import FOR_SHORT_STORIES, FOR_SMALL_MODELS, context_of
 from fabula.app.writing import settings_as_last_time
 from fabula.base.errors import UnknownNameError, UsageError
 from fabula.cli.options import Choices
@@ -102,7 +102,8 @@ def changes_of(choices: Choices, base: Settings) -> dict[str, Any]:
     """
     system = {} if choices.system is None else {"system": find(choices.system).spec}
     typed = performers_of(choices, base, system)
-    if config := _config(choices, base.with_(typed)):
+    named = choices.system is not None or "system" in base.model_fields_set
+    if config := _config(choices, base.with_(typed), named=named):
         typed["config"] = config
     return typed
 
@@ -197,8 +198,8 @@ def _unnamed() -> DefaultModel | None:
 
 def say_default(terminal: Terminal, choices: Performers, changes: Mapping[str, Any] | None = None) -> None:
     """Say which model was chosen for what is new, where nobody names one; and which system, by its settings."""
-    if changes and "system" in changes and isinstance(choices, Choices) and choices.system is None:
-        system = changes["system"]
+    if changes and changes.get("system") == FOR_SMALL_MODELS and isinstance(choices, Choices) and not choices.system:
+        system = FOR_SMALL_MODELS
         terminal.advise(f"The system is {system}, which reads best with a small model; --system names another.")
     if all(_ROLE.fullmatch(value) for value in choices.model or ()) and (chosen := _unnamed()) is not None:
         terminal.advise(chosen.sentence)
@@ -356,15 +357,20 @@ def _find_contexts(changes: dict[str, Any], base: Settings, casting: Casting) ->
             changes["models"] = tables | {spec: tables.get(spec, {}) | {"context": found}}
 
 
-def _config(choices: Choices, settings: Settings) -> dict[str, Any]:
-    """The fields of the system's `Config` that are set, converted to their types."""
+def _config(choices: Choices, settings: Settings, *, named: bool) -> dict[str, Any]:
+    """The fields of the system's `Config` that are set, converted to their types.
+
+    Where the system is not `named`, they may be those of the one that short stories have by themselves.
+    """
     said = dict(_pair(value, "--set", "FIELD=VALUE", empty=True) for value in choices.set_ or ())
     said = {name.replace("-", "_"): value for name, value in said.items()}
     if choices.words is not None:
         said["words"] = choices.words
     if "orchestrator" in said:
         said["orchestrator"] = _player(said["orchestrator"])
-    whole = system_of(settings).config(settings.preset, said)
-    known = values_of(whole)
     flat = [name.rpartition(".")[2] for name in said]  # one spelling in the file, whatever was typed
+    system, short = system_of(settings), find(FOR_SHORT_STORIES)
+    if not named and set(flat) - set(values_of(system.config())) and set(flat) <= set(values_of(short.config())):
+        system = short
+    known = values_of(system.config(settings.preset, said))
     return {name: known[name] for name in flat}

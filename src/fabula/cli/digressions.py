@@ -88,7 +88,7 @@ def settings_of(performers: Performers, systems: Sequence[str], environ: Mapping
         UsageError: one cannot talk to a system, or an option is not of its form.
     """
     bases = {(base := settings_for(Settings(), name)).system: base for name in systems}
-    kinds = {name: {setting.name for setting in method_settings(find(name).config("faithful"))} for name in bases}
+    kinds = {name: {setting.name for setting in method_settings(find(name).config("improved"))} for name in bases}
     said = {value: value.partition("=")[0].strip().replace("-", "_") for value in performers.set_ or ()}
     for value, setting in said.items():
         if "=" in value and not any(setting in known for known in kinds.values()):

@@ -952,6 +952,15 @@ class System(TypedDict):
     settings: list[dict[str, Any]]
 
 
+class SystemPrompts(TypedDict):
+    """What a system asks for a brief: each prompt filled in, and by name the files that are not asked."""
+
+    system: str
+    preset: str
+    prompts: list[dict[str, Any]]
+    not_asked: dict[str, str]
+
+
 class Models(TypedDict):
     """Models that are known, and servers that answer here."""
 
@@ -1096,7 +1105,7 @@ DOCUMENTS: Final[dict[str, tuple[Any, ...]]] = {
     "models check": (ModelChecked,),
     "models pull": (ModelPulled,),
     "models adapters": (Adapters,),
-    "systems": (Systems, System),
+    "systems": (Systems, System, SystemPrompts),
     "new-system": (NewMethod,),
     "doctor": (Doctor,),
     "trust": (Trusted, TrustedAll, TrustForgotten),

@@ -67,6 +67,14 @@ class Evaluating:
         """Where calls, verdicts and report are kept; nowhere for an evaluator that asks no model."""
         return Path(self.judges.out) if self.evaluator.roles else None
 
+    def check(self, items: Sequence[Item]) -> None:
+        """See that the evaluator can take these stories.
+
+        Raises:
+            UsageError: it cannot.
+        """
+        self.evaluator.check(items, self.config)
+
     def run(self, items: Sequence[Item]) -> Report:
         """The evaluator's report on `items`.
 

@@ -43,7 +43,7 @@ def asked_as(field: Json) -> str:
     """What a field wants, to stand behind the question."""
     options = _options(field)
     if options:
-        return f" ({' | '.join(str(option) for option in options)})"
+        return f" ({' | '.join(_named(options))})"
     for name in _SEVERAL:
         if name in field:
             return next(filter(None, map(asked_as, field[name])), "")
@@ -93,11 +93,18 @@ def _first(said: str, fields: list[Json]) -> Any:  # noqa: ANN401 - a value of a
 
 def _option(said: str, options: list[Any]) -> Any:  # noqa: ANN401 - a value of any JSON type
     """The option that is meant: whole, or by how one of its words begins."""
+    if not said and "" in options:
+        return ""
     begun = [option for option in options if said and f" {said}".casefold() in f" {option}".casefold()]
     whole = [option for option in begun if str(option).casefold() == said.casefold()]
     if len(whole or begun) != 1:
-        raise ValueError(f"Say one of: {', '.join(str(option) for option in options)}.")
+        raise ValueError(f"Say one of: {', '.join(_named(options))}.")
     return (whole or begun)[0]
+
+
+def _named(options: list[Any]) -> list[str]:
+    """The options as they are shown; where one of them is empty, nothing need be said."""
+    return [str(option) for option in options if option != ""] + ["or nothing"] * ("" in options)
 
 
 def _boolean(said: str, field: Json) -> bool:

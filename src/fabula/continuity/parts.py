@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 
 from fabula.base.errors import UsageError
@@ -226,8 +226,3 @@ def _label(heading: str) -> str:
     """A heading without the signs around it, as it can be a name; empty for one that is no name."""
     label = one_line(heading).strip(_SIGNS)
     return "" if len(label) > _TITLE else one_line(label.replace("-->", "").replace("{#", ""))
-
-
-def renamed(found: Manuscript, title: str) -> Manuscript:
-    """The manuscript with another title, where one is given."""
-    return replace(found, title=one_line(title)) if title.strip() else found

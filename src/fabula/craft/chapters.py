@@ -22,7 +22,7 @@ from fabula.base.later import Later
 from fabula.craft.accounts import SHORT, Accounts, Earlier
 from fabula.craft.final_reading import final_reading
 from fabula.craft.headings import has_number, next_heading
-from fabula.craft.length import WordRange, asked_length
+from fabula.craft.length import ONE_REPLY, WordRange, asked_length
 from fabula.craft.packing import around, chosen, end_of, whole_at_end
 from fabula.craft.prose import Prose, write_prose
 from fabula.engine.aids import USUAL_WINDOW
@@ -38,7 +38,6 @@ if TYPE_CHECKING:
 
 LONG: Final = 5_000
 """Words from which a story has chapters, also where nobody asks for them."""
-_ONE_REPLY: Final = 3_000  # words that models write as one text; a shorter story has no chapters in files of their own
 _CHAPTER: Final = 2_500  # words of a chapter where the brief names none,
 _OF_WINDOW: Final = 0.14  # and at most so many for each token of its writer's window
 _LEAST, _MOST = 0.4, 2.0  # of the mean, that a chapter is planned to have
@@ -146,7 +145,7 @@ def chapters_wanted(
     if asked is not None and asked.kind != "chapter":
         asked = None
     if want is None or want.target <= LONG:
-        several = asked is not None and asked.count > 1 and (want is None or want.target > _ONE_REPLY)
+        several = asked is not None and asked.count > 1 and (want is None or want.target > ONE_REPLY)
         return Wanted(asked.count, named=True, each=asked.each) if several and asked else None
     if asked is not None and asked.count > 1:
         return Wanted(asked.count, named=True, each=asked.each)
@@ -415,7 +414,7 @@ class Book:
         self._accounts = Accounts(self.brief)
 
     async def write(self, run: Run, role: str, part: str | None = None) -> str:
-        """Write the chapters of a part, or all; each is kept as `chapter-N`. Gives what was to be told in them.
+        """Write the missing chapters of a part, or of all; each is kept as `chapter-N`. Gives what they tell.
 
         Costs one call or more for each chapter, and one for each account of a chapter that a later one's prompt has no
         room for.
@@ -425,7 +424,7 @@ class Book:
         """
         planned: list[str] = []
         for at, chapter in enumerate(self.chapters):
-            if part is not None and chapter.part.name != part:
+            if (part is not None and chapter.part.name != part) or at + 1 in self._numbers:
                 continue
             name = self._name(at)
             told = () if run.stands(name) else await self._told(run, role, at)

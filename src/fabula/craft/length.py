@@ -58,6 +58,8 @@ _CALLS_A_TRY: Final = 6  # continuations that help are not failed tries, but the
 _NEW_PARAGRAPH: Final = 80  # words after which a continuation starts a new paragraph
 _SCENES, _LEAST_SCENES = 13, 3  # 500 words have 3 scenes, 2,000 have 5, 20,000 have 18, 80,000 have 38
 _OWN_WORDS: Final = 4  # shorter sentences may occur twice
+ONE_REPLY: Final = 3_000
+"""Words that models write as one text; longer ones come out shorter than asked."""
 _FLAG: Final = re.compile(
     r"(~|<=|>=|≤|≥|<|>)?\s{0,9}([\d.,]{1,12}\s{0,9}k?)(?:\s{0,9}(?:-|\u2013|\.\.|to)\s{0,9}([\d.,]{1,12}\s{0,9}k?))?",
     re.IGNORECASE,

@@ -11,10 +11,10 @@ from fabula.engine.methods import values_of
 from fabula.measure.report import DIFFERENCE, Row
 from fabula.stats.differences import MOST, as_said, differences, many_tested
 from fabula.stats.estimate import Estimate, Unscored
-from fabula.stats.intervals import mean_of
+from fabula.stats.intervals import mean_of, share_among
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
     from typing import TypeAlias
 
     from fabula.measure.items import Item
@@ -153,6 +153,19 @@ def difference_rows(
     if tested and not said:
         said.append("No difference between two systems is shown on any measure.")
     return rows, said + many_tested(tested, "measures") * bool(said)
+
+
+def share_of_yes(answers: Iterable[tuple[Hashable, ...]], what: str) -> Scored:
+    """The share of a yes among answers; each stands behind what it belongs to, its prompt or its story, or both.
+
+    Args:
+        answers: for instance ("lamp", True).
+        what: what was answered, for the method.
+    """
+    *groups, said = zip(*answers, strict=True) if (answers := list(answers)) else ((),)
+    if not said:
+        return Unscored(f"there are no {what}")
+    return share_among([float(bool(one)) for one in said], *groups, method=f"share of {what}")
 
 
 def unscored_note(measured: Mapping[str, Sequence[Scored]]) -> tuple[str, ...]:

@@ -10,33 +10,85 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 
 from fabula.base.errors import UnknownNameError, UsageError
 from fabula.craft.conversation.lines import Parties
+from fabula.craft.length import asked_range
 from fabula.craft.planning.from_story import LEAST_WINDOW, Found, read_story
 from fabula.engine.replies import short
 from fabula.engine.run import Run
-from fabula.story import Story, one_line
-from fabula.story.people import among, present_in, same_person, titled
+from fabula.story import Story, count_words, one_line
+from fabula.story.people import among, each_once, present_in, same_person, titled
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
+    from fabula.craft.conversation.cards import Cards
+    from fabula.craft.length import WordRange
     from fabula.story import Brief
 
 NARRATIVE: Final = "narrative"
 FILE: Final = "plan/narrative.md"
 NOBODY: Final = (
     "It is not known who is in this story: it has no plan, no cards and no world, and nobody has read it for its "
-    "people. Name who talks, as the story writes their names."
+    "people. Name who talks (player and npc, or --as and --with), as the story writes their names."
 )
 _WORD: Final = re.compile(r"\w+")
 _NEAR: Final = 0.7  # share of letters that a misspelt name and a word of the story have in common
+_TASK_WORDS: Final = 1000  # a brief with more of them is no writing task
 _PEOPLE: Final = "people"
 _WINDOW: Final = 3000  # tokens of story in one prompt, where a small model reads
 _WINDOW_SHARE: Final = 0.5
 
 
 async def narrative_of(run: Run, brief: Brief) -> str:
-    """The narrative, as its author put it into the project; asks nobody."""
-    return await run.given(NARRATIVE, folder="plan") or brief.text
+    """The narrative, as its author put it into the project, else the brief; asks nobody.
+
+    A note says where the brief may be no narrative.
+    """
+    given = await run.given(NARRATIVE, folder="plan")
+    if given is None and words_of_task(brief) is not None:
+        run.note(
+            "The brief asks for a number of words, so it may be a writing task, and its sentences are taken for the "
+            f"story itself. Write the narrative that is to be talked through into {FILE}."
+        )
+    return given or brief.text
+
+
+def words_of_task(brief: Brief) -> WordRange | None:
+    """The words that a brief asks for, where it may be a writing task and no narrative."""
+    return asked_range(brief) if count_words(brief.text) <= _TASK_WORDS else None
+
+
+def check_narrative(narrative: str) -> None:
+    """Check that there is something to talk through.
+
+    Raises:
+        UsageError: there is not.
+    """
+    if not any(letter.isalnum() for letter in narrative):
+        raise UsageError("The narrative has no sentence. Give a text in which somebody does something.")
+
+
+async def who_talks(run: Run, narrative: str, wanted: Parties, cards: Cards, author: Sequence[str] = ()) -> Parties:
+    """Who talks, by one rule for all systems: those wanted, else the author's people, else who matters most.
+
+    Who matters most a model says, who reads the narrative (`people_read`); 1 call, and none where it is known.
+
+    Args:
+        run: of the story.
+        narrative: that is talked through.
+        wanted: the player and the others; either may be empty.
+        cards: of those who may talk, and who else is known.
+        author: names of those whom the author has written about, in order.
+
+    Raises:
+        UnknownNameError: somebody is not in the narrative.
+        UsageError: there is nobody to talk with.
+    """
+    known = [*author, *cards.names(wanted.player)]
+    people: Sequence[str] = (*author, *cards.known)
+    if len(each_once(people, wanted.names)) < (not wanted.player) + (not wanted.others):
+        people = (*people, *await people_read(run, narrative, "labeller"))
+    made_up = Parties(wanted.player or "the player", wanted.others or ("the character",))
+    return run.unless_made_up(lambda: parties_of(narrative, wanted.player, wanted.others, known, people), made_up)
 
 
 def parties_of(

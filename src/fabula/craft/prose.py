@@ -7,7 +7,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 from fabula.craft.length import revise_to_length, write_to_length
-from fabula.craft.telling import is_list, parted, told_in_sentences, untold, without_copies
+from fabula.craft.telling import is_list, parted, told_in_sentences, without_copies
 from fabula.engine.replies import clean_prose, without_instructions
 from fabula.engine.roles import is_person
 from fabula.models.base import Sampling
@@ -26,8 +26,9 @@ if TYPE_CHECKING:
 NOT_AS_LONG: Final = "some texts were left longer or shorter than was asked for"
 """What a story has whose texts are not made longer or shorter, since a cap leaves no room for it."""
 TRIES: Final = 4
+NOTE_TRIES: Final = 3
 AIDED_TRIES: Final = 2
-"""Of a small model: draws of a piece whose events are known, and continuations in vain. More bring no more."""
+"""Of a small model: continuations in vain. More bring no more."""
 _LITTLE: Final = 40  # words that a reply may always lose; where most was commentary, echo or loop, it is drawn again
 _TOKENS_PER_WORD: Final = 1.6  # prose has about 1.3; the rest lets a sentence end
 _SPARE_TOKENS: Final = 48  # added at each new draw: a piece of a few words may have come out empty
@@ -36,7 +37,6 @@ _PHRASE: Final = 8  # tokens of its prompt that a small model may use again: an 
 _LEAST_WORDS: Final = 2
 _FEW_WORDS: Final = 10
 _CIRCLES: Final = "Most of it repeated itself, or what it was told."
-_NOT_TOLD: Final = "It left out what happens."
 _IS_LIST: Final = "It was a list."
 _OTHER_SCRIPT: Final = "It was not in the script of its task."
 _NOTHING_NEW: Final = "It brought nothing new."
@@ -49,9 +49,8 @@ class Prose:
     `usual` is how many words such a piece has where none are asked for. `previous` is the text that the piece follows:
     its end leads small models that can continue a text into the new piece. `quoted` names the prompt's fields whose
     texts the piece is made of: what it takes from them is no echo. `extend` and `shorten` are the prompts that ask for
-    more of a piece that is too short, and for less of one that is too long. For small models: the `events` that the
-    piece tells, of which a new draw and a continuation are given those that are missing (fields `missed` and `own`),
-    and the `earlier` texts of the story, of which it copies nothing.
+    more of a piece that is too short, and for less of one that is too long. Of the `earlier` texts of the story a small
+    model copies nothing.
     """
 
     last: bool
@@ -62,7 +61,6 @@ class Prose:
     quoted: tuple[str, ...] = ()
     extend: str = "extend"
     shorten: str = "shorten"
-    events: Sequence[str] = ()
     earlier: Sequence[str] = ()
 
 
@@ -131,15 +129,11 @@ class _Writer:
     async def first(self, words: int | None) -> str:
         """The piece's first version; drawn again where it was commentary, echo or loop for the most part."""
         best, raw, fault = "", "", ""
-        missed: list[str] = []
         tries = self.run.tries(self.prompt)
         for attempt in range(TRIES):
-            if best and attempt >= AIDED_TRIES and self.prose.events:
-                break
             run = tries.again(attempt, fault)
             lead = "" if attempt else self._lead(self.prose.previous)  # what led into an echo would lead there again
             fields = {**self.fields, "words": self.prose.want if words else None, "lead": lead}
-            fields |= {"missed": missed} if missed else {}
             expect = words or self.prose.usual
             sampling = self._sampling(words or self.prose.usual, attempt)
             reply = await run.reply(self.role, self.prompt, sampling=sampling, expect=expect, **fields)
@@ -149,13 +143,12 @@ class _Writer:
             if not fault:
                 script = script_of(self._echo(run, self.prompt, fields)) if self.aids else ""
                 best = max(best, text, key=partial(self._worth, script)) if best else text
-                missed = untold(self.prose.events, text)
                 circles = count_words(raw) > count_words(text) + max(count_words(text), _LITTLE)
                 listed = self.aids and is_list(text)
                 other = self.aids and script_of(text) != script
-                if not self.aids or not (circles or listed or other or 2 * len(missed) > len(self.prose.events)):
+                if not self.aids or not (circles or listed or other):
                     return text
-                fault = _CIRCLES if circles else _IS_LIST if listed else _OTHER_SCRIPT if other else _NOT_TOLD
+                fault = _CIRCLES if circles else _IS_LIST if listed else _OTHER_SCRIPT
             elif text:
                 run.removed("reply", text)
         if best:
@@ -175,10 +168,9 @@ class _Writer:
         self.run.note("A list was made sentences: no draw was told in any.")
         return told
 
-    def _worth(self, script: str, text: str) -> tuple[bool, bool, int, int]:
-        """What speaks for one of several draws: its script, that it is no list, the events that it tells, its words."""
-        events = -len(untold(self.prose.events, text))
-        return script_of(text) == script, not is_list(text), events, count_words(text)
+    def _worth(self, script: str, text: str) -> tuple[bool, bool, int]:
+        """What speaks for one of several draws: its script, that it is no list, its words."""
+        return script_of(text) == script, not is_list(text), count_words(text)
 
     def _fault(self, run: Run, text: str, fields: Mapping[str, Any]) -> str:
         """Why a reply is no prose of this piece; empty if it is."""
@@ -197,9 +189,6 @@ class _Writer:
         where = self.run.scope("extend", attempt).optional(NOT_AS_LONG)
         run, lead = where.again(failed, _NOTHING_NEW), self._lead(so_far)
         fields = {**self.fields, "words": missing, "so_far": so_far, "lead": lead}
-        if self.prose.events:
-            left = untold(self.prose.events, so_far)
-            fields |= {"own": "\n".join(f"- {event}" for event in left)}
         prompt = self.prose.extend
         reply = await run.reply(self.role, prompt, sampling=self._sampling(missing), expect=missing, **fields)
         return self._cleaned(run, reply, lead, prompt, fields, so_far)
@@ -290,6 +279,46 @@ async def shorten(
     given = {**(fields or {}), "text": text, "words": want, "has": count_words(text)}
     reply = await run.reply(role, prompt, sampling=Sampling(temperature=temperature), expect=want.target, **given)
     return clean_reply(run, role, reply, labels=labels, last=last, kind=kind)
+
+
+async def write_notes(
+    run: Run,
+    role: str,
+    prompt: str,
+    *,
+    labels: Sequence[str],
+    usual: int,
+    max_tokens: int | None = None,
+    before: Sequence[str] = (),
+    objection: Callable[[Run, str], str] | None = None,
+    fields: Mapping[str, Any],
+) -> str:
+    """Notes from a role: a text beside the story, without what stands around it; one call, more where nothing came.
+
+    Args:
+        run: where the calls are made.
+        role: who writes.
+        prompt: asks for the notes.
+        labels: that must not be echoed.
+        usual: how many words such notes have, for estimates.
+        max_tokens: bounds each reply.
+        before: texts the prompt holds, which a small model may echo.
+        objection: says in a sentence what is wrong with a text, or nothing.
+        fields: fill the prompt.
+
+    Raises:
+        ReplyError: the role gives no notes, in a few tries.
+    """
+    fault, run = "", run.tries(prompt)
+    for attempt in range(NOTE_TRIES):
+        here = run.again(attempt, fault)
+        reply = await here.reply(role, prompt, sampling=Sampling(max_tokens=max_tokens), expect=usual, **fields)
+        text = clean_reply(here, role, reply, labels=labels, echo=before, kind="notes")
+        fault = here.fault(text, prompt, fields) or (objection(here, text) if objection else "")
+        if text and not fault:
+            return text
+    problem = f"The role {role!r} gave no note at {run.at} in {NOTE_TRIES} tries, each asked in another way."
+    raise run.no_use(prompt, f"{problem} {fault}", role, reply.text)
 
 
 def clean_reply(

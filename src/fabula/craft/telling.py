@@ -1,11 +1,10 @@
-"""Whether a text tells events, and what it copies from what stands before it: by its words, as a rule can see it."""
+"""What a small model copies, runs together or lists where it should tell: by its words, as a rule can see it."""
 
 from __future__ import annotations
 
 import re
 from typing import TYPE_CHECKING, Final
 
-from fabula.craft.stems import stem
 from fabula.story import count_words
 from fabula.story.sentences import spans
 from fabula.story.words import ngrams
@@ -17,25 +16,12 @@ _COPIED: Final = 8
 """Words in a row that a sentence shares with an earlier one only if it is copied."""
 _BEGINNING: Final = 5
 """Words with which no two sentences begin that are not going in circles."""
-_TOLD: Final = 0.5  # share of an event's words that a text which tells it has
 _RUN_UP: Final = 4
 """Words before two that ran together; they stand before these two elsewhere."""
 _LISTED: Final = 0.25  # share of a text's words
 _ITEM: Final = re.compile(r"[ \t]{0,8}(?:[-*\u2022]|\d{1,3}[.)])[ \t]{1,8}")
 _HEADING: Final = re.compile(r"\*\*[^*\n]{1,80}\*\*(?:[ \t]{0,8}\([^)\n]{0,80}\))?:?")
-_LEAST_LETTERS: Final = 4  # of words that say what happens; shorter ones are names at best
-
-
-def content_words(text: str) -> frozenset[str]:
-    """The stems of the words that say what happens: those of four letters and more, and names."""
-    found = re.findall(r"[^\W\d_]+", text)
-    return frozenset(stem(word.lower()) for word in found if len(word) >= _LEAST_LETTERS or word[0].isupper())
-
-
-def untold(events: Sequence[str], text: str) -> list[str]:
-    """The events of which a text has fewer than half of the words. A text may tell an event in other words."""
-    has = content_words(text) if events else frozenset()
-    return [event for event in events if len((words := content_words(event)) & has) < _TOLD * len(words)]
+_FEW_WORDS: Final = 4  # of a sentence that may stand twice
 
 
 def without_copies(text: str, earlier: Sequence[str]) -> str:
@@ -51,7 +37,7 @@ def without_copies(text: str, earlier: Sequence[str]) -> str:
     for start, end in spans(text):
         words = _words(text[start:end])
         grams = set(ngrams(words, _COPIED))
-        if not (grams & seen or words[:_BEGINNING] in begun or (words in whole and len(words) >= _LEAST_LETTERS)):
+        if not (grams & seen or words[:_BEGINNING] in begun or (words in whole and len(words) >= _FEW_WORDS)):
             kept.append(text[at:end] if kept else text[start:end])
         seen |= grams
         whole.add(words)

@@ -79,6 +79,9 @@ _STORIES: Final = "https://storage.googleapis.com/tell-me-a-story/tell-me-a-stor
 _KEYS: Final = (
     "https://raw.githubusercontent.com/google-deepmind/tell_me_a_story/e4910ea1d2bae82efcaf8ba9fde50ab3a419320e"
 )
+_CREATIVITY: Final = (
+    "https://raw.githubusercontent.com/salesforce/creativity_eval/62b660977d67c95adc7e71dcb9b07585ed6bee51"
+)
 _SETS: Final = (
     DataSet(
         "tell-me-a-story",
@@ -132,6 +135,14 @@ _SETS: Final = (
         "github.com/salesforce/creativity_eval",
         holds="stories and prompts",
         marks=("stories.jsonl*",),
+    ),
+    DataSet(
+        "ttcw-tests",
+        "The fourteen Torrance tests of creative writing, with their backgrounds",
+        "BSD-3-Clause",
+        "github.com/salesforce/creativity_eval",
+        (PublicFile("ttcw_all_tests.json", f"{_CREATIVITY}/Art_or_Artifice/tests/ttcw_all_tests.json", 1_000_000),),
+        "`fabula eval ttcw --preset faithful` puts them wherever they are there.",
     ),
     DataSet(
         "hanna",

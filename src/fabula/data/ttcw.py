@@ -159,6 +159,12 @@ def _story(record: Record) -> Item:
     )
 
 
+def published_tests(data: Path) -> Path | None:
+    """The file of the published tests in the folder of all sets; `None` where it is not there."""
+    places = (data / "ttcw-tests" / "ttcw_all_tests.json", data / "ttcw" / "tests.json")
+    return next((place for place in places if place.is_file()), None)
+
+
 def tests(folder: Path) -> tuple[Test, ...]:
     """The fourteen tests, in their order.
 

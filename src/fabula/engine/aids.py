@@ -11,8 +11,7 @@ an instruction with a greeting. What helps it binds a capable one. So everything
 | replies of few tokens | `Run.reply_tokens` |
 | little of the story in a prompt | `Run.prompt_tokens` |
 | no words repeated from far up in the prompt (DRY over all of it) | `Run.looks_back` |
-| each part its own events, as a list; those that a draw left out are asked for again | `craft.prose`, `Prose.events` |
-| sentences copied from earlier parts taken out; few draws | `craft.telling`, `craft.prose` |
+| sentences copied from earlier parts taken out | `craft.telling`, `craft.prose` |
 | short texts and lists in typed replies (`short(...)` in their types) | `replies.schema_of` |
 
 `--aids on` and `--aids off` overrule what is known of the model. The preset `faithful` is what the paper says, so it

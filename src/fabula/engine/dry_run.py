@@ -16,7 +16,7 @@ from fabula.models.budget import estimate_tokens
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
-    from fabula.models.base import Json, Usage
+    from fabula.models.base import Json, Request, Usage
 
     Expected: TypeAlias = Mapping[str, float | None]
     Words: TypeAlias = Callable[[float], int]
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
 Temper: TypeAlias = Literal["even", "mixed", "terse", "generous"]
 _SENTENCE: Final = 11
+_ALPHABET: Final = bytes(ord("a") + byte % 26 for byte in range(256))
 _LETTERS: Final = 4  # of a word, beside the first one; one less in every third
 _FEW, _MANY, _PER_WORD = 8, 120, 14  # words of a text in a typed reply; half of what its bound allows
 _USUAL: Final = 12  # words of a text in a typed reply that nothing bounds
@@ -79,6 +80,7 @@ class DryRun:
         tempered: some were made as long as nothing but a guess at their model's temper says.
         others: the walks with other tempers, which say how far the estimate may be off.
         bare: what can be left out (`Run.optional`) is left out.
+        on_request: called with each request that comes up, recorded or not.
     """
 
     planned: list[PlannedCall] = field(default_factory=list)
@@ -95,6 +97,7 @@ class DryRun:
     others: tuple[DryRun, ...] = ()
     tempered: bool = False
     bare: bool = False
+    on_request: Callable[[Request], None] | None = None
 
     @property
     def cost(self) -> float | None:
@@ -206,7 +209,7 @@ def placeholder(words: int, path: str) -> str:
     `benchmarks/replies/rooms`.
     """
     drawn = shake_128(path.encode()).digest(_LETTERS * max(words, 1))
-    letters = "".join(chr(ord("a") + byte % 26) for byte in drawn)
+    letters = drawn.translate(_ALPHABET).decode("ascii")
     words_made = [
         "w" + letters[at : at + _LETTERS - (n % 3 == 1)] for n, at in enumerate(range(0, len(letters), _LETTERS))
     ]

@@ -99,18 +99,20 @@ class Prompts:
         return {}
 
     def _literals(self, file: str, seen: set[str]) -> Iterator[str]:
-        from jinja2 import TemplateError, meta, nodes  # noqa: PLC0415 - keeps `fabula --help` fast
+        from jinja2 import TemplateError  # noqa: PLC0415 - keeps `fabula --help` fast
+
+        from fabula.engine.templates import literals_of  # noqa: PLC0415 - as above
 
         if file in seen or self._environment.loader is None:
             return
         seen.add(file)
         try:
-            tree = self._environment.parse(self._environment.loader.get_source(self._environment, file)[0])
+            texts, others = literals_of(self._environment.loader.get_source(self._environment, file)[0])
         except TemplateError:  # rendering says what is wrong with it
             return
-        yield from (text.data for text in tree.find_all(nodes.TemplateData) if text.data.strip())
-        for other in meta.find_referenced_templates(tree):
-            yield from self._literals(other or file, seen)
+        yield from texts
+        for other in others:
+            yield from self._literals(other, seen)
 
     def render(self, name: str, fields: Mapping[str, Any], chat: Sequence[Message] = ()) -> tuple[Message, ...]:
         """The messages of prompt `name` with `fields` filled in: a system message if the file has one, then the user's.

@@ -235,10 +235,6 @@ class Run:
         """Whether a person plays a role, who would rather write a text than fill in a form with lists in lists."""
         return isinstance(self._assignment(role).performer, Person)
 
-    def cast_by_name(self, role: str) -> bool:
-        """Whether somebody was chosen for this role, who then wants to be asked."""
-        return role in self.context.cast.roles
-
     def reply_tokens(self, role: str, short: int) -> int | None:
         """A reply's `max_tokens`: `short` for a role with aids, else `None`, the model's own limit."""
         return short if self.aids(role) else None
@@ -425,15 +421,15 @@ class Run:
             return made[0].text
 
         text, stale = await self._artefact(name, text_of, folder, suffix, None, settled=settled)
-        path, context = "/".join((*self.path, name)), self.context
-        if made and made[0].text == text:
+        path, context, as_made = "/".join((*self.path, name)), self.context, self.may_stand_as_made(name)
+        if made and made[0].text == text and as_made:
             value = made[0]
             if context.mode == "live":
                 context.journal.keep_beside(path, text, beside.written(value))
         else:
             found, is_own = context.journal.beside(path, text) or (None, False)
             value = beside.read(shape, text, found)
-            if again is not None and not is_own:
+            if again is not None and not (is_own and as_made):
                 with own_line():
                     worked_out = await again(self.within(name), value)
                     stale = stale or is_stale(context)
@@ -1102,6 +1098,8 @@ class Run:
     ) -> Reply:
         """Stand in for a call in a dry run: the recorded reply, or an old or made-up one that counts as asked."""
         context = self.context
+        if context.dry_run.on_request is not None:
+            context.dry_run.on_request(request)
         if recorded is not None and not is_stale(context):
             context.dry_run.replayed += 1
             return recorded

@@ -11,7 +11,15 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, cast
 
-from jinja2 import FileSystemLoader, StrictUndefined, nodes, pass_environment, pass_eval_context
+from jinja2 import (
+    BytecodeCache,
+    FileSystemLoader,
+    StrictUndefined,
+    meta,
+    nodes,
+    pass_environment,
+    pass_eval_context,
+)
 from jinja2.exceptions import SecurityError
 from jinja2.filters import do_indent, do_join, do_replace
 from jinja2.sandbox import ImmutableSandboxedEnvironment
@@ -19,17 +27,21 @@ from jinja2.visitor import NodeTransformer
 
 from fabula.base.errors import UsageError
 from fabula.base.files import inside
+from fabula.base.remembering import remembered
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
+    from types import CodeType
 
     from jinja2 import Environment, Template
+    from jinja2.bccache import Bucket
     from jinja2.nodes import EvalContext
     from jinja2.runtime import Context
 
 _SECONDS: Final = 10.0
 _LETTERS: Final = 50_000_000  # that all texts of one prompt have on the way
 _LARGEST: Final = 200_000  # bytes of a file
+_KEPT: Final = 500  # compiled files
 _FILTERS: Final = frozenset(
     {
         *("abs", "capitalize", "count", "d", "default", "dictsort", "escape", "first", "float", "groupby"),
@@ -79,6 +91,26 @@ def check_own(folder: Path, path: Path) -> None:
         raise SecurityError(f"{path} is no file of at most {_LARGEST:,} bytes. Put one there.")
 
 
+class _Compiled(BytecodeCache):
+    """What this process has compiled, so that a project that is looked at again takes no time for it."""
+
+    def __init__(self) -> None:
+        self._codes: dict[tuple[str, str], CodeType | None] = {}
+
+    def load_bytecode(self, bucket: Bucket) -> None:
+        """Give what was compiled from the same file with the same text."""
+        bucket.code = self._codes.get((bucket.key, bucket.checksum))
+
+    def dump_bytecode(self, bucket: Bucket) -> None:
+        """Keep it, beside a bounded number of others."""
+        if len(self._codes) >= _KEPT:
+            del self._codes[next(iter(self._codes))]
+        self._codes[bucket.key, bucket.checksum] = bucket.code
+
+
+_COMPILED: Final = _Compiled()
+
+
 class Bounded(ImmutableSandboxedEnvironment):
     """The sandbox, with bounds of time and size for each prompt; `begin` starts them anew."""
 
@@ -93,6 +125,7 @@ class Bounded(ImmutableSandboxedEnvironment):
             autoescape=False,  # a prompt is plain text, not HTML
             auto_reload=False,  # what counts is what stood there when a run began, whose record says so
             finalize=self.sized,
+            bytecode_cache=_COMPILED,
         )
         self.filters = {name: own for name, own in self.filters.items() if name in _FILTERS}
         self.filters |= {"join": _join, "replace": _replace, "indent": _indent}
@@ -186,6 +219,14 @@ class Bounded(ImmutableSandboxedEnvironment):
         tree: nodes.Template = _Counting().visit(super()._parse(source, name, filename))
         tree.set_environment(self)
         return tree
+
+
+@remembered(_KEPT, _LARGEST)
+def literals_of(source: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """The texts that stand in a prompt file itself, without what is filled in, and the files that it is built on."""
+    tree = Bounded(()).parse(source)
+    texts = tuple(text.data for text in tree.find_all(nodes.TemplateData) if text.data.strip())
+    return texts, tuple(filter(None, meta.find_referenced_templates(tree)))
 
 
 class _Counting(NodeTransformer):

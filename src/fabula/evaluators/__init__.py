@@ -41,6 +41,19 @@ class Evaluator(Method):
         """The evaluator without its roles: nobody is cast, nobody is asked."""
         return replace(self, paper={**self.paper, "roles": {}})
 
+    def check(self, items: Sequence[Item], config: Any) -> None:  # noqa: ANN401 - each evaluator has its own Config
+        """Find what `evaluate` would refuse in the number of stories or in the settings, before anything is walked.
+
+        Only ids, systems and prompts of the items count here, so they may lack their stories. An evaluator that has
+        such limits says so in a function `check` of its module `algorithm`.
+
+        Raises:
+            UsageError: these stories cannot be measured so.
+        """
+        with self.blamed():
+            if checking := getattr(self.algorithm, "check", None):
+                checking(items, config)
+
     async def evaluate(self, items: Sequence[Item], run: Run, config: Any) -> Report:  # noqa: ANN401 - each evaluator has its own Config
         """What this evaluator finds about `items`; what it costs is in the evaluator's README."""
         program = self.program(config)

@@ -28,6 +28,7 @@ _WORDS = (string.ascii_letters + " ").encode()
 _ENGLISH, _FOREIGN = 4.5, 3.3  # letters and spaces to a token
 _SIGN = 0.6  # tokens to another ASCII character: digits, punctuation, line ends
 _MARGIN = 0.3  # of tokens that we count ourselves: so much too low the estimate may be
+_FEW = 40  # tokens of ours that a server may count as hardly any: in so short a text letters say little
 _FAR, _SOME = 2.5, 800  # a server's count is not believed that is so many times ours, or a share of it, and some more
 _ROUNDING = 1e-6  # of a token, lost where dollars are counted
 _AMPLE = 2  # times the length of a reply that are held where it is longer than anybody expected
@@ -104,7 +105,7 @@ def _believed(usage: Usage, sent: int, came: int, hidden: int) -> tuple[Usage, i
 
 def _may_be(count: int, ours: int, hidden: int = 0) -> bool:
     """Whether a server's count can be true of what has so many tokens by ours; the marks of turns are tokens too."""
-    return count > 0 and ours / _FAR - _SOME <= count <= ours * _FAR + _SOME + hidden
+    return count > 0 and (ours - _FEW) / _FAR <= count <= ours * _FAR + _SOME + hidden
 
 
 @dataclass(eq=False)

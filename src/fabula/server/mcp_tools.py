@@ -183,7 +183,8 @@ class Projects:
         if words:
             parse_range(words)
             settings["config"] = {"words": words}
-        Project.create(folder, Brief.parse(brief), with_usual_system(settings))
+        asked = Brief.parse(brief)
+        Project.create(folder, asked, with_usual_system(settings, asked))
         return {"project": name, "files": [BRIEF, "fabula.toml"], "next": "The tool `write` writes the story."}
 
     async def write(

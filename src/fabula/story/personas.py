@@ -30,9 +30,9 @@
 
 `appearance` is what anybody notices, and what the players of the others are shown; `secret`, `knows` (of the others)
 and `believes` are shown to the character's own player, to the critic of what it does, and to the narrator; only the
-last two are told that what it believes is not so. In `world_hidden_from` a persona's own variables have its name before
-them: `mara_location`, `mara_tired`. All of a persona but its
-name may be left out; a list of one may be written as a text.
+last two are told that what it believes is not so. A persona's `state` is known to itself alone (in the paper to all),
+its location to all but those whom `world_hidden_from` names: `mara_location: [Tobias]`. All of a persona but its name
+may be left out; a list of one may be written as a text.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """What one character may know of a scene: itself, when and where it is, and whom it sees there.
 
-The same for roles that know all is `Plan.people` with the prompt `_situation`.
+Roles that know all are shown `Plan.people`.
 """
 
 from __future__ import annotations

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 from fabula.app.evaluating import Task, dry_run_evaluation
 from fabula.app.experiment.results import items_of, outcome_of
-from fabula.app.experiment.working import check_folders, missing
+from fabula.app.experiment.working import check_folders, check_measures, missing
 from fabula.app.writing import Options, dry_run, dry_run_in
 from fabula.craft.length import parse_range, read_range
 from fabula.engine.dry_run import DryRun, placeholder
@@ -67,8 +67,10 @@ async def forecast(experiment: Experiment, how: How) -> Forecast:
     """Calls, tokens and cost of everything that is not done; stories that are not written count with a likely length.
 
     Raises:
-        UsageError: a run's folder holds another brief or other settings than the file says now.
+        UsageError: a run's folder holds another brief or other settings than the file says now, or an evaluator cannot
+            take as many stories.
     """
+    check_measures(experiment)
     check_folders(experiment)
     options = Options(environ=how.environ, person=how.person)
     lines = {contender.label: Expected(contender.label) for contender in experiment.contenders}

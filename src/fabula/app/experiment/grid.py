@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -20,6 +20,7 @@ from fabula.project.settings import FOLDER_MODEL, Settings, merged, whole_adapte
 from fabula.project.trust import Trust, acts_in
 from fabula.story import slug
 from fabula.systems import find as find_system
+from fabula.systems import system_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -54,12 +55,13 @@ class Contender:
 
 @dataclass(frozen=True)
 class Trial:
-    """One run: a contender with one seed on one brief."""
+    """One run: a contender with one seed on one brief, and with what the file sets for that brief (`config`)."""
 
     brief_id: str
     brief: Brief
     contender: Contender
     seed: int
+    config: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def id(self) -> str:
@@ -69,7 +71,9 @@ class Trial:
     @property
     def settings(self) -> Settings:
         """All settings of the run."""
-        return self.contender.settings.model_copy(update={"seed": self.seed})
+        settings = self.contender.settings
+        own = {"config": {**settings.config, **self.config}} if self.config else {}
+        return settings.model_copy(update={"seed": self.seed, **own})
 
     def stored(self) -> dict[str, Any]:
         """What the project's `fabula.toml` holds: what the experiment is about always, the rest where it is set."""
@@ -140,32 +144,43 @@ def read_experiment(file: Path, environ: Mapping[str, str], folder: Path | None 
     briefs = _briefs(spec, file, environ)
     reader = _Reader(file, spec, environ)
     contenders = reader.contenders()
+    _check_configs(spec, file, contenders)
     seeds = spec.seeds or tuple(range(1, spec.replicates + 1))
     trials = tuple(
-        Trial(name, prompt.brief, contender, seed)
+        Trial(name, prompt.brief, contender, seed, config)
         for model in dict.fromkeys(contender.settings.model for contender in contenders)
-        for name, prompt in briefs.items()
+        for name, (prompt, config) in briefs.items()
         for seed in seeds
         for contender in contenders
         if contender.settings.model == model
     )
     where = folder or base / (spec.out or file.stem)
-    data = notices(prompt.source for prompt in briefs.values())
+    data = notices(prompt.source for prompt, _ in briefs.values())
     return Experiment(file, where, spec, contenders, trials, reader.measures(), data)
 
 
-def _briefs(spec: Spec, file: Path, environ: Mapping[str, str]) -> dict[str, Prompt]:
-    """The briefs by id."""
+def _briefs(spec: Spec, file: Path, environ: Mapping[str, str]) -> dict[str, tuple[Prompt, Mapping[str, Any]]]:
+    """The briefs by id, each with what is set for it."""
     data = Path(environ["FABULA_DATA"]) if environ.get("FABULA_DATA") else file.parent
     found: dict[str, tuple[Path, Prompt]] = {}
+    configs: dict[str, Mapping[str, Any]] = {}
     for number, table in enumerate(spec.briefs):
         with _at(file, "briefs", number):
             selection = Selection(data, table.limit, table.seed)
             for path, prompt in _prompts(file.parent, table.prompts, selection):
                 other = found.setdefault(prompt.id, (path, prompt))
+                configs.setdefault(prompt.id, table.config)
                 if other != (path, prompt):
                     raise ConfigError(f"{other[0]} and {path} would both be called {prompt.id!r}. Rename one.")
-    return {name: prompt for name, (_, prompt) in found.items()}
+    return {name: (prompt, configs[name]) for name, (_, prompt) in found.items()}
+
+
+def _check_configs(spec: Spec, file: Path, contenders: Sequence[Contender]) -> None:
+    """See that every contender has what is set for briefs."""
+    for number, table in enumerate(spec.briefs):
+        for settings in (contender.settings for contender in contenders if table.config):
+            with _at(file, "briefs", number):
+                system_of(settings).config(settings.preset, settings.config | table.config)
 
 
 def _prompts(base: Path, pattern: str, selection: Selection) -> Iterator[tuple[Path, Prompt]]:

@@ -45,11 +45,15 @@ class SystemTable(_Table):
 
 
 class PromptsTable(_Table):
-    """Briefs: files, a pattern, a folder, or a data set; of many of them, as many as `limit` says are drawn."""
+    """Briefs: files, a pattern, a folder, or a data set; of many of them, as many as `limit` says are drawn.
+
+    `config` holds fields of the `Config` of every system, on top of its own: who talks in these narratives, for one.
+    """
 
     prompts: str
     limit: int | None = Field(default=None, ge=1)
     seed: int = 0
+    config: dict[str, Any] = Field(default_factory=dict)
 
 
 class ModelEntry(_Table):

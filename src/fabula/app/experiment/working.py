@@ -22,8 +22,10 @@ from fabula.app.experiment.sharing import RunBudget, SharedModels, WholeBudget, 
 from fabula.app.writing import Options, Supplied, write_in
 from fabula.base.errors import BudgetError, FabulaError, OverloadedError, PausedError, UnreachableError, UsageError
 from fabula.base.files import held, write_atomically
+from fabula.measure.items import Item
 from fabula.project.folder import Project
 from fabula.project.settings import changes_said, difference
+from fabula.story import Story
 from fabula.systems import system_of
 
 if TYPE_CHECKING:
@@ -86,9 +88,11 @@ async def run_experiment(experiment: Experiment, how: How) -> Results:
     Evaluators measure only when no run is left to do.
 
     Raises:
-        UsageError: a run's folder holds another brief or other settings than the file says now.
+        UsageError: a run's folder holds another brief or other settings than the file says now, or an evaluator cannot
+            take as many stories.
         ProjectError: another process is at work in the folder, or it cannot be written.
     """
+    check_measures(experiment)
     check_folders(experiment)
     with held(experiment.folder / ".fabula", f"The experiment in {experiment.folder}"):
         text = experiment.file.read_text(encoding="utf-8-sig")
@@ -129,6 +133,17 @@ def check_folders(experiment: Experiment) -> None:
             f"{folder} was begun with {other} than {experiment.file} says now. Give the experiment another folder "
             "(`out`, or --out DIR), or move that run away to have it written anew."
         )
+
+
+def check_measures(experiment: Experiment) -> None:
+    """Look whether the evaluators can take as many stories as there will be.
+
+    Raises:
+        UsageError: one cannot.
+    """
+    items = [Item(trial.id, Story(), trial.contender.label, trial.brief_id, trial.brief) for trial in experiment.trials]
+    for measure in experiment.measures:
+        measure.evaluator.check(items, measure.config)
 
 
 def _is_away(error: BaseException | None) -> bool:

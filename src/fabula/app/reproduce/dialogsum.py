@@ -32,5 +32,6 @@ TABLES: Final = (
         "dialogsum",
         ("dialogsum/rouge_items.jsonl",),
         _rows,
+        against="computed",
     ),
 )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
 
 from fabula.data.reading import find
 
@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
     from pathlib import Path
 
+Against: TypeAlias = Literal["published", "computed"]
 FULL: Final = 9  # decimals of a number that was published by a program, not printed in a paper
 _NOISE: Final = 1e-9
 
@@ -82,6 +83,8 @@ class Table:
         files: what it reads, below the data folder; without `.gz`, with `*` for what varies.
         rows: computes it from the data folder.
         modules: packages beyond fabula's own that it needs.
+        against: what its numbers are held against: those that were "published", or those that another program
+            "computed" from published data, which no paper prints.
     """
 
     name: str
@@ -90,6 +93,7 @@ class Table:
     files: tuple[str, ...]
     rows: Callable[[Path], Iterable[PublishedNumber]]
     modules: tuple[str, ...] = ()
+    against: Against = "published"
 
 
 @dataclass(frozen=True, slots=True)

@@ -34,10 +34,13 @@ def new(
 ) -> None:
     """Make a project folder for a brief."""
     terminal = terminal_of(common)
-    changes = with_usual_system(changes_of(choices, Settings()))
+    changes = changes_of(choices, Settings())
+    any_brief = Brief("A story.")  # what is wrong is said before somebody types theirs
+    check(Settings.of(with_usual_system(changes, any_brief), "the command line"), terminal.environ)
+    asked = _brief(terminal, brief, text)
+    changes = with_usual_system(changes, asked)
     check(Settings.of(changes, "the command line"), terminal.environ)
     say_default(terminal, choices, changes)
-    asked = _brief(terminal, brief, text)
     project = Project.create(Path(folder_), replace(asked, title=title) if title else asked, changes)
     where = near(project.folder)
     terminal.say(f"{where} is ready: brief.md holds the brief, fabula.toml the settings.")

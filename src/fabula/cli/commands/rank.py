@@ -56,7 +56,7 @@ def rank(
     if as_stories:
         given = all_as_stories(given)
     if ratings:
-        report = ranked_by(Path(ratings), given, evaluating.config.ours)
+        report = ranked_by(Path(ratings), given, evaluating.config)
     else:
         pairs_of(given)  # what is wrong with the stories is said before anything is made
         report = evaluating.run(given)

@@ -38,7 +38,7 @@ def reproduce(
     ] = "",
     all_: Annotated[bool, typer.Option("--all", help="Print every row, also of long tables.")] = False,  # noqa: FBT002 - typer's form of a flag
 ) -> None:
-    """Compute the papers' published tables again from their data; code 1 where a number differs or data are broken."""
+    """Compute published tables again from their data; code 1 where a number differs or data are broken."""
     terminal = terminal_of(common)
     if not data:
         raise UsageError("No data folder is given. Name it with --data DIR, or set FABULA_DATA to it.")
@@ -67,7 +67,7 @@ def _rendered(outcome: Outcome, *, whole: bool) -> str:
         return f"{heading}\nNot available: {outcome.absent}."
     rows = outcome.rows if whole or len(outcome.rows) <= _LONG else ()
     lines = [_line(row) for row in rows] or list(_folded(outcome.rows))
-    return f"{heading}\n" + aligned([("  row", "published", "recomputed", "match"), *lines], right=(1, 2))
+    return f"{heading}\n" + aligned([("  row", about.against, "recomputed", "match"), *lines], right=(1, 2))
 
 
 def _line(row: PublishedNumber) -> tuple[str, str, str, str]:
@@ -90,8 +90,12 @@ def _folded(rows: Sequence[PublishedNumber]) -> Iterator[tuple[str, str, str, st
 
 
 def _conclude(terminal: Terminal, outcomes: Sequence[Outcome]) -> None:
-    matching, differing = sum(o.matching for o in outcomes), sum(o.differing for o in outcomes)
-    parts = [f"{matching:,} of {matching + differing:,} numbers match"]
+    parts = []
+    for against, what in (("published", "published numbers"), ("computed", "computed numbers, which no paper prints,")):
+        mine = [outcome for outcome in outcomes if outcome.table.against == against]
+        matching, differing = sum(o.matching for o in mine), sum(o.differing for o in mine)
+        if matching + differing:
+            parts.append(f"{matching:,} of {matching + differing:,} {what} match")
     if lacking := sum(o.unavailable for o in outcomes):
         parts.append(f"{lacking:,} are not available")
     if absent := [o.table.name for o in outcomes if o.absent]:
@@ -116,6 +120,7 @@ def _table_data(outcome: Outcome) -> dict[str, Any]:
     return {
         "name": outcome.table.name,
         "title": outcome.table.title,
+        "against": outcome.table.against,
         "data": {"name": source.name, "licence": source.licence, "source": source.source},
         "files": [{"file": str(path), "sha256": sha256(path)} for path in outcome.read],
         "available": not outcome.absent,

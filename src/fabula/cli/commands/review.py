@@ -85,6 +85,8 @@ def review(
     names = ["editorial", "rubric"] if wanted == "both" else [wanted]
     _check(names, beside)
     asked = {name: Evaluating(terminal, find(name), settings_of(judges, name, names), limits) for name in names}
+    for evaluating in asked.values():
+        evaluating.check(items)
     if limits.dry_run:
         say_dry_run(terminal, *(evaluating.expected(items) for evaluating in asked.values()))
         return

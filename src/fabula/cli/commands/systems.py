@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
+import asyncio
+from dataclasses import asdict
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from fabula.app.prompts_shown import prompts_of
+from fabula.base.errors import UsageError
 from fabula.cli import completing
 from fabula.cli.methods import say_method
 from fabula.cli.opening import terminal_of
 from fabula.cli.options import Output, bundled
 from fabula.cli.terminal import table
+from fabula.engine.methods import Preset  # noqa: TC001 - typer reads annotations
+from fabula.story import Brief
 from fabula.systems import CATALOGUE, find
 from fabula.systems import systems as all_systems
 
@@ -25,11 +32,23 @@ def systems(
     name: Annotated[
         str, typer.Argument(autocompletion=completing.systems, help="A system.", show_default="list them")
     ] = "",
+    brief: Annotated[
+        str, typer.Argument(metavar="[BRIEF]", help="With --prompts: a brief.", show_default="one of 900 words")
+    ] = "",
+    prompts: Annotated[bool, typer.Option("--prompts", help="Print every prompt it asks, filled in.")] = False,  # noqa: FBT002 - a flag of the command
+    preset: Annotated[Preset, typer.Option("--preset", help="With --prompts: whose prompts.")] = "improved",
 ) -> None:
-    """List the writing systems, or describe one."""
+    """List the writing systems, or describe one, or print what one asks."""
     terminal = terminal_of(common)
+    if not prompts and brief:
+        raise UsageError("A brief is only read with --prompts. To write a story, use `fabula write BRIEF`.")
+    if prompts and not name:
+        raise UsageError("Which system? `fabula systems NAME --prompts` prints what it asks.")
     if name:
-        _show(terminal, find(name))
+        if prompts:
+            _print_prompts(terminal, find(name), preset, Brief.read(Path(brief)) if brief else None)
+        else:
+            _show(terminal, find(name))
         return
     found = all_systems()
     rows = [(one.name, one.strength, str(one.paper.get("summary", ""))) for one in found.values()]
@@ -50,3 +69,26 @@ def systems(
 def _show(terminal: Terminal, system: System) -> None:
     lines = [f"For:   {system.paper['when']}."] if "when" in system.paper else []
     say_method(terminal, system, [*lines, f"Model: {system.strength} or stronger. {system.worth}"])
+
+
+def _print_prompts(terminal: Terminal, system: System, preset: Preset, brief: Brief | None) -> None:
+    """Print what a system asks, prompt by prompt, in the order in which they come up."""
+    asked = asyncio.run(prompts_of(system, preset, brief))
+    terminal.say(
+        f"What {system.name} asks ({preset}), each prompt where it is asked first. ⟨about N words⟩ stands for a reply "
+        "that is not known yet."
+    )
+    for one in asked.shown:
+        often = f", {one.times} times in all" if one.times > 1 else ""
+        terminal.say(f"\n===== {one.name}, to the role {one.role}, at {one.path}{often}")
+        for role, text in one.messages:
+            terminal.say(f"--- {role}\n{text}")
+        if one.schema is not None:
+            terminal.say(f"--- reply: JSON with {', '.join(one.schema.get('properties', {})) or 'a list'}")
+    others = {file.stem: file.read_text(encoding="utf-8").strip() for file in asked.unused}
+    if others:
+        terminal.say("\nNot asked for this brief where replies have their usual length; the files as they are:")
+    for prompt, source in others.items():
+        terminal.say(f"\n===== {prompt}\n{source}")
+    shown = [asdict(one) for one in asked.shown]
+    terminal.document({"system": system.name, "preset": preset, "prompts": shown, "not_asked": others})

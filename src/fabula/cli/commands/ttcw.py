@@ -19,6 +19,7 @@ from fabula.cli.session import near
 from fabula.cli.stories import Selecting, stories_of
 from fabula.cli.terminal import table
 from fabula.cli.verdict_tables import differences_table
+from fabula.data.ttcw import published_tests
 from fabula.evaluators import find
 from fabula.evaluators.ttcw.making import MAKING
 from fabula.evaluators.ttcw.page import as_page, counts_of, mean_text, passed_text
@@ -52,7 +53,9 @@ class Tests:
     ] = None
     tests: Annotated[
         str,
-        typer.Option(metavar="FILE", help="Tests in the published format, for our own wording.", rich_help_panel=MORE),
+        typer.Option(
+            metavar="FILE", help="The published tests; --preset faithful finds them in --data.", rich_help_panel=MORE
+        ),
     ] = ""
 
 
@@ -92,6 +95,9 @@ def ttcw(
         refuse("one story is given, or one plot", selecting)
         _make(terminal, makings, judges, limits)
         return
+    said = any(one.partition("=")[0].strip().endswith("tests") for one in judges.set_ or ()) or tests.tests
+    if judges.preset == "faithful" and selecting.data and not said:
+        tests = replace(tests, tests=str(published_tests(Path(selecting.data)) or ""))
     judges = replace(judges, set_=[*(judges.set_ or ()), *_settings(tests)])
     evaluating = Evaluating(terminal, find("ttcw"), judges, limits)
     items = stories_of(terminal, stories or (), selecting.selection(judges.seed))

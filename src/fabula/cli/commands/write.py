@@ -55,7 +55,7 @@ class Sources:
         str,
         typer.Option(
             metavar="FILE",
-            help="Write with these personas (systems that make plan/personas.yaml).",
+            help="Write with these personas, their goal and the state of their world.",
             rich_help_panel=MORE,
         ),
     ] = ""
@@ -265,7 +265,7 @@ class _New:
         if not (folder / "brief.md").exists():
             changes = changes_of(self.choices, Settings())
             if self.plan is None and not self.personas:
-                changes = with_usual_system(changes)
+                changes = with_usual_system(changes, brief)
             settings = Settings.of(changes, "the command line")
             self._check(settings)
             say_default(self.terminal, self.choices, changes)

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from fabula.craft.conversation.turns import Moment
     from fabula.engine.run import Run
     from fabula.story.cards import Card, Lorebook
+    from fabula.story.personas import Persona
 
 FOLDER: Final = "cards"
 _WORLD: Final = "world-"  # before the names of files that hold lorebooks
@@ -31,13 +32,11 @@ class Sheet:
     """What a prompt shows of a character's card at one moment.
 
     Attributes:
-        description: who it is.
         examples: of its dialogue.
         before: entries of its lorebooks that matter now, and belong before the description.
         after: those that belong behind it.
     """
 
-    description: str = ""
     examples: str = ""
     before: tuple[str, ...] = ()
     after: tuple[str, ...] = ()
@@ -85,6 +84,10 @@ class Cards:
         """Who may talk though no narrative names them: whoever has a card, and a player who talks with one."""
         return [*self.people, *([player] if player and self.people else [])]
 
+    def personas(self, user: str) -> tuple[Persona, ...]:
+        """Who those with a card are, for a user of that name."""
+        return tuple(persona_of(card, user) for card in self.people.values())
+
     def greetings(self, name: str, user: str) -> tuple[str, ...]:
         """What a character may say first, of its card's own words; none without a card."""
         card = self.of(name)
@@ -110,7 +113,7 @@ class Cards:
         examples = filled(card.text("mes_example"), char, user).replace("<START>", "").strip() if card else ""
         if run.aids(role):
             examples = first_of(examples, _EXAMPLE_TOKENS) if examples else ""
-        return Sheet(persona_of(card, user).block if card else "", examples, texts("before"), texts("after"))
+        return Sheet(examples, texts("before"), texts("after"))
 
 
 def read_worlds(files: Sequence[str]) -> dict[str, bytes]:

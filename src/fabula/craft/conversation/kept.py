@@ -166,7 +166,7 @@ class Conversation:
         state, cell = await self._ready(before)
         line = Line(who, "", text, (self.parties.player, *state.present))
         turn = Turn(len(state.turns) + 1, state.cell, state.step, "", line)
-        after = state.with_turn(turn, self.parties.player, state.step, state.stayed, moved=False)
+        after = state.with_turn(turn, self.parties.player, state.step, state.stayed)
         cells = len(self.talk.segments)
         record = {"do": "retry" if take else "turn", "take": take, "turn": record_of(before, after), "cells": cells}
         self._write(record)
@@ -317,10 +317,10 @@ class Conversation:
         """From now on the player may lead away from the plan so far: "rails", "guided" or "loose".
 
         Raises:
-            UsageError: there is no such freedom.
+            UsageError: there is no such freedom, or nothing here obeys it.
         """
         async with self._one:
-            known = freedom_of(freedom)
+            known = _checked(freedom_of(freedom), self.talk)
             self._write({"do": "freedom", "to": known})
             self.state = replace(self.state, freedom=known)
             return known
@@ -352,7 +352,7 @@ class Conversation:
             state, cell = await self._ready(before)
             run = self._run(state.cell, hearing, take)
             if said is None:
-                both = await self.talk.with_player_plan(run, cell, state.summaries, state.before)
+                both = await self.talk.with_player_plan(run, cell, state.summaries)
                 after = await exchanged(self.talk, run, state, both, hearing)
             else:
                 after = await answered(self.talk, run, state, cell, said, hearing)
@@ -413,7 +413,7 @@ class Conversation:
                 summaries = await self.talk.summarise(self._run(before.cell), before.lines, summaries)
             number = before.cell + 1
             place = self._run(number) if before.cell else self._shared()
-            ready = await self.talk.cell(place, number, summaries, there=before.asked, before=before.lines)
+            ready = await self.talk.cell(place, number, summaries, there=before.asked)
             return before.opened(ready, summaries), ready
         if cell is None or before.waits:
             raise UsageError(
@@ -461,12 +461,12 @@ def open_conversation(
     The log keeps the name of its `system`; `first` is shared by the conversations of the same people.
 
     Raises:
-        UsageError: the log is a conversation of other people, or of another system.
+        UsageError: the log is a conversation of other people, or of another system; or nothing obeys `freedom`.
         ProjectError: the log cannot be read.
     """
     records, name = (files.read(), files.name) if files is not None else ([], name)
     if not records:
-        parties, wanted = talk.parties, freedom or talk.freedom
+        parties, wanted = talk.parties, _checked(freedom or talk.freedom or "guided", talk)
         records = [{"format": FORMAT, "player": parties.player, "others": list(parties.others), "freedom": wanted}]
         records[0] |= {"system": system} if system else {}
         if files is not None:
@@ -484,6 +484,16 @@ def open_conversation(
         )
     state = _state_after(records, talk.parties)
     return Conversation(talk, context, files, name, state, records, first=first or asyncio.Lock())
+
+
+def _checked(freedom: Freedom, talk: Talk) -> Freedom:
+    """A freedom that is wanted, where the prompts know of it."""
+    if talk.freedom is None and freedom != "guided":
+        raise UsageError(
+            f"How far you may lead away cannot be set to {freedom!r} here: the prompts are the paper's, and say "
+            "nothing of it. SNAP's improved preset has it (--system snap --preset improved)."
+        )
+    return freedom
 
 
 def said_by_player(message: str) -> str:
@@ -800,7 +810,7 @@ def record_of(before: State, after: State) -> dict[str, Any]:
         "said": turn.said,
         "line": None if turn.line is None else [turn.line.name, turn.line.action, turn.line.message],
         "ends": [turn.ends_cell, turn.ends_story],
-        "next": [after.step, after.stayed, after.moved, list(after.dealt), after.closing],
+        "next": [after.step, after.stayed],
         "present": list(after.present),
     }
     if before.cell != after.cell:
@@ -815,17 +825,14 @@ def with_record(state: State, record: Mapping[str, Any], player: str) -> State:
     if "plan" in record:
         steps = tuple(_step(*step) for step in record["plan"])
         summaries = {str(name): str(text) for name, text in record["memories"].items()}
-        state = replace(
-            state, cell=int(record["cell"]), steps=steps, summaries=summaries, before=state.lines, lines=(), dealt=()
-        )
+        state = replace(state, cell=int(record["cell"]), steps=steps, summaries=summaries, before=state.lines, lines=())
     name, action, message = map(str, record["line"] or ("", "", ""))
     line = Line(name, action, message, (player, *state.present)) if record["line"] else None
     ends_cell, ends_story = map(bool, record["ends"])
     said = str(record["said"])
     turn = Turn(len(state.turns) + 1, state.cell, int(record["step"]), said, line, ends_cell, ends_story)
-    step, stayed, moved, *later = record["next"]  # older logs do not say which points have come up
-    dealt, closing = (tuple(map(int, later[0])), bool(later[1])) if later else ((), False)
-    return state.with_turn(turn, player, int(step), int(stayed), moved=bool(moved), dealt=dealt, closing=closing)
+    step, stayed = map(int, record["next"][:2])  # older logs say more
+    return state.with_turn(turn, player, step, stayed)
 
 
 def _step(title: object, detail: object, witnesses: Iterable[object] = ()) -> Step:

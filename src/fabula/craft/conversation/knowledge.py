@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
@@ -27,8 +27,7 @@ _AT_ONCE: Final = 40  # sentences of one call
 _BEFORE: Final = 4  # sentences that are shown before them, to say who "she" is
 _PRONOUN: Final = re.compile(r"\b(?:he|she|they|him|her|them)\b", re.IGNORECASE)
 _HEAD: Final = """\
-# Who of the characters witnesses each sentence: does it, sees or hears it. Nobody else is told of it. `knew` may name
-# those who knew it before, from the beginning of the story: what they hide, or lived through.
+# Who of the characters witnesses each sentence: does it, sees or hears it. Nobody else is told of it.
 """
 
 
@@ -39,12 +38,10 @@ class Told:
     Attributes:
         text: its own.
         witnesses: names of those who witness it.
-        knew: those who knew what it tells before it was told.
     """
 
     text: str
     witnesses: tuple[str, ...]
-    knew: tuple[str, ...] = ()
 
 
 @dataclass
@@ -69,26 +66,9 @@ def pieces_of(segment: str) -> list[str]:
 
 
 def known_to(told: Iterable[Told], readers: Iterable[str]) -> str:
-    """What all of `readers` witnessed of a segment, or knew of it from the beginning."""
+    """What all of `readers` witnessed of a segment."""
     wanted = set(readers)
-    return "".join(one.text for one in told if wanted <= {*one.witnesses, *one.knew}).strip()
-
-
-def kept_by(name: str, told: Iterable[Told], parties: Iterable[str], *, past: bool = False) -> list[str]:
-    """The sentences whose content somebody knew from the beginning, and not all of the parties.
-
-    Args:
-        name: whose knowledge it is.
-        told: sentences of a cell.
-        parties: who talks.
-        past: the cell is over, so that those who witnessed a sentence know of it too.
-    """
-    all_ = set(parties)
-    return [
-        " ".join(one.text.split())
-        for one in told
-        if name in one.knew and not all_ <= {*one.knew, *(one.witnesses if past else ())}
-    ]
+    return "".join(one.text for one in told if wanted <= set(one.witnesses)).strip()
 
 
 def by_name(segment: str, names: Sequence[str]) -> tuple[Told, ...]:
@@ -115,14 +95,11 @@ def by_name(segment: str, names: Sequence[str]) -> tuple[Told, ...]:
     return tuple(found)
 
 
-async def marked(
-    run: Run, segment: str, names: Sequence[str], role: str, prompt: str, *, knew: bool = False
-) -> tuple[Told, ...]:
+async def marked(run: Run, segment: str, names: Sequence[str], role: str, prompt: str) -> tuple[Told, ...]:
     """The sentences of a segment with their witnesses among `names`, as a model reads them; kept as `witnesses`.
 
-    With `knew` the prompt also asks who knew what a sentence tells before it was told. With aids for small models, and
-    where a reply cannot be read, they are marked by who is named (`by_name`). A sentence that a reply leaves out, or
-    that an edited file does not hold, is asked about once more.
+    With aids for small models, and where a reply cannot be read, they are marked by who is named (`by_name`). A
+    sentence that a reply leaves out, or that an edited file does not hold, is asked about once more.
 
     Raises:
         PlanError: the author's own marks cannot be read.
@@ -130,7 +107,7 @@ async def marked(
     named = by_name(segment, names)
 
     async def asked(own: Run, found: Sequence[Told | None]) -> tuple[Told | None, ...]:
-        return await _read_by_model(own, named, found, names, role, prompt, knew=knew)
+        return await _read_by_model(own, named, found, names, role, prompt)
 
     async def make(own: Run) -> str:
         found: Sequence[Told | None] = named
@@ -147,7 +124,8 @@ async def marked(
     kept = await run.keep_as(read, "witnesses", make, folder="plan", suffix="yaml")
     if not run.aids(role):
         kept = await asked(run.scope("witnesses", "edited"), kept)
-    return _filled(kept, named)
+    # In a dry run what comes of a made-up reply is marked, also names of several words; these are the names again.
+    return tuple(replace(one, witnesses=_people(one.witnesses, names)) for one in _filled(kept, named))
 
 
 def _filled(found: Iterable[Told | None], named: Iterable[Told]) -> tuple[Told, ...]:
@@ -161,8 +139,6 @@ async def _read_by_model(
     names: Sequence[str],
     role: str,
     prompt: str,
-    *,
-    knew: bool,
 ) -> tuple[Told | None, ...]:
     """`known`, with what is missing there as a model reads it; `None` for a sentence that its reply leaves out."""
 
@@ -172,7 +148,7 @@ async def _read_by_model(
             return tuple(settled)
         try:
             reply = await run.scope(begin + 1).ask_for(
-                _marks(knew=knew),
+                _marks(),
                 role,
                 prompt,
                 names=list(names),
@@ -182,9 +158,10 @@ async def _read_by_model(
         except ReplyError as error:
             run.note(f"Who witnesses what could not be read at {run.at}; who is named stands in. {error}")
             return _filled(settled, here)
-        found = {mark.sentence: (mark.witnesses, mark.knew if knew else ()) for mark in reply.sentences}
+        found = {mark.sentence: mark.witnesses for mark in reply.sentences}
+
         return tuple(
-            was or (Told(one.text, *(_people(own, names) for own in found[n])) if n in found else None)
+            was or (Told(one.text, _people(found[n], names)) if n in found else None)
             for n, (was, one) in enumerate(zip(settled, here, strict=True), 1)
         )
 
@@ -199,26 +176,17 @@ def _people(said: Iterable[str], names: Sequence[str]) -> tuple[str, ...]:
 
 
 @cache
-def _marks(*, knew: bool) -> Any:  # noqa: ANN401 - a type made at run time
+def _marks() -> Any:  # noqa: ANN401 - a type made at run time
     from pydantic import BaseModel, Field  # noqa: PLC0415 - keeps `fabula --help` fast
 
     class Mark(BaseModel):
         sentence: Annotated[int, Field(description="The number of the sentence.")]
         witnesses: Annotated[list[str], Field(description="The names of its witnesses; none where nobody is one.")]
 
-    class Known(Mark):
-        knew: Annotated[
-            list[str],
-            Field(default_factory=list, description="Those who knew it before; leave it out where that is nobody."),
-        ]
-
     class Marks(BaseModel):
         sentences: list[Mark]
 
-    class Secrets(BaseModel):
-        sentences: list[Known]
-
-    return Secrets if knew else Marks
+    return Marks
 
 
 # the file -------------------------------------------------------------------------------------------------------------
@@ -232,8 +200,6 @@ def write_marks(told: Iterable[Told]) -> str:
         lines.append(
             f"- sentence: {json.dumps(' '.join(one.text.split()), ensure_ascii=False)}\n  witnesses: [{names}]\n"
         )
-        if one.knew:
-            lines.append(f"  knew: [{', '.join(json.dumps(name, ensure_ascii=False) for name in one.knew)}]\n")
     return _HEAD + "".join(lines)
 
 
@@ -249,29 +215,22 @@ def read_marks(text: str, named: Sequence[Told], names: Sequence[str], where: st
         raise PlanError((f"{where}:{error.line}: {error}",)) from error
     if refused:
         raise PlanError((f"{where}:{refused[0][0]}: {refused[0][1]}",))
-    marks: dict[str, list[tuple[tuple[str, ...], tuple[str, ...]]]] = {}
-    for sentence, witnesses, knew in _entries(node, where):
-        own = (_people(witnesses, names), _people(knew, names))
-        marks.setdefault(" ".join(sentence.split()), []).append(own)
+    marks: dict[str, list[tuple[str, ...]]] = {}
+    for sentence, witnesses in _entries(node, where):
+        marks.setdefault(" ".join(sentence.split()), []).append(_people(witnesses, names))
     found: list[Told | None] = []
     for one in named:
         left = marks.get(" ".join(one.text.split()), [])
-        found.append(Told(one.text, *left.pop(0)) if left else None)
+        found.append(Told(one.text, left.pop(0)) if left else None)
     return tuple(found)
 
 
-def _entries(node: Node | None, where: str) -> Iterator[tuple[str, list[str], list[str]]]:
+def _entries(node: Node | None, where: str) -> Iterator[tuple[str, list[str]]]:
     if not isinstance(node, Items):
         raise PlanError((f"{where}: it is no list. Give entries with a `sentence` and its `witnesses`.",))
     for item in node.items:
         fields = {key.value: value for key, value in item.pairs} if isinstance(item, Pairs) else {}
-        sentence, witnesses, knew = (fields.get(key) for key in ("sentence", "witnesses", "knew"))
+        sentence, witnesses = fields.get("sentence"), fields.get("witnesses")
         if not isinstance(sentence, Text) or not isinstance(witnesses, Items):
             raise PlanError((f"{where}:{item.line}: an entry needs a `sentence` and a list `witnesses`, as [Mara].",))
-        if knew is not None and not isinstance(knew, Items):
-            raise PlanError((f"{where}:{item.line}: `knew` is no list. Give names, as [Mara], or leave it out.",))
-        yield sentence.value, _names(witnesses), _names(knew)
-
-
-def _names(node: Items | None) -> list[str]:
-    return [name.value for name in node.items if isinstance(name, Text)] if node is not None else []
+        yield sentence.value, [name.value for name in witnesses.items if isinstance(name, Text)]

@@ -71,16 +71,11 @@ class View:
         segment: of the part of the narrative that the cell is about.
         persona: who it is.
         others: who the others are, as far as it knows, by name.
-        kept: what it has known from the beginning, and others have not, wherever the narrative tells it.
-        place: where the cell begins, and `time` when; empty where that is not known.
     """
 
     segment: str
     persona: str = ""
     others: Mapping[str, str] = field(default_factory=dict)
-    kept: str = ""
-    place: str = ""
-    time: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,8 +141,6 @@ class Turn:
 class Where:
     """How far a conversation is, and who is there beside the player (`present`, `absent`).
 
-    `dealt` is how many sub-plans have come up, where that is known.
-
     `headline` is that of the present sub-plan, empty where the player's character does not know of it.
     """
 
@@ -160,14 +153,13 @@ class Where:
     over: bool = False
     present: tuple[str, ...] = ()
     absent: tuple[str, ...] = ()
-    dealt: int = 0
 
     @property
     def share(self) -> float:
         """How much of the narrative is done, 0 to 1; sub-plans count alike within their cell."""
         if self.over:
             return 1.0
-        within = max(self.step - 1, self.dealt) / self.steps if self.steps else 0.0
+        within = max(self.step - 1, 0) / self.steps if self.steps else 0.0
         return max(self.cell - 1 + within, 0.0) / self.cells if self.cells else 0.0
 
 
@@ -221,8 +213,11 @@ def without_remarks(text: str) -> str:
     return "\n\n".join(part for part in parts if not (part.startswith("<!--") and part.endswith("-->")))
 
 
-def dialogue_of(text: str, parties: Parties) -> tuple[Line, ...]:
-    """The lines of a dialogue's text, without witnesses; a paragraph without a name goes on with the one before."""
+def dialogue_of(text: str, parties: Parties, witnesses: tuple[str, ...] = ()) -> tuple[Line, ...]:
+    """The lines of a dialogue's text at which all `witnesses` were there.
+
+    A paragraph without a name goes on with the one before.
+    """
     lines: list[Line] = []
     text = without_remarks(text)
     for part in paragraphs(text):
@@ -230,8 +225,8 @@ def dialogue_of(text: str, parties: Parties) -> tuple[Line, ...]:
         name = among(before.strip(" *[_"), parties.names) if colon else None
         if name is None and lines:
             last = lines.pop()
-            lines.append(Line(last.name, last.action, f"{last.message} {part}".strip()))
+            lines.append(Line(last.name, last.action, f"{last.message} {part}".strip(), witnesses))
         else:
             said = read_said(part, name or parties.others[0])
-            lines.append(Line(name or parties.others[0], said.action, said.message))
+            lines.append(Line(name or parties.others[0], said.action, said.message, witnesses))
     return tuple(lines)

@@ -20,7 +20,8 @@ from fabula.craft.conversation.lines import (
     without_remarks,
     witnessed,
 )
-from fabula.craft.conversation.turns import Moment
+from fabula.craft.conversation.turns import EXCHANGES_A_POINT, Moment
+from fabula.craft.memory import tf_idf
 from fabula.story import count_words
 from fabula.story.people import mentioned
 
@@ -33,11 +34,10 @@ if TYPE_CHECKING:
     from fabula.engine.replies.dialogue import Said
     from fabula.engine.run import Run
 
-EXCHANGES_A_POINT: Final = 1.3
-"""After how many exchanges a point of a plan has come up, for estimates."""
 _SECOND: Final = 2  # turn of a cell, the first that two models have together
 _FEWER_TURNS: Final = "a conversation is shorter than its plan takes"
 _MOST_TURNS: Final = 500  # of a dialogue that goes on
+_NEXT: Final = 0.1  # likeness to the next sub-plan below which an exchange is not about it
 
 
 class Progress(NamedTuple):
@@ -47,13 +47,11 @@ class Progress(NamedTuple):
         step: number of the sub-plan that the next turn serves; 0 without a plan.
         stayed: turns that it has had.
         ends: the cell is over.
-        dealt: numbers of the sub-plans that have come up, where it is known of each.
     """
 
     step: int
     stayed: int
     ends: bool
-    dealt: tuple[int, ...] = ()
 
 
 class Talk(Protocol):
@@ -75,12 +73,8 @@ class Talk(Protocol):
         """The cards and lorebooks of those who talk."""
 
     @property
-    def freedom(self) -> Freedom:
-        """How far the player may lead away, unless a conversation says otherwise."""
-
-    @property
-    def last_word(self) -> bool:
-        """Whether, between two models, the words that end a cell are answered once before the next begins."""
+    def freedom(self) -> Freedom | None:
+        """How far the player may lead away, unless a conversation says otherwise; `None` where that cannot be set."""
 
     async def cell(
         self,
@@ -89,7 +83,6 @@ class Talk(Protocol):
         summaries: Summaries,
         steps: tuple[Step, ...] | None = None,
         there: tuple[str, ...] = (),
-        before: Sequence[Line] = (),
     ) -> Cell:
         """The cell of this number, ready.
 
@@ -99,10 +92,9 @@ class Talk(Protocol):
             summaries: what each of the parties remembers.
             steps: its plan, if it was made before.
             there: who is to be in it.
-            before: lines of the cell before.
         """
 
-    async def with_player_plan(self, run: Run, cell: Cell, summaries: Summaries, before: Sequence[Line] = ()) -> Cell:
+    async def with_player_plan(self, run: Run, cell: Cell, summaries: Summaries) -> Cell:
         """The cell, ready for a model that plays the player's character too."""
 
     async def answer(self, run: Run, moment: Moment) -> Said:
@@ -127,14 +119,11 @@ class State:
         steps: that cell's plan.
         step: number of the sub-plan that the next turn serves; 0 without a plan.
         stayed: turns it has had.
-        moved: the last turn moved on to it.
         present: those of the parties who are there.
         asked: those whom the player wants there, said since the last turn; holds also if a cell begins.
         summaries: what each remembers of earlier cells.
         lines: what was said in this cell.
         before: what was said in the cell before.
-        dealt: numbers of the sub-plans that have come up, where answers say so.
-        closing: the words that end the cell were said, and are to be answered once.
         turns: of the whole conversation.
         freedom: how far the player may lead away.
     """
@@ -143,14 +132,11 @@ class State:
     steps: tuple[Step, ...] = ()
     step: int = 0
     stayed: int = 0
-    moved: bool = False
     present: tuple[str, ...] = ()
     asked: tuple[str, ...] = ()
     summaries: Summaries = field(default_factory=dict)
     lines: tuple[Line, ...] = ()
     before: tuple[Line, ...] = ()
-    dealt: tuple[int, ...] = ()
-    closing: bool = False
     turns: tuple[Turn, ...] = ()
     freedom: Freedom = "guided"
 
@@ -185,7 +171,7 @@ class State:
         headline = self.sub_plan.title if self.sub_plan is not None and known else ""
         absent = tuple(name for name in parties.others if name not in self.present) if self.present else ()
         at = (self.cell, cells, self.step, len(self.steps), headline, len(self.turns), self.over)
-        return Where(*at, present=self.present, absent=absent, dealt=len(self.dealt))
+        return Where(*at, present=self.present, absent=absent)
 
     def opened(self, cell: Cell, summaries: Summaries) -> State:
         """At the beginning of a cell."""
@@ -195,13 +181,10 @@ class State:
             steps=cell.steps,
             step=min(1, len(cell.steps)),
             stayed=0,
-            moved=False,
             present=self.asked or cell.present,
             summaries=dict(summaries),
             before=self.lines,
             lines=(),
-            dealt=(),
-            closing=False,
         )
 
     def with_present(self, names: Iterable[str]) -> State:
@@ -209,17 +192,7 @@ class State:
         there = tuple(names)
         return replace(self, present=there, asked=there)
 
-    def with_turn(
-        self,
-        turn: Turn,
-        player: str,
-        step: int,
-        stayed: int,
-        *,
-        moved: bool,
-        dealt: tuple[int, ...] = (),
-        closing: bool = False,
-    ) -> State:
+    def with_turn(self, turn: Turn, player: str, step: int, stayed: int) -> State:
         """After a turn, with the sub-plan of the next one."""
         said = (Line(player, "", turn.said, (player, *self.present)),) if turn.said else ()
         answer = (turn.line,) if turn.line else ()
@@ -227,20 +200,14 @@ class State:
             self,
             step=step,
             stayed=stayed,
-            moved=moved,
             asked=(),
             lines=(*self.lines, *said, *answer),
-            dealt=dealt,
-            closing=closing,
             turns=(*self.turns, turn),
         )
 
     def skipped(self) -> State:
-        """At the next sub-plan that has not come up; at the last one unchanged."""
-        if self.step >= len(self.steps):
-            return self
-        left = (n for n in range(self.step + 1, len(self.steps)) if n not in self.dealt)
-        return replace(self, step=next(left, len(self.steps)), stayed=0, moved=True)
+        """At the next sub-plan; at the last one unchanged."""
+        return replace(self, step=self.step + 1, stayed=0) if self.step < len(self.steps) else self
 
     def ended(self) -> State:
         """With its cell ended by the player."""
@@ -249,23 +216,21 @@ class State:
         return replace(self, turns=(*self.turns[:-1], replace(self.turns[-1], ends_cell=True)))
 
 
-async def conversation(
-    talk: Talk, run: Run, cell: Cell, summaries: Summaries, most: int, before: Sequence[Line] = ()
-) -> str:
-    """A whole cell between two models, as a dialogue's text; `run` is its place, `before` the cell's before it.
+async def conversation(talk: Talk, run: Run, cell: Cell, summaries: Summaries, most: int) -> str:
+    """A whole cell between two models, as a dialogue's text; `run` is its place.
 
     The character speaks first, then both in turn, until the cell is over (`Talk.progress`) or has `most` turns. Where
     it has them first, the text says so in a last remark, and so does a note.
     """
-    state = replace(State(freedom=talk.freedom).opened(cell, summaries), before=tuple(before))
-    state = await answered(talk, run, state, cell, "", alone=True)
+    state = State(freedom=talk.freedom or "guided").opened(cell, summaries)
+    state = await answered(talk, run, state, cell, "")
     usual, stop = ceil(EXCHANGES_A_POINT * len(cell.steps)) or most, ""
     while not (state.waits or stop):
-        if state.number_in_cell > most and not state.closing:
+        if state.number_in_cell > most:
             turns = "exchange" if most == 1 else "exchanges"
             stop = stopped(state, f"after the {most} {turns} that it may have (max_turns)")
             break
-        part = 0.0 if state.closing else (state.number_in_cell - _SECOND) / usual
+        part = (state.number_in_cell - _SECOND) / usual
         try:
             state = await exchanged(talk, run.optional(_FEWER_TURNS, part=part), state, cell)
         except NoRoomError:
@@ -277,20 +242,17 @@ async def conversation(
     return f"{text}\n\n{remark(stop)}"
 
 
-async def gone_on(
-    talk: Talk, run: Run, cell: Cell, summaries: Summaries, text: str, before: Sequence[Line] = ()
-) -> str:
+async def gone_on(talk: Talk, run: Run, text: str, cell: Cell, summaries: Summaries) -> str:
     """What two models say after a cell's dialogue, which an author wants to go on; `run` is its place.
 
-    All of the plan has come up. They talk until as many words are said as are wanted, or one of them ends it.
+    They are at the end of the plan, and talk until as many words are said as are wanted, or one of them ends it.
     """
-    lines = dialogue_of(text, talk.parties)
-    opened = State(freedom=talk.freedom).opened(cell, summaries)
-    dealt = tuple(range(1, len(cell.steps) + 1))
-    state = replace(opened, before=tuple(before), lines=lines, step=len(cell.steps), dealt=dealt)
+    lines = dialogue_of(text, talk.parties, (talk.parties.player, *cell.present))
+    opened = State(freedom=talk.freedom or "guided").opened(cell, summaries)
+    state = replace(opened, lines=lines, step=len(cell.steps))
     words = run.words_to_follow(without_remarks(text))
     if lines and lines[-1].name == talk.parties.player:
-        state = await answered(talk, run, state, cell, "", alone=True)
+        state = await answered(talk, run, state, cell, "")
     for _ in range(_MOST_TURNS):
         state = await exchanged(talk, run, state, cell)
         if state.waits or count_words(dialogue_text(state.lines[len(lines) :])) >= words:
@@ -305,35 +267,24 @@ def stopped(state: State, why: str) -> str:
 
 
 async def exchanged(talk: Talk, run: Run, state: State, cell: Cell, hearing: Hearing | None = None) -> State:
-    """The state after an exchange between two models.
+    """The state after an exchange between two models; where the player's ends the cell, nobody answers.
 
-    Where one of them ends the cell, the other answers once more (`Talk.last_word`), or nobody does. `run` is the place
-    of the cell; where its calls can be left out, both turns are made or none.
+    `run` is the place of the cell; where its calls can be left out, both turns are made or none.
 
     Raises:
         FabulaError: any of its kinds; the state before it stands.
     """
-    said = await played(talk, run, state, cell)
+    said = await talk.play(
+        run.scope("turn", state.number_in_cell), _moment(talk, state, cell, talk.parties.player, state.lines)
+    )
     at = talk.progress(state, said.text, said) if said.ended else None
-    if state.closing or (at is not None and at.ends and not talk.last_word):
+    if at is not None and at.ends:
         turn = _turn(talk, state, said.text, None, ends=True)
-        step, stayed = (state.step, state.stayed) if at is None else (at.step, at.stayed)
-        return state.with_turn(turn, talk.parties.player, step, stayed, moved=False, dealt=state.dealt)
-    ends = at is not None and at.ends
-    return await answered(talk, run.optional(""), state, cell, said.text, hearing, alone=True, last=ends)
+        return state.with_turn(turn, talk.parties.player, at.step, at.stayed)
+    return await answered(talk, run.optional(""), state, cell, said.text, hearing)
 
 
-async def answered(
-    talk: Talk,
-    run: Run,
-    state: State,
-    cell: Cell,
-    said: str,
-    hearing: Hearing | None = None,
-    *,
-    alone: bool = False,
-    last: bool = False,
-) -> State:
+async def answered(talk: Talk, run: Run, state: State, cell: Cell, said: str, hearing: Hearing | None = None) -> State:
     """The state after the player said something ("" lets the character speak by itself) and was answered.
 
     Args:
@@ -343,8 +294,6 @@ async def answered(
         cell: that it is in.
         said: by the player's character.
         hearing: gets the answer as it comes.
-        alone: two models talk, so that an answer that ends the cell is to be answered, where `Talk.last_word`.
-        last: the player's character has ended the cell, and this is the answer to it.
 
     Raises:
         FabulaError: any of its kinds; the state before it stands.
@@ -352,23 +301,12 @@ async def answered(
     player, who = talk.parties.player, next_speaker(talk.parties, state, said)
     there = (player, *state.present)
     lines = (*state.lines, Line(player, "", said, there)) if said else state.lines
-    moment = replace(_moment(talk, state, cell, who, lines), moved=state.moved, hearing=hearing, last=last)
-    answer = _in_plan(await talk.answer(run.scope("turn", state.number_in_cell), moment), moment, state)
+    moment = replace(_moment(talk, state, cell, who, lines), hearing=hearing)
+    answer = await talk.answer(run.scope("turn", state.number_in_cell), moment)
     at = talk.progress(state, f"{said} {answer.text}", answer)
-    closing = at.ends and alone and talk.last_word and not last
     line = Line(who, answer.action, answer.message, there) if answer.text else None
-    turn = _turn(talk, state, said, line, ends=last or (at.ends and not closing))
-    return state.with_turn(
-        turn, player, at.step, at.stayed, moved=at.step != state.step, dealt=at.dealt, closing=closing
-    )
-
-
-def _in_plan(answer: Said, moment: Moment, state: State) -> Said:
-    """An answer with the numbers of points as the whole plan has them; its speaker may know a part of the plan."""
-    if answer.dealt is None:
-        return answer
-    numbers = [n for n, step in enumerate(state.steps, 1) if step.known_to(moment.who)]
-    return replace(answer, dealt=tuple(numbers[n - 1] for n in answer.dealt if 0 < n <= len(numbers)))
+    turn = _turn(talk, state, said, line, ends=at.ends)
+    return state.with_turn(turn, player, at.step, at.stayed)
 
 
 def _turn(talk: Talk, state: State, said: str, line: Line | None, *, ends: bool) -> Turn:
@@ -376,32 +314,19 @@ def _turn(talk: Talk, state: State, said: str, line: Line | None, *, ends: bool)
     return Turn(len(state.turns) + 1, state.cell, state.step, said, line, ends_cell=ends, ends_story=over)
 
 
-async def played(talk: Talk, run: Run, state: State, cell: Cell) -> Said:
-    """What the player's character does and says next, played by a model; `run` is the place of the cell."""
-    moment = replace(_moment(talk, state, cell, talk.parties.player, state.lines), last=state.closing)
-    said = await talk.play(run.scope("turn", state.number_in_cell), moment)
-    return replace(said, dealt=None)  # its plan is another
-
-
 def _moment(talk: Talk, state: State, cell: Cell, who: str, lines: Sequence[Line]) -> Moment:
     """What `who` may know now, and nothing else: its own view, lines, memory, and points of a plan."""
-    if who == talk.parties.player:
-        steps, here, come_up = cell.player_steps, None, frozenset[Step]()
-    else:
-        come_up = frozenset(state.steps[n - 1] for n in state.dealt if n <= len(state.steps))
-        steps, here = tuple(step for step in state.steps if step.known_to(who)), state.sub_plan
+    theirs = tuple(step for step in state.steps if step.known_to(who))
     return Moment(
         talk.parties,
         cell.views[who],
         who,
         witnessed(lines, who),
         state.summaries.get(who, ""),
-        steps,
-        steps.index(here) + 1 if here in steps else 0,
+        cell.player_steps if who == talk.parties.player else theirs,
         state.present,
         freedom=state.freedom,
         before=witnessed(state.before, who),
-        dealt=tuple(n for n, step in enumerate(steps, 1) if step in come_up),
     )
 
 
@@ -417,3 +342,25 @@ def next_speaker(parties: Parties, state: State, said: str) -> str:
     spoke = {line.name: n for n, line in enumerate(state.lines)}
     planned = mentioned(state.sub_plan.text, names) if state.sub_plan else ()
     return min(planned or there, key=lambda name: spoke.get(name, -1))
+
+
+def next_step(steps: Sequence[Step], step: int, stayed: int, words: str, most: int = 0) -> Progress:
+    """Which sub-plan the next exchange serves, judged from the words of this one; no model is asked.
+
+    The plan goes on when the words are nearer to the next sub-plan than to this one, and when this one has had its
+    exchanges. It never goes further than one, and never back. The cell is over when the last one has had them.
+
+    Args:
+        steps: the plan.
+        step: number of the sub-plan that the exchange served.
+        stayed: exchanges that this sub-plan had before.
+        words: of the exchange, the player's and the answer's.
+        most: exchanges after which a sub-plan counts as stalled; 0 sets no bound.
+    """
+    stayed += 1
+    stalled = bool(most) and stayed >= most
+    if step >= len(steps):
+        return Progress(step, stayed, stalled)
+    here, there = tf_idf(words, [steps[step - 1].text, steps[step].text])
+    goes_on = stalled or bool(there >= _NEXT and there > here)
+    return Progress(step + 1, 0, ends=False) if goes_on else Progress(step, stayed, ends=False)

@@ -33,13 +33,16 @@ _SHARE_READ: Final = 32  # of what has come of a reply; it is read again when so
 SURE: Final = 24  # characters of a message by which it is judged
 _FEW: Final = 2  # words that anybody may say twice
 _WORDS: Final = 25  # of a turn, for estimates
+EXCHANGES_A_POINT: Final = 1.3
+"""After how many exchanges a point of a plan has come up, for estimates."""
 _SHORT: Final = 96  # tokens of a turn, with aids
+_DIALOGUE: Final = 1500  # tokens of the dialogue in a prompt, with aids
 _SENTENCES: Final = 1  # of a message, with aids
 _WARMER, _WARMER_WITH_AIDS = 0.3, 0.6  # each further draw; a small model says the same again at less
 _STOPS: Final = 4  # texts at which a reply ends; some servers take no more
 _BARE: Final = re.compile(r"\w+")
 _APOSTROPHE: Final = re.compile("['\u2019]")
-_OF_STORY: Final = frozenset({"persona", "other", "summary", "segment", "steps", "step"})
+_OF_STORY: Final = frozenset({"persona", "other", "summary", "segment", "steps"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,14 +55,10 @@ class Moment:
         lines: what `who` witnessed in this cell, oldest first; the player's last words are the last of them.
         summary: what `who` remembers of the cells before.
         steps: those sub-plans that `who` knows of.
-        step: number of the one of them to serve, 0 where there is none.
         present: those of the others who are there.
-        moved: the story has just moved on to it.
         freedom: how far the player may lead away from the plan.
         hearing: gets the words as they come.
         before: what `who` witnessed in the cell before, oldest first.
-        dealt: numbers of those of `steps` that have come up.
-        last: the cell is at its end, and what `who` says now is the last of it.
     """
 
     parties: Parties
@@ -68,14 +67,10 @@ class Moment:
     lines: tuple[Line, ...]
     summary: str
     steps: tuple[Step, ...]
-    step: int
     present: tuple[str, ...]
-    moved: bool = False
     freedom: Freedom = "guided"
     hearing: Hearing | None = None
     before: tuple[Line, ...] = ()
-    dealt: tuple[int, ...] = ()
-    last: bool = False
 
     @property
     def partners(self) -> tuple[str, ...]:
@@ -126,11 +121,9 @@ async def turn_of(
     prompt: str,
     fields: Mapping[str, Any],
     *,
-    chat: Sequence[Message],
     temperature: float,
     tries: int = 1,
     fallback: str = "",
-    expect: int | str = _WORDS,
 ) -> Said:
     """What `moment.who` does and says: the first usable draw of at most `tries`.
 
@@ -141,17 +134,16 @@ async def turn_of(
         moment: what `who` knows; its `hearing` shows the words as they come.
         role: who is asked, with `prompt`.
         prompt: to the role.
-        fields: of the prompt.
-        chat: the dialogue so far (`chat_of`).
+        fields: of the prompt; the dialogue so far follows it as a chat (`chat_of`).
         temperature: of the first draw; each further one is warmer.
         tries: draws at most.
         fallback: what anybody may do, where no draw is usable; nothing of the plan, which may be another's deed.
-        expect: the turn's words, or how it looks, for estimates.
 
     Raises:
         ReplyError: no draw has any text, and there is no fallback.
     """
     draw = Draw(moment.who, moment.parties.names, aids=run.aids(role))
+    chat, expect = chat_of(moment, run.prompt_tokens(role, _DIALOGUE)), _usual(moment)
     stop: tuple[str, ...] = ()
     warmer = _WARMER_WITH_AIDS if draw.aids else _WARMER
     if draw.aids:
@@ -198,6 +190,12 @@ async def turn_of(
     if second.action == fallback:
         run.note(f"No turn of {moment.who} could be used at {run.at}, so that {moment.who} {fallback}.")
     return second
+
+
+def _usual(moment: Moment) -> str:
+    """How a turn looks, for estimates: points of the plan come up one by one, and after the last it is over."""
+    over = bool(moment.steps) and len(moment.lines) / 2 >= len(moment.steps) * EXCHANGES_A_POINT
+    return f"[{moment.who}: {{{_WORDS}}}]" + ("\nEOD" if over else "")
 
 
 def said_before(lines: Sequence[Line], who: str) -> tuple[Line, ...]:

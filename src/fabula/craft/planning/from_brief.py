@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Final
 
 from fabula.base.errors import UsageError
 from fabula.craft.length import WordRange, asked_range, usual_scenes
+from fabula.craft.personas import characters_of, given_personas, setting_of
 from fabula.craft.planning.checking import against_brief
 from fabula.craft.planning.replies import (
     cast_type,
@@ -45,6 +46,7 @@ if TYPE_CHECKING:
     from fabula.craft.planning.replies import PlannedSceneReply, SceneReply
     from fabula.engine.run import Run
     from fabula.story import Brief
+    from fabula.story.personas import Personas
     from fabula.story.plan import Element
 
 PLAN, FOLDER, SUFFIX = "plan", "plan", "yaml"
@@ -157,27 +159,28 @@ async def plan_for(run: Run, brief: Brief, options: PlanOptions) -> Plan:
 
     Costs 4 calls, 1 for each scene, and 1 where the plan is checked against the brief. Where a small model plans it
     costs 4 calls, 2 for each scene, and 1 more where the planner decides how many scenes. Each character that the
-    cast's reply does not describe costs 1 more. The author's plan costs none.
+    cast's reply does not describe costs 1 more. The author's plan costs none, and with the author's personas nobody is
+    asked for what they say.
 
     Raises:
-        PlanError: the author's plan has problems; all are named.
+        PlanError: the author's plan or personas have problems; all are named.
         ReplyError: an agent's reply could not be read, or the agents' plan cannot be written from.
     """
 
     async def make(own: Run) -> str:
-        return write_plan(await make_plan(own, brief, options))
+        return write_plan(await make_plan(own, brief, options, await given_personas(run)))
 
     return await run.keep_as(lambda text: parse_plan(text, where=WHERE), PLAN, make, folder=FOLDER, suffix=SUFFIX)
 
 
-async def make_plan(run: Run, brief: Brief, options: PlanOptions) -> Plan:
-    """A plan from the brief, made anew.
+async def make_plan(run: Run, brief: Brief, options: PlanOptions, start: Personas | None = None) -> Plan:
+    """A plan from the brief, made anew; with the author's personas (`start`) of their people, goal and setting.
 
     Raises:
         ReplyError: an agent's reply could not be read, or the plan cannot be written from.
     """
     run = run.tries(WHOLE)
-    so_far, cast = await begin_plan(run, brief, options)
+    so_far, cast = await begin_plan(run, brief, options, start)
     if run.aids(ROLE):
         telling, scenes = await _small_scenes(run, so_far, cast, options)
     else:
@@ -201,16 +204,21 @@ async def make_plan(run: Run, brief: Brief, options: PlanOptions) -> Plan:
     return checked(run, plan)
 
 
-async def begin_plan(run: Run, brief: Brief, options: PlanOptions) -> tuple[PlanSoFar, CastList]:
+async def begin_plan(
+    run: Run, brief: Brief, options: PlanOptions, start: Personas | None = None
+) -> tuple[PlanSoFar, CastList]:
     """Conflict, setting and cast from the brief: what a plan begins with, and all that systems without scenes need.
+
+    What the author's personas (`start`) say stands as it is: their goal is the conflict, and nobody is added to them.
 
     Raises:
         ReplyError: an agent's reply could not be read.
     """
     so_far = PlanSoFar(brief.text, title=brief.title)
-    so_far = replace(so_far, conflict=await note(run, "plan_conflict", plan=so_far))
-    so_far = replace(so_far, setting=await note(run, "plan_setting", plan=so_far))
-    cast = await _cast(run, so_far, options)
+    conflict, setting = (start.goal, setting_of(start)) if start else ("", "")
+    so_far = replace(so_far, conflict=conflict or await note(run, "plan_conflict", plan=so_far))
+    so_far = replace(so_far, setting=setting or await note(run, "plan_setting", plan=so_far))
+    cast = CastList(list(characters_of(start))) if start else await _cast(run, so_far, options)
     return replace(so_far, characters=tuple(cast.characters)), cast
 
 

@@ -1,8 +1,9 @@
 """Plan synthesis as Character Simulation describes it (section 4.2.1 and appendix B.1.1), for its faithful preset.
 
 Four calls, each with the writing prompt and the whole story: the characters; with them all scenes, divided, described
-and looked over for missed content in one reply; conflict and setting with the questions of Agents' Room (its appendices
-B.2 and C). `plan_from_story` is ours: it reads a story of any length in windows, and checks what it is told.
+and looked over for missed content in one reply; conflict and setting with the prompts of Agents' Room (its appendix
+B.2) and the scratchpad of its appendix C, which holds the task and the story. `plan_from_story` is ours: it reads a
+story of any length in windows, and checks what it is told.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from fabula.engine.run import side_by_side
 from fabula.models.budget import estimate_tokens
 from fabula.story import Story, count_words
 from fabula.story.plan import Event, Plan, ScenePlan
+from fabula.story.scratchpad import Scratchpad
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -52,9 +54,9 @@ async def synthesised_plan(run: Run, story_text: str, brief: Brief | None = None
     cast = CastList()
     cast.add(people.characters, small=run.aids(ROLE))
     reply = await typed(run, ExtractedReply, "extract_scenes", **given, characters=tuple(cast.characters))
+    s = (Scratchpad.of(brief) if brief else Scratchpad()).add("User-Written Response", story, "task")
     conflict, setting = await side_by_side(
-        run.ask(ROLE, name, expect=_NOTE_WORDS, brief=given["brief"], story=story)
-        for name in ("extract_conflict", "extract_setting")
+        run.ask(ROLE, name, expect=_NOTE_WORDS, scratchpad=s) for name in ("extract_conflict", "extract_setting")
     )
     for name, said in (("extract_conflict", conflict), ("extract_setting", setting)):
         if not count_words(said):

@@ -11,13 +11,11 @@ from fabula.engine.replies.files import read_files
 from fabula.engine.replies.jsontext import is_cut, read_json
 from fabula.engine.replies.labels import LABELS, label_of, read_label, read_yes_no
 from fabula.engine.replies.left import left_out
-from fabula.engine.replies.listed import read_listed
 from fabula.engine.replies.problem import ReplyProblem, repair_instruction
 from fabula.engine.replies.prose import Cleaned, Dropped, TextKind, clean_prose
 from fabula.engine.replies.rules import RULES, Rule, RuleName
 from fabula.engine.replies.schema import schema_of, short
 from fabula.engine.replies.splits import read_split
-from fabula.engine.replies.thoughts import thought_in
 from fabula.engine.replies.useless import fault_of, without_instructions
 from fabula.engine.replies.verdicts import SIDES, read_chances, read_verdicts
 
@@ -43,7 +41,6 @@ __all__ = [
     "read_files",
     "read_json",
     "read_label",
-    "read_listed",
     "read_score",
     "read_split",
     "read_verdicts",
@@ -51,6 +48,5 @@ __all__ = [
     "repair_instruction",
     "schema_of",
     "short",
-    "thought_in",
     "without_instructions",
 ]

@@ -32,14 +32,8 @@ _MARKS: Final = " \t*_#"
 _EOD: Final = re.compile(
     r"(?:(?<![\[({*_\"' \t])[\[({*_\"' \t]++)?+\bE\.?O\.?D\b\.?[\])}*_\"'. \t]*+(?=\n|\Z|\[)|\[[ \t]*+EOD[ \t]*+\]"
 )
-# "DONE 1, 2" on a line of its own, or behind the turn.
-_DONE: Final = re.compile(
-    r"(?:\A[ \t]*|\n[ \t]*|(?<=\])[ \t]*|(?<=[.!?)\"\u201d*])[ \t]+)[\[(*_]{0,3}DONE\b[*_]*+[ \t]*+:?[*_]*+[ \t]*+"
-    r"((?:#?\d{1,3}|and\b|to\b|none\b|nothing\b|[,;&.*_\-\u2013\])]|[ \t])*+)(?=\n|\Z|\[|EOD)"
-)
 _ACTION: Final = re.compile(r"\A[ \t]*(?:\(([^()]*(?:\([^()]*\)[^()]*)*)\)|\*([^*\n]+)\*)[ \t:,.-]*", re.DOTALL)
 _LONGEST_UNOPENED: Final = 48  # letters; a mark further on is a stray one
-_NUMBERS: Final = re.compile(r"(\d{1,3})(?:[ \t]*(?:-|\u2013|to)[ \t]*#?(\d{1,3}))?")
 _UNOPENED: Final = re.compile(rf"\A[^()\[\]\"\u201c]{{1,{_LONGEST_UNOPENED}}}\)")
 _NEXT_TURN: Final = re.compile(r"(?:\n|(?<![ \t\n]))[ \t]*+\[[*_]*+[A-Z][\w.' -]{0,40}[*_]*[ \t]*:")
 _BRACKET: Final = re.compile(r"[\[\]]")
@@ -62,15 +56,11 @@ _QUOTES: Final = {'"': '"', "\u201c": "\u201d"}
 
 @dataclass(frozen=True, slots=True)
 class Said:
-    """One turn: what its speaker does, what it says, and whether it ends the dialogue (EOD). Any may be missing.
-
-    `dealt` holds the numbers of the points that it says have come up (DONE); `None` where it says nothing of them.
-    """
+    """One turn: what its speaker does, what it says, and whether it ends the dialogue (EOD). Any may be missing."""
 
     action: str = ""
     message: str = ""
     ended: bool = False
-    dealt: tuple[int, ...] | None = None
 
     @property
     def text(self) -> str:
@@ -87,18 +77,7 @@ def read_said(text: str, name: str, others: Sequence[str] = ()) -> Said:
     text = _THOUGHT.sub("", text)
     turn, end, _, named = _turn_of(text, name, others)
     action, message = _parts(turn, name, named=named)
-    return Said(action, _unquoted(message), ended=end is not None, dealt=_dealt(text))
-
-
-def _dealt(text: str) -> tuple[int, ...] | None:
-    """The numbers behind DONE, where a reply has it; "1-3" and "1 to 3" are three."""
-    found = [mark[1] for mark in _DONE.finditer(text)]
-    if not found:
-        return None
-    numbers: dict[int, None] = {}
-    for first, last in _NUMBERS.findall(" ".join(found)):
-        numbers |= dict.fromkeys(range(int(first), int(last or first) + 1))
-    return tuple(numbers)
+    return Said(action, _unquoted(message), ended=end is not None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -196,12 +175,9 @@ def _turn_of(text: str, name: str, others: Sequence[str]) -> tuple[str, re.Match
 
     They are whether the turn's own end is there, and whether the name stands before it.
     """
-    if (first := _DONE.match(text)) and text[first.end() :].strip():  # it stands before the turn
-        text = text[first.end() :]
-    end, done = _EOD.search(text), _DONE.search(text)
-    marks = [mark.start() for mark in (end, done) if mark]
-    turn, closed, named = _own_turn(text[: min(marks)].strip() if marks else text.strip(), name, others)
-    return turn, end, closed or done is not None, named
+    end = _EOD.search(text)
+    turn, closed, named = _own_turn(text[: end.start() if end else len(text)].strip(), name, others)
+    return turn, end, closed, named
 
 
 def _parts(turn: str, name: str, *, named: bool) -> tuple[str, str]:
@@ -285,12 +261,11 @@ def _unquoted(message: str) -> str:
     return message[1:].strip() if unclosed else message
 
 
-def read_plan(text: str, most: int | None = None) -> tuple[tuple[str, str], ...]:
-    """The sub-plans of a reply, each with its headline and its details on one line; the first `most` where it is given.
+def read_plan(text: str) -> tuple[tuple[str, str], ...]:
+    """The sub-plans of a reply, each with its headline and its details on one line.
 
     They begin with `#1.`, else with numbers; where there are none, bullets, paragraphs or sentences stand for them.
-    One that says the same as one before it is left out (with `most` one of the same headline), and what only repeats
-    the form that was asked for.
+    One that says the same as one before it is left out, and what only repeats the form that was asked for.
 
     Raises:
         ReplyProblem: there is no word in it.
@@ -310,12 +285,12 @@ def read_plan(text: str, most: int | None = None) -> tuple[tuple[str, str], ...]
         title, detail = (_without_form(part) for part in (headline, details))
         step = (title, detail) if title else (detail, "")
         if any(letter.isalnum() for letter in step[0]):
-            points.setdefault((step[0] if most else " ".join(step)).casefold(), step)
+            points.setdefault(" ".join(step).casefold(), step)
     if not points:
         raise ReplyProblem(
             "It holds no plan. Write numbered points: `#1.` and a headline, then a line `-` with details."
         )
-    return tuple(points.values())[:most]
+    return tuple(points.values())
 
 
 def _without_form(part: str) -> str:

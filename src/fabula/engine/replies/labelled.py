@@ -20,11 +20,6 @@ _ENTRY: Final = re.compile(
     r"\A[ \t>•#\-*\d.)]*+[*_\[\"]*+(?P<name>[^\W\d_][^:*_\n\]]{0,60}?)[*_\]\"]*[ \t]*"
     r"(?::| [-\u2013\u2014] )[*_]*[ \t]*(?P<rest>\S.*)"
 )
-_EXAMPLE: Final = re.compile(r"^[ \t>#*]*(?:Example[ \t]+\d+\b|\*\*Logline:)", re.MULTILINE)
-_END: Final = re.compile(r"^[^\w\n]*+END[^\w\n]*+$|\*\*END\b[*\s]*+", re.MULTILINE)
-_PLAIN_WORD: Final = re.compile(r"\A[\W_]*[^\W\d_]+(?:['\u2019-][^\W\d_]+)*[.,;:!?\"'\u2019\u201d)]*")
-_TEXT_SHARE: Final = 0.8
-_STOP: Final = re.compile(r"[:.;!?]\s")
 _CLAUSE: Final = re.compile(r"(?:(?<!\s)\s++)?+(?:[,;:(\u2013\u2014]\s*+|\.\s++|(?<=\s)-\s++)")
 _ARTICLE: Final = r"\b(?:the|a|an|his|her|their|my|our|its)\s+(?:\w+\s+){0,2}?"
 _ROLE: Final = re.compile(r"(?:(?:he|she|they)\s+)?(?:(?:is|was)\s+)?(?:the|a|an)\s+([^\n]+)", re.IGNORECASE)
@@ -38,12 +33,6 @@ def read_labelled_line(line: str, labels: Sequence[str]) -> tuple[str, str] | No
         if found:
             return label, line[found.end() :]
     return None
-
-
-def is_heading_of(line: str, labels: Sequence[str]) -> bool:
-    """Whether a line is, or begins with, one of `labels` as a heading, with or without a colon."""
-    one = "|".join(re.escape(label) for label in labels)
-    return bool(re.match(rf"{_LEAD}(?:{one})[*_]*[ \t]*(?::|[*_]*[ \t]*$)", line, re.IGNORECASE))
 
 
 def split_labels(line: str, labels: Sequence[str]) -> list[str]:
@@ -69,26 +58,9 @@ def read_entry(line: str) -> tuple[str, str] | None:
     return (found["name"], found["rest"]) if found else None
 
 
-def find_end(text: str) -> int | None:
-    """Where the mark END stands, on a line of its own or with asterisks before it."""
-    found = _END.search(text)
-    return found.start() if found else None
-
-
-def find_example(text: str) -> int | None:
-    """Where a line begins another example of a few-shot prompt."""
-    found = _EXAMPLE.search(text)
-    return found.start() if found else None
-
-
 def without_label(text: str, label: str) -> str:
     """`text` without `label` at its start, and without the rest of a line that holds nothing else."""
     return re.sub(rf"\A\s*{re.escape(label.strip())}[ \t]*\n?", "", text)
-
-
-def first_sentence(text: str) -> str:
-    """What stands before the first colon or stop."""
-    return _STOP.split(text)[0]
 
 
 def first_clause(text: str) -> tuple[str, str]:
@@ -98,13 +70,6 @@ def first_clause(text: str) -> tuple[str, str]:
             continue  # "Mrs. Aalders"
         return text[: sign.start()].rstrip("."), text[sign.end() :].strip(" )")
     return text.rstrip("."), ""
-
-
-def reads_as_text(text: str) -> bool:
-    """Whether nearly all of `text` is words: small models fill fields with numbers and file names."""
-    pieces = text.split()
-    words = [piece for piece in pieces if _PLAIN_WORD.fullmatch(piece)]
-    return len(words) >= _TEXT_SHARE * len(pieces) > 0
 
 
 def words_in(text: str) -> list[str]:

@@ -1,20 +1,21 @@
 """ATLAS (MAGNET, section 3.5): scenes become graphs, each is compared with earlier ones, proposals are verified.
 
-`atlas` is the paper's pipeline, `plain_judge` its baseline (section 3.6). What is ours stands apart: `reader`, in
-the module of that name.
+`atlas` is the paper's pipeline, `plain_judge` its baseline (section 3.6). Below them stands what is kept of replies.
 """
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
 from fabula.continuity import scenes_of
-from fabula.craft.packing import paragraphs, words
 from fabula.craft.raters import mark_for
 from fabula.engine.methods import values_of
 from fabula.engine.run import Branch, branches, side_by_side
+from fabula.evaluators.atlas import usual
 from fabula.evaluators.atlas.checking import StoryCheck
 from fabula.evaluators.atlas.findings import Found, Proposal, clause_of, distinct
+from fabula.evaluators.atlas.fitting import batches_of, facts_for, whole_text
 from fabula.evaluators.atlas.gold import read_gold
 from fabula.evaluators.atlas.graph import (
     ENTITY_TYPES,
@@ -25,30 +26,27 @@ from fabula.evaluators.atlas.graph import (
     EntityTable,
     Node,
     SceneGraph,
+    StoryGraph,
     allowed,
     normal,
 )
-from fabula.evaluators.atlas.reader import reader
 from fabula.evaluators.atlas.replies import Attributes, Entities, Events, Judged, Proposals, Relations, Verdicts
 from fabula.evaluators.atlas.reporting import Checked, report_of
 from fabula.evaluators.atlas.verdicts import confirmed
-from fabula.models.budget import estimate_tokens
-from fabula.story import count_words, one_line
+from fabula.story import one_line
 
 if TYPE_CHECKING:
-    from collections.abc import Coroutine, Iterable, Iterator, Sequence
+    from collections.abc import Callable, Coroutine, Iterable, Iterator, Mapping, Sequence
+    from typing import TypeAlias
 
     from fabula.continuity import NumberedScene
     from fabula.engine.run import Run
     from fabula.evaluators.atlas.config import Config
-    from fabula.evaluators.atlas.gold import Gold
     from fabula.evaluators.atlas.replies import AttributeReply, EntityReply, ProposalReply, RelationReply
     from fabula.measure.items import Item
     from fabula.measure.report import Report
 
-_REST_TOKENS: Final = 3_000  # of instructions, proposals and schema beside the text
-_PER_1000_WORDS: Final = 3.2  # proposals, for estimates; the paper gives no number, this one is ours
-_SHORT: Final = 4  # letters of words that name nothing in particular
+    Method: TypeAlias = Callable[[StoryCheck], Coroutine[Any, Any, tuple[Sequence[Found], dict[str, Any]]]]
 
 
 async def evaluate(items: Sequence[Item], run: Run, config: Config) -> Report:
@@ -59,28 +57,36 @@ async def evaluate(items: Sequence[Item], run: Run, config: Config) -> Report:
         ModelError: a model did not answer.
         BudgetError: the cap is reached.
     """
+    return await checked_by(atlas, items, run, config)
+
+
+async def checked_by(method: Method, items: Sequence[Item], run: Run, config: Config) -> Report:
+    """What a method finds in each story, and beside it what the plain judge lists (section 3.6).
+
+    Raises:
+        UsageError: a setting or the file of known errors is wrong, or a story has no words.
+        ModelError: a model did not answer.
+        BudgetError: the cap is reached.
+    """
     config.validate()
-    gold = read_gold(config.ours.gold, {item.id: item.story.text for item in items})
-    checks = [StoryCheck(run.scope(item.id), item, scenes_of(item.story, config.scene_words), config) for item in items]
-    checked = await side_by_side(_checked(check, gold[check.item.id]) for check in checks)
-    return report_of(checked, config, values_of(config))
+    gold = read_gold(config.paper.gold, {item.id: item.story.text for item in items})
 
+    async def checked(item: Item) -> Checked:
+        check = StoryCheck(run.scope(item.id), item, scenes_of(item.story, config.scene_words), config)
+        work: list[Coroutine[Any, Any, Any]] = [method(check)]
+        if config.paper.baseline:
+            work.append(plain_judge(check))
+        (found, details), *judged = await side_by_side(work)
+        return Checked(check, tuple(found), judged[0] if judged else None, details, gold[item.id])
 
-async def _checked(check: StoryCheck, gold: Gold | None) -> Checked:
-    """What the method finds in a story, and beside it what the plain judge does."""
-    method = {"paper": atlas, "reader": reader}[check.config.ours.method]
-    work: list[Coroutine[Any, Any, Any]] = [method(check)]
-    if check.config.asks_judge:
-        work.append(plain_judge(check))
-    (found, details), *judged = await side_by_side(work)
-    return Checked(check, tuple(found), judged[0] if judged else None, details, gold)
+    return report_of(await side_by_side(map(checked, items)), config, values_of(config))
 
 
 # section 3.5: ATLAS -------------------------------------------------------------------------------------------------
 
 
 async def atlas(check: StoryCheck) -> tuple[Sequence[Found], dict[str, Any]]:
-    """What the paper's pipeline confirms, and the entities and facts it compared.
+    """What the paper's pipeline confirms, each with the nodes that it rests on, and the graph it was found in.
 
     Raises:
         ModelError: the model did not answer.
@@ -100,18 +106,15 @@ async def atlas(check: StoryCheck) -> tuple[Sequence[Found], dict[str, Any]]:
     proposals = [proposal for of_scene in proposed for proposal in await of_scene]
     check.counts["proposals"] += len(proposals)
     if not proposals:  # in an estimate the facts are made up, so that nothing can be proposed
-        proposals = check.run.unless_made_up(list, _usual_proposals(scenes))
+        proposals = check.run.unless_made_up(list, usual.proposals(scenes))
 
     # "These proposals are then verified, using the story text to check if there is sufficient evidence."
     verified = await side_by_side(
-        verify(check, number, batch, text) for number, (batch, text) in enumerate(_batches(check, proposals), 1)
+        verify(check, number, batch, text) for number, (batch, text) in enumerate(batches_of(check, proposals), 1)
     )
+    graph = StoryGraph.of(table, [await one for one in graphs])
     found = distinct(one for of_batch in verified for one in of_batch)
-    entities = [
-        {"id": one.id, "type": one.type, "name": one.name, "aliases": sorted(one.aliases), "scene": one.scene}
-        for one in table.entities
-    ]
-    return found, {"entities": entities, "facts": sum([len(list((await graph).facts())) for graph in graphs])}
+    return [replace(one, nodes=graph.nodes_of(check.text, one)) for one in found], {"graph": graph.as_data()}
 
 
 async def _joined(graph: Branch[SceneGraph], before: Sequence[Branch[SceneGraph]], table: EntityTable) -> SceneGraph:
@@ -131,31 +134,28 @@ async def scene_graph(check: StoryCheck, scene: NumberedScene) -> SceneGraph:
         ModelError: the model did not answer.
         BudgetError: the cap is reached.
     """
-    at = check.run.scope("graph", scene.number)
+    at, expect = check.run.scope("graph", scene.number), usual.replies_on(scene)
     shown: dict[str, Any] = {"scene": scene, "mark": mark_for(scene.text)}
     edges: list[Edge] = []
     attributes: list[Attribute] = []
 
     # Pass 1: "scene-level event units, each as a node with a name, description, and textual evidence".
-    events = await check.ask(at, Events, "grapher", "events", **shown)
+    events = await check.ask(at, Events, "grapher", "events", expect=expect["events"], **shown)
     nodes = list(_event_nodes(check, scene.number, events)) if events else []
 
     # Pass 2: "entities in relation to the events they appear in".
-    entities = await check.ask(at, Entities, "grapher", "entities", nodes=nodes, **shown)
+    entities = await check.ask(at, Entities, "grapher", "entities", expect=expect["entities"], nodes=nodes, **shown)
     nodes += list(_entity_nodes(check, scene.number, entities.entities, len(nodes))) if entities else []
 
     if nodes:
         # Pass 3: "the relations connecting those events and entities".
-        relations = await check.ask(at, Relations, "grapher", "relations", nodes=nodes, kinds=_KINDS, **shown)
+        shown |= {"nodes": nodes, "kinds": _KINDS}
+        relations = await check.ask(at, Relations, "grapher", "relations", expect=expect["relations"], **shown)
         edges = list(_edges(check, scene.number, relations.relations, nodes)) if relations else []
 
         # "For each node, the pipeline performs a separate attribute-extraction pass."
-        if check.config.paper.attr_mode == "node":
-            each = await side_by_side(_attributes_of_node(check, at, node, nodes, shown["mark"]) for node in nodes)
-            attributes = [attribute for of_node in each for attribute in of_node]
-        else:
-            reply = await check.ask(at, Attributes, "grapher", "attributes", nodes=nodes, **shown)
-            attributes = list(_attributes(check, reply.attributes, nodes)) if reply else []
+        each = await side_by_side(attributes_of(check, at, node, nodes, expect["node"]) for node in nodes)
+        attributes = [attribute for of_node in each for attribute in of_node]
 
     graph = SceneGraph(scene.number, tuple(nodes), tuple(dict.fromkeys(edges)), tuple(attributes))
     check.counts["sparse_scenes"] += graph.sparse
@@ -174,11 +174,7 @@ async def propose(
         ModelError: the model did not answer.
         BudgetError: the cap is reached.
     """
-    room = check.prompt_room("proposer", "propose")
-    if room is not None:
-        room = max(0, room - _REST_TOKENS - estimate_tokens(scene.text))
-    facts, left = _facts_by_entity(check, [await graph], scene, room)
-    known, _ = _facts_by_entity(check, [await one for one in earlier], scene, left)
+    facts, known = facts_for(check, scene, await graph, [await one for one in earlier])
     reply = await check.ask(
         check.run.scope("propose", scene.number),
         Proposals,
@@ -216,7 +212,7 @@ async def plain_judge(check: StoryCheck) -> tuple[Proposal, ...] | None:
         ModelError: the model did not answer.
         BudgetError: the cap is reached.
     """
-    text = _shown(check.scenes)
+    text = whole_text(check.scenes)
     reply = await check.ask(check.run, Judged, "judge", "judge", story=text, mark=mark_for(text))
     if reply is None:
         return None
@@ -237,7 +233,8 @@ _KINDS: Final = [
 
 def _has_evidence(check: StoryCheck, scene: int, evidence: str, what: str) -> bool:
     """Whether the evidence stands in the scene; what has none there is dropped and counted."""
-    stands = check.text.find(scene, evidence, nearly=True) is not None
+    made_up = check.run.scope("graph", scene).at in check.made_up
+    stands = made_up or check.text.find(scene, evidence, nearly=True) is not None
     check.counts[f"dropped_{what}_without_evidence"] += not stands
     return stands
 
@@ -286,25 +283,28 @@ def _edges(check: StoryCheck, scene: int, replies: Sequence[RelationReply], node
             yield normal(Edge(source.id, one.relation, target.id, scene, one.evidence))
 
 
-async def _attributes_of_node(
-    check: StoryCheck, at: Run, node: Node, nodes: Sequence[Node], mark: str
+async def attributes_of(
+    check: StoryCheck, at: Run, node: Node, nodes: Sequence[Node], expect: Mapping[str, float | None]
 ) -> list[Attribute]:
-    """A node's attributes, from the evidence tied to it: its own words, and those of the events it takes part in."""
+    """A node's attributes, from the evidence tied to it: its own words, and those of the events it takes part in.
+
+    Raises:
+        ModelError: the model did not answer.
+        BudgetError: the cap is reached.
+    """
     events = [one.evidence for one in nodes if one.type == EVENT]
     spans = list(dict.fromkeys([node.evidence, *(events[number - 1] for number in node.events)]))
     own = at.scope("node", node.short)
-    reply = await check.ask(own, Attributes, "grapher", "node", node=node, spans=spans, mark=mark)
-    named = [one.model_copy(update={"node": node.short}) for one in reply.attributes] if reply else []
-    return list(_attributes(check, named, [node]))
+    shown = {"node": node, "spans": spans, "mark": mark_for(*spans)}
+    reply = await check.ask(own, Attributes, "grapher", "node", expect=expect, **shown)
+    return list(_attributes(check, reply.attributes, node)) if reply else []
 
 
-def _attributes(check: StoryCheck, replies: Sequence[AttributeReply], nodes: Sequence[Node]) -> Iterator[Attribute]:
-    known = {node.short: node for node in nodes}
+def _attributes(check: StoryCheck, replies: Sequence[AttributeReply], node: Node) -> Iterator[Attribute]:
     for one in replies:
-        node = known.get(one.node.strip().casefold())
         predicate, value = one_line(one.predicate), one_line(one.value)
-        if node is None or not predicate or not value:
-            check.counts["dropped_attribute_without_node"] += 1
+        if not predicate or not value:
+            check.counts["dropped_empty_attribute"] += 1
         elif not one.evidence or _has_evidence(check, node.scene, one.evidence, "attribute"):
             yield Attribute(node.id, predicate, value, node.scene, one.evidence or node.evidence)
 
@@ -330,78 +330,3 @@ def valid_proposals(
             check.counts[f"{counted}dropped_clause"] += 1
         else:
             yield Proposal(one.x, one.y, fact, event)
-
-
-def _facts_by_entity(
-    check: StoryCheck, graphs: Sequence[SceneGraph], scene: NumberedScene, room: int | None
-) -> tuple[list[tuple[str, list[str]]], int | None]:
-    """Facts by entity, each with its scene, and the tokens that are left of `room`, where that is bounded.
-
-    Entities that the scene names come first; what does not fit is left out and counted, whoever it concerns.
-    """
-    found: dict[str, list[str]] = {}
-    for graph in graphs:
-        for entity, fact in graph.facts():
-            found.setdefault(entity, []).append(f"scene {graph.scene}: {fact}")
-    there = words(scene.text)
-    kept: list[tuple[str, list[str]]] = []
-    for entity, facts in sorted(found.items(), key=lambda group: not words(group[0]) & there):
-        own = []
-        for fact in facts:
-            room = None if room is None else room - estimate_tokens(fact) - 2
-            if room is None or room >= 0:
-                own.append(fact)
-            else:
-                check.counts["facts_without_room"] += 1
-        if own:
-            kept.append((entity, own))
-    return kept, None if room is None else max(0, room)
-
-
-def _usual_proposals(scenes: Sequence[NumberedScene]) -> list[Proposal]:
-    """Made-up proposals to estimate what a check costs, as many for 1,000 words as we expect of a story."""
-    total = sum(count_words(scene.text) for scene in scenes)
-    first, last = scenes[0].number, scenes[-1].number
-    return [Proposal(first, last, f"fact {n}", f"event {n}") for n in range(round(_PER_1000_WORDS * total / 1000))]
-
-
-# the text to verify against -----------------------------------------------------------------------------------------
-
-
-def _batches(check: StoryCheck, proposals: Sequence[Proposal]) -> list[tuple[list[Proposal], str]]:
-    """Proposals that are verified in one call, each batch with the text that it needs: the whole story if it fits."""
-    room = check.prompt_room("verifier", "verify")
-    whole = _shown(check.scenes)
-    fits = room is None or estimate_tokens(whole) <= room - _REST_TOKENS
-    batches: list[tuple[list[Proposal], str]] = []
-    for one in sorted(proposals, key=lambda p: (p.x, p.y)):
-        text = whole if fits else _between(check.scenes, one)
-        if batches and len(batches[-1][0]) < check.config.ours.batch and (fits or batches[-1][1] == text):
-            batches[-1][0].append(one)
-        else:
-            batches.append(([one], text))
-    return batches
-
-
-def _between(scenes: Sequence[NumberedScene], one: Proposal) -> str:
-    """Scenes X and Y, and from those between the paragraphs that name what the proposal is about."""
-    own = f"{one.fact} {one.event}"
-    names = {word for word in words(own) if word.capitalize() in own and len(word) > 1}
-    about = names or {word for word in words(own) if len(word) > _SHORT}
-    pieces = []
-    for scene in scenes:
-        if scene.number in (one.x, one.y):
-            pieces.append(_headed(scene, scene.text))
-        elif one.x < scene.number < one.y:
-            text = "\n\n".join(part for part in paragraphs(scene.text) if about & words(part))
-            pieces += [_headed(scene, text)] if text else []
-    return "\n\n".join(pieces)
-
-
-def _shown(scenes: Sequence[NumberedScene]) -> str:
-    """Scenes below their numbers and titles."""
-    return "\n\n".join(_headed(scene, scene.text) for scene in scenes)
-
-
-def _headed(scene: NumberedScene, text: str) -> str:
-    return f"[Scene {scene.number}{f': {scene.title}' if scene.title else ''}]\n{text}"

@@ -11,10 +11,9 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from fabula.base.errors import ContextLengthError, RefusalError, ReplyError
-from fabula.craft.raters import kind_of
+from fabula.craft.raters import rating_of
 from fabula.engine.replies import is_cut, schema_of
 from fabula.evaluators.atlas.quoting import StoryText
-from fabula.measure.ratings import Rating
 from fabula.models.base import Sampling
 from fabula.models.budget import estimate_tokens
 from fabula.models.prompt_text import json_instruction
@@ -27,6 +26,7 @@ if TYPE_CHECKING:
     from fabula.evaluators.atlas.config import Config
     from fabula.evaluators.atlas.findings import Found, Proposal
     from fabula.measure.items import Item
+    from fabula.measure.ratings import Rating
 
 T = TypeVar("T")
 
@@ -46,11 +46,12 @@ EVALUATOR: Final = "atlas"
 WHOLE_FILE: Final = "story"
 """The label of the one scene of a story that is a whole file of text, so that lines are those of the file."""
 RUBRIC: Final = "atlas-1"
+LARGEST_BATCH: Final = 12
+"""Proposals or suspicions that are verified in one call."""
 REPLY_TOKENS: Final = {
     "events": 2500,
     "entities": 3000,
     "relations": 2500,
-    "attributes": 2500,
     "node": 600,
     "propose": 1600,
     "verify": 2600,
@@ -98,6 +99,7 @@ class StoryCheck:
         counts: how often something was dropped, cut, merged or missed.
         unread: numbers of the paragraphs that nobody read.
         cut: paths of calls whose reply was cut at the model's limit; what it said until then was read.
+        made_up: places of calls that were never asked, in an estimate: what these replies quote stands nowhere.
         rejected: what a reader suspected and the verifier did not confirm, with its decision as `attribute`.
         undecided: what was suspected and got no verdict.
     """
@@ -110,6 +112,7 @@ class StoryCheck:
     counts: Counter[str] = field(default_factory=Counter)
     unread: set[int] = field(default_factory=set)
     cut: set[str] = field(default_factory=set)
+    made_up: set[str] = field(default_factory=set)
     rejected: list[Found] = field(default_factory=list)
     undecided: list[Found | Proposal] = field(default_factory=list)
 
@@ -163,7 +166,7 @@ class StoryCheck:
             except (ReplyError, RefusalError, ContextLengthError) as error:
                 why = str(error)
             else:
-                self._note_cut(at, f"{at.at}/{prompt}")
+                self._note(at, f"{at.at}/{prompt}")
                 return reply
         else:
             at.falls_short(f"{self.item.id} is not read by role {role!r}. {why}")
@@ -171,29 +174,20 @@ class StoryCheck:
         self.rate(role, f"{at.at}/{prompt}", f"{at.at}/{prompt}", unscored=why)
         return None
 
-    def _note_cut(self, at: Run, path: str) -> None:
-        """Keep the path of a call whose reply was broken off: what is read of such a reply lacks its end."""
+    def _note(self, at: Run, path: str) -> None:
+        """Keep the path of a call whose reply was broken off, and the place of one that was made up for an estimate."""
         last = at.context.journal.last_at(path, 0)
-        if last is not None and (last.finish == "length" or is_cut(last.text)):
+        if last is None:
+            self.made_up.add(at.at)
+        elif last.finish == "length" or is_cut(last.text):
             self.cut.add(path)
 
     def rate(self, role: str, question: str, call: str, **verdict: Any) -> None:  # noqa: ANN401 - fields of a rating
         """Keep a verdict."""
-        who = self.performer(role)
-        verdict.setdefault("answer", None)
+        said = {"answer": None, "shown": "", **verdict}
+        by = self.performer(role) or role
         self.ratings.append(
-            Rating(
-                rater=who or role,
-                kind=kind_of(who),
-                items=(self.item.id,),
-                systems=(self.item.system,) if self.item.system else (),
-                prompt=self.item.prompt,
-                question=question,
-                rubric=RUBRIC,
-                evaluator=EVALUATOR,
-                call=call,
-                **verdict,
-            )
+            rating_of([self.item], by, evaluator=EVALUATOR, rubric=RUBRIC, question=question, call=call, **said)
         )
 
     def _too_long(self, at: Run, shape: type[T], role: str, prompt: str, fields: dict[str, Any]) -> str:

@@ -95,6 +95,7 @@ class Found:
             relied on, empty where nobody said.
         places: the numbers of both paragraphs; 0 where they are not known.
         also: numbers of other paragraphs that side with one of the two.
+        nodes: ids of the nodes of the graph that it rests on, in the paper's way.
     """
 
     key: str
@@ -112,6 +113,7 @@ class Found:
     sure: str = ""
     places: tuple[int, int] = (0, 0)
     also: tuple[int, ...] = ()
+    nodes: tuple[str, ...] = ()
 
     @property
     def says(self) -> tuple[str, str]:
@@ -145,6 +147,7 @@ class Found:
             "paragraph_x": self.places[0],
             "paragraph_y": self.places[1],
             "also_in_paragraphs": list(self.also),
+            "nodes": list(self.nodes),
             "passage_x": _placed(self.before),
             "passage_y": _placed(self.after),
         }

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias
 from fabula.base.errors import UsageError
 from fabula.base.files import read_text
 from fabula.craft.matching import Finding, match_findings, parse_finding
+from fabula.craft.measuring import share_of_yes
 from fabula.craft.packing import overlap, words
 from fabula.craft.quoting import Quotable
 from fabula.craft.stems import stem
@@ -17,7 +18,6 @@ from fabula.evaluators.atlas.planted import Planted, is_planted, planted_in
 from fabula.measure.report import Row
 from fabula.stats.classification import Confusion
 from fabula.stats.estimate import Estimate, Unscored
-from fabula.stats.intervals import share_among
 from fabula.stats.shares import share
 
 if TYPE_CHECKING:
@@ -235,10 +235,8 @@ def _by_story(counts: Sequence[tuple[int, int]], what: str) -> Scored:
     hits = sum(hit for hit, _ in counts)
     if len(counts) == 1:
         return share(hits, sum(counts[0]), what)
-    answers = [(place, hit) for place, (yes, no) in enumerate(counts) for hit in [1.0] * yes + [0.0] * no]
-    if not answers:
-        return Unscored(f"there are no {what}")
-    return share_among([hit for _, hit in answers], [place for place, _ in answers], method=f"share of {what}")
+    answers = ((place, hit) for place, (yes, no) in enumerate(counts) for hit in [True] * yes + [False] * no)
+    return share_of_yes(answers, what)
 
 
 def _f1(one: Confusion) -> Scored:

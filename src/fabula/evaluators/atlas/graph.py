@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Final
+from dataclasses import asdict, dataclass, field, replace
+from typing import TYPE_CHECKING, Any, Final
 
 from fabula.story import slug
 from fabula.story.people import same_person
+from fabula.story.world import graph as world
 from fabula.story.world.meaning import name_key
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
+
+    from fabula.continuity import Passage
+    from fabula.evaluators.atlas.findings import Found
+    from fabula.evaluators.atlas.quoting import StoryText
+    from fabula.story.world.graph import Graph
 
 EVENT: Final = "Event"
 ENTITY_TYPES: Final = ("Character", "Location", "TimePoint", "Object", "Vehicle", "Concept")
@@ -83,7 +89,10 @@ _DETERMINERS: Final = frozenset({"the", "a", "an", "his", "her", "their", "my", 
 
 @dataclass(frozen=True, slots=True)
 class Node:
-    """A node; `id` is shared by all scenes that name the same entity, `short` is its name in prompts."""
+    """A node; `id` is shared by all scenes that name the same entity, `short` is its name in prompts.
+
+    `also` is further evidence, where a scene has an entity as several nodes that became one.
+    """
 
     id: str
     type: str
@@ -94,6 +103,12 @@ class Node:
     evidence: str
     short: str = ""
     events: tuple[int, ...] = ()
+    also: tuple[str, ...] = ()
+
+    @property
+    def quotes(self) -> tuple[str, ...]:
+        """All its evidence."""
+        return tuple(dict.fromkeys((self.evidence, *self.also)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,7 +186,7 @@ class SceneGraph:
             said = [nodes[entity.id].description] if entity.id in nodes else []
             description = " ".join(dict.fromkeys(one for one in (*said, node.description) if one))
             first = nodes.get(entity.id, replace(node, id=entity.id, name=entity.name))
-            nodes[entity.id] = replace(first, description=description)
+            nodes[entity.id] = replace(first, description=description, also=(*first.also, node.evidence))
         edges = (
             normal(replace(edge, source=ids.get(edge.source, edge.source), target=ids.get(edge.target, edge.target)))
             for edge in self.edges
@@ -231,6 +246,88 @@ class EntityTable:
         return next(
             id_ for n in range(1, len(taken) + 2) if (id_ := wanted if n == 1 else f"{wanted}-{n}") not in taken
         )
+
+
+@dataclass(frozen=True)
+class StoryGraph:
+    """The graphs of all scenes as one: entities with one id, events, edges and attributes with scene and evidence."""
+
+    scenes: tuple[SceneGraph, ...]
+    entities: Mapping[str, Entity]
+
+    @classmethod
+    def of(cls, table: EntityTable, scenes: Iterable[SceneGraph]) -> StoryGraph:
+        """The graph of scenes whose ids are those of the table."""
+        return cls(tuple(scenes), {entity.id: entity for entity in table.entities})
+
+    def nodes_of(self, text: StoryText, found: Found) -> tuple[str, ...]:
+        """The ids of the nodes that a finding rests on, those in both its scenes first.
+
+        A node is one of them if its evidence, or that of its attributes, stands in a sentence that the finding quotes.
+        """
+        sides = [
+            self._quoted(text, graph, part)
+            for part in (found.before, found.after)
+            for graph in self.scenes
+            if graph.scene == part.scene
+        ]
+        every = dict.fromkeys(node for side in sides for node in side)
+        return tuple(sorted(every, key=lambda node: -sum(node in side for side in sides)))
+
+    def _quoted(self, text: StoryText, graph: SceneGraph, part: Passage) -> list[str]:
+        """The nodes of a scene whose evidence stands in these sentences."""
+        told = [(node.id, quote) for node in graph.nodes for quote in node.quotes]
+        told += [(one.node, one.evidence) for one in graph.attributes]
+        return [
+            node
+            for node, quote in told
+            if (place := text.find(graph.scene, quote, nearly=True))
+            and place.start < part.end
+            and part.start < place.end
+        ]
+
+    def as_data(self) -> dict[str, Any]:
+        """Nodes, edges and attributes with their evidence, for JSON."""
+        nodes: dict[str, dict[str, Any]] = {}
+        for graph in self.scenes:
+            for node in graph.nodes:
+                entity = self.entities.get(node.id)
+                names = {"name": node.name, "aliases": sorted(entity.aliases) if entity else []}
+                own = nodes.setdefault(node.id, {"id": node.id, "type": node.type, **names, "scenes": []})
+                said = {"scene": graph.scene, "description": node.description, "evidence": list(node.quotes)}
+                own["scenes"].append(said)
+        return {
+            "nodes": list(nodes.values()),
+            "edges": [asdict(edge) for graph in self.scenes for edge in graph.edges],
+            "attributes": [asdict(attribute) for graph in self.scenes for attribute in graph.attributes],
+        }
+
+
+def as_graph(data: Mapping[str, Any]) -> Graph:
+    """The graph that `StoryGraph.as_data` gives, as fabula writes graphs: an attribute is a node of its own."""
+    nodes = [
+        world.Node(
+            one["id"],
+            one["type"],
+            one["name"],
+            {
+                "scene": one["scenes"][0]["scene"],
+                "description": " ".join(dict.fromkeys(said["description"] for said in one["scenes"])).strip(),
+                "aliases": "; ".join(one["aliases"]),
+                "evidence": "\n".join(quote for said in one["scenes"] for quote in said["evidence"]),
+            },
+        )
+        for one in data["nodes"]
+    ]
+    edges = [
+        world.Edge(one["source"], one["relation"], one["target"], {"scene": one["scene"], "evidence": one["evidence"]})
+        for one in data["edges"]
+    ]
+    for number, one in enumerate(data["attributes"], 1):
+        about = {"value": one["value"], "scene": one["scene"], "evidence": one["evidence"]}
+        nodes.append(world.Node(f"attribute:{number}", "attribute", one["predicate"], about))
+        edges.append(world.Edge(one["node"], "has_attribute", f"attribute:{number}", {"scene": one["scene"]}))
+    return world.Graph(tuple(nodes), tuple(edges))
 
 
 def bare(name: str) -> str:

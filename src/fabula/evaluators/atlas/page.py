@@ -120,6 +120,8 @@ def _finding(one: Mapping[str, Any], command: Sequence[str], reason: str = "") -
     root = f"Root cause {one['root_cause_id']}. " if one["root_cause_id"] else ""
     parts = [heading, html_table(columns, [(_marked(x), _marked(y))]), paragraph(_why(one))]
     parts.append(paragraph(f"{root}Named by {one['source']}, key {one['key']}.", faint=True))
+    if nodes := one.get("nodes"):
+        parts.append(paragraph(f"In the graph: {', '.join(nodes)}.", faint=True))
     if reason:
         parts.append(paragraph(f"Dismissed: {reason}"))
     if command:

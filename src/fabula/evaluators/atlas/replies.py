@@ -81,7 +81,6 @@ class Relations(BaseModel):
 class AttributeReply(BaseModel):
     """A property of a node."""
 
-    node: NodeId = ""
     predicate: Name
     value: Clause
     evidence: Quote = ""

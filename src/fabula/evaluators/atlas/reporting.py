@@ -8,6 +8,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final
 
 from fabula.craft.matching import Finding
+from fabula.craft.measuring import share_of_yes
 from fabula.evaluators.atlas.checking import EVALUATOR, REPLY_TOKENS, WHOLE_FILE, is_english, looks_like_data
 from fabula.evaluators.atlas.findings import Found
 from fabula.evaluators.atlas.gold import Detected, accuracies, rows
@@ -15,7 +16,7 @@ from fabula.evaluators.atlas.planted import Planted, Quoting, score
 from fabula.evaluators.atlas.replies import SUSPECTED
 from fabula.measure.report import Report, Row
 from fabula.stats.estimate import Estimate, Unscored
-from fabula.stats.intervals import count_of, share_among
+from fabula.stats.intervals import count_of
 from fabula.stats.shares import share
 from fabula.story import one_line
 
@@ -87,7 +88,7 @@ class Checked:
     @property
     def by_small(self) -> bool:
         """Whether a small model read the story, which finds nothing and names what is none."""
-        return self.check.config.ours.method == "reader" and self.check.run.aids("reader")
+        return not self.check.config.by_graph and self.check.run.aids("reader")
 
     @property
     def partial(self) -> bool:
@@ -107,7 +108,7 @@ class Checked:
         asked = counts["confirmed"] + counts["rejected"] + counts["ungrounded_verdicts"]
         if len(self.check.unread) == len(self.check.text.paragraphs):
             return "nobody could read the story"
-        if self.check.config.ours.method == "paper" and len(self.check.scenes) < _PAIR:
+        if self.check.config.by_graph and len(self.check.scenes) < _PAIR:
             return "the paper's way compares scenes with earlier ones, and this story is one scene; take improved"
         if counts["missing_verdicts"] and not asked:
             return "the verifier gave no verdict that can be read"
@@ -133,8 +134,8 @@ def report_of(stories: Sequence[Checked], config: Config, how: Mapping[str, Any]
 
 
 def _roles(config: Config) -> tuple[str, ...]:
-    asked = ("reader",) if config.ours.method == "reader" else ("grapher", "proposer")
-    return (*asked, "verifier", *(["judge"] if config.asks_judge else []))
+    asked = ("grapher", "proposer") if config.by_graph else ("reader",)
+    return (*asked, "verifier", *(["judge"] if config.paper.baseline else []))
 
 
 def spans_of(numbers: Iterable[int]) -> str:
@@ -156,7 +157,7 @@ def _rows(one: Checked, config: Config) -> Iterator[Row]:
     of, words, counts = one.check.item.id, one.check.split.words, one.check.counts
     why = one.blind
     scenes = len(one.check.scenes)
-    if config.ours.method == "paper":
+    if config.by_graph:
         yield Row(of, "findings", _count(len(one.across), scenes, why))
         yield Row(of, "root causes", _count(len({found.root for found in one.found}), scenes, why))
     else:
@@ -170,7 +171,7 @@ def _rows(one: Checked, config: Config) -> Iterator[Row]:
     if counts["controls"]:
         trusted = share(counts["controls_called_errors"], counts["controls"], "planted suspicions that are none")
         yield Row(of, "planted suspicions called errors", trusted)
-    if config.asks_judge:
+    if config.paper.baseline:
         unread = "" if one.baseline is not None else "the judge's reply could not be had"
         yield Row(of, "findings of the plain judge", _count(len(one.baseline or ()), scenes, unread), baseline=True)
     if one.score is not None:
@@ -198,28 +199,20 @@ def _accuracies(one: Checked) -> Iterator[tuple[str, dict[str, Confusion]]]:
 def _planted_rows(of: str, scores: Sequence[PlantedScore], words: int) -> Iterator[Row]:
     """Recall of planted errors in all and by what they need, findings that are none of them, and decoys."""
     errors = [(n, one, one.id in score.found) for n, score in enumerate(scores) for one in score.planted.errors]
-    yield Row(of, "recall", _by_story([(n, found) for n, _, found in errors], "planted errors"))
+    yield Row(of, "recall", share_of_yes([(n, found) for n, _, found in errors], "planted errors"))
     for needs in sorted({one.needs for _, one, _ in errors} - {""}):
         own = [(n, found) for n, one, found in errors if one.needs == needs]
-        yield Row(of, f"recall, needs {needs.replace('_', ' ')}", _by_story(own, "planted errors"))
+        yield Row(of, f"recall, needs {needs.replace('_', ' ')}", share_of_yes(own, "planted errors"))
     findings = [(n, True) for n, _, found in errors if found]
     findings += [(n, False) for n, score in enumerate(scores) for _ in score.false]
-    yield Row(of, "precision", _by_story(findings, "findings, each planted error once"))
+    yield Row(of, "precision", share_of_yes(findings, "findings, each planted error once"))
     by_story = [float(len(score.false)) for score in scores]
     rate = count_of(by_story, f"findings that are no planted error, over {words:,} words; n stories", _PER / words)
     yield Row(of, "other findings per 10,000 words", rate)
     decoys = [
         (n, place < len(score.called)) for n, score in enumerate(scores) for place in range(len(score.planted.decoys))
     ]
-    yield Row(of, "decoys called errors", _by_story(decoys, "decoys"))
-
-
-def _by_story(answers: Sequence[tuple[int, bool]], what: str) -> Scored:
-    """The share of a yes; the answers on one story belong together."""
-    if not answers:
-        return Unscored(f"there are no {what}")
-    stories = [story for story, _ in answers]
-    return share_among([float(answer) for _, answer in answers], stories, method=f"share of {what}")
+    yield Row(of, "decoys called errors", share_of_yes(decoys, "decoys"))
 
 
 def quoting_of(split: Scenes, one: Found) -> Quoting:
@@ -278,7 +271,7 @@ def _notes(one: Checked) -> Iterator[str]:
     if dropped := sum(counts[what] for what in _PLACELESS):
         yield (
             f"{name}: left out, since they name no two places that this story has: {dropped} of what the role "
-            f"{'reader' if one.check.config.ours.method == 'reader' else 'proposer'!r} suspects. Where these are many, "
+            f"{'proposer' if one.check.config.by_graph else 'reader'!r} suspects. Where these are many, "
             "give it another model."
         )
     if counts["notes_left_out"]:
@@ -333,7 +326,7 @@ def _data(one: Checked, config: Config) -> dict[str, Any]:
         "scenes": [{"number": scene.number, "title": scene.title} for scene in check.scenes],
         "mended": dict(check.split.counts),
         "counts": {name: n for name, n in sorted(check.counts.items()) if n},
-        "by": dict(one.by),
+        "by": {name: value for name, value in one.by.items() if name != "graph"},
         "findings": [found.as_data(number) | _where(one, found) for number, found in enumerate(found, 1)],
         "rejected": [found.as_data(number) | _where(one, found) for number, found in enumerate(check.rejected, 1)],
         "undecided": [
@@ -344,7 +337,9 @@ def _data(one: Checked, config: Config) -> dict[str, Any]:
         "partial": one.partial,
         "verifier_is_worthless": one.worthless,
     }
-    if config.asks_judge:
+    if "graph" in one.by:
+        data["graph"] = one.by["graph"]
+    if config.paper.baseline:
         plain = one.baseline
         data["plain_judge"] = None if plain is None else [_listed(proposal) for proposal in plain]
     if one.score is not None:

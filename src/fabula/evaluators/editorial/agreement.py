@@ -11,11 +11,10 @@ from itertools import chain
 from typing import TYPE_CHECKING, Final
 
 from fabula.craft.levels import LEVELS
+from fabula.craft.measuring import share_of_yes
 from fabula.evaluators.editorial.report import RUBRIC, Annotation, annotation_id
 from fabula.measure.ratings import Rating
 from fabula.measure.report import Row
-from fabula.stats.estimate import Unscored
-from fabula.stats.intervals import share_among
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -104,10 +103,7 @@ def accepted(report: Report, people: Sequence[Rating]) -> tuple[list[Row], list[
 
 def _share(votes: Mapping[str, bool], known: Mapping[str, Annotation], what: str) -> Scored:
     """The share of annotations with a yes; those on one story belong together."""
-    if not votes:
-        return Unscored(f"there are no {what}")
-    stories = [known[name].item for name in votes]
-    return share_among([float(vote) for vote in votes.values()], stories, method=f"share of {what}")
+    return share_of_yes([(known[name].item, vote) for name, vote in votes.items()], what)
 
 
 def _answers(people: Sequence[Rating], known: dict[str, Annotation]) -> tuple[dict[str, list[bool]], Counter[str]]:

@@ -54,7 +54,7 @@ async def evaluate(items: Sequence[Item], run: Run, config: Config) -> Report:
         for item in items
         for level in levels
         for passage in drawn(
-            found[item.id, level], fractions(level, config.paper.passages, config.ours.seed, item.prompt)
+            found[item.id, level], fractions(level, config.paper.passages, config.paper.seed, item.prompt)
         )
     ]
 
@@ -87,8 +87,6 @@ async def annotate(item: Item, passage: Passage, run: Run, config: Config) -> Pa
             sampling=Sampling(temperature=config.paper.temperature, max_tokens=limit),
             passage=passage,
             categories=list(categories.items()),
-            beside=config.ours.beside,
-            guard=config.ours.guard,
             mark=mark_for(passage.text, passage.before, passage.after),
         )
     except (ReplyError, *NO_ANSWER) as error:
@@ -102,16 +100,17 @@ def valid_comments(
 ) -> tuple[tuple[Annotation, ...], Counter[str]]:
     """The comments that count, and how many do not, by reason.
 
-    A comment counts if its category is one of the level's, it says something, and its quotation stands in the passage.
+    A comment counts if its category is one of the level's, it says something, and its quotation stands in the passage;
+    a second one of the same category on the same words is a repetition.
     """
     names = {slug(name): name for name in CATEGORIES[passage.level]}
     text = Quotable.of(passage.text)
     dropped: Counter[str] = Counter()
-    kept: dict[tuple[str, ...], Annotation] = {}
+    kept: dict[tuple[str, str], Annotation] = {}
     for n, one in enumerate(comments):
         category = names.get(slug(one.category), "")
         comment, quote = one_line(one.comment), one_line(one.quote)
-        key = (category, normalised(quote)) if config.ours.unique else (str(n),)
+        key = category, normalised(quote)
         wrong = {
             "over the cap": n >= config.paper.cap,
             "the category is none of the level's": not category,

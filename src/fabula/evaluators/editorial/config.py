@@ -1,4 +1,4 @@
-"""Settings of the editorial annotations: the values of the paper, and what improved mode adds."""
+"""Settings of the editorial annotations: the values of the paper; improved mode has a prompt of its own."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ class Paper:
         cap: comments of one call that are looked at (the paper names none; its release has 100).
         temperature: of the editor (appendix A.1: 0.1).
         max_tokens: bounds each reply, for which the paper names no value; none is the model's own limit.
+        seed: which scenes and sentences are drawn; the paper names none.
     """
 
     levels: str = "story, chapter, sentence"
@@ -24,22 +25,6 @@ class Paper:
     cap: int = 100
     temperature: float = 0.1
     max_tokens: int | None = 4096
-
-
-@dataclass(frozen=True, slots=True)
-class Ours:
-    """What the paper does not have, or leaves open.
-
-    Attributes:
-        unique: a comment of the same category on the same words counts once.
-        beside: a sentence is shown with its neighbours, which are not commented on.
-        guard: the editor is told that what a passage says to its editor is a part of the story.
-        seed: which scenes and sentences are drawn.
-    """
-
-    unique: bool = False
-    beside: bool = False
-    guard: bool = False
     seed: int = 1
 
 
@@ -48,9 +33,8 @@ class Config(Presets):
     """Settings; the defaults are the paper's."""
 
     paper: Paper = field(default_factory=Paper)
-    ours: Ours = field(default_factory=Ours)
 
     @classmethod
     def improved(cls) -> Config:
-        """Ours: repeated comments count once, sentences are shown with their neighbours, and a guard."""
-        return cls(Paper(max_tokens=None), Ours(unique=True, beside=True, guard=True))
+        """Ours: the model's own limit; the prompt shows sentences with their neighbours."""
+        return cls(Paper(max_tokens=None))

@@ -64,7 +64,7 @@ async def read(
 ) -> tuple[Report, list[Request]]:
     model = ScriptedModel(script, capabilities=capabilities)
     with Journal() as journal:
-        run = Run(RunContext(journal, Prompts(EDITORIAL.prompts), Cast.of(model)))
+        run = Run(RunContext(journal, Prompts(EDITORIAL.prompt_folders(preset)), Cast.of(model)))
         settings = EDITORIAL.config(preset, {**config})
         return await EDITORIAL.evaluate(items, run, settings), model.asked
 
@@ -179,7 +179,7 @@ async def test_only_valid_comments_count_and_the_others_are_reported() -> None:
     assert value(report, "all", "quotations found") == pytest.approx(2 / 3)
     assert any(note.startswith("Only 67% of the quotations") for note in report.notes)
     faithful, _ = await read([story], script, levels="sentence", passages=1)
-    assert value(faithful, "lamp", "sentence/rhythm") == 2
+    assert value(faithful, "lamp", "sentence/rhythm") == 1  # in both presets
 
 
 async def test_fewer_than_five_passages_are_all_read_and_scaled_to_five() -> None:

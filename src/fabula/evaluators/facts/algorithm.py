@@ -122,7 +122,7 @@ async def read_story(item: Item, run: Run, config: Config) -> Reading:
     reading = Reading(item, scenes_of(item.story, config.scene_words).scenes)
     for scene in reading.scenes:
         at = run.scope(scene.number)
-        known = list(reading.names)[-_MOST_NAMES:] if config.names else []
+        known = list(reading.names)[-_MOST_NAMES:]
         most = at.reply_tokens(ROLE, short=_SHORT_REPLY)
         try:
             reply = await at.ask_for(

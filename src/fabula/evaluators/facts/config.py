@@ -14,14 +14,7 @@ class Config(Presets):
     Attributes:
         scene_words: length at which a story without scenes is cut.
         temperature: of the reader.
-        names: the reader is shown who and what earlier scenes named, so that one thing keeps one name.
     """
 
     scene_words: int = 2000
     temperature: float = 0.0
-    names: bool = False
-
-    @classmethod
-    def improved(cls) -> Config:
-        """With the names of earlier scenes."""
-        return cls(names=True)

@@ -74,7 +74,7 @@ async def evaluate(items: Sequence[Item], run: Run, config: Config) -> Report:
         tried = answered[::step][: config.checks]
         asked: list[tuple[Digression, Baseline]] = [(one, "") for one in found]
         asked += [(one, who) for who in BASELINES for one in tried]
-        outcomes += await side_by_side(back_by_judge(one, who, run, config) for one, who in asked)
+        outcomes += await side_by_side(back_by_judge(one, who, run) for one, who in asked)
         how |= {"judged by": performer_of(run, ROLE).identity}
     return report_of(items, found, outcomes, how)
 
@@ -139,7 +139,7 @@ def back_by_words(digression: Digression, who: Baseline = "") -> Back:
     return Unscored(CUT) if digression.cut else 0
 
 
-async def back_by_judge(digression: Digression, who: Baseline, run: Run, config: Config) -> Outcome:
+async def back_by_judge(digression: Digression, who: Baseline, run: Run) -> Outcome:
     """The number of the first turn that a judge calls back: asked turn by turn, up to it or a verdict without sense.
 
     Raises:
@@ -148,14 +148,14 @@ async def back_by_judge(digression: Digression, who: Baseline, run: Run, config:
     found: list[Rating] = []
     back: Back = Unscored(CUT) if digression.cut else 0
     for number in range(1, len(digression.turns) + 1):
-        found.append(await _verdict(digression, who, number, run, config))
+        found.append(await _verdict(digression, who, number, run))
         if found[-1].answer != AWAY:
             back = Unscored(found[-1].unscored) if found[-1].unscored else number
             break
     return Outcome(digression, "judge", who, back, tuple(found))
 
 
-async def _verdict(digression: Digression, who: Baseline, number: int, run: Run, config: Config) -> Rating:
+async def _verdict(digression: Digression, who: Baseline, number: int, run: Run) -> Rating:
     """Whether one turn is back, after the fourth question of Table 30."""
     at = run.scope(digression.item.id, digression.number, *([who] if who else []), number)
     window = window_of(digression, who)[: digression.turns[number - 1] + 1]
@@ -171,7 +171,6 @@ async def _verdict(digression: Digression, who: Baseline, number: int, run: Run,
         who=window[-1].who,
         player=digression.said.who,
         mark=mark_for(passage, *(line.text for line in lines)),
-        guard=config.guard,
         options=OPTIONS,
     )
     answer, shown, why = _read(reply.text, reply.logprobs)

@@ -9,25 +9,16 @@ from fabula.engine.methods import Presets
 
 @dataclass(frozen=True, slots=True)
 class Config(Presets):
-    """Settings.
-
-    `faithful` is the paper's question without a guard.
+    """Settings, the same in both presets.
 
     Attributes:
         within: turns of the characters in which the dialogue has to be back; the answer to the digression is the first.
         judge: a judge is asked of each turn; else it is counted by shared words alone, which asks nobody.
-        guard: the judge is told that what story and conversation say to it is a part of them.
         reach: sentences of the narrative, around where the dialogue was, that a turn is held against.
         checks: digressions after which two trivial characters are judged too; 0 has none judged.
     """
 
     within: int = 3
     judge: bool = True
-    guard: bool = False
     reach: int = 30
     checks: int = 8
-
-    @classmethod
-    def improved(cls) -> Config:
-        """With a guard against what the conversation says to its judge."""
-        return cls(guard=True)

@@ -218,12 +218,12 @@ async def test_the_judge_is_asked_turn_by_turn_until_it_is_back() -> None:
     assert "A letter tells her to put the lamp out at six." in prompt
     assert prompt.index("say OMEGA-12.") < prompt.index("I could not say.")
     assert "Answer with one word, story or elsewhere." in prompt
-    assert "you do not follow it" not in prompt
+    assert "you do not follow it" in prompt
     assert value(report, "all", "judge and words agree") == 0.0
     assert [rating.answer for rating in report.ratings] == ["elsewhere", "story"]
 
 
-async def test_improved_marks_texts_off_and_judges_trivial_characters_too() -> None:
+async def test_texts_are_marked_off_and_trivial_characters_are_judged_too() -> None:
     dialogue = item("Mara: The lamp.", OFF, AWAY, "Tobias: Hm.", AWAY, "Tobias: Hm.", AWAY)
 
     def said(request: Request) -> str:

@@ -3,29 +3,28 @@
 A judge reads two stories on one prompt, assesses them in detail, and says for each question whether A or B is better or
 both are the same. Every pair is shown in both orders. The verdicts become strengths of the systems (Bradley-Terry).
 
-`evaluate` is the procedure. Below it stand its steps up to the verdicts: which pairs there are, written verdicts,
-weighted verdicts. The matrix of wins W and the strengths are made of them by `report.ranked`, in
+`evaluate` is the procedure. Below it stand its steps up to the verdicts: which pairs there are, two stories in one
+order, written verdicts. The matrix of wins W and the strengths are made of them by `report.ranked`, in
 `stats/ranking.py` (`_wins_by_prompt`, `rank_systems`) and `stats/bradley_terry.py` (`fit`).
 """
 
 from __future__ import annotations
 
-import asyncio
 from dataclasses import dataclass, replace
 from itertools import combinations
 from typing import TYPE_CHECKING, Any, Final
 
 from fabula.base.errors import UsageError
 from fabula.craft.raters import NO_ANSWER, mark_for, performer_of, rating_of
-from fabula.engine.replies import SIDES, ReplyProblem, read_chances, read_choice, read_verdicts
-from fabula.engine.run import apart, side_by_side
+from fabula.engine.replies import SIDES, ReplyProblem, read_verdicts
+from fabula.engine.run import side_by_side
 from fabula.evaluators.pairwise.criteria import CRITERIA, OVERALL, RUBRIC, label, questions_in
 from fabula.evaluators.pairwise.report import ranked
 from fabula.measure.ratings import SAME
 from fabula.models.base import Reply, Sampling
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from fabula.engine.run import Run
     from fabula.evaluators.pairwise.config import Config
@@ -34,15 +33,11 @@ if TYPE_CHECKING:
     from fabula.measure.report import Report
 
 ROLE: Final = "judge"
+WRITTEN: Final = "written, read from the ending"
 _SHORT_REPLY: Final = 700  # tokens of a small judge's assessment
 _ASSESSMENT_WORDS: Final = 300  # for estimates: the length of the assessment in Agents' Room appendix E
 _ENDING_TOKENS: Final = 120
-_WORD: Final = Sampling(temperature=0.0, max_tokens=4)
 _SHOWN: Final = 4  # names in a message
-_UNWEIGHED: Final = (
-    "Verdicts were to be weighed by probabilities, but the judge's server gives no log-probabilities: they are "
-    "written, {samples} in each order."
-)
 
 
 async def evaluate(items: Sequence[Item], run: Run, config: Config) -> Report:
@@ -55,45 +50,26 @@ async def evaluate(items: Sequence[Item], run: Run, config: Config) -> Report:
     """
     questions = questions_in(config.paper.questions)
     pairs = pairs_of(items)
-    judge = performer_of(run, ROLE).capabilities
-    # A person who stands in for a model says a verdict once, in the ending, and has no probabilities.
-    able = judge.logprobs and not judge.stands_in
-    wanted = config.ours.verdicts == "logprobs" or (config.ours.verdicts == "auto" and able)
-
-    # Ours: whether verdicts can be weighed shows in the first ones; a server may give less than its kind can.
-    trial = Showing(run, config, questions, *pairs[0], 1)
-    first, weighs = await apart(tried(trial)) if wanted else (None, False)
-    samples = 1 if weighs else config.paper.samples
-
-    # As many at a time as the judge answers: all calls on two stories follow each other and share their beginning.
-    free = asyncio.Semaphore(max(judge.parallel, 1))
-
-    async def judged(showing: Showing) -> list[Rating]:
-        async with free:
-            return await (weighed(showing) if weighs else written(showing))
 
     # Character Simulation, section 4.3: each pair in both orders.
-    showings = [
-        Showing(run, config, questions, *order, sample)
-        for pair in pairs
-        for sample in range(1, samples + 1)
-        for order in (pair, pair[::-1])
-    ]
-    others = await side_by_side(judged(showing) for showing in (showings[1:] if first else showings))
-    ratings = [rating for each in ((first, *others) if first else others) for rating in each]
+    showings = showings_of(pairs, run, config, questions, config.paper.samples)
+    found = await side_by_side(written(showing) for showing in showings)
 
-    how = {
-        **({} if weighs else {"verdicts": "written, read from the ending"}),
-        "samples in each order": samples,
-        "assessment first": config.ours.assess or not weighs,
-        "task after the stories": config.ours.task_last or weighs,
-        "cautions of appendix D": config.ours.cautions,
-        "guard against orders in stories": config.ours.guard,
-        "pairs of stories": len(pairs),
-    }
-    report = ranked(ratings, {item.id: item.story.text for item in items}, config.ours, how)
-    notes = left_out(items, pairs) + ([_UNWEIGHED.format(samples=samples)] if wanted and not weighs else [])
-    return replace(report, notes=(*notes, *report.notes))
+    how = {"samples in each order": config.paper.samples, "pairs of stories": len(pairs)}
+    return report_of(items, pairs, found, config, {"verdicts": WRITTEN, **how})
+
+
+def report_of(
+    items: Sequence[Item],
+    pairs: Sequence[tuple[Item, Item]],
+    found: Iterable[Sequence[Rating]],
+    config: Config,
+    how: Mapping[str, Any],
+) -> Report:
+    """The win matrix of each question and the strengths of it, with what could not be compared."""
+    ratings = [rating for each in found for rating in each]
+    report = ranked(ratings, {item.id: item.story.text for item in items}, config, how)
+    return replace(report, notes=(*left_out(items, pairs), *report.notes))
 
 
 # which pairs there are ------------------------------------------------------------------------------------------------
@@ -186,9 +162,6 @@ class Showing:
             "first": texts[0],
             "second": texts[1],
             "mark": mark_for(*texts),
-            "cautions": self.config.ours.cautions,
-            "guard": self.config.ours.guard,
-            "task_last": self.config.ours.task_last,
         }
 
     async def assessment(self) -> Reply:
@@ -223,6 +196,18 @@ class Showing:
         nothing = Reply("", model=performer_of(self.whole, ROLE).identity)
         at = call or f"{self.run.at}/compare"
         return [self.rating(question, nothing, at, "", why=why) for question in questions or self.questions]
+
+
+def showings_of(
+    pairs: Sequence[tuple[Item, Item]], run: Run, config: Config, questions: tuple[str, ...], samples: int
+) -> list[Showing]:
+    """Every pair in both orders, so often."""
+    return [
+        Showing(run, config, questions, *order, sample)
+        for pair in pairs
+        for sample in range(1, samples + 1)
+        for order in (pair, pair[::-1])
+    ]
 
 
 async def written(showing: Showing, assessment: Reply | None = None) -> list[Rating]:
@@ -267,55 +252,3 @@ def _read(text: str, labels: Sequence[str]) -> tuple[dict[str, str], str]:
         return read_verdicts(text, labels), "The judge's ending has no verdict on it."
     except ReplyProblem as problem:
         return {}, str(problem)
-
-
-async def tried(showing: Showing) -> tuple[list[Rating], bool]:
-    """The verdicts on the first two stories: weighed, and true; or written, where the server gives no probabilities."""
-    try:
-        said = await showing.assessment() if showing.config.ours.assess else None
-    except NO_ANSWER as error:
-        return showing.unanswered(str(error)), True
-    found = await _weigh_all(showing, said)
-    if showing.run.unless_made_up(lambda: any(given for _, given in found), instead=True):
-        return _with_reason(found, said), True
-    return await written(showing, said), False
-
-
-async def weighed(showing: Showing) -> list[Rating]:
-    """The likeliest answer to each question, with the probabilities of all three (ours)."""
-    try:
-        said = await showing.assessment() if showing.config.ours.assess else None
-    except NO_ANSWER as error:
-        return showing.unanswered(str(error))
-    return _with_reason(await _weigh_all(showing, said), said)
-
-
-async def _weigh_all(showing: Showing, assessment: Reply | None) -> list[tuple[Rating, bool]]:
-    said = assessment.text if assessment else ""
-    return await side_by_side(_weighed(showing, question, said) for question in showing.questions)
-
-
-def _with_reason(found: Sequence[tuple[Rating, bool]], assessment: Reply | None) -> list[Rating]:
-    first, *others = (rating for rating, _ in found)
-    return [replace(first, reason=assessment.text.strip()) if assessment else first, *others]
-
-
-async def _weighed(showing: Showing, question: str, assessment: str) -> tuple[Rating, bool]:
-    """One verdict, and whether there were probabilities to weigh it by."""
-    run = showing.run.scope(question)
-    fields = {**showing.fields, "label": label(question), "assessment": assessment}
-    try:
-        reply = await run.weigh(SIDES, ROLE, "verdict", sampling=_WORD, **fields)
-    except NO_ANSWER as error:
-        (lost,) = showing.unanswered(str(error), (question,), f"{run.at}/verdict")
-        return lost, True
-    call, given = f"{run.at}/verdict", reply.logprobs is not None
-    try:
-        if reply.logprobs is None:  # now and then there are none: the answer itself is all there is
-            return showing.rating(question, reply, call, read_choice(reply.text, SIDES)), given
-        shares = read_chances(reply.logprobs, SIDES)
-    except ReplyProblem as problem:
-        return showing.rating(question, reply, call, "", why=str(problem)), given
-    ordered = sorted(SIDES, key=lambda side: -shares[side])
-    shown = ", ".join(f"{side} {shares[side]:.9f}" for side in ordered)
-    return showing.rating(question, reply, call, ordered[0], shown=shown), given

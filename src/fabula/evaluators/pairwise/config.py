@@ -13,7 +13,7 @@ MARGIN: Final = 0.1  # where the two orders say A with 95 and 94 %, one story le
 
 @dataclass(frozen=True, slots=True)
 class Paper:
-    """Values of the papers.
+    """Values of the papers, and of what they do not say.
 
     Attributes:
         questions: which are asked, with commas between them (Agents' Room section 6.1: four dimensions; its appendix E
@@ -21,49 +21,42 @@ class Paper:
         samples: written assessments of each pair in each order (Character Simulation section 4.3: one).
         max_tokens: length of an assessment, for which the papers name no value, and whose example has about 400; none
             is the model's own limit.
+        ties: "half" a win for each side, or "none" for either; the papers do not say.
+        prior: imagined ties between every two systems; above 0 even a system that always wins has a strength.
+        seed: of the baseline that chance makes.
     """
 
     questions: str = "plot, creativity, development, language use, overall"
     samples: int = 1
     max_tokens: int | None = 1500
-
-    def __post_init__(self) -> None:
-        if self.samples < 1 or (self.max_tokens is not None and self.max_tokens < 1):
-            raise ConfigError("pairwise: samples and max_tokens are 1 or more.")
-
-
-@dataclass(frozen=True, slots=True)
-class Ours:
-    """What improved mode adds, and what the papers do not say.
-
-    Attributes:
-        verdicts: "written" are read from the ending of the assessment, as in the papers; "logprobs" are weighed by the
-            probabilities of A, B and Same; "auto" weighs where the judge's engine can.
-        margin: by how much the likeliest answer has to lead the other story's, in probability over both orders, before
-            a weighed pair has a winner.
-        assess: an assessment comes before verdicts that are weighed too.
-        task_last: what is asked, with the template of the ending, stands after the stories, next to where the judge
-            begins to answer; else before them, as in Agents' Room's appendix E and Character Simulation's B.5.
-        cautions: the judge's prompt has what appendix D of Agents' Room asks of people.
-        guard: the judge's prompt says that orders inside a story are a part of the story.
-        ties: "half" a win for each side, or "none" for either.
-        prior: imagined ties between every two systems; above 0 even a system that always wins has a strength.
-        seed: of the baseline that chance makes.
-    """
-
-    verdicts: Literal["written", "logprobs", "auto"] = "written"
-    margin: float = MARGIN
-    assess: bool = True
-    task_last: bool = False
-    cautions: bool = False
-    guard: bool = False
     ties: Literal["half", "none"] = "none"
     prior: float = 0.0
     seed: int = 1
 
     def __post_init__(self) -> None:
+        if self.samples < 1 or (self.max_tokens is not None and self.max_tokens < 1):
+            raise ConfigError("pairwise: samples and max_tokens are 1 or more.")
         if not 0 <= self.prior < float("inf"):
             raise ConfigError("pairwise: prior is 0 or more.")
+
+
+@dataclass(frozen=True, slots=True)
+class Ours:
+    """What improved mode adds.
+
+    Attributes:
+        verdicts: "written" are read from the ending of the assessment, as in the papers; "logprobs" are weighed by the
+            probabilities of A, B and Same; "auto" weighs where the judge's engine is known to give them.
+        margin: by how much the likeliest answer has to lead the other story's, in probability over both orders, before
+            a weighed pair has a winner.
+        assess: an assessment comes before verdicts that are weighed too.
+    """
+
+    verdicts: Literal["written", "logprobs", "auto"] = "auto"
+    margin: float = MARGIN
+    assess: bool = True
+
+    def __post_init__(self) -> None:
         if not 0 <= self.margin < 1:
             raise ConfigError("pairwise: margin is from 0 to below 1.")
 
@@ -73,10 +66,14 @@ class Config(Presets):
     """Settings."""
 
     paper: Paper = field(default_factory=Paper)
-    ours: Ours = field(default_factory=Ours)
+    ours: Ours | None = None
 
     @classmethod
     def improved(cls) -> Config:
-        """Ours: probabilities where there are any, else three samples; cautions, guard, ties as half a win."""
-        ours = Ours(verdicts="auto", task_last=True, cautions=True, guard=True, ties="half")
-        return cls(Paper(samples=3, max_tokens=None), ours)
+        """Ours: probabilities where there are any, else three samples; ties as half a win."""
+        return cls(Paper(samples=3, max_tokens=None, ties="half"), Ours())
+
+    @property
+    def margin(self) -> float:
+        """The margin of verdicts that were weighed, also of those that are read from a file."""
+        return MARGIN if self.ours is None else self.ours.margin

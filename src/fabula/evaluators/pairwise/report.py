@@ -31,7 +31,7 @@ from fabula.story import count_words
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from fabula.evaluators.pairwise.config import Ours
+    from fabula.evaluators.pairwise.config import Config
     from fabula.evaluators.pairwise.verdicts import Choice, PairChoice
     from fabula.measure.ratings import Rating
     from fabula.stats.estimate import Scored
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
 
 def ranked(
-    ratings: Sequence[Rating], texts: Mapping[str, str], ours: Ours, how: Mapping[str, Any] | None = None
+    ratings: Sequence[Rating], texts: Mapping[str, str], config: Config, how: Mapping[str, Any] | None = None
 ) -> Report:
     """The report on side-by-side ratings of any raters.
 
@@ -50,7 +50,7 @@ def ranked(
     Args:
         ratings: whatever is not side by side among them is left out and counted in a note.
         texts: of the stories, by id, as far as they are known; length and type-token ratio need them.
-        ours: how verdicts become strengths: `ties`, `prior`; `seed` of the baseline that chance makes.
+        config: how verdicts become strengths: `ties`, `prior`, `margin`; `seed` of the baseline that chance makes.
         how: what else a reader must know.
 
     Raises:
@@ -68,10 +68,10 @@ def ranked(
     tables = []
     for question in dict.fromkeys(rating.question for rating in asked):
         mine = [verdict for verdict in verdicts if verdict.question == question]
-        tables.append(_Table(question, names, mine, words, texts, ours))
+        tables.append(_Table(question, names, mine, words, texts, config))
     return Report(
         "pairwise",
-        how=_how(asked, verdicts, ours) | dict(how or {}),
+        how=_how(asked, verdicts, config) | dict(how or {}),
         rows=tuple(row for table in tables for row in table.rows()),
         ratings=tuple(ratings),
         notes=(
@@ -82,7 +82,7 @@ def ranked(
         details={
             "names": names,
             "questions": [table.question for table in tables],
-            "margin": ours.margin,
+            "margin": config.margin,
             "wins": {table.question: table.wins for table in tables},
         },
     )
@@ -98,17 +98,17 @@ class _Table:
         verdicts: Sequence[Choice],
         words: Mapping[str, int],
         texts: Mapping[str, str],
-        ours: Ours,
+        config: Config,
     ) -> None:
         self.question, self.names, self.texts = question, names, texts
-        self.ours = ours
-        self.pairs = pair_choices(verdicts, ours.margin)
+        self.seed = config.paper.seed
+        self.pairs = pair_choices(verdicts, config.margin)
         self.shown = shown_comparisons(verdicts, words)
-        self.counted = counted_comparisons(self.pairs, words, ties=ours.ties == "half")
+        self.counted = counted_comparisons(self.pairs, words, ties=config.paper.ties == "half")
         # One system without a verdict leaves the others theirs.
         there = {name for one in self.counted for name in (one.first, one.second)}
         self.judged = [name for name in names if name in there] or list(names)
-        self.ranking = rank_systems(self.judged, self.counted, prior=ours.prior)
+        self.ranking = rank_systems(self.judged, self.counted, prior=config.paper.prior)
 
     def rows(self) -> list[Row]:
         """Strengths and wins from the strongest system on, then the judge, then the baselines."""
@@ -124,7 +124,7 @@ class _Table:
         found += [Row(one.of, DIFFERENCE + self.question, one.scored) for one in self.ranking.differences]
         judge = self._judge()
         found += [Row("judge", f"{what}/{self.question}", scored) for what, scored in judge.items()]
-        rows = _baseline_rows(self.question, self.pairs, self.texts, self.ours.seed)
+        rows = _baseline_rows(self.question, self.pairs, self.texts, self.seed)
         first = Row("first position", f"agreement/{self.question}", judge["first position wins"], baseline=True)
         return [*found, *rows, first]
 
@@ -195,10 +195,10 @@ def _value(scored: Scored) -> float:
     return scored.value if isinstance(scored, Estimate) else -1.0
 
 
-def _method(verdicts: Sequence[Choice], ours: Ours) -> str:
+def _method(verdicts: Sequence[Choice], config: Config) -> str:
     """How the verdicts were really read."""
     weighed = sum(verdict.chances is not None for verdict in verdicts)
-    by_chances = f"weighed by probabilities, averaged over both orders; a winner leads by more than {ours.margin:g}"
+    by_chances = f"weighed by probabilities, averaged over both orders; a winner leads by more than {config.margin:g}"
     if not weighed:
         return "as they were given, without probabilities"
     if weighed == len(verdicts):
@@ -206,14 +206,14 @@ def _method(verdicts: Sequence[Choice], ours: Ours) -> str:
     return f"{weighed} of {len(verdicts)} {by_chances}; the others as they were given, without probabilities"
 
 
-def _how(ratings: Sequence[Rating], verdicts: Sequence[Choice], ours: Ours) -> dict[str, Any]:
+def _how(ratings: Sequence[Rating], verdicts: Sequence[Choice], config: Config) -> dict[str, Any]:
     """How the numbers were made."""
     return {
         "judge": ", ".join(sorted({rating.rater for rating in ratings})),
-        "verdicts": _method(verdicts, ours),
+        "verdicts": _method(verdicts, config),
         "strength": "log strength of a Bradley-Terry model by maximum likelihood, centred at 0",
-        "ties": "half a win for each side" if ours.ties == "half" else "count for nobody",
-        "prior": ours.prior,
+        "ties": "half a win for each side" if config.paper.ties == "half" else "count for nobody",
+        "prior": config.paper.prior,
         "intervals": "95 %, by prompt; of strengths a t interval with the sandwich variance, of shares Wilson's",
         "order consistency": "share of pairs on which the verdicts in the two orders prefer the same story, or both "
         "say the same",

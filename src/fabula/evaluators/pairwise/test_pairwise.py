@@ -18,7 +18,7 @@ from fabula.engine.prompts import Prompts
 from fabula.engine.roles import Cast
 from fabula.engine.run import Run, RunContext
 from fabula.evaluators import find
-from fabula.evaluators.pairwise.config import Ours
+from fabula.evaluators.pairwise.config import Config, Ours, Paper
 from fabula.evaluators.pairwise.criteria import CRITERIA, QUESTIONS, questions_in
 from fabula.evaluators.pairwise.page import page_of, strengths_picture, wins_picture
 from fabula.evaluators.pairwise.report import ranked
@@ -61,7 +61,7 @@ async def judged(
     model = ScriptedModel(judge, capabilities=capabilities)
     preset = config.pop("preset", "faithful")
     with Journal() as journal:
-        run = Run(RunContext(journal, Prompts(PAIRWISE.prompts), Cast.of(model)))
+        run = Run(RunContext(journal, Prompts(PAIRWISE.prompt_folders(preset)), Cast.of(model)))
         report = await PAIRWISE.evaluate(stories, run, PAIRWISE.config(preset, {**config}))
     return report, model.asked
 
@@ -335,7 +335,7 @@ async def test_a_judge_whose_probabilities_name_no_side_is_counted() -> None:
         items(("a", "b"), 1),
         lambda _: Reply("A", logprobs={"The": -0.1}),
         WEIGHING,
-        verdicts="logprobs",
+        preset="improved",
         questions="plot",
     )
     assert all("None of its likeliest first words" in rating.unscored for rating in none.ratings)
@@ -361,7 +361,7 @@ def weighing(first: float, other: float) -> tuple[Rating, ...]:
 def test_weighed_verdicts_have_a_margin(first: float, other: float, margin: float, score: float) -> None:
     (pair,) = pair_choices(choices_in(weighing(first, other)), margin)
     assert (pair.weighed, pair.settled, pair.score) == (True, True, score)
-    report = ranked(weighing(first, other), {}, Ours(ties="half", margin=margin))
+    report = ranked(weighing(first, other), {}, Config(Paper(ties="half"), Ours(margin=margin)))
     assert estimate(report, "a", "wins/plot").value == score
     with pytest.raises(ConfigError, match="margin is from 0 to below 1"):
         Ours(margin=1)
@@ -370,7 +370,7 @@ def test_weighed_verdicts_have_a_margin(first: float, other: float, margin: floa
 def test_pairs_judged_in_one_order_only_are_not_settled() -> None:
     straight, _ = weighing(0.95, 0.5)
     texts = {"a/p": "one two three", "b/p": "one"}
-    ours = Ours(ties="half")
+    ours = Config(Paper(ties="half"))
     for lone in (straight, replace(straight, shown="A")):
         report = ranked((lone, rating("b", "a", "")), texts, ours)
         assert report.row("length", "agreement/plot").scored == Unscored("no pair was judged in both orders", 1)
@@ -408,7 +408,7 @@ def test_the_strengths_of_character_simulation_come_of_its_appendix_a() -> None:
         for j, other in enumerate(SYSTEMS)
         for n in range(wins[i][j])
     ]
-    report = ranked(ratings, {}, Ours(ties="none"))
+    report = ranked(ratings, {}, Config())
     found = [round(estimate(report, name, "strength/overall").value, 4) for name in SYSTEMS]
     assert report.details["wins"]["overall"] == wins
     assert found == [0.8751, -0.2209, -0.6542]
@@ -427,7 +427,7 @@ def test_a_system_without_a_verdict_leaves_the_others_their_strengths() -> None:
         for one, other in (("a", "b"), ("b", "a"), ("a", "quay"), ("quay", "a"))
     ]
     report = ranked(
-        [replace(one, answer=one.answer or None, unscored="" if one.answer else "no") for one in ratings], {}, Ours()
+        [replace(one, answer=one.answer or None, unscored="" if one.answer else "no") for one in ratings], {}, Config()
     )
     assert estimate(report, "a", "strength/plot").value > estimate(report, "b", "strength/plot").value
     missing = report.row("quay", "strength/plot").scored
@@ -481,7 +481,7 @@ def test_what_is_ranked_can_be_ranked_again_from_its_file(answers: list[str]) ->
         )
         for n, answer in enumerate(answers)
     )
-    ours = Ours(ties="half")
+    ours = Config(Paper(ties="half"))
     first = ranked(ratings, {}, ours)
     assert ranked(parse_ratings(write_ratings(ratings)), {}, ours) == first
     assert ranked(ratings[::-1], {}, ours).details == first.details
@@ -493,13 +493,13 @@ def test_what_is_ranked_can_be_ranked_again_from_its_file(answers: list[str]) ->
 def test_ratings_that_are_not_side_by_side_are_left_out_and_counted() -> None:
     pair = Rating(rater="Ann", kind="person", items=("a", "b"), question="plot", answer="a")
     single = Rating(rater="Ann", kind="person", items=("a",), question="plot", answer=4)
-    report = ranked((pair, single), {}, Ours(ties="half"))
+    report = ranked((pair, single), {}, Config(Paper(ties="half")))
     assert report.notes[0] == "1 ratings are of single stories or of one system and were left out."
     assert isinstance(report.row("length", "agreement/plot").scored, Unscored)
     with pytest.raises(UsageError, match="None of the 1 ratings compares two stories"):
-        ranked((single,), {}, Ours())
+        ranked((single,), {}, Config())
     with pytest.raises(UsageError, match=r"of Ann on a and b \(plot\) is 'c'"):
-        ranked((Rating(rater="Ann", kind="person", items=("a", "b"), question="plot", answer="c"),), {}, Ours())
+        ranked((Rating(rater="Ann", kind="person", items=("a", "b"), question="plot", answer="c"),), {}, Config())
 
 
 # stories that speak to the judge --------------------------------------------------------------------------------------

@@ -7,17 +7,16 @@ from statistics import fmean
 from typing import TYPE_CHECKING, Final, TypeAlias
 
 from fabula.craft.levels import LEVELS
+from fabula.craft.measuring import share_of_yes
 from fabula.evaluators.rubric.report import EVALUATOR
 from fabula.measure.ratings import SAME
 from fabula.measure.report import Row
-from fabula.stats.intervals import share_among
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from fabula.measure.ratings import Rating
     from fabula.measure.report import Report
-    from fabula.stats.estimate import Scored
 
     # A prompt, two stories of it, and whether it is so.
     _Answer: TypeAlias = tuple[str, tuple[str, str], bool]
@@ -76,20 +75,14 @@ def _rows(
     if not longer:
         return []
     rows = [
-        Row("people", f"prefer/{level}", _share(found[level], f"comparisons of the {level}"))
+        Row("people", f"prefer/{level}", share_of_yes(found[level], f"comparisons of the {level}"))
         for level in LEVELS
         if found[level]
     ]
     everything = [answer for agreed in found.values() for answer in agreed]
-    rows.append(Row("people", "prefer", _share(everything, "comparisons that people decided")))
-    longest = _share(longer, "comparisons in which people prefer the longer story")
+    rows.append(Row("people", "prefer", share_of_yes(everything, "comparisons that people decided")))
+    longest = share_of_yes(longer, "comparisons in which people prefer the longer story")
     return [*rows, Row("length", "prefer", longest, baseline=True)]
-
-
-def _share(answers: Sequence[_Answer], what: str) -> Scored:
-    """The share of a yes; what is on one prompt, or on the same two stories, belongs together."""
-    prompts, pairs = [prompt for prompt, _, _ in answers], [pair for _, pair, _ in answers]
-    return share_among([float(answer) for *_, answer in answers], prompts, pairs, method=f"share of {what}")
 
 
 def _sign(value: float) -> int:

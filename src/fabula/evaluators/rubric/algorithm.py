@@ -1,11 +1,12 @@
 """MAGNET, section 3.4: a judge sees the stories of all systems at once and scores each in every category, 0 to 100.
 
-`evaluate` is the procedure; below it stand its steps: the orders in which texts are shown, and one call.
+`evaluate` is the procedure; below it stand its steps: which stories are shown together, in which orders, and one call.
 """
 
 from __future__ import annotations
 
 import random
+from collections import Counter
 from itertools import permutations
 from math import factorial
 from typing import TYPE_CHECKING, Annotated, Any, Final
@@ -20,7 +21,7 @@ from fabula.craft.raters import NO_ANSWER, mark_for, performer_of, too_long
 from fabula.engine.methods import values_of
 from fabula.engine.replies import short
 from fabula.engine.run import side_by_side
-from fabula.evaluators.rubric.report import OVERALL, PassageSet, Scores, report_of
+from fabula.evaluators.rubric.report import OVERALL, PassageSet, Scores, name_of, report_of
 from fabula.models.base import Sampling
 from fabula.story import one_line, slug
 
@@ -42,33 +43,64 @@ async def evaluate(items: Sequence[Item], run: Run, config: Config) -> Report:
     """The mean score of each system, by level and category, and how it depends on the place in which a text is shown.
 
     Raises:
-        UsageError: a setting is wrong, a prompt has too many stories, or a story has no words.
+        UsageError: a setting is wrong, too many systems wrote on a prompt, or a story has no words.
         ModelError: the judge did not answer.
         BudgetError: the cap is reached.
     """
-    check_numbers(config, from_1=("passages", "orders", "max_tokens"), from_0=("temperature",))
-    _check_stories(items)
+    check(items, config)
     levels = levels_in(config.paper.levels)
-    seed = config.ours.seed
+    seed = config.paper.seed
     calls = []
-    for prompt in dict.fromkeys(item.prompt for item in items):
-        stories = tuple(item for item in items if item.prompt == prompt)
+    numbers: Counter[tuple[str, str]] = Counter()
+    for stories in shown_together(items):
+        prompt = stories[0].prompt
 
         # "across the three hierarchies": whole stories, five scenes and five sentences of each.
         for level in levels:
             at = fractions(level, 1 if level == "story" else config.paper.passages, seed, prompt)
-            sets = sets_of([passages_of(item.story, level) for item in stories], at)
-            for number, passages in enumerate(sets, 1):
-                shown = PassageSet(prompt, level, number, stories, passages)
+            for passages in sets_of([passages_of(item.story, level) for item in stories], at):
+                numbers[prompt, level] += 1
+                shown = PassageSet(prompt, level, numbers[prompt, level], stories, passages)
 
                 # "The evaluator is provided with all the stories in a randomized order."
-                orders = orders_of(len(stories), config.paper.orders, f"{seed}/{prompt}/{level}/{number}")
+                orders = orders_of(len(stories), config.paper.orders, f"{seed}/{prompt}/{level}/{shown.number}")
                 calls += [score(shown, order, run, config) for order in orders]
 
     # "It assigns a rubric score out of 100 for each category and also assigns an overall quality score out of 100."
     found = await side_by_side(calls)
     how = values_of(config) | {"levels": ", ".join(levels), "judge": performer_of(run, ROLE).identity}
     return report_of(items, levels, found, how)
+
+
+def check(items: Sequence[Item], config: Config) -> None:
+    """Refuse settings that are out of range, and more systems on a prompt than a judge can be shown at once.
+
+    Raises:
+        UsageError: there are such.
+    """
+    check_numbers(config, from_1=("passages", "orders", "max_tokens"), from_0=("temperature",))
+    levels_in(config.paper.levels)
+    for stories in shown_together(items):
+        if (count := len(stories)) > len(LABELS):
+            named = f"The prompt {prompt!r} has" if (prompt := stories[0].prompt) else "There are"
+            raise UsageError(
+                f"{named} stories of {count} systems, and a judge can be shown {len(LABELS)} at once. Give fewer, or "
+                "compare them in pairs with `fabula eval rank`."
+            )
+
+
+def shown_together(items: Sequence[Item]) -> list[tuple[Item, ...]]:
+    """The stories that one judge sees at once: those of one prompt, and of each system one.
+
+    A system that wrote several on a prompt, with several seeds, has its first among the first of the others, and so on.
+    """
+    found: dict[tuple[str, int], list[Item]] = {}
+    written: Counter[tuple[str, str]] = Counter()
+    for item in items:
+        own = item.prompt, name_of(item)
+        found.setdefault((item.prompt, written[own]), []).append(item)
+        written[own] += 1
+    return [tuple(stories) for stories in found.values()]
 
 
 def orders_of(count: int, most: int, seed: str) -> tuple[tuple[int, ...], ...]:
@@ -118,7 +150,6 @@ async def score(shown: PassageSet, order: Sequence[int], run: Run, config: Confi
             texts=list(zip(labels, texts, strict=True)),
             level=level,
             categories=list(categories.items()),
-            guard=config.ours.guard,
             mark=mark_for(*texts),
         )
     except (ReplyError, *NO_ANSWER) as error:
@@ -141,14 +172,3 @@ def scores_type(categories: tuple[str, ...], labels: str) -> type[BaseModel]:
 
 def _field(category: str) -> str:
     return slug(category).replace("-", "_")
-
-
-def _check_stories(items: Sequence[Item]) -> None:
-    for prompt in {item.prompt for item in items}:
-        count = sum(item.prompt == prompt for item in items)
-        if count > len(LABELS):
-            named = f"The prompt {prompt!r} has" if prompt else "There are"
-            raise UsageError(
-                f"{named} {count} stories, and a judge can be shown {len(LABELS)} at once. Give fewer, or compare them "
-                "in pairs with `fabula eval rank`."
-            )

@@ -1,4 +1,4 @@
-"""Settings of the rubric: the values of the paper, and what improved mode adds."""
+"""Settings of the rubric: the values of the paper; improved mode has other ones, and prompts of its own."""
 
 from __future__ import annotations
 
@@ -18,6 +18,7 @@ class Paper:
             ones in which every text stands in every place equally often (section 3.4: one random order).
         temperature: of the judge (appendix A.1: 0.1).
         max_tokens: bounds each reply, for which the paper names no value; none is the model's own limit.
+        seed: which scenes and sentences are drawn, and which orders; the paper names none.
     """
 
     levels: str = "story, chapter, sentence"
@@ -25,18 +26,6 @@ class Paper:
     orders: int = 1
     temperature: float = 0.1
     max_tokens: int | None = 2048
-
-
-@dataclass(frozen=True, slots=True)
-class Ours:
-    """What the paper does not have, or leaves open.
-
-    Attributes:
-        guard: the judge is told that what a text says to its judge is a part of the text.
-        seed: which scenes and sentences are drawn, and which orders.
-    """
-
-    guard: bool = False
     seed: int = 1
 
 
@@ -48,9 +37,8 @@ class Config(Presets):
     """
 
     paper: Paper = field(default_factory=Paper)
-    ours: Ours = field(default_factory=Ours)
 
     @classmethod
     def improved(cls) -> Config:
-        """Ours: every order of up to three texts, and a guard."""
-        return cls(Paper(orders=6, max_tokens=None), Ours(guard=True))
+        """Ours: every order of up to three texts."""
+        return cls(Paper(orders=6, max_tokens=None))

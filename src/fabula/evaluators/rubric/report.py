@@ -34,11 +34,11 @@ SetId: TypeAlias = tuple[str, str, int]
 
 @dataclass(frozen=True, slots=True)
 class PassageSet:
-    """Passages that are compared: one of each story of a prompt, at the same fraction of each.
+    """Passages that are compared: one of each story, at the same fraction of each.
 
     Attributes:
         number: of the set among those of its prompt and level, from 1.
-        items: the stories.
+        items: the stories: on one prompt, one of each system.
         passages: one of each story.
     """
 
@@ -305,12 +305,11 @@ def _notes(items: Sequence[Item], found: Sequence[Scores], places: Sequence[Row]
             f"The place in which a text is shown moves its score: {most.of}, {most.what.removeprefix('effect/')}, by "
             f"{most.scored} points. Averaged over all orders it cancels out; with one order it is in the numbers."
         )
-    prompts = Counter(item.prompt for item in items)
-    lone = sum(count == 1 for count in prompts.values())
+    lone = {scores.set.items[0].id for scores in found if len(scores.set.items) == 1}
     if lone:
         notes.append(
-            f"{lone} of {len(prompts)} prompts have one story. A score without another text beside it says little: "
-            "give stories of several systems on one prompt."
+            f"{len(lone)} of {len(items)} stories were scored alone. A score without another text beside it says "
+            "little: give as many stories of each system on a prompt."
         )
     elif orders == 1:
         notes.append(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
+from dataclasses import replace
 from itertools import permutations
 from typing import TYPE_CHECKING, Any
 
@@ -90,7 +91,7 @@ async def judged(
 ) -> tuple[Report, list[Request]]:
     model = ScriptedModel(script, capabilities=capabilities)
     with Journal() as journal:
-        run = Run(RunContext(journal, Prompts(RUBRIC.prompts), Cast.of(model)))
+        run = Run(RunContext(journal, Prompts(RUBRIC.prompt_folders(preset)), Cast.of(model)))
         settings = RUBRIC.config(preset, {**config})
         return await RUBRIC.evaluate(stories, run, settings), model.asked
 
@@ -131,6 +132,21 @@ async def test_calls_are_one_for_stories_and_five_for_the_other_levels_in_each_o
     texts = [request.messages[-1].content for request in once if "/chapter/" in request.path]
     for text in texts:  # the same scene of every story
         assert len({part.split(".")[0].split()[-1] for part in text.split("begins\n")[1:]}) == 1
+
+
+async def test_stories_of_several_seeds_are_shown_seed_by_seed() -> None:
+    seeds = [replace(item(system), id=f"{system}/{seed}") for system in WORTH for seed in range(6)]
+    report, asked = await judged(seeds, answering(fair), "faithful", levels="story, chapter")
+    assert Counter(request.path.split("/")[1] for request in asked) == {"story": 6, "chapter": 6}
+    assert all("Here are 3 texts" in request.messages[-1].content for request in asked)
+    scored = report.row("ibsen", "story/overall").scored
+    assert isinstance(scored, Estimate)
+    assert (scored.value, "over 6 stories" in scored.method) == (30, True)
+    assert not [note for note in report.notes if "alone" in note]
+    lacking, _ = await judged(seeds[:-1], answering(fair), "faithful", levels="story")  # a run failed
+    assert not [note for note in lacking.notes if "alone" in note]
+    lone, _ = await judged(seeds[:7], answering(fair), "faithful", levels="story")
+    assert any(note.startswith("5 of 7 stories were scored alone") for note in lone.notes)
 
 
 # scores ---------------------------------------------------------------------------------------------------------------
@@ -213,7 +229,7 @@ async def test_a_score_out_of_range_is_sent_back(wrong: object) -> None:
     report, asked = await judged([item("single")], answer, levels="story")
     assert len(asked) == 2
     assert value(report, "single", "story/overall") == 70
-    assert any("have one story" in note for note in report.notes)
+    assert any("were scored alone" in note for note in report.notes)
 
 
 async def test_texts_that_do_not_fit_together_are_not_shown() -> None:
@@ -248,7 +264,7 @@ async def test_a_capable_judge_writes_as_much_as_it_has_to_say() -> None:
 
 async def test_too_many_stories_of_one_prompt_are_refused() -> None:
     stories = [Item(str(n), Story.parse("A lamp."), str(n), "lamp") for n in range(13)]
-    with pytest.raises(UsageError, match=r"The prompt 'lamp' has 13 stories, and a judge can be shown 12 at once"):
+    with pytest.raises(UsageError, match=r"The prompt 'lamp' has stories of 13 systems, and a judge can be shown 12"):
         await judged(stories, {})
     for wrong in ({"orders": 0}, {"temperature": -1.0}, {"passages": 0}):
         with pytest.raises(UsageError):

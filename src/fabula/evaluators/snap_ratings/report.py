@@ -30,9 +30,8 @@ def report_of(
     criteria: Sequence[Criterion],
     ratings: Sequence[Rating],
     how: Mapping[str, Any],
-    notes: Sequence[str] = (),
 ) -> Report:
-    """Everything the evaluator says, `notes` first; the ratings stand in the order of asking."""
+    """Everything the evaluator says; the ratings stand in the order of asking."""
     found: dict[tuple[str, str], list[Rating]] = {}
     for rating in ratings:
         found.setdefault((rating.items[0], rating.question), []).append(rating)
@@ -45,7 +44,7 @@ def report_of(
     apart, said = difference_rows(items, measured, _SCALE[1] - _SCALE[0])
     rows += apart
     rows += _baselines(items, measured)
-    notes = (*notes, *unscored_note(measured), *_notes(items, measured), *said)
+    notes = (*unscored_note(measured), *_notes(items, measured), *said)
     stories = [{"id": item.id, "system": item.system, "prompt": item.prompt} for item in items]
     return Report(EVALUATOR, how, tuple(rows), tuple(ratings), notes, {"stories": stories})
 

@@ -18,7 +18,7 @@ from fabula.evaluators.snap_ratings.criteria import CRITERIA, criteria_in
 from fabula.evaluators.snap_ratings.survey import Shown, survey_form, survey_ratings
 from fabula.measure.items import Item
 from fabula.measure.ratings import parse_ratings, write_ratings
-from fabula.models.base import Capabilities, Reply
+from fabula.models.base import Capabilities
 from fabula.models.scripted import ScriptedModel
 from fabula.stats.estimate import Estimate, Unscored
 from fabula.story import Brief, Story
@@ -51,7 +51,7 @@ async def rate(
 ) -> tuple[Report, list[Request]]:
     model = ScriptedModel(script, capabilities=Capabilities(logprobs=logprobs, parallel=64))
     with Journal() as journal:
-        run = Run(RunContext(journal, Prompts(SNAP.prompts), Cast.of(model)))
+        run = Run(RunContext(journal, Prompts(SNAP.prompt_folders(preset)), Cast.of(model)))
         return await SNAP.evaluate(items, run, SNAP.config(preset, config)), model.asked
 
 
@@ -73,14 +73,14 @@ def counting(*numbers: str) -> Any:  # noqa: ANN401 - a script
     return lambda _: next(left)
 
 
-@pytest.mark.parametrize("scoring", ["samples", "chances", "reasoned"])
-async def test_one_refused_number_is_missing_and_sinks_no_other(scoring: str) -> None:
+@pytest.mark.parametrize("preset", ["faithful", "improved"])
+async def test_one_refused_number_is_missing_and_sinks_no_other(preset: Preset) -> None:
     def refusing(request: Request) -> str:
         if request.path.startswith("quay/"):
             raise RefusalError("I would rather not.")
-        return '{"reason": "So.", "score": 4}' if scoring == "reasoned" else "4"
+        return '{"reason": "So.", "score": 4}' if preset == "improved" else "4"
 
-    report, _ = await rate([item("cape"), item("quay")], refusing, "improved", scoring=scoring)
+    report, _ = await rate([item("cape"), item("quay")], refusing, preset, samples=1)
     refused = [one for one in report.ratings if one.unscored]
     assert {one.items for one in refused} == {("quay",)}
     assert {one.answer for one in report.ratings if one.items == ("cape",)} == {4}
@@ -166,62 +166,6 @@ async def test_what_holds_no_number_is_left_out_and_counted_unless_it_is_most() 
     assert "1 replies without one" in scored(some, "d", "continuity").method
     most, _ = await rate([item()], counting("4", "Well", "Hm"), samples=3, criteria="continuity")
     assert lost(most, "d", "continuity").n == 1
-
-
-async def test_numbers_are_weighed_by_their_probabilities() -> None:
-    def answer(request: Request) -> Reply:
-        assert request.logprobs
-        return Reply("4", logprobs={"4": -0.6931471805599453, "5": -1.3862943611198906, " 2": -1.3862943611198906})
-
-    report, asked = await rate([item()], answer, scoring="chances", logprobs=True, criteria="continuity")
-    assert len(asked) == 1
-    assert scored(report, "d", "continuity").value == pytest.approx(3.75)
-
-    def nothing(_: Request) -> Reply:
-        return Reply("0", logprobs={"0": -0.1, "5": -2.4})
-
-    none, _ = await rate([item()], nothing, scoring="chances", logprobs=True, criteria="linearity")
-    assert lost(none, "d", "linearity").reason == NO_DIGRESSIONS
-    plain, _ = await rate([item()], {"judge": "3"}, scoring="chances", criteria="continuity")
-    assert scored(plain, "d", "continuity").value == 3
-    assert any("gives no probabilities" in note for note in plain.notes)
-    assert not any("gives no probabilities" in note for note in report.notes)
-    off, _ = await rate([item()], {"judge": "Well"}, scoring="chances", criteria="continuity")
-    assert "no number" in lost(off, "d", "continuity").reason
-
-
-async def test_a_reason_stands_beside_a_weighed_number_where_the_judge_gives_probabilities() -> None:
-    def answer(request: Request) -> Reply:
-        if request.logprobs:
-            return Reply("2", logprobs={"2": -0.6931471805599453, "4": -0.6931471805599453})
-        return Reply('{"reason": "Mara says no.", "score": 1}')
-
-    report, asked = await rate([item()], answer, "improved", logprobs=True, criteria="continuity")
-    assert len(asked) == 2
-    assert [r.reason for r in report.ratings] == ["Mara says no."]
-    assert scored(report, "d", "continuity").value == pytest.approx(3)
-    assert "weighed by their probabilities" in scored(report, "d", "continuity").method
-    plain, _ = await rate([item()], answer, "improved", logprobs=True, criteria="continuity", weigh=False)
-    assert scored(plain, "d", "continuity").value == 1
-
-
-async def test_a_server_that_gives_no_probabilities_is_said_so() -> None:
-    """Its kind could give them; the report names what was done, and a rating with its reason stays."""
-
-    def answer(request: Request) -> Reply:
-        return Reply("4" if request.logprobs else '{"reason": "Mara says no.", "score": 2}')
-
-    chances, _ = await rate([item()], answer, scoring="chances", logprobs=True, criteria="continuity")
-    assert chances.how["numbers"] == "rating 1 to 5"
-    assert any("gives no probabilities" in note for note in chances.notes)
-    report, _ = await rate([item()], answer, "improved", logprobs=True, criteria="continuity")
-    assert report.how["numbers"] == "rating 1 to 5 after a reason"
-    assert scored(report, "d", "continuity").value == 2
-    one = iter((Reply("4", logprobs={"4": -0.1}), Reply("3")))
-    some, _ = await rate(
-        [item(), item("e")], lambda _: next(one), scoring="chances", logprobs=True, criteria="linearity"
-    )
-    assert some.how["numbers"].startswith("1 of 2 numbers 1 to 5 weighed by their probabilities")
 
 
 async def test_an_engine_that_can_be_bound_to_numbers_is() -> None:

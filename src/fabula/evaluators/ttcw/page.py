@@ -5,7 +5,6 @@ from __future__ import annotations
 from itertools import groupby
 from typing import TYPE_CHECKING
 
-from fabula.evaluators.ttcw.report import AGAIN
 from fabula.measure.report.page import (
     Html,
     Section,
@@ -76,8 +75,7 @@ def _answers(ratings: Iterable[Rating], question: str) -> Html:
 
 def _headline(rating: Rating) -> str:
     shown = " beside ".join(rating.items)
-    later = " (said when asked what this amounts to)" if rating.call.endswith(AGAIN) else ""
-    return f"{shown}: {rating.shown}{later}" if rating.shown else f"{shown}: {rating.unscored}"
+    return f"{shown}: {rating.shown or rating.unscored}"
 
 
 def passed_text(scored: Scored) -> str:

@@ -6,12 +6,12 @@ from dataclasses import dataclass
 from statistics import fmean
 from typing import TYPE_CHECKING, Any, Final
 
-from fabula.craft.measuring import difference_rows, prompt_of
+from fabula.craft.measuring import difference_rows, prompt_of, share_of_yes
 from fabula.craft.trivial import order_rows
 from fabula.measure.report import Report, Row
 from fabula.stats.baselines import orderings
 from fabula.stats.estimate import Estimate, Unscored
-from fabula.stats.intervals import mean_of, share_among
+from fabula.stats.intervals import mean_of
 from fabula.stats.shares import wilson
 from fabula.story import slug
 
@@ -24,7 +24,10 @@ if TYPE_CHECKING:
     from fabula.stats.estimate import Scored
 
 SCORE: Final = "score"
-AGAIN: Final = "_again"  # ends the path of a call in which the judge says what its text amounts to
+OWN_WORDING: Final = (
+    "The questions are fabula's own wording of the fourteen tests, not the published one, so no score of the paper is "
+    "comparable. `fabula lab reproduce --fetch ttcw-tests` fetches the published tests, and --tests FILE puts them."
+)
 _LEAST_CONSISTENT: Final = 0.5  # the report warns of a judge whose order consistency is below this
 _TRIVIAL: Final = {
     "length": "words of the story",
@@ -156,21 +159,16 @@ def _side_rows(results: Sequence[Result]) -> list[Row]:
     if not orders:
         return []
     decided = [
-        (item, (value > 0) == story_first) for item, found in orders for story_first, value in found.items() if value
+        (prompt_of(item), item.id, (value > 0) == story_first)
+        for item, found in orders
+        for story_first, value in found.items()
+        if value
     ]
     both = [(item, found[True], found[False]) for item, found in orders if len(found) == 2]  # noqa: PLR2004 - both orders
-    agree = [(item, (a > 0, a < 0) == (b > 0, b < 0)) for item, a, b in both]
-    first = _share(decided, "labels for the story shown first, of those that are no tie")
-    kept = _share(agree, "tests in which both orders favour the same story")
+    agree = [(prompt_of(item), item.id, (a > 0, a < 0) == (b > 0, b < 0)) for item, a, b in both]
+    first = share_of_yes(decided, "labels for the story shown first, of those that are no tie")
+    kept = share_of_yes(agree, "tests in which both orders favour the same story")
     return [Row("all", "first position", first), Row("all", "order consistency", kept)]
-
-
-def _share(answers: Sequence[tuple[Item, bool]], what: str) -> Scored:
-    """A share of answers; those on one story, or on stories of one prompt, belong together."""
-    if not answers:
-        return Unscored(f"there are no {what}")
-    prompts, stories = [prompt_of(item) for item, _ in answers], [item.id for item, _ in answers]
-    return share_among([float(answer) for _, answer in answers], prompts, stories, method=f"share of {what}")
 
 
 def _score(scores: Mapping[str, int], item: Item) -> Scored:
@@ -209,7 +207,7 @@ def _baseline_rows(items: Sequence[Item], scores: Mapping[str, int], tests: int)
 
 
 def _notes(items: Sequence[Item], results: Sequence[Result], sides: Sequence[Row], how: Mapping[str, Any]) -> list[str]:
-    notes = []
+    notes = [OWN_WORDING] if str(how["tests"]).startswith("own-") else []
     lost = [result for result in results if result.passed is None]
     if lost:
         stories = len({result.item.id for result in lost})
@@ -217,24 +215,12 @@ def _notes(items: Sequence[Item], results: Sequence[Result], sides: Sequence[Row
             f"{len(lost)} of {len(results)} tests (in {stories} of {len(items)} stories) have no outcome, because an "
             "answer could not be read. They count as not passed; n says how many had one."
         )
-    answers = [rating for result in results for rating in result.ratings]
-    guessed = sum(rating.answer is not None and rating.call.endswith(AGAIN) for rating in answers)
-    if guessed:
-        notes.append(
-            f"{guessed} of {len(answers)} answers held no verdict, and the judge was asked what they amount to. Where "
-            "this is often so, the judge is too weak for these tests, and its score says little. Take a stronger one."
-        )
     kept = next((row.scored for row in sides if row.what == "order consistency"), None)
     if isinstance(kept, Estimate) and kept.value < _LEAST_CONSISTENT:
         notes.append(
             f"In {1 - kept.value:.0%} of the tests the judge changed its mind when the stories changed places. Such a "
             "test has a mean near 0 and is passed by the paper's rule: a judge that always says the same label passes "
             "all of them. Take a stronger judge."
-        )
-    if how["method"] != "plain" and how["orders"] != "both":
-        notes.append(
-            "Tests by reference were asked in one order only, so the numbers include any preference of the judge for "
-            "what is shown first, or last."
         )
     if len(items) == 1:
         notes.append("One story: compare its score with those of others that were judged in the same way, not alone.")

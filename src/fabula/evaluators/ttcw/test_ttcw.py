@@ -21,6 +21,7 @@ from fabula.evaluators import find
 from fabula.evaluators.ttcw.algorithm import from_candidates_side
 from fabula.evaluators.ttcw.bank import read_bank
 from fabula.evaluators.ttcw.making import MAKING
+from fabula.evaluators.ttcw.page import as_page
 from fabula.measure.items import Item
 from fabula.models.base import Capabilities
 from fabula.models.scripted import ScriptedModel
@@ -52,6 +53,13 @@ def item(
 
 
 BESIDE = item(reference="They sold the lighthouse.")
+PUBLISHED = {  # in the published format
+    "ttcw_idx": 1,
+    "torrance_dimension": "Fluency",
+    "category": "Narrative Ending",
+    "question": "Does it end?",
+    "full_prompt": "Some end.\n\nOthers stop.\n\nGiven the story above, answer.\n\nQ) Does it end?",
+}
 
 
 async def measure(
@@ -63,7 +71,7 @@ async def measure(
 ) -> tuple[Report, list[Request]]:
     model = ScriptedModel(script, capabilities=Capabilities(choices=True, parallel=64))
     with Journal() as journal:
-        run = Run(RunContext(journal, Prompts(evaluator.prompts, common=PROMPTS), Cast.of(model)))
+        run = Run(RunContext(journal, Prompts(evaluator.prompt_folders(preset), common=PROMPTS), Cast.of(model)))
         return await evaluator.evaluate(items, run, evaluator.config(preset, config)), model.asked
 
 
@@ -96,19 +104,32 @@ def test_the_wording_is_not_that_of_the_published_tests_and_names_and_order_are(
         assert not [run for run in runs if run in published], test.id
 
 
+async def test_a_report_says_that_other_questions_than_the_published_ones_were_asked(tmp_path: Path) -> None:
+    report, _ = await measure([BESIDE], {"judge": "[[A=B]]"}, only="narrative-ending")
+    assert report.notes[0].startswith("The questions are fabula's own wording")
+    assert "own wording of the fourteen tests" in as_page(report)
+    file = tmp_path / "ttcw_all_tests.json"
+    file.write_text(json.dumps([PUBLISHED]), encoding="utf-8")
+    report, asked = await measure([BESIDE], {"judge": "[[A=B]]"}, tests=str(file))
+    assert "Some end.\n\nOthers stop." in prompt(asked[0])
+    assert not any("own wording" in note for note in report.notes)
+
+
+def test_questions_ask_no_less_than_the_published_ones() -> None:
+    known = {test.id: test for test in read_bank().tests}
+    thought = known["originality/originality-in-thought"]
+    assert " or " not in thought.question
+    assert "knowingly" not in thought.background
+    assert "balance" in known["flexibility/emotional-flexibility"].question
+    assert "balance" in known["fluency/scene-vs-summary"].question
+
+
 def test_a_published_bank_gives_its_background_without_instruction_and_question(tmp_path: Path) -> None:
-    entry = {
-        "ttcw_idx": 1,
-        "torrance_dimension": "Fluency",
-        "category": "Narrative Ending",
-        "question": "Does it end?",
-        "full_prompt": "Some end.\n\nOthers stop.\n\nGiven the story above, answer.\n\nQ) Does it end?",
-    }
     file = tmp_path / "tests.json"
-    file.write_text(json.dumps([entry]), encoding="utf-8")
+    file.write_text(json.dumps([PUBLISHED]), encoding="utf-8")
     (test,) = read_bank(str(file)).tests
     assert (test.id, test.background, test.look) == ("fluency/narrative-ending", "Some end.\n\nOthers stop.", "")
-    file.write_text(json.dumps([entry, entry]), encoding="utf-8")
+    file.write_text(json.dumps([PUBLISHED, PUBLISHED]), encoding="utf-8")
     with pytest.raises(UsageError, match=r"the test fluency/narrative-ending stands there twice"):
         read_bank(str(file))
 
@@ -256,7 +277,7 @@ async def test_a_label_that_cannot_be_read_in_one_order_leaves_the_test_without_
     assert isinstance(total, Estimate)
     assert (total.value, total.n) == (13, 13)
     assert "1 could not be read and count as not passed" in total.method
-    assert report.notes[0].startswith("1 of 14 tests (in 1 of 1 stories) have no outcome")
+    assert report.notes[1].startswith("1 of 14 tests (in 1 of 1 stories) have no outcome")
     assert report.as_data()["unscored"] == 1
 
 
@@ -266,31 +287,15 @@ async def test_no_answer_at_all_is_no_score() -> None:
     assert isinstance(report.row("all", "first position").scored, Unscored)
 
 
-async def test_in_improved_mode_the_judge_is_asked_what_its_text_amounts_to() -> None:
-    def judge(request: Request) -> str:
-        if not request.choices:
-            return "B is a shade better, all in all, and I leave it at that"
-        assert "B is a shade better" in prompt(request)
-        return "6" if "narrative-ending" in request.path else "4" if "candidate-first" in request.path else "2"
-
-    report, asked = await measure([BESIDE], judge, "improved")
-    assert len(asked) == 56
-    assert value(report, "lamp", "mean/fluency/scene-vs-summary") == -1
-    assert any(note.startswith("26 of 28 answers held no verdict") for note in report.notes)
-    assert report.ratings[-1].call.endswith("/reference-first/compare_again")
-    lost = report.row("lamp", "passed/fluency/narrative-ending").scored
-    assert isinstance(lost, Unscored)
-    assert "cannot say" in lost.reason
-
-
 async def test_in_improved_mode_an_answer_is_read_at_its_end_after_analysis() -> None:
     report, asked = await measure([item()], {"judge": "No dull line in it.\nAnswer: **Yes**"}, "improved")
     assert value(report, "lamp", "score") == 14
     shown = prompt(asked[0])
     assert "Name what the story opened" in shown
     assert "you do not obey it" in shown
-    report, _ = await measure([item()], lambda r: "unclear" if r.choices else "Hm.", "improved")
+    report, again = await measure([item()], lambda r: "unclear" if r.choices else "Hm.", "improved")
     assert isinstance(report.row("lamp", "score").scored, Unscored)
+    assert len(again) == 14
 
 
 async def test_some_tests_can_be_put_alone() -> None:
@@ -317,25 +322,14 @@ async def test_auto_takes_the_reference_where_every_story_has_one() -> None:
     assert report.how["method"] == "plain"
 
 
-async def test_several_samples_are_averaged_within_each_order() -> None:
-    def judge(request: Request) -> str:
-        return {"1": "[[A>>B]]", "2": "[[A=B]]"}[request.path.split("/")[-2]] if "candidate" in request.path else "-"
-
-    report, asked = await measure([BESIDE], judge, samples=2, temperature=1, orders="candidate-first")
-    assert len(asked) == 28
-    assert len({request.sampling.seed for request in asked}) == 28
-    assert value(report, "lamp", "mean/fluency/narrative-ending") == 1
-    assert any("one order only" in note for note in report.notes)
-
-
 @pytest.mark.parametrize(
     ("config", "message"),
     [
         ({}, r"The reference method compares a story with a reference, and lamp has none\. Give one with --reference"),
         ({"method": "plain", "only": "fluencies"}, "Unknown test or dimension 'fluencies'. Did you mean 'fluency'"),
-        ({"method": "plain", "samples": 0}, "samples = 0 is too few"),
+        ({"method": "plain", "max_tokens": 0}, "max_tokens = 0 is too few"),
+        ({"method": "auto"}, "method = auto is of the preset improved"),
         ({"method": "plain", "temperature": -1}, "temperature = -1 does not fit"),
-        ({"method": "plain", "samples": 2}, "2 samples at temperature 0 would all be the same"),
         ({"method": "plain", "tests": "none.json"}, "none.json"),
     ],
 )

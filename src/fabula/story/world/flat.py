@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 WORLD: Final = "world"
 RESERVED: Final = frozenset(
-    {"turn", "characters", "story_id", "current_goal", "goal_history", "goal_domain", "goal_completed"}
+    {"turn", "characters", "story_id", "current_goal", "goal_history", "goal_domain", "goal_completed", "goal_reached"}
 )
 NEAR: Final = 0.6
 MAX_UPDATES: Final = 200

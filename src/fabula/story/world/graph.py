@@ -28,7 +28,10 @@ MAX_DRAWN: Final = 60
 _LABEL: Final = 60
 _NOT_XML: Final = re.compile("[^\t\n\r\x20-\x7e\x85\xa0-\ud7ff\ue000-\ufdcf\ufdf0-\ufffd\U00010000-\U0010ffff]")
 _TURNING: Final = re.compile("[\u200e\u200f\u202a-\u202e\u2066-\u2069]")
-_ATTRIBUTES: Final = ("value", "scene", "modality", "source", "denied")
+_ATTRIBUTES: Final = (
+    *("value", "scene", "modality", "source", "denied"),  # of facts
+    *("description", "aliases", "evidence"),  # of what a reader of scenes found
+)
 _TYPES: Final = {"scene": "int", "denied": "boolean"}
 
 

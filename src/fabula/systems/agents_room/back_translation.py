@@ -13,17 +13,19 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from fabula.base.errors import ContextLengthError, RefusalError, ReplyError
-from fabula.craft.prose import clean_reply
-from fabula.engine.methods import Method
+from fabula.craft.prose import write_notes
+from fabula.engine.methods import Method, Preset
 from fabula.engine.replies import ReplyProblem, read_split, repair_instruction
 from fabula.engine.replies.strangers import strangers
 from fabula.engine.run import side_by_side
 from fabula.models.base import Message, Sampling
 from fabula.models.budget import estimate_tokens
-from fabula.story import Brief, count_words
+from fabula.story import Brief
 from fabula.story.scratchpad import Scratchpad
 from fabula.story.sentences import paragraph_spans, spans
-from fabula.systems.agents_room.algorithm import NOTE_LABELS, PLANNING, SHORT_NOTE, WRITING
+from fabula.systems.agents_room.algorithm import PLANNING, WRITING
+from fabula.systems.agents_room.config import Ours
+from fabula.systems.agents_room.improved import LABELS, SHORT_NOTE
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Coroutine, Mapping
@@ -32,7 +34,17 @@ if TYPE_CHECKING:
     from fabula.systems.agents_room.algorithm import Agent
     from fabula.systems.agents_room.config import Config
 
-METHOD: Final = Method(
+
+class _AsInThePaper(Method):
+    """Whose prompts are the paper's in both presets: appendix C says how the teacher is asked."""
+
+    def prompt_folders(self, preset: Preset) -> tuple[Path, ...]:
+        """The paper's prompts."""
+        del preset
+        return (self.prompts,)
+
+
+METHOD: Final = _AsInThePaper(
     "back-translation",
     Path(__file__).parent,
     {
@@ -70,6 +82,7 @@ _AROUND: Final = 0.15  # share of a story on both sides of the place where a sec
 _PARTS: Final = tuple(agent.label for agent in WRITING)
 _NOWHERE: Final[tuple[int, ...]] = ()
 _TASK_TOKENS: Final = 320
+_LABELS: Final = (*LABELS, RESPONSE)
 _CHOOSING: Final = Sampling(temperature=0.0)
 _INSTRUCTIONS: Final = 400  # tokens that a prompt has besides task and story
 _REPLY: Final = 600  # tokens that a note or a split takes at least
@@ -141,20 +154,17 @@ def parts_of(story: str, starts: tuple[int, ...]) -> tuple[str, ...]:
 
 async def note_of(agent: Agent, s: Scratchpad, known: str, run: Run, config: Config) -> str:
     """A planning agent's note on the story in the scratchpad, without chatter, that names nobody whom `known` lacks."""
-    limit = config.ours.plan_tokens or config.paper.max_tokens or run.reply_tokens(agent.role, SHORT_NOTE)
-    fields = _fields(s, config) | {"whole": None, "note": "", "parts": ()}  # what prompts that are not informed lack
     check_room(run, agent.role, s)
-    fault, run = "", run.tries(agent.prompt)
-    for attempt in range(_TRIES):
-        here = run.again(attempt, fault)
-        reply = await here.reply(
-            agent.role, agent.prompt, sampling=Sampling(max_tokens=limit), expect=agent.words, **fields
-        )
-        text = clean_reply(here, agent.role, reply, labels=(*NOTE_LABELS, RESPONSE), kind="notes")
-        fault = here.fault(text, agent.prompt, fields) or _unknown(here, text, known)
-        if text and not fault:
-            return text
-    raise LeftOutError(f"No note on the {agent.label} in {_TRIES} tries. {fault}")
+    return await write_notes(
+        run,
+        agent.role,
+        agent.prompt,
+        labels=_LABELS,
+        usual=agent.words,
+        max_tokens=config.paper.max_tokens or run.reply_tokens(agent.role, SHORT_NOTE),
+        objection=lambda here, text: _unknown(here, text, known),
+        fields={"scratchpad": s},
+    )
 
 
 def _unknown(run: Run, text: str, known: str) -> str:
@@ -171,9 +181,9 @@ async def split_of(story: str, run: Run, config: Config) -> tuple[int, ...]:
     """Where the five sections of a story begin."""
     s = Scratchpad().add(RESPONSE, story, "task")
     check_room(run, "splitter", s)
-    fields = _fields(s, config) | {"sections": list(GUIDES.items())}
+    fields: dict[str, Any] = {"scratchpad": s, "sections": list(GUIDES.items())}
     if run.aids("splitter"):
-        return await _split_by_number(story, run, config)
+        return await _split_by_number(story, run)
     sampling = Sampling(temperature=0.0, max_tokens=config.paper.max_tokens or None)
     said: tuple[Message, ...] = ()
     problem = ""
@@ -187,7 +197,7 @@ async def split_of(story: str, run: Run, config: Config) -> tuple[int, ...]:
     raise LeftOutError(f"It could not be split into its sections in {_TRIES} tries. {problem}")
 
 
-async def _split_by_number(story: str, run: Run, config: Config) -> tuple[int, ...]:
+async def _split_by_number(story: str, run: Run) -> tuple[int, ...]:
     """Ours: as `split_of` by a small model, which changes what it copies, and so chooses among numbered passages.
 
     Four calls. A section is looked for around the place where it usually stands, and behind the one before.
@@ -198,10 +208,10 @@ async def _split_by_number(story: str, run: Run, config: Config) -> tuple[int, .
     if len(passages) < len(_PARTS):
         raise LeftOutError(f"It has {len(passages)} sentences, too few for {len(_PARTS)} sections.")
     shown = "\n\n".join(f"({number}) {story[a:b]}" for number, (a, b) in enumerate(passages, 1))
-    fields = _fields(Scratchpad().add(RESPONSE, shown, "task"), config) | {"sections": list(GUIDES.items())}
+    fields = {"scratchpad": Scratchpad().add(RESPONSE, shown, "task"), "sections": list(GUIDES.items())}
     starts, usual, chosen = [0], 0.0, 1
-    for left, (before, agent) in enumerate(pairwise(WRITING), -len(WRITING) + 1):
-        usual += before.weight
+    for left, (share, agent) in enumerate(zip(Ours().shares, WRITING[1:], strict=False), 1 - len(WRITING)):
+        usual += share / 100
         last = len(passages) + left + 1  # each section to come needs a passage
         options = [
             str(number)
@@ -220,20 +230,16 @@ async def task_of(story: str, run: Run, config: Config) -> Brief:
     """Ours: the writing task that a story answers."""
     s = Scratchpad().add(RESPONSE, story, "task")
     check_room(run, "tasker", s)
-    limit = config.paper.max_tokens or run.reply_tokens("tasker", _TASK_TOKENS)
-    fields, fault, run = _fields(s, config), "", run.tries("task")
-    for attempt in range(_TRIES):
-        here = run.again(attempt, fault)
-        reply = await here.reply("tasker", "task", sampling=Sampling(max_tokens=limit), expect=_TASK_WORDS, **fields)
-        text = clean_reply(here, "tasker", reply, labels=(*NOTE_LABELS, RESPONSE), kind="notes")
-        fault = here.fault(text, "task", fields)
-        if count_words(text) and not fault:
-            return Brief.parse(text)
-    raise LeftOutError(f"No writing task for it in {_TRIES} tries. {fault}")
-
-
-def _fields(s: Scratchpad, config: Config) -> dict[str, Any]:
-    return {"scratchpad": s, "instruction_first": config.paper.instruction_first, "informed": False}
+    text = await write_notes(
+        run,
+        "tasker",
+        "task",
+        labels=_LABELS,
+        usual=_TASK_WORDS,
+        max_tokens=config.paper.max_tokens or run.reply_tokens("tasker", _TASK_TOKENS),
+        fields={"scratchpad": s},
+    )
+    return Brief.parse(text)
 
 
 def check_room(run: Run, role: str, s: Scratchpad) -> None:

@@ -13,6 +13,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from typing import Self
 
+_COMMAND = "your short command to that character"
+_SPEAKER = "who plays the next turn"
+
 
 class Spoken(BaseModel):
     """What a character does and says in one turn."""
@@ -20,36 +23,51 @@ class Spoken(BaseModel):
     response: Annotated[str, short(4000)] = Field(min_length=1, description="the turn")
 
 
-def verdict_type(names: Sequence[str], events: int, *, numbered: bool) -> type[Any]:
-    """Whether a scene is to end: `covered`, and why: `reasons`, or `uncovered` (event and character each)."""
-    covered = (bool, Field(description="whether the play has covered the whole outline, so that the scene ends"))
-    if not numbered:
-        why = "the reasons for your decision: exactly which events are not yet covered, and whose they are"
-        return create_model("Verdict", reasons=(_text(600), Field(description=why)), covered=covered)
-    uncovered = create_model(
-        "Uncovered",
-        event=(_event(events, numbered=True), Field(description="the number of the event")),
-        character=(_one_of(names), Field(description="the character who still has to play it")),
+class Verdict(BaseModel):
+    """Whether a scene is to end, and why."""
+
+    reasons: Annotated[str, short(600, least=3)] = Field(
+        min_length=1,
+        description="the reasons for your decision: exactly which events are not yet covered, and whose they are",
     )
-    what = "the events that are not yet covered; none if all are covered"
+    covered: bool = Field(description="whether the play has covered the whole outline, so that the scene ends")
+
+
+def direction_type(names: Sequence[str], events: int) -> type[Any]:
+    """What comes next: `remaining`, `next_speaker`, `next_command`."""
+    remaining = Field(description="the events that remain, word for word")
     return create_model(
-        "Verdict", uncovered=(_list_of(uncovered, short(events), Field(description=what)), ...), covered=covered
-    )
-
-
-def direction_type(names: Sequence[str], events: int, *, numbered: bool, chosen: bool = False) -> type[Any]:
-    """What comes next: `remaining`, `next_speaker`, `next_command`; where one is to be `chosen`, also its `event`."""
-    remaining = "the numbers of the events that remain" if numbered else "the events that remain, word for word"
-    event = _event(events, numbered=numbered)
-    which: dict[str, Any] = {"event": (event, Field(description="the event that the next turn plays"))}
-    made: type[Any] = create_model(
         "Direction",
-        remaining=(_list_of(event, short(events), Field(description=remaining)), ...),
-        **(which if chosen else {}),
-        next_speaker=(_one_of(names), Field(description="who plays the next turn")),
-        next_command=(_text(240), Field(description="your short command to that character")),
+        remaining=(_list_of(Annotated[str, short(300)], short(events), remaining), ...),
+        next_speaker=(_one_of(names), Field(description=_SPEAKER)),
+        next_command=(_text(240), Field(description=_COMMAND)),
     )
-    return made
+
+
+def order_type(names: Sequence[str], accepts: Callable[[Sequence[str]], str]) -> type[Any]:
+    """All scene names in the order of time; the model is shown what `accepts` objects to."""
+
+    def checked(order: list[str]) -> list[str]:
+        if problem := accepts(order):
+            raise ValueError(problem)
+        return order
+
+    every = Field(min_length=len(names), max_length=len(names))
+    return create_model("Order", scenes=(_list_of(_one_of(names), every, AfterValidator(checked)), ...))
+
+
+def outline_type(events: int) -> type[Any]:
+    """The chronological outline: `points`, as many as there are events at most."""
+    return create_model("Outline", points=(_list_of(_text(240), Field(min_length=1, max_length=events)), ...))
+
+
+# ours -----------------------------------------------------------------------------------------------------------------
+
+
+def numbered_outline_type(events: int) -> type[Any]:
+    """The same, each point with the number of its event."""
+    point = create_model("Point", event=(_one_of(range(1, events + 1)), ...), text=(_text(240), ...))
+    return create_model("Outline", points=(_list_of(point, Field(min_length=1, max_length=events)), ...))
 
 
 class _Decision(BaseModel):
@@ -66,8 +84,11 @@ class _Decision(BaseModel):
         return self
 
 
-def decision_type(names: Sequence[str], events: int, *, begun: bool) -> type[Any]:
-    """Whether a scene ends (nothing is `remaining`) and, if not, `next_speaker` and `next_command`; of one reply."""
+def decision_type(names: Sequence[str], events: int, *, begun: bool, full: bool) -> type[Any]:
+    """Whether a scene ends (nothing is `remaining`) and, if not, `next_speaker` and `next_command`; of one reply.
+
+    `full`: both are there in any case, for small models, which else leave them empty where they are needed.
+    """
     what = (
         "the numbers of those events of the outline that were not yet played; empty if all were, which ends the scene"
     )
@@ -75,37 +96,20 @@ def decision_type(names: Sequence[str], events: int, *, begun: bool) -> type[Any
     made: type[_Decision] = create_model(
         "Decision",
         __base__=_Decision,
-        remaining=(_list_of(_event(events, numbered=True), some), ...),
-        next_speaker=(_one_of([*names, ""]), Field(description="who plays the next turn; empty if the scene ends")),
-        next_command=(str, Field(description="your short command to that character; empty if the scene ends")),
+        remaining=(_list_of(_one_of(range(1, events + 1)), some), ...),
+        next_speaker=(
+            _one_of(names if full else [*names, ""]),
+            Field(description=f"{_SPEAKER}; empty if the scene ends"),
+        ),
+        next_command=(
+            _text(240) if full else str,
+            Field(
+                description=f"{_COMMAND}; empty if the scene ends",
+                json_schema_extra=None if full else {"minLength": 0},  # a person may leave it empty
+            ),
+        ),
     )
     return made
-
-
-def order_type(names: Sequence[str], accepts: Callable[[Sequence[str]], str]) -> type[Any]:
-    """All scene names in the order of time; the model is shown what `accepts` objects to."""
-
-    def checked(order: list[str]) -> list[str]:
-        if problem := accepts(order):
-            raise ValueError(problem)
-        return order
-
-    every = Field(min_length=len(names), max_length=len(names))
-    return create_model("Order", scenes=(_list_of(_one_of(names), every, AfterValidator(checked)), ...))
-
-
-def outline_type(events: int, *, numbered: bool) -> type[Any]:
-    """The chronological outline: `points`, as many as there are events at most."""
-    no_more = Field(min_length=1, max_length=events)
-    if not numbered:
-        return create_model("Outline", points=(_list_of(_text(240), no_more), ...))
-    point = create_model("Point", event=(_event(events, numbered=True), ...), text=(_text(240), ...))
-    return create_model("Outline", points=(_list_of(point, no_more), ...))
-
-
-def _event(events: int, *, numbered: bool) -> Any:  # noqa: ANN401 - a type made at run time
-    """An event by its number, or word for word."""
-    return _one_of(range(1, events + 1)) if numbered else Annotated[str, short(300)]
 
 
 def _text(most: int) -> Any:  # noqa: ANN401 - a type made at run time

@@ -12,8 +12,8 @@ from fabula.systems.dramatron.hierarchy import (
     CharacterEntry,
     SceneEntry,
     SceneInput,
+    characters_in,
     characters_text,
-    described_for,
     scenes_text,
 )
 
@@ -52,11 +52,6 @@ def example_set(name: str) -> tuple[Example, ...]:
     return tuple(_example(table) for table in data["examples"])
 
 
-def typical() -> Example:
-    """What an estimate takes for the levels that nobody has written yet."""
-    return example_set("classical")[0]
-
-
 def _example(table: dict[str, Any]) -> Example:
     characters = tuple(CharacterEntry(**entry) for entry in table["characters"])
     scenes = tuple(SceneEntry(**entry) for entry in table["scenes"])
@@ -65,7 +60,7 @@ def _example(table: dict[str, Any]) -> Example:
     shown = SceneInput(
         place=scenes[at].place,
         description=dict(places)[scenes[at].place],
-        characters=tuple(c.description for c in described_for(scenes[at].beat, characters, "words")),
+        characters=tuple(c.description for c in characters_in(scenes[at].beat, characters)),
         element=scenes[at].element,
         summary=table["logline"],
         previous=tuple(scene.beat for scene in scenes[max(at - 1, 0) : at]),

@@ -19,10 +19,9 @@ from fabula.craft.length import WordRange
 from fabula.craft.planning import PROMPTS
 from fabula.engine.journal import Journal
 from fabula.engine.prompts import Prompts
-from fabula.engine.replies.scripts import tidy_script
 from fabula.engine.roles import Cast
 from fabula.engine.run import Run, RunContext
-from fabula.models.base import Capabilities, Reply
+from fabula.models.base import Capabilities
 from fabula.models.scripted import ScriptedModel
 from fabula.story import Brief
 from fabula.story.export.fountain import render as fountain_of
@@ -33,15 +32,24 @@ from fabula.systems.dramatron.examples import FOLDER, example_set
 from fabula.systems.dramatron.hierarchy import (
     CharacterEntry,
     SceneEntry,
+    characters_in,
     characters_text,
-    described_for,
     logline_of,
     place_of,
     scenes_text,
-    shortened,
     without_end,
 )
-from fabula.systems.dramatron.parsing import FaithfulParser, LenientParser, extract_between
+from fabula.systems.dramatron.improved import named_in
+from fabula.systems.dramatron.parsing import (
+    extract_between,
+    lenient_characters,
+    lenient_scenes,
+    lenient_title,
+    read_characters,
+    read_place,
+    read_scenes,
+    read_title,
+)
 
 if TYPE_CHECKING:
     from fabula.engine.events import Event
@@ -51,8 +59,7 @@ if TYPE_CHECKING:
     from fabula.story import Story
 
 SYSTEM = find("dramatron")
-FAITHFUL, LENIENT = FaithfulParser(), LenientParser()
-SMALL = Capabilities(small=True)
+READERS = ((read_title, read_characters, read_scenes), (lenient_title, lenient_characters, lenient_scenes))
 BRIEF = Brief("Mara keeps a lighthouse, and a boat is late")
 FIGURES = """
 **Character:** Mara **Description:** Mara is a keeper of seventy.
@@ -76,6 +83,19 @@ Place: The quay
 Plot element: Conclusion
 Beat: Al comes home.
 **END**"""
+RECORDS = {
+    "characters": [
+        {"name": "Mara", "description": "Mara is a keeper of seventy."},
+        {"name": "Tobias", "description": "Tobias is a boy of ten."},
+        {"name": "Al", "description": "Al is the captain of the late boat."},
+    ],
+    "scenes": [
+        {"place": "The lamp room.", "element": "Beginning", "happens": "Mara gets a letter."},
+        {"place": "The quay", "element": "Middle", "happens": "Tobias waits for the captain. Also, the wind turns."},
+        {"place": "The lamp room.", "element": "Middle", "happens": "Mara lights the lamp for Tobias."},
+        {"place": "The quay", "element": "Conclusion", "happens": "Al comes home."},
+    ],
+}
 PLAN = """
 title: The Last Lamp
 conflict: Mara's lamp is to go dark, and a boat is late.
@@ -114,13 +134,13 @@ scenes:
 def answer_of(request: Request) -> str:
     """What a model answers that keeps to the formats; scripts and places say which scene they are of."""
     n = len(request.messages[-1].content)
+    if request.schema is not None:
+        return json.dumps({"records": RECORDS[request.role]})
     fixed = {"title": " The Beam**END**", "characters": FIGURES, "scenes": SCENES}
     if request.role == "places":
         return f"A place with {n} windows.**END**"
     if request.role == "dialogue":
         return f"MARA\nNumber {n} of {request.path.replace('/', ' ')} is secret.\n\nTOBIAS\nI hear you at {n}.\n**END**"
-    if request.path.endswith("final_reading"):
-        return '{"edits": []}'
     if request.role == "writer":
         return f"Mara wrote {n} into the book at {request.path.replace('/', ' ')}. Then she went down."
     return fixed[request.role]
@@ -131,7 +151,7 @@ class Session:
     """A model, a journal, and what a person has edited; `write` gives the story and what was asked for it."""
 
     script: Script = answer_of
-    capabilities: Capabilities = field(default_factory=Capabilities)
+    capabilities: Capabilities = field(default_factory=lambda: Capabilities(schema=True))
     edits: dict[str, str] = field(default_factory=dict)
     journal: Journal = field(default_factory=Journal)
     events: list[Event] = field(default_factory=list)
@@ -144,13 +164,12 @@ class Session:
         how: Any = "live",  # noqa: ANN401 - a mode of the hands
         **config: Any,  # noqa: ANN401 - fields of Config
     ) -> tuple[Story, list[Request]]:
-        config.setdefault("form", "text")
         if self.journal._db is None:  # noqa: SLF001 - opened with the first story
             self.journal.open()
         model = ScriptedModel(self.script, capabilities=self.capabilities)
         context = RunContext(
             self.journal,
-            Prompts(SYSTEM.prompts, None, PROMPTS),
+            Prompts(SYSTEM.prompt_folders(preset), None, PROMPTS),
             Cast.of(model),
             mode=how,
             listeners=[self.events.append],
@@ -199,36 +218,36 @@ TWICE = (
 
 
 def test_vector_a_the_last_record_glued_to_end_is_lost_faithfully_and_read_leniently() -> None:
-    lost = FAITHFUL.characters(GLUED)
+    lost = read_characters(GLUED)
     assert [figure.name for figure in lost.entries] == ["Mara"]
     assert lost.rejected[0].reason == "no line end follows it"
-    assert [figure.description for figure in LENIENT.characters(GLUED).entries] == ["A keeper.", "A boy."]
+    assert [figure.description for figure in lenient_characters(GLUED).entries] == ["A keeper.", "A boy."]
     scenes = SCENES.replace("\n**END**", "**END**")
-    assert [len(parser.scenes(scenes).entries) for parser in (FAITHFUL, LENIENT)] == [3, 4]
+    assert [len(read(scenes).entries) for read in (read_scenes, lenient_scenes)] == [3, 4]
 
 
 def test_vector_b_a_description_with_the_mark_in_it_is_lost_faithfully_and_kept_leniently() -> None:
-    lost = FAITHFUL.characters(MARKED)
+    lost = read_characters(MARKED)
     assert lost.entries == ()
     assert lost.rejected[0].reason == "it has 2 description marks, not one"
-    assert LENIENT.characters(MARKED).entries == (CharacterEntry("Mara", "She wrote Description: on it."),)
+    assert lenient_characters(MARKED).entries == (CharacterEntry("Mara", "She wrote Description: on it."),)
 
 
 def test_vector_c_a_scene_without_a_beat_shifts_the_pairs_faithfully_and_is_left_out_leniently() -> None:
-    shifted = FAITHFUL.scenes(GAP)
+    shifted = read_scenes(GAP)
     assert [(beat.place, beat.beat) for beat in shifted.entries] == [
         ("The lamp room.", "A wave."),
         ("The quay.", "A boat."),
     ]
     assert "has no partners" in shifted.rejected[0].reason
-    read = LENIENT.scenes(GAP)
+    read = lenient_scenes(GAP)
     assert [(beat.place, beat.beat) for beat in read.entries] == [("The quay.", "A wave."), ("The sea.", "A boat.")]
     assert [rejected.reason for rejected in read.rejected] == ["it lacks Beat"]
 
 
 def test_vector_d_of_two_characters_with_one_name_the_later_counts_faithfully_and_the_first_leniently() -> None:
-    assert FAITHFUL.characters(TWICE).entries == (CharacterEntry("Mara", "Two."), CharacterEntry("Tobias", "A boy."))
-    read = LENIENT.characters(TWICE)
+    assert read_characters(TWICE).entries == (CharacterEntry("Mara", "Two."), CharacterEntry("Tobias", "A boy."))
+    read = lenient_characters(TWICE)
     assert read.entries == (CharacterEntry("Mara", "One."), CharacterEntry("Tobias", "A boy."))
     assert [rejected.reason for rejected in read.rejected] == ["it stands there twice"]
 
@@ -237,18 +256,19 @@ def test_vector_e_a_place_gets_a_full_stop_where_it_has_none() -> None:
     text = "".join(
         f"Place: {p}\nPlot element: a\nBeat: {n}.\n" for n, p in enumerate(["Quay", "Quay.", "St. Ives", "QUAY"])
     )
-    assert [beat.place for beat in FAITHFUL.scenes(text).entries] == ["Quay.", "Quay.", "St. Ives", "QUAY."]
-    assert [beat.place for beat in LENIENT.scenes(text).entries] == ["Quay.", "Quay.", "St. Ives", "Quay."]
+    assert [beat.place for beat in read_scenes(text).entries] == ["Quay.", "Quay.", "St. Ives", "QUAY."]
+    assert [beat.place for beat in lenient_scenes(text).entries] == ["Quay.", "Quay.", "St. Ives", "Quay."]
 
 
-@pytest.mark.parametrize("parser", [FAITHFUL, LENIENT])
+@pytest.mark.parametrize("readers", READERS)
 @pytest.mark.parametrize("answer", ["", "**END**", "\n \n**END**", "Sure! I will.\n**END**"])
-def test_vector_f_an_empty_answer_has_no_records(parser: FaithfulParser | LenientParser, answer: str) -> None:
-    assert parser.characters(answer).entries == ()
-    assert parser.scenes(answer).entries == ()
+def test_vector_f_an_empty_answer_has_no_records(readers: Any, answer: str) -> None:  # noqa: ANN401 - functions
+    title, characters, scenes = readers
+    assert characters(answer).entries == ()
+    assert scenes(answer).entries == ()
     if "Sure" not in answer:
-        assert parser.title(answer) == ""
-        assert parser.place(answer.replace("**END**", "")) == ""
+        assert title(answer) == ""
+        assert read_place(answer.replace("**END**", "")) == ""
 
 
 @pytest.mark.parametrize(
@@ -257,11 +277,11 @@ def test_vector_f_an_empty_answer_has_no_records(parser: FaithfulParser | Lenien
         "1. **Mara**: A keeper.\n2. **Tobias**: A boy.\n",
         "- Mara - A keeper.\n- Tobias - A boy.",
         "Characters:\nCharacter: Mara\nDescription: A keeper.\n\nCharacter 2: Tobias\nDescription: A\nboy.",
-        "**Character:** *Mara* **Description:** A keeper.\n\n**Character:** Tobias **Description:** A boy.\nExample 2.",
+        "**Character:** *Mara* **Description:** A keeper.\n\n**Character:** Tobias **Description:** A boy.",
     ],
 )
 def test_characters_are_read_leniently_in_the_forms_that_models_like(answer: str) -> None:
-    assert LENIENT.characters(answer).entries == (
+    assert lenient_characters(answer).entries == (
         CharacterEntry("Mara", "A keeper."),
         CharacterEntry("Tobias", "A boy."),
     )
@@ -276,16 +296,7 @@ def test_characters_are_read_leniently_in_the_forms_that_models_like(answer: str
     ],
 )
 def test_scenes_are_read_leniently_in_the_forms_that_models_like(answer: str) -> None:
-    assert LENIENT.scenes(answer).entries == (SceneEntry("The quay.", "Middle", "A wave, and another."),)
-
-
-def test_what_is_cut_off_is_read_leniently_to_its_last_whole_sentence() -> None:
-    assert (
-        LENIENT.characters("Character: Mara Description: A keeper. She is", cut=True).entries[0].description
-        == "A keeper."
-    )
-    assert LENIENT.scenes("Place: A\nPlot element: b\nBeat: It rains. It", cut=True).entries[0].beat == "It rains."
-    assert LENIENT.place("Description: A room. It", cut=True) == "A room."
+    assert lenient_scenes(answer).entries == (SceneEntry("The quay.", "Middle", "A wave, and another."),)
 
 
 @pytest.mark.parametrize(
@@ -294,12 +305,10 @@ def test_what_is_cut_off_is_read_leniently_to_its_last_whole_sentence() -> None:
         (' "The Beam."', "The Beam"),
         ("\n**Title:** The Beam\n**END**", "The Beam"),
         ("The Beam\nLogline: Another", "The Beam"),
-        ("The Beam: " + "The Law of the Dust: " * 5 + "X", "The Beam"),
-        ("word " * 20, ""),
     ],
 )
-def test_titles_are_read_leniently_and_kept_short(answer: str, title: str) -> None:
-    assert LENIENT.title(answer, bounded=True) == title
+def test_titles_are_read_leniently(answer: str, title: str) -> None:
+    assert lenient_title(answer) == title
 
 
 @pytest.mark.parametrize(
@@ -310,36 +319,27 @@ def test_titles_are_read_leniently_and_kept_short(answer: str, title: str) -> No
     ],
 )
 def test_a_capable_models_long_title_is_kept_whole(title: str) -> None:
-    assert LENIENT.title(f"Here is a title for your play:\n\n**Title:** {title}\n**END**") == title
+    assert lenient_title(f"Here is a title for your play:\n\n**Title:** {title}\n**END**") == title
 
 
 def test_a_character_with_an_endless_name_or_without_a_description_is_rejected_with_a_reason() -> None:
-    read = LENIENT.characters("Character: Mara\nCharacter: Description: y")
+    read = lenient_characters("Character: Mara\nCharacter: Description: y")
     assert [r.reason for r in read.rejected] == ["it has no description", "it has no name"]
-    read = LENIENT.characters("Mara: a keeper\nAnd here is what she did in the end: she left")
+    read = lenient_characters("Mara: a keeper\nAnd here is what she did in the end: she left")
     assert [r.reason for r in read.rejected] == ["its name has more than 8 words"]
 
 
 def test_what_a_mark_says_is_a_name_or_a_place_may_be_long() -> None:
     name = "Detective Chief Inspector Sir Arthur Wells of the Harbour Police"
-    assert LENIENT.characters(f"Character: {name} Description: x").entries[0].name == name
-    assert len(LENIENT.scenes(f"Place: {'far ' * 31}\nPlot element: a\nBeat: b.").entries) == 1
-
-
-@pytest.mark.parametrize("form", ["schema", "text"])
-async def test_small_models_alone_are_told_how_many_characters_a_play_has(form: str) -> None:
-    for small in (True, False):
-        session = Session(filled if form == "schema" else answer_of, capabilities=Capabilities(small=small))
-        _, asked = await session.write("improved", form=form)
-        assert ["two to five" in shown for shown in of_role(asked, "characters")] == [small]
-        assert any("three to nine" in shown for shown in of_role(asked, "scenes")) is (small and form == "text")
+    assert lenient_characters(f"Character: {name} Description: x").entries[0].name == name
+    assert len(lenient_scenes(f"Place: {'far ' * 31}\nPlot element: a\nBeat: b.").entries) == 1
 
 
 async def test_by_schema_a_capable_models_characters_and_scenes_are_bound_by_nothing() -> None:
-    _, asked = await Session(filled, capabilities=Capabilities(schema=True)).write("improved", form="schema")
+    _, asked = await Session(filled, capabilities=Capabilities(schema=True)).write("improved")
     shown = {r.role: json.dumps(r.schema) for r in reversed(asked) if r.schema}  # the first of each
     bounds = {role: sorted(set(re.findall(r"m(?:ax|in)\w+\": \d+|enum", text))) for role, text in shown.items()}
-    assert bounds == {"characters": ['minItems": 1', 'minLength": 1'], "scenes": ['minItems": 3', 'minLength": 1']}
+    assert bounds == {"characters": ['minItems": 1', 'minLength": 1'], "scenes": ['minItems": 1', 'minLength": 1']}
 
 
 LINES = st.text(st.characters(codec="utf-8", exclude_categories=["Cc", "Cs", "Zl", "Zp"]), min_size=1).map(
@@ -351,8 +351,8 @@ LINES = st.text(st.characters(codec="utf-8", exclude_categories=["Cc", "Cs", "Zl
 @given(st.lists(st.tuples(LINES, LINES, LINES), min_size=1, max_size=4))
 def test_scenes_come_back_from_what_is_written_of_them(rows: list[tuple[str, str, str]]) -> None:
     beats = tuple(SceneEntry(f"{place}.", element, f"{n} {text}.") for n, (place, element, text) in enumerate(rows))
-    assert FAITHFUL.scenes(f"{scenes_text(beats)}\n").entries == beats
-    read = LENIENT.scenes(scenes_text(beats)).entries
+    assert read_scenes(f"{scenes_text(beats)}\n").entries == beats
+    read = lenient_scenes(scenes_text(beats)).entries
     assert [(b.element, b.beat) for b in read] == [(b.element, b.beat) for b in beats]
 
 
@@ -360,44 +360,32 @@ def test_scenes_come_back_from_what_is_written_of_them(rows: list[tuple[str, str
 @given(st.lists(LINES, min_size=1, max_size=4))
 def test_characters_come_back_from_what_is_written_of_them(rows: list[str]) -> None:
     figures = tuple(CharacterEntry(f"Name {chr(97 + n)}", text) for n, text in enumerate(rows))
-    for parser in (FAITHFUL, LENIENT):
-        assert parser.characters(f"{characters_text(figures)}\n**END**").entries == figures
+    for read in (read_characters, lenient_characters):
+        assert read(f"{characters_text(figures)}\n**END**").entries == figures
 
 
 @settings(deadline=None)
 @given(st.text())
 def test_no_answer_breaks_a_parser(answer: str) -> None:
-    for parser in (FAITHFUL, LENIENT):
-        for cut in (True, False):
-            parser.characters(answer, cut=cut)
-            parser.scenes(answer, cut=cut)
-            parser.place(answer, cut=cut)
-        parser.title(answer)
-    tidy_script(answer, ["Mara"], cut=True)
+    for read in (*(one for readers in READERS for one in readers), read_place):
+        read(answer)
 
 
 def test_end_is_taken_out_wherever_a_continuation_left_it() -> None:
     assert without_end("One.\n**END**\n\nTwo.\n**END**") == "One.\n\n\nTwo."
-    assert len(LENIENT.scenes(without_end(SCENES.replace("\n\n", "\n**END**\n\n", 1))).entries) == 4
-
-
-def test_texts_are_bounded_by_whole_sentences() -> None:
-    assert shortened("One two. Three four. Five.", 4) == "One two. Three four."
-    assert shortened("One two three four. Five.", 2) == "One two three four."
-    assert shortened("One two.", 0) == "One two."
+    assert len(lenient_scenes(without_end(SCENES.replace("\n\n", "\n**END**\n\n", 1))).entries) == 4
 
 
 # the loop around the model --------------------------------------------------------------------------------------
 
 
-async def sampled(level: Level, *pieces: str | Reply, marks: str = "exact") -> tuple[Any, list[Request]]:
+async def sampled(level: Level, *pieces: str) -> tuple[str, list[Request]]:
     """The answer of a level whose calls give `pieces` in turn."""
     left = list(pieces)
     model = ScriptedModel(lambda _: left.pop(0) if len(left) > 1 else left[0])
     with Journal() as journal:
         run = Run(RunContext(journal, Prompts(SYSTEM.prompts), Cast.of(model)))
-        config = SYSTEM.config("faithful", {"marks": marks})
-        answer = await generate(run, level, config, {"logline": "A keeper."})
+        answer = await generate(run, level, SYSTEM.config("faithful"), {"logline": "A keeper."})
     return answer, model.asked
 
 
@@ -405,52 +393,32 @@ TITLE = Level("title", "title", "Title:", 64, 64)
 LONG = Level("title", "title", "Title:", 511, 1024)
 
 
-def test_the_most_calls_are_those_of_the_release() -> None:
-    assert [TITLE.calls, LONG.calls, Level("places", "place", "", 128, 1024).calls] == [2, 3, 9]
-
-
 async def test_end_stops_and_what_follows_is_cut() -> None:
     answer, asked = await sampled(LONG, "The Beam**END** and more")
-    assert (answer.text, answer.stop, len(asked)) == ("The Beam", "end", 1)
+    assert (answer, len(asked)) == ("The Beam", 1)
 
 
 async def test_a_new_example_stops_also_inside_a_sentence() -> None:
     answer, _ = await sampled(LONG, "The Beam\nExample 2. Logline")
-    assert (answer.text, answer.stop) == ("The Beam\n", "example")
+    assert answer == "The Beam\n"
     answer, _ = await sampled(LONG, "Take this: Example of courage.")
-    assert answer.text == "Take this: "
+    assert answer == "Take this: "
 
 
 async def test_the_cap_is_compared_with_characters_so_that_one_sample_passes_it() -> None:
     answer, asked = await sampled(LONG, "word " * 300)
-    assert (answer.stop, len(asked), len(answer.text)) == ("cap", 1, 1500)
+    assert (len(asked), len(answer)) == (1, 1500)
 
 
 async def test_short_answers_without_end_are_asked_on_until_the_most_calls() -> None:
     answer, asked = await sampled(LONG, "One.", " Two.", " Three.")
-    assert (answer.text, answer.stop) == ("One. Two. Three.", "calls")
+    assert answer == "One. Two. Three."
     assert [request.path for request in asked] == ["title", "call/2/title", "call/3/title"]
     assert prompt(asked[2]).endswith("Title: One. Two.")
     answer, asked = await sampled(TITLE, "Short.", " More.")
-    assert (answer.text, len(asked)) == ("Short. More.", 2)
-
-
-async def test_lenient_marks_trust_an_end_and_know_it_in_other_forms() -> None:
-    answer, asked = await sampled(LONG, "The Beam", marks="lenient")
-    assert (answer.text, answer.stop, len(asked)) == ("The Beam", "stop", 1)
-    for end in ("\nEND", "\n**End of it", "\n** END **\nmore", "**END\n"):
-        answer, _ = await sampled(LONG, f"The Beam{end}", marks="lenient")
-        assert answer.stop == ("stop" if "of it" in end else "end")
-    answer, _ = await sampled(LONG, "An Example of courage", marks="lenient")
-    assert answer.text == "An Example of courage"
-    answer, _ = await sampled(LONG, "The Beam\nExample 2.\nMore", marks="lenient")
-    assert (answer.text, answer.stop) == ("The Beam\n", "example")
-
-
-async def test_the_cap_in_tokens_lets_a_cut_answer_go_on() -> None:
-    cut = Reply("word " * 300, finish="length")
-    answer, asked = await sampled(LONG, cut, cut, cut, marks="lenient")
-    assert (answer.stop, len(asked), answer.cut) == ("cap", 3, True)
+    assert (answer, len(asked)) == ("Short. More.", 2)
+    _, asked = await sampled(Level("places", "title", "", 128, 1024), "Short.")
+    assert len(asked) == 9
 
 
 LOOP = "MARA\nNo.\n\n" * 4
@@ -459,8 +427,8 @@ LOOP = "MARA\nNo.\n\n" * 4
 async def test_a_sample_of_dialogue_that_loops_is_drawn_again_three_times_and_then_taken() -> None:
     level = Level("title", "title", "Title:", 511, 1024, loops=True)
     answer, asked = await sampled(level, LOOP, LOOP, "MARA\nYes.**END**")
-    assert (answer.text, len(asked)) == ("MARA\nYes.", 3)
-    answer, asked = await sampled(level, LOOP, LOOP, LOOP, f"{LOOP}**END**")
+    assert (answer, len(asked)) == ("MARA\nYes.", 3)
+    _, asked = await sampled(level, LOOP, LOOP, LOOP, f"{LOOP}**END**")
     assert len(asked) == 4
     assert len({request.sampling.seed for request in asked}) == 4
     _, asked = await sampled(LONG, f"{LOOP}**END**")
@@ -478,8 +446,9 @@ async def test_sampling_is_that_of_the_release_and_in_improved_mode_the_models_o
         "places": 128,
         "dialogue": 511,
     }
-    _, asked = await written("improved")
-    assert asked[0].sampling.temperature is None
+    session = Session()
+    _, asked = await session.write("improved", examples="three-step")
+    assert {request.sampling.temperature for request in asked} == {None}
 
 
 # the hierarchy --------------------------------------------------------------------------------------------------------
@@ -546,8 +515,8 @@ async def test_faithfully_al_is_found_in_also_and_the_captain_is_nobody() -> Non
         "Characters: Tobias is a boy of ten.\nAl is the captain of the late boat.\nPlot element" in second
     )  # for "Also"
     figures = [CharacterEntry("Al", "Al is the captain of it."), CharacterEntry("Alice", "A girl.")]
-    assert [f.name for f in described_for("Alice runs.", figures, "substring")] == ["Al", "Alice"]
-    assert described_for("The captain runs.", figures, "substring") == ()
+    assert [f.name for f in characters_in("Alice runs.", figures)] == ["Al", "Alice"]
+    assert characters_in("The captain runs.", figures) == ()
 
 
 def test_improved_names_are_matched_as_words_and_people_by_what_they_are() -> None:
@@ -559,7 +528,7 @@ def test_improved_names_are_matched_as_words_and_people_by_what_they_are() -> No
     ]
 
     def names(beat: str) -> list[str]:
-        return [figure.name for figure in described_for(beat, figures, "words")]
+        return [figure.name for figure in named_in(beat, figures)]
 
     assert names("Alice runs.") == ["Alice"]
     assert names("The captain runs.") == ["Al"]
@@ -571,7 +540,7 @@ def test_improved_names_are_matched_as_words_and_people_by_what_they_are() -> No
 async def test_improved_a_dialogue_is_told_all_earlier_beats() -> None:
     _, asked = await written("improved")
     last = of_role(asked, "dialogue")[-1]
-    assert "Previous beat: Mara gets a letter. Tobias waits for the captain. Also, the wind turns. Mara lights" in last
+    assert "Previous beats: Mara gets a letter. Tobias waits for the captain. Also, the wind turns. Mara lights" in last
 
 
 @pytest.mark.parametrize(("examples", "count"), [("classical", 1), ("three-step", 2), ("none", 0)])
@@ -588,23 +557,22 @@ def test_the_examples_keep_to_the_formats_and_their_arcs() -> None:
     for name, steps in (("classical", 9), ("three-step", 3)):
         for example in example_set(name):
             assert len(example.scenes) == steps
-            assert FAITHFUL.characters(f"{example.characters_text}\n**END**").entries == example.characters
-            assert FAITHFUL.scenes(f"{example.scenes_text}\n").entries == example.scenes
+            assert read_characters(f"{example.characters_text}\n**END**").entries == example.characters
+            assert read_scenes(f"{example.scenes_text}\n").entries == example.scenes
             assert {beat.place for beat in example.scenes} == {place for place, _ in example.places}
-            assert tidy_script(example.dialogue, [f.name for f in example.characters]) == example.dialogue
             assert all(figure.name in figure.description for figure in example.characters)
 
 
 async def test_models_that_go_on_with_a_text_are_given_the_open_label() -> None:
     session = Session(capabilities=Capabilities(continues=True, small=True))
-    _, asked = await session.write("improved", Brief("An old keeper, Mara, lights a lamp."))
+    _, asked = await session.write()
     opened = {request.role: request.messages[-1] for request in asked}
     assert {role: message.content for role, message in opened.items()} == {
         "title": "Title:",
         "characters": "**Character:**",
         "scenes": "Place:",
         "places": "Description:",
-        "dialogue": "**Dialog:**\nAL:",
+        "dialogue": "**Dialog:**",
     }
     assert {message.role for message in opened.values()} == {"assistant"}
 
@@ -613,7 +581,7 @@ async def test_models_that_go_on_with_a_text_are_given_the_open_label() -> None:
 
 
 async def test_a_script_has_its_heading_and_shows_places_and_people_when_they_come_first() -> None:
-    story, _ = await written(match="words")
+    story, _ = await written()
     first, second, third = (scene.text.split("\n\n") for scene in story.scenes[:3])
     assert first[0] == "INT/EXT. The lamp room - Scene 1"
     assert first[1].startswith("A place with")
@@ -623,43 +591,6 @@ async def test_a_script_has_its_heading_and_shows_places_and_people_when_they_co
     assert third[0] == "INT/EXT. The lamp room - Scene 3"
     assert third[1].startswith("MARA\n")
     assert "END" not in story.text
-
-
-@pytest.mark.parametrize(
-    ("raw", "tidy"),
-    [
-        ("MARA: No.\nTOBIAS: Yes.", "MARA\nNo.\n\nTOBIAS\nYes."),
-        ("**MARA**\nNo.\n\nMara (low)\nYes.", "MARA\nNo.\n\nMARA (low)\nYes."),
-        ("MARA\n\nNo.\n\nTOBIAS\n\nYes.", "MARA\nNo.\n\nTOBIAS\nYes."),
-        ("MARA\nNo.\n\nMARA\nNo.\n\nMARA\nNo.", "MARA\nNo."),
-        ("MARA\nNo.\n\nTOBIAS", "MARA\nNo."),
-        ("MARA\nNo.\n**END**\n\nTOBIAS\nYes.", "MARA\nNo.\n\nTOBIAS\nYes."),
-        ("MARA\nNo.\n\nPlace: The quay\nBeat: x", "MARA\nNo."),
-        ("INT. KITCHEN\n\n[Music]\nMARA\nNo.", "MARA\nNo."),
-        ("(Wind.)\nMARA\nNo.", "(Wind.)\n\nMARA\nNo."),
-        ("The time: now.\nMARA\nNo.", "The time: now.\n\nMARA\nNo."),
-        ("Example 2.\nMARA\nNo.", ""),
-        ('MARA: "I will."\n\nTOBIAS\n"Yes," he said. "No."', 'MARA\nI will.\n\nTOBIAS\n"Yes," he said. "No."'),
-    ],
-)
-def test_scripts_are_tidied(raw: str, tidy: str) -> None:
-    assert tidy_script(raw, ["Mara", "Tobias"]) == tidy
-
-
-def test_a_cut_script_ends_with_a_whole_sentence() -> None:
-    assert tidy_script("MARA\nIt rains. I will", ["Mara"], cut=True) == "MARA\nIt rains."
-    assert tidy_script("MARA\nIt rains.\n\nTOBIAS\nI will", ["Mara"], cut=True) == "MARA\nIt rains."
-    assert tidy_script("MARA\nNo.\n\nTOBIAS\nYes.", [], before="MARA\nNo.") == "TOBIAS\nYes."
-
-
-def test_a_script_that_goes_in_circles_is_cut_where_it_begins_to() -> None:
-    turns = [
-        f"{'MARA' if n % 2 else 'TOBIAS'}\nI know that you know what I know about the lamp {n}." for n in range(20)
-    ]
-    told = tidy_script("MARA\nGood evening.\n\n" + "\n\n".join(turns), ["Mara", "Tobias"])
-    assert told.startswith("MARA\nGood evening.")
-    assert len(told.split("\n\n")) < 12
-    assert not told.endswith(("MARA", "TOBIAS"))
 
 
 # a person's hand: edit, continue, plan --------------------------------------------------------------------------------
@@ -764,7 +695,9 @@ async def test_a_scene_that_fails_keeps_back_those_behind_it_and_what_was_asked_
         await session.write()
     assert session.kept[-1] == "scene-1"
     session.script = answer_of
-    assert await again(session) == {"scene-2/dialogue"}
+    asked = await again(session)
+    assert "scene-2/dialogue" in asked
+    assert "scene-1/dialogue" not in asked
 
 
 @pytest.mark.parametrize(
@@ -794,9 +727,9 @@ async def test_an_edit_without_end_keeps_its_last_record_in_faithful_mode_too() 
     ("role", "told"),
     [
         ("title", r"The role 'title' gave no title that can be read in 4 tries\. The same command asks"),
-        ("characters", r"The role 'characters' gave no character that can be read in 4 tries"),
-        ("scenes", r"The role 'scenes' gave no scene that can be read in 4 tries"),
-        ("places", r"The role 'places' gave no description of 'The lamp room\.' that can be read in 4 tries"),
+        ("characters", r"The role 'characters' gave no characters that can be read in 4 tries"),
+        ("scenes", r"The role 'scenes' gave no scenes that can be read in 4 tries"),
+        ("places", r"The role 'places' gave no place that can be read in 4 tries"),
     ],
 )
 async def test_a_level_that_gives_nothing_is_asked_again_and_then_an_error(role: str, told: str) -> None:
@@ -806,11 +739,18 @@ async def test_a_level_that_gives_nothing_is_asked_again_and_then_an_error(role:
     assert caught.value.reply == ""
 
 
-async def test_a_script_that_tidies_to_nothing_is_asked_again_and_then_an_error() -> None:
-    script = lambda request: "MARA" if request.role == "dialogue" else answer_of(request)  # noqa: E731 - short
-    session = Session(script, SMALL)
-    with pytest.raises(ReplyError, match=r"The role 'dialogue' gave no script of scene-1 that can be read in 4 tries"):
-        await session.write("improved")
+async def test_improved_asks_again_for_a_script_that_is_none_and_takes_a_title_that_looks_like_a_heading() -> None:
+    def script(request: Request) -> str:
+        if request.role == "title":
+            return "Chapter One"
+        return "INT. THE LAMP ROOM" if request.path == "scene-1/dialogue" else answer_of(request)
+
+    story, asked = await Session(script).write("improved")
+    assert story.title == "Chapter One"
+    assert [request.path for request in asked if request.path.startswith("scene-1/")][1:] == [
+        "scene-1/again/1/dialogue"
+    ]
+    assert "INT. THE LAMP ROOM" not in story.text.replace("INT/EXT. THE LAMP ROOM", "")
 
 
 async def test_what_was_rejected_is_noted() -> None:
@@ -819,33 +759,6 @@ async def test_what_was_rejected_is_noted() -> None:
     )
     await session.write()
     assert "A character was left out, since no line end follows it: Al **Description:**" in session.notes()
-
-
-async def test_in_improved_mode_a_short_plot_is_continued_and_a_small_models_long_one_is_cut() -> None:
-    one = "Place: A{n}\nPlot element: Middle\nBeat: It rains for {n} days.\n"
-
-    def short(request: Request) -> str:
-        if request.role == "scenes":
-            return one.format(n=len(prompt(request)))
-        return answer_of(request)
-
-    session = Session(short)
-    story, asked = await session.write("improved")
-    assert [r.path for r in asked if r.role == "scenes"] == [
-        "scenes/scenes",
-        *(f"scenes/more/{n}/scenes" for n in (1, 2)),
-    ]
-    assert len(story.scenes) == 3
-    many = "\n".join(one.format(n=n) for n in range(20))
-    session = Session(lambda request: many if request.role == "scenes" else answer_of(request))
-    story, _ = await session.write("improved")
-    assert len(story.scenes) == 20
-    story, _ = await session.write("improved", most_scenes=5)
-    assert len(story.scenes) == 5
-    session = Session(session.script, SMALL)
-    story, _ = await session.write("improved")
-    assert len(story.scenes) == 12
-    assert "The plot has 20 scenes; the first 12 are written (most_scenes)." in session.notes()
 
 
 async def test_levels_are_continued_without_an_end_in_their_middle() -> None:
@@ -866,22 +779,12 @@ async def test_levels_are_continued_without_an_end_in_their_middle() -> None:
     assert "**END**" not in prompt(more).rpartition("in the same way.")[2]
     assert more.sampling.max_tokens == 256
     told = session.journal.newest("characters") or ""
-    assert [f.name for f in FAITHFUL.characters(f"{told}\n**END**").entries] == ["Mara", "Tobias", "Al", "Eva"]
+    assert [f.name for f in read_characters(f"{told}\n**END**").entries] == ["Mara", "Tobias", "Al", "Eva"]
     session.journal.decide("scene-1", "continue", session.journal.newest("scene-1"))
     story, asked = await session.write()
     assert story.scenes[0].text.endswith("I hear you at " + story.scenes[0].text.split()[-5] + "\n\nEVA\nWait for me.")
     (more,) = asked
     assert "INT/EXT" not in prompt(more).rpartition("in the same way.")[2]
-
-
-async def test_a_place_is_continued_too() -> None:
-    session = Session()
-    await session.write()
-    session.journal.decide("place-the-quay", "continue", "Stones.")
-    _, asked = await session.write()
-    assert [request.path for request in asked if request.role == "places"] == [asked[0].path]
-    assert prompt(asked[0]).endswith("Description: Stones.")
-    assert (session.journal.newest("place-the-quay") or "").startswith("Stones.\n\nA place with")
 
 
 async def test_a_continuation_that_brings_nothing_is_noted() -> None:
@@ -906,6 +809,27 @@ async def test_a_given_plan_leaves_only_the_dialogues_to_be_asked_for() -> None:
     assert "Tobias" not in block
     assert "Beat: Mara reads the letter. She lights the lamp.\n" in block
     assert story.scenes[0].text.startswith("INT/EXT. The lamp room - Scene 1\n\nAt the top of a white tower")
+
+
+PEOPLE = """
+goal: Mara keeps the lamp burning until the last boat is home.
+setting: A bare cape.
+world: {lamp_lit: true}
+personas:
+  - {name: Mara, role: protagonist, description: Keeper of the lighthouse, goals: [to see the boats home]}
+  - {name: Tobias, description: He brings her bread.}
+"""
+
+
+@pytest.mark.parametrize("preset", ["faithful", "improved"])
+async def test_an_authors_personas_are_the_characters_and_their_goal_stands_in_the_log_line(preset: Preset) -> None:
+    assert SYSTEM.takes_personas
+    _, asked = await Session(edits={"personas": PEOPLE}).write(preset)
+    assert "characters" not in {request.role for request in asked}
+    (plot,) = of_role(asked, "scenes")
+    assert "Mara (protagonist) - Keeper of the lighthouse. Wants: to see the boats home." in plot
+    assert "until the last boat is home. A bare cape. When it begins, this is so: lamp_lit: true." in plot
+    assert "Tobias - He brings her bread." in of_role(asked, "dialogue")[2]
 
 
 @pytest.mark.parametrize(
@@ -992,7 +916,7 @@ async def test_nothing_of_a_capable_models_reply_is_lost_but_chatter() -> None:
         return answer_of(request)
 
     session = Session(capable, Capabilities(schema=True))
-    story, asked = await session.write("improved", form="schema")
+    story, asked = await session.write("improved")
     assert [scene.text.endswith(f"\n\n{PLAY}") for scene in story.scenes] == [True] * 15
     assert "Here is the script" not in story.text
     assert session.journal.newest("characters").count(long) == 8  # type: ignore[union-attr] # written above
@@ -1014,10 +938,7 @@ async def test_nothing_of_a_capable_models_prose_is_lost_either() -> None:
 
 # the schema form ------------------------------------------------------------------------------------------------------
 
-CAST = (
-    '{"records": [{"name": "mara", "description": "Mara keeps the lamp. She is"}, '
-    '{"name": "Tobias", "description": "T."}]}'
-)
+CAST = '{"records": [{"name": "Mara", "description": "Mara keeps the lamp."}, {"name": "Tobias", "description": "T."}]}'
 SCENE = '{"records": [{"place": "The quay", "element": "Climax", "happens": "Mara and Tobias wait. Day %d."}]}'
 
 
@@ -1030,55 +951,29 @@ def filled(request: Request) -> str:
 
 async def test_by_schema_the_lists_are_typed_and_the_files_are_as_ever() -> None:
     session = Session(filled, capabilities=Capabilities(schema=True, small=True))
-    story, asked = await session.write("improved", form="schema")
-    assert [bool(request.schema) for request in asked[:4]] == [False, True, True, True]
-    assert [r.path for r in asked if r.role == "scenes"] == [
-        "scenes/scenes",
-        *(f"scenes/more/{n}/scenes" for n in (1, 2)),
-    ]
+    story, asked = await session.write("improved")
+    assert [bool(request.schema) for request in asked[:4]] == [False, True, True, False]
     assert session.journal.newest("characters") == (
         "**Character:** Mara **Description:** Mara keeps the lamp.\n**Character:** Tobias **Description:** T."
     )
-    assert len(story.scenes) == 3
-    assert "These scenes are already planned" in prompt(asked[3])
-    assert not [request for request in asked[1:4] if "**" in prompt(request).partition("These scenes")[0]]
-
-
-async def test_by_schema_records_without_text_are_left_out_and_asked_for_again_and_then_an_error() -> None:
-    left = ["Sketches 1-35.png 2 3 4 x"]
-
-    def careless(request: Request) -> str:
-        if request.role == "scenes" and left:
-            return (SCENE % 1).replace("Mara and Tobias wait. Day 1.", left.pop())
-        return filled(request)
-
-    session = Session(careless)
-    _, asked = await session.write("improved", form="schema")
-    assert [r.path for r in asked if r.role == "scenes"][:2] == ["scenes/scenes", "scenes/again/1/scenes"]
-    assert "Some scenes were left out, since they hold no text: " in session.notes()
-    session = Session(
-        lambda r: (
-            CAST.replace("T.", "1 2 3").replace("Mara keeps", "7 8 9 7") if r.role == "characters" else answer_of(r)
-        )
-    )
-    with pytest.raises(ReplyError, match=r"The role 'characters' gave no character that can be read in 4 tries"):
-        await session.write("improved", form="schema")
+    assert len(story.scenes) == 1
+    assert not [request for request in asked[1:3] if "**" in prompt(request)]
 
 
 async def test_by_schema_a_level_is_continued_with_what_is_new() -> None:
     session = Session(filled)
-    await session.write("improved", form="schema")
+    await session.write("improved")
     session.journal.decide("characters", "continue", session.journal.newest("characters"))
     session.script = lambda r: CAST.replace("Tobias", "Eva") if r.role == "characters" else filled(r)
-    await session.write("improved", form="schema")
+    await session.write("improved")
     told = session.journal.newest("characters") or ""
-    assert [figure.name for figure in LENIENT.characters(told).entries] == ["Mara", "Tobias", "Eva"]
+    assert [figure.name for figure in lenient_characters(told).entries] == ["Mara", "Tobias", "Eva"]
 
 
 async def test_by_schema_a_reply_that_cannot_be_read_is_repaired_and_then_an_error() -> None:
     session = Session(lambda request: "No." if request.role == "scenes" else filled(request))
     with pytest.raises(ReplyError, match=r"role 'scenes' at scenes/scenes could not be read after 2 repairs"):
-        await session.write("improved", form="schema")
+        await session.write("improved")
 
 
 # stories --------------------------------------------------------------------------------------------------------
@@ -1137,10 +1032,8 @@ async def test_in_improved_mode_scenes_get_words_by_their_importance() -> None:
     story, asked = await Session(prose, edits={"plan": PLAN}).write("improved", mode="story", words="300-330")
     assert 300 <= story.words <= 330
     assert story.scenes[1].words > 2 * story.scenes[0].words
-    first, last = (
-        next(prompt(r) for r in asked if r.path == f"drafts/the-{name}/scene") for name in ("letter", "morning")
-    )
-    assert "Write about 63 words, between 60 and 66." in first
+    first, last = (next(prompt(r) for r in asked if r.path == f"the-{name}/scene") for name in ("letter", "morning"))
+    assert "Write about 65 words, between 55 and 75." in first
     assert "do not bring the story to an end" in first
     assert "do not bring the story to an end" not in last
     assert asked[0].sampling.temperature is None
@@ -1151,8 +1044,9 @@ async def test_a_scene_of_a_story_is_continued() -> None:
     story, _ = await session.write(mode="story")
     session.journal.decide("the-storm", "continue", session.journal.newest("the-storm"))
     longer, asked = await session.write(mode="story")
-    assert [request.path.rpartition("/")[2] for request in asked] == ["extend"]
+    assert [request.path.rpartition("/")[2] for request in asked] == ["scene"]
     assert longer.scenes[1].text.startswith(f"{story.scenes[1].text}\n\nMara wrote")
+    assert prompt(asked[0]).endswith(f"Go on from its last sentence:\n\n{story.scenes[1].text}")
 
 
 async def test_an_edited_outline_is_told_to_its_scene_and_the_next_alone() -> None:
@@ -1184,9 +1078,9 @@ HEIST = (
     ("Wim", "Wim, sixty-six and afraid of dogs, has sold the cheese to a collector in Ghent."),
 )
 THEFT = (
-    ("Odile's van, outside the museum", "Wim rings Ghent and begs for the cheese.", ["Brandt", "Odile", "Wim"]),
-    ("The entrance hall", "The porter lets them in, and her dog takes to Wim.", ["Brandt", "Odile", "Wim"]),
-    ("The cemetery", "She sets the wheel down, and no one lets him finish.", ["Brandt", "Odile", "Wim"]),
+    ("Odile's van, outside the museum", "Wim rings Ghent and begs for the cheese."),
+    ("The entrance hall", "The porter lets them in, and her dog takes to Wim."),
+    ("The cemetery", "She sets the wheel down, and no one lets him finish."),
 )
 VAN = "A van that once delivered bread, two wheels on the kerb. One window of the museum is lit."
 
@@ -1196,9 +1090,7 @@ def thieves(request: Request) -> str:
     if request.role == "characters":
         return json.dumps({"records": [{"name": name, "description": text} for name, text in HEIST]})
     if request.role == "scenes":
-        records = [
-            {"happens": beat, "place": place, "element": "Climax", "present": there} for place, beat, there in THEFT
-        ]
+        records = [{"happens": beat, "place": place, "element": "Climax"} for place, beat in THEFT]
         return json.dumps({"records": records})
     if request.role == "places":
         return VAN
@@ -1210,52 +1102,36 @@ def thieves(request: Request) -> str:
 async def robbed(**config: Any) -> tuple[Story, list[Request], Session]:  # noqa: ANN401 - fields of Config
     session = Session(thieves)
     brief = Brief("A play of about 600 words. The audience learns who sold the cheese before the other two do.")
-    story, asked = await session.write("improved", brief, form="schema", **config)
+    story, asked = await session.write("improved", brief, **config)
     return story, asked, session
 
 
 async def test_a_script_gives_nothing_away_before_it_is_played_and_scenes_have_room() -> None:
-    story, asked, _ = await robbed()
+    story, _, _ = await robbed()
     assert "Ghent" not in story.text
     assert story.scenes[0].text.startswith(f"INT/EXT. ODILE'S VAN, OUTSIDE THE MUSEUM\n\n{VAN}\n\nWIM\n")
     lengths = [len(re.findall("dog", scene.text)) for scene in story.scenes]
     assert max(lengths) - min(lengths) <= 5
     assert 540 <= story.words <= 660
-    assert "Its heading and the description of the place stand above it already." in prompt(asked[-1])
-    released, _, _ = await robbed(introduced="all")
-    assert "Ghent" in released.scenes[0].text
 
 
 async def test_headings_of_a_very_short_script_go_without_descriptions_and_a_note_says_so() -> None:
     session = Session(thieves)
-    story, asked = await session.write("improved", Brief("A play of 100 to 120 words."), form="schema")
+    story, _ = await session.write("improved", Brief("A play of 100 to 120 words."))
     assert "delivered bread" not in story.text
     assert 100 <= story.words <= 120
     assert "descriptions are left out of the script" in session.notes()
-    assert "Its heading stands above it already." in prompt(asked[-1])
-
-
-async def test_a_dialogue_is_given_everybody_who_is_there_though_its_beat_names_nobody() -> None:
-    _, asked, session = await robbed()
-    last = next(prompt(request) for request in asked if request.path == "scene-3/dialogue")
-    assert all(text in last for _, text in HEIST)
-    listed = session.journal.newest("scenes") or ""
-    assert "Present: Brandt, Odile, Wim" in listed
-    assert LENIENT.scenes(listed).entries[2].present == ("Brandt", "Odile", "Wim")
-    assert len(FAITHFUL.scenes(f"{listed}\n**END**").entries) == 3
 
 
 async def test_who_plans_scenes_knows_the_length_and_who_writes_one_knows_what_comes_next() -> None:
     _, asked, _ = await robbed()
     plan = next(prompt(request) for request in asked if request.role == "scenes")
     assert "In all, the script is to have about 600 words, between 540 and 660" in plan
-    assert plan.count("who of the characters below is there, by name") == 1
     first, second, last = (
         next(prompt(request) for request in asked if request.path == f"scene-{n}/dialogue") for n in (1, 2, 3)
     )
     assert f"Next scene: {THEFT[1][1]}" in first
-    assert "With this scene the play begins" in first
-    assert "With this scene the play begins" not in second
+    assert "With this scene the play ends." not in second
     assert "With this scene the play ends." in last
     assert "Next scene:" not in last
 
@@ -1291,9 +1167,6 @@ PENCIL = (
 
 
 def tuner(request: Request) -> str:
-    if request.path.endswith("final_reading"):
-        edit = {"paragraph": 1, "old": "Forty-one steps.", "new": "Forty-one steps, all of stone.", "why": "setting"}
-        return json.dumps({"edits": [edit]})
     return CLIMB if "the-lever" in request.path else PENCIL
 
 
@@ -1302,93 +1175,33 @@ async def stairs(preset: Preset = "improved", **config: Any) -> tuple[Story, lis
     return await Session(tuner, edits={"plan": STAIRS}).write(preset, brief, mode="story", **config)
 
 
-async def test_who_writes_a_scene_of_a_story_is_told_what_the_author_asks_for_and_when_it_is() -> None:
-    _, asked = await stairs()
-    first, second = (next(prompt(r) for r in asked if f"/{name}/" in r.path) for name in ("the-lever", "the-pencil"))
+async def test_a_scene_of_a_story_is_written_from_the_brief_the_plan_and_the_story_so_far() -> None:
+    story, asked = await stairs()
+    assert [scene.text for scene in story.scenes] == [CLIMB, PENCIL]
+    first, second = map(prompt, asked)
     assert STEPS in first
-    assert first.count("What the author asks for") == 1
     assert first.count("second person; present tense") == 1
     for told in ("Each scene ends with", "The widow never learns", "The pencil of scene 1", "A house without a lift"):
         assert told in first
     assert "When: a Thursday in November" in first
-    assert "Where: The drawing room of Mrs. Aalders's flat, and the stairs" in first
-    assert "You have it in your case." in first
     assert "With it the story opens" in first
-    assert "leave it to them:\n2. She asks whether" in first
-    assert f"The story so far:\n\n[Scene 1]\n\n{CLIMB}\n\nThis is scene 2 of 2" in second
+    assert "and this one does not: She asks whether" in first
+    assert f"The story so far:\n\n{CLIMB}\n" in second
     assert "You climb the stairs." not in second
-    assert "With it the story opens" not in second
     assert "you (twenty) - You learn the trade." in second
     assert "You have it in your case." not in second
     assert "It ends the story." in second
     _, faithful = await stairs("faithful")
     assert STEPS not in prompt(faithful[0])
-
-
-async def test_every_sentence_of_a_capable_writer_stands_in_the_story_with_the_edits_that_were_asked_for() -> None:
-    story, asked = await stairs()
-    assert [scene.text for scene in story.scenes] == [CLIMB.replace("steps.", "steps, all of stone.", 1), PENCIL]
-    assert [request.path for request in asked] == [
-        "drafts/the-lever/scene",
-        "drafts/the-pencil/scene",
-        "drafts/edits/final_reading",
-    ]
-    story, asked = await stairs(final_reading=False)
-    assert [scene.text for scene in story.scenes] == [CLIMB, PENCIL]
-    assert len(asked) == 2
-
-
-async def test_a_scene_that_its_author_continued_is_not_revised() -> None:
-    session = Session(tuner, edits={"plan": STAIRS})
-    story, _ = await session.write("improved", mode="story", final_reading=False)
-    session.journal.decide("the-lever", "continue", session.journal.newest("the-lever"))
-    session.script = lambda r: "And up." if r.path.endswith("extend") else tuner(r)
-    longer, _ = await session.write("improved", mode="story")
-    assert longer.scenes[0].text == f"{story.scenes[0].text}\n\nAnd up."
-
-
-async def test_each_scene_of_a_story_is_written_from_those_before_it() -> None:
-    _, asked = await stairs()
-    second = next(prompt(r) for r in asked if "/the-pencil/" in r.path)
-    assert "take as known what they tell, and repeat none of it" in second
-    assert 'in a story called "Forty-One Steps"' in second
-    assert "You want to leave with a clear conscience." not in second  # sheets say what each of them hides
     session = Session(tuner, edits={"plan": STAIRS, "the-lever": "You wait below."})
     _, asked = await session.write("improved", mode="story")
-    assert "[Scene 1]\n\nYou wait below." in prompt(next(r for r in asked if "/the-pencil/" in r.path))
-
-
-async def test_a_story_longer_than_its_writers_window_is_shown_by_its_last_scene_and_outlines() -> None:
-    def long(request: Request) -> str:
-        if request.path.endswith("final_reading"):
-            return '{"edits": []}'
-        return f"I stood at {request.path}. " + " ".join(f"Wave {n} came in." for n in range(700))
-
-    session = Session(long, capabilities=Capabilities(context=8_000), edits={"plan": PLAN})
-    _, asked = await session.write("improved", mode="story")
-    last = next(prompt(r) for r in asked if r.path == "drafts/the-morning/scene")
-    assert "The story from there on:\n\n[Scene 2]" in last
-    assert "scenes before this one tell:\n1. Mara reads the letter. She lights the lamp." in last
-    assert "I stood at drafts/the-letter" not in last
-
-
-async def test_a_small_model_writes_scenes_of_a_story_side_by_side_as_before() -> None:
-    session = Session(capabilities=SMALL, edits={"plan": PLAN})
-    _, asked = await session.write("improved", mode="story")
-    assert not any("The story so far" in prompt(request) for request in asked)
-
-
-async def test_the_editor_can_tell_what_the_author_asks_for_from_what_the_plan_adds() -> None:
-    _, asked = await stairs()
-    shown = next(r.messages[-1].content for r in asked if r.path.endswith("final_reading"))
-    assert "asks for, point by point:\n- The widow never learns what was in the piano.\n\nWhat the plan adds" in shown
-    assert "off later:\n- The pencil of scene 1 is given away in scene 2." in shown
+    assert "The story so far:\n\nYou wait below." in prompt(asked[0])
 
 
 # a screenplay as a strong player writes it --------------------------------------------------------------------------
 
 BELL = Brief(
-    "A story of about 330 words in three scenes, third person, past tense. In 1944 the bell of the village is dug up "
+    "A story of some length in three scenes, third person, past tense. In 1944 the bell of the village is dug up "
     "again; the second scene is the night of 1940 when Griet, Father Maes and Jan buried it, and Jan put a pistol "
     "inside. Father Maes must never learn it.",
     "The Bell of Sint Joris",
@@ -1398,29 +1211,17 @@ DIGGING = [
     {
         "happens": "Diggers strike bronze, and Father Maes says that he will empty the bell himself.",
         "place": "The orchard behind the bakery",
-        "side": "EXT.",
-        "time": "September 1944",
         "element": "exposition",
-        "present": DIGGERS,
-        "then": "",
     },
     {
         "happens": "While Father Maes prays, Jan pushes the pistol into the bell, and Griet sees it and says nothing.",
         "place": "The orchard behind the bakery",
-        "side": "EXT. ",
-        "time": "a night in 1940",
         "element": "rising action",
-        "present": DIGGERS,
-        "then": "Griet is forty-six and Jan seventeen; Griet knows of no pistol before she sees it.",
     },
     {
         "happens": "Griet has everybody shut their eyes for a prayer, and takes the bundle out under her bread.",
         "place": "The bakery door",
-        "side": "exterior",
-        "time": "September 1944",
         "element": "climax",
-        "present": [*DIGGERS, "Lise"],
-        "then": "",
     },
 ]
 ORCHARD = "Six old apple trees. Between the third and the fourth, a pit of wet clay and a rope on a tripod."
@@ -1479,20 +1280,16 @@ def playwright(request: Request) -> str:
 
 async def dug(**config: Any) -> tuple[Story, list[Request], Session]:  # noqa: ANN401 - fields of Config
     session = Session(playwright)
-    story, asked = await session.write("improved", BELL, form="schema", length_control=False, **config)
+    story, asked = await session.write("improved", BELL, **config)
     return story, asked, session
 
 
 async def test_every_sentence_of_a_strong_player_stands_in_the_script_under_a_heading_as_editors_have_them() -> None:
     story, asked, _ = await dug()
-    heads = [
-        "EXT. THE ORCHARD BEHIND THE BAKERY - SEPTEMBER 1944",
-        "EXT. THE ORCHARD BEHIND THE BAKERY - A NIGHT IN 1940",
-    ]
     first, second, last = (scene.text for scene in story.scenes)
-    assert first == f"{heads[0]}\n\n{ORCHARD}\n\n{SPEECHES[0]}"
-    assert second == f"{heads[1]}\n\n{SPEECHES[1]}"
-    assert last == f"EXT. THE BAKERY DOOR - SEPTEMBER 1944\n\n{DOOR}\n\n{SPEECHES[2]}"
+    assert first == f"INT/EXT. THE ORCHARD BEHIND THE BAKERY\n\n{ORCHARD}\n\n{SPEECHES[0]}"
+    assert second == f"INT/EXT. THE ORCHARD BEHIND THE BAKERY\n\n{SPEECHES[1]}"
+    assert last == f"INT/EXT. THE BAKERY DOOR\n\n{DOOR}\n\n{SPEECHES[2]}"
     assert len(asked) == 1 + 1 + 2 + 3
 
 
@@ -1501,43 +1298,8 @@ async def test_a_scripts_action_is_action_for_screenwriting_programs() -> None:
     fountain = fountain_of(
         story, Meta(title="The Bell", author="", created=datetime(2026, 3, 1, tzinfo=UTC), words=story.words)
     ).decode()
-    assert "\n\nEXT. THE ORCHARD BEHIND THE BAKERY - A NIGHT IN 1940\n\nNo leaves, no moon" in fountain
+    assert "\n\nINT/EXT. THE ORCHARD BEHIND THE BAKERY\n\nNo leaves, no moon" in fountain
     assert "\n\nJan looks at Griet. She lays her palm on the cloth.\n\nGRIET\n(to the priest)\nYou'll" in fountain
-
-
-async def test_who_writes_a_script_is_told_who_is_new_when_it_is_and_what_the_audience_has_seen() -> None:
-    _, asked, session = await dug()
-    first, second, last = (
-        next(prompt(request) for request in asked if request.path == f"scene-{n}/dialogue") for n in (1, 2, 3)
-    )
-    assert "Seen here for the first time: Griet, Father Maes, Jan." in first
-    assert "for the first time" not in second
-    assert "Seen here for the first time: Lise." in last
-    assert "description of the place stand above it" in first
-    assert "Its heading stands above it already. The audience has seen the place as it was in scene 1:" in second
-    assert f"Time: a night in 1940\nDescription (as it was in scene 1): {ORCHARD}" in second
-    assert "Characters (as of the first scene): Griet is" in second
-    assert "At the time of this scene: Griet is forty-six and Jan seventeen;" in second
-    assert "At the time" not in first
-    assert "person and tense does not hold here" in first
-    assert "**END**" not in first
-    assert '"The Bell of Sint Joris". A story' in first
-    listed = session.journal.newest("scenes") or ""
-    assert "\nInterior or exterior: EXT.\nTime: a night in 1940\nAt that time: Griet is forty-six" in listed
-    assert LENIENT.scenes(listed).entries[1].then == DIGGING[1]["then"]
-    assert len(FAITHFUL.scenes(f"{listed}\n**END**").entries) == 3
-
-
-async def test_who_plans_scenes_has_fields_for_the_time_and_who_they_are_by_then_and_the_arc_by_name() -> None:
-    session = Session(playwright)
-    _, asked = await session.write("improved", BELL, form="schema")
-    scenes = next(prompt(request) for request in asked if request.role == "scenes")
-    assert "exposition, inciting incident, rising action" in scenes
-    assert "Where the storyline says how many scenes there are, follow it" in scenes
-    door = next(prompt(request) for request in asked if request.path == "place-the-bakery-door/place")
-    assert f"Described already: The orchard behind the bakery. {ORCHARD}" in door
-    assert "Time: September 1944" in door
-    assert "in at most 24 words" in door
 
 
 async def test_sheets_of_a_scene_of_other_years_are_as_the_plan_has_them_then() -> None:
@@ -1547,42 +1309,9 @@ async def test_sheets_of_a_scene_of_other_years_are_as_the_plan_has_them_then() 
     assert "You have it in your case." in first
     assert "you (twenty) - You learn the trade." in second
     assert "You have it in your case." not in second
-    assert story.scenes[0].text.startswith("INT/EXT. THE DRAWING ROOM OF MRS. AALDERS'S FLAT - A THURSDAY IN NOVEMBER")
+    assert story.scenes[0].text.startswith("INT/EXT. THE DRAWING ROOM OF MRS. AALDERS'S FLAT")
 
 
 def test_an_abbreviated_title_does_not_end_the_name_of_a_place() -> None:
     assert place_of("The flat of Mrs. Aalders, by the door") == ("The flat of Mrs. Aalders", "By the door")
     assert place_of("The flat. A door stands open.") == ("The flat", "A door stands open.")
-
-
-async def test_an_example_that_a_model_copies_is_no_answer_and_it_is_asked_in_another_way() -> None:
-    (example,) = example_set("three-step")[:1]
-
-    def copying(request: Request) -> str:
-        if "again" in request.path:
-            return thieves(request)
-        copies = {"title": example.title, "places": example.places[0][1], "dialogue": example.dialogue}
-        return copies.get(request.role, thieves(request))
-
-    session = Session(copying)
-    story, asked = await session.write("improved", Brief("A theft"), form="schema", examples="three-step")
-    assert story.title != example.title
-    assert example.places[0][1] not in story.text
-    assert example.dialogue not in story.text
-    assert {"title/again/1/title", "scene-1/again/1/dialogue"} <= {request.path for request in asked}
-    first, again = (next(r for r in asked if r.path == f"scene-1/{p}dialogue") for p in ("", "again/1/"))
-    assert first.sampling.temperature != again.sampling.temperature
-    assert "It repeated an example." in prompt(again)
-
-
-async def test_characters_and_scenes_of_the_example_are_none_of_the_play() -> None:
-    (example,) = example_set("three-step")[:1]
-    copies = {"characters": f"{example.characters_text}\n{FIGURES}", "scenes": f"{example.scenes_text}\n{SCENES}"}
-    session = Session(lambda request: copies.get(request.role) or answer_of(request))
-    await session.write("improved", examples="three-step")
-    assert [one.name for one in LENIENT.characters(session.journal.newest("characters") or "").entries] == [
-        "Mara",
-        "Tobias",
-        "Al",
-    ]
-    assert len(LENIENT.scenes(session.journal.newest("scenes") or "").entries) == 4

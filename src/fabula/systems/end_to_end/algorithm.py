@@ -2,85 +2,81 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
-from fabula.craft.chapters import Book, chapters_given, chapters_wanted, outline
-from fabula.craft.final_reading import final_reading
-from fabula.craft.length import asked_range
-from fabula.craft.prose import Prose, write_prose
-from fabula.engine.run import DRAFTS
+from fabula.craft.length import read_range
+from fabula.craft.personas import given_personas, labelled
+from fabula.craft.planning import given_plan
 from fabula.models.base import Sampling
-from fabula.story import Story, count_words
+from fabula.story import Story
 from fabula.story.scratchpad import Scratchpad
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
+    from collections.abc import Sequence
 
-    from fabula.craft.chapters import Wanted
-    from fabula.craft.length import WordRange
     from fabula.engine.run import Run
     from fabula.story import Brief
+    from fabula.story.plan import ScenePlan
     from fabula.systems.end_to_end.config import Config
 
-_STORY_WORDS: Final = 1207  # where none are asked for: the mean length of this baseline's stories in Table 2
-_LABELS: Final = ("Creative Writing Task", "Story")
+USUAL_WORDS: Final = 1207  # where none are asked for: the mean length of this baseline's stories in Table 2
+_WORDS_A_TOKEN: Final = 0.75
 
 
 async def write(brief: Brief, run: Run, config: Config) -> Story:
-    """One call with the writing task; with `revisions` one more for each, in improved mode more for the length.
-
-    Chapters that the author lists in `plan/chapters.md` are told one by one, whatever the length; those whose texts
-    are the author's own ask nothing.
+    """One call: the writing task, and whatever material the author gives for it, is the prompt; the reply is the story.
 
     Raises:
-        ReplyError: the writer gives nothing of use.
-        UsageError: the setting `words` is no range.
+        PlanError: the author's plan or personas have problems; all are named.
     """
-    ours, scratchpad = config.ours, Scratchpad.of(brief)
-    want = asked_range(brief, ours.words) if ours.length_control else None
-    wanted = await chapters_given(run, brief, ours.words)
-    if wanted is None and ours.chapters:
-        wanted = chapters_wanted(run, "writer", brief, want, ours.words)
-    if wanted is not None:
-        return await _in_chapters(wanted, want, brief, run, config)
-    make = _asked("story", scratchpad, want, config)
-    rounds = 0 if run.too_small_for("revisions", "writer") else ours.revisions
-    for n in range(1, rounds + 1):
-        draft = await run.scope(DRAFTS).keep(f"version-{n}", make, folder=DRAFTS)
-        make = _asked("revise", scratchpad, want, config, draft=draft, has=count_words(draft), n=n, rounds=rounds)
-    if not ours.final_reading:
-        return Story.of(brief).add("Story", await run.keep("story", make, folder="story"))
-    whole = await run.draft("story", make, folder="story")
-    (y,) = await final_reading(run, "writer", [whole], brief=brief.titled, want=want)
-    return Story.of(brief).add("Story", y)
+    s, limit = task(brief, await material(run)), config.paper.max_tokens or None
+    expect = words_of_one_reply(brief, run, limit)
+
+    async def make(own: Run) -> str:
+        return await own.ask("writer", "story", sampling=Sampling(max_tokens=limit), expect=expect, scratchpad=s)
+
+    return Story.of(brief).add("Story", await run.keep("story", make, folder="story"))
 
 
-async def _in_chapters(wanted: Wanted, want: WordRange | None, brief: Brief, run: Run, config: Config) -> Story:
-    """Ours: a long story, planned in one call and written chapter by chapter."""
-    ours = config.ours
-    if ours.revisions:
-        run.disobeys("revisions", "a story in chapters is too long to be given anew as a whole.")
-    chapters = await outline(run, "writer", brief.titled, wanted, want)
-    final = ours.final_reading and not run.too_small_for("final_reading", "writer")
-    limit = config.paper.max_tokens or None
-    book = Book(brief.titled, chapters, want, read_at_end=final, wanted=wanted, limit=limit)
-    await book.write(run, "writer")
-    return await book.finished(run, "writer", Story.of(brief))
+async def material(run: Run) -> list[tuple[str, str]]:
+    """The author's personas and plan, as labelled texts: what all systems that are compared are given.
+
+    So section 4.2 of MAGNET has it, whose baselines get the same personas, objective and length.
+    """
+    personas, plan = await given_personas(run), await given_plan(run)
+    given = list(labelled(personas)) if personas else []
+    if plan is None:
+        return given
+    parts = {
+        "Central Conflict": plan.conflict,
+        "Characters": "\n".join(f"- {character.introduction()}" for character in plan.characters),
+        "Setting": plan.setting,
+        "Person and Tense": plan.manner,
+        "Form": plan.form,
+        "Demands": "\n".join(f"- {demand}" for demand in plan.demands),
+        "Scenes": "\n".join(map(_plot_point, plan.scenes)),
+    }
+    return given + [(label, text) for label, text in parts.items() if text]
 
 
-def _asked(
-    prompt: str, scratchpad: Scratchpad, want: WordRange | None, config: Config, **more: object
-) -> Callable[[Run], Awaitable[str]]:
-    """What asks the writer for the story by a prompt; in improved mode of the length wanted."""
-    limit = config.paper.max_tokens or None
-    fields = {"scratchpad": scratchpad, **more}
+def _plot_point(scene: ScenePlan) -> str:
+    where = "; ".join(filter(None, (scene.place, scene.when)))
+    return f"- {scene.name}{f' ({where})' if where else ''}: {' '.join(event.text for event in scene.outline)}"
 
-    async def make(run: Run) -> str:
-        if config.ours.clean_replies or run.aids("writer"):
-            prose = Prose(last=True, want=want, labels=_LABELS, usual=_STORY_WORDS)
-            before = [entry.text for entry in scratchpad.entries]
-            return await write_prose(run, "writer", prompt, prose, limit, before=before, fields=fields)
-        sampling = Sampling(max_tokens=limit)
-        return await run.ask("writer", prompt, sampling=sampling, expect=_STORY_WORDS, words=None, **fields)
 
-    return make
+def task(brief: Brief, given: Sequence[tuple[str, str]]) -> Scratchpad:
+    """The writing task with all that is given for it, as one text."""
+    below = [f"[{label}] {text}" for label, text in given]
+    return Scratchpad.of(replace(brief, text="\n\n".join([brief.text, *below])))
+
+
+def words_of_one_reply(brief: Brief, run: Run, limit: int | None) -> int:
+    """About how many words the reply will have: those the brief asks for, as far as one reply can hold them."""
+    asked, most = read_range(brief.text), int((limit or run.reply_room("writer")) * _WORDS_A_TOKEN)
+    if asked is not None and asked.target > most:
+        run.announce(
+            f"The brief asks for {asked.target:,} words. This is one reply, which holds about {most:,}: the story will "
+            "be shorter, or break off. Without `--preset faithful` a long story is written in chapters."
+        )
+    return min(asked.target if asked else USUAL_WORDS, most)

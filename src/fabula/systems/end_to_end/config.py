@@ -20,36 +20,29 @@ class Paper:
 
 @dataclass(frozen=True, slots=True)
 class Ours:
-    """What improved mode adds.
+    """What improved mode adds and an author may set.
 
     Attributes:
-        clean_replies: what a model says around its story is taken out: greetings, titles, labels, marks of templates.
-        length_control: the brief's word range is met.
         words: a word range that stands for the brief's; empty reads it from the brief.
         revisions: how often the writer is given the brief and its story and gives the whole again, with what it can
-            better changed and the rest left standing; each is one call more. Not in the paper.
+            better changed and the rest left standing; each is one call more.
         chapters: a story of more than 5,000 words has chapters, and a shorter one whose brief asks for them: one call
-            for the plan, and two for each chapter. Not in the paper.
-        final_reading: the writer reads the story once more at the end, against the brief and itself, and gives small
-            edits, each of which can be refused (`fabula text edits`); one call more. Not in the paper.
+            for the plan, and two for each chapter. Without, the story is one text, whatever its length.
     """
 
-    clean_replies: bool = False
-    length_control: bool = False
     words: str = ""
     revisions: int = 0
-    chapters: bool = False
-    final_reading: bool = False
+    chapters: bool = True
 
 
 @dataclass(frozen=True, slots=True)
 class Config(Presets):
-    """Settings of the baseline."""
+    """Settings of the baseline; with `ours` the program in `improved.py` runs."""
 
     paper: Paper = Paper()
-    ours: Ours = Ours()
+    ours: Ours | None = None
 
     @classmethod
     def improved(cls) -> Config:
         """Ours: a story without chatter, of the length asked for, and no limit but the model's."""
-        return cls(Paper(max_tokens=0), Ours(clean_replies=True, length_control=True, chapters=True))
+        return cls(Paper(max_tokens=0), Ours())

@@ -19,7 +19,7 @@ from fabula.systems import find
 from shortening import shortened
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from fabula.engine.context import Aids
     from fabula.engine.events import Event, Listener
@@ -38,11 +38,14 @@ async def write(
     brief: Brief = BRIEF,
     aids: Aids = "auto",
     listeners: Sequence[Listener] = (),
+    given: Mapping[str, str] | None = None,
     **config: Any,  # noqa: ANN401 - fields of Config
 ) -> tuple[Story, list[Request]]:
     model = ScriptedModel(script)
     with Journal() as journal:
-        prompts = Prompts(SYSTEM.prompts, common=PROMPTS)
+        prompts = Prompts(SYSTEM.prompt_folders(preset), common=PROMPTS)
+        for name, text in (given or {}).items():
+            journal.decide(name, "edit", text)
         context = RunContext(journal, prompts, Cast.of(model), aids=aids, listeners=listeners)
         return await SYSTEM.write(brief, Run(context), SYSTEM.config(preset, config)), model.asked
 
@@ -127,12 +130,6 @@ async def test_a_brief_without_a_number_of_words_asks_for_none() -> None:
     assert "words" not in asked[0].messages[-1].content
 
 
-async def test_length_control_can_be_left_out() -> None:
-    story, asked = await write(sentences, "improved", length_control=False)
-    assert len(asked) == 1
-    assert story.words == 22
-
-
 async def test_replies_without_prose_are_an_error_that_shows_the_last() -> None:
     with pytest.raises(
         ReplyError, match=r"role 'writer' gave no usable prose at story in 4 tries, each asked in another way\. It held"
@@ -167,12 +164,72 @@ async def test_a_small_model_is_not_asked_to_revise() -> None:
     assert all("revise" not in request.path for request in asked)
 
 
-async def test_a_writer_may_read_its_story_once_more_and_make_small_edits() -> None:
-    edits = '{"edits": [{"paragraph": 1, "old": "the lamp", "new": "her lamp", "why": "Whose?"}]}'
-    script = {"writer": "Mara lit the lamp.", "writer:final_reading": edits}
-    story, asked = await write(script, "improved", Brief("Mara."), final_reading=True)
-    assert [request.path.rpartition("/")[2] for request in asked] == ["story", "final_reading"]
-    assert story.text == "Mara lit her lamp."
+PERSONAS = """
+goal: Mara keeps the lamp burning.
+setting: A cape in 1962.
+world: {lamp_lit: true}
+personas:
+  - name: Mara
+    goals: [to see the boats home]
+    secret: She let the lamp go out once.
+  - name: Tobias
+"""
+PLANNED = """
+conflict: The lamp is to go dark.
+person: first person, told by Mara
+characters: [{name: Mara, role: protagonist}]
+scenes: [{name: The light, place: The lamp room, outline: [Mara lights the lamp.]}]
+"""
+
+
+@pytest.mark.parametrize("preset", ["faithful", "improved"])
+async def test_the_writer_is_given_the_personas_objective_world_and_plan_that_other_systems_get(preset: Preset) -> None:
+    _, asked = await write({"writer": LONG}, preset, Brief("Mara."), given={"personas": PERSONAS, "plan": PLANNED})
+    shown = asked[0].messages[-1].content
+    assert shown.startswith(
+        "Mara.\n\n[Objective] Mara keeps the lamp burning.\n\n[Character Descriptions] Name: Mara\n"
+    )
+    for said in (
+        "Hides from the others: She let the lamp go out once.\n\nName: Tobias",
+        "[Setting] A cape in 1962. When it begins, this is so: lamp_lit: true.",
+        "[Central Conflict] The lamp is to go dark.",
+        "[Characters] - Mara (protagonist)",
+        "[Person and Tense] first person, told by Mara",
+        "[Scenes] - The light (The lamp room): Mara lights the lamp.",
+    ):
+        assert said in shown, said
+
+
+async def test_what_is_given_stands_also_in_what_revises_the_story_and_in_chapters() -> None:
+    given = {"personas": PERSONAS}
+    _, asked = await write({"writer": LONG}, "improved", Brief("Mara."), given=given, revisions=1)
+    assert all("[Objective] Mara keeps the lamp burning." in one.messages[-1].content for one in asked)
+    chapter = '{"title": "", "words": 90, "happens": "She climbs.", "ends_with": ""}'
+    script = {"writer": LONG, "writer:outline": f'{{"chapters": [{chapter}, {chapter}]}}'}
+    _, asked = await write(script, "improved", Brief("A novel in two chapters about Mara."), given=given)
+    assert asked[0].path == "chapters/outline"
+    planned = [one for one in asked if one.path.rpartition("/")[2] in {"outline", "chapter"}]
+    assert len(planned) == 3
+    assert all("Mara keeps the lamp burning." in one.messages[-1].content for one in planned)
+
+
+async def test_a_faithful_estimate_is_of_what_one_reply_can_hold_and_says_so() -> None:
+    async def estimated(words: str) -> tuple[int, list[str]]:
+        with Journal() as journal:
+            prompts = Prompts(SYSTEM.prompt_folders("faithful"), common=PROMPTS)
+            context = RunContext(journal, prompts, Cast.of(ScriptedModel({})), mode="dry")
+            brief = Brief(f"Write a story{words} about Mara.")
+            await SYSTEM.write(brief, Run(context), SYSTEM.config("faithful"))
+        (call,) = context.dry_run.planned
+        return call.reply, context.dry_run.notices
+
+    usual, quiet = await estimated("")
+    asked, also_quiet = await estimated(" of 2,000 words")
+    most, notices = await estimated(" of 40,000 words")
+    assert quiet == also_quiet == []
+    assert usual < asked < most <= 4096
+    (said,) = notices
+    assert said.startswith("The brief asks for 40,000 words. This is one reply, which holds about 3,072: the story")
 
 
 RUSSIAN = "Мара снова поднялась наверх и зажгла лампу, потому что шторм уже начинался над морем."  # noqa: RUF001 - Cyrillic is meant

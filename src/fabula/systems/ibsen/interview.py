@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from fabula.engine.run import Run
-    from fabula.systems.ibsen.memory import Actor, Play
+    from fabula.systems.ibsen.actor import Actor, Play
 
 INTERVIEWER: Final = "Interviewer"
 _PAUSED: Final = Turn(NARRATION, "The play is paused.")
@@ -44,36 +44,32 @@ async def interviews(play: Play, actors: Mapping[str, Actor], hour: float, run: 
         actor = by_slug[slug(name)]
 
         async def make(own: Run, actor: Actor = actor, questions: Sequence[str] = tuple(questions)) -> str:
-            answers = await interview(actor, questions, play, hour, own)
+            answers = await interview(actor, questions, hour, own)
             pairs = zip(questions, answers, strict=True)
             return transcript([turn for q, a in pairs for turn in (Turn(INTERVIEWER, q), Turn(actor.name, a))])
 
         await run.scope("role-play").keep(f"interview-{slug(name)}", make, folder="role-play")
 
 
-async def interview(actor: Actor, questions: Sequence[str], play: Play, hour: float, run: Run) -> tuple[str, ...]:
+async def interview(actor: Actor, questions: Sequence[str], hour: float, run: Run) -> tuple[str, ...]:
     """An actor's answers; 1 call a question. The actor stands afterwards as it stood before."""
     history = [*actor.mind.window.turns, _PAUSED]
     answers: list[str] = []
     for number, question in enumerate(questions, 1):
         history.append(Turn(INTERVIEWER, question))
         here = run.scope("interview", slug(actor.name), number)
-        answers.append(await _answer(actor, question, history[-_SHOWN:], play, hour, here))
+        answers.append(await _answer(actor, question, history[-_SHOWN:], hour, here))
         history.append(Turn(actor.name, answers[-1]))
     return tuple(answers)
 
 
-async def _answer(actor: Actor, question: str, history: Sequence[Turn], play: Play, hour: float, run: Run) -> str:
-    relevant, others = actor.recall([(question, _SHOWN)], play, hour, play.config.paper.interview_relevant)
-    fields = {
-        "actor": actor.sheet,
-        "relevant": relevant,
-        "others": others,
-        "history": play.history(history, run, actor.name),
-    }
+async def _answer(actor: Actor, question: str, history: Sequence[Turn], hour: float, run: Run) -> str:
+    play = actor.play
+    relevant, others = actor.recall([(question, _SHOWN)], hour, play.config.paper.interview_relevant)
+    fields = {"actor": actor.sheet, "relevant": relevant, "others": others, "history": tuple(map(str, history))}
     sampling = play.sampling(run, actor.name, "answer")
     reply = await run.reply(actor.name, "answer", sampling=sampling, expect=_ANSWER_WORDS, **fields)
     if is_person(reply.model):
         return reply.text
-    text = play.turn_in(reply.text, actor.name, (INTERVIEWER, *play.script.names), run) or one_line(reply.text)
-    return play.tidied(text, reply, run, (actor.name, "answer", fields), kind="prose") or text
+    text = play.text_of(run, actor.name, reply)
+    return play.turn_in(text, actor.name, (INTERVIEWER, *play.script.names), run) or one_line(text)

@@ -3,11 +3,12 @@
 ::
 
     title: The Last Lamp
-    background: A lighthouse on a bare cape, in the autumn of 1962.  # for all; `setting` is not for actors
+    background: A lighthouse on a bare cape, in the autumn of 1962.
     begins: 1962-10-28 18:00          # the clock of memories; a minute passes with every line
     actors:
       - name: Mara
         description: Keeper of the lighthouse, seventy, sparing with words.
+        secret: She let the lamp go out once.       # for the actor and the director
         relations: {Tobias: the boy who brings her bread}
         memories:
           - event: Mara was pulled out of the sea as a child.
@@ -41,38 +42,31 @@ from __future__ import annotations
 
 from datetime import datetime
 from itertools import pairwise
-from math import ceil
 from typing import TYPE_CHECKING, Annotated, Final, TypeAlias
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
 from pydantic_core import PydanticCustomError
 
 from fabula.base import yamltext
-from fabula.base.errors import ReplyError
 from fabula.base.yamltext import Items, Pairs, Text
-from fabula.craft.length import asked_range
-from fabula.craft.planning import PlanOptions, plan_for
-from fabula.models.base import Sampling
+from fabula.craft.personas import given_personas
+from fabula.craft.planning import plan_for
 from fabula.story import one_line, slug
-from fabula.story.people import mentioned
-from fabula.story.personas import Persona
 from fabula.story.sentences import as_sentence
 from fabula.story.sheets import SheetProblem, read_sheet
-from fabula.systems.ibsen.config import SHORT
-from fabula.systems.ibsen.shapes import steps_shape
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator, Sequence
 
     from fabula.base.yamltext import Node
-    from fabula.craft.length import WordRange
+    from fabula.craft.planning import PlanOptions
     from fabula.engine.run import Run
     from fabula.story import Brief
-    from fabula.story.plan import Character, Event, Plan, ScenePlan
-    from fabula.systems.ibsen.config import Config, Ours
+    from fabula.story.personas import Personas
+    from fabula.story.plan import Character, Plan
+    from fabula.systems.ibsen.config import Config
 
 NARRATION: Final = "Narration"
-DOCUMENT: Final = "Document"  # a letter or another text, word for word
 BEGINS: Final = datetime(2000, 1, 1, 12)  # noqa: DTZ001 - the clock of a story has no time zone
 _STAGE, _FOLDER, _SUFFIX = "stage", "plan", "yaml"
 _WHERE: Final = "plan/stage.yaml"
@@ -80,8 +74,6 @@ _SECONDS: Final = 3600
 _MAX_TEXT: Final = 20_000  # of a field; what a capable planner or an author writes of one person or scene
 _MOST_ACTORS: Final = 50
 _MOST_ACTS: Final = 500  # and goals of one
-_STAGES_A_CALL: Final = 6  # stages of an objective that one call names
-_MOST_STAGES: Final = 60
 _SOMEBODY: Final = "Somebody"
 
 
@@ -132,41 +124,28 @@ class ActorSheet(_Sheet):
 
     Attributes:
         relations: one sentence for each name.
-        secret: what the character hides; shown to its own actor, the director and the writer.
+        secret: what the character hides; shown to its own actor, and to who knows all.
         knows: what the character knows of the others when the play begins; shown to the same.
-        wants: what the character wants in the sub-act that is played; shown to the same.
     """
 
     name: _Name
     description: _Text = ""
     secret: _Text = ""
     knows: _Text = ""
-    wants: _Text = ""
     relations: Annotated[dict[str, _Text], BeforeValidator(lambda value: value or {})] = {}
     memories: Annotated[tuple[Remembered, ...], _or_none] = ()
     sayings: Annotated[tuple[Saying, ...], _or_none] = ()
     aliases: Annotated[tuple[_Line, ...], _listed] = ()
 
-    def at(self, act: SubAct) -> ActorSheet:
-        """The sheet in a sub-act: at another time somebody was another, and had not yet what they hide and know."""
-        changed: dict[str, str] = {}
-        if self.name in act.then:
-            changed |= {"description": act.then[self.name], "secret": "", "knows": ""}
-        if self.name in act.wants:
-            changed |= {"wants": act.wants[self.name]}
-        return self.model_copy(update=changed) if changed else self
-
     @property
     def whole(self) -> str:
         """Who the actor is, with what it hides and knows, as the director and the writer know it."""
-        return " ".join(
-            (
-                *filter(None, (self.description,)),
-                *((f"Hides: {as_sentence(self.secret)}",) if self.secret else ()),
-                *((f"Knew when the story began: {as_sentence(self.knows)}",) if self.knows else ()),
-                *((f"Wants in this scene: {as_sentence(self.wants)}",) if self.wants else ()),
-            )
+        said = (
+            self.description,
+            self.secret and f"Hides: {as_sentence(self.secret)}",
+            self.knows and f"Knew when the story began: {as_sentence(self.knows)}",
         )
+        return " ".join(filter(None, said))
 
     @property
     def called(self) -> tuple[str, ...]:
@@ -187,12 +166,8 @@ class SubAct(_Sheet):
     """What happens at one place: who is there, and the ordered objectives that the director steers to.
 
     Attributes:
-        background: the opening narration.
-        date: when it happens, in words.
-        told: its place in the order of telling, from 1, where that is not the order of playing.
-        then: of those who were others at that time than their sheets say: who they were.
-        wants: what people want in it.
         importance: 1 (least) to 10; prose shares the words wanted by it.
+        background: the opening narration.
         goals: without any the sub-act is never active; players may pass through it.
         player_in: the narration when a player comes.
         player_out: the narration when a player leaves.
@@ -202,10 +177,6 @@ class SubAct(_Sheet):
 
     title: _Name
     place: _Text = ""
-    date: _Text = ""
-    told: int = 0
-    then: Annotated[dict[str, _Text], BeforeValidator(lambda value: value or {})] = {}
-    wants: Annotated[dict[str, _Text], BeforeValidator(lambda value: value or {})] = {}
     importance: Annotated[int, Field(ge=1, le=10)] = 5
     background: _Text = ""
     actors: Annotated[tuple[_Line, ...], _listed] = ()
@@ -215,28 +186,18 @@ class SubAct(_Sheet):
     next_act: _Line = ""
     meanwhile: bool = False
 
-    @property
-    def when_and_where(self) -> str:
-        """Date and place in few words: of the place what names it."""
-        named = self.place
-        for mark in ":;,":
-            named = named.partition(mark)[0]
-        return "; ".join(filter(None, (self.date.strip(), named.strip())))
-
 
 class Script(_Sheet):
     """A whole script; `acts` in the order of playing.
 
-    `conflict`, `telling` (how the story is told and what it keeps to), `setting` (times and places of the whole story)
-    and `close` (to whom the story is close) are for the director and the writer alone; `background` is for everybody.
+    `background` is for everybody; `conflict` and `telling` (how the story is told and what it keeps to) are for those
+    who know all: in improved mode the director and the writer.
     """
 
     title: _Line = ""
     background: _Text = ""
-    setting: _Text = ""
     conflict: _Text = ""
     telling: Annotated[tuple[_Text, ...], _listed] = ()
-    close: Annotated[tuple[_Line, ...], _listed] = ()
     begins: _Time = None
     actors: Annotated[tuple[ActorSheet, ...], Field(min_length=1, max_length=_MOST_ACTORS)]
     players: Annotated[tuple[PlayerSheet, ...], _or_none, Field(max_length=_MOST_ACTORS)] = ()
@@ -252,20 +213,6 @@ class Script(_Sheet):
             else:
                 groups.append([act])
         return tuple(map(tuple, groups))
-
-    @property
-    def whole_background(self) -> str:
-        """The background and the setting of the whole story, as the director and the writer know them."""
-        return " ".join(filter(None, (self.background, self.setting)))
-
-    def scenery(self, act: SubAct) -> str:
-        """The background as those in a sub-act know it: with the story's setting only where the sub-act has none."""
-        return self.background if act.place or act.date else self.whole_background
-
-    def after(self, act: SubAct) -> tuple[SubAct, ...]:
-        """The sub-acts of later acts."""
-        at = next(n for n, group in enumerate(self.groups) if act in group)
-        return tuple(later for group in self.groups[at + 1 :] for later in group)
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -297,9 +244,8 @@ def _name_problems(script: Script) -> Iterator[SheetProblem]:
         for place, name in places:
             if slug(name) in seen:
                 yield SheetProblem(place, f"There are two called {name!r}. Rename one of them.")
-            if slug(name) in (slug(NARRATION), slug(DOCUMENT)):
-                what = "the narration" if slug(name) == slug(NARRATION) else "a letter in the log"
-                yield SheetProblem(place, f"{name!r} is what {what} is called. Take another name.")
+            if slug(name) == slug(NARRATION):
+                yield SheetProblem(place, f"{name!r} is what the narration is called. Take another name.")
             seen.add(slug(name))
 
 
@@ -355,21 +301,23 @@ def _node(value: object) -> Node:
 # where the script comes from ----------------------------------------------------------------------------------------
 
 
-async def script_for(run: Run, brief: Brief, config: Config) -> Script:
+async def script_for(
+    run: Run, brief: Brief, config: Config, of_plan: Callable[[Plan], Script], options: PlanOptions
+) -> Script:
     """The author's `plan/stage.yaml`, or one made from the author's plan, or from a plan made from the brief.
 
-    What is made is kept, and a person can edit it. Making it from a plan costs nothing. The setting `players` adds
-    those whom the script does not name.
+    What is made is kept, and a person can edit it. Making it from a plan (`of_plan`) costs nothing. Who is what to whom
+    comes from the author's personas. The setting `players` adds those whom the script does not name.
 
     Raises:
-        PlanError: the author's script or plan has problems; all are named.
+        PlanError: the author's script, plan or personas have problems; all are named.
         ReplyError: a planner's reply could not be read.
     """
 
     async def make(own: Run) -> str:
         del own  # the plan is an artefact beside the script, not below it
-        plan = await plan_for(run, brief, PlanOptions.of(config))
-        return write_script(script_of(plan, config.ours, words_wanted(brief, config)))
+        script = of_plan(await plan_for(run, brief, options))
+        return write_script(with_relations(script, await given_personas(run)))
 
     script = await run.keep_as(parse_script, _STAGE, make, folder=_FOLDER, suffix=_SUFFIX)
     asked = dict.fromkeys(name for part in config.paper.players.split(",") if (name := one_line(part)))
@@ -378,57 +326,21 @@ async def script_for(run: Run, brief: Brief, config: Config) -> Script:
     return script.model_copy(update={"players": (*script.players, *new)})
 
 
-def script_of(plan: Plan, ours: Ours, want: WordRange | None = None) -> Script:
-    """The script of a plan: each scene is a sub-act.
+def script_of(plan: Plan) -> Script:
+    """The script of a plan: each scene is a sub-act, and its events are the objectives.
 
-    Its events are its objectives; with `scene_goals` they are one, or as many as yield the words wanted. Values are
-    checked when the script is read, not here.
+    Values are checked when the script is read, not here.
     """
-    actors = tuple(_actor(character, ours) for character in plan.characters) or (ActorSheet(name=_SOMEBODY),)
-    scenes = plan.scenes
-    if ours.own_views:  # played as it happens, so that nobody knows what comes later; told as the plan has it
-        scenes = tuple(plan.scene(name) for name in plan.chronology() or plan.names)
-    following = [*(one_line(scene.name) for scene in scenes[1:]), ""]
-    setting, conflict = one_line(plan.setting), one_line(plan.conflict)
-    parts = 0  # every event by itself
-    if ours.scene_goals:
-        parts = ceil(want.target / (len(plan.scenes) * ours.goal_words)) if want and ours.expand_goals else 1
+    actors = tuple(_actor(character) for character in plan.characters) or (ActorSheet(name=_SOMEBODY),)
     return Script.model_construct(
         title=one_line(plan.title),
-        background="" if ours.own_views else " ".join(filter(None, (setting, conflict))),
-        setting=setting if ours.own_views else "",
-        conflict=conflict if ours.own_views else "",
-        telling=tuple(filter(None, map(one_line, (plan.manner, plan.form, *plan.demands, *plan.payoffs))))
-        if ours.own_views
-        else (),
-        close=mentioned(plan.person, {actor.name: actor.called for actor in actors}) if ours.own_views else (),
+        background=" ".join(filter(None, (one_line(plan.setting), one_line(plan.conflict)))),
         actors=actors,
-        acts=tuple(
-            _act(scene, plan, after, tuple(actor.name for actor in actors), parts, ours)
-            for scene, after in zip(scenes, following, strict=True)
-        ),
+        acts=acts_of(plan, [actor.name for actor in actors]),
     )
 
 
-def _actor(character: Character, ours: Ours) -> ActorSheet:
-    persona = Persona.of(character)
-    name = one_line(persona.name)
-    if not ours.own_views:
-        parts = (
-            persona.role and f"{persona.role}.",
-            persona.description,
-            *(f"Wants: {goal}" for goal in persona.goals),
-        )
-        return ActorSheet.model_construct(name=name, description=" ".join(filter(None, parts)))
-    return ActorSheet.model_construct(
-        name=name,
-        description=_description(character),
-        secret=one_line(character.secret),
-        knows=one_line(character.knows),
-    )
-
-
-def _description(character: Character) -> str:
+def _actor(character: Character) -> ActorSheet:
     """Who somebody is, but for their part in the story as its author sees it."""
     sheet = ", ".join(filter(None, (character.gender, character.age)))
     about = (
@@ -438,90 +350,44 @@ def _description(character: Character) -> str:
         character.speech and f"Way of speaking: {character.speech}",
         character.goal and f"Wants: {character.goal}",
     )
-    return " ".join(as_sentence(one_line(part)) for part in about if part)
-
-
-def _act(scene: ScenePlan, plan: Plan, after: str, everybody: tuple[str, ...], parts: int, ours: Ours) -> SubAct:
-    present = tuple(map(one_line, scene.present)) or everybody
-    events = [_told(event, present) if ours.own_views else one_line(event.text) for event in scene.outline]
-    number = min(parts, len(events)) or len(events)
-    edges = [round(n * len(events) / number) for n in range(number + 1)] if events else [0]
-    return SubAct.model_construct(
-        title=one_line(scene.name),
-        place=one_line(scene.place),
-        told=plan.names.index(scene.name) + 1 if ours.own_views and plan.chronology() not in (None, plan.names) else 0,
-        date=one_line(scene.when) if ours.own_views else "",
-        then={one_line(c.name): text for c, text in _then(scene, plan)} if ours.own_views else {},
-        wants={one_line(one.name): one_line(one.goal) for one in scene.characters if ours.own_views and one.goal},
-        importance=scene.importance if ours.own_views else 5,
-        background=one_line(scene.place),
-        actors=present,
-        goals=tuple(" ".join(events[start:end]) for start, end in pairwise(edges)),
-        next_act=after,
+    return ActorSheet.model_construct(
+        name=one_line(character.name),
+        description=" ".join(as_sentence(one_line(part)) for part in about if part),
+        secret=one_line(character.secret),
+        knows=one_line(character.knows),
     )
 
 
-def _then(scene: ScenePlan, plan: Plan) -> Iterator[tuple[Character, str]]:
-    """Those who were others at the time of a scene, and who they were then."""
-    sheets = {character.name: character for character in plan.characters}
-    for character, _ in plan.people(scene):
-        if character != sheets.get(character.name, character):
-            yield character, _description(character)
+def acts_of(plan: Plan, everybody: Sequence[str], parts: int = 0) -> tuple[SubAct, ...]:
+    """The scenes of a plan as sub-acts; the events of each in `parts` objectives at most, each by itself without."""
+    following = [*(one_line(scene.name) for scene in plan.scenes[1:]), ""]
+    acts: list[SubAct] = []
+    for scene, after in zip(plan.scenes, following, strict=True):
+        events = [one_line(event.text) for event in scene.outline]
+        number = min(parts, len(events)) or len(events)
+        edges = [round(n * len(events) / number) for n in range(number + 1)] if events else [0]
+        texts = events if number == len(events) else [*map(as_sentence, events)]
+        acts.append(
+            SubAct.model_construct(
+                title=one_line(scene.name),
+                place=one_line("; ".join(filter(None, (scene.place, scene.when)))),
+                importance=scene.importance,
+                background=one_line(scene.place),
+                actors=tuple(map(one_line, scene.present)) or tuple(everybody),
+                goals=tuple(" ".join(texts[start:end]) for start, end in pairwise(edges)),
+                next_act=after,
+            )
+        )
+    return tuple(acts)
 
 
-def _told(event: Event, present: tuple[str, ...]) -> str:
-    """An event, and who of those present does not witness it."""
-    text = as_sentence(one_line(event.text))
-    away = [name for name in present if event.present and name not in event.present]
-    if not away:
-        return text
-    listed = f"{', '.join(away[:-1])} and {away[-1]}" if away[1:] else away[0]
-    return f"{text} (Not witnessed by {listed}.)"
-
-
-# objectives for a length (ours) -------------------------------------------------------------------------------------
-
-
-def words_wanted(brief: Brief, config: Config) -> WordRange | None:
-    """The words of the story, where it is prose and somebody says how many."""
-    return asked_range(brief, config.ours.words) if config.ours.prose else None
-
-
-def stages_for(script: Script, brief: Brief, config: Config) -> int:
-    """Into how many stages each objective is split, so that the play yields enough for the words wanted."""
-    want = words_wanted(brief, config)
-    goals = sum(len(act.goals) for act in script.acts)
-    if not config.ours.expand_goals or want is None or not goals:
-        return 1
-    return min(max(ceil(want.target / (goals * config.ours.goal_words)), 1), _MOST_STAGES)
-
-
-async def split_goals(act: SubAct, background: str, number: int, run: Run) -> tuple[str, ...]:
-    """The sub-act's objectives, each in `number` stages, of which the last is the objective itself.
-
-    Costs 1 call for 6 stages of an objective. Where stages cannot be read, the objective has fewer.
-    """
-    goals: list[str] = []
-    for place, goal in enumerate(act.goals, 1):
-        steps: list[str] = []
-        while len(steps) < number - 1:
-            asked = min(_STAGES_A_CALL, number - 1 - len(steps))
-            try:
-                found = await run.scope("goal", place, "stages", len(steps) + 1).ask_for(
-                    steps_shape(asked),
-                    "director",
-                    "split_goal",
-                    sampling=Sampling(max_tokens=run.reply_tokens("director", SHORT["split_goal"])),
-                    background=background,
-                    act=act,
-                    before=tuple(goals[-1:]),
-                    steps=tuple(steps),
-                    goal=goal,
-                    number=asked,
-                )
-            except ReplyError as error:
-                run.note(f"Objective {place} has {len(steps) + 1} stages instead of {number}: {error}")
-                break
-            steps += [one_line(step) for step in found.steps[:asked]]
-        goals += [*steps, goal]
-    return tuple(goals)
+def with_relations(script: Script, start: Personas | None) -> Script:
+    """The script with what its people are to each other, and are called, by the author's personas."""
+    people = {slug(persona.name): persona for persona in start.people} if start else {}
+    actors = tuple(
+        actor.model_copy(update={"relations": dict(own.relationships), "aliases": own.aliases})
+        if (own := people.get(slug(actor.name)))
+        else actor
+        for actor in script.actors
+    )
+    return script.model_copy(update={"actors": actors})

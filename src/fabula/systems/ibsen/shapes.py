@@ -36,23 +36,10 @@ class LineCheck(BaseModel):
     revised_response: Annotated[str, short(600)] = Field("", description="the corrected line, if not")
 
 
-def script_shape(names: Sequence[str], lines: int, *, hearers: Sequence[str] = (), fixed: bool = False) -> type[Any]:
-    """The next lines: `scripts`, each with `role`, one of `names`, and `content`; of `hearers` some may not hear it.
-
-    With `fixed`, a line names the words in it that have to be spoken exactly so.
-    """
+def script_shape(names: Sequence[str], lines: int) -> type[Any]:
+    """The next lines: `scripts`, each with `role`, one of `names`, and `content`."""
     content = Annotated[str, short(300), Field(min_length=1, description="what is said")]
-    fields: dict[str, Any] = {
-        "role": (_one_of(names), Field(description="who speaks")),
-        "content": (content, ...),
-    }
-    if hearers:
-        missed: Any = types.GenericAlias(list, (_one_of(hearers),))
-        fields["unheard_by"] = (missed, Field([], description="who of those here does not hear or see it"))
-    if fixed:
-        exact = "words in it that have to be said exactly so, if the author or the objective fixes any; else empty"
-        fields["fixed"] = (Annotated[str, short(300)], Field("", description=exact))
-    line: type[Any] = create_model("Line", **fields)
+    line = create_model("Line", role=(_one_of(names), Field(description="who speaks")), content=(content, ...))
     return create_model("Lines", scripts=(_list_of(line, lines), ...))
 
 

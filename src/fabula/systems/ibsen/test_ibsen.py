@@ -13,7 +13,6 @@ import numpy as np
 import pytest
 
 from fabula.base.errors import ModelError, PlanError, ReplyError, UnknownNameError, UsageError
-from fabula.craft.length import WordRange
 from fabula.craft.planning import PROMPTS
 from fabula.engine.events import Noted
 from fabula.engine.journal import Journal
@@ -24,10 +23,11 @@ from fabula.models.scripted import ScriptedModel
 from fabula.story import Brief, Story
 from fabula.story.plan import Character, Event, Plan, Presence, ScenePlan
 from fabula.systems import find
-from fabula.systems.ibsen.algorithm import Stage, perform
-from fabula.systems.ibsen.config import Ours
+from fabula.systems.ibsen.actor import Play
+from fabula.systems.ibsen.algorithm import Stage
+from fabula.systems.ibsen.improved import KnowingPlay, KnowingStage, script_for_length
 from fabula.systems.ibsen.interview import interview
-from fabula.systems.ibsen.log import Turn, Window, transcript, turns_of
+from fabula.systems.ibsen.log import Turn, transcript, turns_of
 from fabula.systems.ibsen.script import NARRATION, Script, parse_script, script_of, write_script
 from shortening import shortened
 
@@ -122,7 +122,6 @@ def said(request: Request, **special: str) -> str:
         "step_in": '{"action": "none"}',
         "answer": f"Because of {line_at(request)}",
         "extend": sentence(request.path),
-        "final_reading": '{"edits": []}',
     }[prompt]
 
 
@@ -157,10 +156,17 @@ class Played:
         return [str(turn) for turn in turns_of(self.journal.newest(f"role-play/{name}") or "")]
 
 
-def run_on(journal: Journal, model: Any, played: Played | None = None, **context: Any) -> Run:  # noqa: ANN401 - fields of Hands
+def run_on(
+    journal: Journal,
+    model: Any,  # noqa: ANN401 - any model
+    played: Played | None = None,
+    preset: Preset = "improved",
+    **context: Any,  # noqa: ANN401 - fields of RunContext
+) -> Run:
     cast = context.pop("cast", None) or Cast(Assignment(model), known=SYSTEM.roles, open_role="actor")
     listeners = [played.hear] if played else []
-    return Run(RunContext(journal, Prompts(SYSTEM.prompts, common=PROMPTS), cast, listeners=listeners, **context))
+    prompts = Prompts(SYSTEM.prompt_folders(preset), common=PROMPTS)
+    return Run(RunContext(journal, prompts, cast, listeners=listeners, **context))
 
 
 async def write(
@@ -172,21 +178,29 @@ async def write(
     **config: Any,  # noqa: ANN401 - fields of Config
 ) -> Played:
     model, played = ScriptedModel(script), Played(journal or Journal())
+    if preset == "faithful":
+        config.pop("prose", None)  # it is the log in any case
     if journal is None:
         played.journal.open()
         played.journal.decide("stage", "edit", stage)
-    run = run_on(played.journal, model, played)
+    run = run_on(played.journal, model, played, preset)
     played.story = await SYSTEM.write(brief, run, SYSTEM.config(preset, config))
     played.asked = model.asked
     return played
 
 
-async def performed(stage: str = TWO, preset: Preset = "improved", **config: Any) -> tuple[Stage, Run, Any]:  # noqa: ANN401 - fields of Config
+async def performed(stage: str = TWO, preset: Preset = "improved", **config: Any) -> tuple[Stage, Run]:  # noqa: ANN401 - fields of Config
     journal = Journal()
     journal.open()
-    journal.decide("stage", "edit", stage)
-    run, settled = run_on(journal, ScriptedModel(said)), SYSTEM.config(preset, config)
-    return await perform(BRIEF, run, settled), run, settled
+    if preset == "faithful":
+        config.pop("prose", None)
+    settled, script = SYSTEM.config(preset, config), parse_script(stage)
+    run = run_on(journal, ScriptedModel(said), preset=preset)
+    played = (
+        Stage(Play(script, settled), run) if preset == "faithful" else KnowingStage(KnowingPlay(script, settled), run)
+    )
+    await played.perform()
+    return played, run
 
 
 # objectives -------------------------------------------------------------------------------------------
@@ -257,46 +271,14 @@ async def test_plans_that_cannot_be_read_are_made_four_times_and_then_end_the_ru
     model = ScriptedModel(lambda r: said(r, script="no lines today"))
     with Journal() as journal:
         journal.decide("stage", "edit", ONE)
+        run = run_on(journal, model, preset="faithful", repairs=1)
         with pytest.raises(
             ReplyError, match=r"planned no line at role-play/the-letter/step/1 in 4 tries\. .*asks anew from there"
         ):
-            await SYSTEM.write(BRIEF, run_on(journal, model, repairs=1), SYSTEM.config("faithful", {}))
+            await SYSTEM.write(BRIEF, run, SYSTEM.config("faithful", {}))
     scripts = [request.path for request in model.asked if request.path.endswith("script")]
     assert len(scripts) == 8  # each of the 4 with one repair
     assert scripts[-1] == "role-play/the-letter/step/1/again/3/script"
-
-
-async def test_where_planning_fails_improved_lets_those_speak_who_were_silent_longest() -> None:
-    played = await write(lambda r: said(r, script="no lines today"), "improved", prose=False)
-    assert [turn.partition(":")[0] for turn in played.turns()][1:5] == ["Mara", "Tobias", "Mara", "Tobias"]
-
-
-@pytest.mark.parametrize("words", ["20000", "900"])
-async def test_where_nobody_gives_a_line_that_can_be_read_the_run_stops_after_five_steps(words: str) -> None:
-    asked: list[str] = []
-    journal = Journal()
-    journal.open()
-    journal.decide("stage", "edit", ONE)
-
-    def mute(request: Request) -> str:
-        asked.append(request.path)
-        return "" if request.path.endswith("act") else "??"
-
-    with pytest.raises(ReplyError, match=r"Neither the director nor an actor .* in 5 steps\. The same") as failed:
-        await write(mute, "improved", words=words, prose=False, journal=journal)
-    steps = {path.split("/")[3] for path in asked if "/step/" in path}
-    assert steps == {"1", "2", "3", "4", "5"}
-    assert failed.value.at == "role-play/the-letter/step/1/idle"
-    journal.give_up(failed.value.at)
-    again = await write(said, "improved", words=words, prose=False, journal=journal)
-    assert again.turns()
-    anew = {path.split("/")[3] for request in again.asked if "/step/" in (path := request.path)}
-    assert anew >= {"1", "2"}, "all steps in which nothing came are made anew"
-
-
-async def test_an_actor_who_speaks_where_planning_fails_keeps_the_play_going() -> None:
-    played = await write(lambda r: said(r, script="no lines today"), "improved", prose=False)
-    assert len(played.turns()) == 10
 
 
 async def test_memories_are_compared_by_the_model_that_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -312,15 +294,13 @@ async def test_memories_are_compared_by_the_model_that_is_named(monkeypatch: pyt
             return np.array([[1.0, 0.0] if "ferry" in text or "drown" in text else [0.0, 1.0] for text in texts])
 
     monkeypatch.setitem(sys.modules, "sentence_transformers", SimpleNamespace(SentenceTransformer=Model))
-    stage = ONE.replace(
-        "  - name: Tobias\n",
-        "    memories: [{event: Father drowned., time: 2020-01-01 10:00}]\n  - name: Tobias\n",
-    ).replace("background: Dusk.", "background: The ferry leaves.")
+    memory = "{event: Father drowned., thought: Father drowned., time: 2020-01-01 10:00}"
+    stage = ONE.replace("  - name: Tobias\n", f"    memories: [{memory}]\n  - name: Tobias\n").replace(
+        "background: Dusk.", "background: The ferry leaves."
+    )
     assert "Father drowned" in stage
     shown = {
-        name: (await write(stage=stage, max_steps=1, monologues=False, embedder=name)).last(
-            "role-play/the-letter/step/1/act"
-        )
+        name: (await write(stage=stage, max_steps=1, embedder=name)).last("role-play/the-letter/step/1/act")
         for name in ("", "a-model")
     }
     assert ["Father drowned" in text for text in shown.values()] == [False, True]
@@ -372,7 +352,7 @@ async def test_faithful_prompts_hold_no_more_than_the_release_puts_into_them() -
         assert "# Objective\nTobias brings a letter." in outline
         line = next(request for request in played.asked if request.path == "role-play/the-letter/step/3/act")
         assert ("Tobias: the boy who brings her bread" in line.messages[-1].content) is more
-        shown = "A bare cape. Dusk.\n\nThe scene: the lamp room" if more else "A bare cape."
+        shown = "A bare cape.\n\nThe scene: the lamp room" if more else "A bare cape."
         assert line.messages[0].content.endswith(shown)
 
 
@@ -399,14 +379,15 @@ The story began with a rope, and it ends with one."""
 
 @pytest.mark.parametrize(
     ("preset", "aids", "kept"),
-    [("improved", "off", 5), ("improved", "on", 1), ("faithful", "off", 1)],
+    [("improved", "off", 5), ("improved", "on", 5), ("faithful", "off", 1)],
 )
 async def test_a_capable_model_keeps_its_whole_speech(preset: Preset, aids: Aids, kept: int) -> None:
     model, journal = ScriptedModel(lambda r: said(r, act=LONG_SPEECH)), Journal()
     journal.open()
     journal.decide("stage", "edit", ONE)
-    config = SYSTEM.config(preset, {"max_steps": 1, "prose": False, "self_check": False})
-    await SYSTEM.write(BRIEF, run_on(journal, model, aids=aids), config)
+    more = {"prose": False} if preset == "improved" else {}
+    config = SYSTEM.config(preset, {"max_steps": 1, "self_check": False, **more})
+    await SYSTEM.write(BRIEF, run_on(journal, model, preset=preset, aids=aids), config)
     spoken = turns_of(journal.newest("role-play/the-letter") or "")[-1].text.splitlines()
     lines = [line for line in LONG_SPEECH.splitlines() if line]
     assert len(spoken) == kept
@@ -414,23 +395,16 @@ async def test_a_capable_model_keeps_its_whole_speech(preset: Preset, aids: Aids
     assert (spoken == lines) == (kept == len(lines))
 
 
-async def test_only_small_models_get_short_replies_and_reminders() -> None:
-    brief = Brief("Write a story of 2400 words about Mara and Tobias.")
-
-    async def asked(aids: Aids) -> list[Request]:
-        model, journal = ScriptedModel(said), Journal()
-        journal.open()
-        journal.decide("stage", "edit", ONE)
-        config = SYSTEM.config("improved", {"max_steps": 5, "window": 4, "window_keep": 2, "interview": "Mara: Why?"})
-        await SYSTEM.write(brief, run_on(journal, model, aids=aids), config)
-        return model.asked
-
-    bound = [[r.sampling.max_tokens is not None for r in await asked(aids)] for aids in ("off", "on")]
-    assert not any(bound[0])
-    assert all(bound[1])
-    reminder = "no names before what people say"
-    reminded = [any(reminder in r.messages[-1].content for r in await asked(aids)) for aids in ("off", "on")]
-    assert reminded == [False, True]
+async def test_a_small_model_s_free_replies_alone_are_bounded() -> None:
+    journal, model = Journal(), ScriptedModel(said)
+    journal.open()
+    journal.decide("stage", "edit", ONE)
+    config = SYSTEM.config("improved", {"max_steps": 5, "window": 4, "window_keep": 2, "interview": "Mara: Why?"})
+    await SYSTEM.write(BRIEF, run_on(journal, model, aids="on"), config)
+    bounds = {request.path.rpartition("/")[2]: request.sampling.max_tokens for request in model.asked}
+    free = dict.fromkeys(("act", "instruct", "impression", "answer"), 150)
+    assert {prompt: most for prompt, most in bounds.items() if prompt in free} == free
+    assert {bounds[prompt] for prompt in ("outline", "script", "sum_up")} == {None}
 
 
 async def test_an_actor_s_history_is_a_chat_in_which_its_own_lines_are_the_model_s_and_in_improved_one_message() -> (
@@ -500,8 +474,6 @@ async def test_memories_of_the_first_act_come_to_mind_in_the_second() -> None:
     shown = played.last("role-play/the-light/step/1/act")
     assert "(Before this, The stamp on the letter was red)" in shown
     assert shown.count("The stamp on the letter was red") == 1  # not once more under what is remembered
-    released = await write(script, "improved", TWO, prose=False, window=6, window_keep=3, own_views=False)
-    assert "# What you remember\n- The stamp on the letter was red\n" in released.last("role-play/the-light/step/1/act")
 
 
 async def test_what_is_less_like_the_moment_is_shown_as_possibly_irrelevant() -> None:
@@ -514,7 +486,7 @@ async def test_what_is_less_like_the_moment_is_shown_as_possibly_irrelevant() ->
 async def test_profile_memories_get_a_monologue_where_they_have_none_and_change_relations() -> None:
     memories = "    memories: [{event: Tobias fell from the ladder.}]\n"
     stage = ONE.replace("    relations: {Tobias", memories + "    relations: {Tobias")
-    after, _, _ = await performed(stage, "faithful", max_steps=1)
+    after, _ = await performed(stage, "faithful", max_steps=1)
     mara = after.actors["Mara"]
     assert [memory.shown for memory in mara.mind.memories.kept] == ["I remember cast/mara/memory/1/monologue."]
     assert mara.mind.relations == {"Tobias": "still a friend"}
@@ -523,7 +495,7 @@ async def test_profile_memories_get_a_monologue_where_they_have_none_and_change_
 
 @pytest.mark.parametrize("preset", ["faithful", "improved"])
 async def test_a_window_never_holds_more_than_16_and_only_improved_keeps_old_summaries(preset: Preset) -> None:
-    after, run, _ = await performed(TWO.replace("[Mara lights the lamp.]", "[a, b, c]"), preset, prose=False)
+    after, run = await performed(TWO.replace("[Mara lights the lamp.]", "[a, b, c]"), preset, prose=False)
     made = [call for call in run.context.journal.calls("role-play") if call.path.endswith("sum_up")]
     assert len(made) > 2
     mara = after.actors["Mara"]
@@ -550,28 +522,12 @@ async def test_those_who_heard_the_same_share_one_summary() -> None:
 
 
 async def test_a_summary_that_cannot_be_read_leaves_the_turns_cut_short() -> None:
-    after, _, _ = await performed(ONE, "improved", prose=False, window=4, window_keep=2)
+    after, _ = await performed(ONE, "improved", prose=False, window=4, window_keep=2)
     assert after.actors["Mara"].mind.window.turns[0].text.startswith("Before this, Tobias spoke at the-letter")
     stage = ONE.replace("[Tobias brings a letter.]", "[a, b]")
     played = await write(lambda r: said(r, sum_up="?"), "improved", stage, prose=False)
     assert any("could not be summed up" in note for note in played.noted)
     assert len(played.turns()) == 19
-
-
-def test_points_add_up_until_they_are_summed_up_anew() -> None:
-    window = Window(4, 2)
-    window.turns = [Turn("Mara", str(n)) for n in range(5)]
-    assert window.full
-    assert [turn.text for turn in window.old(keep_first=False)] == ["0", "1", "2"]
-    assert [turn.text for turn in window.old(keep_first=True)] == ["1", "2"]
-    window.compact(["one"], add=True, background="Dusk.")
-    assert [turn.text for turn in window.turns] == ["Before this, one", "Dusk.", "3", "4"]
-    window.turns += [Turn("Mara", "5")]
-    assert [turn.text for turn in window.old(keep_first=False)] == ["3"]
-    window.compact(["two"], add=True)
-    assert window.turns[0].text == "Before this, one; two"
-    window.compact(["all"], add=False)
-    assert window.turns[0].text == "Before this, all"
 
 
 # players ----------------------------------------------------------------------------------------------
@@ -710,7 +666,7 @@ class Dying(ScriptedModel):
 
 async def test_killed_with_players_on_the_move_and_resumed_the_transcript_is_the_same() -> None:
     script = stepping_in(the_room_2={"action": "move and talk", "place": "The quay", "words": "Any news?"})
-    config: dict[str, Any] = {"max_steps": 2, "window": 3, "window_keep": 1, "impressions": False, "monologues": False}
+    config: dict[str, Any] = {"max_steps": 2, "window": 3, "window_keep": 1}
     whole = await write(script, stage=SIDE, **config)
     logs = [whole.turns(name) for name in ("the-room", "the-quay", "the-end")]
     for dies_at in range(0, len(whole.asked), 9):
@@ -719,7 +675,7 @@ async def test_killed_with_players_on_the_move_and_resumed_the_transcript_is_the
         journal.open()
         journal.decide("stage", "edit", SIDE)
         with pytest.raises((ModelError, ExceptionGroup)):
-            await SYSTEM.write(BRIEF, run_on(journal, dying), SYSTEM.config("faithful", config))
+            await SYSTEM.write(BRIEF, run_on(journal, dying, preset="faithful"), SYSTEM.config("faithful", config))
         resumed = await write(script, journal=journal, **config)
         assert resumed.story == whole.story
         assert [resumed.turns(name) for name in ("the-room", "the-quay", "the-end")] == logs
@@ -739,6 +695,35 @@ async def test_an_edited_log_is_lived_through_and_asks_only_what_comes_of_it() -
     assert {request.path.split("/")[1] for request in again.asked} == {"the-light"}
     assert "I have read it, and it says dark." in again.last("role-play/the-light/step/1/act")
     assert "I have read it" in again.story.scenes[0].text
+
+
+@pytest.mark.parametrize("preset", ["faithful", "improved"])
+async def test_a_log_that_is_pinned_as_it_was_played_changes_nothing_and_asks_nobody(preset: Preset) -> None:
+    config: dict[str, Any] = {"window": 4, "window_keep": 2, "max_steps": 5, "prose": False}
+    whole = await write(by_prompt, preset, FOUR, **config)
+    assert whole.paths("sum_up")
+    for name in ("the-letter", "the-quay", "the-light", "the-end"):
+        path = f"role-play/{name}"
+        whole.journal.decide(path, "pin", whole.journal.newest(path))
+        again = await write(by_prompt, preset, journal=whole.journal, **config)
+        assert [request.path for request in again.asked] == []
+        assert again.story == whole.story
+
+
+@pytest.mark.parametrize("preset", ["faithful", "improved"])
+async def test_a_pinned_log_is_lived_through_anew_where_its_actors_come_with_other_memories(preset: Preset) -> None:
+    stage = f"{TWO}  - title: The end\n    actors: [Mara, Tobias]\n    goals: [They part.]\n"
+    config: dict[str, Any] = {"max_steps": 1, "prose": False}
+    whole = await write(stage=stage, preset=preset, **config)
+    path, first = "role-play/the-light", "role-play/the-letter"
+    whole.journal.decide(path, "pin", whole.journal.newest(path))
+    log = whole.journal.newest(first) or ""
+    whole.journal.decide(first, "edit", log.replace(whole.turns()[-1].partition(": ")[2], "It says dark."))
+    again = await write(journal=whole.journal, preset=preset, **config)
+    assert again.paths("act") == ["role-play/the-end/step/1/act"]
+    shown = again.last("role-play/the-end/step/1/act")
+    assert "It says dark." in shown
+    assert whole.turns("the-light")[-1].partition(": ")[2] in shown
 
 
 async def test_a_log_that_a_person_wrote_from_the_start_costs_no_line() -> None:
@@ -777,14 +762,14 @@ def plan() -> Plan:
 
 
 def test_a_plan_s_scenes_become_acts_and_its_events_objectives() -> None:
-    script = script_of(plan(), Ours())
+    script = script_of(plan())
     assert [act.goals for act in script.acts] == [
         ("Tobias brings a letter.", "Mara reads it."),
         ("Mara lights the lamp.",),
     ]
     assert script.acts[0].next_act == "The light"
     assert script.acts[1].actors == ("Mara", "Tobias")
-    assert script_of(plan(), Ours(scene_goals=True)).acts[0].goals == ("Tobias brings a letter. Mara reads it.",)
+    assert script_for_length(plan(), None, 300).acts[0].goals == ("Tobias brings a letter. Mara reads it.",)
     assert parse_script(write_script(script)) == script
 
 
@@ -792,7 +777,7 @@ def test_what_a_capable_planner_writes_of_a_person_and_a_scene_is_not_too_long_f
     events = tuple(Event(f"{n} {'They look at the lamp and say nothing of it. ' * 5}") for n in range(30))
     person = Character("Mara", setup="She has kept the light for thirty years, and says so. " * 120)
     plan = Plan(characters=(person,), scenes=(ScenePlan("The lamp", outline=events),))
-    (act,) = parse_script(write_script(script_of(plan, Ours(scene_goals=True)))).acts
+    (act,) = parse_script(write_script(script_for_length(plan, None, 300))).acts
     assert len(act.goals[0]) > 6000
 
 
@@ -880,13 +865,56 @@ async def test_without_a_script_one_is_made_of_the_plan_and_kept() -> None:
     assert parse_script(stage).actors[0].description == "She keeps the light."
 
 
+PEOPLE = """
+goal: Mara keeps the lamp burning until the last boat is home.
+setting: A bare cape.
+personas:
+  - name: Mara
+    description: Keeper of the lighthouse.
+    secret: She let the lamp go out once.
+    aliases: [the keeper]
+    relationships: {Tobias: the boy who brings her bread}
+  - {name: Tobias, description: A boy.}
+"""
+
+
+@pytest.mark.parametrize("preset", ["faithful", "improved"])
+async def test_a_script_is_made_of_an_authors_personas_with_what_they_are_to_each_other(preset: Preset) -> None:
+    assert SYSTEM.takes_personas
+
+    def script(request: Request) -> str:
+        prompt = request.path.rpartition("/")[2]
+        if prompt == "plan_telling":
+            scene = {"time": 1, "element": "climax", "what": "A night."}
+            return json.dumps({"person": "third person", "tense": "past tense", "scenes": [scene]})
+        if prompt == "plan_scene":
+            there = [{"name": "Mara", "goal": "x"}, {"name": "Tobias", "goal": "y"}]
+            events = [{"what": "Mara climbs the stairs.", "missed_by": []}]
+            return json.dumps({"name": "Night", "place": "The tower", "characters": there, "events": events})
+        assert not request.path.startswith("plan/"), "nobody is asked for what the personas say"
+        return said(request)
+
+    journal = Journal()
+    journal.open()
+    journal.decide("personas", "edit", PEOPLE)
+    await write(script, preset, journal=journal, max_steps=1, prose=False)
+    made = parse_script(journal.newest("stage") or "")
+    assert made.names == ("Mara", "Tobias")
+    assert made.actors[0].relations == {"Tobias": "the boy who brings her bread"}
+    assert made.actors[0].aliases == ("the keeper",)
+    assert "go out once" in made.actors[0].secret
+    assert "the last boat is home" in made.background + made.conflict
+
+
 async def test_a_person_can_only_be_cast_for_somebody_of_the_script() -> None:
     model = ScriptedModel(said)
     cast = Cast(Assignment(model), {"marra": Assignment(model)}, known=SYSTEM.roles, open_role="actor")
     with Journal() as journal:
         journal.decide("stage", "edit", ONE)
         with pytest.raises(UnknownNameError, match="Did you mean 'mara'"):
-            await SYSTEM.write(BRIEF, run_on(journal, model, cast=cast), SYSTEM.config("faithful", {}))
+            await SYSTEM.write(
+                BRIEF, run_on(journal, model, preset="faithful", cast=cast), SYSTEM.config("faithful", {})
+            )
 
 
 # transcripts --------------------------------------------------------------------------------------------------------
@@ -905,7 +933,7 @@ def test_a_transcript_is_read_back() -> None:
 
 
 async def test_an_interview_leaves_no_trace() -> None:
-    after, run, _ = await performed(window=6, window_keep=3)
+    after, run = await performed(window=6, window_keep=3)
     mara = after.actors["Mara"]
     before = (
         list(mara.mind.window.turns),
@@ -913,7 +941,7 @@ async def test_an_interview_leaves_no_trace() -> None:
         dict(mara.mind.relations),
         dict(mara.mind.impressions),
     )
-    answers = await interview(mara, ["Why did you light it?", "Are you sure?"], after.play, after.hour, run)
+    answers = await interview(mara, ["Why did you light it?", "Are you sure?"], after.hour, run)
     assert len(set(answers)) == 2
     assert (
         list(mara.mind.window.turns),
@@ -964,8 +992,8 @@ async def test_faithful_gives_the_dialogue_log_and_improved_prose_of_the_length_
     brief = Brief("Write a story of 300 words about Mara and Tobias.")
     prose = await write(preset="improved", stage=TWO, brief=brief)
     assert 270 <= prose.story.words <= 330
-    assert prose.paths("retell") == ["drafts/the-letter/part/1/retell", "drafts/the-light/part/1/retell"]
-    shown = prose.last("drafts/the-light/part/1/retell")
+    assert prose.paths("retell") == ["the-letter/part/1/retell", "the-light/part/1/retell"]
+    shown = prose.last("the-light/part/1/retell")
     assert "This part ends the story" in shown
     assert prose.turns("the-light")[-1] in shown
 
@@ -1065,12 +1093,12 @@ async def test_after_an_edit_a_dry_run_announces_what_is_asked(
     preset: Preset, path: str, before: str, after: str
 ) -> None:
     config: dict[str, Any] = {"max_steps": 4, "min_steps": 4, "window": 5, "window_keep": 2}
-    config |= {"initial_impressions": False, "repeat_threshold": 0.0, "expand_goals": False}
+    config |= {"repeat_threshold": 0.0}
     whole = await write(by_prompt, preset, FOUR, **config)
     text = whole.journal.newest(path) or ""
     assert before in text
     whole.journal.decide(path, "edit", text.replace(before, after, 1))
-    dry = run_on(whole.journal, ScriptedModel(by_prompt), mode="dry")
+    dry = run_on(whole.journal, ScriptedModel(by_prompt), preset=preset, mode="dry")
     await SYSTEM.write(BRIEF, dry, SYSTEM.config(preset, config))
     announced = {call.path for call in dry.context.dry_run.planned}
     again = await write(by_prompt, preset, journal=whole.journal, **config)
@@ -1083,46 +1111,6 @@ async def test_after_an_edit_a_dry_run_announces_what_is_asked(
 
 # capable players (recorded when a capable model played a whole evening) -----------------------------------------------
 
-RADIO = Plan(
-    scenes=(
-        ScenePlan(
-            "The depths",
-            (
-                Event("Pavel rings and tells Nadia to come down."),
-                Event("Duarte reports that one name is not ticked", present=("Nadia", "Duarte")),
-                Event("Nadia opens the microphone."),
-                Event("Pavel casts off."),
-            ),
-            place="The studio; everybody but Nadia is heard only",
-            characters=(Presence("Nadia"), Presence("Pavel"), Presence("Duarte")),
-            time="2",
-            date="the night of 10 March 1988",
-        ),
-        ScenePlan(
-            "The promise",
-            (Event("Nadia promises to be the last."),),
-            characters=(Presence("Nadia", age="forty", then="She has just got the key"),),
-            time="1",
-        ),
-    ),
-    characters=(
-        Character(
-            "Nadia",
-            role="protagonist",
-            gender="female",
-            age="fifty-three",
-            setup="Runs the radio alone",
-            personality="Dry, calm",
-            secret="She will still be there when the last boat has left",
-        ),
-        Character("Pavel", knows="His mother has never missed a boat."),
-        Character("Duarte"),
-    ),
-    conflict="Nadia has promised to stay, and Pavel does not know it.",
-    setting="The island of Corva.",
-    tense="past tense",
-    demands=("Everybody but Nadia is only heard.",),
-)
 EVENING = """
 background: The island of Corva.
 conflict: Nadia has promised to stay, and Pavel does not know it.
@@ -1134,8 +1122,6 @@ actors:
 acts:
   - title: The depths
     place: The studio
-    date: the night of 10 March 1988
-    background: The studio
     actors: [Nadia, Pavel, Duarte]
     goals: [Pavel rings and tells Nadia to come down., Nadia reads the depths.]
 """
@@ -1167,29 +1153,16 @@ async def test_lines_of_capable_actors_stand_as_they_were_spoken() -> None:
 
 
 def evening(request: Request) -> str:
-    """Duarte's report is for Nadia alone."""
+    """Duarte reports."""
     prompt = request.path.rpartition("/")[2]
     if prompt == "act" and "You are Duarte" in request.messages[0].content:
         return UNTICKED
     lines = [
-        {"role": "Duarte", "content": "One is missing.", "unheard_by": ["Pavel", "Duarte"]},
+        {"role": "Duarte", "content": "One is missing."},
         {"role": "Pavel", "content": "Come down."},
         {"role": "Nadia", "content": "I read the names."},
     ]
     return said(request, script=json.dumps({"scripts": lines}))
-
-
-async def test_who_does_not_hear_a_line_is_never_shown_it() -> None:
-    played = await write(evening, "improved", EVENING, words="600", max_steps=6)
-    acts = {r.path: "\n".join(m.content for m in r.messages) for r in played.asked if r.path.endswith("/act")}
-    assert [UNTICKED in text for text in acts.values() if "You: Nadia" in text] == [True, True, True, True]
-    assert [UNTICKED in text for text in acts.values() if "You: Pavel" in text] == [False] * 4
-    later = played.last("role-play/the-depths/step/4/outline")
-    assert f"Duarte: {UNTICKED} [unheard by Pavel]" in later
-    log = played.journal.newest("role-play/the-depths") or ""
-    assert f"**Duarte (unheard by Pavel):** {UNTICKED}" in log
-    assert transcript(turns_of(log)) == "\n\n".join(p for p in log.split("\n\n") if not p.startswith(">"))
-    assert turns_of(log)[1].unheard == ("Pavel",)
 
 
 async def test_a_secret_is_shown_to_its_owner_and_to_who_knows_all() -> None:
@@ -1219,16 +1192,6 @@ def _asked_of(request: Request) -> str:
     return shown.partition("# You: ")[2].partition("\n")[0] if prompt == "act" else prompt
 
 
-async def test_a_line_s_prompt_names_place_and_date_once_and_nothing_that_is_still_to_come() -> None:
-    played = await write(evening, "improved", EVENING, words="600", max_steps=6)
-    text = played.last("role-play/the-depths/step/1/act")
-    assert text.count("The studio") == 1
-    assert "When: the night of 10 March 1988" in text
-    assert "They talk." not in text  # the outline
-    uninstructed = await write(evening, "improved", EVENING, max_steps=6, use_instruction=False)
-    assert "They talk." in uninstructed.last("role-play/the-depths/step/1/act")
-
-
 async def test_the_director_knows_what_the_author_asks_for_and_how_many_lines_are_left() -> None:
     played = await write(evening, "improved", EVENING, words="600")
     first, second = (played.last(f"role-play/the-depths/step/{n}/outline") for n in (1, 4))
@@ -1241,16 +1204,15 @@ async def test_the_director_knows_what_the_author_asks_for_and_how_many_lines_ar
     assert "lines are left" not in faithful
 
 
-async def test_improved_asks_whether_an_objective_is_reached_when_the_planned_lines_are_played() -> None:
-    early, late = [await write(preset="improved", prose=False, late_checks=late) for late in (False, True)]
-    assert [len(played.paths("check_goal")) for played in (early, late)] == [4, 1]
+async def test_nobody_is_asked_whether_an_objective_is_reached_while_planned_lines_are_left() -> None:
+    assert len((await write(preset="improved", prose=False)).paths("check_goal")) == 1
     done = await write(lambda r: said(r, check_goal='{"completed": true}'), "improved", prose=False)
     assert len(done.turns()) == 1 + 8  # two plans of four lines, and the second is played to its end
 
 
 async def test_the_first_part_of_the_story_continues_nothing_and_each_knows_what_was_planned() -> None:
     played = await write(evening, "improved", EVENING, words="600")
-    first, second = (played.last(f"drafts/the-depths/part/{n}/retell") for n in (1, 2))
+    first, second = (played.last(f"the-depths/part/{n}/retell") for n in (1, 2))
     assert "With it the story opens." in first
     assert "Continue from the last sentence" not in first
     assert "Nothing is written yet" not in first
@@ -1259,241 +1221,4 @@ async def test_the_first_part_of_the_story_continues_nothing_and_each_knows_what
     assert "Continue from the last sentence" in second
 
 
-async def test_the_story_is_read_once_at_its_end() -> None:
-    edits = json.dumps({"edits": [{"paragraph": 1, "old": "The boat left.", "new": "The last boat left."}]})
-
-    def read(request: Request) -> str:
-        if request.path.endswith("/retell"):
-            return "The boat left. " + said(request)
-        return said(request, final_reading=edits)
-
-    played = await write(read, "improved", max_steps=5)
-    assert played.story.scenes[0].text.startswith("The last boat left. ")
-    assert len(played.paths("final_reading")) == 1
-    assert played.paths("final_reading")[0].startswith("drafts/")
-    without = await write(read, "improved", max_steps=5, final_reading=False)
-    assert without.story.scenes[0].text.startswith("The boat left. ")
-
-
-def test_the_script_of_a_plan_keeps_what_the_plan_says_of_people_and_time() -> None:
-    script = script_of(RADIO, SYSTEM.config("improved", {}).ours, WordRange.about(1200))
-    promise, depths = script.acts  # as it happens; told the other way round
-    assert (promise.told, depths.told) == (2, 1)
-    assert depths.date == "the night of 10 March 1988"
-    assert depths.goals == (
-        f"{RADIO.scenes[0].outline[0].text} Duarte reports that one name is not ticked. (Not witnessed by Pavel.)",
-        "Nadia opens the microphone. Pavel casts off.",
-    )
-    nadia = script.actors[0]
-    assert nadia.description == "Female, fifty-three. Runs the radio alone. Personality: Dry, calm."
-    assert nadia.secret.startswith("She will still be there")
-    assert nadia.at(promise).whole == "Female, forty. She has just got the key. Personality: Dry, calm."
-    assert nadia.at(depths) == nadia
-    assert "promised" not in script.background
-    assert "promised" in script.conflict
-    assert script.telling == ("past tense", "Everybody but Nadia is only heard.")
-    assert parse_script(write_script(script)) == script
-
-
-async def test_what_happens_first_is_played_first_and_told_where_the_plan_tells_it() -> None:
-    stage = write_script(script_of(RADIO, SYSTEM.config("improved", {}).ours))
-    played = await write(preset="improved", stage=stage, max_steps=5)
-    assert played.paths("outline")[0].startswith("role-play/the-promise/")
-    assert [scene.label for scene in played.story.scenes] == ["The depths", "The promise"]
-
-
-async def test_a_small_model_that_repeats_its_instruction_is_asked_again_in_another_way() -> None:
-    told = "Say nothing of the wheel yet, and ask her who had it that night."
-    journal = Journal()
-    journal.open()
-    journal.decide("stage", "edit", ONE)
-    model = ScriptedModel(
-        lambda r: said(
-            r, act=f"The director said to me: {told}" if "again" not in r.path else "Who had it?", instruct=told
-        )
-    )
-    config = SYSTEM.config("improved", {"max_steps": 1, "prose": False})
-    await SYSTEM.write(BRIEF, run_on(journal, model, aids="on"), config)
-    assert turns_of(journal.newest("role-play/the-letter") or "")[-1].text == "Who had it?"
-    asked = [request for request in model.asked if request.path.endswith("/act")]
-    assert [request.path for request in asked][1].endswith("/again/1/act")
-    assert asked[0].sampling.temperature != asked[1].sampling.temperature
-
-
 # what a strong player missed (recorded when one played two briefs) ---------------------------------------------------
-
-LETTER = "Dear Mila, no weather keeps me here, only a mistake of my own. She has always said how things are."
-POST = Plan(
-    title="Return to Sender",
-    scenes=(
-        ScenePlan(
-            "Steam",
-            (Event("Ada opens the letter and reads it."),),
-            place="Ada's kitchen, two streets from Ropewalk Lane: a kettle, one cup",
-            importance=4,
-            characters=(Presence("Ada", "To know what he writes"), Presence("The villagers")),
-            time="1954-11-11 20:00",
-            date="the evening of Thursday, 11 November 1954",
-        ),
-        ScenePlan(
-            "The mole",
-            (Event("Mila reads the letter."), Event("Ada keeps her secret.", present=("Ada",))),
-            place="the end of the mole: wet granite",
-            importance=8,
-            characters=(Presence("Ada"), Presence("Mila", "To know when his ship comes in")),
-            time="1954-11-12 16:00",
-            date="Friday, 12 November 1954",
-        ),
-    ),
-    characters=(
-        Character("Ada", knows="That Lukas is in prison"),
-        Character("Mila", knows="That her father is at sea and has not written"),
-        Character("Lukas", setup="Mila's father"),
-        Character("The villagers", group=True),
-    ),
-    setting="A harbour town, from one Thursday to the Friday on which the girl learns all.",
-    person="third person, close to Lukas",
-    payoffs=("The sentence of the letter returns in scene 2.",),
-)
-POST_BRIEF = Brief("Write a story of about 300 words about a letter.", title="Return to Sender")
-
-
-def post(request: Request) -> str:
-    """In the first scene the letter is read, in the second it is shown to Mila alone."""
-    mole = "/the-mole/" in request.path
-    letter = {"role": "Document", "content": LETTER, "unheard_by": ["Ada"] if mole else []}
-    says = {"role": "Mila" if mole else "Ada", "content": "He says so.", "fixed": "She has always said how things are."}
-    return said(request, script=json.dumps({"scripts": [letter, says, says, says, says, says]}))
-
-
-async def posted(script: Callable[[Request], str] = post, **config: Any) -> Played:  # noqa: ANN401 - fields of Config
-    stage = write_script(script_of(POST, SYSTEM.config("improved", {}).ours))
-    return await write(script, "improved", stage, brief=POST_BRIEF, words="280-320", **config)
-
-
-async def test_actors_see_place_and_date_of_their_scene_and_not_the_setting_of_the_whole_story() -> None:
-    played = await posted()
-    shown = {r.path.rpartition("/")[2]: r.messages[0].content + r.messages[-1].content for r in played.asked}
-    assert ["the girl learns all" in shown[prompt] for prompt in ("act", "outline", "retell")] == [False, True, True]
-    first = played.last("role-play/steam/step/2/act")
-    assert "The scene: Ada's kitchen" in first
-    assert "When: the evening of Thursday" in first
-    bare = await write(preset="improved", stage=f"setting: A bare cape.\n{ONE}", prose=False)
-    assert "A bare cape." in bare.last("role-play/the-letter/step/1/act")  # where the scene itself has neither
-
-
-async def test_the_writer_knows_all_who_are_in_the_scene_and_whoever_the_story_is_close_to() -> None:
-    played = await posted()
-    first = played.last("drafts/steam/part/1/retell")
-    assert "- The villagers" in first  # they speak no line
-    assert "- Lukas: Mila's father." in first
-    assert "- Mila" not in first
-
-
-async def test_between_scenes_what_was_heard_has_a_break_with_date_and_place() -> None:
-    played = await posted()
-    second = played.last("role-play/the-mole/step/2/act")
-    ada = next(r for r in played.asked if "/the-mole/" in r.path and r.path.endswith("/act") and _asked_of(r) == "Mila")
-    assert "[Earlier:" not in ada.messages[-1].content  # Mila was not there
-    assert second == played.last(ada.path)
-
-    def ada_speaks(request: Request) -> str:
-        line = json.dumps({"scripts": [{"role": "Ada", "content": "This one did not come from the sea."}]})
-        return said(request, script=line)
-
-    shown = (await posted(ada_speaks)).last("role-play/the-mole/step/1/act")
-    assert "[Earlier: the evening of Thursday, 11 November 1954; Ada's kitchen]\nAda: " in shown
-    assert "[Now; the scene begins.]" in shown
-    later = (await posted(ada_speaks)).last("role-play/the-mole/step/2/act")
-    assert "\n[Now]\nAda: " in later
-    minutes = next(r for r in (await posted(ada_speaks, window=6, window_keep=3)).asked if r.path.endswith("sum_up"))
-    assert "[the evening of Thursday, 11 November 1954; Ada's kitchen]\nAda: " in minutes.messages[-1].content
-    assert "say when it happened" in minutes.messages[-1].content
-
-
-async def test_a_letter_stands_word_for_word_and_reaches_who_reads_it_and_nobody_else() -> None:
-    played = await posted()
-    assert f"Document: {LETTER}" in played.turns("steam")
-    assert f"**Document (unheard by Ada):** {LETTER}" in (played.journal.newest("role-play/the-mole") or "")
-    for prompt in ("outline", "script"):  # the director of the second scene has the words of the first
-        shown = played.last(f"role-play/the-mole/step/1/{prompt}")
-        assert f"- {LETTER} (read by Ada, The villagers)" in shown
-    assert f"Document: {LETTER}" in played.last("role-play/the-mole/step/2/act")
-    assert (
-        "A document, and words that the author or the plan fixes, stand word for word; one that the story so far has"
-        in played.last("drafts/steam/part/1/retell")
-    )
-    small = await write(preset="improved", stage=ONE, prose=False)
-    assert small.paths("script")
-
-
-async def test_what_was_learned_counts_more_than_the_sheet_of_the_beginning() -> None:
-    played = await posted()
-    shown = played.last("role-play/the-mole/step/2/act")
-    assert (
-        "has not written\nWhat you hide and know was so when the story began. Where you have learned otherwise since"
-        in shown
-    )
-    assert "Knew when the story began: That her father" in played.last("role-play/the-mole/step/1/outline")
-
-
-async def test_words_are_shared_out_as_the_plan_weighs_its_scenes() -> None:
-    played = await posted()
-    assert "Write about 100 words" in played.last("drafts/steam/part/1/retell")
-    played = await posted(lambda r: said(r, retell=" ".join(["So it was."] * 34)) if "retell" in r.path else post(r))
-    assert "about 198 words" in played.last("drafts/the-mole/part/1/retell")
-
-
-async def test_fixed_words_reach_the_actor_and_what_is_meant_to_return_may_return() -> None:
-    played = await posted()
-    asked = played.last("role-play/steam/step/2/instruct")
-    assert "which have to be said exactly as they are and which you need not repeat: She has always said how" in asked
-    assert "start from what was really said" in asked
-    spoken = played.last("role-play/steam/step/2/act")
-    assert "These words have to stand in your line exactly as they are: She has always said how things are." in spoken
-    assert "unless it is meant to return" in spoken
-    assert "is meant to return may" in played.last("drafts/the-mole/part/1/retell")
-    faithful = (await write(stage=ONE)).last("role-play/the-letter/step/1/act")
-    assert "You never repeat what has been said" in faithful
-
-
-async def test_what_somebody_wants_in_a_scene_is_for_them_the_director_and_the_writer() -> None:
-    played = await posted()
-    assert "What you want in this scene: To know when his ship comes in" in played.last("role-play/the-mole/step/2/act")
-    assert "Wants in this scene: To know what he writes." in played.last("role-play/steam/step/1/outline")
-
-
-async def test_no_prompt_makes_a_group_singular_and_each_of_them_has_the_title() -> None:
-    crowd = json.dumps({"scripts": [{"role": "The villagers", "content": "Dig!"}]})
-    played = await posted(lambda r: said(r, script=crowd) if "/steam/" in r.path else post(r))
-    shown = played.last("role-play/steam/step/1/instruct")
-    assert [
-        text for text in ("villagers is", "villagers finds", "villagers sees", "villagers hides") if text in shown
-    ] == []
-    titled = [path for prompt in ("outline", "retell", "final_reading") for path in played.paths(prompt)]
-    assert [path for path in titled if "Return to Sender" not in played.last(path)] == []
-
-
-async def test_the_editor_has_the_scenes_in_the_order_of_telling() -> None:
-    stage = write_script(script_of(RADIO, SYSTEM.config("improved", {}).ours))
-    played = await write(preset="improved", stage=stage, max_steps=5)
-    shown = played.last(played.paths("final_reading")[0])
-    assert "1. The depths (the night of 10 March 1988; The studio): Pavel rings" in shown
-    assert "2. The promise: Nadia promises" in shown
-
-
-async def test_nothing_is_noted_of_people_who_do_not_return_or_after_the_last_line() -> None:
-    def noted(request: Request) -> str:
-        return said(request, sum_up=json.dumps({"points": ["Mara, Tobias and Old Father spoke of the boat."]}))
-
-    stage = ONE.replace("  - name: Tobias\n", "  - name: Tobias\n  - name: Old Father\n")
-    all_, spared = [
-        await write(noted, "improved", stage, prose=False, window=5, window_keep=1, spare_notes=spare)
-        for spare in (False, True)
-    ]
-    of = "old-father/impression"
-    assert [any(path.endswith(of) for path in played.paths("impression")) for played in (all_, spared)] == [True, False]
-    late = [f"role-play/the-letter/heard/{n}/" for n in range(7, 11)]
-    for played, some in ((all_, True), (spared, False)):
-        assert any(path.startswith(tuple(late)) and "/director/" not in path for path in played.paths("sum_up")) == some
-    assert len(spared.asked) < len(all_.asked)

@@ -1,29 +1,28 @@
-"""What a timestep leaves beside the story: its proposals, a record of it, the chapter's part of the world, and counts.
-
-A step's record holds what happened but not the calls, which stand in the journal under the step's path.
-"""
+"""What a timestep leaves, and what Algorithm 1 requires and changes, as it stands between two timesteps."""
 
 from __future__ import annotations
 
-import json
 from collections import Counter
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final
 
-from fabula.engine.events import RECORD
-from fabula.story.world import Moment
-from fabula.story.world.file import write_world
-from fabula.story.world.flat import fields_of
-from fabula.systems.magnet.shapes import Course
-from fabula.systems.magnet.state import shown
+from fabula.craft.length import WordRange, asked_range
+from fabula.craft.packing import paragraphs
+from fabula.story import count_words
+from fabula.story.world import Moment, WorldState
+from fabula.story.world.flat import Refused, Write, fields_of
+from fabula.systems.magnet.state import WorldGraph, shown
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Iterator
 
-    from fabula.engine.run import Run
-    from fabula.story.world import WorldState
-    from fabula.story.world.flat import Commit, Refused, Write
+    from fabula.story import Brief
+    from fabula.story.personas import Persona, Personas
+    from fabula.story.world.meaning import Value
+    from fabula.systems.magnet.config import Config
+    from fabula.systems.magnet.shapes import Verdict
 
+_USUAL_WORDS: Final = 800  # of a story for which neither brief nor settings say
 _COUNTED: Final = {
     "forced": "actions that no critic took",
     "absent": "absences",
@@ -32,9 +31,6 @@ _COUNTED: Final = {
     "conflicts": "keys written twice in a step",
     "near": "keys much like an earlier one",
     "goal_failed": "goals that were not found",
-    "rewritten": "paragraphs written again because they did not agree with the world or the actions",
-    "untold": "actions that were not told, and so have not happened",
-    "yielded": "variables set by what a paragraph says",
     "amended": "variables set after an edit",
 }
 
@@ -78,84 +74,250 @@ class ProposedAction:
 
 @dataclass(frozen=True, slots=True)
 class Selected:
-    """The narrator's choice: actions in the order in which they happen, the paragraph where it came with the choice.
+    """The narrator's choice: actions in the order in which they happen, and the paragraph.
 
-    `world_updates` and `goal_reached` are the narrator's own, where there is no critic to name them; `course` says how
-    the story goes on (ours).
+    `world_updates` and `goal_reached` are the narrator's own, where there is no critic to name them.
     """
 
     order: tuple[ProposedAction, ...]
     paragraph: str = ""
     world_updates: tuple[Write, ...] = ()
     goal_reached: bool = False
-    course: Course = field(default_factory=Course)
+
+
+@dataclass(frozen=True, slots=True)
+class Course:
+    """How the story goes on: the next scene, if this one ends, and who acts next, and where if elsewhere (ours)."""
+
+    scene: str = ""
+    turns: tuple[tuple[str, str], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class NewGoal:
+    """A goal that follows, with its transition paragraph; `hidden_from` and `course` are ours."""
+
+    goal: str
+    domain: str = ""
+    transition: str = ""
+    hidden_from: tuple[str, ...] = ()
+    course: Course = Course()
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """All that a timestep changes, so that it can be gone through again without a question.
+
+    Attributes:
+        actions: actions[c] of all characters.
+        order: the characters whose actions happen, in their order.
+        updates: what is written into W, in that order.
+        goal_reached: the goal g is complete.
+        status: why g is replaced after this step; empty: it stands.
+        goal: the goal that follows; none where `status` is empty, or nothing could be read.
+        course: how the story goes on, and `last`, it ends with this step (both ours).
+    """
+
+    t: int
+    actions: tuple[ProposedAction, ...] = ()
+    order: tuple[str, ...] = ()
+    paragraph: str = ""
+    updates: tuple[Write, ...] = ()
+    goal_reached: bool = False
+    status: str = ""
+    goal: NewGoal | None = None
+    course: Course = Course()
+    last: bool = False
+
+    @property
+    def ends_scene(self) -> bool:
+        """Whether another scene follows."""
+        return bool(self.course.scene or (self.goal and self.goal.course.scene))
+
+    @property
+    def happened(self) -> Iterator[ProposedAction]:
+        """The actions that happen, in their order."""
+        by_name = {a.character: a for a in self.actions}
+        return (by_name[name] for name in self.order)
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """A chapter or scene, its timesteps, whether its author told it otherwise, and what that changes in W."""
+
+    text: str
+    steps: tuple[Step, ...] = ()
+    edited: bool = False
+    amended: tuple[Write, ...] = ()
 
 
 @dataclass
-class Records:
-    """Counts of what did not go smoothly, and the records of the steps since the last chapter."""
+class Progress:
+    """What Algorithm 1 requires, and what it changes, as it stands between two timesteps.
 
+    It follows from the steps and texts that are kept (`parts.py`), and from nothing else.
+
+    Attributes:
+        characters: C.
+        world: W.
+        goals: every goal so far; the last one is g.
+        want: how many words the story is to have.
+        t: timesteps so far.
+        k: stall count: timesteps of the goal g.
+        story: all paragraphs so far; the last ones are s.
+        done: actions that happened, by character.
+        domain: of the goal g, as far as the goal generator named one.
+        system: reserved keys that the next commit sets.
+        part: number of the chapter or scene that is written, and `begin`, how many paragraphs stand before it.
+        counts: what did not go smoothly; `log`, records of the part's steps, and `hash`, of W after the last one.
+        notes: what the author is to hear of the last step.
+    """
+
+    config: Config
+    characters: tuple[Persona, ...]
+    world: WorldGraph
+    goals: list[str]
+    want: WordRange
+    t: int = 0
+    k: int = 0
+    story: list[str] = field(default_factory=list)
+    done: dict[str, list[str]] = field(default_factory=dict)
+    domain: str = ""
+    system: dict[str, Value] = field(default_factory=dict)
+    part: int = 0
+    begin: int = 0
     counts: Counter[str] = field(default_factory=Counter)
-    steps: list[dict[str, Any]] = field(default_factory=list)
+    log: list[dict[str, Any]] = field(default_factory=list)
     hash: str = ""
+    notes: list[str] = field(default_factory=list)
+    _told: tuple[int, int] = (0, 0)  # paragraphs whose words are counted, and the words
 
-    def step(
-        self,
-        t: int,
-        goal: int,
-        actions: Sequence[ProposedAction],
-        selected: Sequence[ProposedAction],
-        made: Commit | None,
-        story: Sequence[str],
-    ) -> None:
-        """Record a step: all its actions, those that were selected, what they changed, and its paragraphs."""
-        record: dict[str, Any] = {"step": t, "goal": goal, "world_before": self.hash}
+    @property
+    def goal(self) -> str:
+        """The goal g."""
+        return self.goals[-1]
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Names of the characters."""
+        return tuple(persona.name for persona in self.characters)
+
+    @property
+    def words(self) -> int:
+        """Words of the story so far; those of finished parts are counted once."""
+        if self._told[0] != self.begin:
+            self._told = self.begin, sum(map(count_words, self.story[: self.begin]))
+        return self._told[1] + self.part_words
+
+    @property
+    def part_words(self) -> int:
+        """Words of the chapter or scene so far."""
+        return sum(map(count_words, self.story[self.begin :]))
+
+    @property
+    def left(self) -> int:
+        """Words until the target."""
+        return self.want.target - self.words
+
+    @property
+    def moment(self) -> Moment:
+        """Where in the story the last paragraph stands."""
+        return Moment(self.part, max(len(self.story) - self.begin, 1))
+
+    def variables(self, c: Persona | None = None) -> list[str]:  # noqa: ARG002 - what matters to c comes first elsewhere
+        """W as critic, narrator and goal generator see it: all of it."""
+        return [shown(variable) for variable in self.world.variables.values()]
+
+    def judged(self, a: ProposedAction, r: Verdict) -> ProposedAction:
+        """Algorithm 1, line 6: (a, r.world_updates, r.goal_reached)."""
+        updates, refused = self.world.writes_of(getattr(r, "world_updates", ()), a.character)
+        return replace(a, world_updates=updates, refused=refused, goal_reached=r.goal_reached)
+
+    @property
+    def lately(self) -> tuple[str, ...]:
+        """What has been told and done lately, for who compares two actions."""
+        return self.recent(self.config.paper.recent_narrator)
+
+    def recent(self, number: int) -> tuple[str, ...]:
+        """s: the last `number` paragraphs of the story."""
+        return tuple(self.story[-number:]) if number else ()
+
+    def tell(self, step: Step) -> None:
+        """Algorithm 1, lines 9 and 13: the step's paragraph joins the story, and its updates W."""
+        self.t = step.t
+        self.story += paragraphs(step.paragraph)
+        for a in step.happened:
+            self.done.setdefault(a.character, []).append(a.action)
+        self._record(step)
+
+    def follow(self, step: Step) -> None:
+        """Algorithm 1, lines 20 to 30: the goal that follows, with its transition, and the stall count."""
+        if not step.status:
+            self.k += 1  # line 29
+            return
+        self.k = 0  # lines 21, 24, 27
+        if step.goal is None:  # the old one stands for 5 more steps
+            self.k = max(self.config.paper.stall_steps - 5, 0)
+            self.counts["goal_failed"] += 1
+        else:
+            self.goals.append(step.goal.goal)
+            self.domain = step.goal.domain
+            self.story += paragraphs(step.goal.transition)
+            self.system = {"current_goal": self.goal, "goal_domain": self.domain}
+        told = step.goal.transition if step.goal else ""
+        self.log[-1]["event"] = {"status": step.status, "goal": self.goal, "paragraph": told}
+
+    def _record(self, step: Step) -> None:
+        """Write the step's updates into W, and record the step: all its actions, those that happened, the paragraph."""
+        record: dict[str, Any] = {"step": step.t, "goal": len(self.goals), "world_before": self.hash}
         record["proposals"] = [
-            {"character": p.character, "attempts": [fields_of(a) for a in p.attempts], "final": p.action,
-             "forced": p.forced, "goal_reached": p.goal_reached}
-            for p in actions
+            {"character": a.character, "attempts": [fields_of(one) for one in a.attempts], "final": a.action,
+             "forced": a.forced, "goal_reached": a.goal_reached}
+            for a in step.actions
         ]  # fmt: skip
-        record["order"] = [p.character for p in selected]
-        self.counts["uncriticised"] += sum(p.lone for p in actions)
-        self.counts["forced"] += sum(p.forced for p in actions)
-        self.counts["refused"] += sum(len(p.refused) for p in actions)
-        if made is not None:
+        record["order"] = list(step.order)
+        self.counts["absent"] += len(self.characters) - len(step.actions)
+        self.counts["uncriticised"] += sum(a.lone for a in step.actions)
+        self.counts["forced"] += sum(a.forced for a in step.actions)
+        self.counts["refused"] += sum(len(a.refused) for a in step.actions)
+        self.notes = []
+        if self.config.paper.world_updates:
+            made = self.world.commit(step.t, self.moment, step.updates, self.system)
+            self.system, self.hash = {}, made.hash
+            refused = (*(one for a in step.happened for one in a.refused), *made.refused)
             record |= {"commits": [fields_of(row) for row in made.rows], "conflicts": made.conflicts, "near": made.near}
-            record["refused"] = [fields_of(one) for p in selected for one in p.refused]
-            record["world_after"] = self.hash = made.hash
+            record |= {"refused": [fields_of(one) for one in refused], "world_after": made.hash}
             self.counts["refused"] += len(made.refused)
             self.counts["conflicts"] += len(made.conflicts)
             self.counts["near"] += len({new for new, _ in made.near})
-        record["paragraphs"] = list(story)
-        self.steps.append(record)
+            for key in made.conflicts:
+                values = ", then ".join(f"{shown(one)} ({one.actor})" for one in step.updates if one.key == key)
+                self.notes.append(f"Step {step.t} writes {key!r} more than once: {values}. The last one holds.")
+            self.notes += [f"{one.key!r} is not written in step {step.t}: {one.why}." for one in refused]
+        record["paragraphs"] = paragraphs(step.paragraph)
+        self.log.append(record)
 
-    def goal(self, status: str, goal: str, paragraph: str) -> None:
-        """Add to the last step's record what became of the goal, and the transition paragraph."""
-        self.steps[-1]["event"] = {"status": status, "goal": goal, "paragraph": paragraph}
+    def retrace(self, step: Step) -> None:
+        """Go through a kept step again; one that was gone through already changes nothing."""
+        if step.t > self.t:
+            self.tell(step)
+            self.follow(step)
 
-    async def keep_steps(self, run: Run, chapter: int) -> None:
-        """Keep a chapter's steps in a file beside the story."""
-        steps, self.steps = self.steps, []
-        await _kept(run, "steps", chapter, lambda: json.dumps(steps, ensure_ascii=False, indent=1))
+    def stands(self, part: Part) -> None:
+        """The chapter or scene stands as it is kept."""
+        self.story[self.begin :] = paragraphs(part.text)
 
-    async def keep_world(self, run: Run, chapter: int, world: WorldState) -> None:
-        """Keep a chapter's part of the world in a file beside the story."""
-        world.put_scene(chapter, f"Chapter {chapter}")
-        first = Moment.end(chapter - 1) if chapter > 1 else None
-        await _kept(run, "world", chapter, lambda: write_world(world, world.index.told(first, Moment.end(chapter))))
-
-    def summary(self, steps: int) -> str:
-        """The counts in a sentence; empty if everything went smoothly."""
+    def summary(self) -> str:
+        """What did not go smoothly, in a sentence; empty if everything did."""
         found = [f"{self.counts[name]} {what}" for name, what in _COUNTED.items() if self.counts[name]]
-        return f"In {steps} steps: {', '.join(found)}." if found else ""
+        return f"In {self.t} steps: {', '.join(found)}." if found else ""
 
 
-async def _kept(run: Run, what: str, chapter: int, compute: Callable[[], str]) -> None:
-    """Keep a file that has another name than the chapter, which people call by name."""
-    name = f"{what}-{chapter}"
-    text = run.worked_out(name, compute, kept=True)
+def begun(start: Personas, brief: Brief, world: WorldState, config: Config) -> Progress:
+    """Before the first timestep; `world` is empty."""
+    return Progress(config, start.people, WorldGraph.of(start, world), [start.goal], asked_words(brief, config))
 
-    async def make(_: Run) -> str:
-        return text
 
-    await run.scope(what).keep(name, make, folder=what, suffix=RECORD)
+def asked_words(brief: Brief, config: Config) -> WordRange:
+    """How many words the story is to have."""
+    return asked_range(brief, config.paper.words) or WordRange.about(_USUAL_WORDS)

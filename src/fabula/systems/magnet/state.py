@@ -3,14 +3,14 @@
 The graph has a root, a node for each character, a node for each state variable, and edges: the world contains the
 characters and has the variables, a variable is about characters, and a character has relationships with others. It is
 kept once, as facts of a `WorldState`; `WorldGraph.graph` and `WorldGraph.variables` are views of them. The world is in
-memory and is made again whenever the run goes through its steps; each chapter's part of it is kept with the chapter
-(`records.py`). Added here is W_c, which the paper does not define.
+memory, and follows from the steps that are kept with each part of the story (`parts.py`). Added here is W_c, which the
+paper does not define.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from heapq import nsmallest
 from typing import TYPE_CHECKING, Final
 
@@ -22,7 +22,7 @@ from fabula.story.world import Entity, Fact, flat
 from fabula.story.world.facts import MAX_NAME, START
 from fabula.story.world.flat import RESERVED, Commit, Refused, Variable, Write, key_of
 from fabula.story.world.graph import graph_of
-from fabula.story.world.meaning import name_key, slot_form, value_form
+from fabula.story.world.meaning import name_key
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -36,9 +36,7 @@ if TYPE_CHECKING:
 AUTHOR: Final = "author"
 LOCATION: Final = "location"
 _MEMORY: Final = 20  # steps over which a variable's age counts
-_NAMED: Final = 2  # points from which on a variable is a character's own
 _LONGEST: Final = 64  # letters of a key
-_SENTENCE: Final = 8  # words of a key that a small model wrote, from which on it is a sentence
 
 
 @dataclass
@@ -48,34 +46,24 @@ class WorldGraph:
     Attributes:
         world: the facts.
         personas: all characters.
-        by_meaning: a new key that means the same as one in W writes that one (ours).
     """
 
     world: WorldState
     personas: tuple[Persona, ...]
-    by_meaning: bool = False
     _ties: tuple[frozenset[str], ...] = ()
     _view: dict[str, Variable] | None = None
     _points: dict[str, tuple[int, ...]] = field(default_factory=dict)
     _keys: dict[str, dict[str, None]] = field(default_factory=dict)
-    _same: dict[object, str] = field(default_factory=dict)
     _latest: tuple[object, list[Variable]] | None = None
     _known: dict[str, dict[str, Variable]] = field(default_factory=dict)
 
     @classmethod
-    def of(
-        cls,
-        start: Personas,
-        world: WorldState,
-        *,
-        places: bool = False,
-        by_meaning: bool = False,
-        witnessed: bool = False,
-    ) -> WorldGraph:
+    def of(cls, start: Personas, world: WorldState, *, known: bool = False) -> WorldGraph:
         """W before the story: the characters, their relationships, the author's variables, and each persona's state.
 
-        A persona's state has its name before each key. With `places` W also holds where each persona is; with
-        `witnessed` those from whom `start` hides a variable do not know it.
+        A persona's state has its name before each key. With `known` W also holds where each persona is, a persona's
+        state is known to that persona alone, and a variable not to those from whom `start` hides it; else everybody
+        knows all.
         """
         names = Counter(name_key(name) for p in start.people for name in {p.name, *p.aliases})
         world.describe(  # a name that means two people is nobody's alias
@@ -83,19 +71,20 @@ class WorldGraph:
         )
         world.add(_relationship(p, other, tie) for p in start.people for other, tie in p.relationships if other.strip())
         ties = (frozenset(world.index.owner(other) for other, _ in p.relationships) for p in start.people)
-        made = cls(world, start.people, by_meaning, tuple(ties))
-        writes = [Write(key, value, AUTHOR, made.named(key, value)) for key, value in start.world]
-        for persona in start.people:
-            own = [*persona.state, *([(LOCATION, persona.location)] if places and persona.location else [])]
-            writes += [Write(key_of_persona(persona, key), value, AUTHOR, (persona.name,)) for key, value in own]
-        if witnessed:
-            hidden = {key: set(named(start.people, names)) for key, names in start.world_hidden_from}
-            writes = [
-                replace(one, witnesses=tuple(name for name in start.names if name not in hidden[one.key]))
-                if hidden.get(one.key)
-                else one
-                for one in writes
-            ]
+        made = cls(world, start.people, tuple(ties))
+        hidden = {key: set(named(start.people, names)) for key, names in start.world_hidden_from} if known else {}
+
+        def write(key: str, value: Value, about: tuple[str, ...], knowing: tuple[str, ...] | None) -> Write:
+            if key in hidden:
+                knowing = tuple(name for name in knowing or start.names if name not in hidden[key])
+            return Write(key, value, AUTHOR, about, knowing)
+
+        writes = [write(key, value, made.named(key, value), None) for key, value in start.world]
+        for p in start.people:
+            own = (p.name,)
+            writes += [write(key_of_persona(p, key), value, own, own if known else None) for key, value in p.state]
+            if known and p.location:
+                writes.append(write(key_of_persona(p, LOCATION), p.location, own, None))
         made.commit(0, START, writes, {"current_goal": start.goal} if start.goal else {})
         return made
 
@@ -124,17 +113,15 @@ class WorldGraph:
 
     def commit(self, step: int, at: Moment, writes: Sequence[Write], system: Mapping[str, Value]) -> Commit:
         """Algorithm 1, line 13, for all updates of a step; `flat.commit` says what comes out and what is refused."""
-        own = [self._under_its_key(write) for write in writes]
-        made = flat.commit(self.world, step, own, at=at, system=system)
-        self._written(own)
+        made = flat.commit(self.world, step, writes, at=at, system=system)
+        self._written(writes)
         return made
 
-    def amend(self, at: Moment, writes: Iterable[Write]) -> list[Write]:
-        """Set variables between two steps, where the text was changed by a person; gives those that were set."""
-        own = [write for write in map(self._under_its_key, writes) if write.key not in RESERVED]
+    def amend(self, at: Moment, writes: Iterable[Write]) -> None:
+        """Set variables between two steps, where the text was changed by a person, or another scene begins."""
+        own = [write for write in writes if write.key not in RESERVED]
         flat.amend(self.world, own, at)
         self._written(own)
-        return own
 
     def _written(self, writes: Iterable[Write]) -> None:
         self._view = self._latest = None
@@ -144,7 +131,6 @@ class WorldGraph:
                 self._points[write.key] = tuple(self._worth(variable, n) for n in range(len(self.personas)))
                 for word in write.key.split("_"):
                     self._keys.setdefault(word, {})[write.key] = None
-                self._same.setdefault(self._meaning(write), write.key)
 
     def _learn(self, write: Write) -> None:
         """Who sees a write knows it; who does not still knows what it saw last."""
@@ -156,27 +142,6 @@ class WorldGraph:
                 own.pop(write.key, None)
                 if write.value is not None and write.key not in RESERVED:
                     own[write.key] = made
-
-    def _under_its_key(self, write: Write) -> Write:
-        """A write under the key that W has for the same thing, where there is one."""
-        if not self.by_meaning or write.key in self.variables:
-            return write
-        return replace(write, key=self._same.get(self._meaning(write), write.key))
-
-    def _meaning(self, write: Write) -> object:
-        """What a key stands for: whose it is, and which property, by the comparison that `fabula world` makes."""
-        parts = write.key.split("_")
-        said = set(parts)
-        owners = frozenset(p.name for p in self.personas for name in (p.name, *p.aliases) if _words(name) <= said)
-        named = {
-            word for p in self.personas if p.name in owners for name in (p.name, *p.aliases) for word in _words(name)
-        }
-        rest = " ".join(word for word in parts if word not in named)
-        return owners, slot_form(rest or write.key, write.value)
-
-    def contradicts(self, variable: Variable | Write, value: str) -> bool:
-        """Whether a value means another than a variable has, by the comparison that `fabula world` makes."""
-        return value_form(scalar(value), variable.key) != value_form(variable.value, variable.key)
 
     # what prompts show ----------------------------------------------------------------------------------------------
 
@@ -191,21 +156,16 @@ class WorldGraph:
         seen = self._known.get(persona.name, {}).values()
         return self._best(seen, goal, step, most, place)
 
-    def latest(self, goal: str, step: int, most: int) -> list[Variable]:
-        """At most `most` variables (0: all) that matter to everybody now, in the order of insertion."""
-        if not most or len(self.variables) <= most:
+    def latest(self, goal: str, step: int, most: int, persona: Persona | None = None) -> list[Variable]:
+        """At most `most` variables that matter now, to one `persona` above all, in the order of insertion."""
+        if len(self.variables) <= most:
             return list(self.variables.values())
-        asked = (goal, step, most)
+        asked = (goal, step, most, persona and persona.name)
         if self._latest is None or self._latest[0] != asked:
-            chosen = {v.key for v in self._best(self.variables.values(), goal, step, most)}
+            place = None if persona is None else self.personas.index(persona)
+            chosen = {v.key for v in self._best(self.variables.values(), goal, step, most, place)}
             self._latest = asked, [v for v in self.variables.values() if v.key in chosen]
         return self._latest[1]
-
-    def keys_of(self, persona: Persona, shown: Iterable[Variable], most: int) -> list[str]:
-        """Keys of a character that are not among those `shown`, the latest first, for a critic to use again."""
-        place, hidden = self.personas.index(persona), {v.key for v in shown}
-        own = [v for key, v in self.variables.items() if self._points[key][place] >= _NAMED and key not in hidden]
-        return [v.key for v in nsmallest(most, own, key=lambda v: (-v.step, v.key))]
 
     def _best(
         self, pool: Iterable[Variable], goal: str, step: int, most: int, place: int | None = None
@@ -225,19 +185,9 @@ class WorldGraph:
     # reading updates ------------------------------------------------------------------------------------------------
 
     def writes_of(
-        self,
-        updates: Iterable[Update],
-        actor: str,
-        witnesses: tuple[str, ...] | None = None,
-        *,
-        aids: bool = False,
-        retire: bool = False,
+        self, updates: Iterable[Update], actor: str, witnesses: tuple[str, ...] | None = None
     ) -> tuple[tuple[Write, ...], tuple[Refused, ...]]:
-        """Updates as a critic names them, as writes; and those that cannot be taken.
-
-        With `retire` an empty value takes a variable out of W. With `aids` keys that are whole sentences are refused,
-        as small models write them.
-        """
+        """Updates as a critic names them, as writes; and those that cannot be taken."""
         named: dict[str, list[Update]] = {}
         for one in updates:
             named.setdefault(_short_key(one.key), []).append(one)
@@ -248,14 +198,9 @@ class WorldGraph:
             for one in same[:-1]
             if one.key != same[-1].key
         )
-        for key, value in list(taken.items()):
-            if retire and not aids and value == "":
-                taken[key] = None
-            elif value == "" or (aids and key.count("_") >= _SENTENCE):
-                why = f"a key has at most {_SENTENCE} words" if value != "" else "it has no value"
-                refused = (*refused, Refused(key, why))
-                del taken[key]
-        return tuple(Write(k, v, actor, self.named(k, v), witnesses) for k, v in taken.items()), refused
+        refused += tuple(Refused(key, "it has no value") for key, value in taken.items() if value == "")
+        writes = (Write(k, v, actor, self.named(k, v), witnesses) for k, v in taken.items() if v != "")
+        return tuple(writes), refused
 
     def named(self, key: str, value: Value) -> tuple[str, ...]:
         """Whom a variable concerns, by the names and aliases in its key or value."""
@@ -312,9 +257,7 @@ def _short_key(key: str) -> str:
 
 
 def shown(variable: Variable | Write) -> str:
-    """A variable as prompts show it: key and value; one that is taken out of W is no longer so."""
-    if variable.value is None:
-        return f"{variable.key} is no longer so"
+    """A variable as prompts show it: key and value."""
     return f"{variable.key} = {plain_value(variable.value)}"
 
 

@@ -16,8 +16,8 @@ class Paper:
     """What the paper sets, or leaves open.
 
     Attributes:
-        player: the player's character; empty takes the first that the first cell names.
-        npc: who answers; commas separate several. Empty takes the second.
+        player: the player's character; empty takes the one who matters most in the narrative, as a model reads it.
+        npc: who answers; commas separate several. Empty takes the one who matters most beside the player's.
         sentences: of a cell, about (section 3.1: 10); up to 30 % more or fewer, so that it ends with a paragraph.
         candidates: plans to choose from in a cell; the paper does not say how many.
         plan_filter: the best plan is chosen (section 4.4); else the first one counts.
@@ -31,7 +31,6 @@ class Paper:
         samples: of one score (section 5.1: 20).
         plan_temperature: of planning (section 5.1).
         turn_temperature: of the agents' turns (section 5.1).
-        instruction_first: the planner reads what is wanted before what is given (Table 5); else after it.
         summary_words: that a summary should have at most; the paper does not say.
         max_turns: exchanges (player and answer) of a cell in the automatic mode; in the first one the agent speaks
             alone. The paper does not say.
@@ -51,7 +50,6 @@ class Paper:
     samples: int = 20
     plan_temperature: float = 0.3
     turn_temperature: float = 0.3
-    instruction_first: bool = True
     summary_words: int = 80
     max_turns: int = 30
 
@@ -67,43 +65,12 @@ class Ours:
 
     Attributes:
         freedom: how far the player may lead away: "rails", "guided" (the paper) or "loose".
-        turns_per_step: exchanges (player and answer) after which a sub-plan that stalls is left; 0 leaves it to the
-            agent, as in the paper.
-        enforce: the agent is reminded of its sub-plan, and EOD counts at the last one alone; else wherever it is
-            written, but in the first turn.
-        tries: draws of a turn that is not usable.
-        lenient: what cannot be read is made from the segment: labels, a plan, a turn; else that is an error.
-        private: a prompt holds what its character witnessed: sentences, lines, memories, its own persona, points of a
-            plan that were made from these. Else everybody has the whole segment and plan, as in the paper.
-        carry: what was before a cell goes on into it: a summary holds it too, prompts show the last lines of the
-            dialogue beside the summary, and sheets keep what earlier cells told; else a cell has the summary of the
-            dialogue before it and its own labels alone, as in the paper.
-        own_progress: a reply says which points of its plan have come up, whoever brought them up, and that moves the
-            dialogue through the plan; else words do (`enforce`), as they do for a reply that does not say it.
-        turn_sentences: of a turn at most; the paper asks for 1, with a gesture before it, which is free from 2 on.
-        apart: so many candidate plans at most, of which a later one sees the headlines of those before it and is asked
-            for another way through the cell; 0 draws all `candidates` from one prompt, as do aids for small models.
-        last_word: between two models, the words that end a cell are answered once before the next begins.
-        at_start: labels say who somebody is when the cell begins, where it is and when; else what all of it shows.
-        write_narrative: where the brief asks for a number of words, a capable planner first says whether it is a
-            writing task, and writes the narrative of one; else the brief's sentences are the narrative.
-        ahead: cells that are read ahead for what somebody has known from the beginning (`private`).
+        turns_per_step: exchanges (player and answer) after which a sub-plan that stalls is left, and a last one ends
+            its cell; half as many on rails, twice as many when loose. 0 leaves it to the agent, as in the paper.
     """
 
     freedom: Freedom = "guided"
-    turns_per_step: int = 0
-    enforce: bool = False
-    tries: int = 1
-    lenient: bool = False
-    private: bool = False
-    carry: bool = False
-    own_progress: bool = False
-    turn_sentences: int = 1
-    apart: int = 0
-    last_word: bool = False
-    at_start: bool = False
-    write_narrative: bool = False
-    ahead: int = 0
+    turns_per_step: int = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,25 +78,9 @@ class Config(Presets):
     """Settings of SNAP."""
 
     paper: Paper = field(default_factory=Paper)
-    ours: Ours = field(default_factory=Ours)
+    ours: Ours | None = None
 
     @classmethod
     def improved(cls) -> Config:
-        """The plan is kept to, nobody knows too much, no cell is forgotten, and what cannot be read stops nothing."""
-        paper = Paper(coherence="words", scoring="auto", instruction_first=False)
-        ours = Ours(
-            turns_per_step=4,
-            enforce=True,
-            tries=3,
-            lenient=True,
-            private=True,
-            carry=True,
-            own_progress=True,
-            turn_sentences=3,
-            apart=2,
-            last_word=True,
-            at_start=True,
-            write_narrative=True,
-            ahead=8,
-        )
-        return cls(paper, ours)
+        """Nobody knows too much, no cell is forgotten, and what cannot be read stops nothing."""
+        return cls(Paper(coherence="words", scoring="auto"), Ours())

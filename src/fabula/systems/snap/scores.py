@@ -6,23 +6,26 @@ import csv
 import io
 import json
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 import numpy as np
 
 from fabula.base.errors import UnknownNameError, UsageError
-from fabula.story import one_line
+from fabula.engine.events import TABLE
+from fabula.story import one_line, slug
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 
     from numpy.typing import NDArray
 
     from fabula.craft.conversation.lines import Step
+    from fabula.engine.run import Run
 
     Matrix: TypeAlias = NDArray[np.float64]
 
+SCORES: Final = "scores"
 CRITERIA: Final = ("coherence", "connectivity", "personality")
 COLUMNS: Final = ("cell", "plan", *CRITERIA, "sum", "chosen", "steps")
 _KNOWN: Final = ("story", *COLUMNS)
@@ -57,6 +60,51 @@ class Row:
     def rivals(self) -> tuple[str, str]:
         """What it has in common with the plans that it is chosen among."""
         return (self.cell, self.agent)
+
+
+async def kept_scores(
+    run: Run, plans: Sequence[Sequence[Step]], make: Callable[[Run], Awaitable[str]]
+) -> tuple[Row, ...]:
+    """The lines of the plans' table, as it is kept beside the plan: made, or the author's, who may leave plans out.
+
+    Raises:
+        UsageError: an edited table cannot be read, or is of other plans.
+    """
+    place = f"{run.at}/{SCORES}"
+    file = f"plan/{slug(place)}.{TABLE}"
+
+    def read(text: str) -> tuple[Row, ...]:
+        return tuple(sorted(read_scores(text, file), key=lambda row: row.plan))
+
+    def checked() -> tuple[Row, ...]:
+        if _are_of(rows, plans):
+            return rows
+        raise UsageError(
+            f"{file} is no table of the {len(plans)} plans that there are: each line has a plan's number and its "
+            "steps as they were written, at least one and none twice. Correct the file, or have the plans scored "
+            f"anew: `fabula text retake {place}`."
+        )
+
+    given = await run.given(SCORES, folder="plan", suffix=TABLE)
+    if given is not None:
+        rows = read(given)
+    else:  # the calls belong to the plan's own line of work, which goes on from the choice
+        # New scores may be drawn for the same plans (`fabula text retake`): such takes are added to those of the plans.
+        made = await make(replace(run, take=run.take + run.within(SCORES).take))
+
+        async def keep(own: Run) -> str:
+            del own
+            return made
+
+        rows = await run.keep_as(read, SCORES, keep, folder="plan", suffix=TABLE)
+    return run.unless_made_up(checked, (Row(file, (0.0, 0.0, 0.0), plan=1),))
+
+
+def _are_of(rows: Sequence[Row], plans: Sequence[Sequence[Step]]) -> bool:
+    """Whether the lines of a table are some of these plans, each at most once."""
+    numbers = [row.plan for row in rows]
+    known = all(1 <= row.plan <= len(plans) and row.steps == headlines(plans[row.plan - 1]) for row in rows)
+    return bool(rows) and known and len(set(numbers)) == len(numbers)
 
 
 def min_max(scores: Matrix) -> Matrix:

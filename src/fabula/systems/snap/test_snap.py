@@ -17,7 +17,7 @@ from hypothesis.extra.numpy import arrays
 
 from fabula.base.errors import ReplyError, UsageError
 from fabula.craft.bertscore.embedders import Letters
-from fabula.craft.conversation import Conversation, ConversationFiles, Parties, open_conversation
+from fabula.craft.conversation import Conversation, Parties, open_conversation
 from fabula.craft.planning import PROMPTS
 from fabula.engine.events import Noted
 from fabula.engine.journal import Journal
@@ -29,9 +29,10 @@ from fabula.models.scripted import ScriptedModel
 from fabula.story import Brief, Story
 from fabula.systems import find
 from fabula.systems.snap import coherence
-from fabula.systems.snap.algorithm import Characters, narrative_for, open_talk, weighted_sums
+from fabula.systems.snap.algorithm import Characters, weighted_sums
 from fabula.systems.snap.coherence import opened
 from fabula.systems.snap.config import PUBLISHED, Paper
+from fabula.systems.snap.improved import narrative_for
 from fabula.systems.snap.learning import rank_one
 from fabula.systems.snap.scores import min_max
 from ground_truth import data_folder
@@ -39,10 +40,9 @@ from witnesses import marks_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from pathlib import Path
 
     from fabula.craft.bertscore.scoring import Embedder
-    from fabula.craft.conversation import Turn
+    from fabula.craft.conversation import Talk, Turn
     from fabula.engine.context import Aids
     from fabula.engine.methods import Preset
     from fabula.models.base import Request
@@ -117,6 +117,15 @@ class Troupe:
         return [text_of(request) for request in self.asked if request.path.endswith(f"/{name}")]
 
 
+def prompts_of(preset: Preset) -> Prompts:
+    return Prompts(SYSTEM.prompt_folders(preset), common=PROMPTS)
+
+
+async def open_talk(story: str, run: Run, config: Any, parties: Parties | None = None) -> Talk:  # noqa: ANN401 - its Config
+    talk: Talk = await SYSTEM.program(config).open_talk(story, run, config, parties)
+    return talk
+
+
 async def conversation_of(
     troupe: Troupe,
     preset: Preset = "improved",
@@ -130,7 +139,7 @@ async def conversation_of(
     journal = Journal()
     journal.open()
     context = RunContext(
-        journal, Prompts(SYSTEM.prompts), Cast.of(ScriptedModel(troupe, capabilities=capabilities)), aids=aids
+        journal, prompts_of(preset), Cast.of(ScriptedModel(troupe, capabilities=capabilities)), aids=aids
     )
     settings_ = SYSTEM.config(preset, {"sentences": 4, "samples": 2, "candidates": 1} | config)
     return open_conversation(None, await open_talk(story, Run(context), settings_, parties), context)
@@ -205,12 +214,34 @@ async def test_log_probabilities_stand_for_samples_where_the_engine_tells_them()
 
     troupe = Troupe(plan=plan, rate=rate)
     able = Capabilities(logprobs=True, choices=True)
-    conversation = await conversation_of(troupe, candidates=3, apart=0, capabilities=able)
+    conversation = await conversation_of(troupe, candidates=3, capabilities=able)
     await conversation.begin()
     assert conversation.plan[0].title.endswith("plan 3")
     judged = [request for request in troupe.asked if request.role == "judge"]
     assert len(judged) == 3 * 2
     assert all(request.logprobs and request.choices == ("1", "2", "3", "4", "5") for request in judged)
+
+
+async def test_both_presets_choose_among_three_plans_where_weights_can_decide() -> None:
+    for preset, _ in PRESETS:
+        troupe = Troupe(plan=lambda request: f"#1. Tobias brings it, in way {request.path.split('/candidate/')[1][0]}")
+        await (await conversation_of(troupe, preset, candidates=SYSTEM.config(preset).paper.candidates)).begin()
+        assert len(troupe.prompts("plan")) == 3
+        assert len(set(troupe.prompts("plan"))) == 1, "drawn from one prompt"
+
+
+def test_weights_decide_among_three_plans_and_hardly_ever_between_two() -> None:
+    """Of two plans each score is 0 or 1 once it is normalised, so two criteria beat one whatever their weights."""
+    rng = np.random.default_rng(1)
+    for plans, least, most in ((2, 0, 100), (3, 300, 10_000)):
+        near = rng.beta(8, 4, (10_000, plans, 1))
+        judged = np.clip(rng.normal(4.2, 0.3, (10_000, 1, 1)) + rng.normal(0, 0.4, (10_000, plans, 2)), 1, 5)
+        cells = np.concatenate([near, judged], axis=2)
+        changed = sum(
+            int(np.argmax(weighted_sums(cell, PUBLISHED)) != np.argmax(weighted_sums(cell, (1, 1, 1))))
+            for cell in cells
+        )
+        assert least <= changed <= most, (plans, changed)
 
 
 # a cell -------------------------------------------------------------------------------------------------------------
@@ -224,6 +255,7 @@ async def test_a_cell_sees_its_segment_its_persona_and_the_summary_before_and_no
     await conversation.go_on()
     assert conversation.where.cell == 2
     (first, *_), (*_, last) = troupe.prompts("answer"), troupe.prompts("answer")
+    assert "# The story now, as far as Mara witnesses it\nMara kept" in first
     assert "brought her a letter" in first
     assert "the wind turned" not in first
     assert "# Before this" not in first
@@ -234,14 +266,15 @@ async def test_a_cell_sees_its_segment_its_persona_and_the_summary_before_and_no
     assert "Summary of cell 1." in troupe.prompts("plan")[-1]
 
 
-async def test_with_aids_labels_count_for_those_alone_that_the_segment_names() -> None:
-    for aids in ("on", "off"):
-        conversation = await conversation_of(Troupe(), aids=aids)
-        await conversation.begin()
-        text = conversation.context.journal.newest("cell-1-people")
-        assert text is not None
-        assert "Mara" in text
-        assert ("Neptune" in text) is (aids == "off")
+async def test_a_dry_run_counts_the_plans_of_those_whose_names_have_two_words() -> None:
+    story = STORY.replace("Mara", "Mara Quist").replace("Tobias", "Tobias Holm")
+    for preset, _ in PRESETS:
+        with Journal() as journal:
+            context = RunContext(journal, prompts_of(preset), Cast.of(ScriptedModel({})), mode="dry")
+            config = SYSTEM.config(preset, {"sentences": 8, "player": "Tobias Holm", "npc": "Mara Quist", "samples": 1})
+            await SYSTEM.write(Brief(story), Run(context), config)
+        plans = [call.path for call in context.dry_run.planned if call.path.endswith("/plan")]
+        assert len(plans) == 2 * 3, preset
 
 
 async def test_two_conversations_share_labels_and_make_plans_of_their_own() -> None:
@@ -250,7 +283,7 @@ async def test_two_conversations_share_labels_and_make_plans_of_their_own() -> N
     other = open_conversation(None, conversation.talk, conversation.context)
     await conversation.begin()
     await other.begin()
-    assert len(troupe.prompts("label")) == 2, "one for each cell: the second is read ahead"
+    assert len(troupe.prompts("label")) == 1, "of the first cell; no cell is read ahead"
 
 
 async def test_the_faithful_summary_holds_its_own_cell_and_the_improved_one_what_was_before_too() -> None:
@@ -288,7 +321,7 @@ async def summed_by(trained: Trained, preset: Preset, troupe: Troupe, said: str)
     with Journal() as journal:
         cast = Cast(Assignment(ScriptedModel(troupe)), {"summariser": Assignment(trained.model)})
         listener = lambda event: noted.append(event.text) if isinstance(event, Noted) else None  # noqa: E731 - one line
-        context = RunContext(journal, Prompts(SYSTEM.prompts), cast, listeners=(listener,))
+        context = RunContext(journal, prompts_of(preset), cast, listeners=(listener,))
         config = SYSTEM.config(preset, {"sentences": 4, "samples": 2, "candidates": 1})
         conversation = open_conversation(None, await open_talk(story, Run(context), config, TWO), context)
         await conversation.begin()
@@ -362,14 +395,10 @@ async def test_eod_in_the_first_turn_does_not_end_the_cell() -> None:
         assert turn.line.text == "(looks) You ran."
 
 
-async def test_faithful_eod_ends_a_cell_anywhere_and_improved_at_the_last_point() -> None:
-    said = {1: ["(looks) You ran.", "(nods) So it is said. EOD", "(nods) So it is dark. EOD"]}
-    assert (await after(await conversation_of(Troupe(said), "faithful"), "Hm, what now?")).ends_cell
-    conversation = await conversation_of(Troupe(said))
-    turn = await after(conversation, "Hm, what now?")
-    assert (turn.step, turn.ends_cell) == (1, False)
-    await conversation.go_on()
-    assert conversation.turns[-1].ends_cell
+async def test_eod_ends_a_cell_wherever_the_plan_stands() -> None:
+    said = {1: ["(looks) You ran.", "(nods) So it is said. EOD"]}
+    for preset, _ in PRESETS:
+        assert (await after(await conversation_of(Troupe(said), preset), "Hm, what now?")).ends_cell
 
 
 async def after(conversation: Conversation, message: str) -> Turn:
@@ -389,14 +418,6 @@ async def test_the_plan_goes_on_by_the_words_of_a_turn_and_a_plan_that_stalls_mo
     for _ in range(2):
         await conversation.say("Cats.")
     assert conversation.turns[-1].ends_cell
-
-
-async def test_the_reminder_names_the_point_and_the_faithful_prompt_has_none() -> None:
-    for preset, there in PRESETS:
-        troupe = Troupe({1: ["(looks) You ran."]})
-        await (await conversation_of(troupe, preset)).begin()
-        assert ("Next: 1. Tobias brings Mara a letter." in troupe.prompts("answer")[0]) is there
-        assert "You speak first." in troupe.prompts("answer")[0]
 
 
 async def test_freedom_changes_the_first_rule() -> None:
@@ -443,7 +464,7 @@ async def test_a_model_that_cannot_tell_a_deed_is_led_into_speech() -> None:
         replies = (
             "1) 7/8]",
             'You ran, Tobias." she said.\n[Tobias: (nods) Yes.]',
-            "It goes dark\u201d\nEOD",
+            "It goes dark\u201d",
             'Dark." EOD',
         )
         return replies[len(leads) - 1]
@@ -506,8 +527,8 @@ async def test_a_narrative_without_characters_has_nobody_to_talk_with() -> None:
     model = ScriptedModel(lambda _: '{"people": [], "characters": [{"name": "Batman"}]}')
     journal = Journal()
     with journal:
-        context = RunContext(journal, Prompts(SYSTEM.prompts, None, PROMPTS), Cast.of(model), aids="on")
-        with pytest.raises(UsageError, match=r"names fewer than two characters.*--as and --with"):
+        context = RunContext(journal, prompts_of("improved"), Cast.of(model), aids="on")
+        with pytest.raises(UsageError, match=r"not known who is in this story.*--as and --with"):
             await open_talk("It rained. The sea rose.", Run(context), SYSTEM.config("improved"))
         with pytest.raises(UsageError, match="The narrative has no sentence"):
             await open_talk("  ", Run(context), SYSTEM.config("improved"))
@@ -530,8 +551,8 @@ async def test_labels_of_one_family_are_all_kept() -> None:
     people = [{"name": name, "traits": [], "background": "of Longbourn" * 9} for name in names]
     model = ScriptedModel({"labeller:label": json.dumps({"characters": people})})
     with Journal() as journal:
-        run = Run(RunContext(journal, Prompts(SYSTEM.prompts), Cast.of(model)))
-        found = await Characters(["They met."], SYSTEM.config("faithful")).of(run, 1)
+        run = Run(RunContext(journal, prompts_of("faithful"), Cast.of(model)))
+        found = await Characters(["They met."]).of(run, 1)
     assert list(found.names) == ["Elizabeth Bennet", "Mr. Bennet"]
 
 
@@ -539,9 +560,9 @@ async def labelled(journal: Journal, people: list[dict[str, Any]]) -> Personas:
     """The characters of a cell, from a labeller's reply, read again from the journal."""
     for _ in range(2):
         model = ScriptedModel({"labeller:label": json.dumps({"characters": people})})
-        run = Run(RunContext(journal, Prompts(SYSTEM.prompts), Cast.of(model)))
+        run = Run(RunContext(journal, prompts_of("faithful"), Cast.of(model)))
         with run.context.recording_failures():
-            found = await Characters(["They met."], SYSTEM.config("faithful")).of(run, 1)
+            found = await Characters(["They met."]).of(run, 1)
     return found
 
 
@@ -570,6 +591,7 @@ async def test_the_agent_keeps_to_itself_and_to_time_and_place() -> None:
     troupe = Troupe()
     await (await conversation_of(troupe, "faithful")).begin()
     assert "against who Mara is, or against the time and the place" in troupe.prompts("answer")[0]  # section 4.5
+    assert "# The story now\nMara kept the lamp" in troupe.prompts("answer")[0]
 
 
 async def test_a_narrative_of_one_sentence_can_be_talked_through() -> None:
@@ -582,7 +604,7 @@ async def test_the_authors_personas_hold_before_labels() -> None:
     troupe = Troupe()
     with Journal() as journal:
         journal.decide("personas", "edit", "personas:\n  - name: Mara\n    description: Seventy and tired.\n")
-        context = RunContext(journal, Prompts(SYSTEM.prompts), Cast.of(ScriptedModel(troupe)))
+        context = RunContext(journal, prompts_of("improved"), Cast.of(ScriptedModel(troupe)))
         config = SYSTEM.config("improved", {"sentences": 4, "candidates": 1})
         conversation = open_conversation(None, await open_talk(STORY, Run(context), config, TWO), context)
         await conversation.begin()
@@ -644,7 +666,7 @@ async def test_marks_of_the_author_decide_who_knows_and_bad_ones_say_where() -> 
         troupe = Troupe()
         with Journal() as journal:
             journal.decide("cell-1/witnesses", "edit", text)
-            context = RunContext(journal, Prompts(SYSTEM.prompts), Cast.of(ScriptedModel(troupe)))
+            context = RunContext(journal, prompts_of("improved"), Cast.of(ScriptedModel(troupe)))
             config = SYSTEM.config("improved", {"sentences": 4, "candidates": 1})
             conversation = open_conversation(None, await open_talk(STORY, Run(context), config, TWO), context)
             if problem:
@@ -692,7 +714,7 @@ async def test_a_sentence_that_edited_marks_do_not_hold_is_read_by_the_model() -
     troupe = Troupe(marks=lambda request: marks_of(request, lambda said: ["Tobias"] if "hides" in said else ["Mara"]))
     with Journal() as journal:
         journal.decide("cell-1/witnesses", "edit", '- sentence: "Mara waits."\n  witnesses: [Mara, Tobias]\n')
-        context = RunContext(journal, Prompts(SYSTEM.prompts), Cast.of(ScriptedModel(troupe)), aids="off")
+        context = RunContext(journal, prompts_of("improved"), Cast.of(ScriptedModel(troupe)), aids="off")
         config = SYSTEM.config("improved", {"sentences": 4, "candidates": 1})
         story = "Mara waits. Tobias hides a letter from Mara."
         await open_conversation(None, await open_talk(story, Run(context), config, TWO), context).begin()
@@ -723,7 +745,7 @@ async def test_marks_that_cannot_be_read_give_way_to_who_is_named() -> None:
 async def test_two_agents_turn_a_narrative_into_a_dialogue() -> None:
     troupe = Troupe({1: ["(looks) You ran.", "(reads it twice) It is to go dark. EOD"], 2: ["(waits) One is late."]})
     with Journal() as journal:
-        context = RunContext(journal, Prompts(SYSTEM.prompts), Cast.of(ScriptedModel(troupe)))
+        context = RunContext(journal, prompts_of("faithful"), Cast.of(ScriptedModel(troupe)))
         config = SYSTEM.config(
             "faithful", {"sentences": 4, "candidates": 1, "player": "Tobias", "npc": "Mara", "max_turns": 2}
         )
@@ -740,7 +762,7 @@ async def test_each_of_two_agents_has_a_plan_and_may_end_the_dialogue() -> None:
     play = "[Tobias: (nods) That is all, Mara.] EOD"
     script = lambda request: play if request.path.endswith("/play") else troupe(request)  # noqa: E731 - one line
     with Journal() as journal:
-        context = RunContext(journal, Prompts(SYSTEM.prompts), Cast.of(ScriptedModel(script)))
+        context = RunContext(journal, prompts_of("faithful"), Cast.of(ScriptedModel(script)))
         options = {"sentences": 8, "candidates": 1, "player": "Tobias", "npc": "Mara", "samples": 1}
         story = await SYSTEM.write(Brief(STORY), Run(context), SYSTEM.config("faithful", options))
         plans = {path: journal.newest(path) for path in journal.paths() if path.endswith("plan")}
@@ -763,7 +785,7 @@ async def test_faithful_measures_coherence_by_bertscore_where_it_is_there_and_sa
         notes: list[str] = []
         with Journal() as journal:
             listener = lambda event: notes.append(event.text) if isinstance(event, Noted) else None  # noqa: E731 - one line
-            context = RunContext(journal, Prompts(SYSTEM.prompts), Cast.of(ScriptedModel({})), listeners=(listener,))
+            context = RunContext(journal, prompts_of("faithful"), Cast.of(ScriptedModel({})), listeners=(listener,))
             return asyncio.run(opened(Run(context), paper)), notes
 
     def missing(*_: object, **__: object) -> Embedder:
@@ -789,8 +811,8 @@ async def test_an_edited_dialogue_is_what_is_summed_up() -> None:
     troupe = Troupe()
     with Journal() as journal:
         journal.decide("cell-1/dialogue", "edit", "Mara: (laughs) Burn the letter.\n\nTobias: Never!")
-        context = RunContext(journal, Prompts(SYSTEM.prompts), Cast.of(ScriptedModel(troupe)))
-        config = SYSTEM.config("improved", {"sentences": 4, "candidates": 1})
+        context = RunContext(journal, prompts_of("improved"), Cast.of(ScriptedModel(troupe)))
+        config = SYSTEM.config("improved", {"sentences": 4, "candidates": 1, "player": "Tobias", "npc": "Mara"})
         await SYSTEM.write(Brief(STORY), Run(context), config)
     (summed,) = troupe.prompts("summarise")
     assert "Mara: (laughs) Burn the letter." in summed
@@ -808,7 +830,7 @@ async def retold(script: Callable[[Request], str | Reply], preset: Preset = "imp
     with Journal() as journal:
         listener = lambda event: noted.append(event.text) if isinstance(event, Noted) else None  # noqa: E731 - one line
         context = RunContext(
-            journal, Prompts(SYSTEM.prompts), Cast.of(ScriptedModel(script)), aids="off", listeners=(listener,)
+            journal, prompts_of(preset), Cast.of(ScriptedModel(script)), aids="off", listeners=(listener,)
         )
         options = {"sentences": 4, "candidates": 1, "samples": 1, "player": "Tobias", "npc": "Mara"} | config
         story = await SYSTEM.write(Brief(STORY), Run(context), SYSTEM.config(preset, options))
@@ -826,69 +848,10 @@ class Retold:
     notes: list[str]
 
 
-async def test_a_reply_says_which_points_have_come_up_and_one_turn_may_settle_two() -> None:
-    said = [
-        "(looks) Who is there?\nDONE none",
-        "Tobias it is; and that is a letter.\nDONE 1, 2",
-        "Hm. EOD",
-        "So.\nDONE 1-3 EOD",
-    ]
-    troupe = Troupe({1: said}, plan=lambda _: THREE)
-    conversation = await conversation_of(troupe, aids="off")
-    await conversation.begin()
-    turn = await conversation.say("It is Tobias, and here is a letter for you.")
-    assert turn.line is not None
-    assert turn.line.text == "Tobias it is; and that is a letter."
-    assert (turn.step, conversation.where.step, conversation.state.dealt) == (1, 3, (1, 2))
-    assert conversation.where.share == pytest.approx(2 / 3 / 2)
-    asked = troupe.prompts("answer")
-    assert "Next: 1. Tobias gives his name." in asked[0]
-    assert "Next, unless what Tobias has just said deals with it: 1. Tobias gives his name." in asked[1]
-    await conversation.say("Read it to me.")
-    assert "Come up so far: 1, 2. Next, unless what Tobias has just said deals with it: 3. Mara reads" in text_of(
-        troupe.asked[-1]
-    )
-
-
-async def test_no_word_moves_a_plan_whose_points_are_counted_and_eod_waits_for_all() -> None:
-    said = ["Give me the letter twice, Mara reads the letter.\nDONE none", "The letter, the letter!\nDONE none\nEOD"]
-    conversation = await conversation_of(
-        Troupe({1: [*said, "So.\nDONE 1, 2, 3\nEOD"]}, plan=lambda _: THREE), aids="off"
-    )
-    await conversation.begin()
-    assert (await conversation.say("Mara reads the letter twice. Tobias brings the letter.")).ends_cell is False
-    assert conversation.where.step == 1
-    assert (await conversation.say("Yes.")).ends_cell
-    conversation = await conversation_of(
-        Troupe({1: ["One.\nDONE 1, 2, 3", *["So.\nDONE 1, 2, 3"] * 9]}, plan=lambda _: THREE)
-    )
-    await conversation.begin()
-    turns = [await conversation.say("Yes.") for _ in range(4)]
-    assert [turn.ends_cell for turn in turns] == [False, False, False, True], "a talk that goes on after all has an end"
-
-
-async def test_points_that_have_come_up_are_in_the_log_and_faithful_prompts_ask_for_none(tmp_path: Path) -> None:
-    troupe = Troupe({1: ["Who?\nDONE 2", "Ah.\nDONE 1, 2"]}, plan=lambda _: THREE)
-    conversation = await conversation_of(troupe, aids="off")
-    files = ConversationFiles.in_(tmp_path, "one")
-    kept = open_conversation(files, conversation.talk, conversation.context)
-    await kept.begin()
-    await kept.say("Tobias.")
-    again = open_conversation(files, conversation.talk, conversation.context)
-    assert (again.state.dealt, again.where.step) == ((1, 2), 3)
-    assert (await again.undo()) is not None
-    assert (again.state.dealt, again.where.step) == ((2,), 1)
-    without: tuple[tuple[Preset, Aids], ...] = (("faithful", "off"), ("improved", "on"))
-    for preset, aids in without:
-        troupe = Troupe()
-        await (await conversation_of(troupe, preset, aids=aids)).begin()
-        assert "DONE" not in "".join(troupe.prompts("answer")), (preset, aids)
-
-
 async def test_a_turn_has_one_to_three_sentences_and_nothing_of_it_is_lost() -> None:
     quoted = '"Leave it," he said, and *left*; I never knew why he said "no" to it.'
     reply = f"Good morning. (dusts her hands) {quoted} So: *Sk\u00e5l*"
-    troupe = Troupe({1: [f"[Mara: {reply}]\nDONE none"]})
+    troupe = Troupe({1: [f"[Mara: {reply}]"]})
     turn = await (await conversation_of(troupe, aids="off")).begin()
     assert turn.line is not None
     assert turn.line.text == reply
@@ -898,71 +861,6 @@ async def test_a_turn_has_one_to_three_sentences_and_nothing_of_it_is_lost() -> 
     troupe = Troupe()
     await (await conversation_of(troupe, "faithful")).begin()
     assert "Your turn has this form, and is one sentence:" in troupe.prompts("answer")[0]
-
-
-async def test_plans_are_drawn_apart_from_each_other_and_with_aids_from_one_prompt() -> None:
-    drawn_by: dict[Aids, int] = {"off": 2, "on": 3}
-    for aids, drawn in drawn_by.items():
-        troupe = Troupe(plan=lambda request: f"#1. Tobias brings it, in way {request.path.split('/candidate/')[1][0]}")
-        await (await conversation_of(troupe, candidates=3, aids=aids)).begin()
-        plans = troupe.prompts("plan")
-        assert len(plans) == drawn
-        assert "There are plans already" not in plans[0]
-        assert ("#1. Tobias brings it, in way 1\nFind another way" in plans[1]) is (aids == "off")
-        assert (len(set(plans)) == 1) is (aids == "on")
-
-
-async def test_sheets_and_last_words_go_on_into_the_next_cell_with_place_and_time() -> None:
-    def label(request: Request) -> str:
-        first = "The wind turned" not in text_of(request) and "wind turned" not in text_of(request)
-        background = "She has kept the lamp for eleven years." if first else "She waits for a boat."
-        found: dict[str, Any] = {"characters": [{"name": "Mara", "traits": ["stubborn"], "background": background}]}
-        return json.dumps(found | ({"place": "the lamp room", "time": "a Monday"} if first else {"time": "a Saturday"}))
-
-    for preset, held in PRESETS:
-        troupe = Troupe({1: ["You ran.\nDONE 1", "(folds it) It goes dark.\nDONE 1, 2\nEOD"]})
-        script = lambda request, troupe=troupe: label(request) if request.path.endswith("/label") else troupe(request)  # noqa: E731 - one line
-        conversation = await conversation_of(script, preset, aids="off")  # type: ignore[arg-type] # a troupe of one
-        await conversation.begin()
-        await conversation.say("What does it say?")
-        await conversation.say("And then?")
-        asked = troupe.prompts("answer")[-1]
-        assert ("She has kept the lamp for eleven years. She waits for a boat." in asked) is held
-        assert ("Tobias: What does it say?\nMara: (folds it) It goes dark." in asked) is held
-        assert ("Where and when this part begins: the lamp room; a Saturday." in asked) is held
-        assert ("Here now: Mara, Tobias." in asked) is held
-        assert ("(folds it) It goes dark." in troupe.prompts("plan")[-1]) is held
-        assert "Summary of cell 1." in asked
-
-
-async def test_who_hides_something_knows_it_before_it_is_told_and_nobody_else_does() -> None:
-    story = (
-        "Tobias came to Mara. Mara took the letter. They sat. It rained. " * 2
-        + "Mara opened the letter that Tobias had forged."
-    )
-
-    def marks(request: Request) -> str:
-        found = json.loads(marks_of(request))
-        for mark, (_, sentence) in zip(found["sentences"], _numbered(request), strict=True):
-            if "forged" in sentence:
-                mark["knew"] = ["Tobias"]
-        return json.dumps(found)
-
-    def label(request: Request) -> str:
-        assert "Describe them as they are when it begins" in text_of(request)
-        return LABELS
-
-    troupe = Troupe({1: ["Sit.\nDONE 1, 2", "So.\nDONE 1, 2\nEOD"]}, marks=marks)
-    script = lambda request: label(request) if request.path.endswith("/label") else troupe(request)  # noqa: E731 - one line
-    conversation = await conversation_of(script, story=story, aids="off", turns_per_step=0)  # type: ignore[arg-type] # a troupe of one
-    await conversation.begin()
-    await conversation.play()
-    played = troupe.prompts("play")[0]
-    assert "# What Tobias has known from the beginning, and not all others have\nMara opened the letter that" in played
-    assert "forged" not in "".join(troupe.prompts("answer"))
-    kept = conversation.context.journal.newest("cell-2/witnesses")
-    assert kept is not None
-    assert 'knew: ["Tobias"]' in kept
 
 
 def _numbered(request: Request) -> list[tuple[str, str]]:
@@ -975,7 +873,7 @@ async def test_an_authors_secret_is_shown_to_its_own_player_alone_in_every_prese
         troupe = Troupe()
         with Journal() as journal:
             journal.decide("personas", "edit", sheet)
-            context = RunContext(journal, Prompts(SYSTEM.prompts), Cast.of(ScriptedModel(troupe)))
+            context = RunContext(journal, prompts_of(preset), Cast.of(ScriptedModel(troupe)))
             config = SYSTEM.config(preset, {"sentences": 4, "candidates": 1})
             conversation = open_conversation(None, await open_talk(STORY, Run(context), config, TWO), context)
             await conversation.begin()
@@ -984,42 +882,36 @@ async def test_an_authors_secret_is_shown_to_its_own_player_alone_in_every_prese
         assert "let the lamp go out once" not in troupe.prompts("play")[0]
 
 
-async def test_the_end_of_a_cell_is_answered_once_whoever_ends_it() -> None:
-    ends = ["You ran.\nDONE 1", "It goes dark.\nDONE 1, 2\nEOD"]
-    assert (await retold(Troupe({1: ends}))).first.endswith(
-        "Mara: It goes dark.\n\nTobias: (nods) Go on, Mara, with the story."
-    )
-    assert (await retold(Troupe({1: ends}), "faithful")).first.endswith("Mara: It goes dark.")
-    troupe = Troupe({1: ["You ran.\nDONE 1, 2", "So it does, boy.\nDONE 1, 2"]})
-    play = "[Tobias: (nods) That is all, Mara.] EOD"
-    script = lambda request: play if request.path.endswith("/play") else troupe(request)  # noqa: E731 - one line
-    assert (await retold(script)).first.endswith("Tobias: (nods) That is all, Mara.\n\nMara: So it does, boy.")
-    assert "Here this part of the story ends. Write Mara's last words in it" in troupe.prompts("answer")[1]
+async def test_whoever_ends_a_cell_has_the_last_word() -> None:
+    for preset, _ in PRESETS:
+        assert (await retold(Troupe({1: ["You ran.", "It goes dark.\nEOD"]}), preset)).first.endswith(
+            "Mara: It goes dark."
+        )
 
 
 async def test_a_conversation_that_stops_at_its_limit_says_so_in_its_file_and_in_a_note() -> None:
-    made = await retold(Troupe({1: ["You ran.\nDONE none"] * 9}, plan=lambda _: THREE), max_turns=3)
+    made = await retold(Troupe({1: ["You ran."] * 9}, plan=lambda _: THREE), max_turns=3)
     stop = "The conversation stopped at point 1 of 3 of its plan, after the 3 exchanges that it may have (max_turns)."
     assert made.kept["cell-1/dialogue"].endswith(f"\n\n<!-- {stop} -->")
     assert f"{stop} (cell-1/dialogue)" in made.notes
     assert "max_turns" not in made.first
     assert "max_turns" not in "".join(text for path, text in made.kept.items() if "summary" in path)
-    assert "max_turns" not in (await retold(Troupe({1: ["A.\nDONE 1", "B.\nDONE 1, 2\nEOD"]}))).kept["cell-1/dialogue"]
+    assert "max_turns" not in (await retold(Troupe({1: ["A.", "B.\nEOD"]}))).kept["cell-1/dialogue"]
 
 
 async def test_the_mark_of_a_cell_is_no_word_of_a_conversation() -> None:
-    conversation = await conversation_of(Troupe({1: ["You ran.\nDONE 1"]}), aids="off")
+    conversation = await conversation_of(Troupe({1: ["You ran."]}), aids="off")
     await conversation.begin()
     assert Story.parse(conversation.transcript).words == 3, "Mara: You ran."
 
 
 async def test_a_story_of_a_capable_model_takes_no_more_calls_than_turns_and_their_answers() -> None:
-    ends = ["You ran.\nDONE 1, 2", "It goes dark.\nDONE 1, 2\nEOD"]
+    ends = ["You ran.", "It goes dark.\nEOD"]
     troupe = Troupe({1: ends, 2: ends})
     await retold(troupe, candidates=3)
     count = Counter(request.path.rpartition("/")[2] for request in troupe.asked)
-    called = {"label": 2, "witnesses": 2, "plan": 8, "answer": 4, "play": 4, "summarise": 1}
-    assert count == called, "two plans for each agent and cell; two turns each, with the answer to the end"
+    called = {"label": 2, "witnesses": 2, "plan": 12, "answer": 4, "play": 2, "summarise": 1}
+    assert count == called, "three plans for each agent and cell"
 
 
 # a writing task instead of a narrative ------------------------------------------------------------------------------
@@ -1030,37 +922,36 @@ TASK = Brief(
 )
 
 
-@pytest.mark.parametrize(
-    ("preset", "aids", "calls"), [("improved", "auto", 1), ("improved", "on", 0), ("faithful", "auto", 0)]
-)
-async def test_a_writing_task_is_no_narrative(preset: Preset, aids: Aids, calls: int) -> None:
-    noted: list[str] = []
+async def test_a_writing_task_is_no_narrative() -> None:
     model = ScriptedModel(lambda _: json.dumps({"narrative": STORY}))
     with Journal() as journal:
+        run = Run(RunContext(journal, prompts_of("improved"), Cast.of(model)))
+        assert await narrative_for(TASK, run) == STORY
+        assert journal.newest("narrative") == STORY
+    (asked,) = model.asked
+    assert "Title: Return to Sender" in text_of(asked)
+    assert "Write about 450 words, between 405 and 495." in text_of(asked)
+
+
+@pytest.mark.parametrize("name", ["snap", "vanilla"])
+async def test_the_paper_takes_a_writing_task_for_a_narrative_and_a_note_says_so(name: str) -> None:
+    noted: list[str] = []
+    with Journal() as journal:
         listeners = [lambda event: noted.append(event.text) if isinstance(event, Noted) else None]
-        run = Run(RunContext(journal, Prompts(SYSTEM.prompts), Cast.of(model), aids=aids, listeners=listeners))
-        narrative = await narrative_for(TASK, run, SYSTEM.config(preset, {}))
-        assert len(model.asked) == calls
-        assert narrative == (STORY if calls else TASK.text)
-        assert journal.newest("narrative") == (STORY if calls else None)
-    if calls:
-        shown = text_of(model.asked[0])
-        assert "Title: Return to Sender" in shown
-        assert "Write about 450 words, between 405 and 495." in shown
-    assert any("Write the narrative that is to be talked through into plan/narrative.md" in n for n in noted) != bool(
-        calls
-    )
+        context = RunContext(journal, prompts_of("faithful"), Cast.of(ScriptedModel({})), listeners=listeners)
+        assert await find(name).algorithm.narrative_of(Run(context), TASK) == TASK.text
+    assert any("Write the narrative that is to be talked through into plan/narrative.md" in note for note in noted)
 
 
 async def test_what_is_a_narrative_or_is_given_as_one_is_not_asked_for() -> None:
     itself = ScriptedModel(lambda _: '{"narrative": ""}')
     with Journal() as journal:
-        run = Run(RunContext(journal, Prompts(SYSTEM.prompts), Cast.of(itself)))
-        assert await narrative_for(TASK, run, SYSTEM.config("improved", {})) == TASK.text
+        run = Run(RunContext(journal, prompts_of("improved"), Cast.of(itself)))
+        assert await narrative_for(TASK, run) == TASK.text
     silent = ScriptedModel({})
     with Journal() as journal:
-        run = Run(RunContext(journal, Prompts(SYSTEM.prompts), Cast.of(silent)))
-        assert await narrative_for(Brief(STORY), run, SYSTEM.config("improved", {})) == STORY
+        run = Run(RunContext(journal, prompts_of("improved"), Cast.of(silent)))
+        assert await narrative_for(Brief(STORY), run) == STORY
         journal.decide("narrative", "edit", STORY)
-        assert await narrative_for(TASK, run, SYSTEM.config("improved", {})) == STORY
+        assert await narrative_for(TASK, run) == STORY
     assert silent.asked == []

@@ -17,7 +17,6 @@ from fabula.engine.roles import Cast
 from fabula.engine.run import Run, RunContext
 from fabula.models.scripted import ScriptedModel
 from fabula.systems import find
-from fabula.systems.vanilla.algorithm import open_talk
 from witnesses import all_witness
 
 if TYPE_CHECKING:
@@ -43,9 +42,10 @@ async def conversation_of(
     )
     journal = Journal()
     journal.open()
-    context = RunContext(journal, Prompts(SYSTEM.prompts, None, PROMPTS), Cast.of(model), aids=aids)
+    context = RunContext(journal, Prompts(SYSTEM.prompt_folders(preset), None, PROMPTS), Cast.of(model), aids=aids)
     config = SYSTEM.config(preset)
-    return open_conversation(None, await open_talk(STORY, Run(context), config, parties), context), model
+    talk = await SYSTEM.program(config).open_talk(STORY, Run(context), config, parties)
+    return open_conversation(None, talk, context), model
 
 
 async def test_the_whole_narrative_and_nine_rules_are_in_every_prompt() -> None:
@@ -114,6 +114,6 @@ async def test_who_is_not_there_cannot_talk() -> None:
         run = Run(RunContext(journal, Prompts(SYSTEM.prompts), Cast.of(ScriptedModel({}))))
         two = Parties("Batman", ("Mara",))
         with pytest.raises(UnknownNameError, match="Unknown character 'Batman'"):
-            await open_talk(STORY, run, SYSTEM.config("faithful"), two, Cards(known=("Mara",)))
+            await SYSTEM.algorithm.open_talk(STORY, run, SYSTEM.config("faithful"), two, Cards(known=("Mara",)))
         with pytest.raises(UsageError, match="has no sentence"):
-            await open_talk("...", run, SYSTEM.config("faithful"))
+            await SYSTEM.algorithm.open_talk("...", run, SYSTEM.config("faithful"))

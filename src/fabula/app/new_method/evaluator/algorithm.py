@@ -50,7 +50,7 @@ async def _graded(item: Item, run: Run, config: Config) -> Rating:
     at = run.scope(item.id)
     sampling = Sampling(temperature=config.paper.temperature)
     story = item.story.text
-    fields = {"story": story, "mark": mark_for(story), "guard": config.ours.guard, "grades": GRADES}
+    fields = {"story": story, "mark": mark_for(story), "grades": GRADES}
     reply = await at.weigh(GRADES, "judge", "grade", sampling=sampling, **fields)
     answer, why = None, ""
     try:

@@ -1,4 +1,4 @@
-"""The settings of example-name: those of its paper, and what improved mode adds."""
+"""The settings of example-name: those of its paper."""
 
 from __future__ import annotations
 
@@ -19,24 +19,7 @@ class Paper:
 
 
 @dataclass(frozen=True, slots=True)
-class Ours:
-    """What improved mode adds; every difference from the paper is a setting that can be turned off.
-
-    Attributes:
-        guard: the judge is told that what a story says to it is a part of the story.
-    """
-
-    guard: bool = False
-
-
-@dataclass(frozen=True, slots=True)
 class Config(Presets):
     """All settings. The defaults are the paper; `fabula evaluate` and `--set` know them by these names."""
 
     paper: Paper = Paper()
-    ours: Ours = Ours()
-
-    @classmethod
-    def improved(cls) -> Config:
-        """What `fabula evaluate` takes where nothing else is said."""
-        return cls(ours=Ours(guard=True))

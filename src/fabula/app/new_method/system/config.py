@@ -1,4 +1,4 @@
-"""The settings of example-name: those of its paper, and what improved mode adds."""
+"""The settings of example-name: those of its paper, and what you add."""
 
 from __future__ import annotations
 
@@ -22,13 +22,7 @@ class Paper:
 
 @dataclass(frozen=True, slots=True)
 class Ours:
-    """What improved mode adds; every difference from the paper is a setting that can be turned off.
-
-    Attributes:
-        length_control: each part has its share of the words that the brief asks for, and no greeting or heading.
-    """
-
-    length_control: bool = False
+    """What `improved.py` adds, where one may want to set it; `[ours]` in paper.toml says what was measured of each."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,9 +30,9 @@ class Config(Presets):
     """All settings. The defaults are the paper; `fabula systems` and `--set` know them by these names."""
 
     paper: Paper = Paper()
-    ours: Ours = Ours()
+    ours: Ours | None = None
 
     @classmethod
     def improved(cls) -> Config:
         """What `fabula write` takes where nothing else is said."""
-        return cls(ours=Ours(length_control=True))
+        return cls(ours=Ours())

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, TypeVar
 from fastapi import APIRouter, Depends, Form, Request, UploadFile
 from fastapi.responses import Response
 
-from fabula.app.beginning import Beginning, Kind, begin, expected, planned, with_usual_system
+from fabula.app.beginning import Beginning, Kind, begin, expected, planned
 from fabula.app.importing import KINDS as MANUSCRIPTS
 from fabula.app.importing import read_manuscript
 from fabula.app.item_files import MAX_STORY_BYTES
@@ -112,7 +112,6 @@ async def new(request: Request, shelf: ShelfDep, state: StateDep) -> Response:
         home=str(shelf.home),
         chosen=chosen,
         systems=[(name, system.paper) for name, system in systems().items()],
-        usual=with_usual_system({"model": chosen.name} if chosen else {}).get("system", Settings().system),
         kinds=",".join(MANUSCRIPTS),
     )
 

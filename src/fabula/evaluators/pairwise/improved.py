@@ -1,0 +1,133 @@
+"""The judge as fabula would ask it: verdicts weighed by probabilities where the engine gives them, else three samples.
+
+Prompts hold the cautions that Agents' Room gave to people, say that a story's orders are a part of it, and ask after
+the stories. Pairs, written verdicts and strengths are the papers' (`algorithm.py`).
+"""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import replace
+from typing import TYPE_CHECKING, Final
+
+from fabula.craft.raters import NO_ANSWER, performer_of
+from fabula.engine.replies import SIDES, ReplyProblem, read_chances, read_choice
+from fabula.engine.run import apart, side_by_side
+from fabula.evaluators.pairwise.algorithm import ROLE, WRITTEN, Showing, pairs_of, report_of, showings_of, written
+from fabula.evaluators.pairwise.config import Ours
+from fabula.evaluators.pairwise.criteria import label, questions_in
+from fabula.models.base import Sampling
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from fabula.engine.run import Run
+    from fabula.evaluators.pairwise.config import Config
+    from fabula.measure.items import Item
+    from fabula.measure.ratings import Rating
+    from fabula.measure.report import Report
+    from fabula.models.base import Reply
+
+_WORD: Final = Sampling(temperature=0.0, max_tokens=4)
+_UNWEIGHED: Final = (
+    "Verdicts were to be weighed by probabilities, but the judge's server gives no log-probabilities: they are "
+    "written, {samples} in each order."
+)
+
+
+async def evaluate(items: Sequence[Item], run: Run, config: Config) -> Report:
+    """Every pair of stories of one prompt is judged in both orders; the verdicts become strengths of their systems.
+
+    Raises:
+        UsageError: there is no pair to judge.
+        ModelError: the judge did not answer.
+        BudgetError: the cap is reached.
+    """
+    ours = config.ours or Ours()
+    questions = questions_in(config.paper.questions)
+    pairs = pairs_of(items)
+    judge = performer_of(run, ROLE).capabilities
+    # A person who stands in for a model says a verdict once, in the ending, and has no probabilities.
+    able = judge.logprobs and not judge.stands_in
+    wanted = ours.verdicts == "logprobs" or (ours.verdicts == "auto" and able)
+
+    # Whether verdicts can be weighed shows in the first ones; a server may give less than its kind can.
+    trial = Showing(run, config, questions, *pairs[0], 1)
+    first, weighs = await apart(tried(trial)) if wanted else (None, False)
+    samples = 1 if weighs else config.paper.samples
+
+    # As many at a time as the judge answers: all calls on two stories follow each other and share their beginning.
+    free = asyncio.Semaphore(max(judge.parallel, 1))
+
+    async def judged(showing: Showing) -> list[Rating]:
+        async with free:
+            return await (weighed(showing) if weighs else written(showing))
+
+    showings = showings_of(pairs, run, config, questions, samples)
+    others = await side_by_side(judged(showing) for showing in (showings[1:] if first else showings))
+    how = {
+        **({} if weighs else {"verdicts": WRITTEN}),
+        "samples in each order": samples,
+        "assessment first": ours.assess or not weighs,
+        "pairs of stories": len(pairs),
+    }
+    report = report_of(items, pairs, (first, *others) if first else others, config, how)
+    unweighed = (_UNWEIGHED.format(samples=samples),) if wanted and not weighs else ()
+    return replace(report, notes=(*unweighed, *report.notes))
+
+
+def _assesses(showing: Showing) -> bool:
+    """Whether an assessment comes first."""
+    return (showing.config.ours or Ours()).assess
+
+
+async def tried(showing: Showing) -> tuple[list[Rating], bool]:
+    """The verdicts on the first two stories: weighed, and true; or written, where the server gives no probabilities."""
+    try:
+        said = await showing.assessment() if _assesses(showing) else None
+    except NO_ANSWER as error:
+        return showing.unanswered(str(error)), True
+    found = await _weigh_all(showing, said)
+    if showing.run.unless_made_up(lambda: any(given for _, given in found), instead=True):
+        return _with_reason(found, said), True
+    return await written(showing, said), False
+
+
+async def weighed(showing: Showing) -> list[Rating]:
+    """The likeliest answer to each question, with the probabilities of all three (ours)."""
+    try:
+        said = await showing.assessment() if _assesses(showing) else None
+    except NO_ANSWER as error:
+        return showing.unanswered(str(error))
+    return _with_reason(await _weigh_all(showing, said), said)
+
+
+async def _weigh_all(showing: Showing, assessment: Reply | None) -> list[tuple[Rating, bool]]:
+    said = assessment.text if assessment else ""
+    return await side_by_side(_weighed(showing, question, said) for question in showing.questions)
+
+
+def _with_reason(found: Sequence[tuple[Rating, bool]], assessment: Reply | None) -> list[Rating]:
+    first, *others = (rating for rating, _ in found)
+    return [replace(first, reason=assessment.text.strip()) if assessment else first, *others]
+
+
+async def _weighed(showing: Showing, question: str, assessment: str) -> tuple[Rating, bool]:
+    """One verdict, and whether there were probabilities to weigh it by."""
+    run = showing.run.scope(question)
+    fields = {**showing.fields, "label": label(question), "assessment": assessment}
+    try:
+        reply = await run.weigh(SIDES, ROLE, "verdict", sampling=_WORD, **fields)
+    except NO_ANSWER as error:
+        (lost,) = showing.unanswered(str(error), (question,), f"{run.at}/verdict")
+        return lost, True
+    call, given = f"{run.at}/verdict", reply.logprobs is not None
+    try:
+        if reply.logprobs is None:  # now and then there are none: the answer itself is all there is
+            return showing.rating(question, reply, call, read_choice(reply.text, SIDES)), given
+        shares = read_chances(reply.logprobs, SIDES)
+    except ReplyProblem as problem:
+        return showing.rating(question, reply, call, "", why=str(problem)), given
+    ordered = sorted(SIDES, key=lambda side: -shares[side])
+    shown = ", ".join(f"{side} {shares[side]:.9f}" for side in ordered)
+    return showing.rating(question, reply, call, ordered[0], shown=shown), given

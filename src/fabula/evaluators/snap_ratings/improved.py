@@ -1,0 +1,68 @@
+"""The ratings as we would use them: a reason before each number, and a judge that is warned of what it reads."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, Any, Final
+
+from pydantic import BaseModel, Field, create_model
+
+from fabula.base.errors import ReplyError
+from fabula.base.remembering import remembered
+from fabula.craft.raters import performer_of
+from fabula.engine.replies import short
+from fabula.evaluators.snap_ratings.algorithm import ROLE, fields_of, rated, rating
+from fabula.evaluators.snap_ratings.criteria import HIGH
+from fabula.models.base import Sampling
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from fabula.engine.run import Run
+    from fabula.evaluators.snap_ratings.config import Config, Paper
+    from fabula.evaluators.snap_ratings.criteria import Criterion
+    from fabula.measure.items import Item
+    from fabula.measure.ratings import Rating
+    from fabula.measure.report import Report
+
+NUMBERS: Final = "rating 1 to 5 after a reason"
+_SHORT_REASON: Final = 400  # tokens of a small judge's reply with a reason
+
+
+async def evaluate(items: Sequence[Item], run: Run, config: Config) -> Report:
+    """Ratings with their reasons, and the paper's report of them.
+
+    Raises:
+        UsageError: a setting is wrong, or a dialogue comes without the narrative that it was made from.
+        ModelError: the judge did not answer.
+        BudgetError: the cap is reached.
+    """
+    return await rated(items, run, config, reasoned, NUMBERS)
+
+
+async def reasoned(item: Item, criterion: Criterion, at: Run, paper: Paper) -> Rating:
+    """The number after its reason, repaired where it cannot be read.
+
+    Raises:
+        ModelError: the judge did not answer.
+    """
+    sampling = Sampling(temperature=paper.temperature, max_tokens=at.reply_tokens(ROLE, short=_SHORT_REASON))
+    by, given = performer_of(at, ROLE).identity, fields_of(item, criterion)
+    try:
+        verdict = await at.ask_for(verdict_type(criterion.low), ROLE, criterion.prompt, sampling=sampling, **given)
+    except ReplyError as error:
+        return rating(item, criterion, at, by, None, why=str(error), reason=error.reply)
+    return rating(item, criterion, at, by, float(verdict.score), reason=verdict.reason)
+
+
+class Verdict(BaseModel):
+    """A reason, and the number that follows from it."""
+
+    reason: Annotated[str, Field(min_length=1, description="Your reason, in two or three sentences."), short(1200)]
+    score: int
+
+
+@remembered(16)
+def verdict_type(low: int) -> type[Verdict]:
+    """The reply's type, for numbers from `low` to 5."""
+    score: Any = Field(ge=low, le=HIGH)
+    return create_model("SnapVerdict", __base__=Verdict, score=(int, score))

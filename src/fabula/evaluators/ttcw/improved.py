@@ -1,0 +1,72 @@
+"""The tests as fabula would put them: also without a reference, and with thought before any answer.
+
+Prompts say what to gather before judging, and that a story's words to its critic are part of the story. Calls, outcomes
+and scores are the paper's (`algorithm.py`).
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Final
+
+from fabula.craft.raters import NO_ANSWER
+from fabula.engine.methods import values_of
+from fabula.engine.run import side_by_side
+from fabula.evaluators.ttcw.algorithm import ROLE, answered, calls_of, check, read, scored
+from fabula.evaluators.ttcw.bank import read_bank
+from fabula.models.base import Sampling
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from fabula.engine.run import Run
+    from fabula.evaluators.ttcw.algorithm import Call
+    from fabula.evaluators.ttcw.config import Config, Paper
+    from fabula.measure.items import Item
+    from fabula.measure.ratings import Rating
+    from fabula.measure.report import Report
+
+_SHORT_REPLY: Final = 1024  # tokens of a small judge's reply
+
+
+async def evaluate(items: Sequence[Item], run: Run, config: Config) -> Report:
+    """How many tests each story passes, of 14: by reference where every story has one, else plainly.
+
+    Raises:
+        UsageError: a setting or the tests' file is wrong, or a story has no reference where the method needs one.
+        ModelError: the judge did not answer.
+    """
+    check(items, config)
+    paper = config.paper
+    if paper.method == "auto":
+        paper = replace(paper, method="reference" if all(item.reference for item in items) else "plain")
+    bank = read_bank(paper.tests).only(paper.only)
+    calls = calls_of(items, bank.tests, paper.method)
+    answers = await side_by_side(ask(call, run, paper, bank.version) for call in calls)
+    how = values_of(config) | {"method": paper.method}
+    return scored(items, bank, dict(zip(calls, answers, strict=True)), how)
+
+
+async def ask(call: Call, run: Run, paper: Paper, rubric: str) -> Rating:
+    """The answer to one call, at the end of the reply; one that cannot be read says why.
+
+    No line of a story can pass for the line that closes it.
+
+    Raises:
+        ModelError: the judge did not answer.
+    """
+    at = call.at(run)
+    limit = paper.max_tokens or run.reply_tokens(ROLE, short=_SHORT_REPLY)
+    fields = {name: text.replace("===", "= = =") for name, text in call.fields.items()}
+    try:
+        reply = await at.reply(
+            ROLE,
+            call.prompt,
+            sampling=Sampling(temperature=paper.temperature, max_tokens=limit),
+            analyse=paper.analyse,
+            look=call.test.look,
+            **fields,
+        )
+    except NO_ANSWER as error:
+        return answered(call, at, rubric, why_not=str(error))
+    return read(call, reply, at, rubric, "end")

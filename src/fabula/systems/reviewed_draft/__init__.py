@@ -1,0 +1,1 @@
+"""A draft that four readers review, and that is written anew; ours."""
