@@ -93,6 +93,7 @@ class Writer(ScriptedModel):
         )
         super().__init__(self._reply, name="writer", capabilities=able)
         self.share, self.profile, self.words, self.seed = share, profile, words, seed
+        self.scenes = _scenes(words)
         self.tokens = 0
         self.calls: dict[str, tuple[int, int]] = {}  # by prompt: how many, and their tokens
 
@@ -152,7 +153,7 @@ class Writer(ScriptedModel):
         if name in {"plan_telling", "scenes"}:
             field = "records" if name == "scenes" else "scenes"
             entry = schema["properties"][field]["items"]
-            made[field] = [self._filled(entry, draw, nth=n) for n in range(_scenes(self.words))]
+            made[field] = [self._filled(entry, draw, nth=n) for n in range(self.scenes)]
         if name == "outline" and "chapters" in made:
             made["chapters"] = [one | {"words": self.words // len(made["chapters"])} for one in made["chapters"]]
             for one in made["chapters"]:
@@ -235,10 +236,12 @@ def wanted(prompt: str, name: str) -> int:
     found = [*_ASKED.finditer(prompt)]
     if not found:
         return _USUAL.get(name, 150)
-    words = int(found[-1]["n"].replace(",", ""))
-    if "more words" not in found[-1][0]:
+    exact = [one for one in found if one["most"] or one["low"] or "more words" in one[0]]  # a brief names no band
+    said = (exact or found)[-1]
+    words = int(said["n"].replace(",", ""))
+    if "more words" not in said[0]:
         words = max(words - len(instruction[2].split()), 5)
-    return round(words * 0.8) if found[-1]["most"] else words
+    return round(words * 0.8) if said["most"] else words
 
 
 def prose(draw: random.Random, words: int) -> str:

@@ -2,7 +2,9 @@
 
 `fabula studio` serves the projects of `odd_projects` as a process of its own. A few clients ask for every address that
 its pages name, project after project, for as long as is wanted; between two walks every report and text looks changed,
-as by a program that writes them again. What the process holds (its resident memory) is read once a second.
+as by a program that writes them again. What the process holds (its resident memory) is read once a second. Walks are
+compared with each other, since each asks for the same pages: at the end of a walk, when nobody has asked for a moment,
+the process should hold as much as at the end of the second one. The first fills what is kept.
 
     python -m benchmarks.studio_memory --minutes 20 --samples rss.csv
 """
@@ -24,7 +26,6 @@ import time
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from statistics import median
 from typing import TYPE_CHECKING, Final
 
 import httpx
@@ -37,7 +38,9 @@ if TYPE_CHECKING:
 
 TITLE: Final = "what the studio's server holds while odd projects are walked"
 _MOST: Final = 400.0  # megabytes at the end
-_FLAT: Final = 20.0  # megabytes by which the last quarter may lie above the one before
+_FLAT: Final = 20.0  # megabytes by which the end of the last walk may lie above that of the second
+_FROM: Final = 2  # walks after which all is kept that will be
+_QUIET: Final = 6  # seconds after a walk, of which the least is taken: the server gives back what is free every two
 _LIST: Final = "/"
 _ADDRESS: Final = re.compile(r'(?:href|hx-get|src)="(/[^"]*)"')
 _PAGES: Final = ("write", "edit", "plan", "world", "talk", "calls", "measure", "measure-run", "measure/learning")
@@ -61,13 +64,13 @@ class Sizes:
 
 @dataclass
 class Walked:
-    """What was seen: seconds since the beginning with megabytes, answers by status, and what the list took."""
+    """What was seen: seconds since the beginning with megabytes, also after each walk; answers, what the list took."""
 
     held: list[tuple[float, float]] = field(default_factory=list)
+    ends: list[tuple[float, float]] = field(default_factory=list)
     statuses: dict[int, int] = field(default_factory=dict)
     listed: list[float] = field(default_factory=list)
     failed: list[str] = field(default_factory=list)
-    walks: int = 0
 
 
 def bench(sizes: Sizes | None = None) -> Table:
@@ -80,20 +83,23 @@ def bench(sizes: Sizes | None = None) -> Table:
     if sizes.samples:
         lines = ["seconds,megabytes", *(f"{at:.0f},{held:.1f}" for at, held in walked.held)]
         Path(sizes.samples).write_text("\n".join(lines) + "\n", encoding="utf-8")
-    quarter = max(len(walked.held) // 4, 1)
-    held = [one for _, one in walked.held]
-    last, before = median(held[-quarter:]), median(held[-2 * quarter : -quarter] or held)
+    held, ends = [one for _, one in walked.held], [one for _, one in walked.ends]
     each = f"{walked.held[-1][0] / 60:.1f} minutes"
+    grown = (ends[-1] - ends[_FROM - 1],) if len(ends) > _FROM else ()
     rows = (
         Row("at the end", (held[-1],), "MB", each, most=_MOST),
-        Row("last quarter above the one before", (last - before,), "MB", each, most=_FLAT),
+        *(
+            Row("after the last walk, above what it was after the second", (one,), "MB", each, most=_FLAT)
+            for one in grown
+        ),
         Row("at most", (max(held),), "MB", each),
         Row("answers with an error of the server's own", (float(len(walked.failed)),), "", each, most=0),
         Row("the list of projects", tuple(walked.listed), "ms", "request"),
     )
     answers = ", ".join(f"{count:,} with {status}" for status, count in sorted(walked.statuses.items()))
     notes = (
-        f"{len(names)} projects, {walked.walks} walks by {sizes.clients} clients; answers: {answers}.",
+        f"{len(names)} projects, {len(ends)} whole walks by {sizes.clients} clients; answers: {answers}.",
+        "MB after each whole walk: " + (", ".join(f"{one:.0f}" for one in ends) or "none was whole") + ".",
         *(f"Failed: {one}" for one in walked.failed[:20]),
     )
     return Table("studio_memory", TITLE, rows, notes)
@@ -111,7 +117,11 @@ async def _walk(home: Path, names: Sequence[str], sizes: Sizes) -> Walked:
             async with asyncio.TaskGroup() as clients:
                 for _ in range(sizes.clients):
                     clients.create_task(_client(client, left, sizes, walked, until))
-            walked.walks += 1
+            if left or time.monotonic() >= until:
+                break  # not a whole walk
+            at = len(walked.held)
+            await asyncio.sleep(_QUIET)
+            walked.ends.append((time.monotonic() - begun, min(one for _, one in walked.held[at:])))
         watching.cancel()
         await asyncio.wait({watching})
         walked.held.append((time.monotonic() - begun, _megabytes(process.pid)))
@@ -206,9 +216,12 @@ def main(words: Sequence[str] | None = None) -> int:
     parser.add_argument("--minutes", type=float, default=usual.minutes, help="for which the projects are walked")
     parser.add_argument("--clients", type=int, default=usual.clients, help="that ask at once")
     parser.add_argument("--seed", type=int, default=usual.seed, help="of the projects and of the order of walking")
+    parser.add_argument(
+        "--scale", type=float, default=usual.scale, help="of the projects: .25 makes four times the walks"
+    )
     parser.add_argument("--samples", default="", metavar="FILE", help="write the memory of each second as CSV")
     asked = parser.parse_args(words)
-    sizes = Sizes(asked.minutes, asked.clients, seed=asked.seed, samples=asked.samples)
+    sizes = Sizes(asked.minutes, asked.clients, seed=asked.seed, scale=asked.scale, samples=asked.samples)
     print(bench(sizes).markdown())
     return 0
 

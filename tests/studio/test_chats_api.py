@@ -466,3 +466,16 @@ def test_others_are_those_whom_the_plan_or_the_world_has_as_persons(tmp_path: Pa
     assert people_in(sample)[1] == [], "a world that cannot be read names nobody"
     (sample.folder / "plan" / "plan.yaml").unlink()
     assert people_in(sample) == ([], []), "nobody is guessed from capital letters"
+
+
+async def test_a_conversation_in_which_nothing_was_said_is_not_listed(tmp_path: Path) -> None:
+    """One whose first turn failed, or was killed, stood in Talk as a conversation of 0 turns."""
+    sample = copy_sample(tmp_path / "sample")
+    files = ConversationFiles.in_(sample.folder, "begun")
+    files.log.parent.mkdir(exist_ok=True)
+    record = {"format": 1, "player": "Tobias", "others": ["Mara"], "freedom": "guided"}
+    files.log.write_text(json.dumps(record) + "\n", encoding="utf-8")
+    async with studio_here(tmp_path) as client:
+        assert "begun" not in (await client.get("/projects/sample/talk")).text
+        listed = (await client.get("/api/v1/projects/sample/chats")).json()
+    assert "begun" not in [one["name"] for one in listed["chats"]]

@@ -188,7 +188,7 @@ async def test_one_text_that_is_odd_is_left_out_and_said_and_the_others_are_show
         assert SENTENCES[kind] in refused.json()["error"]["message"]
 
 
-@pytest.mark.parametrize("name", ["plan/plan.yaml", "brief.md", "fabula.toml", ".fabula/world.db", "chat/odd.jsonl"])
+@pytest.mark.parametrize("name", ["plan/plan.yaml", "brief.md", "fabula.toml", ".fabula/world.db"])
 async def test_a_link_in_the_place_of_a_file_that_is_read_by_name_is_not_followed(name: str, tmp_path: Path) -> None:
     secret = tmp_path / "secret.md"
     secret.write_text("My diary: [")
@@ -200,6 +200,44 @@ async def test_a_link_in_the_place_of_a_file_that_is_read_by_name_is_not_followe
             response = await client.get(f"/projects/{SAMPLE}/{page}")
             assert "My diary" not in response.text
         assert "is a link that leaves" in (await client.get(f"/projects/{SAMPLE}/talk")).text
+
+
+BY_THEMSELVES: Final = (
+    "chat/odd.jsonl",
+    "cards/odd.json",
+    "world/odd.json",
+    "evaluation/odd.json",
+    "evaluation/atlas.json",
+)
+
+
+@pytest.mark.parametrize("name", BY_THEMSELVES)
+@pytest.mark.parametrize("kind", LINKS)
+async def test_an_odd_conversation_card_world_or_report_is_left_out_and_the_project_goes_on(
+    kind: str, name: str, tmp_path: Path
+) -> None:
+    """One of them made every page of its project an error that shows a conversation, the world or findings."""
+    secret = tmp_path / "secret.md"
+    secret.write_text('{"name": "My diary", "do": "begin"}')
+    async with asyncio.timeout(120), studio_here(tmp_path / "home") as client:
+        file = tmp_path / "home" / SAMPLE / name
+        file.parent.mkdir(exist_ok=True)
+        file.unlink(missing_ok=True)
+        LINKS[kind](file, secret)
+        for page in ("write", "talk", "world", "measure"):
+            response = await client.get(f"/projects/{SAMPLE}/{page}")
+            assert response.status_code == 200, page
+            assert "My diary" not in response.text
+        for address in ("/chats", "/world", "/findings", "/reports", "/exports/md"):
+            response = await client.get(f"/api/v1/projects/{SAMPLE}{address}")
+            assert response.status_code == 200, address
+            assert "My diary" not in response.text
+        assert SENTENCES[kind] in (await client.get(f"/api/v1/projects/{SAMPLE}")).text
+        if name.startswith("chat/"):
+            response = await client.get(f"/api/v1/projects/{SAMPLE}/chats/odd")
+            assert response.status_code in {400, 404}
+            assert "My diary" not in response.text
+    assert secret.read_text() == '{"name": "My diary", "do": "begin"}'
 
 
 async def test_a_host_with_somebody_before_it_is_refused(tmp_path: Path) -> None:

@@ -367,3 +367,11 @@ def test_a_sample_for_which_there_is_no_room_leaves_no_part_and_says_why(
         "nothing that was there before is lost."
     )
     assert [*tmp_path.iterdir()] == []
+
+
+async def test_the_page_says_in_which_older_encoding_a_manuscript_was_read(tmp_path: Path) -> None:
+    file = ("old.txt", "Schöne Grüße, sagte er über die Straße.".encode("cp1252"), "text/plain")
+    async with studio_here(tmp_path) as client:
+        looked = await client.post("/new/estimate", data={"kind": "manuscript"}, files={"file": file})
+        assert "old.txt is no UTF-8: it was read as cp1252" in looked.text
+        assert "UTF-8" not in (await sent(client, "/new/estimate", kind="manuscript", text=MANUSCRIPT)).text

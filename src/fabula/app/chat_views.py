@@ -249,13 +249,13 @@ def chats_in(project: Project) -> ChatList:
 
 
 def lines_in(project: Project) -> list[ChatLine]:
-    """The conversations of a project, the one that was last talked in first."""
+    """The conversations of a project in which something was said, the one that was last talked in first."""
     found = []
     for name in conversations_in(project.folder):
         with suppress(OSError, UsageError):  # it was deleted just now, or cannot be a conversation's
             log = ConversationFiles.in_(project.folder, name).log
             found.append(of_file(log, "line", partial(_line, project.folder, name, log.stat().st_mtime)))
-    return found
+    return [line for line in found if line.turns or line.problem]
 
 
 def _line(folder: Path, name: str, changed: float) -> ChatLine:

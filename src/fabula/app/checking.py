@@ -12,7 +12,7 @@ from fabula.app.evaluating import RATINGS, Task
 from fabula.app.item_files import MAX_STORY_BYTES, TABLES, Selection, named_set, read_items
 from fabula.app.sources import items_of, path_of
 from fabula.base.errors import UnknownNameError, UsageError
-from fabula.base.files import append_synced, read_text, write_atomically
+from fabula.base.files import append_synced, is_plain, read_text, write_atomically
 from fabula.continuity import split
 from fabula.data.story_files import LINES, text_of
 from fabula.evaluators import find
@@ -211,7 +211,7 @@ def stored_check(folder: Path) -> dict[str, Any]:
         UsageError: nothing was checked there, or it is no report.
     """
     file = folder / "atlas.json"
-    if not file.is_file():
+    if not is_plain(file):
         raise UsageError(f"Nothing was checked in {folder} yet. Say `fabula check STORY` first.")
     try:
         report: Any = json.loads(read_text(file, _MOST_BYTES))

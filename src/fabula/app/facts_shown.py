@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from fabula.app.world import READ_FILE, WORLD_FILE, person_of, spelled, world_of
-from fabula.base.files import read_text
+from fabula.base.files import is_plain, plain_files, read_text
 from fabula.craft.quoting import located
 from fabula.project.folder import MAX_STORY, STORY
 from fabula.story import Story, one_line, plain, slug
@@ -23,7 +23,9 @@ if TYPE_CHECKING:
 
 def has_world(folder: Path) -> bool:
     """Whether anything has been recorded of a project's world."""
-    return any((folder / file).is_file() for file in (WORLD_FILE, READ_FILE)) or any((folder / "world").glob("*.json"))
+    return any(is_plain(folder / file) for file in (WORLD_FILE, READ_FILE)) or bool(
+        plain_files(folder / "world", "*.json")
+    )
 
 
 def people_of(state: WorldState) -> tuple[str, ...]:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from fabula.app.checking import OUT, Checked, dismiss, reasons_in, stored_check, take_dismissal_back
 from fabula.app.facts_shown import Quoted, StoryPart, sentence_at, story_parts
 from fabula.base.errors import UnknownNameError, UsageError
+from fabula.base.files import is_plain
 from fabula.continuity import scenes_of, split
 from fabula.evaluators.atlas.page import all_findings, headline, place_of
 from fabula.project.folder import STORY
@@ -138,7 +139,7 @@ def findings_of(project: Project) -> ProjectFindings:
         UsageError: the report or the dismissals cannot be read.
     """
     folder = project.folder / OUT
-    if not (folder / "atlas.json").is_file():
+    if not is_plain(folder / "atlas.json"):
         return ProjectFindings(checked=False)
     report, parts = stored_check(folder), story_parts(project)
     dismissed = reasons_in(folder, report)

@@ -10,7 +10,7 @@ from fabula.app.sources import read_story
 from fabula.base.errors import UsageError
 from fabula.continuity.parts import Manuscript, manuscript, of_story
 from fabula.craft.chapters import Chapter, chapters_text
-from fabula.data.story_files import SUFFIXES, text_of
+from fabula.data.story_files import SUFFIXES, said_of_encoding, text_and_encoding
 from fabula.project.folder import MAX_FILE, MAX_STORY, Change, Project, numbered
 from fabula.project.settings import Settings
 from fabula.story import Brief, count_words, plain
@@ -56,6 +56,7 @@ class Imported:
         cut: how many parts more there are since some were too long.
         texts: of its parts, with their files.
         before: it was there already, from the same manuscript.
+        notices: what the author should know of how it was read, in sentences.
     """
 
     folder: Path
@@ -66,6 +67,7 @@ class Imported:
     cut: int
     texts: tuple[Change, ...]
     before: bool = False
+    notices: tuple[str, ...] = ()
 
     @property
     def words(self) -> int:
@@ -88,6 +90,7 @@ class Imported:
             "words": self.words,
             "parts": [{"name": one.path, "file": one.file, "words": count_words(one.text)} for one in self.texts],
             "before": self.before,
+            "notices": list(self.notices),
         }
 
 
@@ -102,10 +105,10 @@ def read_manuscript(file: Path) -> Manuscript:
         raise UsageError(f"{file} is a folder. Give one file with the whole manuscript.")
     if suffix in (".json", ".fountain") or file.name.endswith(TABLES):
         return of_story(read_story(file))
-    text = text_of(file, MAX_STORY)
+    text, encoding = text_and_encoding(file, MAX_STORY)
     if not count_words(text):
         raise UsageError(f"The manuscript {file} is empty. Give a file with words in it.")
-    return manuscript(text)
+    return replace(manuscript(text), encoding=encoding)
 
 
 def system_for_manuscript(named: str | None) -> str:
@@ -142,7 +145,8 @@ def planned_import(folder: Path, found: Manuscript, source: str, settings: dict[
             )
         texts.append(Change(part.name, numbered(number, part.name, len(found.parts)), part.text))
     system = system_of(Settings.of(settings, "the command line")).name
-    return Imported(folder, title or found.title, system, source, found.way, found.cut, tuple(texts))
+    notices = tuple(filter(None, [said_of_encoding(source, found.encoding)]))
+    return Imported(folder, title or found.title, system, source, found.way, found.cut, tuple(texts), notices=notices)
 
 
 def import_manuscript(

@@ -19,7 +19,7 @@ from fabula.app.checking import OUT, finding_id, stored_check
 from fabula.app.people import narrative_in, people_in
 from fabula.app.sources import read_story
 from fabula.base.errors import FabulaError, UsageError
-from fabula.base.files import PRIVATE, held, make_folder, read_text, write_atomically
+from fabula.base.files import PRIVATE, held, is_plain, make_folder, read_text, write_atomically
 from fabula.craft.narratives import parties_of
 from fabula.craft.quoting import located
 from fabula.data.corpora import prompt_id
@@ -91,7 +91,7 @@ def study_of_findings(folder: Path, title: str, places: Iterable[Path]) -> Made:
     for place, called in _named(places):
         is_project = (place / "brief.md").is_file()
         checked = place / OUT if is_project else place
-        if (checked / _REVIEW).is_file() and not (checked / "atlas.json").is_file():
+        if is_plain(checked / _REVIEW) and not is_plain(checked / "atlas.json"):
             raise UsageError(
                 f"Nothing was checked in {checked} yet. There is a review: --kind comments has its comments verified; "
                 "or say `fabula check STORY` first."
@@ -138,7 +138,7 @@ def stored_review(folder: Path) -> Report:
         UsageError: nothing was reviewed there, or it is no report of comments with their passages.
     """
     file = folder / _REVIEW
-    if not file.is_file():
+    if not is_plain(file):
         raise UsageError(f"Nothing was reviewed in {folder} yet. Say `fabula eval review STORY --out {folder}` first.")
     problem = UsageError(
         f"{file} has no comments with the passages that they are on. Say `fabula eval review` for this folder again: "

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 
 from fabula.app.checking import OUT
 from fabula.base.errors import ProjectError, UnknownNameError, UsageError
-from fabula.base.files import read_text
+from fabula.base.files import is_plain, plain_files, read_text
 from fabula.project.folder import MAX_STORY, Project
 from fabula.story import Story
 from fabula.story.world import NOW, Moment, WorldState
@@ -63,7 +63,7 @@ def _read(project: Project) -> WorldFile | None:
         UsageError: the file is no such reading.
     """
     file = project.folder / READ_FILE
-    if not file.is_file():
+    if not is_plain(file):
         return None
     try:
         (story,) = json.loads(read_text(file, MAX_BYTES))["details"]["stories"]
@@ -75,7 +75,7 @@ def _read(project: Project) -> WorldFile | None:
 
 def world_files(project: Project) -> list[Path]:
     """The files of a run's world, those of the story's chapters alone: an earlier story may have been longer."""
-    files = sorted((project.folder / _FOLDER).glob("*.json"), key=lambda file: (len(file.stem), file.stem))
+    files = sorted(plain_files(project.folder / _FOLDER, "*.json"), key=lambda file: (len(file.stem), file.stem))
     story = project.story_file
     return files[: len(Story.parse(read_text(story, MAX_STORY)).scenes)] if story.is_file() else files
 

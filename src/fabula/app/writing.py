@@ -6,9 +6,8 @@ import json
 import re
 import shlex
 import time
-from collections import Counter
 from contextlib import asynccontextmanager, contextmanager, nullcontext, suppress
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, field
 from functools import cached_property
 from math import ceil
 from pathlib import Path
@@ -226,6 +225,8 @@ class Prepared:
         system = system_of(self.settings)
         config = system.config(self.settings.preset, self.settings.config)
         context.revise, context.go_on = reviser(brief.titled), continuer(brief.titled)
+        if self.settings.preset != "faithful":  # what a paper does is not done by halves to keep a cap
+            context.rehearse = lambda other: self.write(brief, other)
         try:
             return await system.write(brief, Run(context), config)
         except BaseExceptionGroup as group:  # calls side by side failed; the first of ours says enough
@@ -641,8 +642,7 @@ async def rehearsed(context: RunContext, write: Callable[[RunContext], Awaitable
 
     async def walked(temper: Temper) -> DryRun:
         found = DryRun(temper=temper)
-        fresh: dict[str, Any] = {"told": {}, "continued": {}, "noted": {}, "versions": {}}
-        walk = replace(context, ordinals=Counter(), dry_run=found, shortfalls=[], **fresh)
+        walk = context.walked(found)
         await write(walk)
         found.shortfalls = list(dict.fromkeys(walk.shortfalls))
         return found

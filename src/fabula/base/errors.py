@@ -261,6 +261,10 @@ class BudgetError(FabulaError):
     """The next call might pass the cap, or the last one has. All finished calls are kept; a higher cap goes on."""
 
 
+class NoRoomError(BudgetError):
+    """A call that can be left out would take what the rest of the run needs of a cap."""
+
+
 class MoreThanAnnouncedError(FabulaError):
     """A run would ask more than was announced, and nobody agreed to it. All finished calls are kept."""
 

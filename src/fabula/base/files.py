@@ -360,6 +360,21 @@ def _decoded(line: bytes, where: str, *, first: bool) -> str:
     return text
 
 
+def is_plain(file: Path) -> bool:
+    """Whether a file is there and is no pipe, and no link that leaves the folder above its own (a project)."""
+    try:
+        if file.is_symlink():
+            inside(file.parent.parent, f"{file.parent.name}/{file.name}")
+        return file.is_file()
+    except (UsageError, OSError):
+        return False
+
+
+def plain_files(folder: Path, pattern: str) -> list[Path]:
+    """The files of a folder whose names match, in order, as far as they are `is_plain`."""
+    return [file for file in sorted(folder.glob(pattern)) if is_plain(file)]
+
+
 def inside(folder: Path, name: str) -> Path:
     """`folder / name`, known to lie in `folder` also when links are followed; it need not exist.
 

@@ -206,6 +206,7 @@ class Imported(TypedDict):
     system: str
     source: str
     divided: str
+    notices: list[str]
     words: int
     parts: list[ImportedPart]
     before: bool

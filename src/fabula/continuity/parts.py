@@ -66,12 +66,14 @@ class Manuscript:
         parts: in their order.
         way: what it was parted by.
         cut: how many parts were too long, and are cut by length.
+        encoding: in which its file was read, where that was guessed.
     """
 
     title: str
     parts: tuple[Part, ...]
     way: Way
     cut: int = 0
+    encoding: str = ""
 
     @property
     def words(self) -> int:

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
 from fabula.base import yamltext
-from fabula.base.errors import ReplyError, UnknownNameError
+from fabula.base.errors import NoRoomError, ReplyError, UnknownNameError
 from fabula.base.yamltext import Items, Pairs, Text
 from fabula.craft.packing import paragraphs
 from fabula.craft.quoting import located
@@ -99,8 +99,8 @@ async def final_reading(
     """The parts' texts as they stand in the story, in order: the drafts with the edits that the author does not refuse.
 
     One call; more where the story does not fit into the model's window. Each part is kept under its name in `story/`.
-    Where the reply cannot be read, a note says so and the drafts stand as they are. A role that gets the help for small
-    models is not asked: it would find nothing, and break what it touched.
+    Where the reply cannot be read, or a cap has no room for it, the drafts stand as they are, and that is said. A role
+    that gets the help for small models is not asked: it would find nothing, and break what it touched.
 
     Args:
         run: the place where the drafts were made.
@@ -174,14 +174,18 @@ async def _read(
         )
         for number, stretch in enumerate(stretches, 1)
     )
-    return [edit for reply in replies for edit in _edits_of(reply, shown)]
+    # What is made up for an estimate stands nowhere, and of a long story there would be thousands to look for.
+    return run.unless_made_up(lambda: [edit for reply in replies for edit in _edits_of(reply, shown)], [])
 
 
 async def _asked(run: Run, role: str, **fields: Any) -> list[EditReply]:  # noqa: ANN401 - fields of a prompt
+    run = run.optional("the whole was not read once more at its end")
     words = sum(map(count_words, fields["lines"]))
     expect = {"edits": max(round(words / _WORDS_AN_EDIT), 1), "old": _EDITED, "new": _EDITED, "why": _EDITED}
     try:
         return (await run.ask_for(EditsReply, role, "final_reading", expect=expect, **fields)).edits
+    except NoRoomError:
+        return []
     except ReplyError as error:
         run.falls_short(f"The whole was not revised, since the reply of {role!r} could not be read: {error}")
         return []

@@ -11,7 +11,7 @@ from itertools import accumulate, pairwise
 from math import ceil, floor
 from typing import TYPE_CHECKING, Final, overload
 
-from fabula.base.errors import UsageError
+from fabula.base.errors import NoRoomError, UsageError
 from fabula.craft.numbers import number
 from fabula.craft.trimming import trim
 from fabula.craft.wording import LARGEST, Length, lengths_asked
@@ -354,6 +354,7 @@ async def revise_to_length(
 
     Too short, it is continued; more than 5 % too long, its model is asked to shorten it. If all tries fail, the version
     nearest to the range comes back; a shortened one with less than three quarters of the words wanted does not count.
+    The same where a cap has no room for a call (`NoRoomError`).
 
     Args:
         write: `write(words)` gives a first version of about `words` words.
@@ -369,13 +370,16 @@ async def revise_to_length(
         if words > want.high and shortened == _SHORTENINGS:
             break
         calls += 1
-        if words > want.high:
-            shortened += 1
-            shorter = (await shorten(best, calls)).strip()
-            version = shorter if count_words(shorter) >= want.low * _LEFT else best
-        else:
-            more = await extend(best, max(want.target - words, _LEAST_ASKED), calls)
-            version = (join or _joined)(best, more.removeprefix(best).strip())
+        try:
+            if words > want.high:
+                shortened += 1
+                shorter = (await shorten(best, calls)).strip()
+                version = shorter if count_words(shorter) >= want.low * _LEFT else best
+            else:
+                more = await extend(best, max(want.target - words, _LEAST_ASKED), calls)
+                version = (join or _joined)(best, more.removeprefix(best).strip())
+        except NoRoomError:
+            break
         if want.misses(count_words(version)) < want.misses(words):
             best = version
         else:
@@ -421,7 +425,10 @@ async def write_to_length(
     while not want.holds(count_words(best)) and failed < tries and calls < tries * _CALLS_A_TRY:
         calls += 1
         missing = max(want.target - count_words(text), _LEAST_ASKED)
-        more = whole(await extend(text, missing, calls))
+        try:
+            more = whole(await extend(text, missing, calls))
+        except NoRoomError:
+            break
         new = kept("repeat", more, _new(text, more))
         if not new:
             failed += 1

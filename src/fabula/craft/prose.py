@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from fabula.engine.run import Run
     from fabula.models.base import Reply
 
+NOT_AS_LONG: Final = "some texts were left longer or shorter than was asked for"
+"""What a story has whose texts are not made longer or shorter, since a cap leaves no room for it."""
 TRIES: Final = 4
 NOTE_TRIES: Final = 3
 AIDED_TRIES: Final = 2
@@ -184,7 +186,8 @@ class _Writer:
         """What comes after `so_far`, about `missing` words of it."""
         failed = self.asked.count(so_far)  # that often nothing new came for it
         self.asked.append(so_far)
-        run, lead = self.run.scope("extend", attempt).again(failed, _NOTHING_NEW), self._lead(so_far)
+        where = self.run.scope("extend", attempt).optional(NOT_AS_LONG)
+        run, lead = where.again(failed, _NOTHING_NEW), self._lead(so_far)
         fields = {**self.fields, "words": missing, "so_far": so_far, "lead": lead}
         prompt = self.prose.extend
         reply = await run.reply(self.role, prompt, sampling=self._sampling(missing), expect=missing, **fields)
@@ -193,7 +196,7 @@ class _Writer:
     async def shorten(self, text: str, attempt: int) -> str:
         """All of `text` in fewer words."""
         assert self.prose.want is not None  # noqa: S101 - only a text with a range is too long
-        where = self.run.scope("shorten", attempt)
+        where = self.run.scope("shorten", attempt).optional(NOT_AS_LONG)
         return await shorten(
             where,
             self.role,

@@ -74,24 +74,23 @@ def text_of(file: Path, most: int) -> str:
     Raises:
         UsageError: it cannot be read, is larger than `most` bytes, is damaged, or is of another kind; says what to do.
     """
-    return _read(file, most)[0]
+    return text_and_encoding(file, most)[0]
 
 
-def said_of_encoding(file: Path, most: int) -> str:
-    """A sentence on the older encoding that a file's text was taken to be in; empty where nothing had to be guessed.
-
-    Raises:
-        UsageError: as of `text_of`.
-    """
-    guessed = _read(file, most)[1]
-    return guessed and (
-        f"{file} is no UTF-8: it was read as {guessed}, which its letters fit best. Where letters are wrong, save it "
+def said_of_encoding(file: str, encoding: str) -> str:
+    """A sentence on the older encoding that a file's text was taken to be in; empty where nothing had to be guessed."""
+    return encoding and (
+        f"{file} is no UTF-8: it was read as {encoding}, which its letters fit best. Where letters are wrong, save it "
         "as UTF-8 and give that."
     )
 
 
-def _read(file: Path, most: int) -> tuple[str, str]:
-    """The text in a file, and its encoding where that was guessed."""
+def text_and_encoding(file: Path, most: int) -> tuple[str, str]:
+    """As `text_of`, and the encoding where that was guessed; else an empty text.
+
+    Raises:
+        UsageError: as of `text_of`.
+    """
     data = read_bytes(file, most)
     begins = data[:64].removeprefix(b"\xef\xbb\xbf").lstrip().lower()
     for sign, what in _REFUSED.items():

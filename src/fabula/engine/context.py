@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
@@ -12,6 +12,7 @@ from fabula.base.errors import ReplyError
 from fabula.engine.dry_run import DryRun, Lengths
 from fabula.engine.journal import Decision
 from fabula.engine.making import Wanted, wanted_of
+from fabula.engine.rest import Rest
 from fabula.models.budget import Budget
 
 if TYPE_CHECKING:
@@ -48,6 +49,7 @@ class RunContext:
         pending: texts of edits that are not recorded yet, by path; a dry run counts with them.
         to_fit: the same for old texts that are to be revised to fit what has changed.
         inputs: digest of all that goes into a run beside decisions; `None`: nothing that was made is given again.
+        rehearse: does this run's work once more in another context, which is dry: so it is known what the rest takes.
     """
 
     journal: Journal
@@ -73,10 +75,12 @@ class RunContext:
     ordinals: Counter[tuple[str, str]] = field(default_factory=Counter)
     dry_run: DryRun = field(default_factory=DryRun)
     inputs: str | None = None
+    rehearse: Callable[[RunContext], Awaitable[Any]] | None = None
     told: dict[str, tuple[str, str]] = field(default_factory=dict)  # folder and text of what was kept so far, by path
     continued: dict[str, tuple[str, bool]] = field(default_factory=dict)  # and texts that went on, and whether stale
     noted: dict[str, tuple[str, bool]] = field(default_factory=dict)  # revised texts, by path, and whether stale
     distrusted: set[str] = field(default_factory=set)  # names of models whose servers count what cannot be
+    rest: Rest = field(default_factory=Rest)
     _decisions: dict[str, list[Decision]] | None = None
     _open_fits: frozenset[int] | None = None
     _overrides: dict[str, tuple[str, str]] | None = None
@@ -93,6 +97,11 @@ class RunContext:
         """Hand an event to every listener."""
         for listener in self.listeners:
             listener(event)
+
+    def walked(self, found: DryRun) -> RunContext:
+        """A context for a dry run over the same work, which fills `found`."""
+        fresh: dict[str, Any] = {"told": {}, "continued": {}, "noted": {}, "versions": {}, "shortfalls": []}
+        return replace(self, mode="dry", ordinals=Counter(), dry_run=found, rest=Rest(), **fresh)
 
     @contextmanager
     def recording_failures(self) -> Iterator[None]:

@@ -79,6 +79,7 @@ class DryRun:
         made_up: how many replies were made up, since their paths never had one.
         tempered: some were made as long as nothing but a guess at their model's temper says.
         others: the walks with other tempers, which say how far the estimate may be off.
+        bare: what can be left out (`Run.optional`) is left out.
         on_request: called with each request that comes up, recorded or not.
     """
 
@@ -95,6 +96,7 @@ class DryRun:
     made_up: int = 0
     others: tuple[DryRun, ...] = ()
     tempered: bool = False
+    bare: bool = False
     on_request: Callable[[Request], None] | None = None
 
     @property

@@ -19,6 +19,7 @@ from fabula.base.errors import (
     BudgetError,
     JournalMissError,
     ModelError,
+    NoRoomError,
     PluginError,
     RefusalError,
     ReplyError,
@@ -113,7 +114,9 @@ class Run:
     """A place in a run: the context it shares, and the path that names where we are.
 
     `draw` counts what was asked for here before in vain, and `remark` says what was wrong with it (`again`);
-    `given_up` counts the earlier runs that ended because nothing of use came of all tries here (`tries`).
+    `given_up` counts the earlier runs that ended because nothing of use came of all tries here (`tries`). `without`
+    says what the story lacks without the calls made here, where they can be left out (`optional`), and `part` how much
+    of what is usual was done before them.
     """
 
     context: RunContext
@@ -122,6 +125,8 @@ class Run:
     remark: str = ""
     draw: int = 0
     given_up: int = 0
+    without: str = ""
+    part: float = 1.0
 
     def scope(self, *names: str | int) -> Run:
         """A run one or more steps further down: `run.scope("scene", 3)` is at `scene/3`."""
@@ -133,6 +138,20 @@ class Run:
         A small model is not told, since it would go on from that. `draw` counts from 0, which asks as it is.
         """
         return replace(self.scope("again", draw), remark=_REMARK.format(fault), draw=draw) if draw else self
+
+    def optional(self, without: str, *, part: float = 1.0) -> Run:
+        """The run for calls that can be left out; `without` says what the story lacks then ("it is not read again").
+
+        Under a cap such a call is made only where what is left has room for it beside all that the rest needs. Where it
+        has not, `NoRoomError` is raised, which whoever uses this catches to go on without the call. It is recorded, and
+        the author is told.
+
+        Args:
+            without: what the story lacks without the calls, in words that follow "To keep within the budget,".
+            part: for one of several turns, how much of their usual number was had before it. As far as what is left
+                falls short of what the rest usually takes, so do the turns.
+        """
+        return replace(self, without=without, part=part)
 
     def tries(self, name: str) -> Run:
         """The run for a bounded number of tries at `name`, which end in `no_use`.
@@ -858,6 +877,8 @@ class Run:
             drawing = replace(drawing, seed=self._number(request.path, ordinal))
         request = replace(request, sampling=drawing, ordinal=ordinal)
         key = self._key(request, ordinal)
+        if self.without:
+            await self._see_room(request, key, expect, sketch)
         has_read(self.context, key)
         if (frame := frame_now()) is not None:
             frame.calls.append(key)
@@ -906,14 +927,44 @@ class Run:
             )
         if context.announced is not None:
             await context.announced.allow(announced_as(request.path), context.budget.spent_usd)
-        most = self._most_written(request, prompt_tokens(request))
-        expected = min(expected_tokens(expect, sketch, request.path, unsaid=most), most)
-        likely = min(round(expected * (context.lengths_given.share(performer.identity, request.path) or 1.0)), most)
-        reply = await self._ask_model(request, key, max(likely, 1))
+        expected, likely = self._expected(request, expect, sketch)
+        reply = await self._ask_model(request, key, likely)
         context.journal.record(key, request, ordinal, reply, expected=expected)
         context.lengths_given.add(performer.identity, request.path, expected, reply.usage)
         context.emit(CallFinished(request.path, request.role, reply.model, reply.usage, replayed=False))
         return reply
+
+    def _expected(self, request: Request, expect: int | str | None, sketch: Sketch | None) -> tuple[int, int]:
+        """Tokens that a reply should have by what was asked, and by what this model gives of that."""
+        most, performer = self._most_written(request, prompt_tokens(request)), self._assignment(request.role).performer
+        expected = min(expected_tokens(expect, sketch, request.path, unsaid=most), most)
+        share = self.context.lengths_given.share(performer.identity, request.path)
+        return expected, max(min(round(expected * (share or 1.0)), most), 1)
+
+    async def _see_room(self, request: Request, key: str, expect: int | str | None, sketch: Sketch | None) -> None:
+        """Leave out a call that can be left out where the caps have no room for it beside what the rest needs.
+
+        Raises:
+            NoRoomError: it is left out, now or when this was recorded.
+        """
+        context, journal, model = self.context, self.context.journal, self._assignment(request.role).performer
+        at = f"{request.path}#{key}"
+        known, costs = journal.recorded(key) is not None, not isinstance(model, Person | Program)
+        bare = context.dry_run.bare and self.part >= 1
+        left_out = journal.given_up(at) > 0 or (bare and not known)
+        is_capped = context.mode == "live" and context.budget.capped and context.rehearse is not None
+        if is_capped and costs and not (known or left_out):
+            usage = Usage(prompt_tokens(request), 0, self._expected(request, expect, sketch)[1])
+            price = price_of(model.name, context.prices)
+            usage = replace(usage, cost=None if price is None else cost(price, usage))
+            left_out = not await context.rest.allows(context, usage, self.part)
+            if left_out:
+                journal.give_up(at)
+        if left_out:
+            said = f"To keep within the budget, {self.without}."
+            if said not in context.shortfalls:
+                self.falls_short(said)
+            raise NoRoomError(said)
 
     async def _ask_model(self, request: Request, key: str, expected: int) -> Reply:
         """Ask whoever answers: a person where one stands in and does not hand back, else the model.

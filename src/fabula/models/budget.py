@@ -470,6 +470,19 @@ class Budget:
         kept = self._kept(f"{self._kept_tokens:,}", self._kept_tokens)
         return f"{self.tokens:,} tokens", f"{self.spent_tokens:,} are spent{kept}", self.raise_with[0].format(tokens)
 
+    def share_left(self, tokens: float, usd: float) -> float:
+        """How much of so much the caps leave, here and of the whole; 1 and more is all. What is held does not count."""
+        return min(one._share_left(tokens, usd) for one in self.levels())  # noqa: SLF001 - a budget as this one
+
+    def _share_left(self, tokens: float, usd: float) -> float:
+        more = 1 + _MARGIN * (self._kept_tokens > 0)
+        shares = [inf]
+        if self.tokens is not None and tokens:
+            shares.append((self.tokens - self.spent_tokens - self._kept_tokens) / (more * tokens))
+        if self.usd is not None and usd:
+            shares.append((self.usd - self.spent_usd - self._kept_usd) / (more * usd))
+        return min(shares)
+
     def least_room(self, wanted: Reservation) -> int:
         """Tokens that a call's reply may have, as far as the caps leave them, here and of the whole."""
         return min(one.room_for(wanted) for one in self.levels())

@@ -64,6 +64,8 @@ MAX_STORY: Final = 20_000_000
 FOLDERS: Final = ("plan", "role-play", "drafts", "story")
 SUFFIXES: Final = (".md", ".yaml", ".csv")
 _OTHERS: Final = (".fabula", "chat", "reports", "cards", "evaluation", "world")  # folders that are read or written, too
+# Files that their readers leave out (`plain_files`, `is_plain`) where they are links that leave the project, or pipes.
+_LEFT_OUT: Final = {"chat": (".jsonl",), "cards": (".json",), "evaluation": (".json", ".md"), "world": (".json",)}
 _READ_BY_NAME: Final = ("plan/plan.yaml", "plan/personas.yaml", "plan/narrative.md")  # not as other texts are
 _MADE_AT_ONCE: Final = ("plan", "story")  # the others are made with their first file
 _MOST_COMPARED: Final = 20_000  # pairs of texts of which it is looked whether one is the other with changes
@@ -155,8 +157,8 @@ class Project:
     def open(cls, folder: Path, command: str = "", *, odd_texts: bool = False) -> Project:
         """The project in `folder`; what is decided under one `command` is taken back as one, by default what is here.
 
-        With `odd_texts` a link that leaves it, or a pipe, among the texts is left out and stands in `refused`: for who
-        reads texts through the project alone.
+        A link that leaves it, or a pipe, among conversations, cards, reports and worlds is left out and stands in
+        `refused`. With `odd_texts` so is one among the texts: for who reads texts through the project alone.
 
         Raises:
             ProjectError: there is none.
@@ -180,7 +182,8 @@ class Project:
                     self._check_link(path)
                 except UsageError as error:
                     file = path.relative_to(self.folder).as_posix()
-                    if not odd_texts or name not in FOLDERS or path == place or file in _READ_BY_NAME:
+                    of_texts = odd_texts and name in FOLDERS and file not in _READ_BY_NAME
+                    if path == place or not (of_texts or path.suffix in _LEFT_OUT.get(name, ())):
                         raise
                     self.refused[file] = str(error)
 
@@ -394,6 +397,11 @@ class Project:
         last = ""
         for scene in scenes:
             label = slug(scene.label)
+            if (label, scene.text) not in before and len(scene.text.encode("utf-8", "replace")) >= MAX_FILE:
+                raise UsageError(
+                    f"The scene {label!r} in story.md is larger than {MAX_FILE:,} bytes, more than its own file may "
+                    "have. Take out what does not belong there, or move story.md away; it is written again from story/."
+                )
             if label not in parts:  # a scene of the author's own, or the second half of one that was split
                 if not before:
                     raise UsageError(

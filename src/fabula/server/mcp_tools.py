@@ -23,7 +23,7 @@ from fabula.app.findings import dismiss_finding, findings_of
 from fabula.app.standing import shortfalls, texts
 from fabula.app.writing import Options, dry_run_in, refuse_anew, settings_as_last_time, write_in
 from fabula.base.errors import FabulaError, ProjectError, UnknownNameError, UsageError
-from fabula.base.files import inside, read_text, write_atomically
+from fabula.base.files import inside, is_plain, plain_files, read_text, write_atomically
 from fabula.craft.conversation import ConversationFiles, conversations_in
 from fabula.craft.conversation.kept import system_of_log
 from fabula.craft.length import parse_range
@@ -147,7 +147,7 @@ class Projects:
     def world(self, name: str) -> str:
         """What is true in the story, as runs have recorded it: the files of the folder `world`."""
         folder = self.project(name).folder / "world"
-        files = [inside(folder, file.name) for file in sorted(folder.glob("*")) if file.is_file()]
+        files = plain_files(folder, "*")
         return "\n\n".join(f"# {file.name}\n\n{read_text(file, MAX_FILE)}" for file in files)
 
     def findings(self, name: str) -> str:
@@ -157,7 +157,7 @@ class Projects:
             ProjectError: it was not checked yet.
         """
         file = self.project(name).folder / _FINDINGS
-        if not file.is_file():
+        if not is_plain(file):
             raise ProjectError(f"{name} was not checked yet. The tool `check` does it.")
         return read_text(file, MAX_FILE)
 

@@ -20,7 +20,7 @@ from fabula.cli.progress import counted
 from fabula.cli.session import near
 from fabula.cli.stories import Selecting, named_stories, say_licences
 from fabula.cli.terminal import table
-from fabula.data.story_files import LINES, said_of_encoding
+from fabula.data.story_files import LINES, said_of_encoding, text_and_encoding
 from fabula.evaluators import find
 from fabula.evaluators.atlas.dismissed import FILE
 from fabula.evaluators.atlas.page import all_findings, dismissed_in, headline, place_of, shown_value
@@ -116,9 +116,7 @@ def check(
     else:
         selection = selecting.selection(judges.seed)
         items = stories_to_check(named_stories(stories), selection)
-        for file in map(Path, stories):
-            if file.suffix.casefold() in LINES and file.is_file() and (said := said_of_encoding(file, MAX_STORY)):
-                terminal.message(said)
+        _say_encodings(terminal, stories)
         found = Checked.in_(folder, *_checked(terminal, items, judges, limits, checks, command))
     if checks.format != "text":
         files = [Path(story) for story in stories if story != STDIN]
@@ -150,6 +148,13 @@ def _of_project(stories: Sequence[str], judges: Judges) -> Judges:
     named = settings.model in settings.models or any("=" not in model for model in said)
     out = str(project.folder / OUT) if judges.out == OUT else judges.out
     return replace(judges, out=out, model=said if named else [settings.model, *said])
+
+
+def _say_encodings(terminal: Terminal, stories: Sequence[str]) -> None:
+    """Say of each file in which older encoding it was read, where that was guessed."""
+    for file in (one for one in map(Path, stories) if one.suffix.casefold() in LINES and one.is_file()):
+        if said := said_of_encoding(str(file), text_and_encoding(file, MAX_STORY)[1]):
+            terminal.message(said)
 
 
 def _checked(

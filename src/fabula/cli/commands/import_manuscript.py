@@ -16,8 +16,6 @@ from fabula.cli.options import Choices, Output, bundled
 from fabula.cli.progress import counted
 from fabula.cli.session import near
 from fabula.cli.terminal import table
-from fabula.data.story_files import LINES, said_of_encoding
-from fabula.project.folder import MAX_STORY
 from fabula.project.settings import Settings
 from fabula.story import count_words
 
@@ -53,8 +51,8 @@ def import_(
     make = planned_import if dry_run else import_manuscript
     made = make(Path(out or file.stem), found, file.name, settings, title)
     _report(terminal, made, planned=dry_run)
-    if file.suffix.casefold() in LINES and (said := said_of_encoding(file, MAX_STORY)):
-        terminal.message(said)
+    for notice in made.notices:
+        terminal.message(notice)
 
 
 def _report(terminal: Terminal, made: Imported, *, planned: bool) -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from fabula.base.errors import ProjectError, UsageError
-from fabula.base.files import write_atomically
+from fabula.base.files import plain_files, write_atomically
 from fabula.craft.packing import first_of
 from fabula.story import slug
 from fabula.story.cards import cleaned, filled, persona_of, read_card, read_lorebook, scan
@@ -60,7 +60,7 @@ class Cards:
         people: dict[str, Card] = {}
         worlds: list[Lorebook] = []
         try:
-            files = [file for file in sorted((project / FOLDER).glob("*.json")) if file.is_file()]
+            files = plain_files(project / FOLDER, "*.json")
             if len(files) > _MOST:
                 raise ProjectError(
                     f"{project / FOLDER} holds {len(files):,} files; {_MOST} are the most. Take some away."

@@ -14,7 +14,7 @@ from hashlib import sha256
 from typing import TYPE_CHECKING, Any, Final, cast
 
 from fabula.base.errors import ProjectError, UnknownNameError, UsageError
-from fabula.base.files import PRIVATE, append_synced, read_bytes, write_atomically, write_error
+from fabula.base.files import PRIVATE, append_synced, inside, plain_files, read_bytes, write_atomically, write_error
 from fabula.craft.conversation.lines import Freedom, Line, Parties, Step, Turn, Where, freedom_of, witnessed
 from fabula.craft.conversation.talk import State, answered, exchanged, next_speaker
 from fabula.craft.conversation.turns import Hearing
@@ -539,13 +539,14 @@ class ConversationFiles:
         """Those of the conversation `name` in a project's folder.
 
         Raises:
-            UsageError: the name cannot be a file's: give small letters, digits and hyphens, at most 60.
+            UsageError: the name cannot be a file's: give small letters, digits and hyphens, at most 60; or its log is a
+                link that leaves the project.
         """
         if not name or slug(name) != name:
             raise UsageError(
                 f"{name!r} cannot name a conversation. Use small letters, digits and hyphens: {slug(name)!r}."
             )
-        return cls(project / FOLDER / f"{name}.jsonl")
+        return cls(inside(project, f"{FOLDER}/{name}.jsonl"))
 
     @property
     def name(self) -> str:
@@ -642,7 +643,7 @@ def _check_record(record: dict[str, Any]) -> None:
 
 def conversations_in(project: Path) -> list[str]:
     """Names of a project's conversations, the one that was last talked in first."""
-    files = [file for file in (project / FOLDER).glob("*.jsonl") if file.is_file()]
+    files = plain_files(project / FOLDER, "*.jsonl")
     return [file.stem for file in sorted(files, key=lambda file: (-file.stat().st_mtime_ns, file.stem))]
 
 

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
+from math import ceil
 from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
 
+from fabula.base.errors import NoRoomError
 from fabula.craft.conversation.lines import (
     Freedom,
     Line,
@@ -18,7 +20,7 @@ from fabula.craft.conversation.lines import (
     without_remarks,
     witnessed,
 )
-from fabula.craft.conversation.turns import Moment
+from fabula.craft.conversation.turns import EXCHANGES_A_POINT, Moment
 from fabula.craft.memory import tf_idf
 from fabula.story import count_words
 from fabula.story.people import mentioned
@@ -32,6 +34,8 @@ if TYPE_CHECKING:
     from fabula.engine.replies.dialogue import Said
     from fabula.engine.run import Run
 
+_SECOND: Final = 2  # turn of a cell, the first that two models have together
+_FEWER_TURNS: Final = "a conversation is shorter than its plan takes"
 _MOST_TURNS: Final = 500  # of a dialogue that goes on
 _NEXT: Final = 0.1  # likeness to the next sub-plan below which an exchange is not about it
 
@@ -220,12 +224,20 @@ async def conversation(talk: Talk, run: Run, cell: Cell, summaries: Summaries, m
     """
     state = State(freedom=talk.freedom or "guided").opened(cell, summaries)
     state = await answered(talk, run, state, cell, "")
-    while not state.waits and state.number_in_cell <= most:
-        state = await exchanged(talk, run, state, cell)
+    usual, stop = ceil(EXCHANGES_A_POINT * len(cell.steps)) or most, ""
+    while not (state.waits or stop):
+        if state.number_in_cell > most:
+            turns = "exchange" if most == 1 else "exchanges"
+            stop = stopped(state, f"after the {most} {turns} that it may have (max_turns)")
+            break
+        part = (state.number_in_cell - _SECOND) / usual
+        try:
+            state = await exchanged(talk, run.optional(_FEWER_TURNS, part=part), state, cell)
+        except NoRoomError:
+            stop = stopped(state, "to keep within the budget")
     text = dialogue_text(state.lines)
     if state.waits:
         return text
-    stop = stopped(state, most)
     run.note(f"{stop} ({run.at})")
     return f"{text}\n\n{remark(stop)}"
 
@@ -248,17 +260,16 @@ async def gone_on(talk: Talk, run: Run, text: str, cell: Cell, summaries: Summar
     return dialogue_text(state.lines[len(lines) :])
 
 
-def stopped(state: State, most: int) -> str:
+def stopped(state: State, why: str) -> str:
     """What is said of a conversation that has had its turns before it was over."""
     where = f" at point {state.step} of {len(state.steps)} of its plan" if state.steps else ""
-    turns = "exchange" if most == 1 else "exchanges"
-    return f"The conversation stopped{where}, after the {most} {turns} that it may have (max_turns)."
+    return f"The conversation stopped{where}, {why}."
 
 
 async def exchanged(talk: Talk, run: Run, state: State, cell: Cell, hearing: Hearing | None = None) -> State:
     """The state after an exchange between two models; where the player's ends the cell, nobody answers.
 
-    `run` is the place of the cell.
+    `run` is the place of the cell; where its calls can be left out, both turns are made or none.
 
     Raises:
         FabulaError: any of its kinds; the state before it stands.
@@ -270,7 +281,7 @@ async def exchanged(talk: Talk, run: Run, state: State, cell: Cell, hearing: Hea
     if at is not None and at.ends:
         turn = _turn(talk, state, said.text, None, ends=True)
         return state.with_turn(turn, talk.parties.player, at.step, at.stayed)
-    return await answered(talk, run, state, cell, said.text, hearing)
+    return await answered(talk, run.optional(""), state, cell, said.text, hearing)
 
 
 async def answered(talk: Talk, run: Run, state: State, cell: Cell, said: str, hearing: Hearing | None = None) -> State:

@@ -33,7 +33,8 @@ _SHARE_READ: Final = 32  # of what has come of a reply; it is read again when so
 SURE: Final = 24  # characters of a message by which it is judged
 _FEW: Final = 2  # words that anybody may say twice
 _WORDS: Final = 25  # of a turn, for estimates
-_EXCHANGES: Final = 1.3  # after which a point of a plan has come up, for estimates
+EXCHANGES_A_POINT: Final = 1.3
+"""After how many exchanges a point of a plan has come up, for estimates."""
 _SHORT: Final = 96  # tokens of a turn, with aids
 _DIALOGUE: Final = 1500  # tokens of the dialogue in a prompt, with aids
 _SENTENCES: Final = 1  # of a message, with aids
@@ -193,7 +194,7 @@ async def turn_of(
 
 def _usual(moment: Moment) -> str:
     """How a turn looks, for estimates: points of the plan come up one by one, and after the last it is over."""
-    over = bool(moment.steps) and len(moment.lines) / 2 >= len(moment.steps) * _EXCHANGES
+    over = bool(moment.steps) and len(moment.lines) / 2 >= len(moment.steps) * EXCHANGES_A_POINT
     return f"[{moment.who}: {{{_WORDS}}}]" + ("\nEOD" if over else "")
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from fabula.base.errors import ReplyError
+from fabula.base.errors import NoRoomError, ReplyError
 from fabula.craft.planning.replies import CheckReply
 from fabula.craft.planning.shared import CastList, free_name, planned_events, typed
 from fabula.story.plan import Plan, ScenePlan
@@ -35,7 +35,10 @@ async def against_brief(run: Run, plan: Plan, words: Sequence[WordRange | None],
     A reply that cannot be read leaves the plan as it is, with a note: it could be written from before.
     """
     try:
-        reply = await typed(run, CheckReply, "plan_check", plan=plan, words=words, fixed=fixed)
+        checking = run.optional("the plan was not read against the brief")
+        reply = await typed(checking, CheckReply, "plan_check", plan=plan, words=words, fixed=fixed)
+    except NoRoomError:
+        return plan
     except ReplyError as error:
         run.falls_short(f"The plan was not read against the brief: {error}")
         return plan

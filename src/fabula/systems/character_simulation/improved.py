@@ -19,7 +19,7 @@ from itertools import count, groupby
 from math import ceil
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
-from fabula.base.errors import ReplyError
+from fabula.base.errors import NoRoomError, ReplyError
 from fabula.craft.length import asked_range
 from fabula.craft.packing import around, last_of, latest
 from fabula.craft.planning import PlanOptions, plan_for
@@ -52,6 +52,7 @@ _EARLIER_TOKENS, _HISTORY_TOKENS = 400, 4000  # of what was played, in a small m
 _WRITER_TOKENS, _WRITER_SHARE = 6000, 0.75  # of the writer's prompt; the rest of its context is for the reply
 _EARLIER, _SCENES, _STORY, _PLAYED = 0.05, 0.15, 0.25, 0.25  # shares of a prompt
 _COMMAND_WORDS, _TURN_WORDS, _MEMORY_WORDS, _SCENE_WORDS = 16, 60, 100, 400  # for estimates
+_FEWER_TURNS: Final = "some scenes have fewer turns than their plan takes"
 _USUAL_TURNS: Final = 1.6  # in which capable characters play an event, for estimates
 _TRIES: Final = 3
 _LEAST_TURNS, _TURNS_AN_EVENT = 10, 2  # of a scene where `max_turns` sets none
@@ -325,7 +326,10 @@ async def role_play(in_play: InPlay, m: Agents) -> list[Turn]:
         if len(h) == in_play.most:
             in_play.run.note(f"The scene ends after {len(h)} turns, as many as it may have.")
             break
-        direction = await decide(in_play, h)
+        try:
+            direction = await decide(in_play, h)
+        except NoRoomError:
+            break
         if direction is None:
             break
         name, command = direction
@@ -346,7 +350,8 @@ async def decide(in_play: InPlay, h: Sequence[Turn]) -> tuple[str, str] | None:
     unit, run = in_play.unit, in_play.run.scope("turn", len(h) + 1)
     earlier = [str(turn) for one in unit.earlier for turn in turns_of((await one.outcome).text)]  # they are over
     left = max(ceil(len(in_play.outline) - len(h) / _USUAL_TURNS), 0)
-    found = await run.ask_for(
+    part = len(h) / ceil(_USUAL_TURNS * max(len(in_play.outline), 1))
+    found = await run.optional(_FEWER_TURNS, part=part).ask_for(
         decision_type(unit.names, len(in_play.outline), begun=bool(h), full=run.aids("director")),
         "director",
         "decide",

@@ -13,7 +13,7 @@ from fabula.craft.length import WordRange, asked_range, revise_to_length, usual_
 from fabula.craft.packing import last_of, latest
 from fabula.craft.personas import given_personas
 from fabula.craft.planning import PlanOptions, given_plan, plan_for
-from fabula.craft.prose import Prose, clean_reply, shorten, write_prose
+from fabula.craft.prose import NOT_AS_LONG, Prose, clean_reply, shorten, write_prose
 from fabula.engine.replies.labelled import holds_called, holds_word, role_in, words_in
 from fabula.story import Story, count_words, one_line, slug
 from fabula.story.sentences import as_sentence
@@ -242,8 +242,8 @@ def dialogue_of(hierarchy: Hierarchy, at: int, head: str, want: WordRange | None
         own.asks_words(want.low, want.high)
         fitted = await revise_to_length(
             lambda words: first(own, words),
-            lambda text, words, attempt: after(own.scope("extend", attempt), text, words),
-            lambda text, attempt: shorter(own.scope("shorten", attempt), text),
+            lambda text, words, attempt: after(own.scope("extend", attempt).optional(NOT_AS_LONG), text, words),
+            lambda text, attempt: shorter(own.scope("shorten", attempt).optional(NOT_AS_LONG), text),
             want,
             join=lambda text, more: f"{text}\n\n{more}" if more else text,
         )

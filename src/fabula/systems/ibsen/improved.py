@@ -6,12 +6,13 @@ differs: the script and its objectives, for the length wanted; the director; the
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from collections import Counter
+from dataclasses import dataclass, field, replace
 from functools import partial
 from math import ceil
 from typing import TYPE_CHECKING, Any, Final
 
-from fabula.base.errors import ReplyError
+from fabula.base.errors import NoRoomError, ReplyError
 from fabula.craft.length import WordRange, asked_range
 from fabula.craft.packing import last_of
 from fabula.craft.planning import PlanOptions
@@ -39,6 +40,8 @@ if TYPE_CHECKING:
     from fabula.systems.ibsen.config import Config
     from fabula.systems.ibsen.script import ActorSheet, Script, SubAct
 
+_USUAL_ROUNDS: Final = 2  # of planned lines, after which an objective is reached, as a rule
+_FEWER_LINES: Final = "some scenes have fewer lines than their objectives take"
 _MOST_POINTS: Final = 20  # of summaries, that stay in mind
 _STAGES_A_CALL: Final = 6  # stages of an objective that one call names
 _MOST_STAGES: Final = 60
@@ -178,10 +181,12 @@ class KnowingStage(Stage):
         return KnowingDirector(act, self.play, [self.actors[name] for name in act.actors], self.hour)
 
 
+@dataclass(eq=False)
 class KnowingDirector(Director):
     """The director, who knows brief, people and place, what comes next, and how many lines are left."""
 
     play: KnowingPlay
+    rounds: Counter[int] = field(default_factory=Counter)  # of planned lines, by the number of the objective
 
     async def open(self, run: Run) -> None:
         """Begin: the objectives for the length wanted, and the opening narration."""
@@ -213,11 +218,18 @@ class KnowingDirector(Director):
         return [f"{one.name} to {view}" for one in self.cast for view in views_of(one.mind.relations, self.present)]
 
     async def reached(self, run: Run) -> bool:
-        """Whether the objective is reached; nobody is asked while planned lines are left."""
+        """Whether the objective is reached; nobody is asked while planned lines are left.
+
+        It is also over where a cap leaves no room for more lines.
+        """
         if self.queue and self.n + 1 < self.play.config.paper.max_steps:
             self.n += 1
             return False
-        return await super().reached(run)
+        self.rounds[self.goal] += 1
+        try:
+            return await super().reached(run.optional(_FEWER_LINES, part=self.rounds[self.goal] / _USUAL_ROUNDS))
+        except NoRoomError:
+            return True
 
 
 class KnowingActor(Actor):
