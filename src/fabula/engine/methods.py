@@ -8,7 +8,7 @@ from __future__ import annotations
 import tomllib
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, fields, is_dataclass, replace
-from functools import lru_cache, partial
+from functools import partial
 from importlib import import_module
 from importlib.util import find_spec
 from inspect import cleandoc
@@ -31,6 +31,7 @@ from typing import (
 from fabula.base.errors import ConfigError, PluginError, UnknownNameError
 from fabula.base.kept import of_file
 from fabula.base.plugins import faults_of, is_plain, plain_name, plugins
+from fabula.base.remembering import remembered
 from fabula.engine.folders import is_path, package_of, whole_path
 from fabula.engine.papers import PAPER, read_paper
 
@@ -250,7 +251,7 @@ def settings_of(config: Any, group: str = "") -> list[Setting]:  # noqa: ANN401 
     return found
 
 
-@lru_cache(maxsize=100)
+@remembered(100, 100)
 def _told(config: type[Any]) -> tuple[Mapping[str, Any], Mapping[str, str]]:
     """The types of a `Config`'s fields, and what its docstring says of them."""
     return get_type_hints(config, include_extras=True), attributes_of(config)
