@@ -113,9 +113,13 @@ def test_old_texts_are_fitted_as_announced_and_then_nothing_is_stale(name: str) 
         with Journal() as journal:
             _, kept = await ran(case, journal)
             first = next(one for one in kept if one.waits and not one.path.endswith("order"))
-            after = changed(first.text, 5)
-            journal.decide(first.path, "edit", after)
-            plain = await announced(case, journal)
+            for which in range(5, 15):
+                journal.decide(first.path, "edit", changed(first.text, which))
+                try:
+                    plain = await announced(case, journal)
+                    break
+                except PlanError:  # the word was a field's name, or what other parts find this one by
+                    journal.decide(first.path, "undo", target=journal.decisions()[-1].id)
             stale = [
                 one.path
                 for one in {one.path: one for one in kept}.values()
@@ -132,7 +136,8 @@ def test_old_texts_are_fitted_as_announced_and_then_nothing_is_stale(name: str) 
             journal.end_run()
             asked = [announced_as(one.path) for one in model_.asked]
             assert not set(asked) - set(said)
-            assert [path for path in asked if path.endswith("revise_to_fit")] or not stale
+            of_stale = [path for path in asked if any(path.startswith(f"{one}/") for one in stale)]
+            assert [path for path in asked if path.endswith("revise_to_fit")] or not of_stale
             assert await announced(case, journal) == []
             assert not (await ran(case, journal))[0].asked
 

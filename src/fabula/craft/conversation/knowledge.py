@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import re
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cache
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
@@ -122,10 +122,11 @@ async def marked(run: Run, segment: str, names: Sequence[str], role: str, prompt
         return read_marks(text, named, names, f"plan/{slug('/'.join((*run.path, 'witnesses')))}.yaml")
 
     kept = await run.keep_as(read, "witnesses", make, folder="plan", suffix="yaml")
+    if not run.may_stand_as_made("witnesses"):  # nobody knows which sentences a revised file will lack
+        kept = (None,) * len(named)
     if not run.aids(role):
         kept = await asked(run.scope("witnesses", "edited"), kept)
-    # In a dry run what comes of a made-up reply is marked, also names of several words; these are the names again.
-    return tuple(replace(one, witnesses=_people(one.witnesses, names)) for one in _filled(kept, named))
+    return _filled(kept, named)
 
 
 def _filled(found: Iterable[Told | None], named: Iterable[Told]) -> tuple[Told, ...]:
