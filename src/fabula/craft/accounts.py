@@ -12,7 +12,6 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
-from fabula.base.later import Later
 from fabula.craft.packing import ELLIPSIS, around, paragraphs
 from fabula.craft.prose import clean_reply
 from fabula.engine.run import side_by_side
@@ -103,7 +102,7 @@ class Accounts:
         missing = [part for part in read if part.name not in self.given]
         found = await side_by_side(self._asked(run, role, part) for part in missing)
         self.given |= {part.name: said for part, said in zip(missing, found, strict=True)}
-        return Later(lambda: _lines([(part, self._of(part)) for part in hidden], room)) if hidden else ()
+        return _lines([(part, self._of(part)) for part in hidden], room) if hidden else ()
 
     def _of(self, part: Earlier) -> str:
         return self.given.get(part.name) or one_line(part.planned)

@@ -18,7 +18,6 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 from pydantic import BaseModel, Field, create_model
 
 from fabula.base.errors import ReplyError, UsageError
-from fabula.base.later import Later
 from fabula.craft.accounts import SHORT, Accounts, Earlier
 from fabula.craft.final_reading import final_reading
 from fabula.craft.headings import has_number, next_heading
@@ -531,20 +530,16 @@ class Book:
     def _fields(self, run: Run, role: str, at: int, want: WordRange | None, told: Sequence[str]) -> dict[str, Any]:
         """What a chapter's prompt is shown, each within its share of the window."""
         chapter, text = self.chapters[at], end_of([draft.text for draft in self.drafts], self._text_room(run, role))
-        planned = any(one.happens for one in self.chapters)
-
-        def listed() -> Sequence[str]:
-            return around(self._full_lines, self._short_lines, at, run.prompt_tokens(role, SHORT, _CHAPTERS))
-
-        chapters = Later(listed) if planned else ()
-
-        def plan() -> Sequence[str]:
+        chapters: Sequence[str] = ()
+        if any(one.happens for one in self.chapters):
+            chapters = around(self._full_lines, self._short_lines, at, run.prompt_tokens(role, SHORT, _CHAPTERS))
+        plan: Sequence[str] = ()
+        if self.plan:
             about = f"{chapter.title}\n{chapter.part.name}\n{chapter.happens}"
-            return [chosen(self.plan, self._plan_room(run, role, want, (text, *told, *chapters)), about)]
-
+            plan = [chosen(self.plan, self._plan_room(run, role, want, (text, *told, *chapters)), about)]
         return {
             "brief": self.brief,
-            "plan": Later(plan) if self.plan else (),
+            "plan": plan,
             "chapters": chapters,
             "told": told,
             "text": text,

@@ -14,7 +14,7 @@ from fabula.engine.roles import load_function
 from fabula.models.base import Sampling
 from fabula.story import Story, count_words
 from fabula.story.scratchpad import Scratchpad
-from fabula.systems.agents_room.given import with_notes_of
+from fabula.systems.agents_room.given import with_given_notes
 
 if TYPE_CHECKING:
     from fabula.engine.run import Run
@@ -32,7 +32,7 @@ async def write(brief: Brief, run: Run, config: Config) -> Story:
     agents = agents_of(config.paper.variant)  # A
     o = orchestrator_of(config.paper.orchestrator, run)
     s, y = Scratchpad.of(brief), Story.of(brief)  # line 1: s <- x
-    s = with_notes_of(await given_plan(run), s)  # where a person has planned, their notes stand in for these agents
+    s = await with_given_notes(await given_plan(run), s, run)  # what a person has planned stands in for these agents
     calls = Counter[Agent]()
     for _ in range(config.paper.max_steps):  # line 2: while o(s, A) == True and t < T
         a = await o(s, agents)  # line 3: a_t = o(s, A)

@@ -1,33 +1,42 @@
-"""An author's plan in the place of what the planning agents say; ours, in both presets."""
+"""An author's plan or personas in the place of what the planning agents say; ours, in both presets."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
+from fabula.craft.personas import given_personas, labelled
 from fabula.story import one_line
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from fabula.engine.run import Run
     from fabula.story.plan import Plan, ScenePlan
     from fabula.story.scratchpad import Scratchpad
 
+_ORDER: Final = ("Central Conflict", "Character Descriptions", "Setting", "Key Plot Points")
+_OF_PERSONAS: Final = {"Objective": "Central Conflict"}
 
-def with_notes_of(plan: Plan | None, s: Scratchpad) -> Scratchpad:
-    """The scratchpad with an author's plan as notes; what the plan says nothing of is left to the agents."""
-    for label, text in _notes(plan).items() if plan else ():
-        s = s.add(label, text, "planning") if text else s
+
+async def with_given_notes(plan: Plan | None, s: Scratchpad, run: Run) -> Scratchpad:
+    """The scratchpad with an author's plan and personas as notes; what neither says is left to the agents.
+
+    Raises:
+        PlanError: the personas have problems.
+    """
+    start = await given_personas(run)
+    notes = {_OF_PERSONAS.get(label, label): text for label, text in labelled(start)} if start else {}
+    notes |= {label: text for label, text in _notes(plan).items() if text} if plan else {}
+    for label, text in sorted(notes.items(), key=lambda note: _ORDER.index(note[0])):
+        s = s.add(label, text, "planning")
     return s
 
 
 def _notes(plan: Plan) -> dict[str, str]:
     """A plan as the texts of the planning agents, by label."""
-    return {
-        "Central Conflict": plan.conflict,
-        "Character Descriptions": "\n".join(f"- {character.introduction()}" for character in plan.characters),
-        "Setting": plan.setting,
-        "Key Plot Points": "\n".join([*_of_all(plan), *map(_scene, plan.scenes)]),
-    }
+    people = "\n".join(f"- {character.introduction()}" for character in plan.characters)
+    points = "\n".join([*_of_all(plan), *map(_scene, plan.scenes)])
+    return dict(zip(_ORDER, (plan.conflict, people, plan.setting, points), strict=True))
 
 
 def _of_all(plan: Plan) -> Iterator[str]:

@@ -30,7 +30,7 @@ from fabula.systems.agents_room.algorithm import (
     orchestrator_of,
 )
 from fabula.systems.agents_room.config import Ours
-from fabula.systems.agents_room.given import with_notes_of
+from fabula.systems.agents_room.given import with_given_notes
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -66,7 +66,7 @@ async def write(brief: Brief, run: Run, config: Config) -> Story:
     plan = await given_plan(run)
     room = Room(brief, config, _with_scenes(agents_of(config.paper.variant), plan))
     o = orchestrator_of(config.paper.orchestrator, run)
-    s, y = with_notes_of(plan, Scratchpad.of(brief)), Story.of(brief)
+    s, y = await with_given_notes(plan, Scratchpad.of(brief), run), Story.of(brief)
     drafts, book, calls = list[Draft](), None, Counter[Agent]()
     for _ in range(config.paper.max_steps):
         a = await o(s, room.agents)

@@ -57,14 +57,16 @@ async def room(
     preset: Preset = "faithful",
     aids: Aids = "auto",
     plan: str = "",
+    personas: str = "",
     **config: Any,  # noqa: ANN401 - fields of Config
 ) -> tuple[Story, list[Request]]:
     """The story of a room, and what was asked for it; in improved mode without the reading at the end."""
     model = ScriptedModel(script, capabilities=Capabilities(schema=True, choices=True))
     config = {"final_reading": False, **config} if preset == "improved" else config
     with Journal() as journal:
-        if plan:
-            journal.decide("plan", "edit", plan)
+        for path, text in (("plan", plan), ("personas", personas)):
+            if text:
+                journal.decide(path, "edit", text)
         prompts = Prompts(SYSTEM.prompt_folders(preset), common=PROMPTS)
         context = RunContext(journal, prompts, cast or Cast.of(model), aids=aids)
         story = await SYSTEM.write(brief, Run(context), SYSTEM.config(preset, config))
@@ -129,6 +131,24 @@ async def test_each_agent_is_asked_for_at_most_the_papers_tokens() -> None:
     assert {request.sampling.max_tokens for request in asked} == {4096}
     _, asked = await room(max_tokens=200)
     assert {request.sampling.max_tokens for request in asked} == {200}
+
+
+@both_presets
+async def test_an_authors_personas_are_the_notes_on_conflict_people_and_place(preset: Preset) -> None:
+    people = """
+goal: Mara keeps the lamp burning until the last boat is home.
+setting: A bare cape.
+world: {lamp_lit: true}
+personas:
+  - {name: Mara, role: protagonist, description: Keeper of the lighthouse, goals: [to see the boats home]}
+"""
+    assert SYSTEM.takes_personas
+    _, asked = await room(preset=preset, personas=people)
+    assert asked[0].role == "plot"
+    plot = by_role(asked)["plot"]
+    assert "[Central Conflict] Mara keeps the lamp burning until the last boat is home." in plot
+    assert "Keeper of the lighthouse" in plot
+    assert "A bare cape. When it begins, this is so: lamp_lit: true." in plot
 
 
 # T steps (Algorithm 1) ------------------------------------------------------------------------------------------------
