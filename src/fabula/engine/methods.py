@@ -8,7 +8,7 @@ from __future__ import annotations
 import tomllib
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, fields, is_dataclass, replace
-from functools import lru_cache, partial
+from functools import partial
 from importlib import import_module
 from importlib.util import find_spec
 from inspect import cleandoc
@@ -237,7 +237,7 @@ def _spread(values: Mapping[str, Any], groups: set[str]) -> Iterator[tuple[str, 
 def settings_of(config: Any, group: str = "") -> list[Setting]:  # noqa: ANN401 - each method has its own Config
     """The settings in a `Config`, those of its groups too, in their order."""
     kind: Any = type(config)
-    hints, about = _told(kind)
+    hints, about = get_type_hints(kind, include_extras=True), attributes_of(kind)
     found: list[Setting] = []
     for field in fields(config):
         value = getattr(config, field.name)
@@ -248,12 +248,6 @@ def settings_of(config: Any, group: str = "") -> list[Setting]:  # noqa: ANN401 
         else:
             found.append(Setting(field.name, group, value, hints[field.name], about.get(field.name, "")))
     return found
-
-
-@lru_cache(maxsize=100)
-def _told(config: type[Any]) -> tuple[Mapping[str, Any], Mapping[str, str]]:
-    """The types of a `Config`'s fields, and what its docstring says of them."""
-    return get_type_hints(config, include_extras=True), attributes_of(config)
 
 
 def of_presets(config: type[Any]) -> list[tuple[Setting, Any, Any]]:
