@@ -31,6 +31,7 @@ from typing import (
 from fabula.base.errors import ConfigError, PluginError, UnknownNameError
 from fabula.base.kept import of_file
 from fabula.base.plugins import faults_of, is_plain, plain_name, plugins
+from fabula.base.remembering import remembered
 from fabula.engine.folders import is_path, package_of, whole_path
 from fabula.engine.papers import PAPER, read_paper
 
@@ -237,7 +238,7 @@ def _spread(values: Mapping[str, Any], groups: set[str]) -> Iterator[tuple[str, 
 def settings_of(config: Any, group: str = "") -> list[Setting]:  # noqa: ANN401 - each method has its own Config
     """The settings in a `Config`, those of its groups too, in their order."""
     kind: Any = type(config)
-    hints, about = get_type_hints(kind, include_extras=True), attributes_of(kind)
+    hints, about = _told(kind)
     found: list[Setting] = []
     for field in fields(config):
         value = getattr(config, field.name)
@@ -248,6 +249,12 @@ def settings_of(config: Any, group: str = "") -> list[Setting]:  # noqa: ANN401 
         else:
             found.append(Setting(field.name, group, value, hints[field.name], about.get(field.name, "")))
     return found
+
+
+@remembered(100, 100)
+def _told(config: type[Any]) -> tuple[Mapping[str, Any], Mapping[str, str]]:
+    """The types of a `Config`'s fields, and what its docstring says of them."""
+    return get_type_hints(config, include_extras=True), attributes_of(config)
 
 
 def of_presets(config: type[Any]) -> list[tuple[Setting, Any, Any]]:

@@ -221,7 +221,7 @@ class Bounded(ImmutableSandboxedEnvironment):
         return tree
 
 
-@remembered(300, 20_000)
+@remembered(_KEPT, 20_000)
 def literals_of(source: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """The texts that stand in a prompt file itself, without what is filled in, and the files that it is built on."""
     tree = Bounded(()).parse(source)
