@@ -106,7 +106,9 @@ def test_nobody_is_asked_and_an_update_changes_nothing(cli: Cli, lamp: Path) -> 
     ran = cli("update", "lamp", "--json")
     assert (ran.code, ran.json["asked"], ran.json["replayed"]) == (0, 0, 0)
     assert {file.name: file.read_text() for file in lamp.rglob("*.md")} == before
-    assert cli("write", "lamp", "--preset", "faithful", "--json").json["asked"] == 0
+    refused = cli("write", "lamp", "--preset", "faithful")
+    assert refused.code == 2
+    assert "plan/chapters.md lists the chapters of a manuscript" in refused.err
     assert "Everything is up to date" in cli("status", "lamp").out
 
 

@@ -264,7 +264,7 @@ async def test_a_failed_run_is_a_record_and_is_tried_again_only_when_asked(home:
     }  # fmt: skip
     failed = results.of_state("failed")[0]
     assert failed.outcome.kind == "ModelError"
-    assert failed.outcome.error.startswith("The script has no reply for the role 'finalizer'")
+    assert failed.outcome.error.startswith("The script has no reply for the role 'conflict'")
     record = json.loads((failed.folder / "run.json").read_text(encoding="utf-8"))
     assert record["error"] == failed.outcome.error
     assert complete(results)

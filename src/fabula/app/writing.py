@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from fabula.app.bills import amount, budget_data, dollars, planned, usage_data
 from fabula.app.remarks import remarks_on
 from fabula.app.standing import shortfalls
-from fabula.base.errors import (
+from fabula.base.errors import (, UsageError
     BudgetError,
     FabulaError,
     JournalError,
@@ -25,6 +25,7 @@ from fabula.base.errors import (
     ReplyError,
     WrittenBeforeError,
 )
+from fabula.craft.chapters import CHAPTERS
 from fabula.craft.continuing import continuer
 from fabula.craft.length import asked_range
 from fabula.craft.planning import PROMPTS
@@ -221,9 +222,18 @@ class Prepared:
         )
 
     async def write(self, brief: Brief, context: RunContext) -> Story:
-        """The story; of several errors side by side, the first of ours is raised."""
+        """The story; of several errors side by side, the first of ours is raised.
+
+        Raises:
+            UsageError: the chapters are those of a manuscript, which no paper continues.
+        """
         system = system_of(self.settings)
         config = system.config(self.settings.preset, self.settings.config)
+        if self.settings.preset == "faithful" and system.takes_manuscript and context.override(CHAPTERS):
+            raise UsageError(
+                f"plan/{CHAPTERS}.md lists the chapters of a manuscript, and the preset faithful, which is the paper "
+                "alone, would write another story. Use the preset improved."
+            )
         context.revise, context.go_on = reviser(brief.titled), continuer(brief.titled)
         if self.settings.preset != "faithful":  # what a paper does is not done by halves to keep a cap
             context.rehearse = lambda other: self.write(brief, other)

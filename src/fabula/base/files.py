@@ -82,17 +82,25 @@ def write_atomically(path: Path, data: bytes | str, *, mode: int = 0o666) -> Non
 def remove_leftovers(folders: Iterable[Path]) -> None:
     """Remove what killed processes left half-written in `folders`; what a living one writes just now is locked."""
     for folder in folders:
-        with contextlib.suppress(OSError):
-            for file in filter(lambda file: _TEMP.fullmatch(file.name), [*folder.iterdir()]):
-                if not _POSIX:  # what a living process writes cannot be removed
-                    file.unlink()
-                    continue
-                handle = os.open(file, os.O_RDONLY | _NO_WAIT | _NO_LINK)
-                try:
-                    lock(handle)
-                    file.unlink()
-                finally:
-                    os.close(handle)
+        try:
+            left = [file for file in folder.iterdir() if _TEMP.fullmatch(file.name)]
+        except OSError:
+            continue
+        for file in left:
+            with contextlib.suppress(OSError):
+                _remove_unlocked(file)
+
+
+def _remove_unlocked(file: Path) -> None:
+    if not _POSIX:  # what a living process writes cannot be removed
+        file.unlink()
+        return
+    handle = os.open(file, os.O_RDONLY | _NO_WAIT | _NO_LINK)
+    try:
+        lock(handle)
+        file.unlink()
+    finally:
+        os.close(handle)
 
 
 @contextlib.contextmanager

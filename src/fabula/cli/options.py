@@ -162,7 +162,7 @@ class Choices(Performers):
         str | None,
         typer.Option(
             metavar="NAME|FOLDER",
-            help="Writing system (see `fabula systems`), or your own: ./FOLDER; default: by model and length.",
+            help="Writing system, or your own: ./FOLDER; default: by model and length.",
             rich_help_panel=SETTINGS,
             autocompletion=completing.systems,
         ),

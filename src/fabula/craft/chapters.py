@@ -49,7 +49,8 @@ _FRAME: Final = 800  # tokens of a chapter's prompt beside the texts in it
 _TOKENS_A_WORD: Final = 1.4
 _HAPPENS_WORDS, _ENDING_WORDS, _TITLE_WORDS = 180, 20, 3  # for estimates
 _CHAPTER_TOKENS: Final = 200  # of a planned chapter in a reply
-_NAME: Final = "chapters"
+CHAPTERS: Final = "chapters"
+"""The artefact in which chapters are listed, `plan/chapters.md`."""
 _SHOWN: Final = "Shown here, since a later chapter needs it:"
 _HEADING: Final = re.compile(r"##\s*(?:(?P<number>\d{1,4})[.:]?(?:\s|\Z))?\s*(?P<title>[^\n]*)")
 _WORDS: Final = re.compile(r"\(about (?P<words>\d{1,7}) words\)\s*\Z")
@@ -160,7 +161,7 @@ async def chapters_given(run: Run, brief: Brief, words: str = "") -> Wanted | No
     Raises:
         UsageError: `words`, the setting that goes before what the brief says of them, is no range.
     """
-    text = await run.given(_NAME, folder="plan")
+    text = await run.given(CHAPTERS, folder="plan")
     if text is None:
         return None
     parts = asked_length(brief, words).parts
@@ -219,7 +220,7 @@ async def outline(
                 made += even[len(made) :]
         return chapters_text(_in_order(made, names), want)
 
-    chapters = await run.keep_as(read_chapters, _NAME, make, folder="plan")
+    chapters = await run.keep_as(read_chapters, CHAPTERS, make, folder="plan")
     if not chapters:
         raise UsageError(
             "plan/chapters.md holds no chapter that can be read. Begin each with a line like '## 1. The Letter (about "

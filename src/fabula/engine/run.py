@@ -421,14 +421,15 @@ class Run:
             if together and (frame := frame_now()) is not None:
                 frame.whole = False
             made[:] = [await make(run)]
+            if context.mode == "live":  # before the text: who has that has this
+                context.journal.keep_beside(path, made[0].text, beside.written(made[0]))
             return made[0].text
 
+        path, context = self._path(name), self.context
         text, known = await self._artefact(name, text_of, folder, suffix, None, settled=settled, reads=reads)
-        path, context, as_made = self._path(name), self.context, self.may_stand_as_made(name)
+        as_made = self.may_stand_as_made(name)
         if made and made[0].text == text and as_made:
             value = made[0]
-            if context.mode == "live":
-                context.journal.keep_beside(path, text, beside.written(value))
         else:
             found, is_own = context.journal.beside(path, text) or (None, False)
             value = beside.read(shape, text, found)

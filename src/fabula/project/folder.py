@@ -247,7 +247,8 @@ class Project:
         """
         self._make_folders()
         with held(self.folder / ".fabula", f"The project {self.folder}"):
-            remove_leftovers([self.folder, *(inner for inner in self.folder.iterdir() if inner.is_dir())])
+            inner = [folder for folder in self.folder.iterdir() if folder.is_dir()]
+            remove_leftovers([self.folder, *inner, *self.folder.glob(".fabula/runs/*/")])
             yield
 
     # edits ----------------------------------------------------------------------------------------------------------

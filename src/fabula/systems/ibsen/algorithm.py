@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from fabula.base.errors import ReplyError
 from fabula.craft.planning import PlanOptions
-from fabula.engine.run import side_by_side
+from fabula.engine.run import apart, side_by_side
 from fabula.story import Story, slug
 from fabula.systems.ibsen.actor import RECENT, Actor, Log, Moment, Play, Recorded, compact, views_of
 from fabula.systems.ibsen.config import PLAN_TRIES
@@ -55,7 +55,7 @@ async def write(brief: Brief, run: Run, config: Config) -> Story:
     script = await script_for(run, brief, config, script_of, PlanOptions(scenes=0))
     stage = Stage(Play(script, config), run)
     await stage.perform()
-    await interviews(stage.play, stage.actors, stage.hour, run)
+    await apart(interviews(stage.play, stage.actors, stage.hour, run))  # nothing of the story hangs on them
     return await log_of(stage, brief)
 
 

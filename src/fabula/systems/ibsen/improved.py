@@ -19,6 +19,7 @@ from fabula.craft.planning import PlanOptions
 from fabula.craft.prose import Prose, clean_reply, write_prose
 from fabula.engine.replies.turns import read_turn
 from fabula.engine.roles import is_person
+from fabula.engine.run import apart
 from fabula.models.base import Sampling
 from fabula.story import Story, count_words, one_line, slug
 from fabula.systems.ibsen.actor import LINE_WORDS, RECENT, Actor, Moment, Play, views_of
@@ -70,7 +71,7 @@ async def write(brief: Brief, run: Run, config: Config) -> Story:
     play = KnowingPlay(script, config, brief.titled, min(stages, _MOST_STAGES))
     stage = KnowingStage(play, run)
     await stage.perform()
-    await interviews(play, stage.actors, stage.hour, run)
+    await apart(interviews(play, stage.actors, stage.hour, run))  # nothing of the story hangs on them
     return await retold(stage, brief, want, ours) if ours.prose else await log_of(stage, brief)
 
 
