@@ -602,10 +602,11 @@ async def test_the_faithful_turn_stands_whatever_it_says_as_nothing_is_drawn_aga
 
 
 async def test_rule_9_is_the_papers_and_improved_has_the_last_point_talked_through() -> None:
-    for preset, rule in (
-        ("faithful", "\n9. When you think that the talk has reached the last point of the plan, you stop playing"),
-        ("improved", "\n9. When the talk has reached the last point and is done with it, you stop playing"),
-    ):
+    rules: dict[Preset, str] = {
+        "faithful": "\n9. When you think that the talk has reached the last point of the plan, you stop playing",
+        "improved": "\n9. When the talk has reached the last point and is done with it, you stop playing",
+    }
+    for preset, rule in rules.items():
         troupe = Troupe()
         await (await conversation_of(troupe, preset)).begin()
         assert rule in troupe.prompts("answer")[0]
