@@ -136,7 +136,7 @@ async def turn_of(
         prompt: to the role.
         fields: of the prompt; the dialogue so far follows it as a chat (`chat_of`).
         temperature: of the first draw; each further one is warmer.
-        tries: draws at most.
+        tries: draws at most; with one, and without aids, any words are the turn.
         fallback: what anybody may do, where no draw is usable; nothing of the plan, which may be another's deed.
 
     Raises:
@@ -171,7 +171,8 @@ async def turn_of(
             break
         said = draw.read(text)
         short = draw.shortened(said)
-        if said.ended or draw.usable(short):
+        # Where nothing is drawn again, a reply with words is the turn, whatever it says.
+        if said.ended or draw.usable(short) or (tries == 1 and short.text and not draw.aids):
             place.left_out("length", said.message, short.message)
             place.left_out("speaker", as_turn(text, draw.lead), said.text)
             return short

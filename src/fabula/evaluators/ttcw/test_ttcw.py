@@ -170,6 +170,7 @@ async def test_the_prompt_has_every_instruction_of_the_appendix() -> None:
     system, user = (message.content for message in asked[0].messages)
     parts = ("critic", "impartial", "Story A and Story B", "creativity", "background", "with care", "step by step")
     assert all(part in system for part in parts)
+    assert "analyse critically" in system
     assert "short phrases" in system
     assert "nothing after it" in system
     assert all(f" {label}\n" in f"{system}\n" for label in LABELS)

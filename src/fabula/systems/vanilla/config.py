@@ -14,7 +14,7 @@ class Paper:
     Attributes:
         player: the player's character; empty takes the one who matters most in the narrative, as a model reads it.
         npc: who answers; commas separate several. Empty takes the one who matters most beside the player's.
-        turn_temperature: of the turns (section 5.1).
+        turn_temperature: of the turns; the paper names none for Vanilla, so it is that of SNAP's agents (section 5.1).
         max_turns: exchanges (player and answer) in the automatic mode; in the first one the agent speaks alone. The
             paper does not say.
     """
