@@ -93,7 +93,7 @@ async def chapter(now: Progress, run: Run) -> list[Step]:
 async def timestep(now: Progress, run: Run) -> Step:
     """Algorithm 1: story generation for one timestep, which changes `now`.
 
-    Costs two calls a character (four more with `candidates` = 2), as many for every revision, one for the narrator,
+    Costs two calls a character (three more with `candidates` = 2), as many for every revision, one for the narrator,
     and one where a goal follows.
 
     Raises:

@@ -102,7 +102,7 @@ async def scene(now: Telling, run: Run) -> list[Step]:
 async def timestep(now: Telling, run: Run) -> Step:
     """A timestep of Algorithm 1, which changes `now`.
 
-    Costs two calls for each character who acts (four more with `candidates` = 2), as many for every revision, two for
+    Costs two calls for each character who acts (three more with `candidates` = 2), as many for every revision, two for
     the narrator, who chooses and writes, and one where a goal follows.
 
     Raises:

@@ -373,6 +373,36 @@ async def test_who_gives_nothing_to_read_is_absent_and_a_silent_critic_lets_pass
     assert (now.counts["absent"], now.counts["uncriticised"]) == (1, 1)
 
 
+async def test_where_a_revised_action_cannot_be_read_the_refused_one_stands(stage: Staged) -> None:
+    def script(request: Request) -> str:
+        if request.path.endswith("criticise"):
+            return json.dumps({"revise": True, "feedback": "Too vague.", "goal_reached": False})
+        return "I will not." if "/again/" in request.path else said(request)
+
+    now = stage(start=Personas("g", (MARA,)))
+    asked = await step(now, script)
+    made = now.log[0]["proposals"][0]
+    assert (made["forced"], len(made["attempts"]), len(paths(asked, "criticise"))) == (True, 1, 1)
+    assert now.story, "the narrator may still choose it"
+
+
+@pytest.mark.parametrize("preset", ["faithful", "improved"])
+async def test_in_the_paper_all_know_the_world_and_the_goal(preset: Preset) -> None:
+    """Section 3.2 hides nothing from a character; only improved mode does."""
+    hiding = (
+        TWO + "    state: {tired: true}\n    secret: He sold it.\n"
+        "world: {lamp_sold: true}\nworld_hidden_from: {lamp_sold: [Mara]}\ngoal_hidden_from: [Mara]\n"
+    )
+    asked = (await write(said, preset, hiding, max_steps=1, words="400")).asked
+    mara, tobias = (
+        next(r.messages[-1].content for r in asked if r.path.endswith(f"step/1/{name}/act"))
+        for name in ("Mara", "Tobias")
+    )
+    told = [text in mara for text in ("lamp_sold = true", "tobias_tired = true", "The lamp burns.")]
+    assert told == [preset == "faithful"] * 3
+    assert ("He sold it." in tobias, "He sold it." in mara) == (True, False), "of a persona its own player alone"
+
+
 async def test_whoever_answers_first_story_and_record_are_the_same() -> None:
     async def late(request: Request) -> str:
         await asyncio.sleep(0.002 if "/Mara/" in request.path else 0)
