@@ -16,13 +16,14 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from fabula.app.bills import amount, budget_data, dollars, planned, usage_data
 from fabula.app.remarks import remarks_on
 from fabula.app.standing import shortfalls
-from fabula.base.errors import (, UsageError
+from fabula.base.errors import (
     BudgetError,
     FabulaError,
     JournalError,
     PausedError,
     PlanError,
     ReplyError,
+    UsageError,
     WrittenBeforeError,
 )
 from fabula.craft.chapters import CHAPTERS
