@@ -643,11 +643,14 @@ async def test_the_writer_is_given_the_ten_inputs(preset: Preset) -> None:
 
 
 async def test_in_the_paper_a_scene_that_is_written_without_a_word_ends_the_run_which_asks_for_it_anew() -> None:
-    mute = Play()
-    mute.on_rewrite = lambda _: "..."  # type: ignore[method-assign]
+    class Mute(Play):
+        def on_rewrite(self, request: Request) -> str:
+            del request
+            return "..."
+
     with Kept() as journal:
         with pytest.raises(ReplyError, match="'writer' gave no text at the-letter") as failed:
-            await play(mute, ONE, journal=journal)
+            await play(Mute(), ONE, journal=journal)
         journal.give_up(failed.value.at)
         _, asked = await play(Play(), None, journal=journal)
     assert kinds(asked) == ["rewrite"]
