@@ -20,8 +20,10 @@ from fabula.models.base import Capabilities
 from fabula.models.budget import Budget
 from fabula.models.scripted import ScriptedModel
 from fabula.story import Brief
+from fabula.story.scratchpad import Scratchpad
 from fabula.systems import find
 from fabula.systems.agents_room.algorithm import FINALIZER, PLANNING, WRITING, agents_of
+from fabula.systems.agents_room.back_translation import GUIDES, RESPONSE
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -264,6 +266,28 @@ async def test_writers_are_told_to_flow_from_earlier_parts_and_not_to_end_too_so
         for instruction in NOT_LAST:
             there = bool(re.search(instruction.format(part=part), text))
             assert there == (role != "resolution"), f"{role}: {instruction!r}"
+
+
+def test_the_splitter_is_given_every_instruction_of_appendix_c_and_none_of_ours() -> None:
+    fields = {"sections": list(GUIDES.items()), "scratchpad": Scratchpad().add(RESPONSE, "Mara slept.", "task")}
+    (message,) = Prompts(SYSTEM.prompt_folders("faithful"), common=PROMPTS).render("split", fields)
+    for section, instructions in {
+        "Exposition": ["need to step into the world of the story", "at its beginning"],
+        "Rising Action": ["lead", "choices of the main characters", "against their goals", "builds", "begins to care"],
+        "Climax": ["main turning point", "building up"],
+        "Falling Action": [
+            "follows the climax",
+            "leads to the resolution",
+            "clear up",
+            "ease the tension",
+            "loose ends",
+        ],
+        "Resolution": ["end of the story", "still open in the plot", "next step in the characters' lives"],
+    }.items():
+        line = next(line for line in message.content.splitlines() if line.startswith(f"* [{section}]: "))
+        assert [said for said in instructions if said not in line] == []
+    asked = "the first sentence of that section, copied exactly from the story.\n\n[User-Written Response] Mara slept."
+    assert message.content.endswith(asked)
 
 
 async def test_the_finalizer_is_told_to_write_from_what_it_reads() -> None:

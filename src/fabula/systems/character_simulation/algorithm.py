@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias
 from fabula.base.errors import PlanError, ReplyError
 from fabula.craft.planning import PlanOptions, plan_for
 from fabula.engine.run import branches, side_by_side
-from fabula.story import Story, slug
+from fabula.story import Story, count_words, slug
 from fabula.systems.character_simulation.replies import Spoken, Verdict, direction_type, order_type, outline_type
 from fabula.systems.character_simulation.transcript import Turn, transcript, turns_of
 
@@ -40,7 +40,7 @@ async def write(brief: Brief, run: Run, config: Config) -> Story:
 
     Raises:
         PlanError: the author's plan, or their order of its scenes, has problems.
-        ReplyError: a reply could not be read; the run goes on from there.
+        ReplyError: a reply could not be read, or a scene has no text; the run goes on from there.
     """
     p_p = await plan_for(run, brief, PlanOptions(scenes=0))
     run.check_cast("character", [character.name for character in p_p.characters])
@@ -283,8 +283,13 @@ class Agent:
 async def rewrite_to_story(
     brief: Brief, p_p: Plan, scene: ScenePlan, h: Sequence[Turn], story: Story, config: Config, run: Run
 ) -> str:
-    """The scene's text by its presentation outline o_p, from the ten inputs of appendix B.2; one call."""
-    return await run.ask(
+    """The scene's text by its presentation outline o_p, from the ten inputs of appendix B.2; one call.
+
+    Raises:
+        ReplyError: the writer gives no text.
+    """
+    run = run.tries("rewrite")
+    text = await run.ask(
         "writer",
         "rewrite",
         sampling=config.paper.sampling,
@@ -299,3 +304,6 @@ async def rewrite_to_story(
         played=h,
         last=scene is p_p.scenes[-1],
     )
+    if not count_words(text):
+        raise run.no_use("rewrite", f"The role 'writer' gave no text at {run.at}.", "writer", text)
+    return text

@@ -9,7 +9,7 @@ from fabula.craft.length import read_range
 from fabula.craft.personas import given_personas, labelled
 from fabula.craft.planning import given_plan
 from fabula.models.base import Sampling
-from fabula.story import Story
+from fabula.story import Story, count_words
 from fabula.story.scratchpad import Scratchpad
 
 if TYPE_CHECKING:
@@ -29,12 +29,17 @@ async def write(brief: Brief, run: Run, config: Config) -> Story:
 
     Raises:
         PlanError: the author's plan or personas have problems; all are named.
+        ReplyError: the writer gives no text.
     """
     s, limit = task(brief, await material(run)), config.paper.max_tokens or None
     expect = words_of_one_reply(brief, run, limit)
 
     async def make(own: Run) -> str:
-        return await own.ask("writer", "story", sampling=Sampling(max_tokens=limit), expect=expect, scratchpad=s)
+        own = own.tries("story")
+        y = await own.ask("writer", "story", sampling=Sampling(max_tokens=limit), expect=expect, scratchpad=s)
+        if not count_words(y):
+            raise own.no_use("story", f"The role 'writer' gave no text at {own.at}.", "writer", y)
+        return y
 
     return Story.of(brief).add("Story", await run.keep("story", make, folder="story"))
 

@@ -65,6 +65,11 @@ async def test_the_writing_task_is_the_whole_prompt_and_the_reply_the_whole_stor
     assert story.text == "Sure! Mara lit the lamp and then"
 
 
+async def test_a_reply_without_a_word_is_no_story_in_the_paper_either() -> None:
+    with pytest.raises(ReplyError, match="'writer' gave no text at story"):
+        await write({"writer": " * * *"}, "faithful")
+
+
 async def test_in_improved_mode_a_short_story_goes_on_until_it_has_its_words() -> None:
     story, asked = await write(sentences, "improved")
     assert 54 <= story.words <= 66
