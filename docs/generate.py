@@ -39,6 +39,7 @@ if TYPE_CHECKING:
 
 REFERENCE: Final = Path(__file__).parent / "reference"
 SCHEMAS = REFERENCE / "schemas"
+PAPERS: Final = REFERENCE.parent / "papers"  # each item of a paper, its command and its state; written by hand
 OPENAPI: Final = REFERENCE / "openapi.json"
 MADE: Final = "<!-- Made by docs/generate.py: `make docs` writes this page anew. -->\n"
 TABLES: Final = {
@@ -497,6 +498,8 @@ def papers() -> str:
         for page_name, found in (("systems", systems()), ("evaluators", evaluators())):
             of_it = [one for one in found.values() if _of_paper(one, paper)]
             parts += [f"- [{one.name}]({page_name}.md#{one.name}): {one.paper['summary']}" for one in of_it]
+            pages = sorted(page for page in PAPERS.glob("*.md") if any(one.name in page.stem for one in of_it))
+            parts += [f"- [What of the paper is here, and how one gets it](../papers/{page.name})" for page in pages]
         parts.append("")
     parts.append("How to cite fabula itself: [CITATION.cff](../../CITATION.cff).")
     return "\n".join(parts)

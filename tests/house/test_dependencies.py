@@ -6,6 +6,7 @@ import ast
 import re
 import sys
 import tomllib
+from functools import cache
 from importlib.metadata import Distribution, PackageNotFoundError, distribution, packages_distributions
 from pathlib import Path
 from typing import Any, Final
@@ -150,9 +151,12 @@ def imported() -> dict[str, str]:
     return {name: user for name, user in found.items() if name not in {"fabula", "", *sys.stdlib_module_names}}
 
 
+_distributions = cache(packages_distributions)
+
+
 def homes(name: str) -> set[str]:
     """The distributions that provide a top-level module."""
-    return {canonicalize_name(home) for home in packages_distributions().get(name, ())}
+    return {canonicalize_name(home) for home in _distributions().get(name, ())}
 
 
 def test_every_declared_dependency_is_imported() -> None:

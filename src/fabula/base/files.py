@@ -28,6 +28,7 @@ PRIVATE: Final = 0o600
 """The mode of a file that nobody but its owner is to read: a journal, a chat."""
 _TEMP: Final = re.compile(rf"{re.escape(TEMP_PREFIX)}[0-9a-f]{{16}}\.tmp")
 _DEVICES: Final = (("/", "dev"), ("/", "proc"))  # as in `/dev/stdin`, which a person types
+_MEMORY: Final = ("/", "dev", "shm")  # a disk like any other
 # Windows has none of these, and needs the last.
 _NO_LINK: Final = getattr(os, "O_NOFOLLOW", 0)
 _NO_WAIT: Final = getattr(os, "O_NONBLOCK", 0)
@@ -284,6 +285,11 @@ def sync_folder(folder: Path) -> None:
             os.close(handle)
 
 
+def _is_device(path: Path) -> bool:
+    """Whether a name is a device's, or that of a pipe which a shell made."""
+    return path.parts[:2] in _DEVICES and path.parts[:3] != _MEMORY
+
+
 def _no_link(path: str, flags: int) -> int:
     return os.open(path, flags | _NO_LINK | _NO_WAIT)
 
@@ -297,7 +303,7 @@ def read_bytes(path: Path, limit: int, *, links: bool = True) -> bytes:
         UsageError: the file cannot be read, is none, or is larger than `limit`.
     """
     try:
-        if path.exists() and not path.is_file() and not path.is_dir() and path.parts[:2] not in _DEVICES:
+        if path.exists() and not path.is_file() and not path.is_dir() and not _is_device(path):
             raise UsageError(f"{path} is no file: reading it might never end. Remove it, or put a file there.")
         with path.open("rb") if links else open(path, "rb", opener=_no_link) as file:
             data = file.read(limit + 1)
@@ -331,7 +337,7 @@ def text_lines(path: Path, longest: int, most: int) -> Iterator[tuple[int, str]]
         UsageError: the file cannot be read, holds more than `most` bytes, or a line more than `longest`, or a line is
             not UTF-8 text; says which.
     """
-    if path.exists() and not path.is_file() and path.parts[:2] not in _DEVICES:
+    if path.exists() and not path.is_file() and not _is_device(path):
         raise UsageError(f"{path} is no file. Give a text file.")
     number = read = 0
     try:
