@@ -552,6 +552,17 @@ async def test_prompts_begin_with_the_examples_that_are_wanted(examples: str, co
     assert all("**END**" in prompt(request) for request in asked)
 
 
+@pytest.mark.parametrize("examples", ["classical", "none"])
+async def test_each_level_is_asked_from_the_label_that_the_release_has_and_titles_as_it_wants_them(
+    examples: str,
+) -> None:
+    _, asked = await written(examples=examples)
+    for role, label in (("title", ""), ("characters", "**"), ("scenes", "**"), ("places", "**")):
+        lines = [line for line in of_role(asked, role)[0].split("\n") if "Logline:" in line]
+        assert [line.partition("Logline:")[0] for line in lines] == [label] * (2 if examples == "classical" else 1)
+    assert "original and descriptive title" in of_role(asked, "title")[0]
+
+
 def test_the_examples_keep_to_the_formats_and_their_arcs() -> None:
     assert {path.stem for path in FOLDER.glob("*.toml")} == {"classical", "three-step"}
     for name, steps in (("classical", 9), ("three-step", 3)):

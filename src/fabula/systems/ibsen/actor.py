@@ -178,7 +178,7 @@ class Actor:
                 sampling=self.play.sampling(run, "memory", "first_impressions"),
                 actor=self.sheet,
                 relations=views_of(self.mind.relations, others),
-                memories=tuple(memory.shown for memory in self.mind.memories.kept),
+                memories=tuple(memory.text for memory in self.mind.memories.kept),
                 others=others,
             )
         except ReplyError as error:
@@ -194,9 +194,10 @@ class Actor:
             self.mind.relations[name] = await self.note(run.scope(slug(name)), "relation", fields)
         if not memory.thought:
             like = self.mind.memories.recall(memory.text, memory.hour, _RELATED, self.recalling)
+            relevant = self.play.config.paper.relevant
             fields = {
                 "event": memory.text,
-                "memories": tuple(one.memory.shown for one in like),
+                "memories": tuple(one.memory.text for one in like if one.similarity >= relevant),
                 "relations": views_of(self.mind.relations, named),
             }
             memory = Memory(memory.text, memory.hour, await self.note(run, "monologue", fields))
@@ -207,7 +208,8 @@ class Actor:
         for number, point in enumerate(points, 1):
             await self.remember(Memory(point, hour), run.scope("memory", number))
         for name in self.play.named_in(" ".join(points), self.name):
-            fields = {"name": name, "now": self.mind.impressions.get(name, ""), "points": tuple(points)}
+            about = tuple(point for point in points if name in self.play.named_in(point))
+            fields = {"name": name, "now": self.mind.impressions.get(name, ""), "points": about}
             self.mind.impressions[name] = await self.note(run.scope(slug(name)), "impression", fields)
 
     async def note(self, run: Run, prompt: str, fields: dict[str, Any]) -> str:
@@ -271,7 +273,7 @@ class Actor:
         named = play.named_in(" ".join(f"{turn.name} {turn.text}" for turn in last), self.name)
         return {
             "actor": self.sheet,
-            "background": play.script.background,
+            "background": "\n".join(filter(None, (play.script.background, moment.act.background))),
             "impressions": views_of(mind.impressions, named),
             "relevant": relevant,
             "others": others,

@@ -22,7 +22,7 @@ from fabula.base.errors import ReplyError
 from fabula.craft.planning import PlanOptions
 from fabula.engine.run import apart, side_by_side
 from fabula.story import Story, slug
-from fabula.systems.ibsen.actor import RECENT, Actor, Log, Moment, Play, Recorded, compact, views_of
+from fabula.systems.ibsen.actor import Actor, Log, Moment, Play, Recorded, compact, views_of
 from fabula.systems.ibsen.config import PLAN_TRIES
 from fabula.systems.ibsen.interview import interviews
 from fabula.systems.ibsen.log import Performed, Turn, Window, transcript, turns_of
@@ -227,6 +227,11 @@ class Director:
         """Names of everybody who is here."""
         return tuple(dict.fromkeys((*(actor.name for actor in self.cast), *self.players)))
 
+    @property
+    def involved(self) -> tuple[str, ...]:
+        """Names of those who are here, and of those whom the turns in mind name."""
+        return tuple(dict.fromkeys((*self.present, *self.play.named_in(" ".join(self.history())))))
+
     async def open(self, run: Run) -> None:
         """Begin with the opening narration."""
         self.run = run
@@ -282,7 +287,8 @@ class Director:
         for attempt in range(PLAN_TRIES):
             here = run.again(attempt, "It held no line that somebody speaks.")
             self.outline = await self.make_outline(here)
-            self.queue = await self.make_script(self.outline, here)
+            most = self.play.config.paper.planned_lines - (attempt > 0)  # anew for a line fewer (release)
+            self.queue = await self.make_script(self.outline, here, max(most, 1))
             if self.queue:
                 return
         raise run.no_use("plan", f"The director planned no line at {run.at} in {PLAN_TRIES} tries.", "director", "")
@@ -298,9 +304,7 @@ class Director:
 
     def outline_fields(self) -> dict[str, Any]:
         """What the director knows; descriptions and background, which the release leaves empty, are left out."""
-        recent = " ".join(f"{turn.name} {turn.text}" for turn in self.window.turns[-RECENT:])
-        involved = tuple(dict.fromkeys((*self.present, *self.play.named_in(recent))))
-        goal = self.goals[self.goal]
+        involved, goal = self.involved, self.goals[self.goal]
         return {
             "names": self.present,
             "relations": self.relations(),
@@ -316,9 +320,8 @@ class Director:
             "history": self.history(),
         }
 
-    async def make_script(self, outline: Outline, run: Run) -> list[Turn]:
-        """The next lines; none where the reply cannot be read."""
-        most = self.play.config.paper.planned_lines
+    async def make_script(self, outline: Outline, run: Run, most: int) -> list[Turn]:
+        """The next lines, `most` of them at most; none where the reply cannot be read."""
         fields = {**self.script_fields(), "previous": outline.previous_outline, "outline": outline.new_outline}
         shape, sampling = script_shape((*self.present, NARRATION), most), self.play.sampling(run, "director", "script")
         try:
@@ -333,11 +336,9 @@ class Director:
         return {"names": self.present, "relations": self.relations()}
 
     def relations(self) -> list[str]:
-        """How people here stand to each other, as the first actor sees it (the release)."""
+        """How those involved stand to the first actor, as it sees them (the release)."""
         return [
-            f"{actor.name} to {view}"
-            for actor in self.cast[:1]
-            for view in views_of(actor.mind.relations, self.present)
+            f"{one.name} to {view}" for one in self.cast[:1] for view in views_of(one.mind.relations, self.involved)
         ]
 
     def history(self, last: int = 0) -> tuple[str, ...]:
@@ -345,12 +346,22 @@ class Director:
         return tuple(map(str, self.window.turns[-last:]))
 
     async def instruct(self, actor: Actor, line: Turn, run: Run) -> str:
-        """A synopsis and acting keywords for a line, which does not give the line away."""
-        outline = self.outline.new_outline if self.outline else ""
-        sampling = self.play.sampling(run, "director", "instruct")
-        fields = {"name": actor.name, "line": line.text, "outline": outline, "history": self.history(RECENT)}
+        """A synopsis of a line, and acting keywords, without the line itself."""
+        sampling, fields = self.play.sampling(run, "director", "instruct"), self.instruct_fields(actor, line)
         reply = await run.reply("director", "instruct", sampling=sampling, expect=INSTRUCTION_WORDS, **fields)
         return self.play.text_of(run, "director", reply)
+
+    def instruct_fields(self, actor: Actor, line: Turn) -> dict[str, Any]:
+        """What the director has before it when it instructs an actor."""
+        return {
+            "name": actor.name,
+            "description": actor.sheet.description,
+            "names": self.present,
+            "relations": views_of(actor.mind.relations, self.present),
+            "history": self.history(),
+            "goal": self.goals[self.goal],
+            "line": line.text,
+        }
 
     async def hear(self, turn: Turn) -> None:
         """A turn enters the log and the windows of director and actors; windows that are full are summed up."""
@@ -369,15 +380,11 @@ class Director:
         self.n += 1
         if not paper.min_steps <= self.n < paper.max_steps:
             return self.n >= paper.max_steps
+        sampling = self.play.sampling(run, "director", "check_goal")
+        fields: dict[str, Any] = {"names": self.present, "goal": self.goals[self.goal], "history": self.history(self.n)}
         try:
             found = await run.ask_for(
-                GoalCheck,
-                "director",
-                "check_goal",
-                sampling=self.play.sampling(run, "director", "check_goal"),
-                expect={"completed": 0.5},
-                goal=self.goals[self.goal],
-                history=self.history(self.n),
+                GoalCheck, "director", "check_goal", sampling=sampling, expect={"completed": 0.5}, **fields
             )
         except ReplyError as error:
             run.note(f"Whether the objective is reached could not be read: {error}")

@@ -12,7 +12,7 @@ from fabula.models.base import Sampling
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-PLAN_TRIES: Final = 4  # the release plans anew so often where a plan has no line
+PLAN_TRIES: Final = 4  # until a plan has a line; the release plans once more, for a line fewer, and then crashes
 LINE_TRIES: Final = 3  # ours: the release asks for a line in character without bound
 
 RELEASED: Final[Mapping[str, Sampling]] = MappingProxyType(
@@ -21,18 +21,18 @@ RELEASED: Final[Mapping[str, Sampling]] = MappingProxyType(
         "script": Sampling(temperature=0.6, max_tokens=1000),
         "instruct": Sampling(temperature=0.6, presence_penalty=0.6),
         "act": Sampling(temperature=0.6, frequency_penalty=0.6),
-        "check_line": Sampling(temperature=0.6),
+        "check_line": Sampling(temperature=0.6, frequency_penalty=0.6),
         "check_goal": Sampling(temperature=0.6),
-        "sum_up": Sampling(temperature=0.6),
-        "first_impressions": Sampling(temperature=0.6, max_tokens=2000),
-        "impression": Sampling(temperature=0.6),
+        "sum_up": Sampling(temperature=0.0),
+        "first_impressions": Sampling(temperature=0.0, max_tokens=2000),
+        "impression": Sampling(temperature=0.0),
         "relation": Sampling(temperature=0.1),
         "monologue": Sampling(temperature=0.3),
-        "answer": Sampling(temperature=0.6),
+        "answer": Sampling(temperature=0.6, frequency_penalty=0.6),
         "step_in": Sampling(),
     }
 )
-"""How the release draws the reply to each prompt."""
+"""How the release draws the reply to each prompt; 0 is what its library does where it says nothing."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -214,6 +214,11 @@ class KnowingDirector(Director):
         """What the director knows, beside the outline, where it writes the next lines."""
         return {**super().script_fields(), "goal": self.goals[self.goal], "history": self.history(RECENT)}
 
+    def instruct_fields(self, actor: Actor, line: Turn) -> dict[str, Any]:
+        """The outline and the last lines, from which the line may have come away since it was planned."""
+        outline = self.outline.new_outline if self.outline else ""
+        return {"name": actor.name, "line": line.text, "outline": outline, "history": self.history(RECENT)}
+
     def relations(self) -> list[str]:
         """How people here stand to each other, as all of them see it."""
         return [f"{one.name} to {view}" for one in self.cast for view in views_of(one.mind.relations, self.present)]
@@ -256,6 +261,7 @@ class KnowingActor(Actor):
         """What the actor's prompt shows: an instructed actor does not see the outline."""
         recent = " ".join(f"{turn.name} {turn.text}" for turn in self.mind.window.turns[-RECENT:])
         shown = {
+            "background": self.play.script.background,
             "place": moment.act.place,
             "relations": views_of(self.mind.relations, self.play.named_in(recent, self.name)),
         }

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Final
 from fabula.base.errors import UnknownNameError, UsageError
 from fabula.engine.roles import is_person
 from fabula.story import one_line, slug
+from fabula.systems.ibsen.actor import views_of
 from fabula.systems.ibsen.log import Turn, transcript
 from fabula.systems.ibsen.script import NARRATION
 
@@ -66,7 +67,14 @@ async def interview(actor: Actor, questions: Sequence[str], hour: float, run: Ru
 async def _answer(actor: Actor, question: str, history: Sequence[Turn], hour: float, run: Run) -> str:
     play = actor.play
     relevant, others = actor.recall([(question, _SHOWN)], hour, play.config.paper.interview_relevant)
-    fields = {"actor": actor.sheet, "relevant": relevant, "others": others, "history": tuple(map(str, history))}
+    fields = {
+        "actor": actor.sheet,
+        "impressions": views_of(actor.mind.impressions, play.named_in(question, actor.name)),
+        "relevant": relevant,
+        "others": others,
+        "sayings": actor.sayings([Turn(INTERVIEWER, question)]),
+        "history": tuple(map(str, history)),
+    }
     sampling = play.sampling(run, actor.name, "answer")
     reply = await run.reply(actor.name, "answer", sampling=sampling, expect=_ANSWER_WORDS, **fields)
     if is_person(reply.model):

@@ -32,7 +32,7 @@ class GoalCheck(BaseModel):
 class LineCheck(BaseModel):
     """An actor's check of its own line."""
 
-    result: bool = Field(description="does only this character speak here, and in character")
+    result: bool = Field(description="does only this character speak here")
     revised_response: Annotated[str, short(600)] = Field("", description="the corrected line, if not")
 
 

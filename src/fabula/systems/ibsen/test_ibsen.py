@@ -267,6 +267,67 @@ async def test_as_released_the_instruction_is_not_even_asked_for() -> None:
     assert "The director says" not in played.last("role-play/the-letter/step/1/act")
 
 
+async def test_a_plan_without_a_line_is_made_anew_for_a_line_fewer() -> None:
+    played = await write(
+        lambda r: said(r, script="no lines") if r.path == "role-play/the-letter/step/1/script" else said(r), max_steps=1
+    )
+    paths = ["role-play/the-letter/step/1/script", "role-play/the-letter/step/1/again/1/script"]
+    assert ["the script, 5 at most" in played.last(paths[0]), "the script, 4 at most" in played.last(paths[1])] == [
+        True,
+        True,
+    ]
+
+
+async def test_the_director_hears_of_those_whom_the_turns_name_and_in_the_release_of_relations_to_them() -> None:
+    stage = ONE.replace("background: Dusk.", "background: Father has not come home.").replace(
+        "acts:", "  - name: Father\nacts:"
+    )
+    stage = stage.replace("{Tobias: the boy who brings her bread}", "{Tobias: a boy, Father: the man who built it}")
+    lines = json.dumps({"impressions": [{"name": "Father", "impression": "lost at sea"}]})
+    played = await write(lambda r: said(r, first_impressions=lines), stage=stage, max_steps=5)
+    for step in (1, 5):  # the name is no longer in the last turns then
+        shown = played.last(f"role-play/the-letter/step/{step}/outline")
+        assert "- Mara to Father: the man who built it" in shown
+        assert "- Mara of Father: lost at sea" in shown
+
+
+async def test_the_director_instructs_from_the_objective_the_whole_script_and_who_the_actor_is() -> None:
+    played = await write(max_steps=6)
+    shown = played.last("role-play/the-letter/step/5/instruct")
+    assert "# Objective\nTobias brings a letter." in shown
+    assert "# Who Mara is\nKeeper of the light." in shown
+    assert "- Tobias: the boy who brings her bread" in shown
+    assert "# Who is here\nMara, Tobias" in shown
+    assert "(Dusk.)" in shown
+    assert "They talk." not in shown  # the outline, which only our own instruction goes by
+
+
+async def test_replies_are_drawn_as_in_the_release_and_as_its_library_does_where_it_says_nothing() -> None:
+    stage = ONE.replace("    relations: {Tobias", "    memories: [{event: Tobias fell.}]\n    relations: {Tobias")
+    played = await write(
+        lambda r: said(r, sum_up=json.dumps({"points": ["Tobias spoke to Mara."]})),
+        stage=stage,
+        window=4,
+        window_keep=2,
+    )
+    drawn = {
+        request.path.rpartition("/")[2]: (
+            request.sampling.temperature,
+            request.sampling.frequency_penalty,
+            request.sampling.presence_penalty,
+        )
+        for request in played.asked
+    }
+    assert drawn == {
+        **dict.fromkeys(("first_impressions", "sum_up", "impression"), (0.0, None, None)),
+        **dict.fromkeys(("outline", "script", "check_goal"), (0.6, None, None)),
+        **dict.fromkeys(("act", "check_line"), (0.6, 0.6, None)),
+        "instruct": (0.6, None, 0.6),
+        "relation": (0.1, None, None),
+        "monologue": (0.3, None, None),
+    }
+
+
 async def test_plans_that_cannot_be_read_are_made_four_times_and_then_end_the_run() -> None:
     model = ScriptedModel(lambda r: said(r, script="no lines today"))
     with Journal() as journal:
@@ -352,7 +413,7 @@ async def test_faithful_prompts_hold_no_more_than_the_release_puts_into_them() -
         assert "# Objective\nTobias brings a letter." in outline
         line = next(request for request in played.asked if request.path == "role-play/the-letter/step/3/act")
         assert ("Tobias: the boy who brings her bread" in line.messages[-1].content) is more
-        shown = "A bare cape.\n\nThe scene: the lamp room" if more else "A bare cape."
+        shown = "A bare cape.\n\nThe scene: the lamp room" if more else "A bare cape.\nDusk."  # the sub-act's (release)
         assert line.messages[0].content.endswith(shown)
 
 
@@ -491,6 +552,28 @@ async def test_profile_memories_get_a_monologue_where_they_have_none_and_change_
     assert [memory.shown for memory in mara.mind.memories.kept] == ["I remember cast/mara/memory/1/monologue."]
     assert mara.mind.relations == {"Tobias": "still a friend"}
     assert mara.mind.impressions == {"Tobias": "young"}
+
+
+async def test_an_impression_is_renewed_from_what_names_the_person_alone() -> None:
+    points = json.dumps({"points": ["Tobias spoke of bread.", "The wind turned."]})
+    played = await write(lambda r: said(r, sum_up=points), window=4, window_keep=2, max_steps=5)
+    shown = played.last(next(path for path in played.paths("impression") if "/mara/" in path))
+    assert "- Tobias spoke of bread" in shown
+    assert "The wind turned" not in shown
+
+
+async def test_a_memory_is_thought_over_with_events_that_are_like_it_and_impressions_rest_on_events_too() -> None:
+    memories = (
+        "    memories: [{event: Tobias fell from the ladder., thought: I caught him.}, "
+        "{event: The oil ran out., thought: It was dark.}, {event: Tobias fell from the ladder again.}]\n"
+    )
+    stage = ONE.replace("    relations: {Tobias", memories + "    relations: {Tobias")
+    played = await write(stage=stage, max_steps=1)
+    shown = played.last("cast/mara/memory/3/monologue")
+    assert "- Tobias fell from the ladder." in shown
+    assert "I caught him." not in shown
+    assert "The oil ran out." not in shown
+    assert "- The oil ran out." in played.last("cast/mara/first_impressions")
 
 
 @pytest.mark.parametrize("preset", ["faithful", "improved"])
@@ -951,6 +1034,14 @@ async def test_an_interview_leaves_no_trace() -> None:
     ) == before
     with pytest.raises(UnknownNameError, match="Did you mean 'Mara'"):
         await write(interview="Marra: ?", max_steps=1)
+
+
+async def test_an_answer_rests_on_the_impression_of_whom_the_question_names() -> None:
+    played = await write(max_steps=1, interview="Mara: What of Tobias? | Mara: Why?")
+    assert [
+        "- Your impression of Tobias: young" in played.last(f"role-play/interview-mara/interview/mara/{n}/answer")
+        for n in (1, 2)
+    ] == [True, False]
 
 
 async def test_a_question_sees_the_answers_before_it_and_ten_entries_at_most() -> None:
