@@ -183,7 +183,7 @@ async def test_a_run_is_stopped_within_a_second(tmp_path: Path) -> None:
 
 
 async def test_prompts_are_carried_to_a_chat_window_by_hand(tmp_path: Path) -> None:
-    folder = project(tmp_path, system="end-to-end", config={"words": "20-60"})
+    folder = project(tmp_path, system="end-to-end")
     async with studio_here(folder) as client:
         await client.post(f"{PARTS}/start", data={"by_hand": "true"})
         async with asyncio.timeout(60):

@@ -21,7 +21,6 @@ from fabula.craft.conversation.lines import (
     witnessed,
 )
 from fabula.craft.conversation.turns import EXCHANGES_A_POINT, Moment
-from fabula.craft.memory import tf_idf
 from fabula.story import count_words
 from fabula.story.people import mentioned
 
@@ -361,6 +360,8 @@ def next_step(steps: Sequence[Step], step: int, stayed: int, words: str, most: i
     stalled = bool(most) and stayed >= most
     if step >= len(steps):
         return Progress(step, stayed, stalled)
+    from fabula.craft.memory import tf_idf  # noqa: PLC0415 - numpy is not loaded where nobody talks
+
     here, there = tf_idf(words, [steps[step - 1].text, steps[step].text])
     goes_on = stalled or bool(there >= _NEXT and there > here)
     return Progress(step + 1, 0, ends=False) if goes_on else Progress(step, stayed, ends=False)
