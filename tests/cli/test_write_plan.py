@@ -153,9 +153,9 @@ def test_personas_are_laid_into_the_project_and_checked_before_anything_is_made(
     ran = cli("write", "brief.md", "--system", "magnet", "--personas", "personas.yaml", *script)
     assert (ran.code, ran.err) == (2, "fabula: personas.yaml:2: persona 1 > name: is missing. Write it.\n")
     (cli.folder / "personas.yaml").write_text(PERSONAS, encoding="utf-8")
-    ran = cli("write", "brief.md", "--personas", "personas.yaml", *script)
+    ran = cli("write", "brief.md", "--system", "vanilla", "--personas", "personas.yaml", *script)
     assert ran.code == 2
-    assert "`agents-room` writes with no personas. Systems that do: " in ran.err
+    assert "`vanilla` writes with no personas. Systems that do: agents-room, " in ran.err
     assert not (cli.folder / "lamp").exists()
     cli("write", "brief.md", "--system", "magnet", "--personas", "personas.yaml", *script)
     assert (cli.folder / "lamp/plan/personas.yaml").read_text(encoding="utf-8") == PERSONAS

@@ -75,7 +75,7 @@ async def test_in_improved_mode_a_short_story_goes_on_until_it_has_its_words() -
     assert 54 <= story.words <= 66
     assert [request.path for request in asked][:2] == ["story/story", "story/extend/1/extend"]
     first, more = (request.messages[-1].content for request in asked[:2])
-    assert first.endswith("Write about 60 words, between 54 and 66.")
+    assert first.endswith("Write about 60 words, between 54 and 66, in full sentences.")
     assert first.startswith(BRIEF.text)
     assert f"On day {len(first)}1 Mara climbed up" in more
     assert "bring the story to its end" in more
