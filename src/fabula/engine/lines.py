@@ -111,11 +111,11 @@ class Branch(Generic[T]):
 
     def __await__(self) -> Generator[Any, Any, T]:
         result, line = yield from self._task.__await__()
-        join(line)
+        _join(line)
         return result
 
 
-def join(line: Line | None) -> None:
+def _join(line: Line | None) -> None:
     """The present line has read what another one of the same run has read."""
     mine = _line.get()
     if line is None or line == mine:
@@ -123,11 +123,6 @@ def join(line: Line | None) -> None:
     if mine is None or mine.owner is not line.owner:
         mine = Line(line.owner)
     _line.set(Line(line.owner, digest(mine.state, line.state), mine.known and line.known))
-
-
-def present() -> Line | None:
-    """The present line, for who hands something to another line that will `join` it."""
-    return _line.get()
 
 
 @asynccontextmanager

@@ -159,7 +159,7 @@ class Run:
         Where they ended an earlier run, which is recorded, they are made anew: with other seeds, and warmer. So the
         same command goes on from a failure, and a replay walks the same way.
         """
-        given_up = self.context.journal.given_up("/".join((*self.path, name)))
+        given_up = self.context.journal.given_up(self._path(name))
         if not given_up:
             return self
         fault = self.remark or _REMARK.format("It was not what is asked for.")
@@ -167,7 +167,7 @@ class Run:
 
     def no_use(self, name: str, problem: str, role: str, reply: str) -> ReplyError:
         """The error that gives up the tries at `name`: `problem` is a sentence, what follows says how to go on."""
-        at = "/".join((*self.path, name))
+        at = self._path(name)
         return ReplyError(
             f"{problem} The same command asks anew from there. If that does not help, give the role {role!r} a "
             f"stronger model (--model {role}=...).",
@@ -593,14 +593,9 @@ class Run:
         revised = bool(self.context.wanted(path)[0].steps or self.context.wanted(draft, path)[0].steps)
         return self.unless_made_up(lambda: True, instead=not revised)
 
-    def within_draft(self, name: str) -> Run:
-        """As `within`, for the draft `name`."""
-        drafts, takes = self.scope(DRAFTS), self.context.takes("/".join((*self.path, name)))
-        return replace(drafts, take=self.take + takes).within(name)
-
     def within(self, name: str) -> Run:
         """The run in which `keep` has the artefact `name` made, to ask for what goes with a text that was given."""
-        return replace(self.scope(name), take=self.take + self.context.takes("/".join((*self.path, name))))
+        return replace(self.scope(name), take=self.take + self.context.takes(self._path(name)))
 
     async def given(self, name: str, *, folder: str, suffix: str = "md") -> str | None:
         """The author's own text of the artefact `name`: edited, pinned or given as a file; `None` if there is none."""

@@ -117,11 +117,6 @@ class Character:
         )
         return self._introduced(who, about)
 
-    @property
-    def outward(self) -> str:
-        """On one line what anybody notices who meets the character; its past and its goals are its own."""
-        return self.seen()
-
     def seen(self, *, known: bool = False) -> str:
         """On one line what anybody notices who meets the character; where that is `known`, also who it is."""
         who = ", ".join(filter(None, ("a group" * self.group, self.gender, self.age)))
