@@ -218,6 +218,9 @@ def test_a_page_does_not_say_that_nobody_answers_when_somebody_does_again(tmp_pa
         page, asked = tab.page, list[Any]()
 
         def refuse(route: Route) -> None:
+            if not route.request.frame.url.endswith("/write"):  # the page that one is signed in on asks too
+                route.fallback()
+                return
             asked.append(route)
             if len(asked) == 1:
                 route.fulfill(status=503, body="")

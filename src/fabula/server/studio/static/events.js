@@ -28,8 +28,9 @@ let leads = false;
 const gathered = [];
 let flushing = false;
 let tries = 0;
-/** Whether this tab's own connection stands, and what is known of the one that serves all; nothing at first. */
+/** Whether this tab's own connection stands, and what was heard last of the one that serves all; nothing at first. */
 let open = false;
+/** @type {{connected?: boolean, signedOut?: boolean}} */
 let known = {};
 /** How each run that this tab has heard of has ended. @type {Map<string, Happening>} */
 const ends = new Map();
@@ -48,11 +49,13 @@ export function onEvent(listener) {
 }
 
 /**
- * Hear whether the server is reached, where that changes, and whether it knows this browser still.
+ * Hear whether the server is reached: what is known now (a refusal may come before the page's own script has), and each
+ * change of it; and whether it knows this browser still.
  * @param {(connected: boolean, signedOut: boolean) => void} watcher
  */
 export function onConnection(watcher) {
   watchers.add(watcher);
+  if (known.connected !== undefined) watcher(known.connected, known.signedOut ?? false);
 }
 
 /**
@@ -137,7 +140,6 @@ function read(data) {
  * @param {boolean} [signedOut]
  */
 function connected(is, signedOut = false) {
-  known = { connected: is, signedOut };
   tell(is, signedOut);
   channel?.postMessage(known);
 }
@@ -147,6 +149,7 @@ function connected(is, signedOut = false) {
  * @param {boolean} signedOut
  */
 function tell(is, signedOut) {
+  known = { connected: is, signedOut };
   for (const watcher of watchers) watcher(is, signedOut);
 }
 
