@@ -260,12 +260,12 @@ async def _write_all(stories: int, parallel: int, preset: Preset, latencies: Lat
     model = Limited(ScriptedModel(latencies.answer, name="slow"), parallel=parallel)
     with Journal() as journal:
         context = RunContext(journal, Prompts(system.prompt_folders(preset)), Cast.of(model))
-        await system.write(brief, Run(context, ("warm-up",)), config)  # compiles the templates
+        await system.write(brief, Run(context).scope("warm-up"), config)  # compiles the templates
         latencies.drawn.clear()
         begun = loop.time()
         async with asyncio.TaskGroup() as group:
             for number in range(stories):
-                group.create_task(system.write(brief, Run(context, (f"story-{number}",)), config))
+                group.create_task(system.write(brief, Run(context).scope(f"story-{number}"), config))
         return loop.time() - begun
 
 

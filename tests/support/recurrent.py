@@ -50,7 +50,7 @@ async def make(own, number=number, before=memory):
             return Told(reply.part, reply.memory)
         async def remember(own, told, number=number, before=memory):
             return Told(told.text, await own.ask("writer", "remember", text=told.text, memory=before))
-        told = await run.keep_with(Told, f"part-{number}", make, folder="story", again={again})
+        told = await run.keep(f"part-{number}", make, shape=Told, folder="story", again={again})
         story, memory = story.add(f"Part {number}", told.text), told.memory"""
 _BODIES: Final = {
     "lost": _LOST,

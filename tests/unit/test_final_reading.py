@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from fabula.base.errors import PlanError, UnknownNameError
+from fabula.craft.drafts import Draft, keep_draft
 from fabula.craft.final_reading import (
     Edit,
     final_reading,
@@ -25,7 +26,7 @@ from fabula.craft.planning import PROMPTS
 from fabula.engine.journal import Journal
 from fabula.engine.prompts import Prompts
 from fabula.engine.roles import Cast
-from fabula.engine.run import Draft, Run, RunContext
+from fabula.engine.run import Run, RunContext
 from fabula.models.base import Capabilities
 from fabula.models.scripted import ScriptedModel
 
@@ -84,7 +85,7 @@ class Room:
                 reply = await own.reply("writer", "shorten", expect=20, text=before, words=WordRange.about(20), has=3)
                 return reply.text
 
-            drafts.append(await run.draft(name, make))
+            drafts.append(await keep_draft(run, name, make))
         return await final_reading(run, "editor", drafts, brief="A blanket on a Tuesday.", plan="Conflict: none.")
 
     @property

@@ -1,4 +1,4 @@
-"""What was made with a text outlives the author's own text in its place: `Run.keep_with`."""
+"""What was made with a text outlives the author's own text in its place: `Run.keep(shape=...)`."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ async def test_a_memory_that_no_artefact_holds_breaks_a_rule(tmp_path: Path) -> 
     folder = lay_recurrent(tmp_path / "recurrent", "lost")
     said = [outcome for outcome in [one async for one in check(str(folder))] if outcome.rule.startswith("an artefact")]
     assert "with part-1 pinned as it was made, ['part-2/story'] is asked otherwise than before." in said[0].broken
-    assert "run.keep_with" in said[0].advice
+    assert "run.keep(shape=...)" in said[0].advice
 
 
 async def test_after_an_edit_the_memory_is_the_last_one(tmp_path: Path) -> None:

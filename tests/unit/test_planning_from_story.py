@@ -14,11 +14,11 @@ from hypothesis import strategies as st
 from fabula.base.errors import ModelError, ReplyError, UsageError
 from fabula.craft.planning import PROMPTS, plan_from_story
 from fabula.craft.planning.from_story import importance, partition, read_story
-from fabula.engine.aids import USUAL_WINDOW
 from fabula.engine.context import RunContext
 from fabula.engine.journal import Journal
 from fabula.engine.prompts import Prompts
 from fabula.engine.roles import Cast
+from fabula.engine.room import USUAL_WINDOW
 from fabula.engine.run import Run
 from fabula.models.base import Capabilities, Request
 from fabula.models.budget import estimate_tokens

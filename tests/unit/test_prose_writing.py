@@ -28,7 +28,7 @@ def cleaned(aids: Aids, text: str = TEXT) -> tuple[str, list[tuple[str, str]]]:
     heard: list[Event] = []
     with Journal() as journal:
         context = RunContext(journal, Prompts(Path()), Cast.of(ScriptedModel({})), aids=aids, listeners=[heard.append])
-        said = clean_reply(Run(context, ("part", "1")), "writer", Reply(text), labels=())
+        said = clean_reply(Run(context).scope("part", 1), "writer", Reply(text), labels=())
         recorded = [(one.rule, one.text) for one in journal.removals("part")]
         assert {one.path for one in journal.removals()} <= {"part/1"}
     assert recorded == list(dict.fromkeys((event.rule, event.text) for event in heard if isinstance(event, Removed)))

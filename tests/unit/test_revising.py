@@ -110,7 +110,7 @@ async def kept(
 
         if read is None:
             return await run.keep("x", make, folder="story", suffix=suffix), model
-        await run.keep_as(read, "x", make, folder="plan", suffix=suffix)
+        await run.keep("x", make, folder="plan", suffix=suffix, read=read)
         return journal.newest("x") or "", model
 
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from fabula.base.errors import BudgetError, ModelError, RefusalError, UnknownNameError, UsageError
+from fabula.craft.personas import check_cast
 from fabula.engine.events import CallFinished
 from fabula.engine.journal import Journal
 from fabula.engine.prompts import Prompts
@@ -244,8 +245,8 @@ def test_without_an_open_role_anybody_may_be_met() -> None:
 def test_a_run_meets_the_people_of_its_story(journal: Journal, tmp_path: Path) -> None:
     run = Run(RunContext(journal, Prompts(tmp_path), troupe(mora=ScriptedModel({}))))
     with pytest.raises(UnknownNameError, match="Unknown character 'mora'"):
-        run.check_cast("character", ["Mara"])
-    assert Run(RunContext(journal, Prompts(tmp_path), Cast.of(model()))).window("Mara") == 512
+        check_cast(run, "character", ["Mara"])
+    assert Run(RunContext(journal, Prompts(tmp_path), Cast.of(model()))).room("Mara").window == 512
 
 
 @pytest.mark.parametrize("name", ["Old Tom", "old-tom", "old_tom", "  OLD   tom "])

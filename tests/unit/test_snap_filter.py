@@ -66,9 +66,8 @@ class Room:
 
     def run(self, mode: Mode = "live") -> Run:
         prompts, cast = Prompts(SYSTEM.prompts, common=PROMPTS), Cast.of(ScriptedModel(self._rate))
-        return Run(
-            RunContext(self.journal, prompts, cast, mode=mode, listeners=[self.heard.append]), tuple(AT.split("/"))
-        )
+        context = RunContext(self.journal, prompts, cast, mode=mode, listeners=[self.heard.append])
+        return Run(context).scope(*AT.split("/"))
 
     def _rate(self, request: Request) -> str:
         self.asked.append(request)

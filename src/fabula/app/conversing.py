@@ -143,7 +143,7 @@ class Conversing:
     def too_small(self) -> str:
         """What to say where the planner's model is too small for the system's plans; empty where it is not."""
         run, method = Run(self.context), self.prepared.method
-        if "planner" not in method.roles or not run.aids("planner"):
+        if "planner" not in method.roles or not run.room("planner").aids:
             return ""
         return (
             f"The model that plans is small, and {method.name} needs a larger one: its plans and turns will be poor. "

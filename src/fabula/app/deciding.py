@@ -10,8 +10,7 @@ from fabula.app.writing import check_edit
 from fabula.base.errors import UnknownNameError, UsageError
 from fabula.craft.final_reading import EDITS, REFUSED, read_edits, read_refused, refuse, write_refused
 from fabula.engine.events import RECORD, TABLE
-from fabula.engine.making import notes_of
-from fabula.engine.run import DRAFTS
+from fabula.engine.making import DRAFTS, notes_of
 from fabula.project.folder import STORY
 from fabula.project.telling import is_own
 from fabula.story import plain

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from fabula.app.writing import Prepared, in_the_project, recorded_run, settings_as_last_time
 from fabula.base.errors import ProjectError, UsageError
 from fabula.base.files import make_folder, read_text, write_atomically
 from fabula.craft.planning import PlanOptions, given_plan, plan_for, plan_from_story, synthesised_plan
-from fabula.engine.run import Run
+from fabula.engine.run import Run, retaken
 from fabula.measure.report.page import figure, html_table, joined
 from fabula.project.folder import MAX_FILE, Change, Project
 from fabula.story import Brief, one_line, plain
@@ -249,6 +249,6 @@ async def _plan(project: Project, settings: Settings, context: RunContext) -> tu
     if given is not None:
         return given, False
     brief = None if project.brief == _NO_BRIEF else project.brief
-    anew = replace(run.scope("from-story"), take=context.journal.takes(PLAN))
+    anew = retaken(run, PLAN).scope("from-story")
     read = synthesised_plan if settings.preset == "faithful" else plan_from_story
     return await read(anew, story, brief), True

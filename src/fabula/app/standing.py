@@ -9,9 +9,8 @@ from fabula.craft import wording
 from fabula.craft.length import WordRange, asked_range, parse_range
 from fabula.craft.wording import LARGEST
 from fabula.engine.events import RECORD
-from fabula.engine.making import notes_among
+from fabula.engine.making import DRAFTS, notes_among
 from fabula.engine.methods import values_of
-from fabula.engine.run import DRAFTS
 from fabula.models.known import STRENGTHS, strength_of
 from fabula.project.telling import runs_of_chats
 from fabula.story import count_words

@@ -55,7 +55,7 @@ from fabula.base.errors import (
 from fabula.base.files import read_text
 from fabula.base.kept import KEPT, KeptTexts
 from fabula.engine.journal import Wanted
-from fabula.engine.run import DRAFTS
+from fabula.engine.making import DRAFTS
 from fabula.project.default_model import default_model
 from fabula.project.folder import FOLDERS, MAX_FILE, MAX_STORY, STORY, Project
 from fabula.story import Story, count_words, plain

@@ -39,7 +39,7 @@ from fabula.engine.lines import with_code
 from fabula.engine.methods import settings_of
 from fabula.engine.prompts import Prompts
 from fabula.engine.replies import fault_of
-from fabula.engine.run import Run, RunContext
+from fabula.engine.run import Place, Run, RunContext
 from fabula.measure.report.page import html_table, joined, paragraph, story_html
 from fabula.models.base import NOTHING_USED
 from fabula.models.budget import Budget
@@ -614,7 +614,7 @@ async def _rewritten(
     take: int = 0,
 ) -> str:
     text, brief = journal.newest(path) or "", project.brief.titled
-    place, role = Run(context, take=take).scope(*path.split("/"), "rewrite"), context.writer_of(path)
+    place, role = Run(context, Place(take=take)).scope(*path.split("/"), "rewrite"), context.writer_of(path)
     return await rewrite_passage(place, role, text, span, note, brief, _around(journal, path))
 
 

@@ -93,12 +93,14 @@ class Accounts:
             next_one: what is to be written, as the author calls it.
             whole: how many of them the prompt holds whole.
         """
-        room = run.prompt_tokens(role, SHORT, _ACCOUNTS)
-        reads = not (run.aids(role) or run.by_person(role))
+        room = run.room(role).prompt_tokens(SHORT, _ACCOUNTS)
+        reads = not (run.room(role).aids or run.room(role).is_person)
         hidden = parts[: len(parts) - whole]
         read = hidden[-max(room // _TOKENS, 1) :] if reads else ()
         if parts and parts[0].stands:
-            run.announce(_announced(next_one, whole, len(read), len(hidden) - len(read), small=run.aids(role)))
+            run.note(
+                _announced(next_one, whole, len(read), len(hidden) - len(read), small=run.room(role).aids), "notice"
+            )
         missing = [part for part in read if part.name not in self.given]
         found = await side_by_side(self._asked(run, role, part) for part in missing)
         self.given |= {part.name: said for part, said in zip(missing, found, strict=True)}
@@ -109,7 +111,7 @@ class Accounts:
 
     async def _asked(self, run: Run, role: str, part: Earlier) -> str:
         """The account of a part; of one that is longer than a prompt, one of each piece."""
-        pieces, said = list(_pieces(part.text, run.prompt_tokens(role, SHORT, _READ))), list[str]()
+        pieces, said = list(_pieces(part.text, run.room(role).prompt_tokens(SHORT, _READ))), list[str]()
         for n, piece in enumerate(pieces, 1):
             place = run.scope("account", part.name, *(("piece", n) if len(pieces) > 1 else ()))
             fields = {"brief": self.brief, "told": said, "text": piece}

@@ -19,13 +19,14 @@ from pydantic import BaseModel, Field, create_model
 
 from fabula.base.errors import ReplyError, UsageError
 from fabula.craft.accounts import SHORT, Accounts, Earlier
+from fabula.craft.drafts import Draft, keep_draft
 from fabula.craft.final_reading import final_reading
 from fabula.craft.headings import has_number, next_heading
 from fabula.craft.length import ONE_REPLY, WordRange, asked_length
-from fabula.craft.packing import around, chosen, end_of, whole_at_end
+from fabula.craft.packing import around, chosen, end_of, note_assumed_window, whole_at_end
 from fabula.craft.prose import Prose, write_prose
-from fabula.engine.aids import USUAL_WINDOW
-from fabula.engine.run import Draft
+from fabula.engine.authored import has_author_text
+from fabula.engine.room import USUAL_WINDOW
 from fabula.models.budget import estimate_tokens
 from fabula.story import count_words, one_line, slug
 
@@ -151,7 +152,7 @@ def chapters_wanted(
         return Wanted(asked.count, named=True, each=asked.each)
     if asked is not None and asked.each is not None:
         return Wanted(max(round(want.target / asked.each.target), 2), named=True, each=asked.each)
-    most = min(_CHAPTER, int((run.window(role) or USUAL_WINDOW) * _OF_WINDOW))
+    most = min(_CHAPTER, int((run.room(role).window or USUAL_WINDOW) * _OF_WINDOW))
     return Wanted(max(round(want.target / most), len(parts), 2))
 
 
@@ -197,19 +198,19 @@ async def outline(
 
     async def make(own: Run) -> str:
         even = [Chapter(part=_part_of(n, number, parts)) for n in range(number)]
-        if own.aids(role):
+        if own.room(role).aids:
             return chapters_text(even, want)
-        own.assumes_window(role)
+        note_assumed_window(own, role)
         fields = {
             "brief": brief,
-            "plan": chosen(plan, own.prompt_tokens(role, SHORT, _OUTLINED)),
+            "plan": chosen(plan, own.room(role).prompt_tokens(SHORT, _OUTLINED)),
             "number": number,
             "each": wanted.each.target if wanted.each else want.target // number if want else 0,
             "words": want,
             "parts": parts,
         }
         made: list[Chapter] = []
-        at_once = max(own.reply_room(role) // _CHAPTER_TOKENS, 1)
+        at_once = max(own.room(role).reply_budget // _CHAPTER_TOKENS, 1)
         while len(made) < number:
             count = min(at_once, number - len(made))
             place = own.scope("from", len(made) + 1) if number > at_once else own
@@ -220,7 +221,7 @@ async def outline(
                 made += even[len(made) :]
         return chapters_text(_in_order(made, names), want)
 
-    chapters = await run.keep_as(read_chapters, CHAPTERS, make, folder="plan")
+    chapters = await run.keep(CHAPTERS, make, folder="plan", read=read_chapters)
     if not chapters:
         raise UsageError(
             "plan/chapters.md holds no chapter that can be read. Begin each with a line like '## 1. The Letter (about "
@@ -257,7 +258,7 @@ async def _planned(
     expect = {"chapters": count, "happens": _HAPPENS_WORDS, "ends_with": _ENDING_WORDS, "title": _TITLE_WORDS}
     expect["words"] = fields["each"] or _CHAPTER
     full, short = ([_line(n, one, short=less) for n, one in enumerate(before, 1)] for less in (False, True))
-    shown = around(full, short, len(before) - 1, run.prompt_tokens(role, SHORT, _BEFORE)) if before else ()
+    shown = around(full, short, len(before) - 1, run.room(role).prompt_tokens(SHORT, _BEFORE)) if before else ()
     found: Any = await run.ask_for(
         outline_type(count, left),
         role,
@@ -427,10 +428,10 @@ class Book:
             if (part is not None and chapter.part.name != part) or at + 1 in self._numbers:
                 continue
             name = self._name(at)
-            told = () if run.stands(name) else await self._told(run, role, at)
+            told = () if has_author_text(run, name) else await self._told(run, role, at)
             make = partial(self._chapter, role=role, at=at, told=told)
             if self.read_at_end:
-                draft = await run.draft(name, make)
+                draft = await keep_draft(run, name, make)
             else:
                 draft = Draft(name, await run.keep(name, make, folder="story"))
             self._numbers.append(at + 1)
@@ -449,12 +450,16 @@ class Book:
 
     async def _told(self, run: Run, role: str, at: int) -> Sequence[str]:
         """What is known of the chapters before one that have no room in its prompt."""
-        run.assumes_window(role)
+        note_assumed_window(run, role)
         texts = [draft.text for draft in self.drafts]
         whole = whole_at_end(texts, self._text_room(run, role))
         parts = [
             Earlier(
-                name := self._name(n - 1), self._titled(n - 1), text, self.chapters[n - 1].happens, run.stands(name)
+                name := self._name(n - 1),
+                self._titled(n - 1),
+                text,
+                self.chapters[n - 1].happens,
+                has_author_text(run, name),
             )
             for n, text in zip(self._numbers, texts, strict=True)
         ]
@@ -462,24 +467,24 @@ class Book:
 
     def _text_room(self, run: Run, role: str) -> int:
         """Tokens for the story so far: its share, and that of the plan where there is less of one."""
-        share, plan = run.prompt_tokens(role, SHORT, _PLAN), sum(estimate_tokens(text) for _, text in self.plan)
-        return run.prompt_tokens(role, SHORT, _TEXT) + (0 if run.aids(role) else max(share - plan, 0))
+        share, plan = run.room(role).prompt_tokens(SHORT, _PLAN), sum(estimate_tokens(text) for _, text in self.plan)
+        return run.room(role).prompt_tokens(SHORT, _TEXT) + (0 if run.room(role).aids else max(share - plan, 0))
 
     def _plan_room(self, run: Run, role: str, want: WordRange | None, beside: Sequence[str]) -> int:
         """Tokens for the plan: what the other texts of a prompt leave; its share at least."""
-        share = run.prompt_tokens(role, SHORT, _PLAN)
-        if run.aids(role):
+        share = run.room(role).prompt_tokens(SHORT, _PLAN)
+        if run.room(role).aids:
             return share
         reply = (want.high if want else _CHAPTER) * _TOKENS_A_WORD
         taken = sum(map(estimate_tokens, (self.brief, *beside))) + 2 * int(reply) + _FRAME
-        return max(run.prompt_tokens(role, SHORT, _PROMPT) - taken, share)
+        return max(run.room(role).prompt_tokens(SHORT, _PROMPT) - taken, share)
 
     async def finished(self, run: Run, role: str, story: Story) -> Story:
         """The story with its chapters, which `role` has read and mended where they are to be read at the end."""
         if not self.read_at_end:
             return self.add_to(story)
         lines = "\n".join(self._short_lines)
-        plan = chosen([*self.plan, ("", lines)], run.prompt_tokens(role, SHORT, _PLAN + _CHAPTERS))
+        plan = chosen([*self.plan, ("", lines)], run.room(role).prompt_tokens(SHORT, _PLAN + _CHAPTERS))
         texts = await final_reading(run, role, self.drafts, brief=self.brief, plan=plan, want=self.want)
         return self.add_to(story, texts)
 
@@ -491,7 +496,7 @@ class Book:
         written = {*self._numbers, at + 1}
         left = [one.weight for n, one in enumerate(self.chapters, 1) if n not in written]
         want = self.want and self.want.of_sections(
-            [chapter.weight, *left], [*map(count_words, texts)], before=weights, cut=run.aids(role)
+            [chapter.weight, *left], [*map(count_words, texts)], before=weights, cut=run.room(role).aids
         )
         if self.wanted.each:
             want = self.wanted.each
@@ -533,7 +538,7 @@ class Book:
         chapter, text = self.chapters[at], end_of([draft.text for draft in self.drafts], self._text_room(run, role))
         chapters: Sequence[str] = ()
         if any(one.happens for one in self.chapters):
-            chapters = around(self._full_lines, self._short_lines, at, run.prompt_tokens(role, SHORT, _CHAPTERS))
+            chapters = around(self._full_lines, self._short_lines, at, run.room(role).prompt_tokens(SHORT, _CHAPTERS))
         plan: Sequence[str] = ()
         if self.plan:
             about = f"{chapter.title}\n{chapter.part.name}\n{chapter.happens}"

@@ -10,8 +10,10 @@ from typing import TYPE_CHECKING, Any, Final
 
 from fabula.craft.accounts import Accounts, Earlier
 from fabula.craft.length import WordRange
-from fabula.craft.packing import chosen, end_of, first_of, last_of, whole_at_end
+from fabula.craft.packing import chosen, end_of, first_of, last_of, note_assumed_window, whole_at_end
 from fabula.craft.prose import Prose, write_prose
+from fabula.engine.authored import has_author_text
+from fabula.engine.lengths import words_to_follow
 from fabula.engine.run import Run
 from fabula.story.export.prose import title_of
 
@@ -41,11 +43,11 @@ async def continued(run: Run, continuation: Continuation, brief: str) -> str:
         ReplyError: the role gives no usable prose.
     """
     role, text, texts = continuation.role, continuation.text, [*continuation.before.values()]
-    run.assumes_window(role)
-    room = {share: run.prompt_tokens(role, _SHORT, share) for share in (_BRIEF, _PLAN, _BEFORE, _TEXT)}
+    note_assumed_window(run, role)
+    room = {share: run.room(role).prompt_tokens(_SHORT, share) for share in (_BRIEF, _PLAN, _BEFORE, _TEXT)}
     whole, story = whole_at_end(texts, room[_BEFORE]), Run(run.context)  # accounts are those of the whole story
     parts = [
-        Earlier(path, title_of(one) or f"Part {n}", one, stands=story.stands(path))
+        Earlier(path, title_of(one) or f"Part {n}", one, stands=has_author_text(story, path))
         for n, (path, one) in enumerate(continuation.before.items(), 1)
     ]
     goes_on = f"what follows “{title_of(text) or continuation.path}”"
@@ -58,7 +60,7 @@ async def continued(run: Run, continuation: Continuation, brief: str) -> str:
         "follows": last_of(text, _SEAM),
         "last": continuation.last,
     }
-    words = continuation.words
+    words = words_to_follow(run, text)
     prose = Prose(
         last=continuation.last,
         want=WordRange.about(words),

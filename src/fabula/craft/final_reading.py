@@ -26,7 +26,9 @@ from fabula.base.yamltext import Items, Pairs, Text
 from fabula.craft.packing import paragraphs
 from fabula.craft.quoting import located
 from fabula.craft.raters import mark_for
-from fabula.engine.run import DRAFTS, side_by_side
+from fabula.craft.settings import unsupported_by
+from fabula.engine.making import DRAFTS
+from fabula.engine.run import side_by_side
 from fabula.models.budget import estimate_tokens
 from fabula.story import count_words
 from fabula.story.sheets import read_sheet
@@ -34,8 +36,9 @@ from fabula.story.sheets import read_sheet
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
+    from fabula.craft.drafts import Draft
     from fabula.craft.length import WordRange
-    from fabula.engine.run import Draft, Run
+    from fabula.engine.run import Run
 
 EDITS, REFUSED = "edits", "refused"
 _SHARE: Final = 0.5  # of the window, for the story; the rest is for brief, plan and reply
@@ -118,15 +121,15 @@ async def final_reading(
 
     async def make(own: Run) -> str:
         # nothing could come of it
-        if own.too_small_for("final_reading", role) or all(draft.given == draft.shown for draft in drafts):
+        if unsupported_by(own, "final_reading", role) or all(draft.given == draft.shown for draft in drafts):
             return write_edits([])
         return write_edits(await _read(own, role, drafts, brief, plan, want))
 
-    edits = await place.keep_as(
-        lambda text: read_edits(text, f"{DRAFTS}/{EDITS}.yaml"), EDITS, make, folder=DRAFTS, suffix="yaml"
+    edits = await place.keep(
+        EDITS, make, folder=DRAFTS, suffix="yaml", read=lambda text: read_edits(text, f"{DRAFTS}/{EDITS}.yaml")
     )
-    refused = await place.keep_as(
-        read_refused, REFUSED, _made(write_refused(())), folder=DRAFTS, suffix="yaml", settled=True
+    refused = await place.keep(
+        REFUSED, _made(write_refused(())), folder=DRAFTS, suffix="yaml", settled=True, read=read_refused
     )
     for unknown in unknown_refusals(edits, refused):
         run.note(
@@ -153,7 +156,7 @@ async def _read(
 ) -> list[Edit]:
     """The edits of one reading; of one for each stretch of the story where it does not fit into a prompt."""
     shown = _numbered(drafts)
-    stretches = list(_stretches(shown, run.prompt_tokens(role, _SHORT, _SHARE)))
+    stretches = list(_stretches(shown, run.room(role).prompt_tokens(_SHORT, _SHARE)))
     own = ", ".join(f"part {number}" for number, draft in enumerate(drafts, 1) if draft.given == draft.shown)
     has = sum(count_words(draft.shown) for draft in drafts)
     mark = mark_for(brief, plan, *(paragraph.text for paragraph in shown))
@@ -175,7 +178,7 @@ async def _read(
         for number, stretch in enumerate(stretches, 1)
     )
     # What is made up for an estimate stands nowhere, and of a long story there would be thousands to look for.
-    return run.unless_made_up(lambda: [edit for reply in replies for edit in _edits_of(reply, shown)], [])
+    return run.context.unless_made_up(lambda: [edit for reply in replies for edit in _edits_of(reply, shown)], [])
 
 
 async def _asked(run: Run, role: str, **fields: Any) -> list[EditReply]:  # noqa: ANN401 - fields of a prompt
@@ -187,7 +190,7 @@ async def _asked(run: Run, role: str, **fields: Any) -> list[EditReply]:  # noqa
     except NoRoomError:
         return []
     except ReplyError as error:
-        run.falls_short(f"The whole was not revised, since the reply of {role!r} could not be read: {error}")
+        run.note(f"The whole was not revised, since the reply of {role!r} could not be read: {error}", "shortfall")
         return []
 
 

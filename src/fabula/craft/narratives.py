@@ -88,7 +88,9 @@ async def who_talks(run: Run, narrative: str, wanted: Parties, cards: Cards, aut
     if len(each_once(people, wanted.names)) < (not wanted.player) + (not wanted.others):
         people = (*people, *await people_read(run, narrative, "labeller"))
     made_up = Parties(wanted.player or "the player", wanted.others or ("the character",))
-    return run.unless_made_up(lambda: parties_of(narrative, wanted.player, wanted.others, known, people), made_up)
+    return run.context.unless_made_up(
+        lambda: parties_of(narrative, wanted.player, wanted.others, known, people), made_up
+    )
 
 
 def parties_of(
@@ -155,7 +157,7 @@ async def people_read(run: Run, narrative: str, role: str) -> tuple[str, ...]:
     place = Run(run.context).scope("chat")
 
     async def make(own: Run) -> str:
-        window = max(own.prompt_tokens(role, _WINDOW, _WINDOW_SHARE), LEAST_WINDOW)
+        window = max(own.room(role).prompt_tokens(_WINDOW, _WINDOW_SHARE), LEAST_WINDOW)
         text, _ = read_story(Story.parse(narrative), window)
         found: list[str] = []
         for number, stretch in enumerate(text.windows(window), 1):
@@ -165,7 +167,7 @@ async def people_read(run: Run, narrative: str, role: str) -> tuple[str, ...]:
             for name in map(one_line, reply.people):
                 if name and not any(_are_one(name, other) for other in found):
                     found.append(name)
-        return "\n".join(own.unless_made_up(lambda: present_in(found, narrative), tuple(found)))
+        return "\n".join(own.context.unless_made_up(lambda: present_in(found, narrative), tuple(found)))
 
     name = reading_of(narrative).partition("/")[2]
     return tuple(filter(None, (await place.keep(name, make, folder="chat", suffix="txt", settled=True)).split("\n")))

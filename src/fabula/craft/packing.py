@@ -6,12 +6,15 @@ import re
 from typing import TYPE_CHECKING
 
 from fabula.base.remembering import remembered
+from fabula.engine.room import USUAL_WINDOW
 from fabula.models.budget import estimate_tokens
 from fabula.story import plain
 from fabula.story.sentences import sentences, spans
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
+
+    from fabula.engine.run import Run
 
 ELLIPSIS = "[...]"
 _FAR = 2  # times the tokens that are shown: what lies further back cannot be among them
@@ -201,3 +204,15 @@ def _with_gaps(shown: dict[int, str], length: int) -> Iterable[str]:
         yield shown[index]
     if places and places[-1] < length - 1:
         yield ELLIPSIS
+
+
+def note_assumed_window(run: Run, role: str) -> None:
+    """Say once what is taken for the window of a role whose model does not say how much it can read."""
+    room = run.room(role)
+    if room.window is None and not room.is_person:
+        name = room.model.name
+        run.note(
+            f"How much {name} can read at once is not known; {USUAL_WINDOW:,} tokens are assumed. If it is another "
+            f'number, write `context = NUMBER` below [models."{name}"] in fabula.toml.',
+            "notice",
+        )

@@ -7,14 +7,16 @@ characters of a plan, and `labelled` all that they say, as texts for a prompt.
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Final
 
+from fabula.engine.roles import role_key
 from fabula.story.personas import parse_personas
 from fabula.story.plan import Character
 from fabula.story.sentences import as_sentence
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
 
     from fabula.engine.run import Run
     from fabula.story.personas import Persona, Personas
@@ -90,3 +92,22 @@ def _character(persona: Persona) -> Character:
 
 def _sentences(parts: Iterable[str]) -> str:
     return " ".join(as_sentence(part) for part in parts if part)
+
+
+def check_cast(run: Run, kind: str, names: Sequence[str]) -> None:
+    """Check that roles cast for the story's own people (a system's open role) are among `names`.
+
+    Raises:
+        UnknownNameError: a role was cast for somebody who is not in this story.
+    """
+    cast = run.context.cast
+    run.context.unless_made_up(
+        partial(cast.check_cast, kind, names), None
+    )  # where the plan is, nobody knows its people
+    for name in names:
+        if role_key(name) in cast.known:
+            run.note(
+                f"The {kind} {name!r} is named like the role {role_key(name)!r}, so whoever plays that role plays "
+                f"both. Give the {kind} another name to cast them apart.",
+                "shortfall",
+            )

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 from fabula.craft.length import revise_to_length, write_to_length
 from fabula.craft.telling import is_list, parted, told_in_sentences, without_copies
-from fabula.engine.replies import clean_prose, without_instructions
+from fabula.engine.lengths import record_length
+from fabula.engine.replies import clean_prose, fault_of, without_instructions
 from fabula.engine.roles import is_person
 from fabula.models.base import Sampling
 from fabula.story import count_words
@@ -94,11 +95,11 @@ async def write_prose(
     Raises:
         ReplyError: the role gives no usable prose.
     """
-    writer = _Writer(run, role, prompt, prose, max_tokens, before, fields, run.aids(role), temperature)
+    writer = _Writer(run, role, prompt, prose, max_tokens, before, fields, run.room(role).aids, temperature)
     want = prose.want
     if want is None:
         return await writer.first(None)
-    run.asks_words(want.low, want.high)
+    record_length(run, want.low, want.high)
     if writer.aids:
         tries = AIDED_TRIES
         fitted = await write_to_length(writer.first, writer.extend, want, tries=tries, keep_end=prose.last)
@@ -157,14 +158,14 @@ class _Writer:
             f"The role {self.role!r} gave no usable prose at {self.run.at} in {TRIES} tries, each asked in another "
             f"way. {fault}"
         )
-        raise self.run.no_use(self.prompt, problem, self.role, raw)
+        raise self.run.exhausted(self.prompt, problem, self.role, raw)
 
     def _as_prose(self, text: str) -> str:
         """A draw that is to stand; of one that is a list its sentences."""
         if not is_list(text):
             return text
         told = told_in_sentences(text)
-        self.run.left_out("chatter", text, told)
+        self.run.removed("chatter", text, told)
         self.run.note("A list was made sentences: no draw was told in any.")
         return told
 
@@ -174,7 +175,7 @@ class _Writer:
 
     def _fault(self, run: Run, text: str, fields: Mapping[str, Any]) -> str:
         """Why a reply is no prose of this piece; empty if it is."""
-        return run.fault(text, self.prompt, fields, least=self._least)
+        return reply_fault(run, text, self.prompt, fields, least=self._least)
 
     @property
     def _least(self) -> int:
@@ -224,8 +225,8 @@ class _Writer:
 
     def _sampling(self, words: int, attempt: int = 0) -> Sampling:
         short = int(words * _TOKENS_PER_WORD) + _SPARE_TOKENS * (attempt + 1)
-        limits = [limit for limit in (self.run.reply_tokens(self.role, short), self.max_tokens) if limit]
-        most, back = min(limits, default=None), self.run.looks_back(self.role)
+        limits = [limit for limit in (self.run.room(self.role).reply_tokens(short), self.max_tokens) if limit]
+        most, back = min(limits, default=None), self.run.room(self.role).repetition_window
         phrase = _PHRASE if back else None
         return Sampling(
             temperature=self.temperature, max_tokens=most, dry_penalty_last_n=back, dry_allowed_length=phrase
@@ -247,7 +248,7 @@ class _Writer:
             run.removed("script", text)
             return ""
         own = without_instructions(text, run.context.prompts.instructions(prompt))
-        run.left_out("echo", text, own)
+        run.removed("echo", text, own)
         apart, together = parted(own, (*echo(), so_far))
         if together:
             run.note(f"Words that ran together were parted: {', '.join(together)}.")
@@ -255,7 +256,7 @@ class _Writer:
         new = without_copies(text, (*prose.earlier, so_far))
         if not (new or so_far):
             return text  # a part that copies all it says is still what its writer gave
-        run.left_out("repeat", text, new)
+        run.removed("repeat", text, new)
         return new
 
 
@@ -314,11 +315,18 @@ async def write_notes(
         here = run.again(attempt, fault)
         reply = await here.reply(role, prompt, sampling=Sampling(max_tokens=max_tokens), expect=usual, **fields)
         text = clean_reply(here, role, reply, labels=labels, echo=before, kind="notes")
-        fault = here.fault(text, prompt, fields) or (objection(here, text) if objection else "")
+        fault = reply_fault(here, text, prompt, fields) or (objection(here, text) if objection else "")
         if text and not fault:
             return text
     problem = f"The role {role!r} gave no note at {run.at} in {NOTE_TRIES} tries, each asked in another way."
-    raise run.no_use(prompt, f"{problem} {fault}", role, reply.text)
+    raise run.exhausted(prompt, f"{problem} {fault}", role, reply.text)
+
+
+def reply_fault(run: Run, text: str, prompt: str, fields: Mapping[str, Any], *, least: int = 1) -> str:
+    """Why the reply to a prompt with these fields is none, as a sentence for who wrote it; empty if it is one."""
+    instructions = run.context.prompts.instructions(prompt)
+    echo = partial(run.render, prompt, **fields)
+    return run.context.unless_made_up(lambda: fault_of(text, echo, instructions, least=least), "")
 
 
 def clean_reply(
@@ -353,7 +361,7 @@ def clean_text(
     finish: str = "stop",
 ) -> str:
     """As `clean_reply`, of a text that is a part of a reply, such as a field of it."""
-    aids = run.aids(role)
+    aids = run.room(role).aids
     told = () if not aids else echo() if callable(echo) else echo
     found = clean_prose(text, labels=labels, last=last, echo=told, finish=finish, kind=kind, aids=aids)
     for piece in found.dropped:

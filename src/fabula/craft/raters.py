@@ -16,18 +16,12 @@ if TYPE_CHECKING:
     from fabula.engine.run import Run
     from fabula.measure.items import Item
     from fabula.measure.ratings import RaterKind
-    from fabula.models.base import Model
 
 NO_ANSWER: Final = (RefusalError, ContextLengthError)
 """How a judge fails to answer one call; its verdict is missing and counted, and the others stand."""
 _MARK_LETTERS: Final = 8
 _INSTRUCTION_TOKENS: Final = 900  # of a judge's prompt without the texts, with room for a schema
 _REPLY_TOKENS: Final = 2000  # kept free for a reply that has no limit of its own
-
-
-def performer_of(run: Run, role: str) -> Model:
-    """Who plays a role that judges: `identity` names it in a report, `capabilities` say how it can be asked."""
-    return run.context.cast.assignment(role).performer
 
 
 def kind_of(performer: str) -> RaterKind:
@@ -85,7 +79,7 @@ def rating_of(
 
 def too_long(run: Run, role: str, what: str, texts: Sequence[str], max_tokens: int | None) -> str:
     """Why `texts` and a reply do not fit the window of the role together; empty where they do."""
-    window = run.window(role)
+    window = run.room(role).window
     needed = sum(map(estimate_tokens, texts)) + (max_tokens or _REPLY_TOKENS) + _INSTRUCTION_TOKENS
     if window is None or needed <= window:
         return ""

@@ -15,11 +15,11 @@ from typing import TYPE_CHECKING, Any, Final
 
 from fabula.base.errors import FabulaError
 from fabula.craft.packing import first_of, last_of, paragraphs
-from fabula.craft.prose import clean_reply
+from fabula.craft.prose import clean_reply, reply_fault
 from fabula.craft.quoting import located
-from fabula.engine.aids import USUAL_WINDOW
+from fabula.engine.making import DRAFTS
 from fabula.engine.replies import is_unchanged
-from fabula.engine.run import DRAFTS
+from fabula.engine.room import USUAL_WINDOW
 from fabula.models.base import Message
 from fabula.models.budget import estimate_tokens
 from fabula.story import count_words, plain
@@ -93,7 +93,7 @@ class _Reviser:
         text, own = self.revision.text, self.revision
         if self._fits(2 * estimate_tokens(text) + estimate_tokens(self.brief)) or self._form != "prose":
             return [text]
-        most = self.run.prompt_tokens(own.role, _SHORT_PIECE, _PIECE)
+        most = self.run.room(own.role).prompt_tokens(_SHORT_PIECE, _PIECE)
         pieces: list[list[str]] = [[]]
         for paragraph in paragraphs(text):
             if pieces[-1] and estimate_tokens("\n\n".join([*pieces[-1], paragraph])) > most:
@@ -107,7 +107,7 @@ class _Reviser:
         prompt, said, fields = self._prompt(text, piece)
         for attempt in range(TRIES):
             place = run.again(attempt, fault)
-            reply = await place.chat(own.role, prompt, said, expect=text, **fields)
+            reply = await place.reply(own.role, prompt, said, expect=text, **fields)
             answer = reply.text
             if not own.note and is_unchanged(answer):
                 return text
@@ -120,7 +120,7 @@ class _Reviser:
                 f"The role {own.role!r} gave no usable revision of {own.path!r} in {TRIES} tries. {fault} Other "
                 "words for the note may help (`fabula undo` takes it back)."
             )
-            raise run.no_use(_TRIED, problem, own.role, answer)
+            raise run.exhausted(_TRIED, problem, own.role, answer)
         run.note(f"{own.path} stands as it was: no usable revision of it came in {TRIES} tries. {fault}")
         return text
 
@@ -141,7 +141,7 @@ class _Reviser:
         system = "\n\n".join(message.content for message in own.asked if message.role == "system")
         said = [message for message in own.asked if message.role != "system"]
         need = sum(estimate_tokens(message.content) for message in own.asked) + 2 * estimate_tokens(text)
-        if said and not piece and self._fits(need + self.run.prompt_tokens(own.role, _SHORT_CHANGES, _CHANGES)):
+        if said and not piece and self._fits(need + self.run.room(own.role).prompt_tokens(_SHORT_CHANGES, _CHANGES)):
             fields |= {"system": system, "asked": said[0].content}
         else:
             said = said[:1]
@@ -151,7 +151,7 @@ class _Reviser:
         return name, [*said[1:], Message("assistant", text)], fields
 
     def _fits(self, tokens: int) -> bool:
-        return tokens <= (self.run.window(self.revision.role) or USUAL_WINDOW) * _ROOM
+        return tokens <= (self.run.room(self.revision.role).window or USUAL_WINDOW) * _ROOM
 
     @property
     def _form(self) -> str:
@@ -162,7 +162,7 @@ class _Reviser:
 
     def _changes(self) -> list[Change]:
         """What has changed in the prompt, as far as there is room for it."""
-        room = self.run.prompt_tokens(self.revision.role, _SHORT_CHANGES, _CHANGES)
+        room = self.run.room(self.revision.role).prompt_tokens(_SHORT_CHANGES, _CHANGES)
         shown: list[Change] = []
         for change in changes(self.revision.before, self.revision.after):
             need = estimate_tokens(change.before) + estimate_tokens(change.after)
@@ -186,19 +186,19 @@ class _Reviser:
 
     def _fault(self, run: Run, new: str, old: str, prompt: str, fields: dict[str, Any], *, piece: bool) -> str:
         """Why a reply is no new version of the text; empty if it is one."""
-        if self._form == "prose" and (fault := run.fault(new, prompt, fields, least=1)):
+        if self._form == "prose" and (fault := reply_fault(run, new, prompt, fields, least=1)):
             return fault
         if not new:
-            return run.unless_made_up(lambda: "It held no text.", "")
+            return run.context.unless_made_up(lambda: "It held no text.", "")
         if not self.revision.note and count_words(new) < _LEAST * count_words(old):
-            return run.unless_made_up(lambda: _NOT_WHOLE, "")
+            return run.context.unless_made_up(lambda: _NOT_WHOLE, "")
         if self.revision.read is None or piece:
             return ""
         try:
             self.revision.read(new)
         except (FabulaError, ValueError) as problem:
             said = str(problem)
-            return run.unless_made_up(lambda: said, "")
+            return run.context.unless_made_up(lambda: said, "")
         return ""
 
 
@@ -240,7 +240,7 @@ async def rewrite_passage(
         ReplyError: no usable passage was given.
     """
     start, end = span
-    passage, room = text[start:end], run.prompt_tokens(role, _SHORT_AROUND, _AROUND)
+    passage, room = text[start:end], run.room(role).prompt_tokens(_SHORT_AROUND, _AROUND)
     fields: dict[str, Any] = {
         "brief": brief,
         "before": last_of(f"{around[0]}\n\n{text[:start]}".strip(), room),
@@ -255,11 +255,11 @@ async def rewrite_passage(
         reply = await place.reply(role, "rewrite_passage", expect=count_words(passage), **fields)
         answer = reply.text
         new = clean_reply(place, role, reply, labels=(), last=True)
-        fault = place.fault(new, "rewrite_passage", {**fields, "passage": ""}, least=1)
+        fault = reply_fault(place, new, "rewrite_passage", {**fields, "passage": ""}, least=1)
         if not fault:
             return text[:start] + new + text[end:]
     problem = f"The role {role!r} gave no usable passage in {TRIES} tries. {fault} Other words for your wish may help."
-    raise run.no_use(_TRIED, problem, role, answer)
+    raise run.exhausted(_TRIED, problem, role, answer)
 
 
 def passage_spans(text: str, words: str) -> Iterator[tuple[int, int]]:

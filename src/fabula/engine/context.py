@@ -8,12 +8,12 @@ from contextlib import contextmanager
 from contextvars import Context
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias, TypeVar
 
 from fabula.base.errors import FabulaError, ReplyError
 from fabula.engine.dry_run import DryRun, Lengths
 from fabula.engine.journal import Decision
-from fabula.engine.making import Wanted, wanted_of
+from fabula.engine.making import DRAFTS, Wanted, wanted_of
 from fabula.models.budget import Budget
 
 if TYPE_CHECKING:
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from fabula.models.base import Usage
     from fabula.models.prices import Price
 
+T = TypeVar("T")
 Mode: TypeAlias = Literal["live", "frozen", "dry"]
 Aids: TypeAlias = Literal["auto", "on", "off"]
 
@@ -106,7 +107,7 @@ class RunContext:
     Attributes:
         mode: "live" asks models; "frozen" replays only; "dry" asks nobody and fills `dry_run`.
         repairs: how often an unreadable typed reply is sent back.
-        aids: help for small models (see `fabula.engine.aids`): "auto" gives it to models known to be small.
+        aids: help for small models (see `fabula.engine.room`): "auto" gives it to models known to be small.
         on_kept: called with each kept artefact before the run goes on (the project writes its files there).
         approve: called with each made artefact; gives its text back, changed or not, or raises `PausedError`.
         go_on: gives what follows a part of the story that its system cannot continue (`fabula.craft.continuing`).
@@ -161,6 +162,10 @@ class RunContext:
     def lengths_given(self) -> Lengths:
         """How long replies were of what was expected, as the journal shows it."""
         return Lengths(self.journal.reply_lengths())
+
+    def unless_made_up(self, compute: Callable[[], T], instead: T) -> T:
+        """What `compute` gives; `instead` in an estimate, where the texts it would look at are made up."""
+        return instead if self.dry_run.planned else compute()
 
     def emit(self, event: Event) -> None:
         """Hand an event to every listener."""
@@ -227,7 +232,7 @@ class RunContext:
     def writer_of(self, path: str) -> str:
         """Who wrote most of the text at a path: of its draft, where that has the calls; else of all there is."""
         journal, (*above, name) = self.journal, path.split("/")
-        found = journal.writer_of(path) or journal.writer_of("/".join((*above, "drafts", name))) or journal.writer_of()
+        found = journal.writer_of(path) or journal.writer_of("/".join((*above, DRAFTS, name))) or journal.writer_of()
         return found or next(iter(self.cast.known), "")
 
     def takes(self, path: str) -> int:

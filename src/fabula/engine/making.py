@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     from fabula.engine.journal import Decision, Journal
     from fabula.models.base import Reply, Request
 
+DRAFTS: Final = "drafts"
+"""The folder of texts that are revised before they are the story's."""
 WISHES: Final = "The author of the story wishes this of the text that you are working on:"
 """What stands behind a prompt before the wishes for the text that it asks for."""
 _OWN_TEXTS: Final = ("edit", "rewrite", "continue")  # decisions that give an artefact a text of the author's
@@ -122,7 +124,6 @@ class Continuation:
     Attributes:
         path: of the part.
         text: as it stands.
-        words: about how many words the author wants.
         role: who wrote it.
         before: the parts told before it, by path.
         plan: what was planned for the story, by path.
@@ -131,7 +132,6 @@ class Continuation:
 
     path: str
     text: str
-    words: int
     role: str
     before: Mapping[str, str]
     plan: Mapping[str, str]

@@ -13,7 +13,7 @@ import re
 from dataclasses import dataclass, replace
 from functools import partial
 from hashlib import sha256
-from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypeVar, overload
 
 from fabula.base.errors import (
     BudgetError,
@@ -26,7 +26,6 @@ from fabula.base.errors import (
     UsageError,
 )
 from fabula.engine import beside, replies
-from fabula.engine.aids import PROMPT_SHARE, USUAL_WINDOW, WHOLE_PROMPT, gets_aids
 from fabula.engine.context import Mode, RunContext
 from fabula.engine.dry_run import PlannedCall, expected_tokens, placeholder, sketched, usual
 from fabula.engine.events import CallFinished, CallLost, CallStarted, Kept, Noted, Removed, Repaired, TextArrived
@@ -45,15 +44,16 @@ from fabula.engine.lines import (
     own_line,
     side_by_side,
 )
-from fabula.engine.making import WISHES, Continuation, Revision, Wanted, announced_as, made, making_now
-from fabula.engine.roles import Person, Program, drawn, is_person, role_key
+from fabula.engine.making import DRAFTS, WISHES, Continuation, Revision, Wanted, announced_as, made, making_now
+from fabula.engine.roles import Person, Program, drawn, is_person
+from fabula.engine.room import DEFAULT_REPLY_TOKENS, Room
 from fabula.models.base import Message, Reply, Request, Sampling, Usage
 from fabula.models.budget import Tries, counted, estimate_tokens, prompt_tokens
 from fabula.models.limits import PAYS, SENT, THOUGHT
 from fabula.models.prices import FREE, cost, is_overridden, paid, price_of
 from fabula.models.prompt_text import json_instruction
 from fabula.models.providers import identity_by_address
-from fabula.story import count_words, readable, without_marks
+from fabula.story import readable, without_marks
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping, Sequence
@@ -65,7 +65,20 @@ if TYPE_CHECKING:
     from fabula.models.base import Model, OnText
     from fabula.models.prices import Price
 
-__all__ = ["DRAFTS", "Branch", "Draft", "Mode", "Run", "RunContext", "apart", "branches", "side_by_side"]
+__all__ = [
+    "Branch",
+    "Make",
+    "Mode",
+    "More",
+    "Place",
+    "Run",
+    "RunContext",
+    "apart",
+    "branches",
+    "may_stand_as_made",
+    "retaken",
+    "side_by_side",
+]
 
 T = TypeVar("T")
 Make: TypeAlias = "Callable[[Run], Awaitable[str]]"
@@ -75,51 +88,30 @@ REFUSAL_TRIES = 3
 _LIKELIEST = 20  # tokens whose probabilities are asked for
 _WORDS_PER_TOKEN = 0.75  # 1.30 tokens a word, as stories have, and some room
 _LONG_REPLIES = 8192  # tokens that models of today write at least in one reply, where it is not known
-DEFAULT_REPLY_TOKENS = 4096  # target length of Agents' Room, section 5
 _LONG_REPLY, _SHORT_REPLY, _CHARACTERS_A_TOKEN = 200_000, 20_000, 32  # no reply is meant to be longer than that
 _CHARACTERS_OF_MANY = 8  # a token, on average over more than 25,000 of them
 _BLANKS = re.compile(r"(?<!\s)\s{100,}+")
 _UNSET = Sampling()
 _USUAL_TEMPERATURE, _WARMER, _WARMEST = 0.7, 0.15, 1.0
-_MORE, _LEAST_MORE, _MOST_MORE = 3, 150, 1000
 _REMARK = (
     "Your last answer could not be used. {} This time, give what is asked for above, and give it in your own words."
 )
 
 
-DRAFTS = "drafts"
-"""The folder of texts that are revised before they are the story's."""
-
-
 @dataclass(frozen=True, slots=True)
-class Draft:
-    """The text of a part before the whole was read; `given` is the author's own text of it, which nobody revises.
+class Place:
+    """Where a run is, and how it asks there.
 
-    `before` is what the reader of the whole is shown of a part that goes on: the part as it was.
+    Attributes:
+        path: names where we are.
+        take: how often a person asked for another take of what is made here.
+        remark: what was wrong with what was asked for here before in vain (`Run.again`).
+        draw: how often that was.
+        given_up: earlier runs that ended because nothing of use came of all tries here (`Run.tries`).
+        without: what the story lacks without the calls made here, where they can be left out (`Run.optional`).
+        part: how much of what is usual was done before them.
     """
 
-    name: str
-    text: str
-    given: str | None = None
-    before: str | None = None
-
-    @property
-    def shown(self) -> str:
-        """The text that the reader of the whole is shown."""
-        return next(text for text in (self.before, self.given, self.text) if text is not None)
-
-
-@dataclass(frozen=True)
-class Run:
-    """A place in a run: the context it shares, and the path that names where we are.
-
-    `draw` counts what was asked for here before in vain, and `remark` says what was wrong with it (`again`);
-    `given_up` counts the earlier runs that ended because nothing of use came of all tries here (`tries`). `without`
-    says what the story lacks without the calls made here, where they can be left out (`optional`), and `part` how much
-    of what is usual was done before them.
-    """
-
-    context: RunContext
     path: tuple[str, ...] = ()
     take: int = 0
     remark: str = ""
@@ -128,16 +120,25 @@ class Run:
     without: str = ""
     part: float = 1.0
 
+
+@dataclass(frozen=True)
+class Run:
+    """A place in a run: the context that all places of it share, and where we are."""
+
+    context: RunContext
+    _place: Place = Place()
+
     def scope(self, *names: str | int) -> Run:
         """A run one or more steps further down: `run.scope("scene", 3)` is at `scene/3`."""
-        return replace(self, path=(*self.path, *(str(name) for name in names)))
+        return self._placed(path=(*self._place.path, *(str(name) for name in names)))
 
     def again(self, draw: int, fault: str) -> Run:
         """A run that asks once more for what came out useless: with another seed, warmer, and told what was wrong.
 
         A small model is not told, since it would go on from that. `draw` counts from 0, which asks as it is.
         """
-        return replace(self.scope("again", draw), remark=_REMARK.format(fault), draw=draw) if draw else self
+        again = self._placed(path=(*self._place.path, "again", str(draw)), remark=_REMARK.format(fault), draw=draw)
+        return again if draw else self
 
     def optional(self, without: str, *, part: float = 1.0) -> Run:
         """The run for calls that can be left out; `without` says what the story lacks then ("it is not read again").
@@ -151,10 +152,10 @@ class Run:
             part: for one of several turns, how much of their usual number was had before it. As far as what is left
                 falls short of what the rest usually takes, so do the turns.
         """
-        return replace(self, without=without, part=part)
+        return self._placed(without=without, part=part)
 
     def tries(self, name: str) -> Run:
-        """The run for a bounded number of tries at `name`, which end in `no_use`.
+        """The run for a bounded number of tries at `name`, which end in `exhausted`.
 
         Where they ended an earlier run, which is recorded, they are made anew: with other seeds, and warmer. So the
         same command goes on from a failure, and a replay walks the same way.
@@ -162,10 +163,11 @@ class Run:
         given_up = self.context.journal.given_up(self._path(name))
         if not given_up:
             return self
-        fault = self.remark or _REMARK.format("It was not what is asked for.")
-        return replace(self, given_up=self.given_up + given_up, draw=max(self.draw, given_up), remark=fault)
+        place = self._place
+        fault = place.remark or _REMARK.format("It was not what is asked for.")
+        return self._placed(given_up=place.given_up + given_up, draw=max(place.draw, given_up), remark=fault)
 
-    def no_use(self, name: str, problem: str, role: str, reply: str) -> ReplyError:
+    def exhausted(self, name: str, problem: str, role: str, reply: str) -> ReplyError:
         """The error that gives up the tries at `name`: `problem` is a sentence, what follows says how to go on."""
         at = self._path(name)
         return ReplyError(
@@ -175,246 +177,166 @@ class Run:
             at=at,
         )
 
-    def fault(self, text: str, prompt: str, fields: Mapping[str, Any], *, least: int = 1) -> str:
-        """Why the reply to a prompt with these fields is none, as a sentence for who wrote it; empty if it is one."""
-        if self.context.dry_run.planned:  # what a dry run reads is made up
-            return ""
-
-        instructions = self.context.prompts.instructions(prompt)
-        return replies.fault_of(text, lambda: self.render(prompt, **fields), instructions, least=least)
-
     @property
     def at(self) -> str:
         """The path as one text."""
-        return "/".join(self.path)
+        return "/".join(self._place.path)
 
     @property
     def rng(self) -> random.Random:
         """A generator seeded by the run's seed and this path: the same place draws the same numbers."""
         return random.Random(self._number("rng"))  # noqa: S311 - reproducible draws are wanted, not secrets
 
-    def window(self, role: str) -> int | None:
-        """How many tokens prompt and reply of a role may have together (its window), where its model says so."""
-        return self._assignment(role).performer.capabilities.context
+    def room(self, role: str) -> Room:
+        """What whoever plays a role can take in and give: its window, its replies, whether it is a small model."""
+        return Room(self.context.cast.assignment(role), self.context.aids)
 
-    def aids(self, role: str) -> bool:
-        """Whether a role gets the help for small models (`fabula.engine.aids`)."""
-        return gets_aids(self._assignment(role).performer, self.context.aids)
+    def note(self, text: str, kind: Literal["remark", "notice", "shortfall"] = "remark") -> None:
+        """Leave a sentence in the record.
 
-    def too_small_for(self, setting: str, role: str) -> bool:
-        """Whether a role gets the help for small models, with which a setting is not obeyed.
-
-        Where the author chose that setting, a remark says so; with `aids = "off"` it is obeyed.
+        Args:
+            text: the sentence.
+            kind: a "remark" goes to the listeners too. A "shortfall" is a remark on what the author asked for and does
+                not get, for the end of the command and its status. A "notice" says once how this run goes, before
+                anything of it is asked: a dry run has it among its notices.
         """
-        if not self.aids(role):
-            return False
-        why = f"{role} is played by a small model, which gets other help."
-        self.disobeys(setting, f"{why} Give that role a stronger model, or say --aids off.")
-        return True
+        context, frame = self.context, frame_now()
+        if kind == "notice":
+            if frame is not None and text not in frame.notices:
+                frame.notices.append(text)
+            if text in context.dry_run.notices:
+                return
+            context.dry_run.notices.append(text)
+        elif kind == "shortfall":
+            context.shortfalls.append(text)
+            if frame is not None:
+                frame.shortfalls.append(text)
+        if context.mode == "live":
+            context.journal.note(self.at, text)
+        if kind != "notice":  # who started it has heard it from a dry run
+            context.emit(Noted(self.at, text))
 
-    def disobeys(self, setting: str, why: str) -> None:
-        """Say once that a setting is not obeyed, where the author chose it and did not leave it to the preset."""
-        said = f"The setting {setting} is not obeyed: {why}"
-        if setting in self.context.chosen and said not in self.context.shortfalls:
-            self.falls_short(said)
+    def removed(self, rule: RuleName, text: str, left: str | None = None) -> None:
+        """Record what a rule took out of a reply asked for here; `fabula show --removed` lists it.
 
-    def by_person(self, role: str) -> bool:
-        """Whether a person plays a role, who would rather write a text than fill in a form with lists in lists."""
-        return isinstance(self._assignment(role).performer, Person)
-
-    def reply_tokens(self, role: str, short: int) -> int | None:
-        """A reply's `max_tokens`: `short` for a role with aids, else `None`, the model's own limit."""
-        return short if self.aids(role) else None
-
-    def looks_back(self, role: str) -> int | None:
-        """Over how many tokens of its prompt a role with aids is kept from repeating itself in prose.
-
-        `None` for all others, and for models without such a penalty (DRY).
+        It is `text`; with `left`, which is what was made of it, each sentence of `text` that is missing there.
         """
-        base = self._assignment(role).base
-        return WHOLE_PROMPT if base.dry_multiplier and self.aids(role) else None
-
-    def prompt_tokens(self, role: str, short: int, share: float = PROMPT_SHARE) -> int:
-        """How many tokens of a prompt may go to one kind of text: a share of the window, with aids `short` at most."""
-        most = int((self.window(role) or USUAL_WINDOW) * share)
-        return min(short, most) if self.aids(role) else most
-
-    def reply_room(self, role: str) -> int:
-        """How many tokens a role's typed reply may well have: its model's longest reply, or a quarter of its window."""
-        longest = self._assignment(role).performer.capabilities.reply or DEFAULT_REPLY_TOKENS
-        return min(longest, (self.window(role) or USUAL_WINDOW) // 4)
-
-    def unless_made_up(self, compute: Callable[[], T], instead: T) -> T:
-        """What `compute` gives; `instead` in an estimate, where the texts it would look at are made up."""
-        return instead if self.context.dry_run.planned else compute()
-
-    def check_cast(self, kind: str, names: Sequence[str]) -> None:
-        """Check that roles cast for the story's own people (a system's open role) are among `names`.
-
-        Raises:
-            UnknownNameError: a role was cast for somebody who is not in this story.
-        """
-        if not self.context.dry_run.planned:  # a dry run that would ask for the plan does not know its people
-            self.context.cast.check_cast(kind, names)
-        for name in names:
-            if role_key(name) in self.context.cast.known:
-                self.falls_short(
-                    f"The {kind} {name!r} is named like the role {role_key(name)!r}, so whoever plays that role plays "
-                    f"both. Give the {kind} another name to cast them apart."
-                )
-
-    def note(self, text: str) -> None:
-        """Leave a remark in the record and with the listeners."""
-        if self.context.mode == "live":
-            self.context.journal.note(self.at, text)
-        self.context.emit(Noted(self.at, text))
-
-    def announce(self, text: str) -> None:
-        """Say once how this run goes, before anything of it is asked: a dry run has it among its notices."""
-        notices, frame = self.context.dry_run.notices, frame_now()
-        if frame is not None and text not in frame.notices:
-            frame.notices.append(text)
-        if text in notices:
-            return
-        notices.append(text)
-        if self.context.mode == "live":  # who started it has heard it from a dry run
-            self.context.journal.note(self.at, text)
-
-    def assumes_window(self, role: str) -> None:
-        """Say once what is taken for the window of a role whose model does not say how much it can read."""
-        if self.window(role) is None and not self.by_person(role):
-            name = self._assignment(role).performer.name
-            self.announce(
-                f"How much {name} can read at once is not known; {USUAL_WINDOW:,} tokens are assumed. If it is another "
-                f'number, write `context = NUMBER` below [models."{name}"] in fabula.toml.'
-            )
-
-    def falls_short(self, text: str) -> None:
-        """Leave a remark on what the author asked for and does not get, for the end of the command and its status."""
-        self.context.shortfalls.append(text)
-        if (frame := frame_now()) is not None:
-            frame.shortfalls.append(text)
-        self.note(text)
-
-    def words_to_follow(self, text: str) -> int:
-        """About how many words more the author wants after the text of the artefact that is made here.
-
-        Where they named no number, a third of what there is, 150 at least and 1,000 at most.
-        """
-        path = self.path[: self.path.index("more")] if "more" in self.path else self.path
-        named = self.context.journal.words_to_continue("/".join(path))
-        return named or min(max(count_words(text) // _MORE, _LEAST_MORE), _MOST_MORE)
-
-    def asks_words(self, low: int, high: int) -> None:
-        """Record how many words are asked of the text that is written here, also where it is asked for again."""
-        place = "/".join(self.path[: self.path.index("again")] if "again" in self.path else self.path)
-        self.context.lengths[place] = (low, high)
-        if (frame := frame_now()) is not None:
-            frame.lengths[place] = (low, high)
-
-    def removed(self, rule: RuleName, text: str) -> None:
-        """Record that a rule took `text` out of a reply asked for here; `fabula show --removed` lists it."""
-        if not text.strip():
-            return
-        if self.context.mode == "live":
-            self.context.journal.remove(self.at, rule, text)
-        self.context.emit(Removed(self.at, rule, text))
-
-    def left_out(self, rule: RuleName, before: str, after: str) -> None:
-        """Record the sentences that a rule left out on the way from one version of a text to the next."""
-        for sentence in replies.left_out(before, after):
-            self.removed(rule, sentence)
+        for piece in [text] if left is None else replies.left_out(text, left):
+            if not piece.strip():
+                continue
+            if self.context.mode == "live":
+                self.context.journal.remove(self.at, rule, piece)
+            self.context.emit(Removed(self.at, rule, piece))
 
     # artefacts ------------------------------------------------------------------------------------------------------
 
+    @overload
     async def keep(
         self,
         name: str,
         make: Make,
         *,
         folder: str,
+        suffix: str = ...,
+        more: More | None = ...,
+        settled: bool = ...,
+        reads: Sequence[str] | None = ...,
+    ) -> str: ...
+
+    @overload
+    async def keep(
+        self,
+        name: str,
+        make: Make,
+        *,
+        read: Callable[[str], T],
+        folder: str,
+        suffix: str = ...,
+        more: More | None = ...,
+        settled: bool = ...,
+        reads: Sequence[str] | None = ...,
+    ) -> T: ...
+
+    @overload
+    async def keep(
+        self,
+        name: str,
+        make: Callable[[Run], Awaitable[W]],
+        *,
+        shape: type[W],
+        folder: str,
+        suffix: str = ...,
+        again: Callable[[Run, W], Awaitable[W]] | None = ...,
+        settled: bool = ...,
+        reads: Sequence[str] | None = ...,
+        together: bool = ...,
+    ) -> W: ...
+
+    async def keep(
+        self,
+        name: str,
+        make: Callable[[Run], Awaitable[Any]],
+        *,
+        folder: str,
         suffix: str = "md",
+        read: Callable[[str], Any] | None = None,
+        shape: type[Any] | None = None,
+        again: Callable[[Run, Any], Awaitable[Any]] | None = None,
         more: More | None = None,
         settled: bool = False,
         reads: Sequence[str] | None = None,
-    ) -> str:
+        together: bool = False,
+    ) -> Any:
         """The text of the artefact `name`: edited or pinned text if there is one, else what `make` gives.
 
         `make` is not called where all that this line of work has read is as it was when the text was made. Each new
         text becomes a version in the journal and a file in the project's `folder`. Costs what `make` asks.
 
-        Args:
-            name: of the artefact, below this run's path.
-            make: gives the text, with a run of its own. Nothing but this text may come of it.
-            folder: of the project, for its file.
-            suffix: of the file.
-            more: gives what follows a text, for an artefact that a person wants continued.
-            settled: nobody has to approve it: it is made of texts that were approved.
-            reads: paths of the artefacts that `make` reads; `None` is everything that was read before it.
-
-        Raises:
-            PausedError: a person has to approve the text first.
-            UsageError: a person wants an artefact continued that has no `more`.
-        """
-        text, known = await self._artefact(name, make, folder, suffix, more, settled=settled, reads=reads)
-        return self._seen(name, text, known=known)
-
-    async def keep_as(
-        self,
-        read: Callable[[str], T],
-        name: str,
-        make: Make,
-        /,
-        *,
-        folder: str,
-        suffix: str = "md",
-        more: More | None = None,
-        settled: bool = False,
-        reads: Sequence[str] | None = None,
-    ) -> T:
-        """What `read` makes of the text of the artefact `name`; for the rest like `keep`.
-
-        Where the author wants a text revised, `read` says whether what came of it can be read.
-        """
-        text, known = await self._artefact(name, make, folder, suffix, more, settled=settled, read=read, reads=reads)
-        return read(self._seen(name, text, known=known))
-
-    async def keep_with(
-        self,
-        shape: type[W],
-        name: str,
-        make: Callable[[Run], Awaitable[W]],
-        /,
-        *,
-        folder: str,
-        suffix: str = "md",
-        again: Callable[[Run, W], Awaitable[W]] | None = None,
-        settled: bool = False,
-        reads: Sequence[str] | None = None,
-        together: bool = False,
-    ) -> W:
-        """A text, and what was made with it and later work reads too: a memory, a plan for what comes next.
-
-        For the rest like `keep`. Whatever `make` gives beside the text is recorded with it. Of another text than `make`
-        gave now (the author's, a revised one) it is what `make` gave with that text before, else what `again` makes of
-        it, else what `make` gave last.
+        With `read` it is what that makes of the text. With `shape` it is a text and what was made with it and later
+        work reads too: a memory, a plan for what comes next. Whatever `make` gives beside the text is recorded with it.
+        Of another text than `make` gave now (the author's, a revised one) the value is what `make` gave with that text
+        before, else what `again` makes of it, else what `make` gave last.
 
         Args:
-            shape: a dataclass or pydantic model with a field `text`; its other fields have defaults, for a text that
-                was there before anything was made.
             name: of the artefact, below this run's path.
-            make: gives the value, with a run of its own.
+            make: gives the text or the value, with a run of its own. Nothing but this may come of it.
             folder: of the project, for the text's file.
             suffix: of the file.
+            read: reads the text. Where the author wants it revised, it says whether what came of it can be read.
+            shape: a dataclass or pydantic model with a field `text`; its other fields have defaults, for a text that
+                was there before anything was made.
             again: gives the value of a text that `make` did not give; it gets one with the text and the last fields.
-            settled: nobody has to approve it.
+            more: gives what follows a text, for an artefact that a person wants continued.
+            settled: nobody has to approve it: it is made of texts that were approved.
             reads: paths of the artefacts that `make` reads; `None` is everything that was read before it.
             together: others that are made at the same time have a part in it, so it is never given again without them.
 
         Raises:
             PausedError: a person has to approve the text first.
             PluginError: a field of `shape` has no default, and needs one.
+            UsageError: a person wants an artefact continued that has no `more`.
         """
+        if shape is not None:
+            return await self._keep_value(
+                shape, name, make, folder, suffix, again, settled=settled, reads=reads, together=together
+            )
+        text, known = await self._artefact(name, make, folder, suffix, more, settled=settled, read=read, reads=reads)
+        self._seen(name, text, known=known)
+        return text if read is None else read(text)
+
+    async def _keep_value(
+        self,
+        shape: type[W],
+        name: str,
+        make: Callable[[Run], Awaitable[W]],
+        folder: str,
+        suffix: str,
+        again: Callable[[Run, W], Awaitable[W]] | None,
+        *,
+        settled: bool,
+        reads: Sequence[str] | None,
+        together: bool,
+    ) -> W:
         made: list[W] = []
 
         async def text_of(run: Run) -> str:
@@ -427,7 +349,7 @@ class Run:
 
         path, context = self._path(name), self.context
         text, known = await self._artefact(name, text_of, folder, suffix, None, settled=settled, reads=reads)
-        as_made = self.may_stand_as_made(name)
+        as_made = may_stand_as_made(self, name)
         if made and made[0].text == text and as_made:
             value = made[0]
         else:
@@ -436,14 +358,17 @@ class Run:
             if again is not None and not (is_own and as_made):
                 with own_line():
                     has_read(context, path, text, known=known)
-                    worked_out = await again(self.within(name), value)
+                    worked_out = await again(retaken(self, name).scope(name), value)
                     known = line_of(context).known
                 value = beside.read(shape, text, beside.written(worked_out))  # of this text, whatever it says
         self._seen(name, text, beside.written(value), known=known)
         return value
 
+    def _placed(self, **place: Any) -> Run:  # noqa: ANN401 - fields of `Place`
+        return replace(self, _place=replace(self._place, **place))
+
     def _path(self, name: str) -> str:
-        return "/".join((*self.path, name))
+        return "/".join((*self._place.path, name))
 
     def _reached(self, name: str) -> str:
         """The path of an artefact that is of use here; what it is made inside of is not all that comes of that."""
@@ -469,14 +394,11 @@ class Run:
         *,
         settled: bool = False,
         read: Callable[[str], Any] | None = None,
-        final: str = "",
         reads: Sequence[str] | None = None,
     ) -> tuple[str, bool]:
-        """An artefact's text, and whether a dry run knows that it will be this one.
-
-        `final` is the path of the text that comes of a draft.
-        """
-        context, own, path = self.context, self.within(name), self._reached(name)
+        """An artefact's text, and whether a dry run knows that it will be this one."""
+        context, own, path = self.context, retaken(self, name).scope(name), self._reached(name)
+        final = "/".join((*self._place.path[:-1], name)) if self._place.path[-1:] == (DRAFTS,) else ""
         given, source = context.override(path) or ("", "made")
         text = given
         wanted, of_own = context.wanted(path, final)
@@ -518,7 +440,7 @@ class Run:
         of = None
         if context.inputs is not None:
             decided = (context.decided(path), context.decided(final) if final else "")
-            of = digest(context.inputs, line.state, *decided, str(self.take))
+            of = digest(context.inputs, line.state, *decided, str(self._place.take))
         before = context.journal.made(path, of) if of is not None and line.known else None
         if before is None and of is not None and not line.known and not wanted.steps:
             before = context.journal.last_made(path)
@@ -547,55 +469,7 @@ class Run:
         context.shortfalls += made.shortfalls
         context.lengths |= made.lengths
         for notice in made.notices:
-            self.announce(notice)
-
-    async def draft(self, name: str, make: Make, *, folder: str = "story", more: More | None = None) -> Draft:
-        """The text of `name` before the whole was read, for a story whose parts are revised at its end.
-
-        Kept as the artefact `drafts/name`, which a person can edit. Where the author edited or pinned `name` itself,
-        that text stands for the draft and `make` is not called. A text that was pinned as it came out of the revision
-        keeps its draft, so that what was written on from it stays as it is. A retake of `name` makes its draft anew.
-        A text that the author wants continued (`more`) stands as it was, with what follows it.
-        """
-        path, drafts = self._path(name), self.scope(DRAFTS)
-        of_draft, journal = drafts._path(name), self.context.journal  # noqa: SLF001 - a run of this class
-        if self.context.is_continued(path):
-            base, _ = self.context.override(path) or ("", "")
-            text = await self.keep(name, make, folder=folder, more=more)
-            made_before = any(version.text == base for version in journal.versions(path) if version.made)
-            return Draft(name, text, text, (journal.newest(of_draft) if made_before else None) or base)
-        given = await self.given(name, folder=folder)
-        if given is not None and self.context.override(of_draft) is None:
-            written = [version.text for version in journal.versions(path) if version.made]
-            before = journal.newest(of_draft) if written and written[-1] == given else None
-            return Draft(name, given, given) if before is None else Draft(name, before)
-        place = replace(drafts, take=self.take + self.context.takes(path))
-        text, known = await place._artefact(name, make, DRAFTS, "md", None, final=path)  # noqa: SLF001 - a run of this class
-        self.context.told[path] = folder, text
-        return Draft(name, place._seen(name, text, known=known), given)  # noqa: SLF001 - as above
-
-    def stands(self, name: str) -> bool:
-        """Whether the author gave the text of the artefact `name`, also one that is to go on: nobody makes it."""
-        found = self.context.override(self._path(name)) is not None
-        has_read(self.context, self._path(name), f"stands {found}")
-        return found
-
-    def was_made(self, name: str, text: str) -> bool:
-        """Whether `text` is one that was made for the artefact `name`, also where it is the author's by a pin."""
-        path = self._path(name)
-        found = any(version.made and version.text == text for version in self.context.journal.versions(path))
-        has_read(self.context, path, f"was made {found}")
-        return found
-
-    def may_stand_as_made(self, name: str) -> bool:
-        """Whether an artefact's text may be what was made: not in an estimate, where the author wants it revised."""
-        path, draft = self._path(name), "/".join((*self.path, DRAFTS, name))
-        revised = bool(self.context.wanted(path)[0].steps or self.context.wanted(draft, path)[0].steps)
-        return self.unless_made_up(lambda: True, instead=not revised)
-
-    def within(self, name: str) -> Run:
-        """The run in which `keep` has the artefact `name` made, to ask for what goes with a text that was given."""
-        return replace(self.scope(name), take=self.take + self.context.takes(self._path(name)))
+            self.note(notice, "notice")
 
     async def given(self, name: str, *, folder: str, suffix: str = "md") -> str | None:
         """The author's own text of the artefact `name`: edited, pinned or given as a file; `None` if there is none."""
@@ -604,7 +478,7 @@ class Run:
         if override is None or override[1] == "continued":
             has_read(self.context, path, "not given")
             return None
-        own, (_, wanted) = self.within(name), self.context.wanted(path)
+        own, (_, wanted) = retaken(self, name).scope(name), self.context.wanted(path)
         with own_line():
             revision = Revision(path, override[0], folder=folder, suffix=suffix)
             text, source = await _noted(own, wanted, revision, override[1])
@@ -666,31 +540,18 @@ class Run:
         self,
         role: str,
         prompt: str,
+        said: Sequence[Message] = (),
         /,
         *,
         sampling: Sampling | None = None,
         expect: int | str | None = None,
         **fields: object,
     ) -> Reply:
-        """As `ask`, with usage and the way the reply ended."""
-        return await self._opened(self._request(role, prompt, sampling, fields, opening=True), expect)
+        """As `ask`, with usage and the way the reply ended.
 
-    async def chat(
-        self,
-        role: str,
-        prompt: str,
-        said: Sequence[Message],
-        /,
-        *,
-        sampling: Sampling | None = None,
-        expect: int | str | None = None,
-        **fields: object,
-    ) -> Reply:
-        """As `reply`, with what was said: messages between the prompt and what it says last (its block `closing`)."""
-        return await self._opened(self._request(role, prompt, sampling, fields, said=said, opening=True), expect)
-
-    async def _opened(self, request: Request, expect: int | str | None) -> Reply:
-        """The reply with the first words that the model was given of it."""
+        What was `said` stands between the prompt and what it says last (its block `closing`).
+        """
+        request = self._request(role, prompt, sampling, fields, said=said, opening=True)
         last = request.messages[-1]
         opening = last.content if last.role == "assistant" else ""
         return _with_opening(await self._answer(request, expect), opening)
@@ -737,7 +598,7 @@ class Run:
         Raises:
             ReplyError: no reply could be read; the run can be resumed.
         """
-        schema = replies.schema_of(shape, short=self.aids(role))
+        schema = replies.schema_of(shape, short=self.room(role).aids)
         run = self.tries(prompt)
         request = run._request(role, prompt, sampling, fields)  # noqa: SLF001 - a run as this one
         if self._assignment(role).performer.capabilities.schema:
@@ -798,7 +659,7 @@ class Run:
             f"The reply of role {request.role!r} at {request.path} could not be read after {self.context.repairs} "
             f"repairs: {reason}"
         )
-        raise self.no_use(request.path.rpartition("/")[2], problem, request.role, reply.text)
+        raise self.exhausted(request.path.rpartition("/")[2], problem, request.role, reply.text)
 
     # one call -------------------------------------------------------------------------------------------------------
 
@@ -808,7 +669,9 @@ class Run:
         price = price_of(performer.name, self.context.prices)
         paid = None if price is None else cost(price, replace(usage, cached=0))
         planned.append(
-            PlannedCall(announced_as(path), role, performer.identity, usage.prompt, usage.reply, paid, self.aids(role))
+            PlannedCall(
+                announced_as(path), role, performer.identity, usage.prompt, usage.reply, paid, self.room(role).aids
+            )
         )
 
     def _request(
@@ -822,23 +685,23 @@ class Run:
         opening: bool = False,
     ) -> Request:
         """The call as it goes out; a prompt's `opening` is for free text from models that can continue it."""
-        part, aids = self._assignment(role), self.aids(role)
+        part, aids = self._assignment(role), self.room(role).aids
         messages = self.context.prompts.render(prompt, {"aids": aids, **fields}, said)
         if messages[-1].role == "assistant" and not (opening and aids and part.begins_with_words):
             messages = messages[:-1]
         drawing = drawn(part.sampling, sampling or _UNSET, part.base)
         if (making := making_now()) is not None and making.wishes:
             messages = _with_remark(messages, "\n".join([WISHES, *(f"- {wish}" for wish in making.wishes)]))
-        if self.draw:
-            messages = messages if aids else _with_remark(messages, self.remark)
+        if self._place.draw:
+            messages = messages if aids else _with_remark(messages, self._place.remark)
             usual = _USUAL_TEMPERATURE if drawing.temperature is None else drawing.temperature
-            drawing = replace(drawing, temperature=max(usual, min(usual + _WARMER * self.draw, _WARMEST)))
+            drawing = replace(drawing, temperature=max(usual, min(usual + _WARMER * self._place.draw, _WARMEST)))
         return Request(
             messages=messages,
             sampling=drawing,
             adapter=part.adapter,
             role=role,
-            path="/".join((*self.path, prompt)),
+            path="/".join((*self._place.path, prompt)),
             words=_asked_words(fields.get("words")),
             has=fields.get("has", 0),
         )
@@ -848,7 +711,7 @@ class Run:
 
     def _number(self, *names: object) -> int:
         """A 31-bit number that is fixed by the run's seed, this path, the take, and `names`."""
-        take = self.take + self.given_up
+        take = self._place.take + self._place.given_up
         seeded_by = "/".join(str(name) for name in (self.context.seed, self.at, take, *names))
         return int.from_bytes(sha256(seeded_by.encode()).digest()[:4]) >> 1
 
@@ -873,7 +736,7 @@ class Run:
             drawing = replace(drawing, seed=self._number(request.path, ordinal))
         request = replace(request, sampling=drawing, ordinal=ordinal)
         key = self._key(request, ordinal)
-        if self.without:
+        if self._place.without:
             await self._see_room(request, key, expect, sketch)
         has_read(self.context, key)
         if (frame := frame_now()) is not None:
@@ -894,7 +757,7 @@ class Run:
 
     def _key(self, request: Request, ordinal: int) -> str:
         """The key of a call; where it was answered when the model was named by its address, the key from then."""
-        identity, take = self._assignment(request.role).performer.identity, self.take + self.given_up
+        identity, take = self._assignment(request.role).performer.identity, self._place.take + self._place.given_up
         key, journal = call_key(request, identity, ordinal, take), self.context.journal
         if (by_address := identity_by_address(identity)) and journal.recorded(key) is None:
             other = call_key(request, by_address, ordinal, take)
@@ -946,20 +809,20 @@ class Run:
         context, journal, model = self.context, self.context.journal, self._assignment(request.role).performer
         at = f"{request.path}#{key}"
         known, costs = journal.recorded(key) is not None, not isinstance(model, Person | Program)
-        bare = context.dry_run.bare and self.part >= 1
+        bare = context.dry_run.bare and self._place.part >= 1
         left_out = journal.given_up(at) > 0 or (bare and not known)
         is_capped = context.mode == "live" and context.budget.capped and context.rehearse is not None
         if is_capped and costs and not (known or left_out):
             usage = Usage(prompt_tokens(request), 0, self._expected(request, expect, sketch)[1])
             price = price_of(model.name, context.prices)
             usage = replace(usage, cost=None if price is None else cost(price, usage))
-            left_out = not await context.rest.allows(context, usage, self.part)
+            left_out = not await context.rest.allows(context, usage, self._place.part)
             if left_out:
                 journal.give_up(at)
         if left_out:
-            said = f"To keep within the budget, {self.without}."
+            said = f"To keep within the budget, {self._place.without}."
             if said not in context.shortfalls:
-                self.falls_short(said)
+                self.note(said, "shortfall")
             raise NoRoomError(said)
 
     async def _ask_model(self, request: Request, key: str, expected: int) -> Reply:
@@ -1108,7 +971,7 @@ class Run:
             return recorded
         lose(context)
         prompt = prompt_tokens(request)
-        old = None if self.given_up else context.journal.last_at(request.path, ordinal)  # given up: of no use
+        old = None if self._place.given_up else context.journal.last_at(request.path, ordinal)  # given up: of no use
         context.dry_run.guessed |= old is None and sketch is not None
         reply = old or self._made_up(request, prompt, expect, sketch)
         thought = context.lengths_given.reasoning(self._assignment(request.role).performer.identity)
@@ -1139,6 +1002,18 @@ class Run:
             able.context and able.context - prompt,
         )
         return max(min(limit for limit in limits if limit), 1)
+
+
+def retaken(run: Run, name: str) -> Run:
+    """The run with the takes that a person asked for of the artefact `name`, so that others are drawn."""
+    return run._placed(take=run._place.take + run.context.takes(run._path(name)))  # noqa: SLF001 - a run of this module
+
+
+def may_stand_as_made(run: Run, name: str) -> bool:
+    """Whether an artefact's text may be what was made: not in an estimate, where the author wants it revised."""
+    path, draft = run.scope(name).at, run.scope(DRAFTS, name).at
+    revised = bool(run.context.wanted(path)[0].steps or run.context.wanted(draft, path)[0].steps)
+    return run.context.unless_made_up(lambda: True, instead=not revised)
 
 
 def _like(request: Request) -> str:
@@ -1202,8 +1077,7 @@ def _continuation(own: Run, base: str) -> Continuation:
     plan = {one: text for one, (folder, text) in context.told.items() if folder == "plan"}
     parts = [file for file in context.journal.places().values() if file.startswith("story/")]
     last = not parts or context.journal.places().get(path) == max(parts)
-    words = own.words_to_follow(base)
-    return Continuation(path, base, words, context.writer_of(path), told, plan, last)
+    return Continuation(path, base, context.writer_of(path), told, plan, last)
 
 
 async def _made(own: Run, make: Make, wanted: Wanted, blank: Revision) -> tuple[str, str]:
@@ -1217,7 +1091,7 @@ async def _made(own: Run, make: Make, wanted: Wanted, blank: Revision) -> tuple[
     ready, fit = replace(blank, text=text, role=role, asked=asked, earlier=wanted.wishes), making.fitting
     if fit is None or making.missed is None:
         return await _noted(own, wanted, ready, "made")
-    place = replace(own, path=tuple(making.place(fit, making.missed).split("/")))
+    place = own._placed(path=tuple(making.place(fit, making.missed).split("/")))  # noqa: SLF001 - a run of this module
     past, later = wanted.split_at(fit)
     ready = replace(ready, earlier=past.notes)
     text = await _revised(

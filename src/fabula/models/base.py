@@ -164,7 +164,7 @@ class Capabilities:
     `continues`: a reply goes on with the assistant message that ends a request, instead of answering it.
     `stands_in`: the reply says who answered; the identity is that of another model, whose calls these are.
     `instructed`: it does what a prompt says; one that is not does the one thing it was trained for, to any text.
-    `small`: it is known to be so small that it needs the aids of `fabula.engine.aids`.
+    `small`: it is known to be so small that it needs the aids of `fabula.engine.room`.
     `thinks`: it is known to reason before it answers, and its replies get room for that.
     """
 

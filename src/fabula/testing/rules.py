@@ -473,7 +473,7 @@ _KEEP_ADVICE: Final = (
 )
 _HAND_ON_ADVICE: Final = (
     "An author's text stands in for what its `make` gives, which is not called then. Keep what else `make` finds and "
-    "later prompts show with run.keep_with, or work it out from the text that run.keep gives."
+    "later prompts show with run.keep(shape=...), or work it out from the text that run.keep gives."
 )
 _DRY_ADVICE: Final = "Take no turn by what time it is or what lies on the disk; do independent work side_by_side."
 

@@ -22,8 +22,7 @@ from fabula.craft.conversation.kept import FOLDER as CONVERSATIONS
 from fabula.craft.conversation.kept import ConversationFiles, kept_turns
 from fabula.craft.final_reading import EDITS, REFUSED, read_edits, read_refused
 from fabula.engine.journal import Decision, Version
-from fabula.engine.making import WISHES
-from fabula.engine.run import DRAFTS
+from fabula.engine.making import DRAFTS, WISHES
 from fabula.models.base import Message
 from fabula.project.folder import BRIEF, STORY
 from fabula.story import one_line, plain

@@ -253,12 +253,12 @@ async def edit(source: Source, ours: Ours, run: Run, errors: int | None = None) 
         for attempt in range(1, ours.tries + 1):
             reply = await _asked(run.scope(source.id, number, attempt), work, view, left)
             before = len(work.errors)
-            left = run.unless_made_up(partial(work.take, reply, view, left.errors, left.decoys), Left(0, 0))
+            left = run.context.unless_made_up(partial(work.take, reply, view, left.errors, left.decoys), Left(0, 0))
             left = await _proofread(run.scope(source.id, number, attempt), work, view, left, before)
             if not left.errors:  # decoys are not asked for again: a story may have no decoys
                 break
         work.missing += left.errors
-    run.unless_made_up(partial(_check, work), None)
+    run.context.unless_made_up(partial(_check, work), None)
     return work
 
 
@@ -290,7 +290,7 @@ async def _asked(at: Run, work: Edited, view: View, left: Left) -> Edits:
 async def _proofread(at: Run, work: Edited, view: View, left: Left, before: int) -> Left:
     """What is wanted once the changes that are no contradictions are taken out; all stay where nobody can say."""
     new = work.errors[before:]
-    if not work.ours.proofread or not at.unless_made_up(lambda: bool(new), instead=True):
+    if not work.ours.proofread or not at.context.unless_made_up(lambda: bool(new), instead=True):
         return left
     text = work.source.text
     try:
@@ -305,7 +305,7 @@ async def _proofread(at: Run, work: Edited, view: View, left: Left, before: int)
     except (RefusalError, ReplyError) as error:
         work.refused.append(f"not proofread: {error}")
         return left
-    return at.unless_made_up(partial(_without_denied, work, new, proof, left), left)
+    return at.context.unless_made_up(partial(_without_denied, work, new, proof, left), left)
 
 
 def _without_denied(work: Edited, new: Sequence[Error], proof: Proof, left: Left) -> Left:
@@ -331,7 +331,7 @@ def views(source: Source, ours: Ours, run: Run, errors: int) -> list[View]:
             f"The story has {total:,} words; no two of its places have {ours.distance:,} between them. Give a smaller "
             "--distance or a longer story."
         )
-    room = run.prompt_tokens(ROLE, short=_SHORT_PROMPT, share=_WHOLE)
+    room = run.room(ROLE).prompt_tokens(short=_SHORT_PROMPT, share=_WHOLE)
     near = not ours.distance or total < max(_NEAR_PARTS * ours.window, 2 * ours.distance + ours.window)
     if near and estimate_tokens(text) <= room:
         return _whole(len(text), errors, ours)
@@ -352,7 +352,7 @@ def _pairs(source: Source, ours: Ours, run: Run, errors: int) -> list[View]:
     paragraphs = paragraph_spans(text)
     counts = [count_words(text[a:b]) for a, b in paragraphs]
     total = sum(counts)
-    tokens = run.prompt_tokens(ROLE, short=_SHORT_PROMPT // 3, share=_EACH)
+    tokens = run.room(ROLE).prompt_tokens(short=_SHORT_PROMPT // 3, share=_EACH)
     per_word = max(1.0, estimate_tokens(text) / max(1, total))
     size = max(1, min(ours.window, int(tokens / per_word), (total - ours.distance) // 2))
     calls = -(-errors // _PER_PAIR)

@@ -74,10 +74,10 @@ async def in_one_call(run: Run, config: Config) -> tuple[Screenplay, ...]:
     run = run.tries("screenplays")
     reply = await run.ask(WRITER, "screenplays", ids=ids, files=files, paper=config.paper)
     try:
-        found = run.unless_made_up(partial(read_files, reply, files), dict[str, Any]())
+        found = run.context.unless_made_up(partial(read_files, reply, files), dict[str, Any]())
     except ReplyProblem as problem:
         said = f"The screenplays could not be read: {problem}"
-        raise run.no_use("screenplays", said, WRITER, reply) from problem
+        raise run.exhausted("screenplays", said, WRITER, reply) from problem
     return tuple(_screenplay(name, found, config) for name in ids)
 
 
@@ -172,7 +172,7 @@ async def one_by_one(run: Run, config: Config) -> tuple[Screenplay, ...]:
         except (RefusalError, ReplyError) as error:  # one that fails does not sink the others
             made.append(Screenplay(name, (), (), (str(error),)))
     if made and not any(one.script for one in made):
-        run.unless_made_up(partial(_none, made[0].wrong), None)
+        run.context.unless_made_up(partial(_none, made[0].wrong), None)
     return tuple(made)
 
 
@@ -224,7 +224,9 @@ async def _edited(at: Run, name: str, outline: Outline, scenes: Sequence[str], c
         text += f"{scene}\n\n"
     source = Source(name, one_line(outline.title), "fountain", text, scenes=tuple(starts), later=True)
     work = await edit(source, config.ours, at, config.paper.least_errors)
-    script, annotations = at.unless_made_up(lambda: (_script(work, starts, outline), _annotations(work)), _NO_FILES)
+    script, annotations = at.context.unless_made_up(
+        lambda: (_script(work, starts, outline), _annotations(work)), _NO_FILES
+    )
     return Screenplay(name, script, annotations, tuple(wrong_with(script, annotations, config)), work)
 
 

@@ -12,7 +12,7 @@ from fabula.cli.options import Common, Where, bundled
 from fabula.cli.progress import counted
 from fabula.cli.session import near
 from fabula.craft.final_reading import REFUSED, unknown_refusals
-from fabula.engine.run import DRAFTS
+from fabula.engine.making import DRAFTS
 from fabula.story import one_line
 
 if TYPE_CHECKING:

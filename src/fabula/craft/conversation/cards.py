@@ -102,8 +102,8 @@ class Cards:
         books = (*((card.book,) if card and card.book else ()), *self.worlds)
         messages = [f"{line.name}: {line.text}" for line in (*moment.before, *moment.lines)]
         spoken = sum(line.name == moment.who for line in moment.lines)
-        budget = run.prompt_tokens(role, _LORE_TOKENS) if run.aids(role) else None
-        seed = f"{run.context.seed}/{'/'.join(run.path[:2])}"
+        budget = run.room(role).prompt_tokens(_LORE_TOKENS) if run.room(role).aids else None
+        seed = f"{run.context.seed}/{'/'.join(run.at.split('/')[:2])}"
         found = [scan(book, messages, budget=budget, spoken=spoken, seed=seed) for book in books]
 
         def texts(name: str) -> tuple[str, ...]:
@@ -111,7 +111,7 @@ class Cards:
             return tuple(dict.fromkeys(cleaned(filled(entry.content, char, user)) for entry in entries))
 
         examples = filled(card.text("mes_example"), char, user).replace("<START>", "").strip() if card else ""
-        if run.aids(role):
+        if run.room(role).aids:
             examples = first_of(examples, _EXAMPLE_TOKENS) if examples else ""
         return Sheet(examples, texts("before"), texts("after"))
 

@@ -18,7 +18,7 @@ from fabula.base.files import PRIVATE, append_synced, inside, plain_files, read_
 from fabula.craft.conversation.lines import Freedom, Line, Parties, Step, Turn, Where, freedom_of, witnessed
 from fabula.craft.conversation.talk import State, answered, exchanged, next_speaker
 from fabula.craft.conversation.turns import Hearing
-from fabula.engine.run import Run
+from fabula.engine.run import Place, Run
 from fabula.story import plain, readable, slug
 from fabula.story.people import among
 
@@ -433,12 +433,12 @@ class Conversation:
         """Where a move makes its calls in a cell. What two moves ask alike is one call, and is paid for once."""
         listeners = (*self.context.listeners, hearing.hear) if hearing else self.context.listeners
         context = replace(self.context, ordinals=Counter(), listeners=listeners)
-        return Run(context, (FOLDER, self.name, f"cell-{cell}"), take)
+        return Run(context, Place(take=take)).scope(FOLDER, self.name, f"cell-{cell}")
 
     def _shared(self) -> Run:
         """Where the first cell is made ready: nothing was said, so that it is the same for all of these people."""
         people = sha256("\n".join(self.parties.names).encode("utf-8", "replace")).hexdigest()[:8]
-        return Run(replace(self.context, ordinals=Counter()), (FOLDER, f"{_SHARED}{people}", "cell-1"))
+        return Run(replace(self.context, ordinals=Counter())).scope(FOLDER, f"{_SHARED}{people}", "cell-1")
 
     def _write(self, record: dict[str, Any]) -> None:
         if self.files is not None:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 from fabula.base import yamltext
 from fabula.base.errors import PlanError, ReplyError
 from fabula.base.yamltext import Items, Pairs, Text
-from fabula.engine.run import side_by_side
+from fabula.engine.run import may_stand_as_made, side_by_side
 from fabula.story import slug
 from fabula.story.people import among, present_in
 from fabula.story.sentences import paragraph_spans, spans
@@ -111,20 +111,20 @@ async def marked(run: Run, segment: str, names: Sequence[str], role: str, prompt
 
     async def make(own: Run) -> str:
         found: Sequence[Told | None] = named
-        if not own.aids(role):
+        if not own.room(role).aids:
             found = await asked(own, [None] * len(named))
             # In an estimate the reply is made up, and leaves out what a model would not.
             complete: Sequence[Told | None] = _filled(found, named)
-            found = await asked(own.scope("again"), own.unless_made_up(lambda: found, complete))
+            found = await asked(own.scope("again"), own.context.unless_made_up(lambda: found, complete))
         return write_marks(_filled(found, named))
 
     def read(text: str) -> tuple[Told | None, ...]:
-        return read_marks(text, named, names, f"plan/{slug('/'.join((*run.path, 'witnesses')))}.yaml")
+        return read_marks(text, named, names, f"plan/{slug(run.scope('witnesses').at)}.yaml")
 
-    kept = await run.keep_as(read, "witnesses", make, folder="plan", suffix="yaml")
-    if not run.may_stand_as_made("witnesses"):  # nobody knows which sentences a revised file will lack
+    kept = await run.keep("witnesses", make, folder="plan", suffix="yaml", read=read)
+    if not may_stand_as_made(run, "witnesses"):  # nobody knows which sentences a revised file will lack
         kept = (None,) * len(named)
-    if not run.aids(role):
+    if not run.room(role).aids:
         kept = await asked(run.scope("witnesses", "edited"), kept)
     return _filled(kept, named)
 

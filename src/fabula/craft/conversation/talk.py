@@ -21,6 +21,7 @@ from fabula.craft.conversation.lines import (
     witnessed,
 )
 from fabula.craft.conversation.turns import EXCHANGES_A_POINT, Moment
+from fabula.engine.lengths import words_to_follow
 from fabula.story import count_words
 from fabula.story.people import mentioned
 
@@ -249,7 +250,7 @@ async def gone_on(talk: Talk, run: Run, text: str, cell: Cell, summaries: Summar
     lines = dialogue_of(text, talk.parties, (talk.parties.player, *cell.present))
     opened = State(freedom=talk.freedom or "guided").opened(cell, summaries)
     state = replace(opened, lines=lines, step=len(cell.steps))
-    words = run.words_to_follow(without_remarks(text))
+    words = words_to_follow(run, without_remarks(text))
     if lines and lines[-1].name == talk.parties.player:
         state = await answered(talk, run, state, cell, "")
     for _ in range(_MOST_TURNS):

@@ -142,8 +142,8 @@ async def turn_of(
     Raises:
         ReplyError: no draw has any text, and there is no fallback.
     """
-    draw = Draw(moment.who, moment.parties.names, aids=run.aids(role))
-    chat, expect = chat_of(moment, run.prompt_tokens(role, _DIALOGUE)), _usual(moment)
+    draw = Draw(moment.who, moment.parties.names, aids=run.room(role).aids)
+    chat, expect = chat_of(moment, run.room(role).prompt_tokens(_DIALOGUE)), _usual(moment)
     stop: tuple[str, ...] = ()
     warmer = _WARMER_WITH_AIDS if draw.aids else _WARMER
     if draw.aids:
@@ -153,18 +153,20 @@ async def turn_of(
         stop = ("\n\n", "\n[", *(f"\n{name}:" for name in (moment.who, *moment.partners)))[:_STOPS]
     draws: list[Said] = []
     text, run = "", run.tries(prompt)
-    continues = draw.aids and run.context.cast.assignment(role).performer.capabilities.continues
+    continues = draw.aids and run.room(role).model.capabilities.continues
     for attempt in range(tries):
         draw = replace(draw, lead=_lead(moment, attempt, draw.begun) if draw.aids else "")
         if moment.hearing is not None:
             moment.hearing.begin(draw, draw.lead if continues else "")
         place = run.scope("again", attempt) if attempt else run
         sampling = Sampling(
-            temperature=round(temperature + warmer * attempt, 2), max_tokens=run.reply_tokens(role, _SHORT), stop=stop
+            temperature=round(temperature + warmer * attempt, 2),
+            max_tokens=run.room(role).reply_tokens(_SHORT),
+            stop=stop,
         )
         asked = {**fields, "begun": "" if continues else draw.begun.text, "lead": draw.lead}
         try:
-            text = (await place.chat(role, prompt, chat, sampling=sampling, expect=expect, **asked)).text
+            text = (await place.reply(role, prompt, chat, sampling=sampling, expect=expect, **asked)).text
         except RefusalError:  # it was asked three times
             if not (fallback or draw.begun.text):
                 raise
@@ -173,8 +175,8 @@ async def turn_of(
         short = draw.shortened(said)
         # Where nothing is drawn again, a reply with words is the turn, whatever it says.
         if said.ended or draw.usable(short) or (tries == 1 and short.text and not draw.aids):
-            place.left_out("length", said.message, short.message)
-            place.left_out("speaker", as_turn(text, draw.lead), said.text)
+            place.removed("length", said.message, short.message)
+            place.removed("speaker", as_turn(text, draw.lead), said.text)
             return short
         draws.append(short)
         draw = replace(draw, begun=draw.shortened(draw.kept(short)))

@@ -40,9 +40,9 @@ async def against_brief(run: Run, plan: Plan, words: Sequence[WordRange | None],
     except NoRoomError:
         return plan
     except ReplyError as error:
-        run.falls_short(f"The plan was not read against the brief: {error}")
+        run.note(f"The plan was not read against the brief: {error}", "shortfall")
         return plan
-    return run.unless_made_up(lambda: _corrected(run, plan, reply, fixed=fixed), plan)
+    return run.context.unless_made_up(lambda: _corrected(run, plan, reply, fixed=fixed), plan)
 
 
 def _corrected(run: Run, plan: Plan, reply: CheckReply, *, fixed: bool) -> Plan:

@@ -170,7 +170,7 @@ async def plan_for(run: Run, brief: Brief, options: PlanOptions) -> Plan:
     async def make(own: Run) -> str:
         return write_plan(await make_plan(own, brief, options, await given_personas(run)))
 
-    return await run.keep_as(lambda text: parse_plan(text, where=WHERE), PLAN, make, folder=FOLDER, suffix=SUFFIX)
+    return await run.keep(PLAN, make, folder=FOLDER, suffix=SUFFIX, read=lambda text: parse_plan(text, where=WHERE))
 
 
 async def make_plan(run: Run, brief: Brief, options: PlanOptions, start: Personas | None = None) -> Plan:
@@ -181,7 +181,7 @@ async def make_plan(run: Run, brief: Brief, options: PlanOptions, start: Persona
     """
     run = run.tries(WHOLE)
     so_far, cast = await begin_plan(run, brief, options, start)
-    if run.aids(ROLE):
+    if run.room(ROLE).aids:
         telling, scenes = await _small_scenes(run, so_far, cast, options)
     else:
         telling, scenes = await _scenes(run, so_far, cast, options, asked_range(brief, options.words))
@@ -198,7 +198,7 @@ async def make_plan(run: Run, brief: Brief, options: PlanOptions, start: Persona
         telling.demands,
         telling.payoffs,
     )
-    if options.check_plan and not run.aids(ROLE):
+    if options.check_plan and not run.room(ROLE).aids:
         words = [told.words for told in telling.scenes]
         plan = await against_brief(run, plan, words, fixed=options.scenes > 0)
     return checked(run, plan)
@@ -224,7 +224,7 @@ async def begin_plan(
 
 async def _cast(run: Run, so_far: PlanSoFar, options: PlanOptions) -> CastList:
     """The characters of the story; whoever stays without a description is described in a call of their own."""
-    small = run.aids(ROLE)
+    small = run.room(ROLE).aids
     most = options.characters or (_SMALL_CAST if small else 0)
     kind = cast_type(most or _SMALL_CAST, full=not small)
     reply = await typed(run, kind, "plan_cast", plan=so_far, most=most)

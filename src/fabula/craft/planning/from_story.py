@@ -117,7 +117,7 @@ async def plan_from_story(run: Run, story_text: str, brief: Brief | None = None,
         UsageError: the story has no words or too many scenes, or the window is too small.
         ReplyError: a reply could not be read, or the plan cannot be written from.
     """
-    window = window or max(run.prompt_tokens(ROLE, _SHORT_WINDOW, _WINDOW_SHARE), LEAST_WINDOW)
+    window = window or max(run.room(ROLE).prompt_tokens(_SHORT_WINDOW, _WINDOW_SHARE), LEAST_WINDOW)
     if window < LEAST_WINDOW:
         raise UsageError(f"A story cannot be read in windows of {window} tokens. Give at least {LEAST_WINDOW}.")
     manuscript = Story.parse(story_text)
@@ -161,9 +161,9 @@ async def plan_from_story(run: Run, story_text: str, brief: Brief | None = None,
 async def _find_cast(run: Run, window: Stretch, found: Found, cast: CastList) -> Found:
     """The characters of a window, added to the cast."""
     reply = await typed(
-        run, cast_type(_CAST_A_WINDOW, full=not run.aids(ROLE)), "read_cast", found=found, text=window.numbered
+        run, cast_type(_CAST_A_WINDOW, full=not run.room(ROLE).aids), "read_cast", found=found, text=window.numbered
     )
-    cast.add(reply.characters, small=run.aids(ROLE))
+    cast.add(reply.characters, small=run.room(ROLE).aids)
     return replace(found, cast=tuple(f"{one.name}: {one.role or one.setup}" for one in cast.characters))
 
 
@@ -173,7 +173,7 @@ async def _find_borders(run: Run, window: Stretch, found: Found) -> list[tuple[i
     A number outside the window is moved in.
     """
     most = len(window.paragraphs)
-    if run.aids(ROLE):
+    if run.room(ROLE).aids:
         most = min(max(window.words // _WORDS_A_SCENE, 1), _SCENES_A_WINDOW, most)
     reply = await typed(
         run,
@@ -213,7 +213,7 @@ async def _read_scene(
     """
     name, first = every[place - 1], max(place - _SHOWN // 2, 1)
     around = tuple(enumerate(every[first - 1 : first - 1 + _SHOWN], first))
-    if run.aids(ROLE):
+    if run.room(ROLE).aids:
         return await _small_read_scene(run, name, text, found, names, window)
     pieces = text.windows(window)
     replies: list[WholeSceneReply] = []
@@ -275,7 +275,7 @@ async def _add_missed(run: Run, windows: Sequence[Stretch], scenes: Sequence[_Re
     replies = await side_by_side(
         _missed(run.scope("window", number), window, scenes, found) for number, window in enumerate(windows, 1)
     )
-    known, aids = [event for scene in scenes for event in scene.events], run.aids(ROLE)
+    known, aids = [event for scene in scenes for event in scene.events], run.room(ROLE).aids
     for missed in (one for reply in replies for one in reply):
         scene = next(scene for scene in reversed(scenes) if scene.text.first <= missed.paragraph)
         full = aids and scene.added == _ADDED
@@ -298,7 +298,7 @@ async def _missed(run: Run, window: Stretch, scenes: Sequence[_ReadScene], found
         outlines=[(scene.name, scene.text.first, scene.text.last, scene.events) for scene in here],
         most=_MISSED_A_WINDOW,
     )
-    listed = reply.missed[:_MISSED_A_WINDOW] if run.aids(ROLE) else reply.missed
+    listed = reply.missed[:_MISSED_A_WINDOW] if run.room(ROLE).aids else reply.missed
     return [one.model_copy(update={"paragraph": _inside(one.paragraph, window)}) for one in listed]
 
 
@@ -363,7 +363,7 @@ async def _whole(run: Run, windows: Sequence[Stretch], scenes: Sequence[ScenePla
         [(scenes[n].name, [event.text for event in scenes[n].outline]) for n in shown] if len(windows) > 1 else []
     )
     fields: dict[str, Any] = {"found": replace(found, scenes=()), "text": windows[0].numbered, "outlines": outlines}
-    if run.aids(ROLE):
+    if run.room(ROLE).aids:
         notes = (note(run, name, **fields) for name in ("read_conflict", "read_setting"))
         conflict, setting = await side_by_side(notes)
         return _Whole(conflict, setting)

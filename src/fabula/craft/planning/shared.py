@@ -10,7 +10,7 @@ from pydantic import BaseModel
 
 from fabula.base.errors import PlanError
 from fabula.craft.planning.replies import Planned, without_noise
-from fabula.craft.prose import clean_reply
+from fabula.craft.prose import clean_reply, reply_fault
 from fabula.models.base import Sampling
 from fabula.story import count_words, one_line, slug
 from fabula.story.people import among
@@ -55,9 +55,9 @@ async def typed(
     Raises:
         ReplyError: no reply could be read.
     """
-    sampling = Sampling(max_tokens=run.reply_tokens(ROLE, _FORM_TOKENS))
+    sampling = Sampling(max_tokens=run.room(ROLE).reply_tokens(_FORM_TOKENS))
     reply = await run.ask_for(kind, ROLE, prompt, sampling=sampling, expect=expect, **fields)
-    if not run.aids(ROLE):
+    if not run.room(ROLE).aids:
         return reply
     kept = without_noise(reply)
     _record(run, reply, kept)
@@ -103,32 +103,32 @@ async def _sentences(
     """The sentences of a reply, drawn again if there are none; a small model's are to be new and few."""
     raw, fault, old = "", "", list[str]()
     run = run.tries(prompt)
-    sampling = Sampling(max_tokens=run.reply_tokens(ROLE, _NOTE_TOKENS))
+    sampling = Sampling(max_tokens=run.room(ROLE).reply_tokens(_NOTE_TOKENS))
     for attempt in range(TRIES):
         place = run.again(attempt, fault)
         reply = await place.reply(ROLE, prompt, sampling=sampling, expect=_NOTE_WORDS, **fields)
         raw = reply.text
         echo = [place.render(prompt, **fields)]
         text = clean_reply(place, ROLE, reply, labels=_LABELS, echo=echo, kind=kind)
-        if fault := place.fault(text, prompt, fields):
+        if fault := reply_fault(place, text, prompt, fields):
             place.removed("reply", text)
             continue
         found, head = events_in(text)
         found = [one for one in found if count_words(one)]
         if head:
             place.removed("announcement", head)
-        if not run.aids(ROLE):
+        if not run.room(ROLE).aids:
             new = found
         else:
             new, old = without_repeats(found, earlier)[:short], without_repeats(found)[:short] or old
-            place.left_out("field", "\n\n".join(found), "\n\n".join(new or old))
+            place.removed("field", "\n\n".join(found), "\n\n".join(new or old))
         if new:
             return new
         fault = _REPEATS if found else "It held no text."
     if old:
         return old
     problem = f"The role {ROLE!r} gave nothing of use at {run.at}/{prompt} in {TRIES} tries, each asked in another way."
-    raise run.no_use(prompt, f"{problem} {fault}", ROLE, raw)
+    raise run.exhausted(prompt, f"{problem} {fault}", ROLE, raw)
 
 
 def events_in(text: str) -> tuple[list[str], str]:
@@ -300,7 +300,7 @@ def checked_personas(run: Run, start: Personas, role: str = ROLE) -> str:
     try:
         parse_personas(text)
     except PlanError as error:
-        raise run.no_use(WHOLE, f"The personas made at {run.at} cannot be used: {error}", role, text) from error
+        raise run.exhausted(WHOLE, f"The personas made at {run.at} cannot be used: {error}", role, text) from error
     return text
 
 
@@ -318,4 +318,4 @@ def checked(run: Run, plan: Plan) -> Plan:
     if not (problems := check_plan(plan)):
         return plan
     problem = f"The role {ROLE!r} made a plan that cannot be written from: {'; '.join(map(str, problems))}"
-    raise run.no_use(WHOLE, problem, ROLE, write_plan(plan))
+    raise run.exhausted(WHOLE, problem, ROLE, write_plan(plan))

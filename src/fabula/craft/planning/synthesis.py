@@ -41,7 +41,7 @@ async def synthesised_plan(run: Run, story_text: str, brief: Brief | None = None
     manuscript = Story.parse(story_text)
     if not manuscript.words:
         raise UsageError("The story is empty. Give a text with a story in it.")
-    story, window = manuscript.text, run.window(ROLE)
+    story, window = manuscript.text, run.room(ROLE).window
     if window is not None and estimate_tokens(story) > _MOST * window:
         raise UsageError(
             f"The faithful preset reads a story in one prompt, as the paper does: this one has about "
@@ -52,7 +52,7 @@ async def synthesised_plan(run: Run, story_text: str, brief: Brief | None = None
     run = run.tries(WHOLE)
     people = await typed(run, PaperCastReply, "extract_characters", **given)
     cast = CastList()
-    cast.add(people.characters, small=run.aids(ROLE))
+    cast.add(people.characters, small=run.room(ROLE).aids)
     reply = await typed(run, ExtractedReply, "extract_scenes", **given, characters=tuple(cast.characters))
     s = (Scratchpad.of(brief) if brief else Scratchpad()).add("User-Written Response", story, "task")
     conflict, setting = await side_by_side(
@@ -60,7 +60,7 @@ async def synthesised_plan(run: Run, story_text: str, brief: Brief | None = None
     )
     for name, said in (("extract_conflict", conflict), ("extract_setting", setting)):
         if not count_words(said):
-            raise run.no_use(WHOLE, f"The role {ROLE!r} gave no words at {run.at}/{name}.", ROLE, said)
+            raise run.exhausted(WHOLE, f"The role {ROLE!r} gave no words at {run.at}/{name}.", ROLE, said)
     scenes = _scenes(reply.scenes, cast)
     title = manuscript.title or (brief.title if brief else "")
     plan = Plan(scenes, tuple(cast.characters), conflict.strip(), setting.strip(), title, given["brief"])

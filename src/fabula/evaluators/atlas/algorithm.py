@@ -106,7 +106,7 @@ async def atlas(check: StoryCheck) -> tuple[Sequence[Found], dict[str, Any]]:
     proposals = [proposal for of_scene in proposed for proposal in await of_scene]
     check.counts["proposals"] += len(proposals)
     if not proposals:  # in an estimate the facts are made up, so that nothing can be proposed
-        proposals = check.run.unless_made_up(list, usual.proposals(scenes))
+        proposals = check.run.context.unless_made_up(list, usual.proposals(scenes))
 
     # "These proposals are then verified, using the story text to check if there is sufficient evidence."
     verified = await side_by_side(

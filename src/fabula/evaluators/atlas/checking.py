@@ -128,16 +128,18 @@ class StoryCheck:
 
     def performer(self, role: str) -> str:
         """Who plays a role."""
-        return self.run.context.cast.assignment(role).performer.identity
+        return self.run.room(role).model.identity
 
     def prompt_room(self, role: str, prompt: str) -> int | None:
         """How many tokens the whole prompt may have beside its reply; `None` where that is not known."""
-        window = self.run.window(role)
+        window = self.run.room(role).window
         return None if window is None else window - REPLY_TOKENS[prompt]
 
     def fits(self, role: str, most: int, unknown: int) -> bool:
         """Whether the whole story fits `most` tokens and half of a role's window; `unknown` is its size if unknown."""
-        return sum(one.tokens for one in self.text.paragraphs) <= min(most, (self.run.window(role) or unknown) // 2)
+        return sum(one.tokens for one in self.text.paragraphs) <= min(
+            most, (self.run.room(role).window or unknown) // 2
+        )
 
     async def ask(
         self,
@@ -159,7 +161,7 @@ class StoryCheck:
         """
         why = self._too_long(at, shape, role, prompt, fields)
         if not why:
-            most = at.reply_tokens(role, short=REPLY_TOKENS[prompt])
+            most = at.room(role).reply_tokens(short=REPLY_TOKENS[prompt])
             sampling = Sampling(temperature=self.config.paper.temperature, max_tokens=most)
             try:
                 reply = await at.ask_for(shape, role, prompt, sampling=sampling, expect=expect, **fields)
@@ -169,7 +171,7 @@ class StoryCheck:
                 self._note(at, f"{at.at}/{prompt}")
                 return reply
         else:
-            at.falls_short(f"{self.item.id} is not read by role {role!r}. {why}")
+            at.note(f"{self.item.id} is not read by role {role!r}. {why}", "shortfall")
         self.counts[f"unreadable_{prompt}"] += 1
         self.rate(role, f"{at.at}/{prompt}", f"{at.at}/{prompt}", unscored=why)
         return None
@@ -196,8 +198,8 @@ class StoryCheck:
         if room is None:
             return ""
         text = at.render(prompt, **fields)
-        if not at.context.cast.assignment(role).performer.capabilities.schema:
-            text += json_instruction(schema_of(shape, short=at.aids(role)))
+        if not at.room(role).model.capabilities.schema:
+            text += json_instruction(schema_of(shape, short=at.room(role).aids))
         if (needed := estimate_tokens(text)) <= room:
             return ""
         reply = REPLY_TOKENS[prompt]

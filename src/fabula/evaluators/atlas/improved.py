@@ -161,7 +161,7 @@ async def reader(check: StoryCheck) -> tuple[list[Found], dict[str, Any]]:
     check.counts["repeated_suspicions"] += repeated
     if suspicions and check.counts["quotations_not_word_for_word"] >= 2 * len(suspicions):
         # In an estimate the reply is made up, and quotes nothing of the text.
-        suspicions = check.run.unless_made_up(suspicions.copy, _usual(check))
+        suspicions = check.run.context.unless_made_up(suspicions.copy, _usual(check))
 
     # 3. Verify.
     batches = batches_of(check, suspicions)

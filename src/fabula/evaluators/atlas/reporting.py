@@ -88,7 +88,7 @@ class Checked:
     @property
     def by_small(self) -> bool:
         """Whether a small model read the story, which finds nothing and names what is none."""
-        return not self.check.config.by_graph and self.check.run.aids("reader")
+        return not self.check.config.by_graph and self.check.run.room("reader").aids
 
     @property
     def partial(self) -> bool:

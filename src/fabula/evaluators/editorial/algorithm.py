@@ -15,7 +15,7 @@ from fabula.base.remembering import remembered
 from fabula.craft.levels import CATEGORIES, drawn, fractions, levels_in, passages_of
 from fabula.craft.measuring import check_numbers
 from fabula.craft.quoting import Quotable, normalised
-from fabula.craft.raters import NO_ANSWER, mark_for, performer_of, too_long
+from fabula.craft.raters import NO_ANSWER, mark_for, too_long
 from fabula.engine.methods import values_of
 from fabula.engine.replies import short
 from fabula.engine.run import side_by_side
@@ -62,7 +62,7 @@ async def evaluate(items: Sequence[Item], run: Run, config: Config) -> Report:
     reads = await side_by_side(annotate(item, passage, run, config) for item, passage in chosen)
 
     # "The resulting annotation counts are aggregated to produce quantitative statistics for each generated story."
-    how = values_of(config) | {"levels": ", ".join(levels), "editor": performer_of(run, ROLE).identity}
+    how = values_of(config) | {"levels": ", ".join(levels), "editor": run.room(ROLE).model.identity}
     return report_of(items, levels, reads, how)
 
 
@@ -74,8 +74,8 @@ async def annotate(item: Item, passage: Passage, run: Run, config: Config) -> Pa
         BudgetError: the cap is reached.
     """
     at = run.scope(item.id, passage.level, passage.place)
-    by = performer_of(run, ROLE).identity
-    limit = config.paper.max_tokens or run.reply_tokens(ROLE, short=_SHORT_REPLY)
+    by = run.room(ROLE).model.identity
+    limit = config.paper.max_tokens or run.room(ROLE).reply_tokens(short=_SHORT_REPLY)
     if why := too_long(run, ROLE, f"The {passage.level}", [passage.text], limit):
         return PassageRead(item, passage, at.at, by, None, why)
     categories = CATEGORIES[passage.level]

@@ -13,7 +13,7 @@ from fabula.base.errors import ContextLengthError, RefusalError, ReplyError
 from fabula.continuity import scenes_of
 from fabula.craft.measuring import check_numbers, checked
 from fabula.craft.quoting import located
-from fabula.craft.raters import mark_for, performer_of, rating_of
+from fabula.craft.raters import mark_for, rating_of
 from fabula.engine.methods import values_of
 from fabula.engine.replies import short
 from fabula.engine.run import side_by_side
@@ -112,7 +112,7 @@ async def evaluate(items: Sequence[Item], run: Run, config: Config) -> Report:
     told = list(zip(readings, worlds, strict=True))
     numbers = tuple(row for reading, (_, conflicts) in told for row in _rows(reading, conflicts))
     stories = [{"id": reading.item.id, "world": world, "unread": reading.unread} for reading, (world, _) in told]
-    how = values_of(config) | {"read by": performer_of(run, ROLE).identity}
+    how = values_of(config) | {"read by": run.room(ROLE).model.identity}
     ratings = tuple(rating for reading in readings for rating in reading.ratings)
     return Report(EVALUATOR, how, numbers, ratings, tuple(_notes(readings)), {"stories": stories})
 
@@ -123,7 +123,7 @@ async def read_story(item: Item, run: Run, config: Config) -> Reading:
     for scene in reading.scenes:
         at = run.scope(scene.number)
         known = list(reading.names)[-_MOST_NAMES:]
-        most = at.reply_tokens(ROLE, short=_SHORT_REPLY)
+        most = at.room(ROLE).reply_tokens(short=_SHORT_REPLY)
         try:
             reply = await at.ask_for(
                 SceneFacts,
@@ -150,10 +150,10 @@ def _unread(item: Item, at: Run, why: str) -> Rating:
     """That nothing is known of a scene, and why."""
     return rating_of(
         [item],
-        performer_of(at, ROLE).identity,
+        at.room(ROLE).model.identity,
         evaluator=EVALUATOR,
         rubric=RUBRIC,
-        question=f"scene {at.path[-1]}",
+        question=f"scene {at.at.rpartition('/')[2]}",
         answer=None,
         call=f"{at.at}/read",
         unscored=one_line(why)[:_SHOWN],

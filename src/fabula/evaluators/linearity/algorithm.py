@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final
 from fabula.base.errors import UsageError
 from fabula.craft.digressions import MARK, digressions_in, utterances_of
 from fabula.craft.measuring import check_numbers, checked
-from fabula.craft.raters import mark_for, performer_of, rating_of, source_of
+from fabula.craft.raters import mark_for, rating_of, source_of
 from fabula.engine.methods import values_of
 from fabula.engine.replies import ReplyProblem, read_chances, read_choice
 from fabula.engine.run import side_by_side
@@ -75,7 +75,7 @@ async def evaluate(items: Sequence[Item], run: Run, config: Config) -> Report:
         asked: list[tuple[Digression, Baseline]] = [(one, "") for one in found]
         asked += [(one, who) for who in BASELINES for one in tried]
         outcomes += await side_by_side(back_by_judge(one, who, run) for one, who in asked)
-        how |= {"judged by": performer_of(run, ROLE).identity}
+        how |= {"judged by": run.room(ROLE).model.identity}
     return report_of(items, found, outcomes, how)
 
 
@@ -165,7 +165,7 @@ async def _verdict(digression: Digression, who: Baseline, number: int, run: Run)
         OPTIONS,
         ROLE,
         "back",
-        sampling=Sampling(temperature=0.0, max_tokens=at.reply_tokens(ROLE, short=_SHORT_REPLY)),
+        sampling=Sampling(temperature=0.0, max_tokens=at.room(ROLE).reply_tokens(short=_SHORT_REPLY)),
         passage=passage,
         lines=lines,
         who=window[-1].who,
@@ -177,7 +177,7 @@ async def _verdict(digression: Digression, who: Baseline, number: int, run: Run)
     question = (f"digression {digression.number}", digression.said.kind, f"turn {number}", who)
     return rating_of(
         [digression.item],
-        performer_of(run, ROLE).identity,
+        run.room(ROLE).model.identity,
         evaluator=EVALUATOR,
         rubric=RUBRIC,
         question="/".join(part for part in question if part),

@@ -15,7 +15,7 @@ from itertools import combinations
 from typing import TYPE_CHECKING, Any, Final
 
 from fabula.base.errors import UsageError
-from fabula.craft.raters import NO_ANSWER, mark_for, performer_of, rating_of
+from fabula.craft.raters import NO_ANSWER, mark_for, rating_of
 from fabula.engine.replies import SIDES, ReplyProblem, read_verdicts
 from fabula.engine.run import side_by_side
 from fabula.evaluators.pairwise.criteria import CRITERIA, OVERALL, RUBRIC, label, questions_in
@@ -166,7 +166,7 @@ class Showing:
 
     async def assessment(self) -> Reply:
         """The judge's assessment, which ends with its verdicts; one call."""
-        short = self.run.reply_tokens(ROLE, short=_SHORT_REPLY)
+        short = self.run.room(ROLE).reply_tokens(short=_SHORT_REPLY)
         return await self.run.reply(
             ROLE,
             "compare",
@@ -193,7 +193,7 @@ class Showing:
 
     def unanswered(self, why: str, questions: Sequence[str] = (), call: str = "") -> list[Rating]:
         """Ratings without a verdict, where the judge declines or has no room; without `questions`, of them all."""
-        nothing = Reply("", model=performer_of(self.whole, ROLE).identity)
+        nothing = Reply("", model=self.whole.room(ROLE).model.identity)
         at = call or f"{self.run.at}/compare"
         return [self.rating(question, nothing, at, "", why=why) for question in questions or self.questions]
 
@@ -220,7 +220,7 @@ async def written(showing: Showing, assessment: Reply | None = None) -> list[Rat
         reply = assessment or await showing.assessment()
     except NO_ANSWER as error:
         return showing.unanswered(str(error))
-    found, why = run.unless_made_up(lambda: _read(reply.text, labels), (dict.fromkeys(labels, SIDES[0]), ""))
+    found, why = run.context.unless_made_up(lambda: _read(reply.text, labels), (dict.fromkeys(labels, SIDES[0]), ""))
     for attempt in range(run.context.repairs):
         missing = [name for name in labels if name not in found]
         if not missing:

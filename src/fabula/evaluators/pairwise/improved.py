@@ -10,7 +10,7 @@ import asyncio
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
-from fabula.craft.raters import NO_ANSWER, performer_of
+from fabula.craft.raters import NO_ANSWER
 from fabula.engine.replies import SIDES, ReplyProblem, read_chances, read_choice
 from fabula.engine.run import apart, side_by_side
 from fabula.evaluators.pairwise.algorithm import ROLE, WRITTEN, Showing, pairs_of, report_of, showings_of, written
@@ -46,7 +46,7 @@ async def evaluate(items: Sequence[Item], run: Run, config: Config) -> Report:
     ours = config.ours or Ours()
     questions = questions_in(config.paper.questions)
     pairs = pairs_of(items)
-    judge = performer_of(run, ROLE).capabilities
+    judge = run.room(ROLE).model.capabilities
     # A person who stands in for a model says a verdict once, in the ending, and has no probabilities.
     able = judge.logprobs and not judge.stands_in
     wanted = ours.verdicts == "logprobs" or (ours.verdicts == "auto" and able)
@@ -88,7 +88,7 @@ async def tried(showing: Showing) -> tuple[list[Rating], bool]:
     except NO_ANSWER as error:
         return showing.unanswered(str(error)), True
     found = await _weigh_all(showing, said)
-    if showing.run.unless_made_up(lambda: any(given for _, given in found), instead=True):
+    if showing.run.context.unless_made_up(lambda: any(given for _, given in found), instead=True):
         return _with_reason(found, said), True
     return await written(showing, said), False
 

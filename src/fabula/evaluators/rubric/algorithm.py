@@ -17,7 +17,7 @@ from fabula.base.errors import ReplyError, UsageError
 from fabula.base.remembering import remembered
 from fabula.craft.levels import CATEGORIES, fractions, levels_in, passages_of, sets_of
 from fabula.craft.measuring import check_numbers
-from fabula.craft.raters import NO_ANSWER, mark_for, performer_of, too_long
+from fabula.craft.raters import NO_ANSWER, mark_for, too_long
 from fabula.engine.methods import values_of
 from fabula.engine.replies import short
 from fabula.engine.run import side_by_side
@@ -68,7 +68,7 @@ async def evaluate(items: Sequence[Item], run: Run, config: Config) -> Report:
 
     # "It assigns a rubric score out of 100 for each category and also assigns an overall quality score out of 100."
     found = await side_by_side(calls)
-    how = values_of(config) | {"levels": ", ".join(levels), "judge": performer_of(run, ROLE).identity}
+    how = values_of(config) | {"levels": ", ".join(levels), "judge": run.room(ROLE).model.identity}
     return report_of(items, levels, found, how)
 
 
@@ -135,9 +135,9 @@ async def score(shown: PassageSet, order: Sequence[int], run: Run, config: Confi
     texts = [shown.passages[place].text for place in order]
     labels, categories = LABELS[: len(texts)], CATEGORIES[level]
     at = run.scope(shown.prompt or "stories", level, shown.number, "-".join(str(place + 1) for place in order))
-    by = performer_of(run, ROLE).identity
+    by = run.room(ROLE).model.identity
 
-    limit = config.paper.max_tokens or run.reply_tokens(ROLE, short=_SHORT_REPLY)
+    limit = config.paper.max_tokens or run.room(ROLE).reply_tokens(short=_SHORT_REPLY)
     what = f"{len(texts)} texts of the level {level}"
     if why := too_long(run, ROLE, what, texts, limit):
         return Scores(shown, items, at.at, by, None, why_not=why)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 from fabula.craft.measuring import check_numbers, check_samples, checked
-from fabula.craft.raters import NO_ANSWER, mark_for, performer_of, rating_of, source_of
+from fabula.craft.raters import NO_ANSWER, mark_for, rating_of, source_of
 from fabula.engine.methods import values_of
 from fabula.engine.replies import ReplyProblem, read_score
 from fabula.engine.run import side_by_side
@@ -63,7 +63,7 @@ async def rated(
         try:
             return await ask(item, criterion, at, paper)
         except NO_ANSWER as error:  # one refusal does not sink the others
-            return rating(item, criterion, at, performer_of(at, ROLE).identity, None, why=str(error))
+            return rating(item, criterion, at, at.room(ROLE).model.identity, None, why=str(error))
 
     ratings = await side_by_side(
         asked(item, criterion, run.scope(item.id, criterion.prompt, *([sample] if paper.samples > 1 else [])))
@@ -75,7 +75,7 @@ async def rated(
     # Tables 2 and 3: means of each system, over short and over long narratives.
     how = values_of(config) | {
         "criteria": ", ".join(criterion.name for criterion in criteria),
-        "judge": performer_of(run, ROLE).identity,
+        "judge": run.room(ROLE).model.identity,
         "numbers": numbers,
     }
     return report_of(items, criteria, ratings, how)
@@ -97,7 +97,7 @@ async def drawn(item: Item, criterion: Criterion, at: Run, paper: Paper) -> Rati
         max_tokens=paper.max_tokens,
     )
     given = fields_of(item, criterion)
-    if performer_of(at, ROLE).capabilities.choices:
+    if at.room(ROLE).model.capabilities.choices:
         options = [str(number) for number in criterion.numbers]
         reply = await at.weigh(options, ROLE, criterion.prompt, sampling=sampling, **given)
     else:

@@ -8,7 +8,6 @@ from pydantic import BaseModel, Field, create_model
 
 from fabula.base.errors import ReplyError
 from fabula.base.remembering import remembered
-from fabula.craft.raters import performer_of
 from fabula.engine.replies import short
 from fabula.evaluators.snap_ratings.algorithm import ROLE, fields_of, rated, rating
 from fabula.evaluators.snap_ratings.criteria import HIGH
@@ -45,8 +44,8 @@ async def reasoned(item: Item, criterion: Criterion, at: Run, paper: Paper) -> R
     Raises:
         ModelError: the judge did not answer.
     """
-    sampling = Sampling(temperature=paper.temperature, max_tokens=at.reply_tokens(ROLE, short=_SHORT_REASON))
-    by, given = performer_of(at, ROLE).identity, fields_of(item, criterion)
+    sampling = Sampling(temperature=paper.temperature, max_tokens=at.room(ROLE).reply_tokens(short=_SHORT_REASON))
+    by, given = at.room(ROLE).model.identity, fields_of(item, criterion)
     try:
         verdict = await at.ask_for(verdict_type(criterion.low), ROLE, criterion.prompt, sampling=sampling, **given)
     except ReplyError as error:

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
 
 from fabula.base.errors import UsageError
-from fabula.craft.raters import NO_ANSWER, performer_of, rating_of
+from fabula.craft.raters import NO_ANSWER, rating_of
 from fabula.engine.methods import values_of
 from fabula.engine.replies import ReplyProblem, label_of, read_label, read_yes_no
 from fabula.engine.run import side_by_side
@@ -189,7 +189,7 @@ def answered(
     """One answer as it is kept."""
     return rating_of(
         call.items,
-        reply.model if reply else performer_of(at, ROLE).identity,
+        reply.model if reply else at.room(ROLE).model.identity,
         evaluator=EVALUATOR,
         rubric=rubric,
         question=call.test.id,

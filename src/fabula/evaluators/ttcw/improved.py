@@ -56,7 +56,7 @@ async def ask(call: Call, run: Run, paper: Paper, rubric: str) -> Rating:
         ModelError: the judge did not answer.
     """
     at = call.at(run)
-    limit = paper.max_tokens or run.reply_tokens(ROLE, short=_SHORT_REPLY)
+    limit = paper.max_tokens or run.room(ROLE).reply_tokens(short=_SHORT_REPLY)
     fields = {name: text.replace("===", "= = =") for name, text in call.fields.items()}
     try:
         reply = await at.reply(

@@ -120,7 +120,7 @@ def asked(a: Agent, s: Scratchpad, agents: tuple[Agent, ...], config: Config) ->
         section = {"section": a.label, "last": ends_the_story(a, agents)} if a in WRITING else {}
         y = await run.ask(a.role, a.prompt, sampling=sampling, expect=a.words, scratchpad=s, **section)
         if not count_words(y):
-            raise run.no_use(a.prompt, f"The role {a.role!r} gave no text at {run.at}.", a.role, y)
+            raise run.exhausted(a.prompt, f"The role {a.role!r} gave no text at {run.at}.", a.role, y)
         return y
 
     return make

@@ -161,7 +161,7 @@ async def note_of(agent: Agent, s: Scratchpad, known: str, run: Run, config: Con
         agent.prompt,
         labels=_LABELS,
         usual=agent.words,
-        max_tokens=config.paper.max_tokens or run.reply_tokens(agent.role, SHORT_NOTE),
+        max_tokens=config.paper.max_tokens or run.room(agent.role).reply_tokens(SHORT_NOTE),
         objection=lambda here, text: _unknown(here, text, known),
         fields={"scratchpad": s},
     )
@@ -170,7 +170,7 @@ async def note_of(agent: Agent, s: Scratchpad, known: str, run: Run, config: Con
 def _unknown(run: Run, text: str, known: str) -> str:
     """Whom a note names that `known` lacks, as a sentence for who wrote it; empty if nobody."""
     nobody: tuple[str, ...] = ()
-    names = run.unless_made_up(lambda: strangers(text, known), nobody)
+    names = run.context.unless_made_up(lambda: strangers(text, known), nobody)
     if not names:
         return ""
     verb = "stands" if len(names) == 1 else "stand"
@@ -182,15 +182,15 @@ async def split_of(story: str, run: Run, config: Config) -> tuple[int, ...]:
     s = Scratchpad().add(RESPONSE, story, "task")
     check_room(run, "splitter", s)
     fields: dict[str, Any] = {"scratchpad": s, "sections": list(GUIDES.items())}
-    if run.aids("splitter"):
+    if run.room("splitter").aids:
         return await _split_by_number(story, run)
     sampling = Sampling(temperature=0.0, max_tokens=config.paper.max_tokens or None)
     said: tuple[Message, ...] = ()
     problem = ""
     for _ in range(_TRIES):
-        reply = await run.chat("splitter", "split", said, sampling=sampling, expect=_SPLIT_WORDS, **fields)
+        reply = await run.reply("splitter", "split", said, sampling=sampling, expect=_SPLIT_WORDS, **fields)
         try:
-            return run.unless_made_up(partial(read_split, reply.text, story, _PARTS), _NOWHERE)
+            return run.context.unless_made_up(partial(read_split, reply.text, story, _PARTS), _NOWHERE)
         except ReplyProblem as unreadable:
             problem = str(unreadable)
         said = (*said, Message("assistant", reply.text or "-"), Message("user", repair_instruction(problem)))
@@ -236,7 +236,7 @@ async def task_of(story: str, run: Run, config: Config) -> Brief:
         "task",
         labels=_LABELS,
         usual=_TASK_WORDS,
-        max_tokens=config.paper.max_tokens or run.reply_tokens("tasker", _TASK_TOKENS),
+        max_tokens=config.paper.max_tokens or run.room("tasker").reply_tokens(_TASK_TOKENS),
         fields={"scratchpad": s},
     )
     return Brief.parse(text)
@@ -248,7 +248,7 @@ def check_room(run: Run, role: str, s: Scratchpad) -> None:
     Raises:
         LeftOutError: it is too long.
     """
-    window, tokens = run.window(role), estimate_tokens(s.render())
+    window, tokens = run.room(role).window, estimate_tokens(s.render())
     if window is not None and tokens + _INSTRUCTIONS + _REPLY > window:
         raise LeftOutError(
             f"It has about {tokens:,} tokens, and the model of the role {role!r} takes {window:,} with its reply. Give "

@@ -13,11 +13,12 @@ from typing import TYPE_CHECKING, Any, Final
 
 from fabula.base.errors import ReplyError, UsageError
 from fabula.craft.chapters import Book, Part, chapters_wanted, outline
+from fabula.craft.drafts import Draft, keep_draft
 from fabula.craft.final_reading import final_reading
 from fabula.craft.length import WordRange, asked_range
 from fabula.craft.planning import given_plan
 from fabula.craft.prose import Prose, write_notes, write_prose
-from fabula.engine.run import Draft
+from fabula.craft.settings import unsupported_by
 from fabula.story import Story, count_words
 from fabula.story.scratchpad import Scratchpad
 from fabula.systems.agents_room.algorithm import (
@@ -147,7 +148,7 @@ class Room:
         }
 
         async def make(run: Run) -> str:
-            limit = self.config.paper.max_tokens or run.reply_tokens(a.role, SHORT_NOTE)
+            limit = self.config.paper.max_tokens or run.room(a.role).reply_tokens(SHORT_NOTE)
             before, usual = [entry.text for entry in s.entries], round(1.65 * low) or a.words
             try:
                 return await write_notes(
@@ -176,7 +177,7 @@ class Room:
         fields = {"scratchpad": s, "brief": self.brief.titled, "section": a.label, "last": last, **place}
 
         async def make(run: Run) -> str:
-            want = self._words(a, s, cut=run.aids(a.role))
+            want = self._words(a, s, cut=run.room(a.role).aids)
             prose = Prose(last, want, LABELS, a.words, previous, earlier=[entry.text for entry in told])
             before = [entry.text for entry in s.entries]
             limit = self.config.paper.max_tokens or None
@@ -207,12 +208,12 @@ class Room:
 
     def is_read(self, run: Run) -> bool:
         """Whether the finalizer reads the whole at the end."""
-        return self.ours.final_reading and not run.too_small_for("final_reading", FINALIZER.role)
+        return self.ours.final_reading and not unsupported_by(run, "final_reading", FINALIZER.role)
 
     async def drafted(self, run: Run, name: str, make: Callable[[Run], Awaitable[str]]) -> Draft:
         """A part as it was written, which may change when the whole is read."""
         if self.is_read(run):
-            return await run.draft(name, make)
+            return await keep_draft(run, name, make)
         return Draft(name, await run.keep(name, make, folder="story"))
 
     async def read(self, run: Run, s: Scratchpad, drafts: list[Draft]) -> list[str]:

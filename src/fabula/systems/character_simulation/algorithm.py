@@ -11,6 +11,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from fabula.base.errors import PlanError, ReplyError
+from fabula.craft.personas import check_cast
 from fabula.craft.planning import PlanOptions, plan_for
 from fabula.engine.run import branches, side_by_side
 from fabula.story import Story, count_words, slug
@@ -43,7 +44,7 @@ async def write(brief: Brief, run: Run, config: Config) -> Story:
         ReplyError: a reply could not be read, or a scene has no text; the run goes on from there.
     """
     p_p = await plan_for(run, brief, PlanOptions(scenes=0))
-    run.check_cast("character", [character.name for character in p_p.characters])
+    check_cast(run, "character", [character.name for character in p_p.characters])
     p_c = await sort_scenes(p_p, run, config)
     played: dict[str, Branch[Played]] = {}
     story = Story(brief.title or p_p.title)
@@ -82,7 +83,7 @@ async def sort_scenes(p_p: Plan, run: Run, config: Config) -> list[ScenePlan]:
             names = (await own.ask_for(wanted, "sorter", "sort_scenes", sampling=sampling, scenes=p_p.scenes)).scenes
         except ReplyError:
             # The order in an estimate is made up: where it does not fit the plan, that is nobody's mistake.
-            if not (names := own.unless_made_up(tuple, p_p.assumed_chronology())):
+            if not (names := own.context.unless_made_up(tuple, p_p.assumed_chronology())):
                 raise
         return "\n".join(f"- {name}" for name in names)
 
@@ -95,7 +96,7 @@ async def sort_scenes(p_p: Plan, run: Run, config: Config) -> list[ScenePlan]:
             )
         return [p_p.scene(name) for name in order]
 
-    return await run.keep_as(read, "order", make, folder="plan")
+    return await run.keep("order", make, folder="plan", read=read)
 
 
 def _bare(line: str) -> str:
@@ -145,7 +146,7 @@ async def play(
         await lived_through(turns_of(edited.text), SceneInPlay(s_i, p_p, (), own, config), m)
         return Played(edited.text, m)
 
-    return await place.keep_with(Played, name, make, folder="role-play", again=again)
+    return await place.keep(name, make, folder="role-play", again=again, shape=Played)
 
 
 async def agents_before(p_c: Sequence[ScenePlan], at: int, played: Mapping[str, Branch[Played]]) -> AgentMap:
@@ -305,5 +306,5 @@ async def rewrite_to_story(
         last=scene is p_p.scenes[-1],
     )
     if not count_words(text):
-        raise run.no_use("rewrite", f"The role 'writer' gave no text at {run.at}.", "writer", text)
+        raise run.exhausted("rewrite", f"The role 'writer' gave no text at {run.at}.", "writer", text)
     return text

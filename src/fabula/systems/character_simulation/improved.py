@@ -22,8 +22,9 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias
 from fabula.base.errors import NoRoomError, ReplyError
 from fabula.craft.length import asked_range
 from fabula.craft.packing import around, last_of, latest
+from fabula.craft.personas import check_cast
 from fabula.craft.planning import PlanOptions, plan_for
-from fabula.craft.prose import Prose, clean_reply, write_prose
+from fabula.craft.prose import Prose, clean_reply, reply_fault, write_prose
 from fabula.engine.roles import is_person
 from fabula.engine.run import branches
 from fabula.story import SLUG_LENGTH, Story, one_line, slug
@@ -71,7 +72,7 @@ async def write(brief: Brief, run: Run, config: Config) -> Story:
         ReplyError: a reply could not be read; the run goes on from there.
     """
     p_p = await plan_for(run, brief, PlanOptions.of(config))
-    run.check_cast("character", [character.name for character in p_p.characters])
+    check_cast(run, "character", [character.name for character in p_p.characters])
     p_c = await sort_scenes(p_p, run, config)
     order = tuple(scene.name for scene in p_c)
     units = units_in_time(p_p, order)
@@ -245,11 +246,11 @@ class InPlay:
     def sampling(self, role: str, short: int | None = None) -> Sampling:
         """How a role's replies are drawn; `short` bounds their tokens for models that run on."""
         drawn = self.config.paper.sampling
-        return replace(drawn, max_tokens=self.run.reply_tokens(role, short)) if short else drawn
+        return replace(drawn, max_tokens=self.run.room(role).reply_tokens(short)) if short else drawn
 
     def fitting(self, texts: Sequence[str], role: str) -> tuple[str, ...]:
         """The last of `texts` that fit into a role's prompt."""
-        return latest(texts, self.run.prompt_tokens(role, _HISTORY_TOKENS))
+        return latest(texts, self.run.room(role).prompt_tokens(_HISTORY_TOKENS))
 
     def cleaned(self, run: Run, role: str, reply: Reply, echo: str, kind: TextKind) -> str:
         """A reply without chatter; possibly empty."""
@@ -275,7 +276,7 @@ async def play_unit(unit: TimedUnit, run: Run, config: Config) -> Played:
         return Played(edited.text, m)
 
     place = run.scope("role-play")
-    return await place.keep_with(Played, unit.name, make, folder="role-play", again=again)
+    return await place.keep(unit.name, make, folder="role-play", again=again, shape=Played)
 
 
 async def chronological_outline(unit: TimedUnit, run: Run, config: Config) -> tuple[str, ...]:
@@ -352,7 +353,7 @@ async def decide(in_play: InPlay, h: Sequence[Turn]) -> tuple[str, str] | None:
     left = max(ceil(len(in_play.outline) - len(h) / _USUAL_TURNS), 0)
     part = len(h) / ceil(_USUAL_TURNS * max(len(in_play.outline), 1))
     found = await run.optional(_FEWER_TURNS, part=part).ask_for(
-        decision_type(unit.names, len(in_play.outline), begun=bool(h), full=run.aids("director")),
+        decision_type(unit.names, len(in_play.outline), begun=bool(h), full=run.room("director").aids),
         "director",
         "decide",
         sampling=in_play.sampling("director"),
@@ -361,7 +362,7 @@ async def decide(in_play: InPlay, h: Sequence[Turn]) -> tuple[str, str] | None:
         when=unit.when,
         people=unit.people,
         unaware=unit.unaware,
-        earlier=latest(earlier, run.prompt_tokens("director", _EARLIER_TOKENS, _EARLIER)),
+        earlier=latest(earlier, run.room("director").prompt_tokens(_EARLIER_TOKENS, _EARLIER)),
         outline=in_play.outline,
         history=in_play.fitting([str(turn) for turn in h], "director"),
         names=unit.names,
@@ -414,7 +415,7 @@ async def get_response(agent: Agent, h: Sequence[Turn], command: str, in_play: I
         text = reply.text
         if not is_person(reply.model):  # a person means what they write
             text = in_play.cleaned(here, agent.name, reply, here.render("respond", **fields), "prose")
-            fault = here.fault(text, "respond", fields)
+            fault = reply_fault(here, text, "respond", fields)
         turn = Turn.of(agent.name, text, command)
         if turn.text and not fault:
             return turn
@@ -441,7 +442,7 @@ class RewriteTask:
     async def write(self, run: Run) -> str:
         """The scene's text, of its share of the words that are asked for; one call, or more for the length."""
         plan, last = self.plan, self.scene is self.plan.scenes[-1]
-        most = run.prompt_tokens("writer", _WRITER_TOKENS, _WRITER_SHARE)
+        most = run.room("writer").prompt_tokens(_WRITER_TOKENS, _WRITER_SHARE)
         full = [f"{one.name}: {' '.join(event.text for event in one.outline)}" for one in plan.scenes]
         played = "\n\n* * *\n\n".join(filter(None, (self._as_played(*one) for one in self.played)))
         fields: dict[str, Any] = {
@@ -474,7 +475,7 @@ class RewriteTask:
             return None
         at, weights = self.plan.scenes.index(self.scene), [scene.importance for scene in self.plan.scenes]
         written = [scene.words for scene in self.story.scenes]
-        return whole.of_sections(weights[at:], written, before=weights[:at], cut=run.aids("writer"))
+        return whole.of_sections(weights[at:], written, before=weights[:at], cut=run.room("writer").aids)
 
     def _as_played(self, unit: Unit, turns: Sequence[Turn]) -> str:
         """A unit's turns; said before who was there, where that is not the whole scene."""

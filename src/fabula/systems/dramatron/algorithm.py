@@ -90,7 +90,7 @@ async def write_title(logline: str, run: Run, config: Config) -> str:
     async def make(own: Run) -> str:
         return await until_read(own, level, config, {"logline": logline}, lambda said: one_line(read_title(said + END)))
 
-    return await run.keep_as(lambda text: one_line(without_end(text)), "title", make, folder="plan")
+    return await run.keep("title", make, folder="plan", read=lambda text: one_line(without_end(text)))
 
 
 async def list_characters(logline: str, run: Run, config: Config) -> tuple[CharacterEntry, ...]:
@@ -313,7 +313,7 @@ async def until_read(
         if found := read(answer):
             return found
     problem = f"The role {level.role!r} gave no {level.prompt} that can be read in {TRIES} tries."
-    raise run.no_use(level.prompt, problem, level.role, answer)
+    raise run.exhausted(level.prompt, problem, level.role, answer)
 
 
 # levels that list ---------------------------------------------------------------------------------------------------
@@ -351,4 +351,4 @@ async def kept_list(
             own.note(f"The continuation brought no further {listed.what}.")
         return listed.text_of(new)
 
-    return await run.keep_as(partial(listed.of_file, run, level.role), level.role, make, folder="plan", more=more)
+    return await run.keep(level.role, make, folder="plan", more=more, read=partial(listed.of_file, run, level.role))

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Generic, Protocol, TypeAlias
 
 from fabula.base.errors import UsageError
+from fabula.engine.authored import has_author_text
 from fabula.engine.run import side_by_side
 from fabula.systems.dramatron.hierarchy import END, without_end
 from fabula.systems.dramatron.parsing import E
@@ -78,7 +79,7 @@ async def kept_in_order(run: Run, artefacts: Mapping[str, Artefact], folder: str
         async def made(own: Run) -> str:
             return await in_turn(name, await make(own))
 
-        if run.stands(name):  # the author's own text would be kept at once
+        if has_author_text(run, name):  # the author's own text would be kept at once
             await in_turn(name, "")
         text = await run.keep(name, made, folder=folder, more=more)
         done[name].set()

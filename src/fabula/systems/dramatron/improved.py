@@ -13,7 +13,9 @@ from fabula.craft.length import WordRange, asked_range, revise_to_length, usual_
 from fabula.craft.packing import last_of, latest
 from fabula.craft.personas import given_personas
 from fabula.craft.planning import PlanOptions, given_plan, plan_for
-from fabula.craft.prose import NOT_AS_LONG, Prose, clean_reply, shorten, write_prose
+from fabula.craft.prose import NOT_AS_LONG, Prose, clean_reply, reply_fault, shorten, write_prose
+from fabula.craft.settings import warn_ignored
+from fabula.engine.lengths import record_length, words_to_follow
 from fabula.engine.replies.labelled import holds_called, holds_word, role_in, words_in
 from fabula.story import Story, count_words, one_line, slug
 from fabula.story.sentences import as_sentence
@@ -65,7 +67,7 @@ async def write(brief: Brief, run: Run, config: Config) -> Story:
     ours = config.ours or Ours()
     for setting in Paper.__slots__:
         if setting != "mode":
-            run.disobeys(setting, "the preset improved asks in its own way. Use the preset faithful for it.")
+            warn_ignored(run, setting, "the preset improved asks in its own way. Use the preset faithful for it.")
     want = asked_range(brief, ours.words)
     if config.paper.mode == "story":
         return await write_story(brief, want, run, config)
@@ -96,7 +98,7 @@ async def write_title(logline: str, run: Run) -> str:
         fields = {"logline": logline}
         return await text_of(own, "title", "title", fields, lambda _, reply: lenient_title(reply.text), _TITLE_WORDS)
 
-    return await run.keep_as(one_line, "title", make, folder="plan")
+    return await run.keep("title", make, folder="plan", read=one_line)
 
 
 async def list_characters(logline: str, run: Run) -> tuple[CharacterEntry, ...]:
@@ -143,8 +145,8 @@ async def kept_list(listed: Listed[E], name: str, ask: Callable[[Run, str], Any]
     async def more(own: Run, base: str) -> str:
         return await new(own, without_end(base))
 
-    return await run.keep_as(
-        partial(listed.of_file, run, name), name, lambda own: new(own, ""), folder="plan", more=more
+    return await run.keep(
+        name, lambda own: new(own, ""), folder="plan", more=more, read=partial(listed.of_file, run, name)
     )
 
 
@@ -183,13 +185,13 @@ async def text_of(
         if not text:
             fault = "It held no text."
         elif role == "dialogue":  # a title, for instance, may well look like a heading
-            fault = own.fault(text, prompt, fields)
+            fault = reply_fault(own, text, prompt, fields)
         else:
             fault = ""
         if not fault:
             return text
         own.removed("reply", text)
-    raise run.no_use(prompt, f"The role {role!r} gave no {prompt} of use in {TRIES} tries.", role, reply.text)
+    raise run.exhausted(prompt, f"The role {role!r} gave no {prompt} of use in {TRIES} tries.", role, reply.text)
 
 
 # level 5: the dialogues ---------------------------------------------------------------------------------------------
@@ -239,7 +241,7 @@ def dialogue_of(hierarchy: Hierarchy, at: int, head: str, want: WordRange | None
     async def make(own: Run) -> str:
         if want is None:
             return f"{head}\n\n{await first(own, _SCRIPT_WORDS)}"
-        own.asks_words(want.low, want.high)
+        record_length(own, want.low, want.high)
         fitted = await revise_to_length(
             lambda words: first(own, words),
             lambda text, words, attempt: after(own.scope("extend", attempt).optional(NOT_AS_LONG), text, words),
@@ -258,7 +260,7 @@ def dialogue_of(hierarchy: Hierarchy, at: int, head: str, want: WordRange | None
 
     async def more(own: Run, base: str) -> str:
         text = without_end(base).removeprefix(head).strip("\n")
-        return await after(own, text, own.words_to_follow(base))
+        return await after(own, text, words_to_follow(own, base))
 
     return make, more
 
@@ -271,7 +273,7 @@ def dialogue_fields(hierarchy: Hierarchy, at: int, run: Run) -> dict[str, Any]:
     return {
         "scene": scene,
         "characters": [character.named for character in people],
-        "previous": latest(earlier, run.prompt_tokens("dialogue", short=_BEATS_TOKENS)),
+        "previous": latest(earlier, run.room("dialogue").prompt_tokens(short=_BEATS_TOKENS)),
         "following": " ".join(one.beat for one in scenes[at + 1 : at + 2]),
     }
 
@@ -300,7 +302,7 @@ async def write_story(brief: Brief, want: WordRange | None, run: Run, config: Co
     story = Story(plan.title or brief.title, breaks=True)
     for at, (scene, name) in enumerate(zip(plan.scenes, names, strict=True)):
         told = [one.text for one in story.scenes]
-        cut = run.aids("writer")
+        cut = run.room("writer").aids
         share = want and want.of_sections(weights[at:], [*map(count_words, told)], before=weights[:at], cut=cut)
         prose = Prose(at + 1 == len(plan.scenes), share, _LABELS, _STORY_WORDS, previous="".join(told[-1:]))
         fields = {
@@ -309,7 +311,7 @@ async def write_story(brief: Brief, want: WordRange | None, run: Run, config: Co
             "summary": plan.conflict,
             "how": plan,
             "when": scene.when,
-            "story": last_of("\n\n".join(told), run.prompt_tokens("writer", _STORY_TOKENS, _STORY_SHARE)),
+            "story": last_of("\n\n".join(told), run.room("writer").prompt_tokens(_STORY_TOKENS, _STORY_SHARE)),
             "following": [as_sentence(event.text) for later in plan.scenes[at + 1 : at + 2] for event in later.outline],
             "last": prose.last,
         }
@@ -321,6 +323,6 @@ async def write_story(brief: Brief, want: WordRange | None, run: Run, config: Co
 
 async def _continued(run: Run, base: str, fields: dict[str, Any]) -> str:
     """What follows a scene that the author wants continued."""
-    words = run.words_to_follow(base)
+    words = words_to_follow(run, base)
     reply = await run.reply("writer", "extend", expect=words, **fields, so_far=base, words=words, lead="")
     return clean_reply(run, "writer", reply, labels=_LABELS)

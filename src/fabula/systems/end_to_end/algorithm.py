@@ -38,7 +38,7 @@ async def write(brief: Brief, run: Run, config: Config) -> Story:
         own = own.tries("story")
         y = await own.ask("writer", "story", sampling=Sampling(max_tokens=limit), expect=expect, scratchpad=s)
         if not count_words(y):
-            raise own.no_use("story", f"The role 'writer' gave no text at {own.at}.", "writer", y)
+            raise own.exhausted("story", f"The role 'writer' gave no text at {own.at}.", "writer", y)
         return y
 
     return Story.of(brief).add("Story", await run.keep("story", make, folder="story"))
@@ -78,10 +78,11 @@ def task(brief: Brief, given: Sequence[tuple[str, str]]) -> Scratchpad:
 
 def words_of_one_reply(brief: Brief, run: Run, limit: int | None) -> int:
     """About how many words the reply will have: those the brief asks for, as far as one reply can hold them."""
-    asked, most = read_range(brief.text), int((limit or run.reply_room("writer")) * _WORDS_A_TOKEN)
+    asked, most = read_range(brief.text), int((limit or run.room("writer").reply_budget) * _WORDS_A_TOKEN)
     if asked is not None and asked.target > most:
-        run.announce(
+        run.note(
             f"The brief asks for {asked.target:,} words. This is one reply, which holds about {most:,}: the story will "
-            "be shorter, or break off. Without `--preset faithful` a long story is written in chapters."
+            "be shorter, or break off. Without `--preset faithful` a long story is written in chapters.",
+            "notice",
         )
     return min(asked.target if asked else USUAL_WORDS, most)

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Final
 from fabula.craft.chapters import Book, chapters_given, chapters_wanted, outline
 from fabula.craft.length import asked_range
 from fabula.craft.prose import Prose, write_prose
-from fabula.engine.run import DRAFTS
+from fabula.craft.settings import unsupported_by, warn_ignored
+from fabula.engine.making import DRAFTS
 from fabula.story import Story, count_words
 from fabula.systems.end_to_end.algorithm import USUAL_WORDS, material, task
 from fabula.systems.end_to_end.config import Ours
@@ -43,11 +44,11 @@ async def write(brief: Brief, run: Run, config: Config) -> Story:
         wanted = chapters_wanted(run, "writer", brief, want, ours.words)
     if wanted is not None:
         if ours.revisions:
-            run.disobeys("revisions", "a story in chapters is too long to be given anew as a whole.")
+            warn_ignored(run, "revisions", "a story in chapters is too long to be given anew as a whole.")
         return await in_chapters(brief, given, wanted, want, limit, run)
     s = task(brief, given)
     make = asked("story", s, want, limit)
-    rounds = 0 if run.too_small_for("revisions", "writer") else ours.revisions
+    rounds = 0 if unsupported_by(run, "revisions", "writer") else ours.revisions
     for n in range(1, rounds + 1):
         draft = await run.scope(DRAFTS).keep(f"version-{n}", make, folder=DRAFTS)
         make = asked("revise", s, want, limit, draft=draft, has=count_words(draft), n=n, rounds=rounds)

@@ -78,7 +78,7 @@ class Play:
     def turn_in(self, text: str, name: str, others: Sequence[str], run: Run) -> str:
         """What `name` says in a reply: its first line, without the name before it (the stop that the release means)."""
         turn = read_turn(text, name, others)
-        run.left_out("speaker", text, turn)
+        run.removed("speaker", text, turn)
         return turn
 
 
@@ -300,7 +300,7 @@ class Actor:
             Message("assistant", turn.text) if turn.name == self.name else Message("user", str(turn)) for turn in turns
         ]
         sampling = self.play.sampling(run, self.name, "act")
-        reply = await run.chat(
+        reply = await run.reply(
             self.name, "act", chat, sampling=sampling, expect=LINE_WORDS, **fields, history=bool(turns)
         )
         if is_person(reply.model):

@@ -19,8 +19,10 @@ from hashlib import sha256
 from typing import TYPE_CHECKING, Any, Final
 
 from fabula.base.errors import ReplyError
+from fabula.craft.personas import check_cast
 from fabula.craft.planning import PlanOptions
-from fabula.engine.run import apart, side_by_side
+from fabula.engine.authored import has_author_text
+from fabula.engine.run import apart, retaken, side_by_side
 from fabula.story import Story, slug
 from fabula.systems.ibsen.actor import Actor, Log, Moment, Play, Recorded, compact, views_of
 from fabula.systems.ibsen.config import PLAN_TRIES
@@ -105,7 +107,7 @@ class Stage:
     async def perform(self) -> None:
         """Play the whole script: actors are introduced, then act group by act group."""
         script = self.play.script
-        self.run.check_cast("actor", script.names)
+        check_cast(self.run, "actor", script.names)
         self.play.embedding.check()
         self.actors = {sheet.name: self.actor(sheet) for sheet in script.actors}
         await side_by_side(actor.introduce(self.run.scope("cast", slug(name))) for name, actor in self.actors.items())
@@ -119,7 +121,7 @@ class Stage:
         if not playing:
             return
         place = self.run.scope(FOLDER)
-        self.live = [director for director in playing if not place.stands(slug(director.act.title))]
+        self.live = [director for director in playing if not has_author_text(place, slug(director.act.title))]
         self.players.enter(self.directors, self.live)
         in_step = asyncio.Barrier(max(len(self.live), 1) if self.players.sheets else 1)
         logs = await side_by_side(self.play_sub_act(director, in_step) for director in playing)
@@ -155,8 +157,8 @@ class Stage:
 
         place, name = self.run.scope(FOLDER), slug(director.act.title)
         together = bool(self.players.sheets)  # who walk from one sub-act to another
-        log = await place.keep_with(Log, name, make, folder=FOLDER, again=again, together=together)
-        return log if log.begun == begun else await again(place.within(name), log)
+        log = await place.keep(name, make, folder=FOLDER, again=again, together=together, shape=Log)
+        return log if log.begun == begun else await again(retaken(place, name).scope(name), log)
 
     async def step(self, director: Director, in_step: asyncio.Barrier) -> None:
         """One step of one sub-act, which waits for the others: every player's action, the next turn, the goal check."""
@@ -291,7 +293,7 @@ class Director:
             self.queue = await self.make_script(self.outline, here, max(most, 1))
             if self.queue:
                 return
-        raise run.no_use("plan", f"The director planned no line at {run.at} in {PLAN_TRIES} tries.", "director", "")
+        raise run.exhausted("plan", f"The director planned no line at {run.at} in {PLAN_TRIES} tries.", "director", "")
 
     async def make_outline(self, run: Run) -> Outline:
         """What has happened, and what should happen next; both empty where the reply cannot be read."""

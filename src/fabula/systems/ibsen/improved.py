@@ -154,7 +154,7 @@ class KnowingPlay(Play):
 
     def sampling(self, run: Run, role: str, prompt: str) -> Sampling:
         """As the model does by itself."""
-        return Sampling(max_tokens=run.reply_tokens(role, _SHORT) if prompt in _FREE else None)
+        return Sampling(max_tokens=run.room(role).reply_tokens(_SHORT) if prompt in _FREE else None)
 
     def text_of(self, run: Run, role: str, reply: Reply) -> str:
         """What a reply says, without remarks around it."""
@@ -163,7 +163,7 @@ class KnowingPlay(Play):
     def turn_in(self, text: str, name: str, others: Sequence[str], run: Run) -> str:
         """What `name` says in a reply: all lines until somebody else speaks."""
         turn = read_turn(text, name, others, whole=True)
-        run.left_out("speaker", text, turn)
+        run.removed("speaker", text, turn)
         return turn
 
 
@@ -328,7 +328,7 @@ class _Retelling:
         for number, section in enumerate(_sections(self.performed), 1):
             told = [*(scene.text for scene in self.before.scenes), *here]
             last = number == len(self.weights)
-            cut = run.aids("writer")
+            cut = run.room("writer").aids
             fits = self.want and self.want.of_sections(self.weights[number - 1 :], [*map(count_words, told)], cut=cut)
             prose = Prose(last, fits, (*_LABELS, *self.play.script.names), self.usual, "".join(told[-1:]))
             fields = {**self._fields(section, told, run), "begins": number == 1, "last": last}
@@ -349,6 +349,6 @@ class _Retelling:
             "goal": " ".join(goals[goal : goal + 1]),
             "following": " ".join(goals[goal + 1 : goal + 2]),
             "people": [sheet for sheet in script.actors if sheet.name in there],
-            "played": last_of("\n\n".join(map(str, section)), run.prompt_tokens("writer", _PLAYED_TOKENS, _SHARE)),
-            "story": last_of("\n\n".join(told), run.prompt_tokens("writer", _STORY_TOKENS, _SHARE)),
+            "played": last_of("\n\n".join(map(str, section)), run.room("writer").prompt_tokens(_PLAYED_TOKENS, _SHARE)),
+            "story": last_of("\n\n".join(told), run.room("writer").prompt_tokens(_STORY_TOKENS, _SHARE)),
         }

@@ -319,7 +319,7 @@ async def script_for(
         script = of_plan(await plan_for(run, brief, options))
         return write_script(with_relations(script, await given_personas(run)))
 
-    script = await run.keep_as(parse_script, _STAGE, make, folder=_FOLDER, suffix=_SUFFIX)
+    script = await run.keep(_STAGE, make, folder=_FOLDER, suffix=_SUFFIX, read=parse_script)
     asked = dict.fromkeys(name for part in config.paper.players.split(",") if (name := one_line(part)))
     known = {slug(name) for name in script.names}
     new = tuple(PlayerSheet(name=name) for name in asked if slug(name) not in known)

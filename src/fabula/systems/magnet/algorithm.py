@@ -13,6 +13,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias, TypeVar
 
 from fabula.base.errors import ReplyError, UsageError
+from fabula.craft.personas import check_cast
 from fabula.engine.run import side_by_side
 from fabula.models.base import Sampling
 from fabula.story import Story, one_line
@@ -54,7 +55,7 @@ async def write(brief: Brief, run: Run, config: Config) -> Story:
     """
     check_candidates(config)
     start = await personas_for(run, brief)
-    run.check_cast("character", start.names)
+    check_cast(run, "character", start.names)
     story = replace(Story.of(brief), breaks=True)
     with WorldState() as world:
         now = begun(start, brief, world, config)
@@ -109,7 +110,7 @@ async def timestep(now: Progress, run: Run) -> Step:
     )
     given = tuple(a for a in actions if a is not None)
     if not given:
-        raise run.no_use("actions", "No character gave an action that can be read.", "character", "")
+        raise run.exhausted("actions", "No character gave an action that can be read.", "character", "")
 
     # Narrator
     selected = await narrator(now, run, given)  # line 8

@@ -18,7 +18,8 @@ from typing import TYPE_CHECKING, Final
 
 from fabula.base.errors import UsageError
 from fabula.craft.length import WordRange
-from fabula.craft.prose import Prose, clean_reply, write_prose
+from fabula.craft.personas import check_cast
+from fabula.craft.prose import Prose, clean_reply, reply_fault, write_prose
 from fabula.engine.roles import is_person
 from fabula.models.base import Sampling
 from fabula.story import Story, count_words, one_line
@@ -77,7 +78,7 @@ async def write(brief: Brief, run: Run, config: Config) -> Story:
     if not (config.paper.critic and config.paper.world_updates):
         raise UsageError("critic and world_updates are ablations of the paper. Say --preset faithful with them.")
     start = await personas_for(run, brief, goal_hidden=True)
-    run.check_cast("character", start.names)
+    check_cast(run, "character", start.names)
     story = replace(Story.of(brief), breaks=True)
     with WorldState() as world:
         now = Telling.begun(start, brief, world, config)
@@ -111,7 +112,7 @@ async def timestep(now: Telling, run: Run) -> Step:
     run, last = run.scope("step", now.t + 1), now.is_last
     actions = await acted(now, run.tries("actions"))
     if not actions:
-        raise run.no_use("actions", "No character gave an action that can be read.", "character", "")
+        raise run.exhausted("actions", "No character gave an action that can be read.", "character", "")
     selected, course = await choose(now, run, actions, last=last)
     text = await tell(now, run, selected, course, last=last)
     step = Step(
@@ -399,12 +400,12 @@ async def character_agent(now: Telling, c: Persona, run: Run, refused: Attempt) 
         text = reply.text
         if not is_person(reply.model):
             text = clean_reply(here, c.name, reply, labels=_LABELS, last=False)
-            if fault := here.fault(text, "act", fields):
+            if fault := reply_fault(here, text, "act", fields):
                 here.removed("reply", text)
                 continue
         if action := one_line(text):
             return action
-    raise tries.no_use("act", f"{c.name!r} gave no action in {_TRIES} tries.", "character", reply.text)
+    raise tries.exhausted("act", f"{c.name!r} gave no action in {_TRIES} tries.", "character", reply.text)
 
 
 async def critic(now: Telling, c: Persona, run: Run, a: str) -> Verdict:

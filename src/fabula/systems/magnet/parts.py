@@ -43,7 +43,7 @@ async def keep_part(now: Progress, run: Run, kind: str, timesteps: Callable[[Run
         told, text = now.story[before:], paragraphs(part.text)
         return replace(part, edited=told != text, amended=await _amended(now, own, told, text))
 
-    part = await run.keep_with(Part, f"{kind}-{now.part}", make, folder="story", again=again)
+    part = await run.keep(f"{kind}-{now.part}", make, folder="story", again=again, shape=Part)
     for step in part.steps:
         now.retrace(step)
     now.stands(part)
@@ -59,7 +59,7 @@ async def keep_part(now: Progress, run: Run, kind: str, timesteps: Callable[[Run
 async def _amended(now: Progress, run: Run, told: Sequence[str], text: Sequence[str]) -> tuple[Write, ...]:
     """What an author's text of a part, of which the steps made `told`, changes in W; one call, or none."""
     paper, role = now.config.paper, "critic" if now.config.paper.critic else "narrator"
-    if run.unless_made_up(lambda: told == text, instead=False) or not paper.world_updates:
+    if run.context.unless_made_up(lambda: told == text, instead=False) or not paper.world_updates:
         return ()
     parts = SequenceMatcher(a=told, b=text, autojunk=False).get_opcodes()
     try:

@@ -41,7 +41,7 @@ async def personas_for(run: Run, brief: Brief, *, goal_hidden: bool = False) -> 
             made = Personas(_first_goal(settled.conflict, brief, people), people, setting=settled.setting)
         return checked_personas(own, replace(made, goal_hidden_from=made.names) if goal_hidden else made)
 
-    start = await run.keep_as(parse_personas, "personas", make, folder="plan", suffix="yaml")
+    start = await run.keep("personas", make, folder="plan", suffix="yaml", read=parse_personas)
     return replace(start, goal=start.goal or (plan.conflict if plan else "") or brief.text)
 
 

@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING, Any, Final
 
 from fabula.base.errors import UsageError
 from fabula.craft.chapters import LONG
+from fabula.craft.drafts import keep_draft
 from fabula.craft.final_reading import final_reading
 from fabula.craft.length import asked_range
 from fabula.craft.prose import Prose, write_notes, write_prose
-from fabula.engine.run import DRAFTS
+from fabula.engine.making import DRAFTS
 from fabula.story import Story, count_words
 from fabula.story.scratchpad import Scratchpad
 
@@ -50,7 +51,7 @@ async def write(brief: Brief, run: Run, config: Config) -> Story:
         make = whole("revise", Scratchpad.of(brief), want, **about)
     if not config.final_reading:
         return Story.of(brief).add("Story", await run.keep("story", make, folder="story"))
-    draft = await run.draft("story", make)
+    draft = await keep_draft(run, "story", make)
     (text,) = await final_reading(run, WRITER, [draft], brief=brief.titled, want=want)
     return Story.of(brief).add("Story", text)
 
@@ -150,7 +151,7 @@ def notes_on(draft: str, reader: Reader, s: Scratchpad, want: WordRange | None) 
     }
 
     async def make(run: Run) -> str:
-        before, limit = [entry.text for entry in s.entries], run.reply_tokens(reader.role, _SHORT_NOTE)
+        before, limit = [entry.text for entry in s.entries], run.room(reader.role).reply_tokens(_SHORT_NOTE)
         usual = _OF_A_CHANGE * (things + last)
         return await write_notes(
             run, reader.role, "review", labels=_LABELS, usual=usual, max_tokens=limit, before=before, fields=fields

@@ -67,7 +67,7 @@ async def write(brief: Brief, run: Run, config: Config) -> Story:
         cell = await snap.with_player_plan(here, cell, summaries)
         # Both talk in turn (4.5), until one of them says EOD.
         talk = partial(conversation, snap, cell=cell, summaries=summaries, most=config.paper.max_turns)
-        text = await here.keep_as(without_remarks, "dialogue", talk, folder="story")
+        text = await here.keep("dialogue", talk, folder="story", read=without_remarks)
         story = story.add(f"cell-{number}/dialogue", text)
         # The dialogue's summary goes on to the next cell (4.6).
         if number < len(snap.segments):
@@ -168,7 +168,7 @@ class Snap:
             plans = await self.candidates(own, given)
             return plan_text(await best_plan(own, plans, view.segment, "\n".join(personas), self.config.paper))
 
-        return await run.keep_as(read_steps, name, make, folder="plan")
+        return await run.keep(name, make, folder="plan", read=read_steps)
 
     async def candidates(self, run: Run, given: Mapping[str, Any], tokens: int | None = None) -> list[tuple[Step, ...]]:
         """Plans to choose from (Table 5), of so many tokens at most, each once; a reply that is none is left out.
@@ -183,7 +183,7 @@ class Snap:
         )
         plans = list(dict.fromkeys(_plans_in(texts)))
         if not plans:
-            raise run.no_use(
+            raise run.exhausted(
                 "plan", f"No plan could be read at {run.at} in {len(texts)} replies.", "planner", texts[-1]
             )
         return plans
@@ -259,7 +259,7 @@ class Characters:
         async with self._one:
             if number not in self._labels:
                 shared = Run(run.context)
-                self._labels[number] = await shared.keep_as(read, name, make, folder="plan", suffix="yaml")
+                self._labels[number] = await shared.keep(name, make, folder="plan", suffix="yaml", read=read)
         return self._labels[number]
 
     async def labelled(self, run: Run, segment: str) -> Personas:
@@ -364,7 +364,7 @@ async def g_eval(run: Run, paper: Paper, prompt: str, **fields: str) -> float:
 
     Replies in which no score can be read are left out; where there is no other, the score is 1.
     """
-    gives_logprobs = run.context.cast.assignment("judge").performer.capabilities.logprobs
+    gives_logprobs = run.room("judge").model.capabilities.logprobs
     if paper.scoring == "samples" or (paper.scoring == "auto" and not gives_logprobs):
         return _mean(await run.sample(paper.samples, "judge", prompt, sampling=_ONE_TOKEN, expect=1, **fields))
     reply = await run.weigh(_SCORES, "judge", prompt, sampling=_ONE_TOKEN, **fields)
@@ -424,7 +424,7 @@ async def summed_up(run: Run, lines: Sequence[Line], words: int, before: str = "
 
     A trained one may call speakers by DialogSum's tags; they get their names back.
     """
-    instructed = run.context.cast.assignment("summariser").performer.capabilities.instructed
+    instructed = run.room("summariser").model.capabilities.instructed
     sampling = Sampling(max_tokens=tokens if instructed else words * TOKENS_A_WORD)
     given = {"instructed": instructed, "lines": lines, "words": words, "summary": before}
     reply = await run.reply("summariser", "summarise", sampling=sampling, expect=words, **given)
@@ -436,7 +436,7 @@ async def summed_up(run: Run, lines: Sequence[Line], words: int, before: str = "
 
 def that_fit(run: Run, lines: Sequence[Line], before: str = "") -> tuple[Line, ...]:
     """The last lines that the summary model has room for, one at least (BART reads 1,024 tokens); a note says so."""
-    window = run.window("summariser")
+    window = run.room("summariser").window
     if window is None:
         return tuple(lines)
     room = int((window - estimate_tokens(before)) * _ROOM)

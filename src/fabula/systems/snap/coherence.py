@@ -61,7 +61,7 @@ async def coherences(plans: Sequence[Sequence[Step]], segment: str, run: Run, pa
     Raises:
         UsageError: a package or the model is not on this machine; says what to do.
     """
-    if run.unless_made_up(lambda: paper.coherence, "words") != "bertscore":
+    if run.context.unless_made_up(lambda: paper.coherence, "words") != "bertscore":
         return [by_words(plan, segment) for plan in plans]
     return await asyncio.to_thread(_by_bertscore, [_text(plan) for plan in plans], segment, _source(paper))
 

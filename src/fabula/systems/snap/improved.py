@@ -21,6 +21,7 @@ from fabula.craft.conversation.talk import Progress, conversation, gone_on, next
 from fabula.craft.conversation.turns import turn_of
 from fabula.craft.narratives import NARRATIVE, narrative_of, words_of_task
 from fabula.craft.prose import clean_text
+from fabula.engine.authored import has_author_text, was_made
 from fabula.engine.run import Run, side_by_side
 from fabula.story import Story
 from fabula.story.people import among, present_in
@@ -58,7 +59,7 @@ async def write(brief: Brief, run: Run, config: Config) -> Story:
         cell = await snap.with_player_plan(here, cell, summaries)
         talk = partial(conversation, snap, cell=cell, summaries=summaries, most=config.paper.max_turns)
         more = partial(gone_on, snap, cell=cell, summaries=summaries)  # where the author wants a dialogue to go on
-        text = await here.keep_as(without_remarks, "dialogue", talk, folder="story", more=more)
+        text = await here.keep("dialogue", talk, folder="story", more=more, read=without_remarks)
         story = story.add(f"cell-{number}/dialogue", text)
         if number < len(snap.segments):
             heard = dialogue_of(text, snap.parties, (snap.parties.player, *cell.present))
@@ -73,7 +74,7 @@ async def narrative_for(brief: Brief, run: Run) -> str:
     kept as `plan/narrative.md`. The paper's narratives are given.
     """
     words = words_of_task(brief)
-    if words is None or run.stands(NARRATIVE):
+    if words is None or has_author_text(run, NARRATIVE):
         return await narrative_of(run, brief)
 
     async def make(own: Run) -> str:
@@ -218,7 +219,7 @@ class Improved(Snap):
     async def candidates(self, run: Run, given: Mapping[str, Any], tokens: int | None = None) -> list[tuple[Step, ...]]:
         """The paper's plans; where none can be read, the segment's own sentences. A small model's are short."""
         try:
-            return await super().candidates(run, given, tokens or run.reply_tokens("planner", _PLAN_TOKENS))
+            return await super().candidates(run, given, tokens or run.room("planner").reply_tokens(_PLAN_TOKENS))
         except ReplyError as error:
             run.note(f"No plan could be read at {run.at}; the segment's own sentences stand in. {error}")
             parts = sentences(" ".join(given["segment"].split()))
@@ -288,7 +289,7 @@ class Lenient(Characters):
         """Whether the labels of a cell are the author's own, and not those that were made and pinned."""
         name, root = f"cell-{number}-people", Run(run.context)
         given = await root.given(name, folder="plan", suffix="yaml")
-        return given is not None and not root.was_made(name, given)
+        return given is not None and not was_made(root, name, given)
 
 
 def turns_allowed(turns_per_step: int, freedom: Freedom) -> int:
@@ -302,7 +303,7 @@ async def summary_of(run: Run, before: str, lines: Sequence[Line], words: int) -
     """A summary of what was before and of a cell's dialogue, without chatter, kept as `plan/cell-N-summary.md`."""
 
     async def make(own: Run) -> str:
-        tokens = own.reply_tokens("summariser", words * TOKENS_A_WORD)
+        tokens = own.room("summariser").reply_tokens(words * TOKENS_A_WORD)
         text = await summed_up(own, that_fit(own, lines, before), words, before, tokens)
         text = clean_text(own, "summariser", text, labels=("Summary", "The dialogue"), last=False, kind="notes")
         return text.strip() or f"{before} {lines[-1].name}: {lines[-1].text}".strip()

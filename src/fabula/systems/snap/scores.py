@@ -6,13 +6,14 @@ import csv
 import io
 import json
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 import numpy as np
 
 from fabula.base.errors import UnknownNameError, UsageError
 from fabula.engine.events import TABLE
+from fabula.engine.run import retaken
 from fabula.story import one_line, slug
 
 if TYPE_CHECKING:
@@ -90,14 +91,14 @@ async def kept_scores(
         rows = read(given)
     else:  # the calls belong to the plan's own line of work, which goes on from the choice
         # New scores may be drawn for the same plans (`fabula text retake`): such takes are added to those of the plans.
-        made = await make(replace(run, take=run.take + run.within(SCORES).take))
+        made = await make(retaken(run, SCORES))
 
         async def keep(own: Run) -> str:
             del own
             return made
 
-        rows = await run.keep_as(read, SCORES, keep, folder="plan", suffix=TABLE)
-    return run.unless_made_up(checked, (Row(file, (0.0, 0.0, 0.0), plan=1),))
+        rows = await run.keep(SCORES, keep, folder="plan", suffix=TABLE, read=read)
+    return run.context.unless_made_up(checked, (Row(file, (0.0, 0.0, 0.0), plan=1),))
 
 
 def _are_of(rows: Sequence[Row], plans: Sequence[Sequence[Step]]) -> bool:

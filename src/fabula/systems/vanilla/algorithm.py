@@ -33,7 +33,7 @@ async def write(brief: Brief, run: Run, config: Config) -> Story:
     talk = await open_talk(await narrative_of(run, brief), run, config)
     cell = await talk.cell(run, 1, {})
     both = partial(conversation, talk, cell=cell, summaries={}, most=config.paper.max_turns)
-    text = await run.keep_as(without_remarks, "dialogue", both, folder="story")
+    text = await run.keep("dialogue", both, folder="story", read=without_remarks)
     return Story.of(brief).add("dialogue", text)
 
 

@@ -37,7 +37,7 @@ async def write(brief: Brief, run: Run, config: Config) -> Story:
     cell = await talk.cell(run, 1, {})
     both = partial(conversation, talk, cell=cell, summaries={}, most=config.paper.max_turns)
     more = partial(gone_on, talk, cell=cell, summaries={})  # where the author wants the dialogue to go on
-    text = await run.keep_as(without_remarks, "dialogue", both, folder="story", more=more)
+    text = await run.keep("dialogue", both, folder="story", more=more, read=without_remarks)
     return Story.of(brief).add("dialogue", text)
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from fabula.craft.measuring import checked, difference_rows, mean_rows, story_rows, unscored_note
-from fabula.craft.raters import mark_for, performer_of, rating_of
+from fabula.craft.raters import mark_for, rating_of
 from fabula.engine.methods import values_of
 from fabula.engine.replies import ReplyProblem, read_choice
 from fabula.engine.run import side_by_side
@@ -41,7 +41,7 @@ async def evaluate(items: Sequence[Item], run: Run, config: Config) -> Report:
     measured = {MEASURE: [_score(rating) for rating in ratings]}
     apart, said = difference_rows(items, measured, most=len(GRADES) - 1)
     rows = (*story_rows(items, measured), *mean_rows(items, measured, (1, len(GRADES))), *apart)
-    how = values_of(config) | {"judged by": performer_of(run, "judge").identity}
+    how = values_of(config) | {"judged by": run.room("judge").model.identity}
     return Report(EVALUATOR, how, rows, tuple(ratings), notes=(*unscored_note(measured), *said))
 
 
@@ -59,7 +59,7 @@ async def _graded(item: Item, run: Run, config: Config) -> Rating:
         why = str(problem)
     return rating_of(
         [item],
-        performer_of(run, "judge").identity,
+        run.room("judge").model.identity,
         evaluator=EVALUATOR,
         rubric=RUBRIC,
         question=MEASURE,
