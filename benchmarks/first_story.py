@@ -60,10 +60,13 @@ def looked_at(folder: Path) -> Looked:
     """What rules can say of the story in a project."""
     project = Project.open(folder)
     with project.journal as journal:
-        calls = [usage for _, _, usage in journal.payments()]
-        paths = [call.path for call in journal.calls()]
+        calls = [one.usage for one in journal.calls.payments()]
+        paths = [call.path for call in journal.calls.find(prompts=True)]
         lengths = lengths_asked(journal)
-        texts, places = {path: journal.newest(path) or "" for path in journal.paths()}, journal.places()
+        texts, places = (
+            {path: journal.artefacts.newest(path) or "" for path in journal.artefacts.paths()},
+            journal.artefacts.places(),
+        )
     parts = [texts[path] for path in sorted(lengths, key=lambda path: places.get(path, path)) if path in texts]
     story = "\n\n".join(parts)
     want = words_asked(project.brief, project.settings)

@@ -274,5 +274,5 @@ def _run(roles: Roles, preset: Preset, config: dict[str, Any], at_once: int = _P
 
 
 def _context(journal: Journal, cast: Cast, people: int, mode: Mode, preset: Preset) -> RunContext:
-    journal.decide("personas", "edit", personas_of(people))
+    journal.decisions.add("personas", "edit", personas_of(people))
     return RunContext(journal, Prompts(_SYSTEM.prompt_folders(preset), common=PROMPTS), cast, mode=mode)

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from benchmarks.table import Row, Table
 from fabula.engine.events import Kept
-from fabula.engine.journal import Journal, call_key
+from fabula.engine.journal import Journal, call_key, spent_by_role
 from fabula.engine.prompts import Prompts
 from fabula.engine.roles import Cast
 from fabula.engine.run import Run, RunContext
@@ -318,10 +318,10 @@ def large_project(sizes: Sizes, folder: Path) -> Project:
         for number in range(sizes.recorded):
             request = _recorded(sizes, number)
             reply = Reply(f"Reply {number}. {pages(200, number)}", usage, model="fake", sent={"temperature": 0.7})
-            journal.record(call_key(request, "fake", 0), request, 0, reply)
+            journal.calls.record(call_key(request, "fake", 0), request, 0, reply)
         for number in range(sizes.artefacts):
             kept = Kept(f"part-{number}", "story", pages(2000, number), "made")
-            journal.keep(kept.path, kept.text, kept.source)
+            journal.artefacts.keep(kept.path, kept.text, kept.source)
             project.write_kept(journal, kept)
     return project
 
@@ -336,11 +336,11 @@ def consult(project: Project, key: str) -> int:
     opened = Project.open(project.folder)
     with opened.journal as journal:
         changes = opened.changes(journal)
-        places = journal.places()
+        places = journal.artefacts.places()
         for path in places:
-            journal.versions(path)
-            journal.override(path)
-        found = (journal.runs(), journal.decisions(), journal.spent(), journal.recorded(key))
+            journal.artefacts.versions(path)
+            journal.decisions.override(path)
+        found = (journal.runs(), journal.decisions.find(), spent_by_role(journal), journal.calls.reply(key))
         if changes or not found[-1]:
             raise RuntimeError("the project is not as it was made")
     return len(places)

@@ -142,7 +142,7 @@ async def reading(brief: Brief, sizes: Sizes, *, first: bool) -> Told:
             context = RunContext(journal, prompts, cast, aids=sizes.aids)
             with suppress(ReplyError):  # a story that is given up counts with the calls that it made
                 await system.write(brief, Run(context), config)
-            calls = journal.calls()
+            calls = journal.calls.find(prompts=True)
     finally:
         await cast.close()
     return Told(Reading.of(calls), Reading.of([call for call in calls if not _MORE & set(call.path.split("/"))]))

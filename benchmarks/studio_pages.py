@@ -206,36 +206,21 @@ def _edits(system: str, folder: Path, sizes: Sizes) -> list[Row]:
     draw = random.Random(1)  # noqa: S311 - edits, not secrets
     names = [one.name for one in workspace.artefacts(marks=False) if one.folder == "story"]
     found = [_edited(workspace, name, draw) for name in draw.sample(names, sizes.edits)]
-    soon, exact, firsts, alike = zip(*found, strict=True)
-    each = f"edit of {len(names)} parts"
-    agreed = [100.0 * same for same, was_first in zip(alike, firsts, strict=True) if was_first]
-    rows = [
-        Row(f"{system}: edit, marks and estimate", soon, "ms", each, most=_EDIT),
-        Row(f"{system}: the exact estimate", exact, "ms", each),
-    ]
-    return rows + ([Row(f"{system}: first estimates that agree", tuple(agreed), "%", "edit")] if agreed else [])
+    return [Row(f"{system}: edit, marks and estimate", tuple(found), "ms", f"edit of {len(names)} parts", most=_EDIT)]
 
 
-def _edited(workspace: Workspace, name: str, draw: random.Random) -> tuple[float, float, bool, bool]:
-    """Milliseconds of the first and of the exact answer, whether it was a first estimate, and whether they agree."""
+def _edited(workspace: Workspace, name: str, draw: random.Random) -> float:
+    """Milliseconds from the saving of a changed text to the marks and the estimate."""
     text = workspace.text(name)
-    workspace.foresee(name)
-    until = time.monotonic() + 60
-    while not workspace.is_foreseen(name) and time.monotonic() < until:
-        time.sleep(0.02)
     changed = with_a_change(text.text, draw)
     begun = time.perf_counter()
     workspace.save(name, changed, text.base)
-    soon = workspace.expected_soon()
-    workspace.tree(expected=soon)
+    workspace.tree()
+    workspace.expected()
     took = _MS * (time.perf_counter() - begun)
-    begun = time.perf_counter()
-    exact = workspace.expected()
-    exactly = _MS * (time.perf_counter() - begun) if soon.first else took
-    alike = soon.dry.stale == exact.dry.stale and [one.path for one in soon.calls] == [one.path for one in exact.calls]
     workspace.undo()
     workspace.tree()
-    return took, exactly, soon.first, alike
+    return took
 
 
 def with_a_change(text: str, draw: random.Random) -> str:

@@ -128,7 +128,7 @@ async def played(plan: Plan, model: Model, preset: Preset) -> Story:
     """The story of a plan, with `model` in every role; each scene's rewrite is one call."""
     config = SYSTEM.config(preset)
     with Journal() as journal:
-        journal.decide("plan", "edit", write_plan(plan))
+        journal.decisions.add("plan", "edit", write_plan(plan))
         context = RunContext(journal, Prompts(SYSTEM.prompt_folders(preset), common=PROMPTS), Cast.of(model))
         story: Story = await SYSTEM.write(_BRIEF, Run(context), config)
     return story

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from fabula.engine.journal import Journal
+from fabula.engine.journal import CallFilter, Journal
 from fabula.systems import find
 
 if TYPE_CHECKING:
@@ -165,7 +165,7 @@ def test_the_story_goes_on_after_its_last_part_where_none_is_named(
     assert script["resolution:continue"] in (project / "story.md").read_text(encoding="utf-8")
     assert (project / "story/05-resolution.md").read_text(encoding="utf-8").endswith("thought of it.\n")
     with Journal(project / ".fabula/journal.db") as journal:
-        (call,) = journal.calls("resolution/more")
+        (call,) = journal.calls.find(CallFilter(under="resolution/more"), prompts=True)
     asked = call.messages[-1][1]
     assert "Here the story ended, and its author wants it to go on." in asked
     assert "Write at most 15 words." in asked
@@ -182,7 +182,7 @@ def test_a_part_in_the_middle_goes_on_without_ending_the_story(
     assert cli("continue", "climax", "-C", "lamp", "--words", "10").code == 0
     assert cli("update", "lamp", "--yes", "--json").json["asked"] == 3  # and the two parts after it
     with Journal(project / ".fabula/journal.db") as journal:
-        (call,) = journal.calls("climax/more")
+        (call,) = journal.calls.find(CallFilter(under="climax/more"), prompts=True)
     assert "do not bring the story to an end" in call.messages[-1][1]
 
 

@@ -180,7 +180,11 @@ def turns(folder: Path, scene: str) -> list[str]:
 def performers(cli: Cli, role: str) -> dict[str, str]:
     """Who answered the calls of a role, by path."""
     with Project.open(cli.folder / "lamp").journal as journal:
-        return {call.path: call.performer.partition("@")[0] for call in journal.calls() if call.role == role}
+        return {
+            call.path: call.performer.partition("@")[0]
+            for call in journal.calls.find(prompts=True)
+            if call.role == role
+        }
 
 
 def test_a_person_plays_a_character(cli: Cli, playhouse: tuple[str, ...]) -> None:

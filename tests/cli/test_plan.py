@@ -151,7 +151,7 @@ def test_a_plan_is_read_off_a_story_and_is_the_authors_from_then_on(cli: Cli, fi
     assert [scene["name"] for scene in again["scenes"]] == ["The first", "The end"]
     assert again["asked"] == 0
     with Project.open(files / "story").journal as journal:
-        assert [(d.path, d.kind) for d in journal.decisions()] == [("plan", "edit"), ("plan", "edit")]
+        assert [(d.path, d.kind) for d in journal.decisions.find()] == [("plan", "edit"), ("plan", "edit")]
 
 
 def test_the_faithful_preset_reads_a_story_as_the_paper_does(cli: Cli, files: Path) -> None:

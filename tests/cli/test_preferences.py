@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from commandline import BRIEF, REPLIES, script_of
-from fabula.engine.journal import FORMAT, Journal
+from fabula.engine.journal import FORMAT, CallFilter, Journal
+from fabula.models.base import Message
 from fabula.training.examples import read_card, read_pairs
 from witnesses import all_witness
 
@@ -44,7 +45,7 @@ def left_out(cli: Cli) -> list[dict[str, Any]]:
 
 def prompt_at(project: Path, path: str) -> list[tuple[str, str]]:
     with Journal(project / ".fabula/journal.db") as journal:
-        return list(journal.calls(path)[0].messages)
+        return list(journal.calls.find(CallFilter(under=path), prompts=True)[0].messages)
 
 
 def edited(cli: Cli, path: str, text: str) -> None:
@@ -315,7 +316,7 @@ def test_a_turn_that_was_drawn_anew_is_a_pair(cli: Cli, here: Path) -> None:
     assert len({first.chosen, first.rejected, second.rejected}) == 3
     assert (first.kind, first.agent, first.group) == ("retake", "npc", "lamp/chat/tobias-mara")
     with Journal(here / "lamp/.fabula/journal.db") as journal:
-        asked = {reply.text: journal.asked(reply.id) for reply in journal.replies()}
+        asked = {call.text: tuple(Message(*one) for one in call.messages) for call in journal.calls.find(prompts=True)}
     assert first.messages == asked[first.rejected] == asked[first.chosen]
 
 

@@ -9,7 +9,7 @@ import pytest
 
 from commandline import REPLIES, script_of
 from fabula.cli.stopping import stoppable
-from fabula.engine.journal import Journal
+from fabula.engine.journal import CallFilter, Journal
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine
@@ -35,7 +35,7 @@ def climax(project: Path) -> str:
 
 def prompt_at(project: Path, path: str) -> list[tuple[str, str]]:
     with Journal(project / ".fabula/journal.db") as journal:
-        return list(journal.calls(path)[-1].messages)
+        return list(journal.calls.find(CallFilter(under=path), prompts=True)[-1].messages)
 
 
 # a retake with a note ------------------------------------------------------------------------------------------------
@@ -243,7 +243,9 @@ def test_a_revision_that_was_stopped_goes_on_as_one(cli: Cli, project: Path, wri
     assert cli("write", "lamp", "--quiet").code == 0
     assert climax(project) == FITTED
     with Journal(project / ".fabula/journal.db") as journal:
-        assert len(journal.calls("climax")) == 2  # as it was written, and as it was fitted
+        assert (
+            len(journal.calls.find(CallFilter(under="climax"), prompts=True)) == 2
+        )  # as it was written, and as it was fitted
 
 
 def test_one_text_is_revised_and_the_rest_written_anew(
@@ -324,7 +326,7 @@ def test_a_passage_of_another_length_is_shown_before_it_is_taken(
     assert taken.json["passage"] == {"before": 8, "after": 90}
     assert climax(project) != STORM
     with Journal(project / ".fabula/journal.db") as journal:
-        asked = [call.path for call in journal.calls() if call.path.endswith("rewrite_passage")]
+        asked = [call.path for call in journal.calls.find(prompts=True) if call.path.endswith("rewrite_passage")]
     assert len(asked) == 1, "what was not taken is not paid again"
 
 

@@ -161,7 +161,7 @@ def test_chat_sessions_count_and_files_without_a_journal(cli: Cli, lamp: Path) -
     ran = cli("chat", "lamp", "--as", "Tobias", "--with", "Mara", "--quiet", stdin="Hm.\n")
     assert ran.code == 0, ran.err
     with Journal(lamp / ".fabula" / "journal.db") as journal:
-        assert any(path.startswith("chat/") and path.endswith("/plan/scores") for path in journal.paths())
+        assert any(path.startswith("chat/") and path.endswith("/plan/scores") for path in journal.artefacts.paths())
     assert not list((lamp / "plan").glob("chat*"))
     assert cli("snap", "fit", "lamp", "--json").json["cells"] == 3
     rmtree(lamp / ".fabula")

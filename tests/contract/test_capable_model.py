@@ -44,8 +44,8 @@ async def test_nothing_of_a_capable_models_reply_is_lost(case: Case) -> None:
     model = Capable(KINDS, people=PEOPLE)
     with Journal() as journal:
         story = await run_case(case, model, journal)
-        kept = "\n".join(journal.newest(path) or "" for path in journal.paths())
-        removed = [(one.rule, one.path, one.text) for one in journal.removals() if _MARK.search(one.text)]
+        kept = "\n".join(journal.artefacts.newest(path) or "" for path in journal.artefacts.paths())
+        removed = [(one.rule, one.path, one.text) for one in journal.calls.removals() if _MARK.search(one.text)]
     assert not removed, "no rule took anything out"
     prompts = "\n".join(message.content for request in model.asked for message in request.messages)
     shown = flat(f"{story.text}\n{kept}\n{prompts}")

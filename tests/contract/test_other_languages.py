@@ -55,8 +55,8 @@ async def test_a_story_in_another_language_is_word_for_word_what_was_replied(cas
     case = replace(case, brief=Brief(BRIEFS[tongues[0]]), config=talk, edits=known)
     with Journal() as journal:
         story = await run_case(case, model, journal)
-        kept = "\n".join(journal.newest(path) or "" for path in journal.paths())
-        assert not [(one.rule, one.text) for one in journal.removals() if re.search(r"1\d{4}", one.text)]
+        kept = "\n".join(journal.artefacts.newest(path) or "" for path in journal.artefacts.paths())
+        assert not [(one.rule, one.text) for one in journal.calls.removals() if re.search(r"1\d{4}", one.text)]
     written = Counter(re.findall(r"1\d{4}", story.text))
     assert written, "the story holds what the model wrote"
     assert set(written.values()) == {1}

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from fabula.engine.journal import Journal
+from fabula.models.base import Message
 from fabula.story import plain
 from fabula.systems import systems
 from fabula.training.examples import Pair
@@ -19,18 +20,22 @@ async def test_an_edit_of_each_text_is_a_pair_or_has_a_reason(name: str) -> None
     case = FIRST[name]
     with Journal() as journal:
         await run_case(case, case.model(), journal)
-        made = {path: journal.versions(path)[-1] for path in journal.paths() if journal.versions(path)[-1].made}
+        made = {
+            path: journal.artefacts.versions(path)[-1]
+            for path in journal.artefacts.paths()
+            if journal.artefacts.versions(path)[-1].made
+        }
         own: dict[str, str] = {}
         for number, (path, version) in enumerate(made.items()):
             *before, last = version.text.split("\n")
             own[path] = "\n".join([*before, f"{last} And then, for the first time in {number} years, it rained."])
-            journal.place(path, f"story/{number}.md")
-            journal.decide(path, "edit", own[path])
-            journal.keep(path, own[path], "edited")
+            journal.artefacts.place(path, f"story/{number}.md")
+            journal.decisions.add(path, "edit", own[path])
+            journal.artefacts.keep(path, own[path], "edited")
             journal.start_run(name, {})
         found = history_of(journal, "", "lamp")
-        given = {plain(reply.text) for reply in journal.replies()}
-        prompts = {journal.asked(reply.id) for reply in journal.replies()}
+        given = {plain(reply.text) for reply in journal.calls.find()}
+        prompts = {tuple(Message(*one) for one in reply.messages) for reply in journal.calls.find(prompts=True)}
     pairs = [one for one in found if isinstance(one, Pair)]
     reasons = {one["path"]: one["reason"] for one in found if not isinstance(one, Pair)}
     assert {one.source["path"] for one in pairs} | set(reasons) == set(made)

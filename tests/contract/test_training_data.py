@@ -104,7 +104,7 @@ def with_config(settings: Settings, fields: dict[str, Any]) -> Settings:
 async def test_the_teacher_is_asked_as_appendix_c_has_it(tmp_path: Path, preset: str) -> None:
     await data_of(tmp_path, CAPABLE, BRIEF, system="agents-room", preset=preset)
     with journal_to_read(tmp_path / "data") as journal:
-        asked = {one.role: journal.asked(one.id)[-1].content for one in journal.replies()}
+        asked = {one.role: one.messages[-1][1] for one in journal.calls.find(prompts=True)}
     split, story = asked.pop("splitter"), f"[User-Written Response] {STORY.strip()}"
     assert list(asked) == list(NOTES)
     for prompt in asked.values():

@@ -91,14 +91,14 @@ def test_a_journal_whose_end_a_power_cut_took_forges_no_edit_and_asks_only_what_
     wal = folder / ".fabula" / "journal.db-wal"
     os.truncate(wal, int(wal.stat().st_size * left))
     with Project.open(folder).journal as journal:
-        lost = CALLS - journal.count()
-        assert journal.decisions() == []
+        lost = CALLS - len(journal.calls)
+        assert journal.decisions.find() == []
     log.touch()
     assert write(folder, log) == 0
     assert log.read_text().split() == whole[1][CALLS - lost :]
     assert (folder / "story.md").read_text() == whole[0]
     with Project.open(folder).journal as journal:
-        assert journal.decisions() == []
+        assert journal.decisions.find() == []
 
 
 @pytest.mark.parametrize("how", [lambda wal: wal.unlink(), lambda wal: os.truncate(wal, 0)])
@@ -112,7 +112,7 @@ def test_a_journal_of_which_nothing_is_left_is_said_before_anything_is_asked(
     assert not log.exists()
     assert {file: file.read_bytes() for file in folder.rglob("*.md")} == before
     with Project.open(folder).journal as journal:
-        assert journal.decisions() == []
+        assert journal.decisions.find() == []
 
 
 def test_a_project_that_is_renamed_while_it_is_written_stops_and_forges_no_edit(
@@ -125,7 +125,7 @@ def test_a_project_that_is_renamed_while_it_is_written_stops_and_forges_no_edit(
     assert write(renamed, log) == 0
     check(renamed, log, whole)
     with Project.open(renamed).journal as journal:
-        assert journal.decisions() == []
+        assert journal.decisions.find() == []
 
 
 def test_killed_again_and_again_at_the_next_call(tmp_path: Path, whole: tuple[str, list[str]]) -> None:

@@ -17,7 +17,7 @@ from fabula.app.writing import Options, dry_run_in, write_in
 from fabula.base.errors import JournalDamagedError, JournalError, JournalVersionError, ProjectError, UsageError
 from fabula.cli.main import main
 from fabula.engine.events import CallFinished, Kept
-from fabula.engine.journal import FORMAT, Journal
+from fabula.engine.journal import FORMAT, CallFilter, Journal
 from fabula.project.folder import Project
 from fabula.story import Brief
 from fabula.systems import systems
@@ -126,13 +126,13 @@ async def test_without_its_journal_texts_stay_and_nothing_is_asked_or_taken_for_
             await work(home, home.settings, Options())
         assert ONE_SENTENCE_OR_TWO.fullmatch(str(caught.value))
     with home.journal as journal:
-        assert journal.decisions() == []
+        assert journal.decisions.find() == []
     assert texts(home) == before
     assert main(["pin", "--all", "-C", str(home.folder)]) == 0
     assert await write(home) == (story, [])
     assert texts(home) == before
     with home.journal as journal:
-        assert [decision.kind for decision in journal.decisions()] == ["pin-all", *["pin"] * 9]
+        assert [decision.kind for decision in journal.decisions.find()] == ["pin-all", *["pin"] * 9]
 
 
 async def test_texts_moved_away_after_their_journal_are_written_anew(home: Project) -> None:
@@ -142,7 +142,7 @@ async def test_texts_moved_away_after_their_journal_are_written_anew(home: Proje
         (home.folder / name).rename(home.folder / f"old-{name}")
     assert await write(home) == (story, asked)
     with home.journal as journal:
-        assert journal.decisions() == []
+        assert journal.decisions.find() == []
 
 
 async def test_without_its_journal_an_edited_story_is_not_lost(home: Project) -> None:
@@ -155,7 +155,9 @@ async def test_without_its_journal_an_edited_story_is_not_lost(home: Project) ->
     assert asked == []
     assert "No boat came in" in story.text
     with home.journal as journal:
-        assert [(one.path, one.kind) for one in journal.decisions() if one.kind == "edit"] == [("resolution", "edit")]
+        assert [(one.path, one.kind) for one in journal.decisions.find() if one.kind == "edit"] == [
+            ("resolution", "edit")
+        ]
 
 
 # the disk -------------------------------------------------------------------------------------------------------------
@@ -189,7 +191,7 @@ async def test_a_disk_that_takes_no_file_ends_the_run_and_nothing_is_lost(
         await write(home, fill)
     assert ONE_SENTENCE_OR_TWO.fullmatch(str(caught.value))
     with home.journal as journal:
-        assert journal.count() == 5  # the call whose file could not be written is paid for, and kept
+        assert len(journal.calls) == 5  # the call whose file could not be written is paid for, and kept
         assert journal.runs()[0]["error"] == str(caught.value)
     full = False
     story, asked = await write(home)
@@ -208,7 +210,7 @@ async def test_a_disk_too_full_for_the_journal_ends_the_run_and_nothing_is_lost(
             opened.append(self)
 
     def fill(event: Event) -> None:
-        database = opened[-1]._db
+        database = opened[-1]._store._db
         if isinstance(event, Kept) and event.path == "setting" and database is not None:
             pages = database.execute("PRAGMA page_count").fetchone()[0]
             database.execute(f"PRAGMA max_page_count = {pages}")
@@ -218,7 +220,7 @@ async def test_a_disk_too_full_for_the_journal_ends_the_run_and_nothing_is_lost(
         await write(home, fill)
     assert ONE_SENTENCE_OR_TWO.fullmatch(str(caught.value))
     with home.journal as journal:
-        kept = journal.count()
+        kept = len(journal.calls)
         assert kept >= 3
         assert journal.runs()[0]["ended"] is None  # there was no room for it
     story, asked = await write(home)
@@ -314,7 +316,7 @@ async def test_characters_laid_by_hand_before_the_first_run_are_used(home: Proje
     assert "characters/character" not in asked
     assert len(asked) == 8
     with home.journal as journal:
-        prompt = journal.calls("setting")[0].messages[-1][1]
+        prompt = journal.calls.find(CallFilter(under="setting"), prompts=True)[0].messages[-1][1]
     assert "[Character Descriptions] Mara.\n\nTobias.\n\n" in prompt + "\n\n"
     assert (await write(home))[1] == []
 

@@ -136,8 +136,8 @@ def test_reading_takes_linear_time(sign: str) -> None:
 def test_the_journal_keeps_reasoning_beside_the_text() -> None:
     with Journal(None) as journal:
         reply = _reply(STORY, THOUGHT)
-        journal.record("key", ASKED, 0, reply)
-        kept = journal.recorded("key")
+        journal.calls.record("key", ASKED, 0, reply)
+        kept = journal.calls.reply("key")
     assert kept is not None
     assert (kept.text, kept.reasoning, kept.usage.reasoning) == (STORY, THOUGHT, 30)
 

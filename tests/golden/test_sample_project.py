@@ -63,7 +63,7 @@ def test_its_reader_has_nothing_to_take_back(project: Project) -> None:
     with pytest.raises(UsageError, match="There is no decision to take back"):
         workspace.undo()
     with project.journal as journal:
-        assert [decision.path for decision in journal.decisions()] == ["plan", "drafts/refused"], "they stand"
+        assert [decision.path for decision in journal.decisions.find()] == ["plan", "drafts/refused"], "they stand"
     workspace.refuse_edits(accepted=[REFUSED])
     assert workspace.overview().undo == "what you refused of the final reading"
     workspace.undo()
@@ -76,8 +76,8 @@ def test_its_story_can_be_read_whatever_the_prompts_say(project: Project) -> Non
     assert [scene.label for scene in story.scenes][0::4] == ["Exposition", "Resolution"]
     assert story.text.endswith("The beginning has been read.")
     with project.journal as journal:
-        assert {call.performer for call in journal.calls()} == {HAND}
-        assert [version.source for version in journal.versions("falling-action")] == ["made", "made"]
+        assert {call.performer for call in journal.calls.find(prompts=True)} == {HAND}
+        assert [version.source for version in journal.artefacts.versions("falling-action")] == ["made", "made"]
         assert not project.changes(journal)
 
 
@@ -106,8 +106,8 @@ def test_its_calls_are_recorded_anew_with_the_same_replies(tmp_path: Path) -> No
     record(again)
     for name in RUNS:
         with Journal(SAMPLE / name) as before, Journal(again / name) as after:
-            assert {call.path: call.reply.text for call in before.calls()} == {
-                call.path: call.reply.text for call in after.calls()
+            assert {call.path: call.reply.text for call in before.calls.find()} == {
+                call.path: call.reply.text for call in after.calls.find()
             }
     assert (again / "story.md").read_bytes() == (SAMPLE / "story.md").read_bytes()
 
@@ -148,8 +148,10 @@ def record(folder: Path) -> None:
     shutil.rmtree(folder / ".fabula" / "runs", ignore_errors=True)  # what is at work is said there, to nobody later
     for file in folder.rglob("*.db"):
         with closing(sqlite3.connect(file)) as database:
-            if database.execute("SELECT 1 FROM sqlite_master WHERE name = 'command'").fetchone():
-                database.execute("DELETE FROM command")  # what its author decided is not the reader's to take back
+            if database.execute("SELECT 1 FROM sqlite_master WHERE name = 'decision'").fetchone():
+                database.execute(
+                    "UPDATE decision SET command = NULL"
+                )  # what its author decided is not the reader's to take back
                 database.commit()
             database.execute("VACUUM")
     page = folder / "evaluation" / "atlas.html"

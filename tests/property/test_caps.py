@@ -132,8 +132,8 @@ async def check(case: Case, seed: int, kinds: list[str], cap: dict[str, Any], *,
             before = Counter(till.tokens), Counter(till.usd)
             budget = Budget(**cap)
             if project:
-                for _, who, usage in journal.payments():
-                    budget.charge(priced(usage, who, PRICES))
+                for one in journal.calls.payments():
+                    budget.charge(priced(one.usage, one.performer, PRICES))
                 budget = Budget(whole=budget)
             roles = {role: Assignment(performer(rng.choice(kinds), case, till, rng)) for role in case.system.roles}
             cast = Cast(Assignment(performer(kinds[0], case, till, rng)), roles, case.system.roles)

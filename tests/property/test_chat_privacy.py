@@ -215,7 +215,7 @@ async def gossip(name: str, seed: int, aids: Aids, preset: Preset = "improved") 
     small = {"sentences": _SENTENCES, "candidates": 2, "samples": 1} if name == "snap" else {}
     small |= {"turns_per_step": 0} if small and preset == "improved" else {}
     with Journal() as journal:
-        journal.decide("personas", "edit", personas_of(world))
+        journal.decisions.add("personas", "edit", personas_of(world))
         context = RunContext(journal, Prompts(system.prompt_folders(preset)), Cast.of(ScriptedModel(script)), aids=aids)
         config = system.config(preset, small)
         talk = await system.program(config).open_talk(world.text, Run(context), config, PARTIES)
@@ -248,7 +248,7 @@ async def test_two_agents_that_write_a_story_keep_what_is_theirs(seed: int) -> N
     watch = Watch(world, script)
     system = find("snap")
     with Journal() as journal:
-        journal.decide("personas", "edit", personas_of(world))
+        journal.decisions.add("personas", "edit", personas_of(world))
         context = RunContext(journal, Prompts(system.prompt_folders("improved")), Cast.of(ScriptedModel(script)))
         config = system.config(
             "improved", {"sentences": _SENTENCES, "candidates": 2, "samples": 1, "player": "Ann", "npc": "Bob"}

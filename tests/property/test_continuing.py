@@ -42,8 +42,8 @@ async def announced(case: Case, journal: Journal) -> list[str]:
 
 
 def undone(journal: Journal) -> None:
-    last = journal.decisions()[-1]
-    journal.decide(last.path, "undo", target=last.id)
+    last = journal.decisions.find()[-1]
+    journal.decisions.add(last.path, "undo", target=last.id)
 
 
 # One end of each case's story, drawn; `make simulate` has the other one, too.
@@ -62,21 +62,21 @@ def test_a_part_goes_on_in_every_system(case_id: str, which: int) -> None:
         with Journal() as journal:
             first, _, kept = await ran(case, journal)
             path = [*dict.fromkeys(one.path for one in kept if one.folder == "story")][which]
-            texts = [journal.newest(path) or ""]
+            texts = [journal.artefacts.newest(path) or ""]
             for _ in range(2):
-                journal.decide(path, "continue", texts[-1], 70)
+                journal.decisions.add(path, "continue", texts[-1], 70)
                 said = await announced(case, journal)
                 story, model, _ = await ran(case, journal)
                 made = [path for path in (one.path for one in model.asked) if "/call/" not in path]
                 assert_same(said, made, "/")  # at most: what follows a text that goes on need not hang on it
                 assert model.asked[0].path.startswith(f"{path}/more/")
-                texts.append(journal.newest(path) or "")
+                texts.append(journal.artefacts.newest(path) or "")
                 assert texts[-1].startswith(f"{texts[-2]}\n\n")
                 assert any(texts[-1].split("\n\n")[-1] in scene.text for scene in story.scenes)
                 assert await announced(case, journal) == []
             undone(journal)
             assert (await ran(case, journal))[1].asked == []
-            assert journal.newest(path) == texts[1]
+            assert journal.artefacts.newest(path) == texts[1]
             undone(journal)
             again, model, _ = await ran(case, journal)
             assert (again, model.asked) == (first, [])
@@ -98,15 +98,15 @@ def test_what_follows_stays_when_an_earlier_text_is_edited(name: str) -> None:
             if len(parts) == 1:
                 return
             path = parts[-1]
-            base = journal.newest(path) or ""
-            journal.decide(path, "continue", base, 70)
+            base = journal.artefacts.newest(path) or ""
+            journal.decisions.add(path, "continue", base, 70)
             await ran(case, journal)
-            journal.decide(parts[0], "edit", changed(journal.newest(parts[0]) or "", 3))
+            journal.decisions.add(parts[0], "edit", changed(journal.artefacts.newest(parts[0]) or "", 3))
             said = await announced(case, journal)
             _, model, _ = await ran(case, journal)
             assert_same(said, (request.path for request in model.asked), "/")
             assert any(request.path.startswith(f"{path}/more/") for request in model.asked)
-            assert (journal.newest(path) or "").startswith(f"{base}\n\n")
+            assert (journal.artefacts.newest(path) or "").startswith(f"{base}\n\n")
 
     asyncio.run(check())
 
@@ -122,7 +122,7 @@ def test_the_whole_is_not_read_again_when_its_last_part_goes_on(name: str) -> No
         with Journal() as journal:
             _, _, kept = await ran(case, journal)
             path = [one.path for one in kept if one.folder == "story"][-1]
-            journal.decide(path, "continue", journal.newest(path) or "", 70)
+            journal.decisions.add(path, "continue", journal.artefacts.newest(path) or "", 70)
             _, model, _ = await ran(case, journal)
             assert [one.path for one in model.asked if one.path.endswith("final_reading")] == []
 

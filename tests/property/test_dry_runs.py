@@ -43,12 +43,12 @@ def written(case_id: str) -> tuple[Case, tuple[str, ...]]:
 async def check(case: Case, path: str, which: int) -> None:
     with Journal() as journal:
         await run_case(case, model_of_prompts(), journal)
-        before = journal.newest(path)
+        before = journal.artefacts.newest(path)
         assert before is not None
         after = changed(before, which)
         if after == before:
             return
-        journal.decide(path, "edit", after)
+        journal.decisions.add(path, "edit", after)
         try:
             planned = (await dry_run_case(case, model_of_prompts(), journal)).dry_run.planned
         except (PlanError, BaseExceptionGroup):  # the word was a field's name, or what other parts find this one by
@@ -116,9 +116,9 @@ def test_a_replay_of_what_was_made_is_the_replay_of_its_calls(case_id: str) -> N
     async def both() -> None:
         with Journal() as journal:
             first = await told(case, journal)
-            made = {path for (path,) in journal._all("SELECT path FROM made")}
+            made = {path for (path,) in journal._store.all("SELECT path FROM made")}
             given_again = await told(case, journal)
-            journal._write(("DELETE FROM made", ()))
+            journal._store.write(("DELETE FROM made", ()))
             looked_up = await told(case, journal)
         assert first[2]
         assert made
@@ -134,10 +134,10 @@ def test_an_update_of_what_was_made_is_the_update_of_its_calls(case_id: str, whi
     async def update(path: str, *, given: bool) -> tuple[Story, list[tuple[str, str]], list[str]] | None:
         with Journal() as journal:
             await told(case, journal)
-            before = journal.newest(path) or ""
-            journal.decide(path, "edit", changed(before, which))
+            before = journal.artefacts.newest(path) or ""
+            journal.decisions.add(path, "edit", changed(before, which))
             if not given:
-                journal._write(("DELETE FROM made", ()))
+                journal._store.write(("DELETE FROM made", ()))
             try:
                 return await told(case, journal)
             except (PlanError, BaseExceptionGroup):  # the word was a name by which other parts find this one
@@ -155,12 +155,12 @@ def test_an_undone_edit_is_neither_announced_nor_asked(case_id: str, which: int)
     async def undone(path: str) -> None:
         with Journal() as journal:
             first = await told(case, journal)
-            journal.decide(path, "edit", changed(journal.newest(path) or "", which))
+            journal.decisions.add(path, "edit", changed(journal.artefacts.newest(path) or "", which))
             try:
                 await told(case, journal)
             except (PlanError, BaseExceptionGroup):  # the word was a name by which other parts find this one
                 return
-            journal.decide(path, "undo", target=journal.decisions()[-1].id)
+            journal.decisions.add(path, "undo", target=journal.decisions.find()[-1].id)
             assert (await dry_run_case(case, model_of_prompts(), journal)).dry_run.planned == []
             assert await told(case, journal) == (*first[:2], [])
 

@@ -58,14 +58,14 @@ async def check_edit(case: Case, which: int, text: str, *, pin: bool) -> None:
         first = prompts_of(model.asked)
         paths = sorted({event.path for event in kept if isinstance(event, Kept) and _free(event, case)})
         path = paths[which % len(paths)]
-        journal.decide(path, "pin" if pin else "edit", journal.newest(path) if pin else text)
+        journal.decisions.add(path, "pin" if pin else "edit", journal.artefacts.newest(path) if pin else text)
         planned = await dry_run_case(case, model_of_prompts(), journal)
         again, fresh = model_of_prompts(), model_of_prompts()
         await run_case(case, again, journal)
-        newest = journal.override(path)
+        newest = journal.decisions.override(path)
         assert newest is not None
         with Journal() as empty:  # the same edited project, written from nothing: what a full run would ask
-            empty.decide(path, "edit", newest[0])
+            empty.decisions.add(path, "edit", newest[0])
             await run_case(case, fresh, empty)
         asked = prompts_of(again.asked)
         if pin:
@@ -109,8 +109,8 @@ async def test_a_pinned_part_keeps_its_text_when_what_is_above_it_changes() -> N
     case = next(c for c in CASES if c.system.name == "agents-room" and c.preset == "faithful")
     with Journal() as journal:
         before = await run_case(case, model_of_prompts(), journal)
-        journal.decide("climax", "pin", before.scenes[2].text)
-        journal.decide("conflict", "edit", "Everything is different now.")
+        journal.decisions.add("climax", "pin", before.scenes[2].text)
+        journal.decisions.add("conflict", "edit", "Everything is different now.")
         after = await run_case(case, model_of_prompts(), journal)
     assert after.scenes[2].text == before.scenes[2].text
     assert after.scenes[1].text != before.scenes[1].text
@@ -121,9 +121,9 @@ async def test_undoing_an_edit_gives_the_first_story_back_at_no_cost() -> None:
     case = CASES[0]
     with Journal() as journal:
         before = await run_case(case, model_of_prompts(), journal)
-        journal.decide("conflict", "edit", "Everything is different now.")
+        journal.decisions.add("conflict", "edit", "Everything is different now.")
         assert await run_case(case, model_of_prompts(), journal) != before
-        journal.decide("conflict", "undo", target=journal.decisions()[-1].id)
+        journal.decisions.add("conflict", "undo", target=journal.decisions.find()[-1].id)
         model = model_of_prompts()
         assert await run_case(case, model, journal) == before
         assert not model.asked
@@ -133,7 +133,7 @@ async def test_a_retake_draws_anew_and_asks_what_follows() -> None:
     case = next(c for c in CASES if c.system.name == "agents-room" and c.preset == "faithful")
     with Journal() as journal:
         before = await run_case(case, model_of_prompts(), journal)
-        journal.decide("climax", "retake")
+        journal.decisions.add("climax", "retake")
         model = model_of_prompts()
         after = await run_case(case, model, journal)
     assert after.scenes[:2] == before.scenes[:2]

@@ -101,11 +101,11 @@ def test_recorded_calls_come_back_whole_and_in_order(calls: list[tuple[Request, 
     kept = {call_key(request, "m", 0): (request, reply) for request, reply in reversed(calls)}
     with Journal() as journal:
         for request, reply in calls:
-            journal.record(call_key(request, "m", 0), request, 0, reply)
+            journal.calls.record(call_key(request, "m", 0), request, 0, reply)
         for key, (_, reply) in kept.items():
-            assert journal.recorded(key) == reply
-        assert journal.count() == len(kept)
-        heard = [(call.path, call.messages, call.reply) for call in journal.calls()]
+            assert journal.calls.reply(key) == reply
+        assert len(journal.calls) == len(kept)
+        heard = [(call.path, call.messages, call.reply) for call in journal.calls.find(prompts=True)]
     first = {call_key(request, "m", 0): None for request, _ in calls}
     assert heard == [
         (kept[key][0].path, tuple((m.role, m.content) for m in kept[key][0].messages), kept[key][1]) for key in first
@@ -116,9 +116,9 @@ def test_recorded_calls_come_back_whole_and_in_order(calls: list[tuple[Request, 
 def test_versions_are_the_texts_without_immediate_repeats(kept: list[tuple[str, str]]) -> None:
     with Journal() as journal:
         for path, text in kept:
-            journal.keep(path, text, "made")
+            journal.artefacts.keep(path, text, "made")
         for path in ("a", "b"):
             texts = [text for at, text in kept if at == path]
             expected = [readable(text) for place, text in enumerate(texts) if place == 0 or texts[place - 1] != text]
-            assert [version.text for version in journal.versions(path)] == expected
-            assert journal.newest(path) == (readable(texts[-1]) if texts else None)
+            assert [version.text for version in journal.artefacts.versions(path)] == expected
+            assert journal.artefacts.newest(path) == (readable(texts[-1]) if texts else None)

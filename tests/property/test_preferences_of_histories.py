@@ -18,6 +18,7 @@ from hypothesis import strategies as st
 
 from fabula.cli.main import main
 from fabula.engine.journal import Journal
+from fabula.models.base import Message
 from fabula.project.folder import Project
 from fabula.training.histories import TOGETHER, WAITING, history_pairs
 
@@ -150,7 +151,9 @@ def test_pairs_are_those_of_a_simple_model(said: Sequence[str]) -> None:
         assert {(pair.chosen, pair.rejected) for pair in found.pairs} == expected
         assert len(found.pairs) == len(expected)
         with Journal(Path("lamp/.fabula/journal.db")) as journal:
-            asked = {reply.text: journal.asked(reply.id) for reply in journal.replies()}
+            asked = {
+                call.text: tuple(Message(*one) for one in call.messages) for call in journal.calls.find(prompts=True)
+            }
         for pair in found.pairs:
             in_vain = any(pair.chosen in message.content for message in asked[pair.rejected])
             assert pair.messages == asked[pair.chosen if in_vain else pair.rejected]

@@ -158,7 +158,7 @@ async def gossip(plan: Plan, order: tuple[str, ...], speakers: list[int], preset
     script = Gossips(order, speakers, ours)
     model = ScriptedModel(script, capabilities=Capabilities(schema=True))
     with Journal() as journal:
-        journal.decide("plan", "edit", write_plan(plan))
+        journal.decisions.add("plan", "edit", write_plan(plan))
         context = RunContext(journal, Prompts(SYSTEM.prompt_folders(preset), common=PROMPTS), Cast.of(model))
         config = SYSTEM.config(preset, {"max_turns": turns})
         await SYSTEM.write(Brief("Write a story."), Run(context), config)
@@ -312,7 +312,7 @@ async def betrayed(teller: Teller, kind: type[Gossips], aids: Aids) -> tuple[lis
     script = kind(order, [teller.draw.randint(0, 5) for _ in range(5)], numbered=True)
     model = ScriptedModel(script, capabilities=Capabilities(schema=True))
     with Journal() as journal:
-        journal.decide("plan", "edit", write_plan(plan))
+        journal.decisions.add("plan", "edit", write_plan(plan))
         read = Prompts(SYSTEM.prompt_folders("improved"), common=PROMPTS)
         context = RunContext(journal, read, Cast.of(model), aids=aids)
         await SYSTEM.write(Brief("Write a story."), Run(context), SYSTEM.config("improved", {"max_turns": turns}))

@@ -16,7 +16,7 @@ from fabula.craft.revising import reviser
 from fabula.engine.dry_run import example, placeholder
 from fabula.engine.events import Kept
 from fabula.engine.journal import Journal
-from fabula.engine.making import announced_as, notes_of
+from fabula.engine.making import add_fits, announced_as, notes_of
 from fabula.models.base import Capabilities, Reply
 from fabula.models.scripted import ScriptedModel
 from harness import Case, cases, dry_run_case, run_case
@@ -86,20 +86,20 @@ def test_a_note_to_any_text_asks_what_was_announced_and_is_met(name: str) -> Non
             _, kept = await ran(case, journal)
             made = {one.path: one for one in kept if one.waits}
             for path in list(made)[:: max(len(made) // 3, 1)][:3]:
-                before = journal.newest(path)
-                journal.decide(path, "revise", "darker")
+                before = journal.artefacts.newest(path)
+                journal.decisions.add(path, "revise", "darker")
                 try:
                     said = await announced(case, journal)
                     model_, _ = await ran(case, journal)
                 except (PlanError, ReplyError):  # the word that was changed is one by which parts find each other
-                    journal.decide(path, "undo", target=journal.decisions()[-1].id)
+                    journal.decisions.add(path, "undo", target=journal.decisions.find()[-1].id)
                     continue
                 assert any(one.path.endswith("revise_to_note") for one in model_.asked), path
-                assert journal.newest(path) != before
+                assert journal.artefacts.newest(path) != before
                 assert not {one.path for one in model_.asked} - set(said), path
                 assert notes_of(journal, path) == ("darker",)
                 assert await announced(case, journal) == []
-                journal.decide(path, "undo", target=journal.decisions()[-1].id)
+                journal.decisions.add(path, "undo", target=journal.decisions.find()[-1].id)
                 assert not (await ran(case, journal))[0].asked
 
     asyncio.run(check())
@@ -114,23 +114,23 @@ def test_old_texts_are_fitted_as_announced_and_then_nothing_is_stale(name: str) 
             _, kept = await ran(case, journal)
             first = next(one for one in kept if one.waits and not one.path.endswith("order"))
             for which in range(5, 15):
-                journal.decide(first.path, "edit", changed(first.text, which))
+                journal.decisions.add(first.path, "edit", changed(first.text, which))
                 try:
                     plain = await announced(case, journal)
                     break
                 except PlanError:  # the word was a field's name, or what other parts find this one by
-                    journal.decide(first.path, "undo", target=journal.decisions()[-1].id)
+                    journal.decisions.add(first.path, "undo", target=journal.decisions.find()[-1].id)
             stale = [
                 one.path
                 for one in {one.path: one for one in kept}.values()
                 if one.suffix == "md"
                 and one.folder != "role-play"
-                and journal.override(one.path) is None
+                and journal.decisions.override(one.path) is None
                 and any(path.startswith(f"{one.path}/") for path in plain)
             ]
-            said = await announced(case, journal, to_fit={path: journal.newest(path) or "" for path in stale})
+            said = await announced(case, journal, to_fit={path: journal.artefacts.newest(path) or "" for path in stale})
             if stale:
-                journal.fit_all(stale)
+                add_fits(journal, stale)
             journal.start_run(name, {})
             model_, _ = await ran(case, journal)
             journal.end_run()

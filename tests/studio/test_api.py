@@ -426,7 +426,7 @@ async def test_a_journal_on_a_full_disk_says_so_too(tmp_path: Path, monkeypatch:
 
         def small(journal: Journal) -> None:
             begun(journal)
-            journal._all("PRAGMA max_page_count = 1")
+            journal._store.all("PRAGMA max_page_count = 1")
 
         monkeypatch.setattr(Journal, "open", small)
         code, message = await api.error("PUT", f"/artefacts/{PART}", 507, text="New. " * 9000, base=text["base"])

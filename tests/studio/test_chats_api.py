@@ -265,7 +265,7 @@ async def test_a_conversation_is_deleted_with_its_transcript_and_its_branch_stay
         gone = await studio.client.post(f"/projects/lamp/talk-parts/{branch}/delete")
         assert (gone.status_code, gone.headers["hx-redirect"]) == (204, "/projects/lamp/talk")
         with Project.open(tmp_path / "lamp").journal as journal:
-            assert journal.count()
+            assert len(journal.calls)
 
 
 async def test_a_conversation_is_not_deleted_while_it_is_talked_in(tmp_path: Path) -> None:

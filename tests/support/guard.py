@@ -164,7 +164,7 @@ def _no_open_journals(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
     def noted(journal: Journal) -> None:
         whole(journal)
-        if journal._path is None:
+        if journal._store.path is None:
             opened.append(journal)
 
     monkeypatch.setattr(Journal, "open", noted)

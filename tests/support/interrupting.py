@@ -209,8 +209,8 @@ class State:
             if path.suffix != ".db"
         }
         with Project.open(folder).journal as journal:
-            decisions = [(one.path, one.kind, one.text) for one in journal.decisions()]
-            return cls(files, decisions, {path: journal.newest(path) for path in journal.places()})
+            decisions = [(one.path, one.kind, one.text) for one in journal.decisions.find()]
+            return cls(files, decisions, {path: journal.artefacts.newest(path) for path in journal.artefacts.places()})
 
     def differs(self, other: State) -> str:
         """In what another state differs; empty where it does not."""
@@ -226,7 +226,7 @@ def calls_in(folder: Path) -> Counter[str]:
     if not file.exists():
         return Counter()
     with Project.open(folder).journal as journal:
-        return Counter(call.path for call in journal.calls())
+        return Counter(call.path for call in journal.calls.find(prompts=True))
 
 
 def answered(log: Path) -> Counter[str]:
@@ -249,7 +249,7 @@ def made(case: Case, folder: Path) -> Path:
         project.write_given("plan/plan.yaml", case.plan)
     with project.journal as journal:
         for artefact, text in case.edits.items():
-            journal.decide(artefact, "edit", text)
+            journal.decisions.add(artefact, "edit", text)
     return folder
 
 
@@ -268,8 +268,8 @@ def operation(name: str, folder: Path) -> Operation:
     if name == "write":
         return Operation(name, None, [], ["write"])
     with Project.open(folder).journal as journal:
-        places = journal.places()
-        kept = {path: journal.newest(path) or "" for path in places}
+        places = journal.artefacts.places()
+        kept = {path: journal.artefacts.newest(path) or "" for path in places}
     prose = [path for path, file in places.items() if file.endswith(".md") and path != "order"]
     path = max(
         [path for path in ("plan", "personas") if path in kept] or prose,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 
 from fabula.engine.journal import Journal
+from fabula.engine.journal.store import digest_of, storing
 
 _FIELDS = ("key", "path", "ordinal", "role", "performer", "request", "reply", "finish", "detail")
 _INSERT = (
@@ -15,7 +16,7 @@ _INSERT = (
 
 def dump(journal: Journal) -> str:
     """The calls of a journal, oldest first, one JSON object a line; the reply as text."""
-    rows = journal._all(
+    rows = journal._store.all(
         "SELECT c.key, c.path, c.ordinal, c.role, c.performer, c.request, t.body, c.finish, c.detail "
         "FROM call c JOIN text t ON t.hash = c.reply ORDER BY c.id"
     )
@@ -28,10 +29,10 @@ def load(text: str) -> Journal:
     journal.open()
     for line in text.splitlines():
         row = json.loads(line)
-        body, digest = row["reply"], journal._text(row["reply"])[1][0]
+        body, digest = row["reply"], digest_of(row["reply"])
         values = [digest if name == "reply" else row[name] for name in _FIELDS]
-        journal._write(
-            journal._text(body),
+        journal._store.write(
+            storing(body),
             (_INSERT, values),
         )
     return journal

@@ -150,7 +150,7 @@ async def told_by_snap(model: Model) -> list[str]:
         cast = Cast(Assignment(case.model()), {"summariser": Assignment(model)}, tuple(case.system.roles))
         context = RunContext(journal, prompts_in(case.system.prompt_folders(case.preset)), cast)
         await case.system.write(case.brief, Run(context), case.system.config(case.preset, case.config))
-        return [journal.newest(path) or "" for path in journal.paths() if path.endswith("summary")]
+        return [journal.artefacts.newest(path) or "" for path in journal.artefacts.paths() if path.endswith("summary")]
 
 
 def test_killed_and_given_again_the_losses_are_those_of_the_unbroken_run(

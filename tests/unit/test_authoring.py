@@ -15,6 +15,7 @@ from fabula.app import writing as authoring
 from fabula.app.writing import Options, dry_run, dry_run_in, write_in
 from fabula.base.errors import JournalError, JournalMissError, ModelError, UnknownNameError, UsageError
 from fabula.engine.events import CallFinished, CallRetried, Event, RunFinished, RunStarted
+from fabula.engine.journal import CallFilter
 from fabula.engine.roles import Cast
 from fabula.models.scripted import ScriptedModel
 from fabula.project.folder import Project
@@ -119,7 +120,7 @@ async def test_what_a_finished_run_asked_is_neither_rendered_nor_cleaned_again(
 async def test_another_setting_another_brief_or_a_retake_is_planned_anew(home: Project) -> None:
     await write_in(home, home.settings, Options())
     with home.journal as journal:
-        journal.decide("setting", "retake")
+        journal.decisions.add("setting", "retake")
     retaken, _ = await dry_run_in(home, home.settings, Options())
     assert [call.path for call in retaken.planned][:2] == ["setting/setting", "plot/plot"]
     warmer = home.settings.with_({"sampling": {"temperature": 0.1}})
@@ -148,7 +149,7 @@ async def test_prompts_of_the_users_folder_are_used(home: Project, tmp_path: Pat
     (own / "plot.jinja").write_text("{% block user %}My own words.{% endblock %}")
     await write_in(home, home.settings.with_({"prompts": str(own)}), Options())
     with home.journal as journal:
-        assert journal.calls("plot")[0].messages == (("user", "My own words."),)
+        assert journal.calls.find(CallFilter(under="plot"), prompts=True)[0].messages == (("user", "My own words."),)
 
 
 # how runs end ---------------------------------------------------------------------------------------------------------

@@ -76,7 +76,7 @@ async def cancelled_after(model: Limited, folder: Path, calls: int) -> tuple[Bud
             one.cancel()
         await asyncio.gather(*asked, return_exceptions=True)
         assert budget.held_tokens == 0
-        return budget, journal.usages()
+        return budget, [one.usage for one in journal.calls.payments()]
 
 
 async def test_a_call_that_is_cancelled_is_counted_with_what_was_seen_of_it(tmp_path: Path) -> None:
@@ -115,8 +115,10 @@ async def test_replies_that_break_off_uncounted_are_paid_with_each_try(tmp_path:
         run, budget = room(tmp_path, journal, Limited(Slow(breaks), tries=3, sleep=no_sleep))
         with pytest.raises(OverloadedError):
             await run.ask("writer", "text", what="ferry")
-        assert len(journal.usages()) == 3
-        assert budget.spent_tokens == sum(usage.prompt + usage.reply for usage in journal.usages())
+        assert len([one.usage for one in journal.calls.payments()]) == 3
+        assert budget.spent_tokens == sum(
+            usage.prompt + usage.reply for usage in [one.usage for one in journal.calls.payments()]
+        )
 
 
 async def test_what_a_server_says_without_a_full_stop_gets_one_before_ours() -> None:
@@ -132,4 +134,4 @@ async def test_a_reply_that_takes_too_long_is_paid_as_far_as_it_came(tmp_path: P
         run, _ = room(tmp_path, journal, Limited(Slow(for_ever), timeout=0.01, tries=1))
         with pytest.raises(ModelTimeoutError):
             await run.ask("writer", "text", what="ferry")
-        assert [usage.estimated > 10 for usage in journal.usages()] == [True]
+        assert [usage.estimated > 10 for usage in [one.usage for one in journal.calls.payments()]] == [True]

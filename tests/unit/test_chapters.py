@@ -94,7 +94,7 @@ async def test_a_book_is_a_file_a_chapter_and_its_prompts_fit_the_window(system:
         assert all(count_words(scene.text) < 3_500 for scene in story.scenes)
         assert [scene.label for scene in story.scenes] == [f"Chapter {n + 1}" for n in range(len(story.scenes))]
         assert len(story.scenes) >= 8
-        assert all(journal.newest(f"chapter-{n + 1}") for n in range(len(story.scenes)))
+        assert all(journal.artefacts.newest(f"chapter-{n + 1}") for n in range(len(story.scenes)))
     assert max(map(prompt_tokens, model.asked)) < window * 0.9
 
 
@@ -116,7 +116,7 @@ async def test_each_part_of_agents_room_has_chapters_of_its_own() -> None:
     model = writer(131_072)
     with Journal() as journal:
         story = await written("agents-room", BRIEF.format("20,000"), model, journal, {"final_reading": False})
-        chapters = read_chapters(journal.newest("chapters") or "")
+        chapters = read_chapters(journal.artefacts.newest("chapters") or "")
     assert len(chapters) == len(story.scenes) == 8
     assert list(dict.fromkeys(chapter.part.name for chapter in chapters)) == [
         "Exposition",
@@ -134,7 +134,7 @@ async def test_chapters_without_a_length_belong_to_the_parts_too() -> None:
     model = writer(131_072)
     with Journal() as journal:
         story = await written("agents-room", "Write a novel in ten chapters about a ferry.", model, journal)
-        assert journal.newest("draft") is None
+        assert journal.artefacts.newest("draft") is None
     assert len(story.scenes) == 10
     assert {"exposition", "resolution"} < {one.role for one in model.asked}
 
@@ -160,7 +160,7 @@ async def test_an_authors_chapters_are_written_as_they_stand() -> None:
     )
     model = writer(131_072)
     with Journal() as journal:
-        journal.decide("chapters", "edit", text)
+        journal.decisions.add("chapters", "edit", text)
         story = await written("end-to-end", BRIEF.format("6,000"), model, journal)
     assert [scene.text.splitlines()[0] for scene in story.scenes] == ["## The Letter", "## The Storm"]
     assert not prompts_of(model, "outline")
@@ -176,7 +176,7 @@ async def test_an_authors_chapters_are_written_as_they_stand() -> None:
 )
 async def test_chapters_that_cannot_be_read_are_an_error_that_says_what_to_do(text: str, problem: str) -> None:
     with Journal() as journal:
-        journal.decide("chapters", "edit", text)
+        journal.decisions.add("chapters", "edit", text)
         with pytest.raises(UsageError) as error:
             await written("agents-room", BRIEF.format("6,000"), writer(131_072), journal)
     assert problem in str(error.value)
@@ -208,9 +208,9 @@ def test_a_chapters_text_may_have_a_name_which_stays_where_others_come_between()
 async def test_chapters_that_the_author_lists_are_told_and_texts_of_their_own_ask_nothing() -> None:
     listed = "\n\n".join(f"## {n}. Day {n} (about 100 words)" for n in range(1, 13))
     with Journal() as journal:
-        journal.decide("chapters", "edit", f"{listed}\n\n## 13. The End (about 200 words)\nThe lamp goes out.")
+        journal.decisions.add("chapters", "edit", f"{listed}\n\n## 13. The End (about 200 words)\nThe lamp goes out.")
         for n in range(1, 13):
-            journal.decide(f"chapter-{n}", "edit", f"Mara counted day {n}.")
+            journal.decisions.add(f"chapter-{n}", "edit", f"Mara counted day {n}.")
         model = writer(8_192)
         story = await written("end-to-end", "Write about Mara.", model, journal)
     asked = [one.path for one in model.asked]
@@ -231,7 +231,7 @@ async def test_many_chapters_are_planned_in_several_replies_and_a_failed_one_is_
     model = ScriptedModel(reply, capabilities=able)
     with Journal() as journal:
         story = await written("end-to-end", "Write a novel in 24 chapters about a ferry.", model, journal)
-        chapters = read_chapters(journal.newest("chapters") or "")
+        chapters = read_chapters(journal.artefacts.newest("chapters") or "")
     assert len(story.scenes) == len(chapters) == 24
     assert [bool(chapter.happens) for chapter in chapters] == [True] * 10 + [False] * 14
     assert "Plan chapters 1 to 10 now." in prompts_of(model, "outline")[0]

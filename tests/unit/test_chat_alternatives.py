@@ -14,6 +14,7 @@ from fabula.base.errors import UnknownNameError, UsageError
 from fabula.craft.conversation import ConversationFiles, Parties
 from fabula.craft.conversation.cards import write_cards
 from fabula.craft.conversation.kept import copy_log, drawn_answers, known_in, origin_of_log
+from fabula.engine.journal import CallFilter
 from fabula.story.cards import Card
 from serving import Engine, SnapEngine, project
 
@@ -130,7 +131,7 @@ async def test_why_somebody_said_something_names_what_it_knew_and_the_call(tmp_p
             with made.journal as journal:
                 why = why_of(journal, conversation.records, "evening", 2, known)
                 alone = why_of(journal, conversation.records, "evening", 2, None)
-                call = journal.call(why.calls[0])
+                (call,) = journal.calls.find(CallFilter(number=why.calls[0]), prompts=True)
     assert known.view is not None
     assert "Mara" in known.view.segment
     assert log.view is None

@@ -23,6 +23,7 @@ from fabula.craft.final_reading import (
 )
 from fabula.craft.length import WordRange
 from fabula.craft.planning import PROMPTS
+from fabula.engine.events import Noted
 from fabula.engine.journal import Journal
 from fabula.engine.prompts import Prompts
 from fabula.engine.roles import Cast
@@ -59,6 +60,7 @@ class Room:
 
     def __init__(self, edits: list[dict[str, Any]] | str, window: int | None = None) -> None:
         self.files: dict[str, str] = {}
+        self.heard: list[object] = []
         self.texts = dict(PARTS)
         self.aids: Aids = "off"
         reply = edits if isinstance(edits, str) else json.dumps({"edits": edits})
@@ -73,6 +75,7 @@ class Room:
     def run(self, mode: Mode = "live") -> tuple[list[str], RunContext]:
         prompts = Prompts(Path(__file__).parents[1] / "support" / "nothing", None, PROMPTS)
         context = RunContext(self.journal, prompts, Cast.of(self.model), mode=mode, aids=self.aids)
+        context.listeners = [self.heard.append]
         context.on_kept = lambda kept: self.files.__setitem__(kept.path, kept.text)
         return asyncio.run(self._write(Run(context))), context
 
@@ -131,7 +134,7 @@ def test_a_refused_edit_is_not_made_and_nobody_is_asked() -> None:
     room = Room([TUESDAY])
     room.run()
     (edit,) = read_edits(room.files["drafts/edits"])
-    room.journal.decide("drafts/refused", "edit", write_refused([edit.id]))
+    room.journal.decisions.add("drafts/refused", "edit", write_refused([edit.id]))
     assert room.run()[0] == [FIRST, SECOND]
     assert len(room.asked) == 3
 
@@ -140,7 +143,7 @@ def test_what_follows_an_edited_part_is_written_again_and_the_authors_words_stay
     room = Room([TUESDAY, {"paragraph": 1, "old": "Tuesday", "new": "Monday", "why": "taste"}])
     room.run()
     mine = "On a Friday I hung it there myself."
-    room.journal.decide("dusk", "edit", mine)
+    room.journal.decisions.add("dusk", "edit", mine)
     _, context = room.run("dry")
     assert [call.path for call in context.dry_run.planned] == ["drafts/night/shorten", "drafts/edits/final_reading"]
     story, _ = room.run()
@@ -153,7 +156,7 @@ def test_a_pinned_part_costs_nothing_and_changes_nothing_below() -> None:
     room = Room([{"paragraph": 1, "old": "Tuesday", "new": "Wednesday", "why": "[3] says Wednesday."}])
     story, _ = room.run()
     assert story[0].startswith("On Wednesday")
-    room.journal.decide("dusk", "pin", story[0])
+    room.journal.decisions.add("dusk", "pin", story[0])
     again, _ = room.run()
     assert again == story
     assert [path for path in room.asked if path.startswith("drafts/night")] == ["drafts/night/shorten"]
@@ -163,7 +166,7 @@ def test_a_retake_makes_the_draft_anew() -> None:
     room = Room([])
     room.run()
     room.texts["dusk"] = "Another evening."
-    room.journal.decide("dusk", "retake")
+    room.journal.decisions.add("dusk", "retake")
     assert room.run()[0][0] == "Another evening."
 
 
@@ -171,8 +174,7 @@ def test_an_unreadable_reply_leaves_the_story_as_it_is() -> None:
     room = Room("I would change the ending.")
     story, _ = room.run()
     assert story == [FIRST, SECOND]
-    notes = room.journal._all("SELECT text FROM note")
-    assert any("was not revised" in text for (text,) in notes)
+    assert any(isinstance(event, Noted) and "was not revised" in event.text for event in room.heard)
 
 
 def test_a_story_longer_than_the_window_is_read_in_stretches() -> None:
@@ -187,7 +189,7 @@ def test_a_story_longer_than_the_window_is_read_in_stretches() -> None:
 def test_a_story_that_is_all_the_authors_own_is_not_read() -> None:
     room = Room([TUESDAY])
     for name, _ in PARTS:
-        room.journal.decide(name, "edit", f"My own {name}.")
+        room.journal.decisions.add(name, "edit", f"My own {name}.")
     assert room.run()[0] == ["My own dusk.", "My own night."]
     assert not room.asked
 

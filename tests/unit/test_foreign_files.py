@@ -57,7 +57,7 @@ def test_a_half_done_change_of_a_journal_removes_no_other_file(project: Project,
         db.execute("PRAGMA cache_size = 1")
         db.execute("BEGIN IMMEDIATE")
         for _ in range(200):
-            db.execute("INSERT INTO note (run, path, text, at) VALUES (1, 'x', ?, '')", ("y" * 2000,))
+            db.execute("INSERT INTO failure (path, run, at) VALUES (?, 1, '')", ("y" * 2000,))
         hot, half = file.with_name("journal.db-journal").read_bytes(), file.read_bytes()
         db.execute("ROLLBACK")
     db.close()
@@ -75,8 +75,8 @@ def test_a_half_done_change_of_a_journal_removes_no_other_file(project: Project,
     "statements",
     [
         f"DROP TABLE call; CREATE VIEW call AS {_WITHOUT_END} SELECT n AS id FROM r",  # noqa: S608 - no data in it
-        f"DROP VIEW standing; CREATE VIEW standing AS {_WITHOUT_END} SELECT n AS id FROM r",  # noqa: S608 - no data in it
-        f"CREATE TRIGGER t AFTER INSERT ON run BEGIN INSERT INTO note (path) {_WITHOUT_END} SELECT n FROM r; END",  # noqa: S608 - no data
+        f"DROP VIEW active_decision; CREATE VIEW active_decision AS {_WITHOUT_END} SELECT n AS id FROM r",  # noqa: S608 - no data in it
+        f"CREATE TRIGGER t AFTER INSERT ON run BEGIN INSERT INTO failure (path) {_WITHOUT_END} SELECT n FROM r; END",  # noqa: S608 - no data
         "CREATE INDEX slow ON version (length(hex(zeroblob(100000000))))",
         "CREATE TABLE own (a CHECK (length(hex(zeroblob(100000000))) > 0))",
     ],
@@ -106,7 +106,7 @@ def test_a_journal_with_a_text_without_end_is_refused(tmp_path: Path) -> None:
         db.execute("INSERT INTO version (path, text, source, run, at) VALUES ('story', 'h', 'edit', 1, '')")
     db.close()
     with Journal(tmp_path / "journal.db") as journal, pytest.raises(JournalDamagedError, match="too big"):
-        journal.newest("story")
+        journal.artefacts.newest("story")
 
 
 @pytest.mark.parametrize(

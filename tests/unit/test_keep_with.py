@@ -52,7 +52,7 @@ async def test_after_an_edit_the_memory_is_the_last_one(tmp_path: Path) -> None:
         await run_case(case, model, journal)
         assert "Remembered: The lamp burns." in prompts(model, 0)[1][1]
         asked = len(model.asked)
-        journal.decide("part-1", "edit", HERS)
+        journal.decisions.add("part-1", "edit", HERS)
         story = await run_case(case, model, journal)
         assert prompts(model, asked) == []  # the next part's prompt shows the memory alone, which is as it was
         assert story.scenes[0].text == HERS
@@ -65,7 +65,7 @@ async def test_after_an_edit_the_memory_is_worked_out_again_and_announced(tmp_pa
         await run_case(case, model, journal)
         asked = len(model.asked)
         planned = (await dry_run_case(case, model, journal, pending={"part-1": HERS})).dry_run.planned
-        journal.decide("part-1", "edit", HERS)
+        journal.decisions.add("part-1", "edit", HERS)
         await run_case(case, model, journal)
         made = prompts(model, asked)
         assert [call.path for call in planned] == ["part-1/remember", "part-2/story", "part-3/story"]
@@ -81,7 +81,7 @@ async def test_before_a_revision_it_is_announced_that_the_memory_is_worked_out_a
     case = case_of(lay_recurrent(tmp_path / "recurrent", "again"))
     with Journal() as journal:
         await run_case(case, case.model(), journal)
-        journal.decide("part-1", "revise", "Make it darker.")
+        journal.decisions.add("part-1", "revise", "Make it darker.")
         planned = [
             call.path
             for call in (await dry_run_case(case, case.model(), journal, revise=reviser("A story."))).dry_run.planned
@@ -93,7 +93,7 @@ async def test_a_text_that_was_there_first_has_the_defaults(tmp_path: Path) -> N
     case = case_of(lay_recurrent(tmp_path / "recurrent", "kept"))
     model = case.model()
     with Journal() as journal:
-        journal.decide("part-1", "edit", HERS)
+        journal.decisions.add("part-1", "edit", HERS)
         await run_case(case, model, journal)
         assert "Remembered: nothing." in prompts(model, 0)[0][1]
 
@@ -101,6 +101,6 @@ async def test_a_text_that_was_there_first_has_the_defaults(tmp_path: Path) -> N
 async def test_a_field_without_a_default_is_named(tmp_path: Path) -> None:
     case = case_of(lay_recurrent(tmp_path / "recurrent", "bare"))
     with Journal() as journal:
-        journal.decide("part-1", "edit", HERS)
+        journal.decisions.add("part-1", "edit", HERS)
         with pytest.raises(PluginError, match=r"Told cannot be made of an author's own text alone: memory\."):
             await run_case(case, case.model(), journal)

@@ -44,7 +44,7 @@ def test_a_scene_mark_in_a_text_does_not_end_the_scene(mark: str) -> None:
 
 async def test_a_mark_in_a_reply_is_taken_out_and_recorded(journal: Journal, tmp_path: Path) -> None:
     assert await run_with(MARKED, journal, tmp_path).ask("poet", "say") == "The lamp is lit.\nNobody comes."
-    (removal,) = journal.removals()
+    (removal,) = journal.calls.removals()
     assert (removal.rule, "<!-- scene: climax -->" in removal.text) == ("markup", True)
 
 
@@ -62,6 +62,6 @@ async def test_a_reply_without_measure_is_cut_and_what_goes_is_recorded(
     run = run_with("word " * 200_000, journal, tmp_path)
     reply = await run.reply("poet", "say", sampling=Sampling(max_tokens=tokens))
     assert (len(reply.text), reply.finish) == (most, "length")
-    (removal,) = journal.removals()
+    (removal,) = journal.calls.removals()
     assert removal.rule == "size"
     assert len(removal.text) == 1_000_000 - most

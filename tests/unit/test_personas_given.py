@@ -64,7 +64,7 @@ def run_with(journal: Journal, model: ScriptedModel) -> Run:
 async def test_a_plan_is_made_for_the_authors_people_goal_setting_and_world_and_asks_nobody_for_them() -> None:
     model = ScriptedModel(planner, capabilities=Capabilities(schema=True, parallel=8))
     with Journal() as journal:
-        journal.decide("personas", "edit", PERSONAS)
+        journal.decisions.add("personas", "edit", PERSONAS)
         plan = await plan_for(run_with(journal, model), Brief("A story of a lamp."), PlanOptions(scenes=1))
     assert [request.path for request in model.asked] == ["plan/plan_telling", "plan/scene/1/plan_scene"]
     assert plan.conflict == "Mara keeps the lamp burning until the last boat is home."
@@ -79,7 +79,7 @@ async def test_a_plan_is_made_for_the_authors_people_goal_setting_and_world_and_
 async def test_personas_that_cannot_be_read_are_named_before_anybody_is_asked() -> None:
     model = ScriptedModel(planner)
     with Journal() as journal:
-        journal.decide("personas", "edit", "personas: [{role: hero}]")
+        journal.decisions.add("personas", "edit", "personas: [{role: hero}]")
         with pytest.raises(PlanError, match=r"plan/personas\.yaml:1: persona 1 > name: is missing"):
             await plan_for(run_with(journal, model), Brief("A lamp."), PlanOptions(scenes=1))
     assert not model.asked

@@ -394,7 +394,7 @@ async def test_a_dry_run_after_a_retake_says_that_the_plan_will_change() -> None
         same = run_with(model, journal, mode="dry")
         assert await plan_for(same, BRIEF, PlanOptions(scenes=3)) == whole
         assert same.context.dry_run.replayed == len(model.asked)
-        journal.decide("plan", "retake")
+        journal.decisions.add("plan", "retake")
         stale = run_with(model, journal, mode="dry")
         plan = await plan_for(stale, BRIEF, PlanOptions(scenes=3))
         assert len(stale.context.dry_run.planned) == len(model.asked)
@@ -408,12 +408,12 @@ async def test_the_authors_plan_is_used_as_it_is_and_its_problems_are_named() ->
     with Journal() as journal:
         run = run_with(model, journal)
         assert await given_plan(run) is None
-        journal.decide("plan", "edit", "scenes:\n  - name: One\n    outline: [It rains.]\n")
+        journal.decisions.add("plan", "edit", "scenes:\n  - name: One\n    outline: [It rains.]\n")
         given = await given_plan(run)
         assert given is not None
         assert given.names == ("One",)
         assert await plan_for(run, BRIEF, PlanOptions()) == given
-        journal.decide("plan", "edit", "scenes:\n  - name: One\n    outline: []\n    importance: 11\n")
+        journal.decisions.add("plan", "edit", "scenes:\n  - name: One\n    outline: []\n    importance: 11\n")
         with pytest.raises(PlanError, match=r"plan/plan.yaml:\d: scene 'One' > outline") as problem:
             await given_plan(run)
         assert len(problem.value.problems) == 2

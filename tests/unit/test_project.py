@@ -47,9 +47,9 @@ def written(home: Project, journal: Journal, suffix: str = "") -> None:
     home.begin(journal)
     story = Story("The Lamp")
     for path, folder in (("conflict", "plan"), *((part, "story") for part in PARTS)):
-        override = journal.override(path)
+        override = journal.decisions.override(path)
         text, source = override or (f"Text of {path}{suffix}.", "made")
-        journal.keep(path, text, source)
+        journal.artefacts.keep(path, text, source)
         home.write_kept(journal, Kept(path, folder, text, source))
         if folder == "story":
             story = story.add(path.capitalize(), text)
@@ -247,7 +247,7 @@ def test_a_lock_that_cannot_be_made_is_named(home: Project, monkeypatch: pytest.
 def test_what_fabula_wrote_is_no_change(home: Project, journal: Journal) -> None:
     written(home, journal)
     assert home.changes(journal) == []
-    assert journal.places() == {
+    assert journal.artefacts.places() == {
         "conflict": "plan/conflict.md",
         "exposition": "story/01-exposition.md",
         "climax": "story/02-climax.md",
@@ -266,7 +266,7 @@ def test_a_taken_over_edit_stands_and_is_in_file_and_versions(home: Project, jou
     written(home, journal)
     put(home, "story/02-climax.md", "\r\nShe waits.\r\n")
     home.take_over(journal, home.changes(journal))
-    assert journal.override("climax") == ("She waits.", "edited")
+    assert journal.decisions.override("climax") == ("She waits.", "edited")
     assert read(home, "story/02-climax.md") == "She waits.\n"
     assert home.changes(journal) == []
     written(home, journal)
@@ -277,8 +277,8 @@ def test_a_file_laid_before_the_first_run_is_an_edit(home: Project, journal: Jou
     put(home, "plan/Conflict.md", "Mine.")
     home.take_over(journal, home.changes(journal))
     written(home, journal)
-    assert journal.newest("conflict") == "Mine."
-    assert read(home, journal.places()["conflict"]) == "Mine.\n"
+    assert journal.artefacts.newest("conflict") == "Mine."
+    assert read(home, journal.artefacts.places()["conflict"]) == "Mine.\n"
 
 
 def test_editors_files_and_folders_are_no_artefacts(home: Project, journal: Journal) -> None:
@@ -343,7 +343,7 @@ def test_an_old_text_under_a_newer_version_is_no_edit_and_the_next_command_write
     with home.journal as journal:
         assert home.changes(journal) == []
     with home.recorded() as journal:
-        assert journal.decisions() == []
+        assert journal.decisions.find() == []
     assert read(home, "plan/conflict.md") == "Text of conflict again.\n"
 
 
@@ -355,7 +355,9 @@ def test_an_edit_that_could_not_be_written_is_done_by_the_next_command(home: Pro
             with pytest.raises(ProjectError, match="disk or quota is full"):
                 home.edit(journal, "climax", "She waits.")
     with home.recorded() as journal:
-        assert [(one.path, one.kind, one.text) for one in journal.decisions()] == [("climax", "edit", "She waits.")]
+        assert [(one.path, one.kind, one.text) for one in journal.decisions.find()] == [
+            ("climax", "edit", "She waits.")
+        ]
     assert read(home, "story/02-climax.md") == "She waits.\n"
 
 
@@ -373,7 +375,7 @@ def test_texts_that_the_journal_lost_are_no_edits_and_stay_in_its_history(home: 
     home.tell = told.append
     with home.recorded() as journal:
         home.begin(journal)
-        journal.record("k", Request((Message("user", "Begin."),)), 0, Reply("Text.", model="m"))
+        journal.calls.record("k", Request((Message("user", "Begin."),)), 0, Reply("Text.", model="m"))
         shutil.copyfile(home.folder / ".fabula/journal.db", home.folder / "early.db")
         shutil.copyfile(home.folder / ".fabula/journal.db-wal", home.folder / "early.db-wal")
         written(home, journal)
@@ -382,8 +384,8 @@ def test_texts_that_the_journal_lost_are_no_edits_and_stay_in_its_history(home: 
     with home.journal as journal:
         assert home.changes(journal) == []
     with home.recorded() as journal:
-        assert journal.decisions() == []
-        assert [version.text for version in journal.versions("climax")] == ["Text of climax."]
+        assert journal.decisions.find() == []
+        assert [version.text for version in journal.artefacts.versions("climax")] == ["Text of climax."]
     assert told[0].startswith(
         "The journal has lost the calls that plan/conflict.md, story/01-exposition.md, story/02-climax.md came from: "
         "what a run needs of them is asked again. The texts that stand are kept: see"
@@ -446,8 +448,8 @@ def test_an_edit_that_was_taken_back_does_not_come_again_from_the_whole_story(ho
     written(home, journal)
     put(home, STORY, read(home, STORY).replace("Text of climax.", "She waits."))
     home.take_over(journal, home.changes(journal))
-    journal.decide("climax", "unedit")
-    journal.keep("climax", "Text of climax.", "made")
+    journal.decisions.add("climax", "unedit")
+    journal.artefacts.keep("climax", "Text of climax.", "made")
     home.write_newest(journal, ["climax"])
     assert home.changes(journal) == []
     written(home, journal)
@@ -503,7 +505,7 @@ def test_an_emptied_story_or_scene_is_written_again(home: Project, journal: Jour
 
 def test_parts_written_again_since_the_whole_story_are_no_edits(home: Project, journal: Journal) -> None:
     written(home, journal)
-    journal.keep("climax", "Newer.", "made")  # a run that was stopped before it came to story.md
+    journal.artefacts.keep("climax", "Newer.", "made")  # a run that was stopped before it came to story.md
     put(home, "story/02-climax.md", "Newer.\n")
     assert home.changes(journal) == []
 
@@ -512,7 +514,7 @@ def test_an_agent_that_spoke_twice_is_no_edit(home: Project, journal: Journal) -
     home.begin(journal)
     story = Story()
     for text in ("First.", "Second."):
-        journal.keep("climax", text, "made")
+        journal.artefacts.keep("climax", text, "made")
         home.write_kept(journal, Kept("climax", "story", text, "made"))
         story = story.add("Climax", text)
     home.write_story(journal, story)
@@ -535,7 +537,7 @@ def test_an_edit_made_while_the_run_goes_is_left_and_found_afterwards(home: Proj
     put(home, "story/01-exposition.md", "Mine meanwhile.")
     put(home, STORY, read(home, STORY).replace("Text of climax.", "Mine too."))
     for path in PARTS:
-        journal.keep(path, "New.", "made")
+        journal.artefacts.keep(path, "New.", "made")
         home.write_kept(journal, Kept(path, "story", "New.", "made"))
     home.write_story(journal, Story().add("Exposition", "New.").add("Climax", "New."))
     assert read(home, "story/01-exposition.md") == "Mine meanwhile."
@@ -547,7 +549,7 @@ def test_an_edit_made_while_the_run_goes_is_left_and_found_afterwards(home: Proj
 def test_a_file_laid_while_the_run_goes_is_left(home: Project, journal: Journal) -> None:
     home.begin(journal)
     put(home, "plan/conflict.md", "Mine meanwhile.")
-    journal.keep("conflict", "New.", "made")
+    journal.artefacts.keep("conflict", "New.", "made")
     home.write_kept(journal, Kept("conflict", "plan", "New.", "made"))
     assert home.changes(journal) == [Change("conflict", "plan/conflict.md", "Mine meanwhile.")]
 
@@ -556,10 +558,10 @@ def test_a_part_that_moves_takes_its_file_along(home: Project, journal: Journal)
     written(home, journal)
     home.begin(journal)
     home.write_kept(journal, Kept("climax", "story", "Text of climax.", "made"))
-    assert journal.places()["climax"] == "story/02-climax.md"  # the story is not whole yet
+    assert journal.artefacts.places()["climax"] == "story/02-climax.md"  # the story is not whole yet
     home.write_kept(journal, Kept("exposition", "story", "Text of exposition.", "made"))
     home.write_story(journal, Story().add("Climax", "Text of climax.").add("Exposition", "Text of exposition."))
-    assert journal.places()["climax"] == "story/01-climax.md"
+    assert journal.artefacts.places()["climax"] == "story/01-climax.md"
     assert not (home.folder / "story/02-climax.md").exists()
     assert read(home, "story/02-exposition.md") == "Text of exposition.\n"
 
@@ -568,13 +570,13 @@ def test_parts_have_the_numbers_of_their_scenes_in_whatever_order_they_were_kept
     home: Project, journal: Journal
 ) -> None:
     written(home, journal)
-    files = journal.places()
+    files = journal.artefacts.places()
     home.begin(journal)
     for path in reversed(PARTS):  # as a part that the author edited is kept before those that are read as a whole
         home.write_kept(journal, Kept(path, "story", f"Text of {path}.", "edited"))
-        assert journal.places() == files
+        assert journal.artefacts.places() == files
     home.write_story(journal, Story().add("Exposition", "Text of exposition.").add("Climax", "Text of climax."))
-    assert journal.places() == files
+    assert journal.artefacts.places() == files
 
 
 def test_a_part_does_not_move_onto_another_file(home: Project, journal: Journal) -> None:
@@ -617,7 +619,7 @@ def test_an_unknown_artefact_names_the_nearest(home: Project, journal: Journal) 
 def test_an_edit_is_recorded_and_in_the_file(home: Project, journal: Journal) -> None:
     written(home, journal)
     home.edit(journal, "climax", "She waits.\n")
-    assert journal.override("climax") == ("She waits.", "edited")
+    assert journal.decisions.override("climax") == ("She waits.", "edited")
     assert read(home, "story/02-climax.md") == "She waits.\n"
     assert home.changes(journal) == []
 
@@ -632,14 +634,14 @@ def test_an_edit_to_nothing_is_refused(home: Project, journal: Journal) -> None:
 
 def test_an_edit_of_what_is_pinned_is_pinned_and_stays_when_the_pin_goes(home: Project, journal: Journal) -> None:
     written(home, journal)
-    journal.decide("climax", "pin", "Text of climax.")
+    journal.decisions.add("climax", "pin", "Text of climax.")
     put(home, "story/02-climax.md", "She waits.")
     home.take_over(journal, home.changes(journal))
-    assert journal.override("climax") == ("She waits.", "pinned")
+    assert journal.decisions.override("climax") == ("She waits.", "pinned")
     written(home, journal)
     assert read(home, "story/02-climax.md") == "She waits.\n"
-    journal.decide("climax", "unpin")
-    assert journal.override("climax") == ("She waits.", "edited")
+    journal.decisions.add("climax", "unpin")
+    assert journal.decisions.override("climax") == ("She waits.", "edited")
 
 
 # plans and role-plays -------------------------------------------------------------------------------------------------
@@ -651,8 +653,8 @@ def test_a_plan_laid_into_a_project_is_the_authors_edit(home: Project, journal: 
     changes = home.changes(journal)
     assert changes == [Change("plan", "plan/plan.yaml", "title: The Lamp")]
     home.take_over(journal, changes)
-    assert journal.override("plan") == ("title: The Lamp", "edited")
-    assert journal.places() == {"plan": "plan/plan.yaml"}
+    assert journal.decisions.override("plan") == ("title: The Lamp", "edited")
+    assert journal.artefacts.places() == {"plan": "plan/plan.yaml"}
     home.begin(journal)
     home.write_kept(journal, Kept("plan", "plan", "title: The Lamp", "edited", "yaml"))
     assert home.changes(journal) == []
@@ -676,7 +678,7 @@ def test_files_of_other_kinds_are_no_artefacts(home: Project, journal: Journal) 
 def test_a_role_play_has_a_folder_that_comes_with_its_first_file(home: Project, journal: Journal) -> None:
     assert not (home.folder / "role-play").exists()
     home.begin(journal)
-    journal.keep("role-play/the-letter", "**Mara:** She waits.", "made")
+    journal.artefacts.keep("role-play/the-letter", "**Mara:** She waits.", "made")
     home.write_kept(journal, Kept("role-play/the-letter", "role-play", "**Mara:** She waits.", "made"))
     assert read(home, "role-play/the-letter.md") == "**Mara:** She waits.\n"
     put(home, "role-play/the-letter.md", "**Mara:** She leaves.\n")
@@ -689,7 +691,7 @@ def test_a_role_play_that_the_author_wrote_has_its_path_without_a_record(home: P
     (change,) = home.changes(journal)
     assert change == Change("role-play/the-storm", "role-play/02-The storm.md", "**Mara:** She lights it.")
     home.take_over(journal, [change])
-    assert journal.override("role-play/the-storm") == ("**Mara:** She lights it.", "edited")
+    assert journal.decisions.override("role-play/the-storm") == ("**Mara:** She lights it.", "edited")
 
 
 @pytest.mark.parametrize("name", ["~", "~/tale", "a/~"])

@@ -23,9 +23,9 @@ def request(path: str = "plot/plot") -> Request:
 def folder(tmp_path: Path) -> Path:
     (tmp_path / ".fabula").mkdir()
     with Journal(tmp_path / ".fabula" / "journal.db") as journal:
-        journal.record("a", request(), 0, Reply("Old.", model="m"))
-        journal.record("b", request(), 0, Reply("First.", Usage(prompt=9, reply=3, cost=0.1), model="m"))
-        journal.record("c", request(), 1, Reply("Second.", model="m"))
+        journal.calls.record("a", request(), 0, Reply("Old.", model="m"))
+        journal.calls.record("b", request(), 0, Reply("First.", Usage(prompt=9, reply=3, cost=0.1), model="m"))
+        journal.calls.record("c", request(), 1, Reply("Second.", model="m"))
     return tmp_path
 
 
@@ -45,7 +45,7 @@ async def test_a_journal_file_will_do_and_what_is_recorded_is_its_identity(folde
     assert model.identity == ReplayModel(folder).identity
     assert model.name.startswith("replay:")
     with Journal(folder / ".fabula" / "journal.db") as journal:
-        journal.record("d", request("x/y"), 0, Reply("More.", model="m"))
+        journal.calls.record("d", request("x/y"), 0, Reply("More.", model="m"))
     assert ReplayModel(folder).identity != model.identity
 
 

@@ -11,7 +11,7 @@ from fabula.base.errors import ModelError, ReplyError, UsageError
 from fabula.craft.planning import PROMPTS
 from fabula.craft.revising import Change, changes, passage_spans, reviser, rewrite_passage
 from fabula.engine.journal import Decision, Journal
-from fabula.engine.making import announced_as, wanted_of
+from fabula.engine.making import add_fits, announced_as, wanted_of
 from fabula.engine.prompts import Prompts
 from fabula.engine.replies import is_unchanged
 from fabula.engine.roles import Cast
@@ -100,8 +100,8 @@ async def kept(
     """The text that comes of a note to `text`."""
     model = ScriptedModel(answer, capabilities=Capabilities(context=window))
     with Journal() as journal:
-        journal.decide("x", "edit", text)
-        journal.decide("x", "revise", "without the dog")
+        journal.decisions.add("x", "edit", text)
+        journal.decisions.add("x", "revise", "without the dog")
         context = RunContext(journal, Prompts(Path(PROMPTS)), Cast.of(model), revise=reviser("A story."))
         run = Run(context)
 
@@ -111,7 +111,7 @@ async def kept(
         if read is None:
             return await run.keep("x", make, folder="story", suffix=suffix), model
         await run.keep("x", make, folder="plan", suffix=suffix, read=read)
-        return journal.newest("x") or "", model
+        return journal.artefacts.newest("x") or "", model
 
 
 async def test_what_a_program_reads_is_read_before_it_is_taken() -> None:
@@ -148,8 +148,8 @@ async def test_chatter_goes_and_a_heading_of_the_texts_own_stays() -> None:
 
 async def test_without_a_reviser_the_note_is_an_error() -> None:
     with Journal() as journal:
-        journal.decide("x", "edit", TEXT)
-        journal.decide("x", "revise", "darker")
+        journal.decisions.add("x", "edit", TEXT)
+        journal.decisions.add("x", "revise", "darker")
         run = Run(RunContext(journal, Prompts(Path(PROMPTS)), Cast.of(ScriptedModel({}))))
         with pytest.raises(UsageError, match=r"Nothing here revises texts. Take the note on 'x/note/1' back"):
             await run.given("x", folder="story")
@@ -208,8 +208,8 @@ async def test_a_fit_that_was_stopped_goes_on_with_no_call_repeated(dies_at: int
 
     with Journal() as journal:
         first = await story(journal, Mortal(answer))
-        journal.decide("plan", "edit", "Another plan.")
-        journal.fit_all(["a", "b", "c"])
+        journal.decisions.add("plan", "edit", "Another plan.")
+        add_fits(journal, ["a", "b", "c"])
         again = Mortal(answer)
         again.dies_at = dies_at
         if dies_at >= 0:
@@ -221,4 +221,4 @@ async def test_a_fit_that_was_stopped_goes_on_with_no_call_repeated(dies_at: int
         assert len(again.asked) == 3
         assert await story(journal, again) == texts
         assert len(again.asked) == 3
-        assert [version.source for version in journal.versions("b")] == ["made", "revised"]
+        assert [version.source for version in journal.artefacts.versions("b")] == ["made", "revised"]

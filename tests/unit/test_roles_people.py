@@ -10,7 +10,7 @@ import pytest
 from fabula.base.errors import BudgetError, ModelError, RefusalError, UnknownNameError, UsageError
 from fabula.craft.personas import check_cast
 from fabula.engine.events import CallFinished
-from fabula.engine.journal import Journal
+from fabula.engine.journal import Journal, spent_by_role
 from fabula.engine.prompts import Prompts
 from fabula.engine.roles import Assignment, Cast, HandBackError, Person, Program, is_person, role_key
 from fabula.engine.run import Run, RunContext
@@ -124,7 +124,7 @@ async def play(journal: Journal, folder: Path, performer: Any, turns: int = 3, *
 
 
 def performers(journal: Journal) -> list[str]:
-    return [call.performer for call in journal.calls()]
+    return [call.performer for call in journal.calls.find(prompts=True)]
 
 
 async def test_the_persons_text_is_whole_and_the_models_goes_on_from_the_opening(
@@ -161,7 +161,11 @@ async def test_a_person_costs_nothing_and_the_model_after_them_its_price(journal
         await Run(context).scope("turn", turn).ask("Mara", "say", turn=turn)
     assert context.budget.bill()["Mara"].reply == 6
     assert context.budget.spent_usd == pytest.approx(2 * (2 * 1_000 + 3 * 10_000) / 1e6)
-    assert [call.reply.usage.cost for call in journal.calls()] == [0.0, pytest.approx(0.032), pytest.approx(0.032)]
+    assert [call.reply.usage.cost for call in journal.calls.find(prompts=True)] == [
+        0.0,
+        pytest.approx(0.032),
+        pytest.approx(0.032),
+    ]
 
 
 async def test_a_cap_holds_for_what_a_person_hands_back(journal: Journal, tmp_path: Path) -> None:
@@ -169,7 +173,7 @@ async def test_a_cap_holds_for_what_a_person_hands_back(journal: Journal, tmp_pa
     person = Person("me", saying(HAND_BACK), model(reply=450))
     with pytest.raises(BudgetError, match=r"the next call \(role 'Mara', openai:big\) may take \$4\.\d+"):
         await play(journal, tmp_path, person, prices=prices, budget=budget)
-    assert len(journal.calls()) == 1
+    assert len(journal.calls.find(prompts=True)) == 1
     assert budget.spent_usd == pytest.approx(4.502)
 
 
@@ -195,7 +199,7 @@ async def test_who_hands_back_is_not_asked_again_when_the_model_declines(journal
     with pytest.raises(RefusalError, match="openai:big@1 declined 3 times"):
         await Run(context).ask("Mara", "say", turn=0)
     assert context.budget.spent_tokens == 18
-    assert journal.spent()["Mara"].prompt == 15, "what came to nothing was paid, and is known to the project"
+    assert spent_by_role(journal)["Mara"].prompt == 15, "what came to nothing was paid, and is known to the project"
 
 
 async def test_a_program_takes_no_tokens_of_a_cap(journal: Journal, tmp_path: Path) -> None:

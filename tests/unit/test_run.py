@@ -18,7 +18,7 @@ from fabula.base.errors import (
     UsageError,
 )
 from fabula.engine.events import CallFinished, CallStarted, Event, Kept, Noted, Repaired, TextArrived
-from fabula.engine.journal import Journal
+from fabula.engine.journal import Journal, spent_by_role
 from fabula.engine.prompts import Prompts
 from fabula.engine.roles import Assignment, Cast
 from fabula.engine.run import Run, RunContext
@@ -155,7 +155,7 @@ async def test_the_same_question_twice_at_one_place_is_two_calls(room: Room) -> 
     for _ in range(2):
         run = room.run(script)
         assert [await run.ask("poet", "say", what="it") for _ in range(2)] == ["First.", "Second."]
-    assert room.journal.count() == 2
+    assert len(room.journal.calls) == 2
 
 
 async def test_samples_are_independent_and_replayed_in_order(room: Room) -> None:
@@ -178,7 +178,7 @@ async def test_a_failed_call_is_not_recorded_and_gives_its_budget_back(room: Roo
     context = room.context({}, budget=Budget(tokens=10_000))
     with pytest.raises(ModelError, match="no reply for the role 'poet'"):
         await Run(context).ask("poet", "say", what="it")
-    assert room.journal.count() == 0
+    assert len(room.journal.calls) == 0
     assert context.budget.held_tokens == context.budget.spent_tokens == 0
 
 
@@ -222,7 +222,7 @@ async def test_a_refusal_is_asked_again_with_another_seed_and_all_tries_are_paid
     reply = await Run(context).reply("poet", "say", what="it")
     first, second = (request.sampling.seed for request in model.asked)
     assert (reply.text, reply.usage.prompt, reply.usage.reply) == ("A line.", 5, 2)
-    assert (room.journal.spent()["poet"].prompt, room.journal.spent()["poet"].reply) == (10, 3)
+    assert (spent_by_role(room.journal)["poet"].prompt, spent_by_role(room.journal)["poet"].reply) == (10, 3)
     assert context.budget.spent_tokens == 13
     assert first is not None
     assert second == first + 1
@@ -235,7 +235,7 @@ async def test_a_model_that_keeps_declining_is_named(room: Room) -> None:
     run = room.run(lambda _: Reply("I'm sorry, but I can't help with that."))
     with pytest.raises(RefusalError, match=r"scripted declined 3 times to answer as 'poet' at say\. Change the brief"):
         await run.ask("poet", "say", what="it")
-    assert room.journal.count() == 0
+    assert len(room.journal.calls) == 0
 
 
 # typed replies --------------------------------------------------------------------------------------------------------
@@ -272,7 +272,7 @@ async def test_after_the_allowed_repairs_the_reply_is_shown(room: Room) -> None:
     ) as caught:
         await run.ask_for(Mood, "critic", "say", what="it")
     assert caught.value.reply == "three"
-    assert room.journal.count() == 3
+    assert len(room.journal.calls) == 3
 
 
 @pytest.mark.parametrize("capabilities", [PLAIN, TYPED])
@@ -295,13 +295,13 @@ async def test_an_artefact_is_kept_as_a_version_and_announced(room: Room) -> Non
     assert await run.scope("book").keep("verse", making, folder="story") == "A line."
     kept = Kept("book/verse", "story", "A line.", "made")
     assert files == room.of_kind(Kept) == [kept]
-    assert room.journal.newest("book/verse") == "A line."
-    assert room.journal.calls()[0].path == "book/verse/say"
+    assert room.journal.artefacts.newest("book/verse") == "A line."
+    assert room.journal.calls.find(prompts=True)[0].path == "book/verse/say"
 
 
 @pytest.mark.parametrize(("kind", "source"), [("edit", "edited"), ("pin", "pinned")])
 async def test_a_decided_text_stands_in_and_nobody_is_asked(room: Room, kind: Any, source: str) -> None:  # noqa: ANN401 - a kind of decision
-    room.journal.decide("verse", kind, "Mine.")
+    room.journal.decisions.add("verse", kind, "Mine.")
     run = room.run({})
     assert await run.keep("verse", making, folder="story") == "Mine."
     assert room.of_kind(Kept) == [Kept("verse", "story", "Mine.", source)]
@@ -309,7 +309,7 @@ async def test_a_decided_text_stands_in_and_nobody_is_asked(room: Room, kind: An
 
 async def test_an_artefact_may_have_a_file_of_another_kind(room: Room) -> None:
     await room.run({"poet": "a: 1"}).keep("plan", making, folder="plan", suffix="yaml")
-    room.journal.decide("plan", "edit", "a: 2")
+    room.journal.decisions.add("plan", "edit", "a: 2")
     await room.run({}).keep("plan", making, folder="plan", suffix="yaml")
     assert [(kept.suffix, kept.source) for kept in room.of_kind(Kept)] == [("yaml", "made"), ("yaml", "edited")]
 
@@ -319,16 +319,18 @@ async def test_a_text_that_the_author_gave_is_kept_as_theirs(room: Room, kind: A
     run = room.run({}).scope("book")
     assert await run.given("plan", folder="plan", suffix="yaml") is None
     assert room.heard == []
-    room.journal.decide("book/plan", kind, "a: 1")
+    room.journal.decisions.add("book/plan", kind, "a: 1")
     assert await run.given("plan", folder="plan", suffix="yaml") == "a: 1"
     assert room.of_kind(Kept) == [Kept("book/plan", "plan", "a: 1", source, "yaml")]
-    assert [(version.text, version.source) for version in room.journal.versions("book/plan")] == [("a: 1", source)]
+    assert [(version.text, version.source) for version in room.journal.artefacts.versions("book/plan")] == [
+        ("a: 1", source)
+    ]
 
 
 async def test_what_was_made_or_is_to_be_continued_was_not_given(room: Room) -> None:
     await room.run({"poet": "A line."}).keep("verse", making, folder="plan")
     assert await room.run({}).given("verse", folder="plan") is None
-    room.journal.decide("verse", "continue", "A line.")
+    room.journal.decisions.add("verse", "continue", "A line.")
     assert await room.run({}).given("verse", folder="plan") is None
 
 
@@ -340,7 +342,7 @@ async def test_a_text_is_continued_where_a_person_wants_that(room: Room) -> None
     model = ScriptedModel(in_turn("One.", "Two.", "Three."))
     text = await Run(room.context({}, model=model)).keep("verse", making, folder="story", more=following)
     for whole in ("One.\n\nTwo.", "One.\n\nTwo.\n\nThree."):
-        room.journal.decide("verse", "continue", text)
+        room.journal.decisions.add("verse", "continue", text)
         for _ in range(2):  # the second time from the journal
             text = await Run(room.context({}, model=model)).keep("verse", making, folder="story", more=following)
             assert text == whole
@@ -352,12 +354,12 @@ async def test_a_text_is_continued_where_a_person_wants_that(room: Room) -> None
 
 
 async def test_a_retake_of_a_continued_text_draws_other_words_after_the_same_text(room: Room) -> None:
-    room.journal.decide("verse", "continue", "One.")
+    room.journal.decisions.add("verse", "continue", "One.")
     model = ScriptedModel(lambda request: f"Seed {request.sampling.seed}.")
     texts = []
     for _ in range(2):
         texts.append(await Run(room.context({}, model=model)).keep("verse", making, folder="story", more=following))
-        room.journal.decide("verse", "retake")
+        room.journal.decisions.add("verse", "retake")
     assert all(text.startswith("One.\n\nSeed ") for text in texts)
     assert len(set(texts)) == 2
 
@@ -366,12 +368,12 @@ async def test_where_nothing_follows_the_text_stays(room: Room) -> None:
     async def nothing(run: Run, base: str) -> str:
         return ""
 
-    room.journal.decide("verse", "continue", "One.")
+    room.journal.decisions.add("verse", "continue", "One.")
     assert await room.run({}).keep("verse", making, folder="story", more=nothing) == "One."
 
 
 async def test_a_system_that_cannot_continue_a_text_says_so(room: Room) -> None:
-    room.journal.decide("book/verse", "continue", "One.")
+    room.journal.decisions.add("book/verse", "continue", "One.")
     with pytest.raises(
         UsageError, match=r"This system cannot continue 'book/verse'\. Take that back with `fabula undo`"
     ):
@@ -382,7 +384,7 @@ async def test_a_continued_text_waits_for_approval(room: Room) -> None:
     async def approve(kept: Kept) -> str:
         return f"{kept.text} Approved."
 
-    room.journal.decide("verse", "continue", "One.")
+    room.journal.decisions.add("verse", "continue", "One.")
     run = room.run({"poet": "Two."}, approve=approve)
     assert await run.keep("verse", making, folder="story", suffix="txt", more=following) == "One.\n\nTwo. Approved."
     assert room.of_kind(Kept)[-1] == Kept("verse", "story", "One.\n\nTwo. Approved.", "edited", "txt")
@@ -393,7 +395,7 @@ async def test_a_retake_draws_another_reply(room: Room) -> None:
     texts = []
     for _ in range(2):
         texts.append(await Run(room.context({}, model=model)).keep("verse", making, folder="story"))
-        room.journal.decide("verse", "retake")
+        room.journal.decisions.add("verse", "retake")
     assert len(set(texts)) == 2
 
 
@@ -407,7 +409,7 @@ async def test_an_approved_text_is_not_asked_about_again(room: Room) -> None:
     for _ in range(2):
         await room.run({"poet": "A line."}, approve=approve).keep("verse", making, folder="story")
     assert asked == ["A line."]
-    assert [decision.kind for decision in room.journal.decisions()] == ["approve"]
+    assert [decision.kind for decision in room.journal.decisions.find()] == ["approve"]
 
 
 async def test_a_text_changed_at_approval_is_an_edit(room: Room) -> None:
@@ -417,7 +419,10 @@ async def test_a_text_changed_at_approval_is_an_edit(room: Room) -> None:
     for _ in range(2):
         run = room.run({"poet": "A line."}, approve=approve)
         assert await run.keep("verse", making, folder="story") == "A LINE."
-    assert [(v.text, v.source) for v in room.journal.versions("verse")] == [("A line.", "made"), ("A LINE.", "edited")]
+    assert [(v.text, v.source) for v in room.journal.artefacts.versions("verse")] == [
+        ("A line.", "made"),
+        ("A LINE.", "edited"),
+    ]
     assert [event.source for event in room.of_kind(Kept)] == ["made", "edited", "edited"]
 
 
@@ -427,13 +432,12 @@ async def test_a_run_that_waits_for_approval_keeps_the_text(room: Room) -> None:
 
     with pytest.raises(PausedError):
         await room.run({"poet": "A line."}, approve=approve).keep("verse", making, folder="story")
-    assert room.journal.newest("verse") == "A line."
+    assert room.journal.artefacts.newest("verse") == "A line."
 
 
-async def test_a_remark_is_recorded_and_told(room: Room) -> None:
+async def test_a_remark_is_told_with_its_place(room: Room) -> None:
     room.run({}).scope("verse").note("Short.")
     assert room.of_kind(Noted) == [Noted("verse", "Short.")]
-    assert room.journal._all("SELECT path, text FROM note") == [("verse", "Short.")]
 
 
 # frozen and dry -------------------------------------------------------------------------------------------------------
@@ -445,8 +449,7 @@ async def test_a_frozen_run_asks_and_records_nothing(room: Room) -> None:
     frozen = Run(room.context({}, model=model, mode="frozen"))
     frozen.note("Only told.")
     assert await frozen.keep("verse", making, folder="story") == "A line."
-    assert len(room.journal.versions("verse")) == 1
-    assert room.journal._all("SELECT * FROM note") == []
+    assert len(room.journal.artefacts.versions("verse")) == 1
     with pytest.raises(
         JournalMissError, match=r"no reply for other/say \(role 'poet', scripted, ordinal 0\).*--frozen"
     ):
@@ -478,7 +481,7 @@ async def test_a_dry_run_plans_what_was_never_asked(room: Room) -> None:
     assert (planned.path, planned.role, planned.performer) == ("verse/say", "poet", "scripted")
     assert 90 <= planned.reply <= 100, "as many as fit into the reply"
     assert planned.cost == 0.0
-    assert room.journal.newest("verse") is None
+    assert room.journal.artefacts.newest("verse") is None
 
 
 async def test_a_dry_run_plans_the_words_that_are_expected(room: Room) -> None:
@@ -536,16 +539,16 @@ async def test_a_dry_run_counts_with_edits_that_are_not_recorded_yet(room: Room)
 
 
 async def test_a_dry_run_takes_what_the_author_gave_and_records_nothing(room: Room) -> None:
-    room.journal.decide("plan", "edit", "a: 1")
+    room.journal.decisions.add("plan", "edit", "a: 1")
     for pending, text in (({}, "a: 1"), ({"plan": "a: 2"}, "a: 2")):
         given, _ = await rehearsed(room, lambda run: run.given("plan", folder="plan"), pending=pending)
         assert given == text
-    assert room.journal.newest("plan") is None
+    assert room.journal.artefacts.newest("plan") is None
     assert room.of_kind(Kept) == []
 
 
 async def test_a_dry_run_plans_what_follows_a_text(room: Room) -> None:
-    room.journal.decide("verse", "continue", "One.")
+    room.journal.decisions.add("verse", "continue", "One.")
     text, context = await rehearsed(room, lambda run: run.keep("verse", making, folder="story", more=following))
     assert text.startswith("One.\n\n")
     assert context.dry_run.stale == ["verse"]
@@ -565,7 +568,7 @@ async def test_a_call_recorded_under_another_model_is_no_answer(room: Room) -> N
     await room.run({"poet": "A line."}).ask("poet", "say", what="it")
     other = ScriptedModel({"poet": "Another."}, name="other")
     assert await Run(room.context({}, model=other)).ask("poet", "say", what="it") == "Another."
-    assert [call.performer for call in room.journal.calls()] == ["scripted", "other"]
+    assert [call.performer for call in room.journal.calls.find(prompts=True)] == ["scripted", "other"]
 
 
 async def test_scopes_share_their_context(room: Room) -> None:

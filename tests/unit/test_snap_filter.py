@@ -79,7 +79,7 @@ class Room:
 
     @property
     def table(self) -> str:
-        return self.journal.newest(f"{AT}/scores") or ""
+        return self.journal.artefacts.newest(f"{AT}/scores") or ""
 
     @property
     def notes(self) -> list[str]:
@@ -105,7 +105,7 @@ async def test_scores_are_kept_as_a_table_that_nobody_approves(room: Room) -> No
     assert lines[1] == "cell-1,2,0,2,2,0.0000,,#1. A dragon burns towns"
     (kept,) = [event for event in room.heard if isinstance(event, Kept)]
     assert (kept.folder, kept.suffix, kept.waits) == ("plan", "csv", False)
-    assert room.journal.paths() == [f"{AT}/scores"]
+    assert room.journal.artefacts.paths() == [f"{AT}/scores"]
 
 
 async def test_headlines_of_any_form_are_found_again(room: Room) -> None:
@@ -127,7 +127,7 @@ async def test_who_edits_a_score_changes_the_choice_and_nobody_is_asked(room: Ro
     await room.best()
     calls = len(room.asked)
     edited = room.table.replace("cell-1,2,0,2,2,0.0000", "cell-1,2,0.9,5,5,0.0000")
-    room.journal.decide(f"{AT}/scores", "edit", edited)
+    room.journal.decisions.add(f"{AT}/scores", "edit", edited)
     assert await room.best() == 2
     assert room.notes[-1].startswith("Plan 2 of 3 was chosen (coherence 0.9000, connectivity 5.0000")
     assert len(room.asked) == calls
@@ -136,7 +136,7 @@ async def test_who_edits_a_score_changes_the_choice_and_nobody_is_asked(room: Ro
 async def test_who_takes_a_line_out_leaves_its_plan_aside(room: Room) -> None:
     await room.best()
     head, _, *rest = room.table.split("\n")
-    room.journal.decide(f"{AT}/scores", "edit", "\n".join([head, *reversed(rest)]))
+    room.journal.decisions.add(f"{AT}/scores", "edit", "\n".join([head, *reversed(rest)]))
     assert await room.best() == 3
 
 
@@ -151,7 +151,7 @@ async def test_who_takes_a_line_out_leaves_its_plan_aside(room: Room) -> None:
 )
 async def test_a_table_of_other_plans_is_refused(room: Room, old: str, new: str) -> None:
     await room.best()
-    room.journal.decide(f"{AT}/scores", "edit", room.table.replace(old, new))
+    room.journal.decisions.add(f"{AT}/scores", "edit", room.table.replace(old, new))
     message = r"plan/cell-1-plan-scores\.csv is no table of the 3 plans .* `fabula text retake cell-1/plan/scores`"
     with pytest.raises(UsageError, match=message):
         await room.best()
@@ -161,7 +161,7 @@ async def test_a_table_of_other_plans_is_refused(room: Room, old: str, new: str)
 
 async def test_a_dry_run_that_makes_plans_up_takes_an_edited_table_for_what_it_is(room: Room) -> None:
     await room.best()
-    room.journal.decide(f"{AT}/scores", "edit", room.table)
+    room.journal.decisions.add(f"{AT}/scores", "edit", room.table)
     made_up = ((Step("x"),), (Step("y"),))
     run = room.run("dry")
     await run.ask("planner", "connectivity", plan="another")
@@ -171,7 +171,7 @@ async def test_a_dry_run_that_makes_plans_up_takes_an_edited_table_for_what_it_i
 async def test_another_take_of_the_scores_is_another_draw_of_the_same_plans(room: Room) -> None:
     await room.best()
     before = list(room.asked)
-    room.journal.decide(f"{AT}/scores", "retake")
+    room.journal.decisions.add(f"{AT}/scores", "retake")
     await room.best()
     again = room.asked[len(before) :]
     assert sorted(r.path for r in again) == sorted(r.path for r in before)

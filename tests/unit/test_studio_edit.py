@@ -243,18 +243,18 @@ def test_what_the_last_run_changed_is_found_until_its_author_changes_it() -> Non
     with Journal() as journal:
         journal.start_run("vanilla", {})
         for path in ("one", "two", "three"):
-            journal.keep(path, f"The first {path}.", "made")
-            journal.place(path, f"story/{path}.md")
+            journal.artefacts.keep(path, f"The first {path}.", "made")
+            journal.artefacts.place(path, f"story/{path}.md")
         journal.end_run()
         journal.start_run("vanilla", {})
-        journal.keep("one", "The second one.", "made")
-        journal.keep("two", "The second two.", "made")
-        journal.keep("three", "Something else.", "made")
-        journal.keep("three", "The first three.", "made")
+        journal.artefacts.keep("one", "The second one.", "made")
+        journal.artefacts.keep("two", "The second two.", "made")
+        journal.artefacts.keep("three", "Something else.", "made")
+        journal.artefacts.keep("three", "The first three.", "made")
         journal.end_run()
         assert [(one.name, one.old, one.new) for one in last_rewritten(journal)] == [("one", 1, 2), ("two", 1, 2)]
-        journal._run = 0
-        journal.keep("two", "As its author wants it.", "edited")
+        journal._store.run = 0
+        journal.artefacts.keep("two", "As its author wants it.", "edited")
         assert [one.name for one in last_rewritten(journal)] == ["one"]
 
 
@@ -263,8 +263,8 @@ def test_of_what_the_last_run_changed_the_story_comes_first() -> None:
         for text in ("The first.", "The second."):
             journal.start_run("vanilla", {})
             for path, folder in (("draft", "drafts"), ("scene", "story")):
-                journal.keep(path, text, "made")
-                journal.place(path, f"{folder}/{path}.md")
+                journal.artefacts.keep(path, text, "made")
+                journal.artefacts.place(path, f"{folder}/{path}.md")
             journal.end_run()
         assert [one.name for one in last_rewritten(journal)] == ["scene", "draft"]
 

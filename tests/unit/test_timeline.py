@@ -312,7 +312,7 @@ def project(here: Path) -> Project:
 def keep(project: Project, **artefacts: str) -> None:
     with project.journal as journal:
         for path, text in artefacts.items():
-            journal.keep(path, text, "made")
+            journal.artefacts.keep(path, text, "made")
 
 
 def test_the_command_takes_a_plan_file(here: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -93,7 +93,7 @@ async def written(folder: Path, replies: list[str], aids: Aids = "off") -> tuple
                 fields={},
             )
         finally:
-            removed = [one.text for one in journal.removals() if one.rule == "reply"]
+            removed = [one.text for one in journal.calls.removals() if one.rule == "reply"]
     return text, list(model.asked), removed
 
 

@@ -13,7 +13,8 @@ from fabula.app.deciding import take_back
 from fabula.app.saving import base_of
 from fabula.app.workspace import Workspace
 from fabula.base.errors import ConflictError, GoneError, LockedError, UnknownNameError, UsageError
-from fabula.engine.journal import Decision, Journal, Wanted
+from fabula.engine.journal import CallFilter, Decision
+from fabula.engine.journal.decisions import Decisions
 from fabula.project.folder import Project
 from fabula.project.sample import copy_sample
 
@@ -49,14 +50,14 @@ def test_what_was_decided_about_each_of_many_texts_is_read_once(
     text = "\n\n".join(f"# Chapter {number}\n\nRain fell on the pier." for number in range(1, 61))
     begin(Beginning(text=text, kind="manuscript", title="Rain", source="rain.md"), tmp_path / "rain", {})
     space, read = Workspace(tmp_path / "rain", {}), list[int]()
-    whole = Journal.decisions
+    whole = Decisions.find
 
-    def counted(journal: Journal, path: str | None = None) -> list[Decision]:
-        found = whole(journal, path)
+    def counted(decisions: Decisions, path: str = "") -> list[Decision]:
+        found = whole(decisions, path)
         read.append(len(found))
         return found
 
-    monkeypatch.setattr(Journal, "decisions", counted)
+    monkeypatch.setattr(Decisions, "find", counted)
     assert space.overview().words == 60 * 7
     assert len([one for one in space.artefacts(marks=False) if one.folder == "story"]) == 60
     assert sum(read) <= 4 * 60, read
@@ -134,7 +135,7 @@ def test_a_pinned_text_stays_and_a_take_can_be_picked(space: Workspace) -> None:
     assert space.text(PART).text == read.text
     assert space.retake(PART, "Shorter, please.").revised
     with space.project().recorded() as journal:
-        journal.keep(PART, "It was short.", "revised")
+        journal.artefacts.keep(PART, "It was short.", "revised")
     assert [one.note for one in space.versions(PART)] == ["", "", "", "Shorter, please."]
 
 
@@ -200,8 +201,8 @@ def test_plan_world_findings_and_calls_are_shown(space: Workspace) -> None:
     assert len(calls.calls) == 3
     assert space.calls(before=calls.older).calls[0].id < calls.calls[-1].id
     assert space.call(calls.calls[0].id).messages
-    assert space.calls(Wanted("Avery")).calls
-    assert {one.path.split("/")[0] for one in space.calls(Wanted(under="conflict")).calls} == {"conflict"}
+    assert space.calls(CallFilter("Avery")).calls
+    assert {one.path.split("/")[0] for one in space.calls(CallFilter(under="conflict")).calls} == {"conflict"}
     edits, refused = space.final_edits()
     assert space.refuse_edits([edits[0].id]) == refused | {edits[0].id}
     assert space.export("txt").words > 3000

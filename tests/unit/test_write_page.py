@@ -45,7 +45,7 @@ async def until(client: httpx.AsyncClient, *states: str) -> dict[str, Any]:
 
 def asked(folder: Path) -> int:
     with Project.open(folder / "tale").journal as journal:
-        return journal.count()
+        return len(journal.calls)
 
 
 def hidden(html: str) -> dict[str, str]:

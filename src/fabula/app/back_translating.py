@@ -326,7 +326,7 @@ def _card(
         "aids": settings.aids_in_force,
         "for": task.learner,
         "seed": context.seed,
-        "teachers": sorted({_published(performer) for _, performer, _ in context.journal.payments()}),
+        "teachers": sorted({_published(one.performer) for one in context.journal.calls.payments()}),
         "development": task.development,
     }
     counts: dict[str, Any] = {

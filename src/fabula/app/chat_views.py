@@ -22,6 +22,7 @@ from fabula.craft.conversation.kept import (
     state_of_log,
     system_of_log,
 )
+from fabula.engine.journal import CallFilter
 from fabula.models.base import NOTHING_USED
 
 if TYPE_CHECKING:
@@ -380,7 +381,7 @@ def calls_for(journal: Journal, records: Sequence[Mapping[str, Any]], name: str,
     turns = state_of_log(records).turns
     turn = turns[number - 1]
     place = sum(one.cell == turn.cell for one in turns[:number])
-    found = journal.calls_at(f"chat/{name}/cell-{turn.cell}/turn/{place}")
+    found = journal.calls.find(CallFilter(under=f"chat/{name}/cell-{turn.cell}/turn/{place}"), prompts=True)
     if not found and origin is not None and number <= origin[1]:
-        found = journal.calls_at(f"chat/{origin[0]}/cell-{turn.cell}/turn/{place}")
+        found = journal.calls.find(CallFilter(under=f"chat/{origin[0]}/cell-{turn.cell}/turn/{place}"), prompts=True)
     return found

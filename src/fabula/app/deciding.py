@@ -11,12 +11,12 @@ from fabula.base.errors import UnknownNameError, UsageError
 from fabula.craft.final_reading import EDITS, REFUSED, read_edits, read_refused, refuse, write_refused
 from fabula.engine.events import RECORD, TABLE
 from fabula.engine.making import DRAFTS, notes_of
-from fabula.project.folder import STORY
+from fabula.project.folder import REACHED, STORY
 from fabula.project.telling import is_own
 from fabula.story import plain
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Collection, Mapping, Sequence
 
     from fabula.app.writing import Options
     from fabula.craft.final_reading import Edit
@@ -35,7 +35,7 @@ _NOUNS: Final = {"revise": "revision"}
 
 def authored(journal: Journal) -> dict[str, str]:
     """The files of the artefacts that a person may want to read, by path; records of a run are none of them."""
-    return {path: file for path, file in journal.places().items() if not file.endswith(f".{RECORD}")}
+    return {path: file for path, file in journal.artefacts.places().items() if not file.endswith(f".{RECORD}")}
 
 
 def newest_of(journal: Journal, path: str) -> str:
@@ -44,7 +44,7 @@ def newest_of(journal: Journal, path: str) -> str:
     Raises:
         UsageError: it has none.
     """
-    text = journal.newest(path)
+    text = journal.artefacts.newest(path)
     if text is None:
         raise UsageError(f"{path} has no text yet. Write it first.")
     return text
@@ -61,7 +61,7 @@ async def edit(project: Project, journal: Journal, path: str, text: str, options
         PlanError: it has a form, and no story could be written from it.
     """
     wanted = plain(text)
-    if wanted == plain(journal.newest(path) or ""):
+    if wanted == plain(journal.artefacts.newest(path) or ""):
         return False
     await check_edit(project, journal, options, path, wanted)
     project.edit(journal, path, text)
@@ -74,7 +74,7 @@ def version_of(journal: Journal, path: str, number: int) -> str:
     Raises:
         UnknownNameError: there is none of that number.
     """
-    versions = journal.versions(path)
+    versions = journal.artefacts.versions(path)
     if not 1 <= number <= len(versions):
         raise UnknownNameError(f"version of {path}", str(number), [str(v.number) for v in versions])
     return versions[number - 1].text
@@ -86,15 +86,15 @@ def revert(project: Project, journal: Journal, path: str) -> None:
     Raises:
         UsageError: it has it, or nothing was ever written for them.
     """
-    override = journal.override(path)
+    override = journal.decisions.override(path)
     if override is None or override[1] not in ("edited", "rewritten"):
         raise UsageError(f"{path} has no edit to take back" + (f": it is {override[1]}." if override else "."))
-    made = [version.text for version in journal.versions(path) if version.made]
+    made = [version.text for version in journal.artefacts.versions(path) if version.made]
     if not made:
         raise UsageError(f"{path} was never written for you; its text is yours alone.")
     with journal.transaction():
-        journal.decide(path, "unedit")
-        journal.keep(path, made[-1], "made")
+        journal.decisions.add(path, "unedit")
+        journal.artefacts.keep(path, made[-1], "made")
     project.write_newest(journal, [path])
 
 
@@ -105,7 +105,7 @@ def pin(project: Project, name: str) -> str:
     """Keep an artefact's text, whatever changes above it; its path."""
     with project.recorded() as journal:
         path = project.artefact(journal, name)
-        journal.decide(path, "pin", newest_of(journal, path))
+        journal.decisions.add(path, "pin", newest_of(journal, path))
     return path
 
 
@@ -114,7 +114,10 @@ def pin_all(project: Project) -> list[str]:
     with project.recorded(keeping=True) as journal:
         paths = [path for path in authored(journal) if path != STORY and source_of(journal, path) != "pinned"]
         if paths:
-            journal.pin_all(paths)
+            with journal.transaction():
+                journal.decisions.add("*", "pin-all", str(len(paths)))
+                for path in paths:
+                    journal.decisions.add(path, "pin", journal.artefacts.newest(path))
     return paths
 
 
@@ -128,7 +131,7 @@ def unpin(project: Project, name: str) -> str:
         path = project.artefact(journal, name)
         if source_of(journal, path) != "pinned":
             raise UsageError(f"{path} is not pinned. `fabula status` shows what is.")
-        journal.decide(path, "unpin")
+        journal.decisions.add(path, "unpin")
     return path
 
 
@@ -137,10 +140,10 @@ def approve(project: Project, name: str = "") -> list[str]:
     with project.recorded() as journal:
         asked = [project.artefact(journal, name)] if name else list(authored(journal))
         waiting = [path for path in asked if source_of(journal, path) in {"", "continued"}]
-        approved = [path for path in waiting if not journal.approved(path, newest_of(journal, path))]
+        approved = [path for path in waiting if not journal.decisions.approved(path, newest_of(journal, path))]
         with journal.transaction():
             for path in approved:
-                journal.decide(path, "approve", newest_of(journal, path))
+                journal.decisions.add(path, "approve", newest_of(journal, path))
     return approved
 
 
@@ -153,13 +156,13 @@ def final_edits(journal: Journal) -> tuple[list[Edit], frozenset[str]]:
     Raises:
         UsageError: there was none.
     """
-    text = journal.newest(_EDITS)
+    text = journal.artefacts.newest(_EDITS)
     if text is None:
         raise UsageError(
             "There is no final reading in this project. `fabula write --set final_reading=true` ends with one, where "
             "the system has it."
         )
-    return list(read_edits(text)), read_refused(journal.newest(_REFUSED) or "")
+    return list(read_edits(text)), read_refused(journal.artefacts.newest(_REFUSED) or "")
 
 
 def refuse_edits(project: Project, journal: Journal, refused: Sequence[str], accepted: Sequence[str]) -> frozenset[str]:
@@ -209,9 +212,9 @@ def retake(project: Project, name: str, note: str | None = None, *, anew: bool =
         _check_written_by_a_role(journal, path, wish)
         revise = bool(wish) and not anew
         with journal.transaction():
-            if not revise and journal.override(path) is not None:
-                journal.decide(path, "unedit")
-            journal.decide(path, "revise" if revise else "retake", wish or None)
+            if not revise and journal.decisions.override(path) is not None:
+                journal.decisions.add(path, "unedit")
+            journal.decisions.add(path, "revise" if revise else "retake", wish or None)
         notes = notes_of(journal, path)
     return Retake(path, revise, tuple(notes[:-1] if wish else notes))
 
@@ -238,16 +241,16 @@ def continue_text(
         path = project.artefact(journal, name) if name else _last_part(journal)
         check_unpinned(journal, path)
         text = newest_of(journal, path)
-        if journal.override(path) == (text, "continued"):
+        if journal.decisions.override(path) == (text, "continued"):
             raise UsageError(
                 f"{path} waits to be continued already. `fabula update` does it, `fabula undo` forgets it."
             )
-        journal.decide(path, "continue", text, words)
+        journal.decisions.add(path, "continue", text, words)
     try:
         return path, calls()
     except UsageError as error:
         with project.recorded() as journal:
-            journal.decide(path, "undo", target=journal.decisions()[-1].id)
+            journal.decisions.add(path, "undo", target=journal.decisions.find()[-1].id)
         raise UsageError(
             f"{path} is no part of the story, and {system} cannot continue it. Write on in its file, or say `fabula "
             f"text retake {path}`."
@@ -256,9 +259,9 @@ def continue_text(
 
 def _last_part(journal: Journal) -> str:
     """The part that ends the story; a text of the author's own is not asked for."""
-    parts = {file: path for path, file in journal.places().items() if file.startswith("story/")}
-    last = journal.finished()
-    written = [file for file, path in parts.items() if last is None or path in last.reached]
+    parts = {file: path for path, file in journal.artefacts.places().items() if file.startswith("story/")}
+    reached = _reached(journal)
+    written = [file for file, path in parts.items() if reached is None or path in reached]
     if not written:
         raise UsageError("There is no story yet that could go on. Write it first.")
     return parts[max(written)]
@@ -272,14 +275,20 @@ def check_unpinned(journal: Journal, path: str) -> None:
     """
     if source_of(journal, path) == "pinned":
         raise UsageError(f"{path} is pinned. Say `fabula text unpin {path}` first.")
-    last = journal.finished()
-    if last is not None and path not in last.reached and is_own(journal, path, journal.places()[path]):
+    reached = _reached(journal)
+    if reached is not None and path not in reached and is_own(journal, path, journal.artefacts.places()[path]):
         raise UsageError(f"{path} is a text of your own, which nobody else writes. Change its file, or delete it.")
+
+
+def _reached(journal: Journal) -> Collection[str] | None:
+    """The artefacts that the last run made use of that came to its end; `None` where none did."""
+    found: Collection[str] | None = (journal.last_settings(REACHED) or {}).get(REACHED)
+    return found
 
 
 def _check_written_by_a_role(journal: Journal, path: str, note: str) -> None:
     """Raise a `UsageError` if nobody is asked for the artefact, or nobody who could follow a note."""
-    file = journal.places()[path]
+    file = journal.artefacts.places()[path]
     if path == _REFUSED:
         raise UsageError(
             f"{file} is your own list of edits that are not made, so nobody writes it anew. "
@@ -311,17 +320,17 @@ def take_back(project: Project) -> TakenBack:
         UsageError: nothing was decided.
     """
     with project.recorded() as journal:
-        done = journal.last_done()
+        done = journal.decisions.last_done()
         if done is None:
             raise UsageError("There is no decision to take back. `fabula text history ARTEFACT` lists earlier texts.")
         with journal.transaction():
             for decision in reversed(done.decisions):
-                journal.decide(decision.path, "undo", target=decision.id)
+                journal.decisions.add(decision.path, "undo", target=decision.id)
             for decision in reversed(done.decisions):
                 if decision.kind in _OF_TEXTS:
                     _restore(journal, decision)
         project.write_newest(journal, [decision.path for decision in done.decisions])
-        return TakenBack(done, journal.last_done(), Titles.in_(journal).every)
+        return TakenBack(done, journal.decisions.last_done(), Titles.in_(journal).every)
 
 
 def take_again(project: Project) -> tuple[Done, Mapping[str, str]]:
@@ -331,13 +340,14 @@ def take_again(project: Project) -> tuple[Done, Mapping[str, str]]:
         UsageError: nothing was, or something else was decided since.
     """
     with project.recorded() as journal:
-        undone = journal.last_undone()
+        undone = journal.decisions.last_undone()
         if undone is None:
             raise UsageError(
                 "There is nothing to decide again: `fabula redo` comes after `fabula undo`, before any other decision."
             )
         with journal.transaction():
-            journal.decide_again(undone)
+            for one in undone.decisions:
+                journal.decisions.add(one.path, one.kind, one.text, one.target, found=undone.found, again=one.id)
             for decision in undone.decisions:
                 if decision.kind in _OF_TEXTS:
                     _hold(journal, decision.path)
@@ -387,22 +397,22 @@ def _restore(journal: Journal, undone: Decision) -> None:
         _hold(journal, undone.path)
     elif undone.text:  # it was recorded with the text that it was to go on from
         source = source_of(journal, undone.path)
-        journal.keep(undone.path, undone.text, source if source in ("edited", "rewritten") else "made")
+        journal.artefacts.keep(undone.path, undone.text, source if source in ("edited", "rewritten") else "made")
 
 
 def _hold(journal: Journal, path: str) -> None:
     """Give the artefact the text that the decisions which stand about it want."""
-    text, source = journal.override(path) or ("", "made")
-    made = [version.text for version in journal.versions(path) if version.made]
+    text, source = journal.decisions.override(path) or ("", "made")
+    made = [version.text for version in journal.artefacts.versions(path) if version.made]
     if source == "continued":
         text, source = next((more for more in reversed(made) if more.startswith(text)), text), "made"
     elif source == "made":
         text = made[-1] if made else ""
     if text:
-        journal.keep(path, text, source)
+        journal.artefacts.keep(path, text, source)
 
 
 def source_of(journal: Journal, path: str) -> str:
     """Why a text stands in for the artefact's own; empty if none does."""
-    override = journal.override(path)
+    override = journal.decisions.override(path)
     return "" if override is None else override[1]

@@ -74,7 +74,7 @@ def last_rewritten(journal: Journal) -> list[Rewritten]:
     runs = journal.runs()
     found = []
     for path, file in authored(journal).items() if runs else ():
-        versions = journal.versions(path)
+        versions = journal.artefacts.versions(path)
         before = [one for one in versions if one.run != runs[-1]["id"]]
         if before and versions[-1].run == runs[-1]["id"] and versions[-1].text != before[-1].text:
             found.append(Rewritten(path, file, before[-1].number, versions[-1].number))

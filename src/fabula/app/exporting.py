@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from fabula.base.errors import ProjectError
 from fabula.base.files import read_text
 from fabula.project.folder import MAX_STORY
+from fabula.project.telling import imported_from
 from fabula.story import Scene, Story, plain, slug
 from fabula.story.export import Meta, find, without_comments
 from fabula.story.export.prose import title_of
@@ -52,7 +53,7 @@ def exported(project: Project, format_: str, again: str) -> Exported:
     settings, brief = project.settings, project.brief
     with project.journal as journal:
         story = without_comments(as_it_stands(journal, story))
-        if journal.imported_from() and chosen.name != "json":
+        if imported_from(journal) and chosen.name != "json":
             story = _as_it_came(story)
         runs = journal.runs()
         behind = any(change.file != "story.md" for change in project.changes(journal))
@@ -74,7 +75,7 @@ def as_it_stands(journal: Journal, story: Story) -> Story:
 
     So what was edited or taken back since it was put together counts; what its author changed there stays.
     """
-    paths = {slug(path): path for path, file in journal.places().items() if file.startswith("story/")}
+    paths = {slug(path): path for path, file in journal.artefacts.places().items() if file.startswith("story/")}
     names = [slug(scene.label) for scene in story.scenes]
     if len(set(names)) < len(names):
         return story
@@ -89,7 +90,7 @@ def as_it_stands(journal: Journal, story: Story) -> Story:
 
 def _newest(journal: Journal, path: str, text: str) -> str:
     """A part's newest text, where `text` is one of its texts."""
-    versions = [plain(version.text) for version in journal.versions(path)]
+    versions = [plain(version.text) for version in journal.artefacts.versions(path)]
     return versions[-1] if plain(text) in versions else text
 
 

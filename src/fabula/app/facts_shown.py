@@ -274,8 +274,8 @@ class StoryPart:
 def story_parts(project: Project) -> tuple[StoryPart, ...]:
     """The parts of a project's story in the order of telling, with their newest texts."""
     with project.journal as journal:
-        places = {path: file for path, file in journal.places().items() if file.startswith("story/")}
-        texts = {path: plain(journal.newest(path) or "") for path in places}
+        places = {path: file for path, file in journal.artefacts.places().items() if file.startswith("story/")}
+        texts = {path: plain(journal.artefacts.newest(path) or "") for path in places}
     told = Story.parse(read_text(project.story_file, MAX_STORY)).scenes if project.story_file.is_file() else ()
     if not places:  # a story that was brought along
         return tuple(StoryPart(n, "", STORY, scene.label, scene.text) for n, scene in enumerate(told, 1))

@@ -13,6 +13,7 @@ from fabula.craft.chapters import Chapter, chapters_text
 from fabula.data.story_files import SUFFIXES, said_of_encoding, text_and_encoding
 from fabula.project.folder import MAX_FILE, MAX_STORY, Change, Project, numbered
 from fabula.project.settings import Settings
+from fabula.project.telling import imported_from
 from fabula.story import Brief, count_words, plain
 from fabula.systems import find, system_of, systems
 
@@ -173,11 +174,11 @@ def import_manuscript(
     project = Project.open(folder)
     texts = (listed, *made.texts)
     with project.recorded(keeping=True) as journal:
-        if journal.imported_from():
+        if imported_from(journal):
             _check_same(folder, journal, texts)
             project.go_on_beginning(journal)
             return replace(made, before=True)
-        if journal.paths() or project.brief != brief:
+        if journal.artefacts.paths() or project.brief != brief:
             raise UsageError(f"{folder} is the project of something else. Choose another folder with --out DIR.")
         project.begin_with(journal, texts, source)
     return made
@@ -190,7 +191,7 @@ def _check_same(folder: Path, journal: Journal, texts: Sequence[Change]) -> None
         UsageError: it was made of others.
     """
     for one in texts:
-        versions = journal.versions(one.path)
+        versions = journal.artefacts.versions(one.path)
         if not versions or plain(versions[0].text) != plain(one.text):
             raise UsageError(
                 f"{folder} was made of another manuscript, or of this one before it was changed. Choose another folder "

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from fabula.app.bills import usage_data
-from fabula.engine.journal import Wanted
+from fabula.engine.journal import CallFilter
+from fabula.engine.journal.store import LAST
 from fabula.engine.replies.rules import RULES
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from fabula.engine.journal import Call, Journal, Listed
+    from fabula.engine.journal import Call, Journal
     from fabula.models.base import Usage
 
 MOST: Final = 50  # calls of one page
@@ -20,6 +22,9 @@ LONGEST: Final = 200  # characters that are sought
 _AGAIN: Final = "again"  # the scope of what was asked once more
 _CHAT: Final = "chat/"
 _SAME: Final = 200  # calls for the same text that are looked through
+_OPENING: Final = 200  # characters of a reply that a list shows
+_SENTENCE: Final = 20  # characters of a text that is found in another one not by chance
+_AROUND: Final = 80  # characters on either side of what was sought
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,10 +61,12 @@ class CallLine:
     found: str
 
     @classmethod
-    def of(cls, listed: Listed) -> CallLine:
-        """The same."""
-        one, took = listed, CallUsage.of(listed.usage)
-        return cls(one.id, one.path, one.role, one.performer, one.at, one.finish, took, one.opening, one.found)
+    def of(cls, call: Call, sought: str) -> CallLine:
+        """The same; the calls that hold a text which is `sought` are found with their prompts."""
+        texts = (call.text, *(text for _, text in reversed(call.messages)))
+        found, took = _excerpt(texts, sought) if sought else "", CallUsage.of(call.reply.usage)
+        finish = call.reply.finish
+        return cls(call.id, call.path, call.role, call.performer, call.at, finish, took, _opening(call), found)
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,22 +179,22 @@ class WholeCall:
     newer: int | None
 
 
-def calls_of(journal: Journal, wanted: Wanted, *, before: int | None = None, most: int = MOST) -> CallList:
+def calls_of(journal: Journal, wanted: CallFilter, *, before: int | None = None, most: int = MOST) -> CallList:
     """A page of a project's calls, newest first."""
-    span = {} if before is None else {"before": before}
-    found = journal.listed(wanted, most + 1, **span)
-    askers = [CallRole(*asker) for asker in journal.askers()]
+    found = journal.calls.find(wanted, prompts=bool(wanted.text), most=most + 1, before=before or LAST)[::-1]
+    paid = Counter((one.role, one.performer) for one in journal.calls.payments() if one.key)
+    askers = [CallRole(*asker, calls) for asker, calls in sorted(paid.items())]
     older = found[most - 1].id if len(found) > most else None
-    return CallList([CallLine.of(one) for one in found[:most]], journal.count(), askers, older)
+    return CallList([CallLine.of(one, wanted.text) for one in found[:most]], len(journal.calls), askers, older)
 
 
-def call_of(journal: Journal, number: int, among: Wanted | None = None) -> WholeCall | None:
+def call_of(journal: Journal, number: int, among: CallFilter | None = None) -> WholeCall | None:
     """One call, with its neighbours `among` those that are wanted; `None` where there is none of this number."""
-    call = journal.call(number)
+    call = next(iter(journal.calls.find(CallFilter(number=number), prompts=True)), None)
     if call is None:
         return None
-    wanted = among or Wanted()
-    older, newer = journal.listed(wanted, 1, before=number), journal.listed(wanted, 1, after=number)
+    wanted = among or CallFilter()
+    older, newer = journal.calls.find(wanted, most=1, before=number), journal.calls.find(wanted, most=1, after=number)
     prompt = "\n\n".join(text for _, text in call.messages)
     return WholeCall(
         call.id,
@@ -206,12 +213,12 @@ def call_of(journal: Journal, number: int, among: Wanted | None = None) -> Whole
         CallUsage.of(call.reply.usage),
         [
             RemovedText(one.rule, _why(one.rule), one.text)
-            for one in journal.removals(call.path)
+            for one in journal.calls.removals(call.path)
             if one.path == call.path
         ],
         _beside(journal, call),
-        [Source(*one) for one in journal.versions_in(prompt)],
-        artefact_of(journal.paths(), call.path),
+        _sources(journal, prompt),
+        artefact_of(journal.artefacts.paths(), call.path),
         spoken_at(call.path),
         older[0].id if older else None,
         newer[0].id if newer else None,
@@ -220,15 +227,39 @@ def call_of(journal: Journal, number: int, among: Wanted | None = None) -> Whole
 
 def call_for(journal: Journal, artefact: str, version: int | None = None) -> int | None:
     """The number of the call that a version of an artefact came from (the newest one by default); `None` if of none."""
-    versions = journal.versions(artefact)
+    versions = journal.artefacts.versions(artefact)
     if not versions or not 0 < (version or 1) <= len(versions):
         return None
     made = versions[version - 1 if version else -1]
-    calls = [call for call in journal.calls_at(artefact) if call.at <= made.at]
+    calls = [call for call in journal.calls.find(CallFilter(under=artefact), prompts=True) if call.at <= made.at]
     own = [call for call in calls if call.run == made.run] or calls
     same = [call for call in own if made.text.strip() and made.text.strip() in call.reply.text]
     last = same or own
     return last[-1].id if last else None
+
+
+def _sources(journal: Journal, prompt: str) -> list[Source]:
+    """The newest version of each artefact of which the whole text stands in a prompt, if it is more than a word."""
+    found = {
+        version.path: version.number
+        for version in journal.artefacts.versions()
+        if len(version.text) >= _SENTENCE and version.text.strip(" \n") in prompt
+    }
+    return [Source(*one) for one in sorted(found.items())]
+
+
+def _opening(call: Call) -> str:
+    return " ".join(call.text.split())[:_OPENING]
+
+
+def _excerpt(texts: Sequence[str], sought: str) -> str:
+    """What stands around the first place of `sought` in the first text that has it, on one line."""
+    for text in texts:
+        at = text.lower().find(sought.lower())
+        if at >= 0:
+            begin, end = max(at - _AROUND, 0), at + len(sought) + _AROUND
+            return f"{'…' if begin else ''}{' '.join(text[begin:end].split())}{'…' if end < len(text) else ''}"
+    return ""
 
 
 def _why(rule: str) -> str:
@@ -266,18 +297,15 @@ def _place(path: str) -> tuple[str, str]:
 def _beside(journal: Journal, call: Call) -> list[OtherCall]:
     """Other calls for the same text, oldest first."""
     place, prompt = _place(call.path)
-    found = journal.listed(Wanted(under=place), _SAME)
-    others = [one for one in reversed(found) if one.id != call.id and _place(one.path) == (place, prompt)]
-    return [OtherCall(one.id, _kind(journal, call, one), one.at, one.opening) for one in others]
+    found = journal.calls.find(CallFilter(under=place), prompts=True, most=_SAME)
+    others = [one for one in found if one.id != call.id and _place(one.path) == (place, prompt)]
+    return [OtherCall(one.id, _kind(call, one), one.at, _opening(one)) for one in others]
 
 
-def _kind(journal: Journal, call: Call, other: Listed) -> str:
+def _kind(call: Call, other: Call) -> str:
     """How another call came about: the later of the two holds the reply of the earlier one, or was asked elsewhere."""
     if other.path != call.path:
         return "again"
-    asked = journal.call(other.id)
-    if asked is None:
-        return "take"
-    early, late = (call, asked) if call.id < asked.id else (asked, call)
+    early, late = (call, other) if call.id < other.id else (other, call)
     repaired = len(late.messages) > len(early.messages) and late.messages[len(early.messages)][1] == early.reply.text
     return "repair" if repaired else "take"

@@ -67,7 +67,7 @@ def reading_in(project: Project) -> tuple[str, ...] | None:
 
 def _reading_of(project: Project, narrative: str) -> tuple[str, ...] | None:
     with project.journal as journal:
-        text = journal.newest(reading_of(narrative))
+        text = journal.artefacts.newest(reading_of(narrative))
     return None if text is None else tuple(filter(None, text.split("\n")))
 
 

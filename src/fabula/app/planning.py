@@ -120,7 +120,7 @@ def plan_of(project: Project) -> PlanFound:
         PlanError: the plan has problems; all are named.
     """
     with project.journal as journal:
-        text, order = journal.newest(PLAN), journal.newest("order") or ""
+        text, order = journal.artefacts.newest(PLAN), journal.artefacts.newest("order") or ""
         changed = text is not None and any(change.path == PLAN for change in project.changes(journal))
     if text is None:
         file = project.folder / PLAN_FILE

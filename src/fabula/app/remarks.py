@@ -45,14 +45,14 @@ def remarks_on(
 
 def _of_names(project: Project, journal: Journal, used: Collection[str] | None) -> Iterator[str]:
     """What is said of files that were renamed, emptied or deleted."""
-    places, standing = journal.places(), journal.overrides()
+    places, standing = journal.artefacts.places(), journal.decisions.overrides()
     renamed = project.renamed(journal, places)
     again = frozenset(renamed.values())
     for name, path in renamed.items():
         yield of_renamed(name, places[path], own=is_own(journal, path, name))
     for name in project.emptied(journal):
         yield of_empty(name)
-    told = {slug(scene.label) for scene in Story.parse(journal.newest("story.md") or "").scenes}
+    told = {slug(scene.label) for scene in Story.parse(journal.artefacts.newest("story.md") or "").scenes}
     for path, file in places.items():
         if path in again or (project.folder / file).exists():
             continue
@@ -65,8 +65,8 @@ def _of_names(project: Project, journal: Journal, used: Collection[str] | None) 
 
 def _taken_back(project: Project, journal: Journal, changed: Collection[str]) -> Iterator[str]:
     """What is said of texts of the author's own that are out of the story, though their files are there."""
-    standing = journal.overrides()
-    for path, file in journal.places().items():
+    standing = journal.decisions.overrides()
+    for path, file in journal.artefacts.places().items():
         if path in changed or path in standing or not never_made(journal, path, file):
             continue
         if (project.folder / file).exists():
@@ -75,11 +75,11 @@ def _taken_back(project: Project, journal: Journal, changed: Collection[str]) ->
 
 def _of_changes(journal: Journal, changes: Collection[Change], used: Collection[str]) -> Iterator[str]:
     """What is said of the author's texts that are no part of what a system writes."""
-    places, standing, chats = journal.places(), journal.overrides(), runs_of_chats(journal)
+    places, standing, chats = journal.artefacts.places(), journal.decisions.overrides(), runs_of_chats(journal)
     new = {change.path: change.file for change in changes if change.path not in (TITLE, ORDER)}
     decided = {path: file for path, file in places.items() if path in standing}
     for path, file in {**decided, **new}.items():
-        if path in used or any(version.run in chats for version in journal.versions(path)):
+        if path in used or any(version.run in chats for version in journal.artefacts.versions(path)):
             continue
         own = path in standing and never_made(journal, path, file)
         if own or (path not in places and file.startswith("story/") and file.endswith(".md")):

@@ -16,6 +16,7 @@ from fabula.base.characters import readable
 from fabula.base.errors import UnknownNameError, UsageError
 from fabula.base.files import inside, read_text
 from fabula.base.kept import of_file
+from fabula.engine.journal import CallFilter
 from fabula.measure.ratings import Rating, parse_ratings
 from fabula.measure.report import FORMAT, Report, Row
 from fabula.stats.estimate import Estimate, Unscored
@@ -100,7 +101,7 @@ class FoundReport:
             JournalError: the record cannot be used.
         """
         with journal_to_read(self.file.parent.parent if self.is_earlier else self.file.parent) as journal:
-            found = journal.calls_at(path) if path else []
+            found = journal.calls.find(CallFilter(under=path), prompts=True) if path else []
         if not found:
             raise UnknownNameError("call of this report", path[:200], {rating.call for rating in self.verdicts} - {""})
         return found

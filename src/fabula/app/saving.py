@@ -65,7 +65,7 @@ def save(project: Project, name: str, text: str, base: str, options: Options) ->
         if not base and (file := _new_file(project, journal, name)):
             return _save_new(project, journal, file, text)
         path = project.artefact(journal, name)
-        stands = journal.newest(path) or ""
+        stands = journal.artefacts.newest(path) or ""
         if plain(stands) != plain(text):
             _check_base(path, stands, base)
         changed = asyncio.run(deciding.edit(project, journal, path, text, options))
@@ -97,7 +97,7 @@ def _save_story(project: Project, journal: Journal, text: str, base: str) -> Sav
         except FabulaError:
             write_atomically(project.story_file, stands)
             raise
-    return Saved(STORY, STORY, changed, count_words(text), len(journal.versions(STORY)), base_of(text))
+    return Saved(STORY, STORY, changed, count_words(text), len(journal.artefacts.versions(STORY)), base_of(text))
 
 
 def _save_new(project: Project, journal: Journal, file: str, text: str) -> Saved:
@@ -107,15 +107,15 @@ def _save_new(project: Project, journal: Journal, file: str, text: str) -> Saved
     make_folder((project.folder / file).parent)
     write_atomically(project.folder / file, plain(text) + "\n")
     project.take_over(journal, [change for change in project.changes(journal) if change.file == file])
-    path = next(path for path, place in journal.places().items() if place == file)
+    path = next(path for path, place in journal.artefacts.places().items() if place == file)
     return saved(journal, path, changed=True)
 
 
 def saved(journal: Journal, path: str, *, changed: bool) -> Saved:
     """What stands now at a path."""
-    text = journal.newest(path) or ""
-    number, words = len(journal.versions(path)), count_words(text)
-    return Saved(path, journal.places()[path], changed, words, number, base_of(text))
+    text = journal.artefacts.newest(path) or ""
+    number, words = len(journal.artefacts.versions(path)), count_words(text)
+    return Saved(path, journal.artefacts.places()[path], changed, words, number, base_of(text))
 
 
 def _fit_for_a_file(name: str, text: str) -> str:
@@ -149,7 +149,12 @@ def _new_file(project: Project, journal: Journal, name: str) -> str:
         UsageError: no text can stand there.
     """
     parts = PurePosixPath(name).parts
-    if len(parts) != 2 or parts[0] not in FOLDERS or name in journal.places() or name in journal.places().values():  # noqa: PLR2004 - a folder and a name
+    if (
+        len(parts) != 2  # noqa: PLR2004 - a folder and a name
+        or parts[0] not in FOLDERS
+        or name in journal.artefacts.places()
+        or name in journal.artefacts.places().values()
+    ):
         return ""
     file = inside(project.folder, name)
     if file.suffix not in SUFFIXES or name.endswith(f".{RECORD}") or file.name.startswith(".") or file.exists():

@@ -50,20 +50,22 @@ def texts(journal: Journal, changes: Collection[Change] = (), coming: DryRun | N
     """The artefacts that a person may want to read, in order of file, and what a `coming` run makes of them."""
     lengths, waits = lengths_asked(journal), waiting(journal)
     decided: dict[str, list[Decision]] = {}
-    for one in journal.decisions():  # all at once: to ask for those about each text goes over all of them each time
+    for (
+        one
+    ) in journal.decisions.find():  # all at once: to ask for those about each text goes over all of them each time
         decided.setdefault(one.path, []).append(one)
-    overrides, newest, versions = journal.overrides(), journal.newest_texts(), journal.version_counts()
-    sources = journal.last_sources()
+    overrides, newest = journal.decisions.overrides(), journal.artefacts.newest_versions()
     changed, ahead = {change.path for change in changes}, _Ahead.of(journal, coming)
     found = []
-    for path, file in journal.places().items():
+    for path, file in journal.artefacts.places().items():
         if file.endswith(f".{RECORD}"):
             continue
-        text = newest.get(path, "")
+        version = newest.get(path)
+        text, number = (version.text, version.number) if version is not None else ("", 0)
         states = _decided(decided[path], overrides.get(path), text) if path in decided else []
-        if states[:1] == ["edited"] and sources.get(path) == "imported":
+        if states[:1] == ["edited"] and version is not None and version.source == "imported":
             states[0] = "imported"
-        states += _coming(journal, path, file, ahead)
+        states += _coming(journal, path, file, ahead, decided.get(path, ()))
         if path in changed:
             states = [CHANGED]
         elif path == waits and not {"edited", "imported", "pinned", "approved"} & set(states):
@@ -75,7 +77,7 @@ def texts(journal: Journal, changes: Collection[Change] = (), coming: DryRun | N
         words = count_words(text)
         if not {"edited", "imported", "pinned", CHANGED} & set(states):
             states += _length_missed(words, asked)
-        found.append(Text(path, file, words, asked, versions.get(path, 0), tuple(states)))
+        found.append(Text(path, file, words, asked, number, tuple(states)))
     return found
 
 
@@ -118,16 +120,18 @@ class _Ahead:
         return cls(frozenset(coming.stale), restored, coming.reached, coming.guessed, runs_of_chats(journal))
 
 
-def _coming(journal: Journal, path: str, file: str, coming: _Ahead | None) -> list[str]:
+def _coming(journal: Journal, path: str, file: str, coming: _Ahead | None, decisions: Sequence[Decision]) -> list[str]:
     """Whether an artefact is written again, or no longer used, by a run that is to come."""
     if coming is None:
         return []
     if path in coming.stale:
-        return ["retaken, not written yet" if journal.retaken(path) else "stale"]
+        newest = journal.artefacts.versions(path)[-1:]
+        retaken = any(one.kind == "retake" and one.version >= version.id for version in newest for one in decisions)
+        return ["retaken, not written yet" if retaken else "stale"]
     if path in coming.restored:
         return [COMES_BACK]
     if path not in coming.reached and not coming.guessed:
-        versions = journal.versions(path)
+        versions = journal.artefacts.versions(path)
         if not any(version.run in coming.chats for version in versions):
             made = any(version.made for version in versions)
             return [UNUSED if made or not file.startswith("story/") else "your own"]
@@ -137,7 +141,7 @@ def _coming(journal: Journal, path: str, file: str, coming: _Ahead | None) -> li
 def lengths_asked(journal: Journal) -> dict[str, tuple[int, int]]:
     """The words that were last asked of each part, by its path; where it was written in several pieces, their sum."""
     found: dict[str, tuple[int, int]] = {}
-    artefacts = set(journal.paths())
+    artefacts = set(journal.artefacts.paths())
     for run in journal.runs():
         sums: dict[str, tuple[int, int]] = {}
         for at, (low, high) in run["settings"].get("lengths", {}).items():
@@ -154,8 +158,10 @@ def waiting(journal: Journal) -> str:
     """The place at which the last run waits for a person; empty if it does not, or if the person has decided since."""
     runs = journal.runs()
     path = str(runs[-1]["settings"].get("waits", "")) if runs else ""
-    text = journal.newest(path)
-    decided = text is not None and (journal.override(path) is not None or journal.approved(path, text))
+    text = journal.artefacts.newest(path)
+    decided = text is not None and (
+        journal.decisions.override(path) is not None or journal.decisions.approved(path, text)
+    )
     return "" if decided else path
 
 

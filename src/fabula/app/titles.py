@@ -62,7 +62,8 @@ class Titles:
     @classmethod
     def in_(cls, journal: Journal) -> Titles:
         """Those of the texts that a journal has placed."""
-        return cls.of(journal.places(), journal.newest_texts())
+        newest = journal.artefacts.newest_versions()
+        return cls.of(journal.artefacts.places(), {path: version.text for path, version in newest.items()})
 
     def __call__(self, name: str) -> str:
         """The title of a text, by its path or its file."""

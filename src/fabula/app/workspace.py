@@ -10,14 +10,13 @@ from __future__ import annotations
 import asyncio
 import os
 import threading
-import time
 from collections.abc import Mapping  # noqa: TC003 - pydantic reads it, for `/api/v1`
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from hashlib import sha256
 from itertools import count
 from pathlib import Path, PurePosixPath
-from typing import TYPE_CHECKING, Any, Final, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 from weakref import WeakValueDictionary
 
 from fabula.app import deciding, saving
@@ -27,7 +26,6 @@ from fabula.app.evaluating import dry_run_evaluation
 from fabula.app.exporting import as_it_stands, exported
 from fabula.app.facts_shown import ProjectWorld
 from fabula.app.findings import count_again, dismiss_finding, findings_of
-from fabula.app.foresight import Foresight, changed_in, otherwise
 from fabula.app.past_calls import MOST, call_of, calls_of
 from fabula.app.plan_cards import plan_cards
 from fabula.app.planning import PLAN, order_of_time, plan_of
@@ -54,10 +52,11 @@ from fabula.base.errors import (
 )
 from fabula.base.files import read_text
 from fabula.base.kept import KEPT, KeptTexts
-from fabula.engine.journal import Wanted
+from fabula.engine.journal import CallFilter
 from fabula.engine.making import DRAFTS
 from fabula.project.default_model import default_model
 from fabula.project.folder import FOLDERS, MAX_FILE, MAX_STORY, STORY, Project
+from fabula.project.telling import imported_from
 from fabula.story import Story, count_words, plain
 from fabula.story.timeline import timeline_data
 
@@ -85,9 +84,6 @@ BEHIND: Final = "behind the scenes"
 _AS_IT_CAME: Final = ("edited", "imported")  # a manuscript's text that nobody has changed
 _FILES: Final = (BRIEF, "fabula.toml", STORY, ".fabula/journal.db", ".fabula/world.db")
 _READ: Final = (*FOLDERS, "world", OUT)
-_SLOW: Final = 0.2  # seconds; what takes longer is said at once as a first estimate
-_LONG: Final = 300  # calls; to go over fewer takes less than 0.2 s
-_PAUSE: Final = 0.5  # seconds for which a text is open before its first estimate is worked out
 _NUMBERS: Final = count(1)
 
 
@@ -276,40 +272,23 @@ class Overview:
     redo: str
 
 
-class Elsewhere(Protocol):
-    """Works out in another process what a run of a long story would ask."""
-
-    def __call__(
-        self, folder: Path, environ: Mapping[str, str], pending: Mapping[str, str], *, fit: bool
-    ) -> Expected | None:
-        """What `Workspace.work_out` gives; `None` where that is to be worked out in this process."""
-
-
 class Workspace:
     """A project that pages and programs look at and change.
 
     Args:
         folder: of the project.
         environ: variables that hold keys and folders; those of this process by default.
-        elsewhere: works out in another process what a run of a long story would ask.
 
     Attributes:
         told: hears sentences about the files that the author should read.
     """
 
-    def __init__(
-        self,
-        folder: Path,
-        environ: Mapping[str, str] | None = None,
-        elsewhere: Elsewhere | None = None,
-    ) -> None:
+    def __init__(self, folder: Path, environ: Mapping[str, str] | None = None) -> None:
         self.folder = folder
         self._owner = f"{folder} {next(_NUMBERS)}"  # another environment may make other answers of the same files
-        self._elsewhere = elsewhere
         self.environ = os.environ if environ is None else environ
         self.told: Callable[[str], object] = lambda _: None
         self._changing = threading.RLock()  # this process holds the project for one of its threads at a time
-        self._foresight = Foresight(self._owner)
         self._looking = threading.Lock()
         self._makers: WeakValueDictionary[str, threading.RLock] = WeakValueDictionary()  # for as long as one is at work
         self._texts = KeptTexts(self._owner)
@@ -380,11 +359,6 @@ class Workspace:
         with one_at_a_time:
             return KEPT.answer(self._owner, name, _short(self.stamp()), make)
 
-    def _is_known(self, name: str) -> bool:
-        """Whether an answer is there to which nothing has changed."""
-        known = KEPT.get(self._owner, name)
-        return known is not None and known[0] == _short(self.stamp())
-
     # looking --------------------------------------------------------------------------------------------------------
 
     def overview(self) -> Overview:
@@ -406,8 +380,12 @@ class Workspace:
                 asked = words_asked(brief, settings)
             except FabulaError as error:
                 problem, missed, asked = str(error), (), None
-            done, undone, titles = journal.last_done(), journal.last_undone(), Titles.in_(journal).every
-            calls = journal.count()
+            done, undone, titles = (
+                journal.decisions.last_done(),
+                journal.decisions.last_undone(),
+                Titles.in_(journal).every,
+            )
+            calls = len(journal.calls)
         return Overview(
             title=brief.title,
             system=settings.system,
@@ -426,17 +404,13 @@ class Workspace:
             redo=deciding.wording_of(undone, titles) if undone else "",
         )
 
-    def artefacts(self, *, marks: bool = True, expected: Expected | None = None) -> list[Artefact]:
+    def artefacts(self, *, marks: bool = True) -> list[Artefact]:
         """The brief and every text that a person may want to read, in order of file.
 
-        Args:
-            marks: say which are stale, too, for which what a run would ask is looked at.
-            expected: what a run would ask, where that is known; by default it is worked out.
+        With `marks` also which are stale, for which what a run would ask is looked at.
         """
         if not marks:
             return list(self._cached("artefacts", lambda: self._artefacts(None)))
-        if expected is not None and expected.first:
-            return self._artefacts(expected.dry)
         return list(self._cached("artefacts with marks", self._marked))
 
     def _marked(self) -> list[Artefact]:
@@ -449,9 +423,12 @@ class Workspace:
         project, stale = self.texts(), None if coming is None else frozenset(coming.stale)
         with project.journal as journal:
             changes = {change.path: change for change in self._changes_or_none(project, journal)}
-            newest, made, stand_in = journal.newest_texts(), journal.last_sources(), journal.overrides()
+            newest, stand_in = journal.artefacts.newest_versions(), journal.decisions.overrides()
             rows = texts(journal, list(changes.values()), coming) if coming else self._rows(project, journal)
-            of = {row.path: (newest.get(row.path, ""), made.get(row.path, "")) for row in rows}
+            of = {
+                row.path: (newest[row.path].text, newest[row.path].source) if row.path in newest else ("", "")
+                for row in rows
+            }
             why = {path: source for path, (_, source) in stand_in.items()}
             found = [
                 self._artefact(row, of[row.path], why.get(row.path, ""), changes.get(row.path), stale) for row in rows
@@ -471,8 +448,9 @@ class Workspace:
     @staticmethod
     def _titles(journal: Journal, changes: Iterable[Change]) -> Titles:
         new = {change.path: change for change in changes}
-        files = {path: change.file for path, change in new.items()} | journal.places()
-        return Titles.of(files, journal.newest_texts() | {path: change.text for path, change in new.items()})
+        files = {path: change.file for path, change in new.items()} | journal.artefacts.places()
+        texts_ = {path: version.text for path, version in journal.artefacts.newest_versions().items()}
+        return Titles.of(files, texts_ | {path: change.text for path, change in new.items()})
 
     def _changes_or_none(self, project: Project, journal: Journal) -> tuple[Change, ...]:
         """What was changed in files; nothing where the changes do not fit together, which a run and `changes` say."""
@@ -515,19 +493,19 @@ class Workspace:
             states=row.states,
         )
 
-    def tree(self, *, marks: bool = True, expected: Expected | None = None) -> list[Branch]:
+    def tree(self, *, marks: bool = True) -> list[Branch]:
         """The artefacts by folder, the manuscript first; as `artefacts`, and `story.md`, which is the whole story."""
         found: dict[str, list[Artefact]] = {"": [], **{name: [] for name in ("story", "plan", "role-play", "drafts")}}
-        for one in self.artefacts(marks=marks, expected=expected):
+        for one in self.artefacts(marks=marks):
             found.setdefault(one.folder, []).append(one)
         if found["story"] and (self.folder / STORY).is_file():
             words = sum(one.words for one in found["story"])
             found[""].append(Artefact(STORY, "", STORY, "md", words, "made", 0, "", title=self.titles()(STORY)))
         return [Branch(name, tuple(artefacts)) for name, artefacts in found.items() if artefacts]
 
-    def shown(self, *, marks: bool = True, expected: Expected | None = None) -> list[Branch]:
+    def shown(self, *, marks: bool = True) -> list[Branch]:
         """The texts as a writer sees them: those that a system keeps for itself are together, and last."""
-        branches = self.tree(marks=marks, expected=expected)
+        branches = self.tree(marks=marks)
         behind = tuple(one for branch in branches for one in branch.artefacts if one.behind)
         parts = [Branch(one.name, tuple(text for text in one.artefacts if not text.behind)) for one in branches]
         return [*(one for one in parts if one.artefacts), *([Branch(BEHIND, behind)] if behind else [])]
@@ -549,15 +527,15 @@ class Workspace:
             changes = {change.path: change for change in self._changes_or_none(project, journal)}
             change = changes.get(name) or next((one for one in changes.values() if one.file == name != STORY), None)
             if version is None and change is not None:
-                number = len(journal.versions(change.path)) + 1
+                number = len(journal.artefacts.versions(change.path)) + 1
                 words, base = count_words(change.text), base_of(change.text)
-                file = journal.places().get(change.path, change.file)
+                file = journal.artefacts.places().get(change.path, change.file)
                 return ArtefactText(change.path, file, change.text, number, base, "edited", words, changed=True)
             path = STORY if name == STORY else project.artefact(journal, name)
-            number = len(journal.versions(path)) if version is None else version
+            number = len(journal.artefacts.versions(path)) if version is None else version
             text = deciding.version_of(journal, path, number)
-            source = journal.versions(path)[number - 1].source
-            file = journal.places().get(path, path)
+            source = journal.artefacts.versions(path)[number - 1].source
+            file = journal.artefacts.places().get(path, path)
         return ArtefactText(path, file, text, number, base_of(text), source, count_words(text))
 
     def _file(self, project: Project, name: str) -> ArtefactText:
@@ -569,7 +547,7 @@ class Workspace:
         version = 0
         if name == STORY:
             with project.journal as journal:
-                version = len(journal.versions(STORY))
+                version = len(journal.artefacts.versions(STORY))
         return ArtefactText(name, name, text, version, base_of(text), "edited", count_words(text))
 
     def versions(self, name: str) -> list[ArtefactVersion]:
@@ -578,8 +556,8 @@ class Workspace:
             return []
         with self.texts().journal as journal:
             path = STORY if name == STORY else self.texts().artefact(journal, name)
-            versions = journal.versions(path)
-            makers = journal.makers(path, f"{DRAFTS}/{path}") | journal.makers(path, path)
+            versions = journal.artefacts.versions(path)
+            makers = _makers(journal, path, versions)
             notes = _notes(journal, path, versions)
         return [_made(version, makers, notes, holds=version is versions[-1]) for version in versions]
 
@@ -621,83 +599,9 @@ class Workspace:
         """
         if pending or fit:
             return self._expected(pending or {}, fit=fit)
-        return self._cached("expected", self._expected_now)
-
-    def _expected_now(self) -> Expected:
-        project = self.texts()
-        with project.journal as journal:
-            changed = changed_in(journal, self._changes_or_none(project, journal))
-        with self._foresight.working:
-            begun = time.perf_counter()
-            found = self._expected({}, fit=False)
-            if found.calls:  # where nothing is to be asked, that is known without going over the story
-                self._foresight.slow = time.perf_counter() - begun > _SLOW
-        self._foresight.keep(changed, found)
-        return found
-
-    def expected_soon(self) -> Expected:
-        """As `expected` where that is known, or known soon; else a first estimate, where there is one.
-
-        Raises:
-            FabulaError: what stands in the way of a run.
-        """
-        return self._first() or self.expected()
-
-    def _first(self) -> Expected | None:
-        """A first estimate, where there is one and nothing better is there or quickly had."""
-        if not self._foresight.slow or self._is_known("expected"):
-            return None
-        project = self.texts()
-        with project.journal as journal:
-            return self._foresight.first(changed_in(journal, self._changes_or_none(project, journal)))
-
-    def foresee(self, name: str) -> None:
-        """Begin to work out what a change of a text would ask, for who has opened it; where that takes its time."""
-        self._foresight.wanted = name
-        if self._foresight.slow and name.partition("/")[0] != BRIEF:
-            later = threading.Timer(_PAUSE, self._foresee, (name,))  # first the page; and who leafs through wants none
-            later.daemon = True
-            later.start()
-
-    def is_foreseen(self, name: str) -> bool:
-        """Whether a change of a text has a first estimate by now, or needs none."""
-        project = self.texts()
-        with project.journal as journal:
-            changed = changed_in(journal, self._changes_or_none(project, journal), name)
-        return not self._foresight.slow or self._foresight.first(changed) is not None
-
-    def _foresee(self, name: str) -> None:
-        foresight = self._foresight
-        if foresight.wanted != name:
-            return
-        with suppress(FabulaError):
-            text, project = self.text(name), self.texts()
-            with project.journal as journal:
-                changes = self._changes_or_none(project, journal)
-                now, changed = changed_in(journal, changes), changed_in(journal, changes, text.name)
-            if not text.file.endswith(".md") or changed == now:
-                return
-            with foresight.working:
-                if foresight.wanted == name and foresight.first(changed) is None:
-                    foresight.keep(changed, self._expected({text.name: otherwise(text.text)}, fit=False))
+        return self._cached("expected", lambda: self._expected({}, fit=False))
 
     def _expected(self, pending: Mapping[str, str], *, fit: bool) -> Expected:
-        found = None
-        if self._elsewhere is not None and self._is_long():
-            found = self._elsewhere(self.folder, self.environ, pending, fit=fit)
-        return self.work_out(pending, fit=fit) if found is None else found
-
-    def _is_long(self) -> bool:
-        """Whether going over the story takes so long that others should not wait for it."""
-        with self.texts().journal as journal:
-            return journal.count() > _LONG
-
-    def work_out(self, pending: Mapping[str, str], *, fit: bool) -> Expected:
-        """As `expected`, worked out in any case, and in this process.
-
-        Raises:
-            FabulaError: what stands in the way of a run.
-        """
         project, options = self.texts(), self._options
         settings = self.settings(project)
         with project.journal as journal:
@@ -715,12 +619,12 @@ class Workspace:
     def _options(self) -> Options:
         return Options(environ=self.environ, person=_nobody)
 
-    def calls(self, wanted: Wanted | None = None, before: int | None = None, most: int = MOST) -> CallList:
+    def calls(self, wanted: CallFilter | None = None, before: int | None = None, most: int = MOST) -> CallList:
         """What was asked and answered, the newest first: a page of `most` calls, older than the one `before`."""
         with self.texts().journal as journal:
-            return calls_of(journal, wanted or Wanted(), before=before, most=most)
+            return calls_of(journal, wanted or CallFilter(), before=before, most=most)
 
-    def call(self, number: int, among: Wanted | None = None) -> WholeCall:
+    def call(self, number: int, among: CallFilter | None = None) -> WholeCall:
         """A call with its prompt, its reply, and its neighbours `among` those that are wanted.
 
         Raises:
@@ -825,7 +729,7 @@ class Workspace:
         with self._changing:
             project = self.project()
             with project.journal as journal:
-                old = journal.newest(name) or ""
+                old = journal.artefacts.newest(name) or ""
             new = asyncio.run(rewrite_in(project, self.settings(project), self._options, name, span, note))
         return new[span[0] : len(new) - (len(old) - span[1])]
 
@@ -1022,13 +926,26 @@ def _made(
     return ArtefactVersion(version.number, version.source, version.at, words, version.run, role, performer, holds, note)
 
 
+def _makers(journal: Journal, path: str, versions: Sequence[Version]) -> dict[int, tuple[str, str]]:
+    """Role and performer of the last call that went into each version of an artefact, or into its draft, by number."""
+    found: dict[int, tuple[str, str]] = {}
+    for under in (f"{DRAFTS}/{path}", path):
+        calls = journal.calls.find(CallFilter(under=under))[::-1]
+        for version in versions:
+            before = [call for call in calls if call.at <= version.at]
+            call = next((one for one in before if one.run == version.run), before[0] if before else None)
+            if call is not None:
+                found[version.number] = call.role, call.performer
+    return found
+
+
 def _notes(journal: Journal, path: str, versions: Sequence[Version]) -> dict[int, str]:
     """What the author wished of versions that were made, by their numbers: the newest wish since the version before.
 
     Of versions that were imported it is the file that they came from.
     """
-    wishes = [one for one in journal.decisions(path) if one.kind in ("retake", "revise") and one.text]
-    source = journal.imported_from()
+    wishes = [one for one in journal.decisions.find(path) if one.kind in ("retake", "revise") and one.text]
+    source = imported_from(journal)
     found: dict[int, str] = {one.number: source for one in versions if one.source == "imported"}
     for wish in wishes:
         made = next((one for one in versions if one.source in ("made", "revised") and one.at >= wish.at), None)

@@ -34,8 +34,9 @@ from fabula.craft.revising import reviser, rewrite_passage
 from fabula.engine.dry_run import DryRun
 from fabula.engine.event_log import heard_by
 from fabula.engine.events import SHEET, AnswersAwaited, CallRetried, RunFinished, RunStarted
-from fabula.engine.journal import Finished, Journal
+from fabula.engine.journal import Journal, spent_by_role
 from fabula.engine.lines import with_code
+from fabula.engine.making import add_fits
 from fabula.engine.methods import settings_of
 from fabula.engine.prompts import Prompts
 from fabula.engine.replies import fault_of
@@ -45,7 +46,7 @@ from fabula.models.base import NOTHING_USED
 from fabula.models.budget import Budget
 from fabula.models.prices import priced
 from fabula.project.casting import Environment, open_cast
-from fabula.project.folder import BRIEF, Project
+from fabula.project.folder import BRIEF, REACHED, Project
 from fabula.project.settings import Settings, carried_over, difference
 from fabula.systems import find, system_of
 
@@ -264,7 +265,7 @@ def project_budget(settings: Settings, journal: Journal, whole: Budget | None = 
 def payments(journal: Journal, settings: Settings) -> list[Usage]:
     """What each call of a project took; those without a cost at today's price."""
     prices = settings.known_prices
-    return [priced(usage, performer, prices) for _, performer, usage in journal.payments()]
+    return [priced(one.usage, one.performer, prices) for one in journal.calls.payments()]
 
 
 def paid_in(journal: Journal, settings: Settings) -> Usage:
@@ -326,16 +327,7 @@ async def write_in(project: Project, settings: Settings, options: Options, suppl
                 whole = project.write_story(journal, story)
                 again = f"fabula write {shlex.quote(str(project.folder))} --seed {settings.seed + 1} --anew"
                 check_story(story, brief, again)
-                finish(context)
     return Outcome(whole, context.budget)
-
-
-def finish(context: RunContext) -> None:
-    """Record that a run came to its end, and of which artefacts it made use."""
-    if context.inputs is not None:
-        journal = context.journal
-        reached = frozenset(context.dry_run.reached)
-        journal.finish(Finished(context.inputs, journal.decided(), journal.count(), reached))
 
 
 def check_story(story: Story, brief: Brief, again: str) -> None:
@@ -379,6 +371,7 @@ def recorded_run(prepared: Prepared, context: RunContext, beside: Mapping[str, A
         with context.recording_failures():
             yield
         error = ""
+        found[REACHED] = sorted(context.dry_run.reached)
     except FabulaError as problem:
         error = str(problem)
         if isinstance(problem, PausedError):
@@ -393,14 +386,14 @@ def recorded_run(prepared: Prepared, context: RunContext, beside: Mapping[str, A
 
 def _decide_to_fit(journal: Journal, paths: Sequence[str]) -> None:
     """Record that texts are to be revised to fit, unless that was decided and their texts are the same still."""
-    decided = {(decision.path, decision.text) for decision in journal.decisions() if decision.kind == "fit"}
-    wanted = [path for path in paths if (path, journal.newest(path)) not in decided]
+    decided = {(decision.path, decision.text) for decision in journal.decisions.find() if decision.kind == "fit"}
+    wanted = [path for path in paths if (path, journal.artefacts.newest(path)) not in decided]
     if wanted:
-        journal.fit_all(wanted)
+        add_fits(journal, wanted)
 
 
 _FILE, _LENGTH = "fabula_toml", "brief_asks"
-_BESIDE = ("prompts_digest", BRIEF, "lengths", "shortfalls", "waits")  # what a run records beside its settings
+_BESIDE = ("prompts_digest", BRIEF, REACHED, "lengths", "shortfalls", "waits")  # what a run records beside its settings
 
 
 def in_the_project(project: Project) -> dict[str, Any]:
@@ -490,7 +483,12 @@ async def anew(project: Project, settings: Settings, options: Options, expected:
     one was made.
     """
     with project.journal as journal:
-        runs, used, known, places = journal.runs(), journal.last_settings(_FILE), journal.paths(), journal.places()
+        runs, used, known, places = (
+            journal.runs(),
+            journal.last_settings(_FILE),
+            journal.artefacts.paths(),
+            journal.artefacts.places(),
+        )
     if used is None or not known:
         return None
     before = {name: value for name, value in used.items() if name not in (_FILE, _LENGTH, *_BESIDE)}
@@ -545,12 +543,12 @@ def fitting(journal: Journal, dry: DryRun) -> list[str]:
     asked = [call.path for call in dry.planned]
     return [
         path
-        for path, file in journal.places().items()
+        for path, file in journal.artefacts.places().items()
         if file.endswith(".md")
         and not file.startswith("role-play/")
-        and journal.newest(path)
+        and journal.artefacts.newest(path)
         and _asked_for(path, asked)
-        and journal.override(path) is None
+        and journal.decisions.override(path) is None
     ]
 
 
@@ -566,7 +564,7 @@ async def check_edit(project: Project, journal: Journal, options: Options, path:
     Raises:
         PlanError: the text has problems; all are named.
     """
-    file = journal.places()[path]
+    file = journal.artefacts.places()[path]
     if not file.endswith(f".{SHEET}") or not text:
         return
     try:
@@ -613,17 +611,17 @@ async def _rewritten(
     note: str,
     take: int = 0,
 ) -> str:
-    text, brief = journal.newest(path) or "", project.brief.titled
+    text, brief = journal.artefacts.newest(path) or "", project.brief.titled
     place, role = Run(context, Place(take=take)).scope(*path.split("/"), "rewrite"), context.writer_of(path)
     return await rewrite_passage(place, role, text, span, note, brief, _around(journal, path))
 
 
 def _around(journal: Journal, path: str) -> tuple[str, str]:
     """The texts of the story before a part of it and after it; nothing for what is no part of it."""
-    parts = [part for part, file in journal.places().items() if file.startswith("story/")]
+    parts = [part for part, file in journal.artefacts.places().items() if file.startswith("story/")]
     if path not in parts:
         return "", ""
-    texts, at = [journal.newest(part) or "" for part in parts], parts.index(path)
+    texts, at = [journal.artefacts.newest(part) or "" for part in parts], parts.index(path)
     return "\n\n".join(texts[:at]), "\n\n".join(texts[at + 1 :])
 
 
@@ -643,7 +641,7 @@ async def _dry_run(
 ) -> DryRun:
     async with prepared.opened(journal, dry=True, supplied=supplied) as context:
         context.pending = pending
-        context.to_fit = {path: journal.newest(path) or "" for path in fit}
+        context.to_fit = {path: journal.artefacts.newest(path) or "" for path in fit}
         context.inputs = prepared.inputs(brief, context)
         return await rehearsed(context, lambda one: prepared.write(brief, one))
 
@@ -696,7 +694,7 @@ class Written:
     def in_(cls, project: Project, settings: Settings, story: Story, bill: Bill, why: str = "") -> Written:
         """What stands in a project after a run that took what `bill` says."""
         with project.journal as journal:
-            places, spent, in_all = journal.places(), journal.spent(), paid_in(journal, settings)
+            places, spent, in_all = journal.artefacts.places(), spent_by_role(journal), paid_in(journal, settings)
             missed = shortfalls(journal, project.brief, settings, story.words)
         data = {
             "project": str(project.folder),
@@ -752,12 +750,10 @@ class Expected:
     Attributes:
         dry: what a dry run found.
         changes: in the project's files that the run would take over.
-        first: it is a first estimate: this was found when the same texts had been changed otherwise.
     """
 
     dry: DryRun
     changes: tuple[Change, ...] = ()
-    first: bool = False
 
     @property
     def calls(self) -> list[PlannedCall]:

@@ -111,7 +111,7 @@ class Session:
     def written_again(self, expected: DryRun) -> str:
         """Which texts that stand the run would write again, as a sentence; empty if none."""
         with self.project.journal as journal:
-            known = set(journal.paths())
+            known = set(journal.artefacts.paths())
         titles = self._titles(path for path in expected.stale if path in known.difference(self.fit))
         return f"To be written again: {', '.join(titles)}." if titles else ""
 
@@ -193,7 +193,7 @@ class Session:
                     made = asyncio.run(stoppable(work(self._options(progress, seen)), again))
                 except AnotherTakeError as wanted:
                     with self.project.lock(), self.project.journal as journal:
-                        journal.decide(wanted.path, "retake")
+                        journal.decisions.add(wanted.path, "retake")
                 else:
                     self.bill.remember(self.settings)
                     return made

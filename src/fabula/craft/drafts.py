@@ -43,12 +43,12 @@ async def keep_draft(run: Run, name: str, make: Make, *, folder: str = "story", 
     if context.is_continued(path):
         base, _ = context.override(path) or ("", "")
         text = await run.keep(name, make, folder=folder, more=more)
-        made_before = any(version.text == base for version in journal.versions(path) if version.made)
-        return Draft(name, text, text, (journal.newest(of_draft) if made_before else None) or base)
+        made_before = any(version.text == base for version in journal.artefacts.versions(path) if version.made)
+        return Draft(name, text, text, (journal.artefacts.newest(of_draft) if made_before else None) or base)
     given = await run.given(name, folder=folder)
     if given is not None and context.override(of_draft) is None:
-        written = [version.text for version in journal.versions(path) if version.made]
-        before = journal.newest(of_draft) if written and written[-1] == given else None
+        written = [version.text for version in journal.artefacts.versions(path) if version.made]
+        before = journal.artefacts.newest(of_draft) if written and written[-1] == given else None
         return Draft(name, given, given) if before is None else Draft(name, before)
     text = await drafts.keep(name, make, folder=DRAFTS)
     context.told[path] = folder, text

@@ -21,6 +21,6 @@ def has_author_text(run: Run, name: str) -> bool:
 def was_made(run: Run, name: str, text: str) -> bool:
     """Whether `text` is one that was made for the artefact `name`, also where it is the author's by a pin."""
     path = run.scope(name).at
-    found = any(version.made and version.text == text for version in run.context.journal.versions(path))
+    found = any(version.made and version.text == text for version in run.context.journal.artefacts.versions(path))
     has_read(run.context, path, f"was made {found}")
     return found

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias, TypeVar
 
 from fabula.base.errors import FabulaError, ReplyError
 from fabula.engine.dry_run import DryRun, Lengths
-from fabula.engine.journal import Decision
-from fabula.engine.making import DRAFTS, Wanted, wanted_of
+from fabula.engine.journal import CallFilter, Decision
+from fabula.engine.making import DRAFTS, Wanted, open_fits, wanted_of
 from fabula.models.budget import Budget
 
 if TYPE_CHECKING:
@@ -161,7 +161,7 @@ class RunContext:
     @cached_property
     def lengths_given(self) -> Lengths:
         """How long replies were of what was expected, as the journal shows it."""
-        return Lengths(self.journal.reply_lengths())
+        return Lengths(self.journal.calls.payments())
 
     def unless_made_up(self, compute: Callable[[], T], instead: T) -> T:
         """What `compute` gives; `instead` in an estimate, where the texts it would look at are made up."""
@@ -185,7 +185,7 @@ class RunContext:
         except ReplyError as error:
             if self.mode == "live":
                 for path in _given_up(error):
-                    self.journal.give_up(path)
+                    self.journal.calls.give_up(path)
             raise
 
     def override(self, path: str) -> tuple[str, str] | None:
@@ -193,17 +193,17 @@ class RunContext:
         if path in self.pending:
             return self.pending[path], "edited"
         if self.mode != "dry":
-            return self.journal.override(path)
+            return self.journal.decisions.override(path)
         if self._overrides is None:  # nothing is decided while a dry run lasts
-            self._overrides = self.journal.overrides()
+            self._overrides = self.journal.decisions.overrides()
         return self._overrides.get(path)
 
     def newest(self, path: str) -> str | None:
         """The newest text of an artefact."""
         if self.mode != "dry":
-            return self.journal.newest(path)
+            return self.journal.artefacts.newest(path)
         if self._newest is None:
-            self._newest = self.journal.newest_texts()
+            self._newest = {path: one.text for path, one in self.journal.artefacts.newest_versions().items()}
         return self._newest.get(path)
 
     def is_continued(self, path: str) -> bool:
@@ -215,7 +215,7 @@ class RunContext:
         """What is wanted of the text made at a path, and of the author's own in its place (`wanted_of`)."""
         if self._decisions is None:
             self._decisions = {}
-            for decision in self.journal.decisions():
+            for decision in self.journal.decisions.find():
                 self._decisions.setdefault(decision.path, []).append(decision)
         of_both = [decision for name in {path, final} for decision in self._decisions.get(name, ())]
         made, own = wanted_of(sorted(of_both, key=lambda decision: decision.id), path, final)
@@ -224,29 +224,39 @@ class RunContext:
         return made, Wanted() if path in self.pending else own
 
     def open_fits(self) -> frozenset[int]:
-        """As `Journal.open_fits`, with those that a dry run counts with."""
+        """The decisions to revise a text to fit that hold for what changes next: no run has finished since.
+
+        With those that a dry run counts with.
+        """
         if self._open_fits is None:
-            self._open_fits = self.journal.open_fits() | {0}
+            self._open_fits = open_fits(self.journal) | {0}
         return self._open_fits
 
     def writer_of(self, path: str) -> str:
         """Who wrote most of the text at a path: of its draft, where that has the calls; else of all there is."""
-        journal, (*above, name) = self.journal, path.split("/")
-        found = journal.writer_of(path) or journal.writer_of("/".join((*above, DRAFTS, name))) or journal.writer_of()
-        return found or next(iter(self.cast.known), "")
+        *above, name = path.split("/")
+        for under in (path, "/".join((*above, DRAFTS, name)), ""):
+            wrote: dict[str, list[int]] = {}  # characters of free texts, and of all
+            for call in self.journal.calls.find(CallFilter(under=under)):
+                lengths = wrote.setdefault(call.role, [0, 0])
+                lengths[0] += len(call.text) if call.free else 0
+                lengths[1] += len(call.text)
+            if wrote:
+                return max(sorted(wrote), key=lambda role: wrote[role])
+        return next(iter(self.cast.known), "")
 
     def takes(self, path: str) -> int:
         """How often a person asked for another take of an artefact."""
-        return self.journal.takes(path)
+        return sum(one.kind == "retake" for one in self.journal.decisions.find(path))
 
     def decided(self, path: str) -> str:
         """A digest of what stands decided about an artefact; empty where nothing does."""
         if path in self.pending:
             return f"edit {self.pending[path]}"
         if self.mode != "dry":
-            return self.journal.decided(path).get(path, "")
+            return self.journal.decisions.digests(path).get(path, "")
         if self._decided is None:
-            self._decided = self.journal.decided()
+            self._decided = self.journal.decisions.digests()
         return self._decided.get(path, "") + (f"fit {self.to_fit[path]}" if path in self.to_fit else "")
 
 

@@ -16,6 +16,7 @@ from fabula.models.budget import estimate_tokens
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
+    from fabula.engine.journal import Payment
     from fabula.models.base import Json, Request, Usage
 
     Expected: TypeAlias = Mapping[str, float | None]
@@ -154,19 +155,26 @@ class Lengths:
     What a model gives of one prompt says most of the next reply to that prompt; what it gives of others says something.
 
     Args:
-        rows: of each call its performer and path, and the tokens of its reply: expected, written, and reasoning.
+        paid: what calls took, and how many tokens were expected of their replies.
     """
 
-    def __init__(self, rows: Iterable[tuple[str, str, int, int, int]] = ()) -> None:
+    def __init__(self, paid: Iterable[Payment] = ()) -> None:
         self._by_prompt: dict[tuple[str, str], tuple[int, int]] = {}
         self._by_model: dict[str, list[float]] = {}
         self._thought: dict[str, list[int]] = {}
-        for row in rows:
-            self._add(*row)
+        for one in paid:
+            self.add(one.performer, one.path, one.expected, one.usage)
 
     def add(self, performer: str, path: str, expected: int, usage: Usage) -> None:
         """Take in a reply."""
-        self._add(performer, path, expected, usage.reply, usage.reasoning)
+        said = usage.reply - usage.reasoning
+        if expected <= 0 or said <= 0:
+            return
+        key = performer, path.rpartition("/")[2]
+        before = self._by_prompt.get(key, (0, 0))
+        self._by_prompt[key] = before[0] + expected, before[1] + said
+        self._by_model.setdefault(performer, []).append(log(min(max(said / expected, _SHARES[0]), _SHARES[1])))
+        self._thought.setdefault(performer, []).append(usage.reasoning)
 
     def share(self, performer: str, path: str) -> float | None:
         """What a model's reply at a path will have of the tokens expected; `None` where nothing is known of it."""
@@ -180,16 +188,6 @@ class Lengths:
         """Tokens of reasoning that a model writes before a reply, on average; 0 where nothing is known of it."""
         thought = self._thought.get(performer)
         return round(sum(thought) / len(thought)) if thought else 0
-
-    def _add(self, performer: str, path: str, expected: int, written: int, thought: int) -> None:
-        said = written - thought
-        if expected <= 0 or said <= 0:
-            return
-        key = performer, path.rpartition("/")[2]
-        before = self._by_prompt.get(key, (0, 0))
-        self._by_prompt[key] = before[0] + expected, before[1] + said
-        self._by_model.setdefault(performer, []).append(log(min(max(said / expected, _SHARES[0]), _SHARES[1])))
-        self._thought.setdefault(performer, []).append(thought)
 
 
 def expected_tokens(expect: float | str | None, sketch: Sketch | None, path: str, unsaid: int) -> int:

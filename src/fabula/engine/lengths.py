@@ -26,5 +26,6 @@ def words_to_follow(run: Run, text: str) -> int:
 
     Where they named no number, a third of what there is, 150 at least and 1,000 at most.
     """
-    named = run.context.journal.words_to_continue(run.at.partition("/more/")[0])
+    decisions = run.context.journal.decisions.find(run.at.partition("/more/")[0])
+    named = next((one.target for one in reversed(decisions) if one.kind == "continue"), None)
     return named or min(max(count_words(text) // _MORE, _LEAST_MORE), _MOST_MORE)

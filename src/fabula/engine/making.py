@@ -15,6 +15,8 @@ from dataclasses import dataclass, field
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any, Final
 
+from fabula.engine.journal import CallFilter
+from fabula.engine.journal.store import LAST
 from fabula.models.base import Message
 from fabula.story import count_words
 
@@ -142,7 +144,7 @@ class Continuation:
 class Making:
     """An artefact in the making: its path, what is wanted of it, and what was asked for it so far.
 
-    `open_fits` are the decisions to revise to fit that may still be used for the first time (`Journal.open_fits`).
+    `open_fits` are the decisions to revise to fit that may still be used for the first time (`open_fits`).
     `fitting` is the decision to revise its old text, once a call has shown that it applies; `missed` is that call.
     """
 
@@ -165,7 +167,7 @@ class Making:
             self.fitting = self._fit_for(request, journal)
         if self.fitting is None:
             return None
-        call = journal.last_call_at(request.path, ordinal, self.fitting.target)
+        call = journal.calls.last(request.path, ordinal, self.fitting.target or LAST, prompt=True)
         if request is self.missed and call is not None:
             self.before = tuple(_messages(call.messages))
         return None if call is None else call.reply
@@ -174,10 +176,12 @@ class Making:
         """The newest decision under which the old text was fitted to this very prompt, or the last one if unused."""
         fits = self.wanted.fits
         for fit in reversed(fits):
-            if journal.was_asked(self.place(fit, request)):
+            if journal.calls.find(CallFilter(under=self.place(fit, request)), most=1):
                 return fit
-        is_open = fits and fits[-1].id in self.open_fits and not journal.was_asked(f"{self.path}/fit-{fits[-1].id}")
-        return fits[-1] if is_open else None
+        if not fits or fits[-1].id not in self.open_fits:
+            return None
+        used = journal.calls.find(CallFilter(under=f"{self.path}/fit-{fits[-1].id}"), most=1)
+        return None if used else fits[-1]
 
     def place(self, fit: Decision, request: Request) -> str:
         """The path at which a text is fitted to a prompt."""
@@ -218,6 +222,27 @@ def making_now() -> Making | None:
     return _now.get()
 
 
+def open_fits(journal: Journal) -> frozenset[int]:
+    """The decisions to revise a text to fit that hold for what changes next: no run has finished since."""
+    finished = max((run["id"] for run in journal.runs() if run["ended"] and not run["error"]), default=0)
+    found, is_open = set(), False
+    for decision in journal.decisions.find():
+        if decision.kind == "fit-all":
+            is_open = finished <= (decision.target or 0)
+        elif decision.kind == "fit" and is_open:
+            found.add(decision.id)
+    return frozenset(found)
+
+
+def add_fits(journal: Journal, paths: Sequence[str]) -> None:
+    """Record that the newest texts of artefacts are to be revised to fit, as one decision of a person."""
+    asked, runs = len(journal.calls), journal.runs()  # nothing goes, so that their numbers are how many there are
+    with journal.transaction():
+        journal.decisions.add("*", "fit-all", str(len(paths)), len(runs))
+        for path in paths:
+            journal.decisions.add(path, "fit", journal.artefacts.newest(path), asked)
+
+
 @contextmanager
 def made(path: str, wanted: Wanted, open_fits: frozenset[int] = frozenset()) -> Iterator[Making]:
     """An artefact in the making; wishes for what it is a part of hold for it too."""
@@ -232,7 +257,7 @@ def made(path: str, wanted: Wanted, open_fits: frozenset[int] = frozenset()) -> 
 
 def notes_of(journal: Journal, path: str) -> tuple[str, ...]:
     """The wishes of the author that hold for the text at a path, oldest first."""
-    return notes_among(journal.decisions(path), path, journal.override(path))
+    return notes_among(journal.decisions.find(path), path, journal.decisions.override(path))
 
 
 def notes_among(decisions: Iterable[Decision], path: str, override: tuple[str, str] | None) -> tuple[str, ...]:

@@ -37,7 +37,7 @@ class ReplayModel:
         if not self._path.is_file():
             raise ConfigError(f"There is no journal at {self._path}. Give a project folder or a journal file.")
         with Journal(self._path) as journal:
-            return {(call.path, call.ordinal): call.reply for call in journal.calls()}
+            return {(call.path, call.ordinal): call.reply for call in journal.calls.find(prompts=True)}
 
     async def ask(self, request: Request, on_text: OnText | None = None) -> Reply:
         """The reply recorded at the request's path.

@@ -160,7 +160,7 @@ class Run:
         Where they ended an earlier run, which is recorded, they are made anew: with other seeds, and warmer. So the
         same command goes on from a failure, and a replay walks the same way.
         """
-        given_up = self.context.journal.given_up(self._path(name))
+        given_up = self.context.journal.calls.given_up(self._path(name))
         if not given_up:
             return self
         place = self._place
@@ -211,8 +211,6 @@ class Run:
             context.shortfalls.append(text)
             if frame is not None:
                 frame.shortfalls.append(text)
-        if context.mode == "live":
-            context.journal.note(self.at, text)
         if kind != "notice":  # who started it has heard it from a dry run
             context.emit(Noted(self.at, text))
 
@@ -225,7 +223,7 @@ class Run:
             if not piece.strip():
                 continue
             if self.context.mode == "live":
-                self.context.journal.remove(self.at, rule, piece)
+                self.context.journal.calls.remove(self.at, rule, piece)
             self.context.emit(Removed(self.at, rule, piece))
 
     # artefacts ------------------------------------------------------------------------------------------------------
@@ -344,7 +342,7 @@ class Run:
                 frame.whole = False
             made[:] = [await make(run)]
             if context.mode == "live":  # before the text: who has that has this
-                context.journal.keep_beside(path, made[0].text, beside.written(made[0]))
+                context.journal.artefacts.keep_beside(path, made[0].text, beside.written(made[0]))
             return made[0].text
 
         path, context = self._path(name), self.context
@@ -353,7 +351,7 @@ class Run:
         if made and made[0].text == text and as_made:
             value = made[0]
         else:
-            found, is_own = context.journal.beside(path, text) or (None, False)
+            found, is_own = context.journal.artefacts.beside(path, text) or (None, False)
             value = beside.read(shape, text, found)
             if again is not None and not (is_own and as_made):
                 with own_line():
@@ -441,9 +439,9 @@ class Run:
         if context.inputs is not None:
             decided = (context.decided(path), context.decided(final) if final else "")
             of = digest(context.inputs, line.state, *decided, str(self._place.take))
-        before = context.journal.made(path, of) if of is not None and line.known else None
+        before = context.journal.artefacts.made(path, of) if of is not None and line.known else None
         if before is None and of is not None and not line.known and not wanted.steps:
-            before = context.journal.last_made(path)
+            before = context.journal.artefacts.made(path)
         if before is not None:
             self._taken(before, stale=not line.known)
             return before.text, before.source
@@ -451,19 +449,19 @@ class Run:
             text, source = await _made(self, make, wanted, blank)
         if context.mode == "live" and of is not None and frame.whole:
             found = (tuple(frame.shortfalls), tuple(frame.notices), dict(frame.lengths))
-            context.journal.leave_made(path, of, Made(text, source, tuple(frame.calls), *found))
+            context.journal.artefacts.record_made(path, of, Made(text, source, tuple(frame.calls), *found))
         return text, source
 
     def _taken(self, made: Made, *, stale: bool) -> None:
         """Take over what was found when a text was made; where it is to be made again, plan its calls at most."""
         context = self.context
-        calls = context.journal.asked_for(made.calls) if made.calls else []
+        calls = context.journal.calls.payments(made.calls)
         if context.mode == "live":
-            for path, role, performer, usage in calls:
-                context.emit(CallFinished(path, role, performer, usage, replayed=True))
+            for call in calls:
+                context.emit(CallFinished(call.path, call.role, call.performer, call.usage, replayed=True))
         elif stale:
-            for path, role, _, usage in calls:
-                self._plan(path, role, replace(usage, cached=0))
+            for call in calls:
+                self._plan(call.path, call.role, replace(call.usage, cached=0))
         else:
             context.dry_run.replayed += len(calls)
         context.shortfalls += made.shortfalls
@@ -492,16 +490,16 @@ class Run:
         """Record, write and announce an artefact's text; what a person made of it where approval is wanted."""
         context, path, text = self.context, kept.path, kept.text
         if context.mode == "live":
-            context.journal.keep(path, text, kept.source)
+            context.journal.artefacts.keep(path, text, kept.source)
         self._announce(kept)
-        if kept.waits and context.approve and not context.journal.approved(path, text):
+        if kept.waits and context.approve and not context.journal.decisions.approved(path, text):
             approved = await context.approve(kept)
             if approved != text:
-                context.journal.decide(path, "edit", approved)
-                context.journal.keep(path, approved, "edited")
+                context.journal.decisions.add(path, "edit", approved)
+                context.journal.artefacts.keep(path, approved, "edited")
                 self._announce(replace(kept, text=approved, source="edited"))
                 return approved
-            context.journal.decide(path, "approve", text)
+            context.journal.decisions.add(path, "approve", text)
         return text
 
     def _announce(self, kept: Kept) -> None:
@@ -741,7 +739,7 @@ class Run:
         has_read(self.context, key)
         if (frame := frame_now()) is not None:
             frame.calls.append(key)
-        recorded, making = self.context.journal.recorded(key), making_now()
+        recorded, making = self.context.journal.calls.reply(key), making_now()
         if making is None or not making.wanted.steps:
             return await self._recorded_or_asked(request, key, recorded, expect, ordinal, sketch)
         missing = recorded is None or not line_of(self.context).known
@@ -759,9 +757,9 @@ class Run:
         """The key of a call; where it was answered when the model was named by its address, the key from then."""
         identity, take = self._assignment(request.role).performer.identity, self._place.take + self._place.given_up
         key, journal = call_key(request, identity, ordinal, take), self.context.journal
-        if (by_address := identity_by_address(identity)) and journal.recorded(key) is None:
+        if (by_address := identity_by_address(identity)) and journal.calls.reply(key) is None:
             other = call_key(request, by_address, ordinal, take)
-            return key if journal.recorded(other) is None else other
+            return key if journal.calls.reply(other) is None else other
         return key
 
     async def _recorded_or_asked(
@@ -788,7 +786,7 @@ class Run:
             await context.announced.allow(announced_as(request.path), context.budget.spent_usd)
         expected, likely = self._expected(request, expect, sketch)
         reply = await self._ask_model(request, key, likely)
-        context.journal.record(key, request, ordinal, reply, expected=expected)
+        context.journal.calls.record(key, request, ordinal, reply, expected=expected)
         context.lengths_given.add(performer.identity, request.path, expected, reply.usage)
         context.emit(CallFinished(request.path, request.role, reply.model, reply.usage, replayed=False))
         return reply
@@ -808,9 +806,9 @@ class Run:
         """
         context, journal, model = self.context, self.context.journal, self._assignment(request.role).performer
         at = f"{request.path}#{key}"
-        known, costs = journal.recorded(key) is not None, not isinstance(model, Person | Program)
+        known, costs = journal.calls.reply(key) is not None, not isinstance(model, Person | Program)
         bare = context.dry_run.bare and self._place.part >= 1
-        left_out = journal.given_up(at) > 0 or (bare and not known)
+        left_out = journal.calls.given_up(at) > 0 or (bare and not known)
         is_capped = context.mode == "live" and context.budget.capped and context.rehearse is not None
         if is_capped and costs and not (known or left_out):
             usage = Usage(prompt_tokens(request), 0, self._expected(request, expect, sketch)[1])
@@ -818,7 +816,7 @@ class Run:
             usage = replace(usage, cost=None if price is None else cost(price, usage))
             left_out = not await context.rest.allows(context, usage, self._place.part)
             if left_out:
-                journal.give_up(at)
+                journal.calls.give_up(at)
         if left_out:
             said = f"To keep within the budget, {self._place.without}."
             if said not in context.shortfalls:
@@ -879,7 +877,7 @@ class Run:
                 tries.settle(lost)
                 self._lose(key, request, model, lost)
             elif price != FREE:
-                context.journal.let_go(key)
+                context.journal.calls.settle(key, request, tries.model.identity)
 
         async def pay_and_begin_again(failure: ModelError) -> None:
             lose(tries.lost(failure))
@@ -909,7 +907,7 @@ class Run:
         """Note in the journal what a try may take; what cannot be noted holds nothing of the budget."""
         usage = Usage(tries.prompt, 0, tries.reply, cost=None, estimated=tries.prompt + tries.reply)
         try:
-            self.context.journal.hold(key, request, tries.model.identity, usage)
+            self.context.journal.calls.hold(key, request, tries.model.identity, usage)
         except BaseException:
             tries.release()  # others would wait for it for ever
             raise
@@ -929,7 +927,7 @@ class Run:
 
     def _lose(self, key: str, request: Request, model: Model, usage: Usage) -> None:
         """Record what was paid for a call that came to nothing."""
-        self.context.journal.lose(key, request, model.identity, usage)
+        self.context.journal.calls.settle(key, request, model.identity, usage)
         self.context.emit(CallLost(request.path, request.role, model.identity, usage))
 
     def _bounded(self, reply: Reply, request: Request) -> Reply:
@@ -971,9 +969,10 @@ class Run:
             return recorded
         lose(context)
         prompt = prompt_tokens(request)
-        old = None if self._place.given_up else context.journal.last_at(request.path, ordinal)  # given up: of no use
-        context.dry_run.guessed |= old is None and sketch is not None
-        reply = old or self._made_up(request, prompt, expect, sketch)
+        given_up = self._place.given_up  # what was given up is of no use
+        last = None if given_up else context.journal.calls.last(request.path, ordinal)
+        context.dry_run.guessed |= last is None and sketch is not None
+        reply = last.reply if last else self._made_up(request, prompt, expect, sketch)
         thought = context.lengths_given.reasoning(self._assignment(request.role).performer.identity)
         tokens = reply.usage.reply or estimate_tokens(reply.text) + thought
         usage = replace(reply.usage, prompt=prompt, cached=0, reply=tokens)
@@ -1075,8 +1074,8 @@ def _continuation(own: Run, base: str) -> Continuation:
     context, path = own.context, own.at
     told = {one: text for one, (folder, text) in context.told.items() if folder == "story" and one != path}
     plan = {one: text for one, (folder, text) in context.told.items() if folder == "plan"}
-    parts = [file for file in context.journal.places().values() if file.startswith("story/")]
-    last = not parts or context.journal.places().get(path) == max(parts)
+    parts = [file for file in context.journal.artefacts.places().values() if file.startswith("story/")]
+    last = not parts or context.journal.artefacts.places().get(path) == max(parts)
     return Continuation(path, base, context.writer_of(path), told, plan, last)
 
 

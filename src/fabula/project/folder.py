@@ -73,6 +73,8 @@ _SETTLED: Final = 2_000_000_000  # nanoseconds after which a change of a file sh
 STORY: Final = "story.md"
 BRIEF: Final = "brief_digest"
 """Under this name a run records which brief it was of."""
+REACHED: Final = "reached"
+"""Under this name a run that came to its end records the artefacts that it made use of."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -261,7 +263,7 @@ class Project:
                 scene marks.
         """
         self._written.load()
-        places = journal.places()
+        places = journal.artefacts.places()
         found: dict[str, Change] = {}
         for change in chain(
             self._changed_files(journal, places),
@@ -341,7 +343,7 @@ class Project:
             journal: of the project.
             used: paths of the artefacts that the story is made of.
         """
-        places = journal.places()
+        places = journal.artefacts.places()
         return [
             Own(path, file, _newest(journal, path) or "")
             for path, file in places.items()
@@ -350,7 +352,7 @@ class Project:
 
     def emptied(self, journal: Journal) -> list[str]:
         """The files of artefacts that the author emptied."""
-        return [one.file for one in self._standing(journal, journal.places()) if self._is_emptied(one)]
+        return [one.file for one in self._standing(journal, journal.artefacts.places()) if self._is_emptied(one)]
 
     def _is_emptied(self, stands: _Standing) -> bool:
         return not stands.text and bool(self._written.artefact(stands.file))
@@ -387,7 +389,9 @@ class Project:
         parts = {slug(path): path for path, file in files.items() if file.startswith("story/")}
         # Parts may have been written again since story.md was, when a run was stopped: only what differs from what
         # stood in story.md before is the author's edit. A label may stand twice where a room calls an agent twice.
-        before = {(slug(scene.label), scene.text) for scene in Story.parse(journal.newest(STORY) or "").scenes}
+        before = {
+            (slug(scene.label), scene.text) for scene in Story.parse(journal.artefacts.newest(STORY) or "").scenes
+        }
         scenes = Story.parse(text).scenes
         lost = {label for label, _ in before} - {slug(scene.label) for scene in scenes}
         for label in sorted(lost):
@@ -424,7 +428,7 @@ class Project:
 
     def _changed_telling(self, journal: Journal) -> Iterator[Change]:
         """Another title, or another order of the same scenes, in `story.md`."""
-        text, before = self._story_text(), journal.newest(STORY)
+        text, before = self._story_text(), journal.artefacts.newest(STORY)
         if not text or not plain(text) or before is None or self._written.ours(STORY, text):
             return
         old, new = Story.parse(before), Story.parse(text)
@@ -455,8 +459,7 @@ class Project:
                     "again. The texts that stand are kept: see `fabula text history ARTEFACT`."
                 )
             if changes := self.changes(journal):
-                with journal.found_in_files():
-                    self.take_over(journal, changes)
+                self.take_over(journal, changes, found=True)
                 self.tell(f"Taken over from your files: {', '.join(files_of(changes))}.")
             yield journal
 
@@ -467,11 +470,11 @@ class Project:
             JournalError: all would be asked and paid again; says how to keep the texts.
         """
         self._written.load()
-        if journal.count():
+        if len(journal.calls):
             return
         lost = [
             stands.file
-            for stands in self._standing(journal, journal.places())
+            for stands in self._standing(journal, journal.artefacts.places())
             if stands.text and self._written.ours(stands.file, stands.text) and not _has(journal, stands)
         ]
         if lost:
@@ -489,9 +492,9 @@ class Project:
         files of such texts.
         """
         self._written.load()
-        self._take_names_back(journal, journal.places())
+        self._take_names_back(journal, journal.artefacts.places())
         lost, stand = [], []
-        for stands in [*self._standing(journal, journal.places())]:
+        for stands in [*self._standing(journal, journal.artefacts.places())]:
             newest = _newest(journal, stands.path)
             if self._is_emptied(stands):
                 self._say(of_empty(stands.file))
@@ -513,7 +516,7 @@ class Project:
         for name, path in self.renamed(journal, places).items():
             own = is_own(journal, path, name)
             if own:
-                journal.place(path, name)
+                journal.artefacts.place(path, name)
             else:
                 self._rename(name, places[path], path)
             self._say(of_renamed(name, places[path], own=own))
@@ -524,36 +527,46 @@ class Project:
 
     def _keep_lost(self, journal: Journal, lost: list[_Standing]) -> None:
         """Make versions of texts that the journal has lost."""
-        places = journal.places()
+        places = journal.artefacts.places()
         with journal.transaction():
             for one in lost:
-                journal.keep(one.path, one.text, "made")
+                journal.artefacts.keep(one.path, one.text, "made")
                 if one.path not in places:
-                    journal.place(one.path, one.file)
+                    journal.artefacts.place(one.path, one.file)
 
-    def take_over(self, journal: Journal, changes: list[Change], kind: Literal["edit", "rewrite"] = "edit") -> None:
-        """Record changed files as edits, and write each artefact's file. What is pinned is pinned with its new text."""
+    def take_over(
+        self,
+        journal: Journal,
+        changes: list[Change],
+        kind: Literal["edit", "rewrite"] = "edit",
+        *,
+        found: bool = False,
+    ) -> None:
+        """Record changed files as edits, and write each artefact's file. What is pinned is pinned with its new text.
+
+        `found` says that they were changed without a command.
+        """
         beside = [change for change in changes if change.path in (TITLE, ORDER)]
         changes = [change for change in changes if change not in beside]
-        places, overrides = journal.places(), journal.overrides()
+        places, overrides = journal.artefacts.places(), journal.decisions.overrides()
         with journal.transaction():
             for change in beside:
-                journal.decide(change.path, "edit", change.text)
-                journal.keep(change.path, change.text, "edited")
+                journal.decisions.add(change.path, "edit", change.text, found=found)
+                journal.artefacts.keep(change.path, change.text, "edited")
             for change in changes:
                 override = overrides.get(change.path)
-                journal.decide(change.path, kind, change.text)
+                journal.decisions.add(change.path, kind, change.text, found=found)
                 if override is not None and override[1] == "pinned":
-                    journal.decide(change.path, "pin", change.text)
-                journal.keep(change.path, change.text, "edited" if kind == "edit" else "rewritten")
+                    journal.decisions.add(change.path, "pin", change.text, found=found)
+                journal.artefacts.keep(change.path, change.text, "edited" if kind == "edit" else "rewritten")
                 own = never_made(journal, change.path, change.file)
                 if change.file == STORY or not own or (self.folder / places.get(change.path, "")).is_file():
-                    journal.place(change.path, places.get(change.path, change.file))
+                    journal.artefacts.place(change.path, places.get(change.path, change.file))
                 else:  # a text of the author's own stands where its new name says
-                    journal.place(change.path, change.file)
+                    journal.artefacts.place(change.path, change.file)
             if any(change.file == STORY for change in (*beside, *changes)):
-                journal.keep(STORY, self._story_text() or "", "edited")
-        places, texts = journal.places(), []
+                journal.artefacts.keep(STORY, self._story_text() or "", "edited")
+        places, texts = journal.artefacts.places(), []
         for change in changes:
             file = places[change.path]
             if change.file not in (file, STORY) and not (self.folder / file).exists():  # renamed, and written anew
@@ -586,7 +599,7 @@ class Project:
         self._written.load()
         stand = [
             one
-            for one in self._standing(journal, journal.places())
+            for one in self._standing(journal, journal.artefacts.places())
             if one.text and one.text == _newest(journal, one.path)
         ]
         notes = [(one.file, one.path, one.text) for one in stand]
@@ -613,18 +626,18 @@ class Project:
             if kept.path not in self._order:
                 self._order.append(kept.path)
             file = numbered(self._order.index(kept.path) + 1, kept.path)
-            old = journal.places().get(kept.path)
+            old = journal.artefacts.places().get(kept.path)
             if old and old.startswith("story/") and (self.folder / old).exists():
                 return old  # what the author has edited is kept first, and keeps its number
         self._place(journal, kept.path, file)
         return file
 
     def _place(self, journal: Journal, path: str, file: str) -> None:
-        old = journal.places().get(path)
+        old = journal.artefacts.places().get(path)
         if old != file:
             if old and (self.folder / old).exists() and not (self.folder / file).exists():
                 self._rename(old, file, path)
-            journal.place(path, file)
+            journal.artefacts.place(path, file)
 
     def _number_as_told(self, journal: Journal, story: Story) -> None:
         """Number the files of a whole story's parts in the order in which its scenes stand."""
@@ -649,18 +662,20 @@ class Project:
         That is how the project begins: no command takes it back.
         """
         texts = list(texts)
-        with journal.beginning(), journal.transaction():
-            journal.begin_with(manuscript)
+        with journal.transaction():
+            journal.decisions.add("*", "import", manuscript, lasting=True)
             for one in texts:
-                journal.decide(one.path, "edit", one.text)
-                journal.keep(one.path, one.text, "imported")
-                journal.place(one.path, one.file)
+                journal.decisions.add(one.path, "edit", one.text, lasting=True)
+                journal.artefacts.keep(one.path, one.text, "imported")
+                journal.artefacts.place(one.path, one.file)
         return self.go_on_beginning(journal)
 
     def go_on_beginning(self, journal: Journal) -> Story:
         """Write the files of an imported manuscript that are not there, and `story.md`; the story as it stands."""
         self._make_folders()
-        self.write_newest(journal, [p for p, file in journal.places().items() if not (self.folder / file).exists()])
+        self.write_newest(
+            journal, [p for p, file in journal.artefacts.places().items() if not (self.folder / file).exists()]
+        )
         return self.write_story(journal, Story.of(self.brief))
 
     def write_given(self, file: str, text: str) -> None:
@@ -674,16 +689,16 @@ class Project:
         Where the author changed it since `begin`, it is left for the next `update`.
         """
         self._number_as_told(journal, story)
-        story = with_own(story, self.own_texts(journal, self._order), journal.places())
-        if (title := journal.override(TITLE)) is not None:
+        story = with_own(story, self.own_texts(journal, self._order), journal.artefacts.places())
+        if (title := journal.decisions.override(TITLE)) is not None:
             story = replace(story, title=title[0])
-        if (order := journal.override(ORDER)) is not None:
+        if (order := journal.decisions.override(ORDER)) is not None:
             story = in_order(story, order[0].split("\n"))
         stands = self._story_text()
         if stands and plain(stands) and not self._written.ours(STORY, stands):
             return story
         manuscript = story.manuscript()
-        journal.keep(STORY, manuscript, "made")
+        journal.artefacts.keep(STORY, manuscript, "made")
         if stands != manuscript:
             self._write((STORY, STORY, manuscript))
         return story
@@ -699,7 +714,7 @@ class Project:
         Raises:
             UnknownNameError: there is none.
         """
-        places = journal.places()
+        places = journal.artefacts.places()
         wanted = name.removeprefix("./").removeprefix(f"{self.folder}/")
         if wanted in places:
             return wanted
@@ -719,11 +734,11 @@ class Project:
             raise UsageError(f"The new text of {path!r} is empty. Give some text, or use `fabula text retake`.")
         if len(text.encode("utf-8", "replace")) >= MAX_FILE:
             raise UsageError(f"The new text of {path!r} is larger than {MAX_FILE:,} bytes. Give a shorter one.")
-        self.take_over(journal, [Change(path, journal.places()[path], text)], kind)
+        self.take_over(journal, [Change(path, journal.artefacts.places()[path], text)], kind)
 
     def write_newest(self, journal: Journal, paths: Iterable[str]) -> None:
         """Write the newest texts of artefacts into their files; those that have none are left out."""
-        places = journal.places()
+        places = journal.artefacts.places()
         newest = {path: _newest(journal, path) for path in paths if path in places}
         self._write(*((places[path], path, text + "\n") for path, text in newest.items() if text))
 
@@ -804,7 +819,7 @@ def numbered(number: int, path: str, of: int = 0) -> str:
 
 def _has(journal: Journal, stands: _Standing) -> bool:
     """Whether the journal knows a text as one that its artefact has had."""
-    return any(plain(version.text) == stands.text for version in journal.versions(stands.path))
+    return any(plain(version.text) == stands.text for version in journal.artefacts.versions(stands.path))
 
 
 def _some(files: list[str]) -> str:
@@ -814,7 +829,7 @@ def _some(files: list[str]) -> str:
 
 
 def _newest(journal: Journal, path: str) -> str | None:
-    text = journal.newest(path)
+    text = journal.artefacts.newest(path)
     return None if text is None else plain(text)
 
 

@@ -102,7 +102,12 @@ def is_likely(text: str, other: str) -> bool:
 
 def is_own(journal: Journal, path: str, file: str) -> bool:
     """Whether a text in `story/` is the author's alone: given by them, and never written for them."""
-    return journal.override(path) is not None and never_made(journal, path, file)
+    return journal.decisions.override(path) is not None and never_made(journal, path, file)
+
+
+def imported_from(journal: Journal) -> str:
+    """The file that the project's texts came from; empty where they were written in it."""
+    return next((one.text or "" for one in journal.decisions.find("*") if one.kind == "import"), "")
 
 
 def runs_of_chats(journal: Journal) -> frozenset[int]:
@@ -114,8 +119,8 @@ def never_made(journal: Journal, path: str, file: str) -> bool:
     """Whether a text in `story/` was never written for the author."""
     if not file.startswith("story/") or Path(file).suffix != ".md":
         return False
-    sources = journal.sources(path)
-    return bool(sources) and "made" not in sources
+    versions = journal.artefacts.versions(path)
+    return bool(versions) and all(version.source != "made" for version in versions)
 
 
 def of_empty(file: str) -> str:

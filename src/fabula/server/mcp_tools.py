@@ -135,14 +135,14 @@ class Projects:
             return {"project": name, "text": read_text(project.story_file, MAX_STORY)}
         with project.journal as journal:
             path = project.artefact(journal, text)
-            return {"project": name, "name": path, "text": journal.newest(path) or ""}
+            return {"project": name, "name": path, "text": journal.artefacts.newest(path) or ""}
 
     def plan(self, name: str) -> str:
         """The plan of a project, all its texts after each other."""
         project = self.project(name)
         with project.journal as journal:
-            parts = [(path, file) for path, file in journal.places().items() if file.startswith("plan/")]
-            return "\n\n".join(f"# {path}\n\n{journal.newest(path) or ''}" for path, _ in parts)
+            parts = [(path, file) for path, file in journal.artefacts.places().items() if file.startswith("plan/")]
+            return "\n\n".join(f"# {path}\n\n{journal.artefacts.newest(path) or ''}" for path, _ in parts)
 
     def world(self, name: str) -> str:
         """What is true in the story, as runs have recorded it: the files of the folder `world`."""
@@ -302,7 +302,7 @@ class Projects:
         with project.recorded() as journal:
             path = project.artefact(journal, text)
             changed = await edit(project, journal, path, new, Options(environ=self.environ))
-            after = journal.newest(path) or ""
+            after = journal.artefacts.newest(path) or ""
         return {"project": name, "name": path, "changed": changed, "words": count_words(after)} | _next(changed=changed)
 
     def retake(self, name: str, text: str, note: str) -> dict[str, Any]:

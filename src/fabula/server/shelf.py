@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from fabula.app.reports import ExperimentFolder
-    from fabula.app.workspace import Elsewhere
 
 _BRIEF: Final = "brief.md"
 _MOST: Final = 1000  # projects of a folder
@@ -34,12 +33,10 @@ class Shelf:
     Attributes:
         places: folders; each is a project, or holds projects.
         environ: variables that hold keys and folders; those of this process by default.
-        elsewhere: where long stories have estimates worked out; in this process by default.
     """
 
     places: Sequence[Path]
     environ: Mapping[str, str] | None = None
-    elsewhere: Elsewhere | None = None
     _folders: dict[str, Path] = field(default_factory=dict)
     _open: dict[str, Workspace] = field(default_factory=dict)
     _one: threading.RLock = field(default_factory=threading.RLock)
@@ -103,7 +100,7 @@ class Shelf:
         """A project, opened."""
         folder = self.folder(name)
         with self._one:
-            workspace = self._open.pop(name, None) or Workspace(folder, self.environ, self.elsewhere)
+            workspace = self._open.pop(name, None) or Workspace(folder, self.environ)
             self._open[name] = workspace  # the one that was asked for last stands last
             return workspace
 

@@ -7,7 +7,6 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias, get_args
 
 from fabula.app.item_files import item_of
-from fabula.app.writing import finish
 from fabula.base.errors import ModelError, PluginError, UsageError
 from fabula.base.files import read_text
 from fabula.base.remembering import remembered
@@ -118,8 +117,8 @@ class Case:
     def given_in(self, journal: Journal) -> None:
         """Put the case's plan and edits, if it has any, into `journal` as the author's."""
         for artefact, text in [*[("plan", self.plan)] * bool(self.plan), *self.edits.items()]:
-            if journal.override(artefact) is None:
-                journal.decide(artefact, "edit", text)
+            if journal.decisions.override(artefact) is None:
+                journal.decisions.add(artefact, "edit", text)
 
     def model(self) -> ScriptedModel:
         """A model that has asked nothing yet."""
@@ -225,9 +224,7 @@ async def run_case(case: Case, model: Model, journal: Journal, **context: Any) -
     ready = RunContext(journal, prompts, Cast.of(model), **context)
     ready.inputs = None if anew else inputs_of(case, model, ready)
     with ready.recording_failures():
-        story = await case.system.write(case.brief, Run(ready), case.system.config(case.preset, case.config))
-    finish(ready)
-    return story
+        return await case.system.write(case.brief, Run(ready), case.system.config(case.preset, case.config))
 
 
 def inputs_of(case: Case, model: Model, context: RunContext) -> str | None:

@@ -183,7 +183,7 @@ async def replays_frozen(case: Case) -> None:
         calls = len(model.asked)
         again = await run_case(case, model, journal, mode="frozen")
         expect(again == story, f"{case.id}: the replay gives another story than the run.")
-        expect(calls == journal.count(), f"{case.id}: {calls} calls were made, and {journal.count()} recorded.")
+        expect(calls == len(journal.calls), f"{case.id}: {calls} calls were made, and {len(journal.calls)} recorded.")
         expect(len(model.asked) == calls, f"{case.id}: the replay asked {len(model.asked) - calls} times.")
 
 
@@ -268,16 +268,16 @@ async def hands_on_what_it_made(case: Case) -> None:
     model = case.model()
     with Journal() as journal:
         story = await run_case(case, model, journal)
-        for path in [path for path in journal.paths() if journal.override(path) is None]:
+        for path in [path for path in journal.artefacts.paths() if journal.decisions.override(path) is None]:
             asked = len(model.asked)
-            journal.decide(path, "pin", journal.newest(path))
+            journal.decisions.add(path, "pin", journal.artefacts.newest(path))
             again = await run_case(case, model, journal, anew=True)
             more = [request.path for request in model.asked[asked:]]
             expect(
                 not more, f"{case.id}: with {path} pinned as it was made, {more[:1]} is asked otherwise than before."
             )
             expect(again == story, f"{case.id}: with {path} pinned as it was made, the story is another one.")
-            journal.decide(path, "undo", target=journal.decisions(path)[-1].id)
+            journal.decisions.add(path, "undo", target=journal.decisions.find(path)[-1].id)
 
 
 async def plans_a_new_story(case: Case) -> None:
@@ -285,7 +285,7 @@ async def plans_a_new_story(case: Case) -> None:
     model = case.model()
     with Journal() as journal:
         dry = (await dry_run_case(case, model, journal)).dry_run
-        expect(not model.asked and journal.count() == 0, f"{case.id}: the dry run asked or recorded something.")
+        expect(not model.asked and len(journal.calls) == 0, f"{case.id}: the dry run asked or recorded something.")
     expect(dry.planned, f"{case.id}: the dry run found no call to make.")
     expect(dry.cost == 0.0, f"{case.id}: the dry run has a cost, with a model that has none.")
     sized = all(call.prompt > 0 and call.reply > 0 for call in dry.planned)
@@ -298,7 +298,7 @@ async def plans_nothing_more(case: Case) -> None:
     with Journal() as journal:
         await run_case(case, model, journal)
         dry = (await dry_run_case(case, model, journal)).dry_run
-        kept = set(journal.paths())
+        kept = set(journal.artefacts.paths())
     again = sorted(call.path for call in dry.planned)
     expect(not again, f"{case.id}: with everything recorded, a dry run still plans {', '.join(again)}.")
     expect(dry.replayed == len(model.asked), f"{case.id}: {dry.replayed} of {len(model.asked)} calls are replayed.")
@@ -422,7 +422,7 @@ async def replays_its_report(case: Measurement) -> None:
         calls = len(model.asked)
         again = await measure_case(case, model, journal, mode="frozen")
         expect(again == report, f"{case.id}: the replay gives another report.")
-        expect(calls == journal.count(), f"{case.id}: {calls} calls were made, and {journal.count()} recorded.")
+        expect(calls == len(journal.calls), f"{case.id}: {calls} calls were made, and {len(journal.calls)} recorded.")
         expect(len(model.asked) == calls, f"{case.id}: the replay asked {len(model.asked) - calls} times.")
 
 
@@ -449,7 +449,7 @@ async def plans_its_questions(case: Measurement) -> None:
     model = case.model()
     with Journal() as journal:
         await dry_run_measure(case, model, journal)
-        expect(not model.asked and journal.count() == 0, f"{case.id}: the dry run asked or recorded something.")
+        expect(not model.asked and len(journal.calls) == 0, f"{case.id}: the dry run asked or recorded something.")
 
 
 async def uses_all_prompts(evaluator: Evaluator) -> None:

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
 from fabula.base.characters import readable
+from fabula.engine.journal import CallFilter
 from fabula.engine.replies import ReplyProblem, read_choice
 from fabula.models.base import Message
 from fabula.systems.magnet.algorithm import COMPARED, SECOND, SIDES
@@ -18,9 +19,10 @@ from fabula.training.examples import Pair
 from fabula.training.pairs import SAME, Found, agents_of, named, same_words
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
-    from fabula.engine.journal import Given, Journal
+    from fabula.engine.journal import Call, Journal
+    from fabula.engine.journal.calls import Speaker
     from fabula.project.folder import Project
 
 CRITERIA: Final = ("grounded", "in character", "less repetitive", "fits the scene")
@@ -49,15 +51,15 @@ class _Two:
     """Two candidates at a place, and the verdicts on them, by the order in which they were shown."""
 
     place: str
-    first: Given | None = None
-    second: Given | None = None
-    verdicts: dict[int, Given] = field(default_factory=dict)
+    first: Call | None = None
+    second: Call | None = None
+    verdicts: dict[int, Call] = field(default_factory=dict)
 
 
 def _judged(journal: Journal) -> Iterator[_Two]:
     """The candidates of a project, in the order in which they were drafted; those of a retake by themselves."""
     now: dict[str, _Two] = {}
-    for reply in journal.replies():
+    for reply in journal.calls.find():
         place, _, prompt = reply.path.rpartition("/")
         if prompt == _VERDICT:
             place, _, order = place.rpartition(f"/{COMPARED}/")
@@ -81,7 +83,7 @@ def _pair(journal: Journal, two: _Two, name: str, agent_of: Callable[[str], str]
     if two.first is None or two.second is None:
         return None
     source: dict[str, Any] = {"project": name, "path": readable(two.place), "at": two.second.at}
-    messages = journal.asked(two.first.id)
+    messages = _prompt(journal, two.first)
     if reason := _objection(journal, two):
         return {**source, "kind": "candidates", "reason": reason}
     picked = _picked(two)
@@ -100,7 +102,7 @@ def _pair(journal: Journal, two: _Two, name: str, agent_of: Callable[[str], str]
         id=f"{name}/{readable(two.place)}/{two.first.id}-{two.second.id}",
         agent=agent_of(two.first.role),
         group=f"{name}/{readable(group)}",
-        messages=tuple(Message(one.role, readable(one.content)) for one in messages),
+        messages=tuple(Message(who, readable(text)) for who, text in messages),
         chosen=readable(chosen.text),
         rejected=readable(rejected.text),
         kind="candidates",
@@ -116,13 +118,18 @@ def _objection(journal: Journal, two: _Two) -> str:
         return SAME
     if set(two.verdicts) != {1, 2}:
         return UNJUDGED
-    shown = "\n".join(message.content for message in journal.asked(two.verdicts[1].id))
-    if journal.asked(two.first.id) != journal.asked(two.second.id):
+    shown = "\n".join(text for _, text in _prompt(journal, two.verdicts[1]))
+    if _prompt(journal, two.first) != _prompt(journal, two.second):
         return AGAIN
     return "" if all(_action(one) in shown for one in (two.first, two.second)) else AGAIN
 
 
-def _action(reply: Given) -> str:
+def _prompt(journal: Journal, call: Call) -> Sequence[tuple[Speaker, str]]:
+    """The messages that a call was asked with."""
+    return journal.calls.find(CallFilter(number=call.id), prompts=True)[0].messages
+
+
+def _action(reply: Call) -> str:
     """The action in a reply, as the judge was shown it."""
     text = reply.text
     if not reply.free or text.lstrip().startswith("{"):

@@ -21,7 +21,7 @@ from fabula.base.characters import readable
 from fabula.craft.conversation.kept import FOLDER as CONVERSATIONS
 from fabula.craft.conversation.kept import ConversationFiles, kept_turns
 from fabula.craft.final_reading import EDITS, REFUSED, read_edits, read_refused
-from fabula.engine.journal import Decision, Version
+from fabula.engine.journal import CallFilter, Decision, Version
 from fabula.engine.making import DRAFTS, WISHES
 from fabula.models.base import Message
 from fabula.project.folder import BRIEF, STORY
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from fabula.craft.final_reading import Edit
-    from fabula.engine.journal import Given, Journal
+    from fabula.engine.journal import Call, Journal
     from fabula.project.folder import Project
 
 OWN: Final = ("edited", "rewritten", "imported")  # sources of versions that are the author's own
@@ -122,12 +122,17 @@ class _History:
     journal: Journal
     brief: str
     name: str
-    _known: dict[tuple[str, int, bool], tuple[Given, float] | None] = field(default_factory=dict)
+    _known: dict[tuple[str, int, bool], tuple[Call, float] | None] = field(default_factory=dict)
 
     @cached_property
     def events(self) -> list[Version | Decision]:
         """All versions and decisions, in order."""
-        return self.journal.history()
+        decisions, found = self.journal.decisions.find(undone=True), list[Version | Decision]()
+        for version in self.journal.artefacts.versions():
+            while decisions and decisions[0].version < version.id:
+                found.append(decisions.pop(0))
+            found.append(version)
+        return [*found, *decisions]
 
     @cached_property
     def paths(self) -> list[str]:
@@ -138,7 +143,7 @@ class _History:
     @cached_property
     def files(self) -> dict[str, str]:
         """The file of each artefact."""
-        return self.journal.places()
+        return self.journal.artefacts.places()
 
     @cached_property
     def undone(self) -> frozenset[int]:
@@ -146,14 +151,14 @@ class _History:
         return frozenset(d.target or 0 for d in self.events if isinstance(d, Decision) and d.kind == "undo")
 
     @cached_property
-    def replies(self) -> list[Given]:
+    def replies(self) -> list[Call]:
         """The free texts that were given."""
-        return [reply for reply in self.journal.replies() if reply.free]
+        return [reply for reply in self.journal.calls.find() if reply.free]
 
     @cached_property
-    def by_text(self) -> dict[str, list[Given]]:
+    def by_text(self) -> dict[str, list[Call]]:
         """The same by what they say."""
-        found: dict[str, list[Given]] = {}
+        found: dict[str, list[Call]] = {}
         for reply in self.replies:
             found.setdefault(plain(readable(reply.text)), []).append(reply)
         return found
@@ -175,14 +180,14 @@ class _History:
 
     # what a text came from ------------------------------------------------------------------------------------------
 
-    def reply_of(self, version: Version, *, whole: bool = False) -> tuple[Given, float] | None:
+    def reply_of(self, version: Version, *, whole: bool = False) -> tuple[Call, float] | None:
         """The reply that a text is, or most of it, and how much of it that is; `whole` takes nothing less than all."""
         key = version.path, version.number, whole
         if key not in self._known:
             self._known[key] = self._looked_up(version, whole=whole)
         return self._known[key]
 
-    def _looked_up(self, version: Version, *, whole: bool) -> tuple[Given, float] | None:
+    def _looked_up(self, version: Version, *, whole: bool) -> tuple[Call, float] | None:
         text = plain(version.text)
         same = [one for one in self.by_text.get(text, ()) if _is_asked_for(one, version.path)]
         same = same or self.by_text.get(text, [])
@@ -199,9 +204,10 @@ class _History:
         share, best = max(near, key=lambda one: (one[0], one[1].id), default=(0.0, None))
         return (best, share) if best is not None and share >= _MOST_OF_IT else None
 
-    def prompt_of(self, reply: Given) -> tuple[Message, ...]:
+    def prompt_of(self, reply: Call) -> tuple[Message, ...]:
         """What was asked for a reply; first words that its model was given are part of the reply."""
-        messages = self.journal.asked(reply.id)
+        asked = self.journal.calls.find(CallFilter(number=reply.id), prompts=True)[0]
+        messages = tuple(Message(who, text) for who, text in asked.messages)
         return messages[:-1] if messages[-1].role == "assistant" else messages
 
     # episodes -------------------------------------------------------------------------------------------------------
@@ -279,7 +285,7 @@ class _History:
         if not pieces:
             yield {**source, "kind": kind, "reason": TOGETHER}
 
-    def _before_a_wish(self, episode: _Episode, at: int, found: tuple[Given, float]) -> tuple[Given, float]:
+    def _before_a_wish(self, episode: _Episode, at: int, found: tuple[Call, float]) -> tuple[Call, float]:
         """The reply that a text was a revision of, where that was taken back: nothing else was to meet its wish."""
         shown = [one for one in episode.texts[:at] if _shows(self.prompt_of(found[0]), one.text)]
         return (self.reply_of(shown[-1], whole=episode.joined) if shown else None) or found
@@ -304,7 +310,7 @@ class _History:
 
     def _pair(
         self,
-        reply: Given,
+        reply: Call,
         rejected: tuple[Version, str],
         chosen: tuple[Version, str],
         kind: str,
@@ -326,7 +332,7 @@ class _History:
             source=source | {"by": named(reply.performer), "changed": round(changed_share(old, new), 4)},
         )
 
-    def _pieces(self, rejected: Version, last: Version) -> Iterator[tuple[Given, str, str]]:
+    def _pieces(self, rejected: Version, last: Version) -> Iterator[tuple[Call, str, str]]:
         """The replies that stand in a text and were changed there: each with its text and what it is after the edit."""
         old, new = _lines(rejected.text), _lines(last.text)
         to, between = _moved(old, new), "\n\n" if "\n\n" in rejected.text else "\n"
@@ -386,7 +392,7 @@ class _History:
             old, new = Version(path, 0, "", "made", ""), Version(path, 1, "", "made", "")
             yield self._pair(worse, (old, plain(worse.text)), (new, plain(best.text)), "retake", source)
 
-    def _reply_of_turn(self, conversation: str, record: Mapping[str, Any]) -> Given | None:
+    def _reply_of_turn(self, conversation: str, record: Mapping[str, Any]) -> Call | None:
         """The reply that a turn of a conversation is."""
         turn = record.get("turn")
         line = turn.get("line") if isinstance(turn, dict) else None
@@ -401,7 +407,7 @@ class _History:
         gone = self._unwanted(path)
         source = {"project": self.name, "path": path, "judge": "author", "piece": ""}
         found: list[Pair | Mapping[str, Any]] = []
-        replies = [one for one in self.journal.replies() if one.path.startswith(f"{path}/")] if gone else []
+        replies = [one for one in self.journal.calls.find() if one.path.startswith(f"{path}/")] if gone else []
         last = {(one.path, one.run): one for one in replies}
         for reply in last.values():
             whole = _edits_in(reply.text)
@@ -429,7 +435,7 @@ class _History:
         found += [edit for edit in edits if edit.id in unwanted]
         return list(dict.fromkeys(found))
 
-    def _objection(self, episode: _Episode, rejected: Version, last: Version, reply: Given | None) -> str:
+    def _objection(self, episode: _Episode, rejected: Version, last: Version, reply: Call | None) -> str:
         """Why two texts are no pair, whatever was asked for them; empty if they may be one."""
         if episode.waits:
             return WAITING
@@ -504,7 +510,7 @@ class _History:
         )
 
 
-def _is_asked_for(reply: Given, path: str) -> bool:
+def _is_asked_for(reply: Call, path: str) -> bool:
     """Whether a reply was asked for while an artefact, or its draft, was made; not to rewrite a passage of it."""
     above, _, name = path.rpartition("/")
     draft = f"{above}/{DRAFTS}/{name}" if above else f"{DRAFTS}/{name}"

@@ -233,15 +233,15 @@ def _calls(file: Path) -> tuple[tuple[CallLine, ...], tuple[str, ...]]:
     if not file.exists():
         return (), ()
     with Journal(file) as journal:
-        calls = tuple(CallLine(c.path, c.role, c.performer, c.reply.usage) for c in journal.calls())
-        return calls, tuple(dict.fromkeys(one.path for one in journal.decisions() if one.kind != "pin-all"))
+        calls = tuple(CallLine(c.path, c.role, c.performer, c.reply.usage) for c in journal.calls.find(prompts=True))
+        return calls, tuple(dict.fromkeys(one.path for one in journal.decisions.find() if one.kind != "pin-all"))
 
 
 def spent_in(folder: Path) -> Iterator[Usage]:
     """What has been used in an experiment's folder, also by runs that its file does not name any more."""
     for file in [*folder.glob(f"runs/*/*/{_JOURNAL}"), *folder.glob(f"evaluation/*/{_JOURNAL}")]:
         with Journal(file) as journal:
-            yield from journal.usages()
+            yield from [one.usage for one in journal.calls.payments()]
 
 
 def charge(budget: Budget, bill: Iterable[Usage]) -> None:

@@ -227,7 +227,7 @@ class _Session:
         stated = self.experiment.spec.budget
         budget = RunBudget(stated.run_tokens, stated.run_usd, whole=self.whole)
         with project.journal as journal:
-            charge(budget, journal.usages())
+            charge(budget, [one.usage for one in journal.calls.payments()])
         await write_in(project, settings, options, Supplied(models.cast(settings, system_of(settings)), budget))
 
     def _project(self, trial: Trial) -> Project:

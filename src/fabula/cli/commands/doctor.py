@@ -156,6 +156,6 @@ def _project(folder: Path, *, asked: bool) -> Iterator[Check]:
         project = Project.open(folder)
         shown = f"{project.settings.system}, {performing(project.settings)}"
         with project.journal as journal:
-            yield Check("project", "good", f"{shown}; {journal.count():,} calls in the journal")
+            yield Check("project", "good", f"{shown}; {len(journal.calls):,} calls in the journal")
     except FabulaError as error:
         yield Check("project", "bad", str(error))

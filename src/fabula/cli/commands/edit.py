@@ -39,14 +39,14 @@ def edit(
     project, name = project_and_artefact(common, artefact)
     with project.recorded() as journal:
         path = project.artefact(journal, name)
-        before = journal.newest(path)
+        before = journal.artefacts.newest(path)
         if revert:
             reverted(project, journal, path)
         else:
             new = version_of(journal, path, to) if to is not None else _new_text(terminal, text, file, before or "")
             asyncio.run(edited(project, journal, path, new, Options(environ=terminal.environ)))
-        after = journal.newest(path) or ""
-        where = journal.places()[path]
+        after = journal.artefacts.newest(path) or ""
+        where = journal.artefacts.places()[path]
     changed = after != before
     terminal.say(f"{where}: {count_words(after):,} words" if changed else f"{where} is as it was.")
     if changed:

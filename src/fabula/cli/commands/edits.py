@@ -36,7 +36,7 @@ def edits(
     with project.recorded() if refuse_ or accept else project.journal as journal:
         found, before = final_edits(journal)
         refused = refuse_edits(project, journal, refuse_ or (), accept or ()) if refuse_ or accept else before
-        own = {edit.part for edit in found if journal.override(edit.part) is not None}
+        own = {edit.part for edit in found if journal.decisions.override(edit.part) is not None}
     terminal.say(
         "\n\n".join(_shown(edit, refused=edit.id in refused, own=edit.part in own) for edit in found)
         or "Nothing was changed."

@@ -59,8 +59,8 @@ def rewrite(
     check(settings, terminal.environ)
     with project.recorded() as journal:
         path = project.artefact(journal, name)
-        text, file = journal.newest(path) or "", journal.places()[path]
-        if (override := journal.override(path)) is not None and override[1] == "pinned":
+        text, file = journal.artefacts.newest(path) or "", journal.artefacts.places()[path]
+        if (override := journal.decisions.override(path)) is not None and override[1] == "pinned":
             raise UsageError(f"{path} is pinned. Say `fabula text unpin {path}` first.")
     if not file.endswith(".md"):
         raise UsageError(f"{file} is no prose. Edit it by hand, or say `fabula text retake {path} --note ...`.")
@@ -79,7 +79,7 @@ def rewrite(
     new = _accepted(session, path, text, span, plain(note).strip(), yes=yes, if_alike=if_alike)
     if new is not None and new != text:
         with project.recorded() as journal:
-            if journal.newest(path) != text:
+            if journal.artefacts.newest(path) != text:
                 raise UsageError(f"{file} was changed meanwhile, and stays as it is. Say the same again.")
             project.edit(journal, path, new, "rewrite")
     _report(terminal, project, path, file, (text, new), span)

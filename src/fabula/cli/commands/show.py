@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 import typer
 
 from fabula.app.bills import usage_data
+from fabula.app.past_calls import artefact_of
 from fabula.app.planning import PLAN_FILE, order_of_time, plan_of
 from fabula.base.errors import ProjectError, UsageError
 from fabula.base.files import read_text, write_atomically
@@ -19,9 +20,11 @@ from fabula.cli.opening import project_and_artefact, project_and_name, terminal_
 from fabula.cli.options import Artefact, Common, bundled, maybe_artefact
 from fabula.cli.session import near
 from fabula.cli.terminal import table
+from fabula.engine.journal import CallFilter
 from fabula.engine.making import notes_of
 from fabula.engine.replies.rules import RULES
 from fabula.project.folder import MAX_STORY
+from fabula.project.telling import imported_from
 from fabula.story import Story, count_words
 from fabula.story.plan_file import read_plan
 from fabula.story.timeline import timeline_data, timeline_svg, timeline_text
@@ -72,18 +75,18 @@ def show(
     with project.journal as journal:
         path = project.artefact(journal, name) if name else ""
         if removed:
-            _removed(terminal, path, journal.removals(path))
+            _removed(terminal, path, journal.calls.removals(path), journal.artefacts.paths())
             return
         if prompts:
-            calls = journal.calls(path)
+            calls = journal.calls.find(CallFilter(under=path), prompts=True)
             terminal.say("\n\n".join(_call(call) for call in calls) or "Nothing was asked.")
             terminal.document({"artefact": path, "calls": [_call_data(call) for call in calls]})
             return
         if path:
-            text = journal.newest(path) or ""
+            text = journal.artefacts.newest(path) or ""
             terminal.say(text)
             terminal.document(
-                {"artefact": path, "file": journal.places()[path], "text": text, "words": count_words(text)}
+                {"artefact": path, "file": journal.artefacts.places()[path], "text": text, "words": count_words(text)}
             )
             return
     if not project.story_file.exists():
@@ -97,26 +100,26 @@ def show(
 def _no_story(project: Project) -> str:
     """Why the story cannot be shown, and what helps."""
     with project.journal as journal:
-        begun = any(place.startswith("story/") for place in journal.places().values())
+        begun = any(place.startswith("story/") for place in journal.artefacts.places().values())
     if begun:
         parts = near(project.folder / "story")
         return f"The story is not whole yet; its parts so far are in {parts}. Go on with `fabula write`."
     return "There is no story yet. Write it with `fabula write`, or see `fabula status`."
 
 
-def _removed(terminal: Terminal, path: str, removals: Sequence[Removal]) -> None:
+def _removed(terminal: Terminal, path: str, removals: Sequence[Removal], artefacts: Sequence[str]) -> None:
     """Print what rules took out, the pieces of each rule under its reason."""
     by_rule: dict[str, list[Removal]] = {}
     for one in removals:
         by_rule.setdefault(one.rule, []).append(one)
-    parts = [f"{rule} ({len(found)}): {_why(rule)}\n\n{_pieces(found)}" for rule, found in by_rule.items()]
+    parts = [f"{rule} ({len(found)}): {_why(rule)}\n\n{_pieces(found, artefacts)}" for rule, found in by_rule.items()]
     terminal.say("\n\n".join(parts) or "No rule took anything out.")
     if removals:
         terminal.advise("`fabula show NAME --prompts` has the replies as they came; `fabula edit` puts a piece back.")
     pieces = [
         {
             "path": one.path,
-            "artefact": one.artefact,
+            "artefact": artefact_of(artefacts, one.path),
             "rule": one.rule,
             "why": _why(one.rule),
             "text": one.text,
@@ -133,10 +136,11 @@ def _why(rule: str) -> str:
     return RULES[rule].why if rule in RULES else "This fabula does not know the rule."
 
 
-def _pieces(removals: Sequence[Removal]) -> str:
+def _pieces(removals: Sequence[Removal], artefacts: Sequence[str]) -> str:
     shown = []
     for one in removals:
-        place = one.path if one.artefact in ("", one.path) else f"{one.path} (of {one.artefact})"
+        artefact = artefact_of(artefacts, one.path)
+        place = one.path if artefact in ("", one.path) else f"{one.path} (of {artefact})"
         shown.append(f"  {place}\n{indent(one.text.strip(), '    ')}")
     return "\n\n".join(shown)
 
@@ -212,7 +216,7 @@ def history(
     project, name = project_and_artefact(common, artefact)
     with project.journal as journal:
         path = project.artefact(journal, name)
-        versions, notes, source = journal.versions(path), notes_of(journal, path), journal.imported_from()
+        versions, notes, source = journal.artefacts.versions(path), notes_of(journal, path), imported_from(journal)
     if diff:
         terminal.say(_diffs(versions) or f"{path} has one version.")
     else:

@@ -263,12 +263,12 @@ def _of_project(folder: Path) -> list[Row]:
     project = Project.open(folder)
     rows: list[Row] = []
     with project.journal as journal:
-        places = journal.places()
-        for path in journal.paths():
+        places = journal.artefacts.places()
+        for path in journal.artefacts.paths():
             if not f"/{path}".endswith(tuple(f"/{one}" for one in _ARTEFACTS)):
                 continue
             file = project.folder / places[path] if path in places else None
-            rows += _of_cell(path, file, journal.newest(path) or "")
+            rows += _of_cell(path, file, journal.artefacts.newest(path) or "")
         known = {project.folder / file for file in places.values()}
     for file in sorted((project.folder / "plan").glob(_FILES)):
         if file not in known:

@@ -18,8 +18,10 @@ from fabula.cli.options import Common, Limits, Where, bundled
 from fabula.cli.progress import counted
 from fabula.cli.session import Session, near
 from fabula.cli.terminal import table
+from fabula.engine.journal import spent_by_role
 from fabula.project.folder import MAX_STORY
 from fabula.project.settings import difference
+from fabula.project.telling import imported_from
 from fabula.story import Story
 
 if TYPE_CHECKING:
@@ -41,8 +43,8 @@ def status(common: Common, where: Where = "") -> None:
     with project.journal as journal:
         changes = project.changes(journal)
         rows, titles = texts(journal, changes, coming), Titles.in_(journal)
-        runs, spent, waits = journal.runs(), journal.spent(), waiting(journal)
-        source = journal.imported_from()
+        runs, spent, waits = journal.runs(), spent_by_role(journal), waiting(journal)
+        source = imported_from(journal)
         in_all = paid_in(journal, settings)
         missed = [] if problem else shortfalls(journal, brief, settings, words)
     asked = None if problem else words_asked(brief, settings)

@@ -86,7 +86,7 @@ def _chosen(project: Project, old: list[str], only: Sequence[str]) -> list[str]:
         named = [project.artefact(journal, name) for name in only]
         for path in named:
             if path not in old:
-                override = journal.override(path)
+                override = journal.decisions.override(path)
                 why = f"it is {override[1]}, so it stays as it is" if override else "it would not be written anew"
                 raise UsageError(
                     f"{path} cannot be revised to fit: {why}. `fabula text retake {path} --note TEXT` revises it your "

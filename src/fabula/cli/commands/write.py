@@ -24,6 +24,7 @@ from fabula.cli.opening import STDIN, place_named, project_of, read_stdin, termi
 from fabula.cli.options import Choices, Common, Memory, WritingLimits, bundled
 from fabula.cli.progress import counted, duration
 from fabula.cli.session import Session, near
+from fabula.engine.journal import spent_by_role
 from fabula.engine.roles import role_key
 from fabula.models.base import NOTHING_USED
 from fabula.project.folder import MAX_FILE, Project
@@ -222,7 +223,7 @@ def _forecast(session: Session) -> None:
     terminal, project = session.terminal, session.project
     found, changes = session.dry_run()
     with project.journal as journal:
-        spent = sum(journal.spent().values(), NOTHING_USED)
+        spent = sum(spent_by_role(journal).values(), NOTHING_USED)
     pace = spent.seconds / spent.reply if spent.reply and spent.seconds else None
     seconds = None if pace is None else pace * sum(call.reply for call in found.planned)
     terminal.say(calls_table(found))

@@ -178,10 +178,10 @@ class StoryCheck:
 
     def _note(self, at: Run, path: str) -> None:
         """Keep the path of a call whose reply was broken off, and the place of one that was made up for an estimate."""
-        last = at.context.journal.last_at(path, 0)
+        last = at.context.journal.calls.last(path, 0)
         if last is None:
             self.made_up.add(at.at)
-        elif last.finish == "length" or is_cut(last.text):
+        elif last.reply.finish == "length" or is_cut(last.text):
             self.cut.add(path)
 
     def rate(self, role: str, question: str, call: str, **verdict: Any) -> None:  # noqa: ANN401 - fields of a rating

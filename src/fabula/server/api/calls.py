@@ -8,7 +8,7 @@ from typing import Annotated
 from fastapi import APIRouter, Path, Query
 
 from fabula.app.past_calls import LONGEST, MOST, CallList, WholeCall
-from fabula.engine.journal import Wanted
+from fabula.engine.journal import CallFilter
 from fabula.server.api.depends import WorkspaceDep  # noqa: TC001 - FastAPI reads it
 
 router = APIRouter(prefix="/projects/{project}/calls", tags=["calls"])
@@ -33,7 +33,7 @@ async def listed(
     most: Annotated[int, Query(ge=1, le=200)] = MOST,
 ) -> CallList:
     """The newest first. Text is sought in prompts and replies, whole."""
-    return await asyncio.to_thread(workspace.calls, Wanted(search, role, model, artefact), before, most)
+    return await asyncio.to_thread(workspace.calls, CallFilter(search, role, model, artefact), before, most)
 
 
 @router.get("/{number}", summary="One call, with its prompt and its reply")
@@ -46,4 +46,4 @@ async def one(
     artefact: Under = "",
 ) -> WholeCall:
     """Its neighbours are those of the list with the same filters."""
-    return await asyncio.to_thread(workspace.call, number, Wanted(search, role, model, artefact))
+    return await asyncio.to_thread(workspace.call, number, CallFilter(search, role, model, artefact))

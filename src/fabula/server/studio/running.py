@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any, Final
 
 from fabula.base.errors import FabulaError
 from fabula.server.browser import Names, OwnKeys, cookie_at
-from fabula.server.estimating import Estimator
 from fabula.server.gate import Tokens
 from fabula.server.running import listen
 
@@ -57,14 +56,12 @@ async def serve_studio(offer: StudioOffer, opened: socket.socket, ready: Callabl
         ready()
         warming.append(asyncio.create_task(warm_up(offer.state, app.app, _PAUSE)))
 
-    estimator = offer.state.shelf.elsewhere = Estimator()
     async with offer.state.at_work():
         try:
             await listen(app, opened, begun, BOUNDS, offer.state.runs.feed.end)
         finally:
             for task in warming:
                 task.cancel()
-            estimator.close()
 
 
 async def warm_up(state: StudioState, app: App, pause: float = 0.0) -> None:

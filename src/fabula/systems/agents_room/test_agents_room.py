@@ -68,7 +68,7 @@ async def room(
     with Journal() as journal:
         for path, text in (("plan", plan), ("personas", personas)):
             if text:
-                journal.decide(path, "edit", text)
+                journal.decisions.add(path, "edit", text)
         prompts = Prompts(SYSTEM.prompt_folders(preset), common=PROMPTS)
         context = RunContext(journal, prompts, cast or Cast.of(model), aids=aids)
         story = await SYSTEM.write(brief, Run(context), SYSTEM.config(preset, config))
@@ -412,7 +412,7 @@ async def test_no_text_of_an_agent_that_is_called_twice_is_lost(own: str, preset
         config = SYSTEM.config(preset, {"orchestrator": f"{own}:twice"})
         story = await SYSTEM.write(BRIEF, Run(context), config)
         names = ["setting", "rising-action", "setting-2", "rising-action-2"]
-        assert [(journal.newest(name) or "")[-9:] for name in names] == [
+        assert [(journal.artefacts.newest(name) or "")[-9:] for name in names] == [
             "number 1.",
             "number 2.",
             "number 3.",
@@ -421,7 +421,7 @@ async def test_no_text_of_an_agent_that_is_called_twice_is_lost(own: str, preset
         assert [scene.label for scene in story.scenes] == ["Rising Action", "Rising Action 2"]
         assert [scene.text[-9:] for scene in story.scenes] == ["number 2.", "number 4."]
         assert "[Rising Action] Here" in prompt(model.asked[-1 if preset == "faithful" else 3])
-        journal.decide("rising-action", "edit", "She climbs the stairs and says nothing to anybody.")
+        journal.decisions.add("rising-action", "edit", "She climbs the stairs and says nothing to anybody.")
         story = await SYSTEM.write(BRIEF, Run(context), config)
         assert story.scenes[0].text == "She climbs the stairs and says nothing to anybody."
         assert story.scenes[1].text.startswith("Here the rising action agent")
@@ -466,7 +466,7 @@ async def test_a_budget_stops_between_agents() -> None:
         context = RunContext(journal, Prompts(SYSTEM.prompts), Cast.of(model), budget=Budget(tokens=1_000))
         with pytest.raises(BudgetError, match="Stopped before the budget"):
             await SYSTEM.write(BRIEF, Run(context), SYSTEM.config("faithful"))
-        assert journal.count() == len(model.asked) > 1
+        assert len(journal.calls) == len(model.asked) > 1
 
 
 async def test_an_authors_plan_stands_in_for_the_planning_agents() -> None:

@@ -17,7 +17,8 @@ from hypothesis import strategies as st
 
 from fabula.base.errors import PlanError, ReplyError, UnknownNameError
 from fabula.craft.planning import PROMPTS
-from fabula.engine.journal import Journal
+from fabula.engine.events import Noted
+from fabula.engine.journal import CallFilter, Journal
 from fabula.engine.prompts import Prompts
 from fabula.engine.roles import Assignment, Cast, Program
 from fabula.engine.run import Run, RunContext
@@ -178,9 +179,10 @@ async def play(
     """The story of a play, and what was asked for it; the first error of a group is raised as it is."""
     model = ScriptedModel(script, capabilities=Capabilities(schema=True))
     with journal or Journal() as opened:
-        if plan is not None and opened.override("plan") is None:
-            opened.decide("plan", "edit", write_plan(plan))
+        if plan is not None and opened.decisions.override("plan") is None:
+            opened.decisions.add("plan", "edit", write_plan(plan))
         context = RunContext(opened, prompts(preset), cast or Cast.of(model), aids=aids)
+        context.listeners = [opened.hear] if isinstance(opened, Kept) else []
         try:
             story = await SYSTEM.write(BRIEF, Run(context), SYSTEM.config(preset, config))
         except BaseExceptionGroup as several:
@@ -196,7 +198,7 @@ def first(several: BaseExceptionGroup[BaseException]) -> BaseException:
 async def estimate(plan: Plan, preset: Preset = "faithful", **config: Any) -> DryRun:  # noqa: ANN401 - fields of Config
     """What a dry run counts."""
     with Journal() as journal:
-        journal.decide("plan", "edit", write_plan(plan))
+        journal.decisions.add("plan", "edit", write_plan(plan))
         context = RunContext(journal, prompts(preset), Cast.of(ScriptedModel({})), mode="dry")
         await SYSTEM.write(BRIEF, Run(context), SYSTEM.config(preset, config))
         return context.dry_run
@@ -213,12 +215,12 @@ class Kept(Journal):
         super().__init__()
         self.notes: list[str] = []
 
-    def note(self, path: str, text: str) -> None:
-        super().note(path, text)
-        self.notes.append(text)
+    def hear(self, event: object) -> None:
+        if isinstance(event, Noted):
+            self.notes.append(event.text)
 
     def __enter__(self) -> Self:
-        if self._db is None:
+        if self._store._db is None:  # noqa: SLF001 - opened with the first story
             self.open()
         return self
 
@@ -366,13 +368,13 @@ async def test_an_absent_character_is_told_of_and_then_ends_the_run_which_goes_o
             await play({}, ONE, journal=journal, cast=Cast.of(astray))
         repairs = [read_by(request) for request in astray.asked[-2:]]
         assert all("'Mara' or 'Tobias'" in text for text in repairs)
-        before = journal.count()
+        before = len(journal.calls)
         sound = ScriptedModel(Play(), name="sound", capabilities=Capabilities(schema=True))
         story, _ = await play({}, journal=journal, cast=Cast(Assignment(astray), {"director": Assignment(sound)}))
         assert story.scenes[0].text
         paths = {(r.path, str(r.body())) for r in astray.asked}
         assert len(paths) == len(astray.asked), "no call of the others was made twice"
-        assert journal.count() > before
+        assert len(journal.calls) > before
 
 
 @BOTH
@@ -391,7 +393,7 @@ async def test_the_whole_play_resumes_without_a_repeated_call(preset: Preset) ->
     with Kept() as journal:
         with pytest.raises(ReplyError, match="cut here"):
             await play(script, PLAN, preset, journal)
-        recorded = {call.path for call in journal.calls()}
+        recorded = {call.path for call in journal.calls.find(prompts=True)}
         script.broken = False
         story, asked = await play(script, PLAN, preset, journal)
     assert recorded.isdisjoint(request.path for request in asked)
@@ -414,7 +416,7 @@ async def test_an_empty_turn_is_drawn_again_and_at_last_stood_in_for() -> None:
     with Kept() as journal:
         _, asked = await play(Mute(numbered=True), ONE, "improved", journal)
         notes = journal.notes
-        text = journal.newest("role-play/the-letter")
+        text = journal.artefacts.newest("role-play/the-letter")
     assert [r.path for r in asked if kind(r) == "respond" and r.role == "Mara"] == [
         f"role-play/the-letter/turn/1/{again}respond" for again in ("", "again/1/", "again/2/")
     ]
@@ -464,7 +466,7 @@ async def test_an_order_that_cannot_be_is_repaired(preset: Preset, wrong: str) -
     script = Play(numbered=preset == "improved", orders=[wrong, "The light|The wreck|The letter"])
     with Kept() as journal:
         _, asked = await play(script, AFTER, preset, journal)
-        assert journal.newest("order") == "- The light\n- The wreck\n- The letter"
+        assert journal.artefacts.newest("order") == "- The light\n- The wreck\n- The letter"
     assert kinds(asked)[:2] == ["sort_scenes", "sort_scenes"]
     assert WRONG[wrong] in asked[1].messages[-1].content
 
@@ -478,12 +480,12 @@ async def test_an_order_that_stays_wrong_is_an_error(preset: Preset) -> None:
 
 async def test_a_person_may_set_the_order_and_is_told_what_is_wrong_with_it() -> None:
     with Kept() as journal:
-        journal.decide("order", "edit", "1. The light\n2) The wreck\n\n* The letter")
+        journal.decisions.add("order", "edit", "1. The light\n2) The wreck\n\n* The letter")
         _, asked = await play(Play(), UNTIMED, journal=journal)
         played = list(dict.fromkeys(unit_of(r) for r in asked if r.path.startswith("role-play")))
         assert played == ["the-light", "the-wreck", "the-letter"]
     with Kept() as journal:
-        journal.decide("order", "edit", "- The light\n- The wreck")
+        journal.decisions.add("order", "edit", "- The light\n- The wreck")
         with pytest.raises(PlanError, match=r"plan/order\.md: The order leaves out 'The letter'"):
             await play(Play(), UNTIMED, journal=journal)
 
@@ -651,7 +653,7 @@ async def test_in_the_paper_a_scene_that_is_written_without_a_word_ends_the_run_
     with Kept() as journal:
         with pytest.raises(ReplyError, match="'writer' gave no text at the-letter") as failed:
             await play(Mute(), ONE, journal=journal)
-        journal.give_up(failed.value.at)
+        journal.calls.give_up(failed.value.at)
         _, asked = await play(Play(), None, journal=journal)
     assert kinds(asked) == ["rewrite"]
 
@@ -735,7 +737,7 @@ async def test_the_length_asked_is_shared_by_importance() -> None:
     plan = replace(PLAN, scenes=(replace(LETTER, importance=2), replace(LIGHT, importance=6)))
     with Kept() as journal:
         model = ScriptedModel(LongWriter(numbered=True), capabilities=Capabilities(schema=True))
-        journal.decide("plan", "edit", write_plan(plan))
+        journal.decisions.add("plan", "edit", write_plan(plan))
         config = SYSTEM.config("improved", {"words": "400-440"})
         story = await SYSTEM.write(BRIEF, Run(RunContext(journal, prompts("improved"), Cast.of(model))), config)
     assert 400 <= story.words <= 440
@@ -781,7 +783,7 @@ async def test_of_a_capable_model_nothing_is_lost() -> None:
     script = Capable(numbered=True)
     with Kept() as journal:
         story, asked = await play(script, ONE, "improved", journal)
-        text, notes = str(journal.newest("role-play/the-letter")), journal.notes
+        text, notes = str(journal.artefacts.newest("role-play/the-letter")), journal.notes
     said = {request.path: script.long(request).split() for request in asked if request.schema is None}
     assert story.text.split() == said["the-letter/rewrite"]
     for turn, name in enumerate(("Mara", "Tobias"), 1):
@@ -949,7 +951,7 @@ async def test_an_edited_role_play_is_witnessed_and_told(preset: Preset) -> None
     script = Play(numbered=preset == "improved")
     with Kept() as journal:
         _, before = await play(script, PLAN, preset, journal, max_turns=2)
-        journal.decide(
+        journal.decisions.add(
             "role-play/the-letter", "edit", "> A remark of mine\n\n**Mara:** Mara burns it.\n\n**Tobias:** No!"
         )
         story, asked = await play(script, PLAN, preset, journal, max_turns=2)
@@ -969,7 +971,7 @@ async def test_only_the_edited_scene_is_told_anew_where_nobody_carries_it_on() -
     apart = replace(PLAN, scenes=(scene("A", ["Mara"], "Mara waits."), scene("B", ["Tobias"], "Tobias runs.")))
     with Kept() as journal:
         await play(Play(), apart, journal=journal)
-        journal.decide("role-play/b", "edit", "**Tobias:** Tobias stops.")
+        journal.decisions.add("role-play/b", "edit", "**Tobias:** Tobias stops.")
         _, asked = await play(Play(), apart, journal=journal)
     assert [request.path for request in asked] == ["b/rewrite"]
 
@@ -1007,7 +1009,7 @@ async def test_a_dry_run_after_an_edit_names_every_call_that_is_made_and_no_scen
     script = Attentive(turns=3, numbered=preset == "improved")
     with Kept() as journal:
         _, before = await play(script, IN_TURN, preset, journal, max_turns=3)
-        journal.decide(edited, "edit", EDITS[edited])
+        journal.decisions.add(edited, "edit", EDITS[edited])
         nobody = ScriptedModel({}, capabilities=Capabilities(schema=True))
         context = RunContext(journal, prompts(preset), Cast.of(nobody), mode="dry")
         await SYSTEM.write(BRIEF, Run(context), SYSTEM.config(preset, {"max_turns": 3}))
@@ -1058,8 +1060,8 @@ async def test_characters_are_cast_by_name() -> None:
     cast = Cast(Assignment(model), roles, known, "character")
     with Kept() as journal:
         await play({}, ONE, "improved", journal, cast)
-        assert journal.newest("role-play/the-letter") is not None
-        assert "**Mara:** Mara says what no model would." in str(journal.newest("role-play/the-letter"))
+        assert journal.artefacts.newest("role-play/the-letter") is not None
+        assert "**Mara:** Mara says what no model would." in str(journal.artefacts.newest("role-play/the-letter"))
     assert heard == ["role-play/the-letter/turn/1/respond"]
 
 
@@ -1098,7 +1100,7 @@ async def test_two_units_never_share_an_artefact() -> None:
     with Kept() as journal:
         plan = replace(PLAN, scenes=tuple(scenes))
         await play(Play(turns=1, numbered=True), plan, "improved", journal)
-        kept = {call.path.split("/")[1] for call in journal.calls("role-play")}
+        kept = {call.path.split("/")[1] for call in journal.calls.find(CallFilter(under="role-play"), prompts=True)}
     assert len({name[:SLUG_LENGTH] for name in kept}) == len(kept) == 4
 
 

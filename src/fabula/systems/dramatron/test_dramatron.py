@@ -164,7 +164,7 @@ class Session:
         how: Any = "live",  # noqa: ANN401 - a mode of the hands
         **config: Any,  # noqa: ANN401 - fields of Config
     ) -> tuple[Story, list[Request]]:
-        if self.journal._db is None:  # noqa: SLF001 - opened with the first story
+        if self.journal._store._db is None:  # noqa: SLF001 - opened with the first story
             self.journal.open()
         model = ScriptedModel(self.script, capabilities=self.capabilities)
         context = RunContext(
@@ -616,7 +616,7 @@ async def again(session: Session, preset: Preset = "faithful", **config: Any) ->
 async def test_an_edited_beat_is_told_to_its_dialogue_and_the_next_alone() -> None:
     session = Session()
     await session.write()
-    session.edits["scenes"] = session.journal.newest("scenes").replace("Tobias waits", "Tobias still waits")  # type: ignore[union-attr] # written above
+    session.edits["scenes"] = session.journal.artefacts.newest("scenes").replace("Tobias waits", "Tobias still waits")  # type: ignore[union-attr] # written above
     assert await again(session) == {"scene-2/dialogue", "scene-3/dialogue"}
     assert await again(session) == set()
 
@@ -624,7 +624,7 @@ async def test_an_edited_beat_is_told_to_its_dialogue_and_the_next_alone() -> No
 async def test_with_all_beats_told_an_edited_one_goes_into_all_later_dialogues() -> None:
     session = Session()
     await session.write("improved")
-    session.edits["scenes"] = session.journal.newest("scenes").replace("Tobias waits", "Tobias still waits")  # type: ignore[union-attr] # written above
+    session.edits["scenes"] = session.journal.artefacts.newest("scenes").replace("Tobias waits", "Tobias still waits")  # type: ignore[union-attr] # written above
     dialogues = {f"scene-{number}/dialogue" for number in range(1, 5)}  # the one before it is told what follows
     assert await again(session, "improved") == dialogues
 
@@ -639,14 +639,14 @@ async def test_an_edited_place_is_told_to_the_dialogues_there_alone() -> None:
 async def test_an_edited_character_changes_the_plot_and_whom_it_is_told_to() -> None:
     session = Session()
     await session.write()
-    session.edits["characters"] = session.journal.newest("characters").replace("of ten", "of eleven")  # type: ignore[union-attr] # written above
+    session.edits["characters"] = session.journal.artefacts.newest("characters").replace("of ten", "of eleven")  # type: ignore[union-attr] # written above
     assert await again(session) == {"scenes/scenes", "scene-2/dialogue", "scene-3/dialogue"}
 
 
 async def test_a_dry_run_of_a_retaken_level_counts_all_that_may_change() -> None:
     session = Session()
     await session.write()
-    session.journal.decide("scenes", "retake")
+    session.journal.decisions.add("scenes", "retake")
     await session.write(how="dry")
     assert {call.path for call in session.context.dry_run.planned} == {
         "scenes/scenes",
@@ -669,7 +669,7 @@ async def test_a_dry_run_of_a_retaken_level_counts_all_that_may_change() -> None
 async def test_a_dry_run_announces_what_is_asked_after_an_edit(preset: Preset, path: str, old: str, new: str) -> None:
     session = Session()
     await session.write(preset)
-    session.edits[path] = (session.journal.newest(path) or "").replace(old, new)
+    session.edits[path] = (session.journal.artefacts.newest(path) or "").replace(old, new)
     await session.write(preset, how="dry")
     announced = {call.path for call in session.context.dry_run.planned}
     assert announced == await again(session, preset)
@@ -682,7 +682,7 @@ async def test_a_dry_run_announces_at_least_what_is_asked_after_an_edit_of_names
 ) -> None:
     session = Session()
     await session.write(preset)
-    session.edits[path] = (session.journal.newest(path) or "").replace(old, new)
+    session.edits[path] = (session.journal.artefacts.newest(path) or "").replace(old, new)
     await session.write(preset, how="dry")
     announced = {call.path for call in session.context.dry_run.planned}
     assert announced >= await again(session, preset)
@@ -784,14 +784,14 @@ async def test_levels_are_continued_without_an_end_in_their_middle() -> None:
         return "EVA\nWait for me.\n**END**" if request.role == "dialogue" else answer_of(request)
 
     session.script = further
-    session.journal.decide("characters", "continue", session.journal.newest("characters"))
+    session.journal.decisions.add("characters", "continue", session.journal.artefacts.newest("characters"))
     _, asked = await session.write()
     (more,) = [request for request in asked if request.role == "characters"]
     assert "**END**" not in prompt(more).rpartition("in the same way.")[2]
     assert more.sampling.max_tokens == 256
-    told = session.journal.newest("characters") or ""
+    told = session.journal.artefacts.newest("characters") or ""
     assert [f.name for f in read_characters(f"{told}\n**END**").entries] == ["Mara", "Tobias", "Al", "Eva"]
-    session.journal.decide("scene-1", "continue", session.journal.newest("scene-1"))
+    session.journal.decisions.add("scene-1", "continue", session.journal.artefacts.newest("scene-1"))
     story, asked = await session.write()
     assert story.scenes[0].text.endswith("I hear you at " + story.scenes[0].text.split()[-5] + "\n\nEVA\nWait for me.")
     (more,) = asked
@@ -801,11 +801,11 @@ async def test_levels_are_continued_without_an_end_in_their_middle() -> None:
 async def test_a_continuation_that_brings_nothing_is_noted() -> None:
     session = Session()
     await session.write()
-    session.journal.decide("characters", "continue", session.journal.newest("characters"))
-    before = session.journal.newest("characters")
+    session.journal.decisions.add("characters", "continue", session.journal.artefacts.newest("characters"))
+    before = session.journal.artefacts.newest("characters")
     await session.write()
     assert "The continuation brought no further character." in session.notes()
-    assert session.journal.newest("characters") == before
+    assert session.journal.artefacts.newest("characters") == before
 
 
 async def test_a_given_plan_leaves_only_the_dialogues_to_be_asked_for() -> None:
@@ -930,8 +930,8 @@ async def test_nothing_of_a_capable_models_reply_is_lost_but_chatter() -> None:
     story, asked = await session.write("improved")
     assert [scene.text.endswith(f"\n\n{PLAY}") for scene in story.scenes] == [True] * 15
     assert "Here is the script" not in story.text
-    assert session.journal.newest("characters").count(long) == 8  # type: ignore[union-attr] # written above
-    assert session.journal.newest("scenes").count(long) == 15  # type: ignore[union-attr] # written above
+    assert session.journal.artefacts.newest("characters").count(long) == 8  # type: ignore[union-attr] # written above
+    assert session.journal.artefacts.newest("scenes").count(long) == 15  # type: ignore[union-attr] # written above
     assert {request.sampling.max_tokens for request in asked} == {None}
     assert not [request for request in asked if "maxLength" in json.dumps(request.schema)]
     assert of_role(asked, "dialogue")[-1].count(long) == 8 + 15  # all characters, all beats
@@ -964,7 +964,7 @@ async def test_by_schema_the_lists_are_typed_and_the_files_are_as_ever() -> None
     session = Session(filled, capabilities=Capabilities(schema=True, small=True))
     story, asked = await session.write("improved")
     assert [bool(request.schema) for request in asked[:4]] == [False, True, True, False]
-    assert session.journal.newest("characters") == (
+    assert session.journal.artefacts.newest("characters") == (
         "**Character:** Mara **Description:** Mara keeps the lamp.\n**Character:** Tobias **Description:** T."
     )
     assert len(story.scenes) == 1
@@ -974,10 +974,10 @@ async def test_by_schema_the_lists_are_typed_and_the_files_are_as_ever() -> None
 async def test_by_schema_a_level_is_continued_with_what_is_new() -> None:
     session = Session(filled)
     await session.write("improved")
-    session.journal.decide("characters", "continue", session.journal.newest("characters"))
+    session.journal.decisions.add("characters", "continue", session.journal.artefacts.newest("characters"))
     session.script = lambda r: CAST.replace("Tobias", "Eva") if r.role == "characters" else filled(r)
     await session.write("improved")
-    told = session.journal.newest("characters") or ""
+    told = session.journal.artefacts.newest("characters") or ""
     assert [figure.name for figure in lenient_characters(told).entries] == ["Mara", "Tobias", "Eva"]
 
 
@@ -1053,7 +1053,7 @@ async def test_in_improved_mode_scenes_get_words_by_their_importance() -> None:
 async def test_a_scene_of_a_story_is_continued() -> None:
     session = Session(edits={"plan": PLAN})
     story, _ = await session.write(mode="story")
-    session.journal.decide("the-storm", "continue", session.journal.newest("the-storm"))
+    session.journal.decisions.add("the-storm", "continue", session.journal.artefacts.newest("the-storm"))
     longer, asked = await session.write(mode="story")
     assert [request.path.rpartition("/")[2] for request in asked] == ["scene"]
     assert longer.scenes[1].text.startswith(f"{story.scenes[1].text}\n\nMara wrote")

@@ -45,7 +45,7 @@ async def write(
     with Journal() as journal:
         prompts = Prompts(SYSTEM.prompt_folders(preset), common=PROMPTS)
         for name, text in (given or {}).items():
-            journal.decide(name, "edit", text)
+            journal.decisions.add(name, "edit", text)
         context = RunContext(journal, prompts, Cast.of(model), aids=aids, listeners=listeners)
         return await SYSTEM.write(brief, Run(context), SYSTEM.config(preset, config)), model.asked
 

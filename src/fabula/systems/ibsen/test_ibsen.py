@@ -15,7 +15,7 @@ import pytest
 from fabula.base.errors import ModelError, PlanError, ReplyError, UnknownNameError, UsageError
 from fabula.craft.planning import PROMPTS
 from fabula.engine.events import Noted
-from fabula.engine.journal import Journal
+from fabula.engine.journal import CallFilter, Journal
 from fabula.engine.prompts import Prompts
 from fabula.engine.roles import Assignment, Cast, Person
 from fabula.engine.run import Run, RunContext
@@ -153,7 +153,7 @@ class Played:
         return "\n\n".join(message.content for message in request.messages)
 
     def turns(self, name: str = "the-letter") -> list[str]:
-        return [str(turn) for turn in turns_of(self.journal.newest(f"role-play/{name}") or "")]
+        return [str(turn) for turn in turns_of(self.journal.artefacts.newest(f"role-play/{name}") or "")]
 
 
 def run_on(
@@ -182,7 +182,7 @@ async def write(
         config.pop("prose", None)  # it is the log in any case
     if journal is None:
         played.journal.open()
-        played.journal.decide("stage", "edit", stage)
+        played.journal.decisions.add("stage", "edit", stage)
     run = run_on(played.journal, model, played, preset)
     played.story = await SYSTEM.write(brief, run, SYSTEM.config(preset, config))
     played.asked = model.asked
@@ -231,7 +231,7 @@ async def test_with_a_new_objective_the_queue_is_empty_and_the_count_begins_agai
     stage = ONE.replace("[Tobias brings a letter.]", "[Tobias brings a letter., Mara reads it.]")
     played = await write(lambda r: said(r, check_goal='{"completed": true}'), stage=stage)
     assert played.paths("outline") == [f"role-play/the-letter/step/{n}/outline" for n in (1, 5, 6, 10)]
-    log = played.journal.newest("role-play/the-letter") or ""
+    log = played.journal.artefacts.newest("role-play/the-letter") or ""
     assert log.index("> Objective 1: Tobias") < log.index("> Objective 2: Mara reads it.")
     assert [turn.goal for turn in turns_of(log)] == [0] * 6 + [1] * 5
 
@@ -331,7 +331,7 @@ async def test_replies_are_drawn_as_in_the_release_and_as_its_library_does_where
 async def test_plans_that_cannot_be_read_are_made_four_times_and_then_end_the_run() -> None:
     model = ScriptedModel(lambda r: said(r, script="no lines today"))
     with Journal() as journal:
-        journal.decide("stage", "edit", ONE)
+        journal.decisions.add("stage", "edit", ONE)
         run = run_on(journal, model, preset="faithful", repairs=1)
         with pytest.raises(
             ReplyError, match=r"planned no line at role-play/the-letter/step/1 in 4 tries\. .*asks anew from there"
@@ -445,11 +445,11 @@ The story began with a rope, and it ends with one."""
 async def test_a_capable_model_keeps_its_whole_speech(preset: Preset, aids: Aids, kept: int) -> None:
     model, journal = ScriptedModel(lambda r: said(r, act=LONG_SPEECH)), Journal()
     journal.open()
-    journal.decide("stage", "edit", ONE)
+    journal.decisions.add("stage", "edit", ONE)
     more = {"prose": False} if preset == "improved" else {}
     config = SYSTEM.config(preset, {"max_steps": 1, "self_check": False, **more})
     await SYSTEM.write(BRIEF, run_on(journal, model, preset=preset, aids=aids), config)
-    spoken = turns_of(journal.newest("role-play/the-letter") or "")[-1].text.splitlines()
+    spoken = turns_of(journal.artefacts.newest("role-play/the-letter") or "")[-1].text.splitlines()
     lines = [line for line in LONG_SPEECH.splitlines() if line]
     assert len(spoken) == kept
     assert all(line.startswith(said) for line, said in zip(lines, spoken, strict=False))
@@ -459,7 +459,7 @@ async def test_a_capable_model_keeps_its_whole_speech(preset: Preset, aids: Aids
 async def test_a_small_model_s_free_replies_alone_are_bounded() -> None:
     journal, model = Journal(), ScriptedModel(said)
     journal.open()
-    journal.decide("stage", "edit", ONE)
+    journal.decisions.add("stage", "edit", ONE)
     config = SYSTEM.config("improved", {"max_steps": 5, "window": 4, "window_keep": 2, "interview": "Mara: Why?"})
     await SYSTEM.write(BRIEF, run_on(journal, model, aids="on"), config)
     bounds = {request.path.rpartition("/")[2]: request.sampling.max_tokens for request in model.asked}
@@ -579,7 +579,11 @@ async def test_a_memory_is_thought_over_with_events_that_are_like_it_and_impress
 @pytest.mark.parametrize("preset", ["faithful", "improved"])
 async def test_a_window_never_holds_more_than_16_and_only_improved_keeps_old_summaries(preset: Preset) -> None:
     after, run = await performed(TWO.replace("[Mara lights the lamp.]", "[a, b, c]"), preset, prose=False)
-    made = [call for call in run.context.journal.calls("role-play") if call.path.endswith("sum_up")]
+    made = [
+        call
+        for call in run.context.journal.calls.find(CallFilter(under="role-play"), prompts=True)
+        if call.path.endswith("sum_up")
+    ]
     assert len(made) > 2
     mara = after.actors["Mara"]
     assert len(mara.mind.window.turns) <= 16
@@ -710,11 +714,11 @@ async def test_a_person_plays_a_character_and_means_what_they_write() -> None:
     model = ScriptedModel(said)
     cast = Cast(Assignment(model), {"mara": Assignment(Person("me", answer))}, known=SYSTEM.roles, open_role="actor")
     with Journal() as journal:
-        journal.decide("stage", "edit", ONE)
+        journal.decisions.add("stage", "edit", ONE)
         await SYSTEM.write(
             BRIEF, run_on(journal, model, cast=cast), SYSTEM.config("improved", {"prose": False, "max_steps": 2})
         )
-        log = journal.newest("role-play/the-letter")
+        log = journal.artefacts.newest("role-play/the-letter")
     assert seen == ["role-play/the-letter/step/1/act"]
     assert log is not None
     assert "**Mara:** As an AI?\nTobias: is what they call me." in log
@@ -756,7 +760,7 @@ async def test_killed_with_players_on_the_move_and_resumed_the_transcript_is_the
         dying = Dying(script, dies_at)
         journal = Journal()
         journal.open()
-        journal.decide("stage", "edit", SIDE)
+        journal.decisions.add("stage", "edit", SIDE)
         with pytest.raises((ModelError, ExceptionGroup)):
             await SYSTEM.write(BRIEF, run_on(journal, dying, preset="faithful"), SYSTEM.config("faithful", config))
         resumed = await write(script, journal=journal, **config)
@@ -768,9 +772,9 @@ async def test_killed_with_players_on_the_move_and_resumed_the_transcript_is_the
 async def test_an_edited_log_is_lived_through_and_asks_only_what_comes_of_it() -> None:
     config: dict[str, Any] = {"window": 4, "window_keep": 2, "prose": False, "preset": "improved"}
     whole = await write(stage=TWO, **config)
-    log = whole.journal.newest("role-play/the-letter") or ""
+    log = whole.journal.artefacts.newest("role-play/the-letter") or ""
     last = whole.turns()[-1].partition(": ")[2]
-    whole.journal.decide("role-play/the-letter", "edit", log.replace(last, "I have read it, and it says dark."))
+    whole.journal.decisions.add("role-play/the-letter", "edit", log.replace(last, "I have read it, and it says dark."))
     again = await write(journal=whole.journal, **config)
     assert again.turns()[-1].endswith("I have read it, and it says dark.")
     assert not [path for path in again.paths("act") if "the-letter" in path]
@@ -787,7 +791,7 @@ async def test_a_log_that_is_pinned_as_it_was_played_changes_nothing_and_asks_no
     assert whole.paths("sum_up")
     for name in ("the-letter", "the-quay", "the-light", "the-end"):
         path = f"role-play/{name}"
-        whole.journal.decide(path, "pin", whole.journal.newest(path))
+        whole.journal.decisions.add(path, "pin", whole.journal.artefacts.newest(path))
         again = await write(by_prompt, preset, journal=whole.journal, **config)
         assert [request.path for request in again.asked] == []
         assert again.story == whole.story
@@ -799,9 +803,9 @@ async def test_a_pinned_log_is_lived_through_anew_where_its_actors_come_with_oth
     config: dict[str, Any] = {"max_steps": 1, "prose": False}
     whole = await write(stage=stage, preset=preset, **config)
     path, first = "role-play/the-light", "role-play/the-letter"
-    whole.journal.decide(path, "pin", whole.journal.newest(path))
-    log = whole.journal.newest(first) or ""
-    whole.journal.decide(first, "edit", log.replace(whole.turns()[-1].partition(": ")[2], "It says dark."))
+    whole.journal.decisions.add(path, "pin", whole.journal.artefacts.newest(path))
+    log = whole.journal.artefacts.newest(first) or ""
+    whole.journal.decisions.add(first, "edit", log.replace(whole.turns()[-1].partition(": ")[2], "It says dark."))
     again = await write(journal=whole.journal, preset=preset, **config)
     assert again.paths("act") == ["role-play/the-end/step/1/act"]
     shown = again.last("role-play/the-end/step/1/act")
@@ -812,8 +816,10 @@ async def test_a_pinned_log_is_lived_through_anew_where_its_actors_come_with_oth
 async def test_a_log_that_a_person_wrote_from_the_start_costs_no_line() -> None:
     journal = Journal()
     journal.open()
-    journal.decide("stage", "edit", TWO)
-    journal.decide("role-play/the-letter", "edit", "It is dark.\n\n**Mara:** The lamp stays lit.\n\n**Tobias:** Good.")
+    journal.decisions.add("stage", "edit", TWO)
+    journal.decisions.add(
+        "role-play/the-letter", "edit", "It is dark.\n\n**Mara:** The lamp stays lit.\n\n**Tobias:** Good."
+    )
     played = await write(journal=journal, max_steps=1)
     assert not [request.path for request in played.asked if "the-letter" in request.path]
     assert "The play so far follows.\n\n(It is dark.)\n\nThe lamp stays lit.\n\nTobias: Good.\n\n" in played.last(
@@ -940,7 +946,7 @@ async def test_without_a_script_one_is_made_of_the_plan_and_kept() -> None:
         story = await SYSTEM.write(
             BRIEF, run_on(journal, model), SYSTEM.config("improved", {"scenes": 2, "prose": False, "max_steps": 1})
         )
-        stage = journal.newest("stage")
+        stage = journal.artefacts.newest("stage")
     cast = next(request for request in model.asked if request.path.endswith("plan_cast"))
     assert "at most" not in cast.messages[-1].content  # the planner decides how many people there are
     assert [scene.label for scene in story.scenes] == ["Night 1", "Night 2"]
@@ -979,9 +985,9 @@ async def test_a_script_is_made_of_an_authors_personas_with_what_they_are_to_eac
 
     journal = Journal()
     journal.open()
-    journal.decide("personas", "edit", PEOPLE)
+    journal.decisions.add("personas", "edit", PEOPLE)
     await write(script, preset, journal=journal, max_steps=1, prose=False)
-    made = parse_script(journal.newest("stage") or "")
+    made = parse_script(journal.artefacts.newest("stage") or "")
     assert made.names == ("Mara", "Tobias")
     assert made.actors[0].relations == {"Tobias": "the boy who brings her bread"}
     assert made.actors[0].aliases == ("the keeper",)
@@ -993,7 +999,7 @@ async def test_a_person_can_only_be_cast_for_somebody_of_the_script() -> None:
     model = ScriptedModel(said)
     cast = Cast(Assignment(model), {"marra": Assignment(model)}, known=SYSTEM.roles, open_role="actor")
     with Journal() as journal:
-        journal.decide("stage", "edit", ONE)
+        journal.decisions.add("stage", "edit", ONE)
         with pytest.raises(UnknownNameError, match="Did you mean 'mara'"):
             await SYSTEM.write(
                 BRIEF, run_on(journal, model, preset="faithful", cast=cast), SYSTEM.config("faithful", {})
@@ -1052,7 +1058,7 @@ async def test_a_question_sees_the_answers_before_it_and_ten_entries_at_most() -
     assert lines[-1] == "Interviewer: Really?"
     assert lines[-2].startswith("Mara: Because of")
     assert "(The play is paused.)" in lines
-    kept = played.journal.newest("role-play/interview-tobias") or ""
+    kept = played.journal.artefacts.newest("role-play/interview-tobias") or ""
     assert kept.startswith("**Interviewer:** And you?\n\n**Tobias:** Because of")
     plain = await write(preset="improved", prose=False)
     assert plain.story == played.story
@@ -1096,7 +1102,7 @@ async def test_for_a_long_story_objectives_are_parted_into_stages() -> None:
         "role-play/the-letter/goal/1/stages/1/split_goal",
         "role-play/the-letter/goal/1/stages/7/split_goal",
     ]
-    log = played.journal.newest("role-play/the-letter") or ""
+    log = played.journal.artefacts.newest("role-play/the-letter") or ""
     assert log.count("> Objective") == 8
     assert "> Objective 8: Tobias brings a letter." in log
     assert len([path for path in played.paths("retell") if "again" not in path]) == 8
@@ -1186,9 +1192,9 @@ async def test_after_an_edit_a_dry_run_announces_what_is_asked(
     config: dict[str, Any] = {"max_steps": 4, "min_steps": 4, "window": 5, "window_keep": 2}
     config |= {"repeat_threshold": 0.0}
     whole = await write(by_prompt, preset, FOUR, **config)
-    text = whole.journal.newest(path) or ""
+    text = whole.journal.artefacts.newest(path) or ""
     assert before in text
-    whole.journal.decide(path, "edit", text.replace(before, after, 1))
+    whole.journal.decisions.add(path, "edit", text.replace(before, after, 1))
     dry = run_on(whole.journal, ScriptedModel(by_prompt), preset=preset, mode="dry")
     await SYSTEM.write(BRIEF, dry, SYSTEM.config(preset, config))
     announced = {call.path for call in dry.context.dry_run.planned}

@@ -202,7 +202,7 @@ async def test_a_conflict_that_tells_secrets_is_the_goal_of_a_plan_and_shown_to_
         journal = Journal()
         journal.open()
         written = await write(script, preset, journal=journal, words="300", max_steps=1)  # type: ignore[arg-type] # a literal
-        start = parse_personas(journal.newest("personas") or "")
+        start = parse_personas(journal.artefacts.newest("personas") or "")
         assert (start.goal, start.goal_hidden_from) == (conflict, hidden)
         assert any(conflict in prompt for prompt in prompts(written, "act").values()) is not bool(hidden)
         assert all(conflict in prompt for prompt in prompts(written, "criticise").values())
@@ -333,7 +333,7 @@ async def test_only_those_act_whom_the_narrator_or_the_goal_generator_names() ->
 
 async def test_an_edited_scene_is_what_all_have_seen() -> None:
     first = await played()
-    first.journal.decide("scene-1", "edit", "Ada burned the letter before everybody's eyes.")
+    first.journal.decisions.add("scene-1", "edit", "Ada burned the letter before everybody's eyes.")
     burned = '{"world_updates": [{"key": "letter", "value": "burned"}]}'
     again = await write(
         lambda request: plays(request, reread=burned),

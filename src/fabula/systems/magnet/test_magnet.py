@@ -142,7 +142,7 @@ def planned(personas: str = TWO) -> Journal:
     """A journal with an author's personas."""
     journal = Journal()
     journal.open()
-    journal.decide("personas", "edit", personas)
+    journal.decisions.add("personas", "edit", personas)
     return journal
 
 
@@ -704,7 +704,7 @@ async def test_characters_without_a_usable_action_are_an_error_that_says_what_to
     with pytest.raises(ReplyError, match=r"No character gave an action that can be read\. The same") as failed:
         await write(script, journal=journal)
     assert failed.value.at == "chapter-1/step/1/actions"
-    journal.give_up(failed.value.at)
+    journal.calls.give_up(failed.value.at)
     again = await write(said, journal=journal)
     assert again.story.scenes
     assert again.asked[0].path == "chapter-1/step/1/Mara/act"
@@ -719,7 +719,7 @@ async def test_where_actions_stop_later_the_same_command_goes_on_from_where_they
     with pytest.raises(ReplyError) as failed:
         await write(script, words="20000", journal=journal)
     assert failed.value.at == "chapter-1/step/3/actions"
-    journal.give_up(failed.value.at)
+    journal.calls.give_up(failed.value.at)
     again = await write(said, words="20000", max_steps=6, journal=journal)
     assert {request.path.split("/")[2] for request in again.asked if "/step/" in request.path} == {"3", "4", "5", "6"}
 
@@ -727,7 +727,7 @@ async def test_where_actions_stop_later_the_same_command_goes_on_from_where_they
 async def test_an_edited_chapter_changes_what_follows_and_its_steps_still_change_the_world() -> None:
     config: dict[str, Any] = {"max_steps": 20, "words": "20000", "chapter_words": 60}
     journal = (await write(said, **config)).journal
-    journal.decide("chapter-1", "edit", "Nobody knew what had happened.")
+    journal.decisions.add("chapter-1", "edit", "Nobody knew what had happened.")
     again = await write(said, journal=journal, **config)
     assert again.story.scenes[0].text == "Nobody knew what had happened."
     assert again.asked[0].path == "chapter-1/reread"
@@ -755,7 +755,7 @@ async def test_an_edited_middle_paragraph_of_an_early_chapter_reaches_what_follo
     text = first.story.scenes[0].text
     parts = text.split("\n\n")
     parts[3] = "The lantern was green now."
-    first.journal.decide(f"{kind}-1", "edit", "\n\n".join(parts))
+    first.journal.decisions.add(f"{kind}-1", "edit", "\n\n".join(parts))
     again = await write(script, preset, journal=first.journal, **config)
     assert again.asked[0].path == f"{kind}-1/reread"
     later = [request for request in again.asked[1:] if request.path.endswith(("narrate", "choose", "criticise"))]
@@ -763,7 +763,7 @@ async def test_an_edited_middle_paragraph_of_an_early_chapter_reaches_what_follo
     assert all("lantern = green" in request.messages[-1].content for request in later)
     assert "seen_by_mara = 9" in later[0].messages[-1].content
     assert [f["value"] for f in json.loads(again.kept["world/world-1"])["facts"] if f["slot"] == "lantern"] == ["green"]
-    first.journal.decide(f"{kind}-1", "edit", text.replace("It was told", "It is told", 1) + " ")
+    first.journal.decisions.add(f"{kind}-1", "edit", text.replace("It was told", "It is told", 1) + " ")
     wording = await write(script, preset, journal=first.journal, **config)
     assert [request.path for request in wording.asked] in ([f"{kind}-1/reread"], []), "only the wording changed"
 
@@ -788,7 +788,7 @@ async def test_a_dry_run_after_an_edit_names_the_calls_that_are_made(artefact: s
     config: dict[str, Any] = {"max_steps": 22, "words": "20000", "chapter_words": 60, "stall_steps": 5}
     journal = (await write(script, preset, **config)).journal
     kind = {"faithful": "chapter", "improved": "scene"}[preset]
-    journal.decide(artefact if artefact == "personas" else f"{kind}-{artefact}", "edit", text)
+    journal.decisions.add(artefact if artefact == "personas" else f"{kind}-{artefact}", "edit", text)
     dry = RunContext(journal, prompts(preset), Cast.of(ScriptedModel(script)), mode="dry")
     await SYSTEM.write(BRIEF, Run(dry), SYSTEM.config(preset, config))
     again = await write(script, preset, journal=journal, **config)
@@ -813,7 +813,7 @@ async def test_a_person_can_only_be_cast_for_somebody_who_plays() -> None:
     model = ScriptedModel(said)
     cast = Cast(Assignment(model), {"marra": Assignment(model)}, known=SYSTEM.roles, open_role="character")
     with Journal() as journal:
-        journal.decide("personas", "edit", "personas:\n  - name: Mara\n")
+        journal.decisions.add("personas", "edit", "personas:\n  - name: Mara\n")
         run = Run(RunContext(journal, prompts("faithful"), cast))
         with pytest.raises(UnknownNameError, match="Did you mean 'mara'"):
             await SYSTEM.write(BRIEF, run, SYSTEM.config("faithful", {"max_steps": 1}))

@@ -44,7 +44,7 @@ async def written(
     model = ScriptedModel(said, capabilities=Capabilities(schema=True))
     with Journal() as journal:
         for name, text in (edits or {}).items():
-            journal.decide(name, "edit", text)
+            journal.decisions.add(name, "edit", text)
         context = RunContext(journal, Prompts(SYSTEM.prompts, common=PROMPTS), Cast.of(model))
         story = await SYSTEM.write(brief, Run(context), SYSTEM.config("improved", config))
     return story, {request.path: request.messages[-1].content for request in model.asked}

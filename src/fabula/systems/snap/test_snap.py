@@ -20,7 +20,7 @@ from fabula.craft.bertscore.embedders import Letters
 from fabula.craft.conversation import Conversation, Parties, open_conversation
 from fabula.craft.planning import PROMPTS
 from fabula.engine.events import Noted
-from fabula.engine.journal import Journal
+from fabula.engine.journal import CallFilter, Journal
 from fabula.engine.prompts import Prompts
 from fabula.engine.roles import Assignment, Cast
 from fabula.engine.run import Run, RunContext
@@ -628,7 +628,7 @@ async def test_a_narrative_of_one_sentence_can_be_talked_through() -> None:
 async def test_the_authors_personas_hold_before_labels() -> None:
     troupe = Troupe()
     with Journal() as journal:
-        journal.decide("personas", "edit", "personas:\n  - name: Mara\n    description: Seventy and tired.\n")
+        journal.decisions.add("personas", "edit", "personas:\n  - name: Mara\n    description: Seventy and tired.\n")
         context = RunContext(journal, prompts_of("improved"), Cast.of(ScriptedModel(troupe)))
         config = SYSTEM.config("improved", {"sentences": 4, "candidates": 1})
         conversation = open_conversation(None, await open_talk(STORY, Run(context), config, TWO), context)
@@ -690,7 +690,7 @@ async def test_marks_of_the_author_decide_who_knows_and_bad_ones_say_where() -> 
     ):
         troupe = Troupe()
         with Journal() as journal:
-            journal.decide("cell-1/witnesses", "edit", text)
+            journal.decisions.add("cell-1/witnesses", "edit", text)
             context = RunContext(journal, prompts_of("improved"), Cast.of(ScriptedModel(troupe)))
             config = SYSTEM.config("improved", {"sentences": 4, "candidates": 1})
             conversation = open_conversation(None, await open_talk(STORY, Run(context), config, TWO), context)
@@ -738,7 +738,7 @@ async def test_a_sentence_that_a_reply_leaves_out_is_asked_about_again() -> None
 async def test_a_sentence_that_edited_marks_do_not_hold_is_read_by_the_model() -> None:
     troupe = Troupe(marks=lambda request: marks_of(request, lambda said: ["Tobias"] if "hides" in said else ["Mara"]))
     with Journal() as journal:
-        journal.decide("cell-1/witnesses", "edit", '- sentence: "Mara waits."\n  witnesses: [Mara, Tobias]\n')
+        journal.decisions.add("cell-1/witnesses", "edit", '- sentence: "Mara waits."\n  witnesses: [Mara, Tobias]\n')
         context = RunContext(journal, prompts_of("improved"), Cast.of(ScriptedModel(troupe)), aids="off")
         config = SYSTEM.config("improved", {"sentences": 4, "candidates": 1})
         story = "Mara waits. Tobias hides a letter from Mara."
@@ -751,7 +751,7 @@ async def test_small_models_are_not_asked_who_witnesses_what() -> None:
     conversation = await conversation_of(troupe, aids="on")
     await conversation.begin()
     assert not troupe.prompts("witnesses")
-    kept = conversation.context.journal.newest("cell-1/witnesses")
+    kept = conversation.context.journal.artefacts.newest("cell-1/witnesses")
     assert kept is not None
     assert '- sentence: "Mara kept the lamp of the lighthouse."\n  witnesses: ["Mara"]' in kept
 
@@ -759,7 +759,7 @@ async def test_small_models_are_not_asked_who_witnesses_what() -> None:
 async def test_marks_that_cannot_be_read_give_way_to_who_is_named() -> None:
     conversation = await conversation_of(Troupe(marks=lambda _: "no idea"))
     await conversation.begin()
-    kept = conversation.context.journal.newest("cell-1/witnesses")
+    kept = conversation.context.journal.artefacts.newest("cell-1/witnesses")
     assert kept is not None
     assert 'witnesses: ["Mara"]' in kept
 
@@ -790,8 +790,8 @@ async def test_each_of_two_agents_has_a_plan_and_may_end_the_dialogue() -> None:
         context = RunContext(journal, prompts_of("faithful"), Cast.of(ScriptedModel(script)))
         options = {"sentences": 8, "candidates": 1, "player": "Tobias", "npc": "Mara", "samples": 1}
         story = await SYSTEM.write(Brief(STORY), Run(context), SYSTEM.config("faithful", options))
-        plans = {path: journal.newest(path) for path in journal.paths() if path.endswith("plan")}
-        played = journal.calls("cell-1/dialogue/turn/2/play")
+        plans = {path: journal.artefacts.newest(path) for path in journal.artefacts.paths() if path.endswith("plan")}
+        played = journal.calls.find(CallFilter(under="cell-1/dialogue/turn/2/play"), prompts=True)
     assert set(plans) == {"cell-1/plan", "cell-1/player-plan"}
     for name, other, prompt in zip(("Mara", "Tobias"), ("Tobias", "Mara"), troupe.prompts("plan"), strict=True):
         assert f"from the point of view of {name}" in prompt
@@ -835,7 +835,7 @@ async def test_faithful_measures_coherence_by_bertscore_where_it_is_there_and_sa
 async def test_an_edited_dialogue_is_what_is_summed_up() -> None:
     troupe = Troupe()
     with Journal() as journal:
-        journal.decide("cell-1/dialogue", "edit", "Mara: (laughs) Burn the letter.\n\nTobias: Never!")
+        journal.decisions.add("cell-1/dialogue", "edit", "Mara: (laughs) Burn the letter.\n\nTobias: Never!")
         context = RunContext(journal, prompts_of("improved"), Cast.of(ScriptedModel(troupe)))
         config = SYSTEM.config("improved", {"sentences": 4, "candidates": 1, "player": "Tobias", "npc": "Mara"})
         await SYSTEM.write(Brief(STORY), Run(context), config)
@@ -859,7 +859,7 @@ async def retold(script: Callable[[Request], str | Reply], preset: Preset = "imp
         )
         options = {"sentences": 4, "candidates": 1, "samples": 1, "player": "Tobias", "npc": "Mara"} | config
         story = await SYSTEM.write(Brief(STORY), Run(context), SYSTEM.config(preset, options))
-        kept = {path: journal.newest(path) or "" for path in journal.paths()}
+        kept = {path: journal.artefacts.newest(path) or "" for path in journal.artefacts.paths()}
     return Retold(story.scenes[0].text, story.words, kept, noted)
 
 
@@ -897,7 +897,7 @@ async def test_an_authors_secret_is_shown_to_its_own_player_alone_in_every_prese
     for preset, _ in PRESETS:
         troupe = Troupe()
         with Journal() as journal:
-            journal.decide("personas", "edit", sheet)
+            journal.decisions.add("personas", "edit", sheet)
             context = RunContext(journal, prompts_of(preset), Cast.of(ScriptedModel(troupe)))
             config = SYSTEM.config(preset, {"sentences": 4, "candidates": 1})
             conversation = open_conversation(None, await open_talk(STORY, Run(context), config, TWO), context)
@@ -952,7 +952,7 @@ async def test_a_writing_task_is_no_narrative() -> None:
     with Journal() as journal:
         run = Run(RunContext(journal, prompts_of("improved"), Cast.of(model)))
         assert await narrative_for(TASK, run) == STORY
-        assert journal.newest("narrative") == STORY
+        assert journal.artefacts.newest("narrative") == STORY
     (asked,) = model.asked
     assert "Title: Return to Sender" in text_of(asked)
     assert "Write about 450 words, between 405 and 495." in text_of(asked)
@@ -977,6 +977,6 @@ async def test_what_is_a_narrative_or_is_given_as_one_is_not_asked_for() -> None
     with Journal() as journal:
         run = Run(RunContext(journal, prompts_of("improved"), Cast.of(silent)))
         assert await narrative_for(Brief(STORY), run) == STORY
-        journal.decide("narrative", "edit", STORY)
+        journal.decisions.add("narrative", "edit", STORY)
         assert await narrative_for(TASK, run) == STORY
     assert silent.asked == []

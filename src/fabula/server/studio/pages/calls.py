@@ -11,7 +11,7 @@ from fastapi import APIRouter, Request
 from fastapi.responses import RedirectResponse
 
 from fabula.app.past_calls import call_for
-from fabula.engine.journal import Wanted
+from fabula.engine.journal import CallFilter
 from fabula.server.api.calls import Before, ModelName, Number, Role, Search, Under  # noqa: TC001 - FastAPI reads them
 from fabula.server.api.depends import ProjectName, WorkspaceDep  # noqa: TC001 - FastAPI reads them
 from fabula.server.studio.rendering import page
@@ -35,7 +35,7 @@ async def listed(
     before: Before = None,
 ) -> Response:
     """The list; a piece of it for a search that is typed."""
-    wanted = Wanted(search, role, model, artefact)
+    wanted = CallFilter(search, role, model, artefact)
     calls = await asyncio.to_thread(workspace.calls, wanted, before)
     template = "calls_list.html" if request.headers.get("hx-request") else "calls.html"
     return page(request, template, calls=calls, wanted=wanted, query=_query(wanted), before=before)
@@ -67,13 +67,13 @@ async def one(
     artefact: Under = "",
 ) -> Response:
     """One call."""
-    wanted = Wanted(search, role, model, artefact)
+    wanted = CallFilter(search, role, model, artefact)
     call = await asyncio.to_thread(workspace.call, number, wanted)
     form = json.dumps(call.form, indent=2, ensure_ascii=False) if call.form else ""
     return page(request, "call.html", call=call, wanted=wanted, query=_query(wanted), form=form, folded=_FOLDED)
 
 
-def _query(wanted: Wanted) -> str:
+def _query(wanted: CallFilter) -> str:
     """The search as it stands in an address, with its question mark."""
     fields = {"search": wanted.text, "role": wanted.role, "model": wanted.performer, "artefact": wanted.under}
     given = urlencode({name: value for name, value in fields.items() if value})

@@ -74,7 +74,6 @@ async def edit(request: Request, workspace: WorkspaceDep, name: str) -> Response
 
     def found() -> dict[str, object]:
         text = workspace.text(name)
-        workspace.foresee(text.name)
         tree = workspace.shown(marks=False)
         one = next((one for branch in tree for one in branch.artefacts if one.name == text.name), None)
         about = {"text": text, "tree": tree, "one": one, "overview": workspace.overview()}
@@ -93,20 +92,15 @@ def _was_written(workspace: Workspace, one: Artefact | None) -> bool:
 
 
 @router.get(PARTS + "/expected", response_model=None)
-async def expected(
-    request: Request, workspace: WorkspaceDep, *, name: str, exact: bool = False, fit: bool = False
-) -> Response:
-    """What a run would write again, or revise to `fit`, and take, and the texts with their marks.
-
-    At first it may be an estimate of that; where it is to be `exact`, that is waited for.
-    """
+async def expected(request: Request, workspace: WorkspaceDep, *, name: str, fit: bool = False) -> Response:
+    """What a run would write again, or revise to `fit`, and take, and the texts with their marks."""
 
     def found() -> dict[str, object]:
         try:
-            expected, problem = workspace.expected(fit=fit) if exact or fit else workspace.expected_soon(), ""
+            expected, problem = workspace.expected(fit=fit), ""
         except FabulaError as error:
             expected, problem = None, str(error)
-        tree = workspace.shown(expected=expected)
+        tree = workspace.shown()
         titles = workspace.titles()
         again = written_again(expected.dry, titles.files) if expected else []
         one = next((one for branch in tree for one in branch.artefacts if one.name == name), None)

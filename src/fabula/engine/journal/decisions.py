@@ -1,0 +1,176 @@
+"""What a person decided about texts: nothing is overwritten, and what is taken back is a decision as well.
+
+Another kind of decision is a name in `DecisionKind`; what it makes of a text stands where texts are made
+(`fabula.engine.making`), and how it is said in `fabula.app.deciding`.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from itertools import groupby
+from typing import TYPE_CHECKING, Final, Literal, TypeAlias
+
+from fabula.base.characters import readable
+from fabula.engine.journal.store import digest_of, storing
+
+if TYPE_CHECKING:
+    from fabula.engine.journal.store import Store
+
+DecisionKind: TypeAlias = Literal[
+    "edit", "unedit", "pin", "unpin", "retake", "revise", "rewrite", "fit", "continue", "approve", "undo", "pin-all",
+    "fit-all", "import",
+]  # fmt: skip
+_EDITS: Final = {"edit": "edited", "continue": "continued", "rewrite": "rewritten", "unedit": ""}
+_PINS: Final = {"pin": "pinned", "unpin": ""}
+_WITHOUT_TEXT: Final = ("approve", "pin-all", "fit-all", "import")  # they change no text
+_DECISIONS: Final = (
+    "SELECT d.id, d.path, d.kind, t.body, d.at, d.target, d.version FROM {} d LEFT JOIN text t ON t.hash = d.text"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """What a person decided about an artefact.
+
+    `target` is the last call that was recorded before a "fit", and the last run before a "fit-all"; of a "continue" it
+    is about how many words are wanted; of an "undo", what is taken back. `version` is the newest version of any
+    artefact before it.
+    """
+
+    id: int
+    path: str
+    kind: DecisionKind
+    text: str | None
+    at: str
+    target: int | None = None
+    version: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Done:
+    """What one command of a person's decided, oldest first; `found` in files that the person had changed."""
+
+    decisions: tuple[Decision, ...]
+    found: bool = False
+
+
+class Decisions:
+    """The decisions of a journal; what is added under one `command` is taken back as one, without it each alone."""
+
+    def __init__(self, store: Store, command: str) -> None:
+        self._store, self._command = store, command
+
+    def add(
+        self,
+        path: str,
+        kind: DecisionKind,
+        text: str | None = None,
+        target: int | None = None,
+        *,
+        found: bool = False,
+        lasting: bool = False,
+        again: int | None = None,
+    ) -> None:
+        """Record a person's decision about an artefact.
+
+        Args:
+            path: of the artefact; `*` for all.
+            kind: what was decided.
+            text: that it is about.
+            target: number that it is about.
+            found: in files that the person changed, so that it is taken back for itself.
+            lasting: how the project begins, as its brief is: no command takes it back.
+            again: number of the decision that is made once more.
+        """
+        row = (path, kind, None if text is None else digest_of(text), target, self._store.now())
+        of = None if lasting else self._command or None
+        insert = (
+            "INSERT INTO decision (path, kind, text, target, at, version, command, found, again) "
+            "SELECT ?, ?, ?, ?, ?, (SELECT coalesce(max(id), 0) FROM version), ?, ?, ?"
+        )
+        alone = "UPDATE decision SET command = id WHERE id = (SELECT max(id) FROM decision)"
+        self._store.write(
+            *([] if text is None else [storing(text)]),
+            (insert, (*row, of, int(found), again)),
+            *([] if of or lasting else [(alone, ())]),
+        )
+
+    def find(self, path: str = "", *, undone: bool = False) -> list[Decision]:
+        """The decisions that stand, or those about one artefact, oldest first; with those that were `undone`."""
+        where = "WHERE d.path = ? ORDER BY d.id" if path else "ORDER BY d.id"
+        sql = f"{_DECISIONS.format('decision' if undone else 'active_decision')} {where}"
+        return [Decision(*row) for row in self._store.all(sql, *([path] if path else []))]
+
+    def override(self, path: str) -> tuple[str, str] | None:
+        """The text that stands in for an artefact and why, or `None`.
+
+        "pinned" wins over "edited" and "rewritten"; "continued" says that a person wants more to follow that text.
+        """
+        return self._overrides(path).get(path)
+
+    def overrides(self) -> dict[str, tuple[str, str]]:
+        """What `override` gives for every artefact for which it gives anything."""
+        return self._overrides("")
+
+    def _overrides(self, path: str) -> dict[str, tuple[str, str]]:
+        found: dict[str, tuple[str, str]] = {}
+        for sources in (_EDITS, _PINS):
+            rows = self._store.all(
+                "SELECT d.path, d.kind, t.body FROM active_decision d "  # noqa: S608 - our own words
+                "LEFT JOIN text t ON t.hash = d.text WHERE d.id "
+                "IN (SELECT max(id) FROM active_decision WHERE kind IN (SELECT value FROM json_each(?)) "
+                f"{'AND path = ?' if path else ''} GROUP BY path)",
+                json.dumps([*sources]),
+                *([path] if path else []),
+            )
+            found |= {of: (readable(str(text)), sources[kind]) for of, kind, text in rows if sources[kind]}
+        return found
+
+    def approved(self, path: str, text: str) -> bool:
+        """Whether a person approved this very text of an artefact."""
+        sql = "SELECT 1 FROM active_decision WHERE path = ? AND kind = 'approve' AND text = ?"
+        return bool(self._store.all(sql, path, digest_of(text)))
+
+    def digests(self, path: str = "") -> dict[str, str]:
+        """A digest of what stands decided about each artefact, or about one; an approval changes no text: left out."""
+        rows = self._store.all(
+            "SELECT path, kind, text, target FROM active_decision WHERE ? IN ('', path) ORDER BY path, id", path
+        )
+        found: dict[str, list[object]] = {}
+        for of, kind, text, words in rows:
+            if kind not in _WITHOUT_TEXT:
+                found.setdefault(of, []).append([kind, text, *([words] if kind == "continue" and words else [])])
+        return {of: digest_of(json.dumps(decisions)) for of, decisions in found.items()}
+
+    # taken back, and decided again ----------------------------------------------------------------------------------
+
+    def last_done(self) -> Done | None:
+        """What one `undo` takes back: all that stands of the last command that decided anything."""
+        standing = {decision.id: decision for decision in self.find()}
+        rows = self._store.all("SELECT id, command, found FROM decision WHERE command IS NOT NULL ORDER BY id")
+        last = next(((command, found) for number, command, found in reversed(rows) if number in standing), None)
+        if last is None:
+            return None
+        return Done(tuple(standing[n] for n, *of in rows if tuple(of) == last and n in standing), bool(last[1]))
+
+    def last_undone(self) -> Done | None:
+        """What one `redo` decides again: the last command that was taken back, if nothing was decided since."""
+        rows = self._store.all(
+            "SELECT id, kind, target, command, found, again FROM decision WHERE command IS NOT NULL ORDER BY id"
+        )
+        command_of = {number: (command, found) for number, _, _, command, found, _ in rows}
+        undone: list[list[int]] = []
+        for (command, found), group in groupby(rows, key=lambda row: (row[3], row[4])):
+            steps = list(group)
+            targets = [target for _, kind, target, *_ in steps if kind == "undo"]
+            if targets and all(command_of.get(target) != (command, found) for target in targets):
+                undone.append(targets)
+            elif any(again is not None for *_, again in steps):
+                del undone[-1:]
+            elif not targets:
+                undone.clear()
+        if not undone:
+            return None
+        taken = (one for one in self.find(undone=True) if one.id in undone[-1])
+        return Done(tuple(taken), bool(command_of[undone[-1][0]][1]))

@@ -1,0 +1,269 @@
+"""One SQLite file (WAL): its tables, its format, and what is said when it cannot be used.
+
+A commit is on the disk when it returns, as a text's file is.
+"""
+
+from __future__ import annotations
+
+import os
+import secrets
+import shutil
+import sqlite3
+from contextlib import contextmanager, suppress
+from hashlib import sha256
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, Any, Final
+
+from fabula.base.database import connected
+from fabula.base.errors import JournalDamagedError, JournalError, JournalVersionError
+from fabula.base.files import PRIVATE
+from fabula.base.remembering import remembered
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+FORMAT: Final = 6
+"""Of keys and tables. Nothing was released with another one, so no other one is read."""
+LAST: Final = 2**63 - 1
+"""The largest number that a record can have."""
+_APPLICATION_ID: Final = 0x0FAB_01A0
+_SCHEMA: Final = """
+CREATE TABLE text (hash TEXT PRIMARY KEY, body TEXT NOT NULL) WITHOUT ROWID;
+CREATE TABLE run (id INTEGER PRIMARY KEY, at TEXT NOT NULL, system TEXT NOT NULL, settings TEXT NOT NULL,
+                  ended TEXT, error TEXT);
+CREATE TABLE call (id INTEGER PRIMARY KEY, key TEXT NOT NULL UNIQUE, path TEXT NOT NULL, ordinal INTEGER NOT NULL,
+                   role TEXT NOT NULL, performer TEXT NOT NULL, request TEXT NOT NULL, reply TEXT NOT NULL,
+                   finish TEXT NOT NULL, detail TEXT NOT NULL, run INTEGER NOT NULL, at TEXT NOT NULL);
+CREATE INDEX call_by_path ON call (path, ordinal, id);
+CREATE TABLE removal (id INTEGER PRIMARY KEY, path TEXT NOT NULL, rule TEXT NOT NULL, text TEXT NOT NULL,
+                      run INTEGER NOT NULL, at TEXT NOT NULL, UNIQUE (path, rule, text));
+CREATE TABLE loss (id INTEGER PRIMARY KEY, path TEXT NOT NULL, role TEXT NOT NULL, performer TEXT NOT NULL,
+                   usage TEXT NOT NULL, run INTEGER NOT NULL, at TEXT NOT NULL);
+CREATE TABLE hold (key TEXT PRIMARY KEY, path TEXT NOT NULL, role TEXT NOT NULL, performer TEXT NOT NULL,
+                   usage TEXT NOT NULL, run INTEGER NOT NULL, at TEXT NOT NULL) WITHOUT ROWID;
+CREATE TABLE failure (id INTEGER PRIMARY KEY, path TEXT NOT NULL, run INTEGER NOT NULL, at TEXT NOT NULL);
+CREATE TABLE version (id INTEGER PRIMARY KEY, path TEXT NOT NULL, text TEXT NOT NULL, source TEXT NOT NULL,
+                      run INTEGER NOT NULL, at TEXT NOT NULL);
+CREATE INDEX version_by_path ON version (path, id);
+CREATE TABLE beside (path TEXT NOT NULL, text TEXT NOT NULL, value TEXT NOT NULL, PRIMARY KEY (path, text));
+CREATE TABLE made (id INTEGER PRIMARY KEY, path TEXT NOT NULL, of TEXT NOT NULL, text TEXT NOT NULL,
+                   source TEXT NOT NULL, calls TEXT NOT NULL, found TEXT NOT NULL, UNIQUE (path, of));
+CREATE TABLE artefact (path TEXT PRIMARY KEY, file TEXT NOT NULL UNIQUE) WITHOUT ROWID;
+CREATE TABLE decision (id INTEGER PRIMARY KEY, path TEXT NOT NULL, kind TEXT NOT NULL, text TEXT, target INTEGER,
+                       at TEXT NOT NULL, version INTEGER NOT NULL, command TEXT, found INTEGER NOT NULL,
+                       again INTEGER);
+CREATE INDEX decision_by_path ON decision (path, id);
+CREATE VIEW active_decision AS SELECT * FROM decision
+    WHERE kind != 'undo' AND id NOT IN (SELECT target FROM decision WHERE kind = 'undo');
+"""
+_FROM_TEXTS: Final = (
+    "Your texts are in plan/ and story/ and stay: `fabula import story.md --out NEW` continues from them, or use the "
+    "fabula that wrote it."
+)
+
+
+@remembered(32, 100_000)
+def digest_of(text: str) -> str:
+    """The hash of a text as it is stored; the last ones are kept, because a record needs each of its texts' twice."""
+    return sha256(text.encode("utf-8", "replace")).hexdigest()
+
+
+def storing(body: str) -> tuple[str, Sequence[object]]:
+    """The statement that stores a text, by its hash."""
+    # SQLite takes no lone surrogates; a reply has none (see `Run`), but a prompt may hold one from the author.
+    valid = body.encode("utf-8", "replace").decode()
+    return "INSERT OR IGNORE INTO text VALUES (?, ?)", (digest_of(body), valid)
+
+
+class Store:
+    """The connection that the parts of a journal share.
+
+    Args:
+        path: the database file; `None` keeps it in memory.
+        now: gives the time stamp of a record (ISO 8601, UTC).
+
+    Attributes:
+        run: number of the run that is recorded; 0 outside of one.
+    """
+
+    def __init__(self, path: Path | None, now: Callable[[], str]) -> None:
+        self.path, self.now, self.run = path, now, 0
+        self._log = None if path is None else _log_of(path)
+        self._db: sqlite3.Connection | None = None
+        self._files: dict[Path, os.stat_result] = {}
+        self._copy: TemporaryDirectory[str] | None = None
+
+    def open(self) -> None:
+        """Open the file, making it where there is none; what it raises stands at `Journal.open`."""
+        with self._guard():
+            if self.path is not None and _is_read_only(self.path):
+                self._db = self._opened_to_read(self.path)
+                self._check_format(self._db)
+                return
+            if self.path is not None:
+                with suppress(OSError):  # what cannot be made, SQLite reports
+                    os.close(os.open(self.path, os.O_RDWR | os.O_CREAT, PRIVATE))  # its other files get this mode too
+            db = self._db = connected(self.path, _SCHEMA)
+            if not self._check_format(db):  # first, so that another program's file is not touched
+                stamp = f"PRAGMA application_id = {_APPLICATION_ID}; PRAGMA user_version = {FORMAT};"
+                db.executescript(f"BEGIN;{_SCHEMA}{stamp}COMMIT;")
+            db.execute("PRAGMA journal_mode = WAL")
+            db.execute("PRAGMA synchronous = FULL")
+            if self.path is not None:
+                self._files = {self.path: self.path.stat()}
+
+    def _opened_to_read(self, path: Path) -> sqlite3.Connection:
+        """A journal where nothing can be written; what is not in its main file yet is read from a copy."""
+        log = _log_of(path)
+        if log.exists() and log.stat().st_size:
+            self._copy = TemporaryDirectory(prefix="fabula-")
+            for file in (path, log):
+                shutil.copyfile(file, Path(self._copy.name) / file.name)
+            return connected(Path(self._copy.name) / path.name, _SCHEMA)
+        return connected(path, _SCHEMA, uri=f"{path.absolute().as_uri()}?mode=ro&immutable=1")
+
+    def _check_format(self, db: sqlite3.Connection) -> bool:
+        """Whether the file has tables; they are a journal's of today's format."""
+        (written,) = db.execute("PRAGMA user_version").fetchone()
+        (application,) = db.execute("PRAGMA application_id").fetchone()
+        tables = db.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]
+        if tables and application != _APPLICATION_ID:
+            self.close()
+            raise JournalDamagedError(f"{self.path} is a database, but not a fabula journal. Move it away.")
+        if tables and written != FORMAT:
+            self.close()
+            who, what = ("A newer fabula", "Upgrade fabula.") if written > FORMAT else ("An older fabula", _FROM_TEXTS)
+            raise JournalVersionError(f"{who} wrote {self.path} (format {written}; this one reads {FORMAT}). {what}")
+        return bool(tables)
+
+    def close(self) -> None:
+        """Close the file; safe to call twice."""
+        if self._db is not None:
+            self._db.close()
+            self._db = None
+        if self._copy is not None:
+            self._copy.cleanup()
+            self._copy = None
+        self._files = {}
+
+    @contextmanager
+    def _guard(self) -> Iterator[None]:
+        """Turn SQLite's errors into ours."""
+        where = self.path or "in memory"
+        try:
+            yield
+        except sqlite3.OperationalError as error:
+            self.close()
+            if "decode" in str(error) or "malformed" in str(error):  # a text that is no UTF-8, or no JSON
+                raise self.damaged(str(error)) from error
+            raise JournalError(
+                f"The journal {where} cannot be used ({error}). Check free space and permissions; all finished calls "
+                "are kept, so the same command goes on from there."
+            ) from error
+        except sqlite3.DatabaseError as error:
+            self.close()
+            raise self.damaged(str(error)) from error
+
+    def damaged(self, what: str) -> JournalDamagedError:
+        """The error that says what of the file cannot be used."""
+        return JournalDamagedError(
+            f"The journal {self.path or 'in memory'} is damaged ({what}). Move it away: your texts in plan/ and "
+            "story/ stay, and `fabula text pin --all` keeps them as they are. Or put back a copy of it."
+        )
+
+    @contextmanager
+    def reading(self, what: str) -> Iterator[None]:
+        """Turn what cannot be understood in a record into our error."""
+        try:
+            yield
+        except (ValueError, TypeError, KeyError, AttributeError, IndexError) as error:
+            self.close()
+            raise self.damaged(f"{what} cannot be read") from error
+
+    @contextmanager
+    def transaction(self) -> Iterator[None]:
+        """All that is recorded inside is recorded together at the end, or, if that is not reached, not at all."""
+        if self.connection.in_transaction:
+            yield
+            return
+        with self._guard():
+            self.connection.execute("BEGIN IMMEDIATE")
+        try:
+            yield
+            self._commit()
+        finally:
+            if self._db is not None and self._db.in_transaction:
+                self._db.execute("ROLLBACK")
+
+    def _commit(self) -> None:
+        """Commit, and make sure that this went into the files that have the journal's names, not into deleted ones."""
+        db = self.connection
+        with self._guard():
+            db.execute("COMMIT")
+        if self.path is None or self._log is None:
+            return
+        if self._log not in self._files and self._log.exists():
+            self._files[self._log] = self._log.stat()
+        if not all(map(_is_still, self._files, self._files.values())):
+            raise self._gone(db, self.path)
+
+    def _gone(self, db: sqlite3.Connection, path: Path) -> JournalError:
+        """What to say when the journal's files were taken away under a run; all that it held is saved beside them."""
+        saved = path.with_name(f"journal-{secrets.token_hex(4)}.db")
+        try:
+            db.execute("VACUUM INTO ?", (str(saved),))
+            how = f"All that it held stands in {saved}: rename that to {path.name} and run the command again."
+        except sqlite3.Error:
+            how = "Put it, or its folder, back where it was and run the command again."
+        self.close()
+        return JournalError(f"The journal {path} was moved, replaced or deleted while it was in use. {how}")
+
+    @property
+    def connection(self) -> sqlite3.Connection:
+        """The open file.
+
+        Raises:
+            JournalError: it is closed.
+        """
+        if self._db is None:
+            raise JournalError("The journal is closed. Open it before use.")
+        return self._db
+
+    def all(self, sql: str, *values: object) -> list[Any]:
+        """The rows of a query."""
+        with self._guard():
+            return self.connection.execute(sql, values).fetchall()
+
+    def write(self, *statements: tuple[str, Sequence[object]]) -> None:
+        """Run statements as one transaction; when this returns they are committed."""
+        with self.transaction(), self._guard():
+            for sql, values in statements:
+                self.connection.execute(sql, values)
+
+    @contextmanager
+    def loosely(self) -> Iterator[None]:
+        """What is written inside need not be on the disk at once; a process that is killed loses nothing of it."""
+        self.connection.execute("PRAGMA synchronous = NORMAL")
+        try:
+            yield
+        finally:
+            self.connection.execute("PRAGMA synchronous = FULL")
+
+
+def _is_read_only(path: Path) -> bool:
+    """Whether a journal is there and cannot be written, by its own mode, its folder's, or that of the whole disk."""
+    return path.is_file() and not (os.access(path, os.W_OK) and os.access(path.parent, os.W_OK))
+
+
+def _log_of(path: Path) -> Path:
+    """The file of a journal's newest commits."""
+    return path.with_name(f"{path.name}-wal")
+
+
+def _is_still(file: Path, as_it_was: os.stat_result) -> bool:
+    """Whether the file of this name is the one that it was."""
+    try:
+        return os.path.samestat(file.stat(), as_it_was)
+    except OSError:
+        return False
