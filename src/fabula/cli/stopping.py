@@ -25,7 +25,8 @@ T = TypeVar("T")
 SENTENCE: Final = "Stopped. What was finished is kept, and the same command goes on from there."
 _PATIENCE: Final = 0.6  # seconds that a command has to tidy up
 _TIDY: Final = 0.1
-_SIGNALS: Final = (signal.SIGINT, getattr(signal, "SIGBREAK", signal.SIGTERM), signal.SIGTERM)  # SIGBREAK: Windows
+# Each once: a signal that is taken over twice has our own handler as the one before. SIGBREAK: Windows
+_SIGNALS: Final = frozenset({signal.SIGINT, signal.SIGTERM, getattr(signal, "SIGBREAK", signal.SIGTERM)})
 
 
 class StoppedError(FabulaError):
