@@ -28,13 +28,14 @@ from fabula.project.folder import Project
 from fabula.project.sample import copy_sample
 from fabula.server.study.conversations import RatersConversations
 from fabula.story import Brief
+from patience import wait_until
 from raters import characters_here, study_here, study_there
-from studio import PATIENCE, SAMPLE, Tab, chromium, sign_in, studio_there
+from studio import SAMPLE, chromium, expect, sign_in, studio_there
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from studio import There
+    from studio import Tab, There
 
 pytestmark = pytest.mark.slow
 
@@ -169,13 +170,21 @@ def _failed(tab: Tab, there: There) -> None:
     tab.page.click("text=Earlier runs")
 
 
+@state("write, finished")
+def _finished(tab: Tab, there: There) -> None:
+    work(there, ROLES="2")
+    tab.page.click("text=Put the story together")
+    tab.page.wait_for_selector("#run[data-state=finished]")
+    tab.page.wait_for_selector("#expected form")
+
+
 @state("edit, with all that can be opened")
 def _edit(tab: Tab, _there: There) -> None:
     tab.open(f"{AT}/edit")
     for closed in tab.page.query_selector_all(".inspector summary"):
         closed.click()
     tab.page.wait_for_selector("#expected >> text=Nothing")
-    tab.page.wait_for_load_state("networkidle")
+    tab.settled()
 
 
 @state("edit, all texts beside each other")
@@ -276,7 +285,7 @@ def _mended(tab: Tab, _there: There) -> None:
     tab.page.click("text=What would change?")
     for closed in tab.page.query_selector_all("summary"):
         closed.click()
-    tab.page.wait_for_load_state("networkidle")
+    tab.settled()
 
 
 @state("talk, why it was said")
@@ -286,7 +295,7 @@ def _why(tab: Tab, _there: There) -> None:
     tab.page.wait_for_selector(".why summary")
     for closed in tab.page.query_selector_all(".why summary, .inspector summary"):
         closed.click()
-    tab.page.wait_for_load_state("networkidle")
+    tab.settled()
 
 
 @state("measure, with all that can be opened")
@@ -370,25 +379,25 @@ def test_the_focus_stays_where_it_was_when_a_piece_of_the_page_is_loaded_anew(th
         page.wait_for_selector("#run[data-state=running] >> text=Stop")
         page.focus("#run >> text=Stop")
         page.evaluate("window.htmx.ajax('GET', location.pathname + '-parts/run', {target: '#run', swap: 'outerHTML'})")
-        page.wait_for_load_state("networkidle")
+        tab.settled()
         assert focused(tab) == "Stop"
         page.keyboard.press("Enter")
         page.wait_for_selector("#run[data-state=stopped]")
-        assert focused(tab) != ""  # the button is gone: what stands there now is read
+        wait_until(lambda: focused(tab), "a focus")  # the button is gone: what stands there now is read
         tab.open(f"{AT}/plan")
         page.click("#scene-1 [hx-get]")
         page.wait_for_selector("#form-1 :focus")
         page.get_by_role("button", name="Leave it").click()
-        assert focused(tab) == "Change Two questions"
+        wait_until(lambda: focused(tab) == "Change Two questions")
         page.keyboard.press("Tab")
         page.keyboard.press("Enter")
         page.wait_for_selector("#plan-change h3:focus")
         page.get_by_role("button", name="Leave the plan as it was").click()
-        assert focused(tab) == "Scenes as they are told"
+        wait_until(lambda: focused(tab) == "Scenes as they are told")
         tab.open(f"{AT}/world")
         page.locator("[data-fact]").first.press("Enter")
         page.wait_for_selector("[data-shown]")
-        assert focused(tab).endswith("show the sentence")
+        wait_until(lambda: focused(tab).endswith("show the sentence"))
         tab.open(f"{AT}/world/findings")
         page.locator("summary >> text=It is on purpose").press("Enter")
         page.fill("input[name=reason]", "He had two.")
@@ -396,7 +405,7 @@ def test_the_focus_stays_where_it_was_when_a_piece_of_the_page_is_loaded_anew(th
         page.wait_for_selector("[data-said]:focus")
         page.get_by_role("button", name="Count it again").press("Enter")
         page.wait_for_selector("#findings >> text=It is on purpose")
-        assert focused(tab) != ""
+        wait_until(lambda: focused(tab), "a focus")
         tab.check()
 
 
@@ -419,7 +428,7 @@ def test_saving_by_itself_is_not_read_out_but_what_was_asked_for_is(there: There
         tab.page.keyboard.type("And ")
         tab.page.wait_for_selector("#saved:has-text('Not saved yet')")
         tab.page.wait_for_selector("#saved >> text='Saved'")
-        assert tab.page.inner_text("#status") == ""
+        expect(tab.page.locator("#status")).to_have_text("")
         tab.page.keyboard.press("Control+s")
         tab.page.wait_for_selector("#status:has-text('Saved.')")
         tab.check()
@@ -435,9 +444,8 @@ LONG: Final = "\n\n".join(
 def in_study(study: Study, rater: str = "", conversations: RatersConversations | None = None) -> Iterator[Tab]:
     """A rater who takes part."""
     with study_there(study, rater, conversations) as served, chromium() as browser:
-        tab = Tab(browser.new_page(), served.address)
-        tab.page.set_default_timeout(PATIENCE)
-        tab.page.goto(served.link)
+        tab = sign_in(browser, served)
+        tab.open("/organiser" if rater == ORGANISER else "/")
         yield tab
 
 

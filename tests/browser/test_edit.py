@@ -12,7 +12,7 @@ import pytest
 from commandline import BRIEF, BY_PARTS, REPLIES, script_of
 from fabula.base.errors import DiskFullError
 from fabula.project.folder import Project
-from studio import browsing, chromium, expect, looks, sign_in, studio_there
+from studio import browsing, chromium, expect, sign_in, studio_there
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -355,16 +355,6 @@ def test_a_server_that_ends_and_a_session_that_is_over_are_said(shelf: Path) -> 
         assert page.evaluate("localStorage.getItem('fabula-draft:lamp:climax')") is not None
 
 
-@looks
-def test_the_page_is_for_everybody(tmp_path: Path, width: int, *, dark: bool) -> None:
-    with studio_there(tmp_path) as there, browsing(there, dark=dark, width=width) as tab:
-        tab.open("/projects/sample/edit")
-        expect(tab.page.locator("#expected")).to_contain_text("Nothing")
-        assert tab.axe() == []
-        assert tab.page.evaluate("document.documentElement.scrollWidth") <= width
-        tab.check()
-
-
 def test_what_belongs_to_a_scene_stands_beside_it_and_a_finding_is_mended_there(tmp_path: Path) -> None:
     with studio_there(tmp_path / "shelf") as there, browsing(there) as tab:
         page = tab.page
@@ -414,7 +404,7 @@ def test_what_belongs_to_a_scene_is_folded_on_a_phone(tmp_path: Path) -> None:
         expect(card).to_be_visible()
         with page.expect_response("**/beside?*"):  # as when something is changed elsewhere
             page.evaluate("document.body.dispatchEvent(new CustomEvent('fabula:checked'))")
-        page.wait_for_load_state("networkidle")
+        tab.settled()
         expect(card).to_be_visible()
         page.get_by_text("What is true here").click()
         page.get_by_text("1 finding in this text").click()

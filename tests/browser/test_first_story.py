@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from studio import SAMPLE, browsing, studio_there
+from studio import SAMPLE, browsing, expect, studio_there
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -36,14 +36,14 @@ def test_from_an_empty_shelf_to_a_story(tmp_path: Path) -> None:
         page.check("input[value='end-to-end']")
         page.click("text=What would it take?")
         page.wait_for_selector("text=Writing this story would take")
-        assert "at no cost: the model runs on this machine" in page.inner_text("#estimate")
+        expect(page.locator("#estimate")).to_contain_text("at no cost: the model runs on this machine")
         page.click("text=Begin writing")
         page.wait_for_url("**/projects/the-letter/write")
         page.wait_for_selector("#tree a >> text='Story'")
         page.wait_for_selector("text=The boats came home")
         tab.open("/")
         page.wait_for_selector("text=150 to 250 asked")
-        assert "The Letter" in page.inner_text("#cards")
+        expect(page.locator("#cards")).to_contain_text("The Letter")
         tab.check()
     assert "The boats came home" in (tmp_path / "home" / "the-letter" / "story.md").read_text("utf-8")
 
@@ -66,8 +66,6 @@ On Saturday the wind turned, and the boat was late.
 
 
 def test_from_a_manuscript_to_a_passage_of_ones_own_that_is_changed(tmp_path: Path) -> None:
-    from playwright.sync_api import expect  # noqa: PLC0415 - not everywhere
-
     with studio_there(tmp_path / "home") as there, browsing(there) as tab:
         tab.open("/new")
         page = tab.page
@@ -96,14 +94,15 @@ def test_what_is_wrong_is_said_above_the_form_and_nothing_typed_is_lost(tmp_path
         tab.page.fill("#model", "scripted:nowhere.toml")
         tab.page.click("text=What would it take?")
         tab.page.wait_for_selector("#problem .problem")
-        assert "nowhere.toml" in tab.page.inner_text("#problem")
-        assert tab.page.input_value("#text") == BRIEF
+        expect(tab.page.locator("#problem")).to_contain_text("nowhere.toml")
+        expect(tab.page.locator("#text")).to_have_value(BRIEF)
         tab.page.click("#problem [data-close]")
-        assert tab.page.inner_text("#problem") == ""
+        expect(tab.page.locator("#problem")).to_have_text("")
 
 
 def test_the_sample_is_one_click_away(tmp_path: Path) -> None:
     with studio_there(tmp_path / "home") as there, browsing(there) as tab:
+        tab.open("/")
         tab.page.click("text=Copy the sample")
         tab.page.wait_for_url("**/projects/sample-2/*")
         tab.page.wait_for_selector("text=Sufficient Knowledge")

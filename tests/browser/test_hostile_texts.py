@@ -46,7 +46,7 @@ STRAY: Final = (
 
 def harmless(tab: Tab) -> None:
     """See that nothing of a text became a part of the page."""
-    tab.page.wait_for_timeout(400)
+    tab.settled()
     assert tab.page.evaluate("window.ran") is None
     assert tab.page.evaluate("s => [...document.querySelectorAll(s)].map(one => one.outerHTML)", STRAY) == []
     assert tab.page.evaluate("document.body.checkVisibility()") is True
@@ -159,18 +159,21 @@ def test_what_is_rated_stays_text_on_raters_pages(kind: str, tmp_path: Path) -> 
     study, _ = assign(Study.open(tmp_path / "study"), Wanted(), datetime.now(UTC))
     with study_there(study) as there, chromium() as browser:
         tab = sign_in(browser, there)
+        tab.open("/")
         harmless(tab)
         tab.page.click("text=I have read this and take part")
         tab.page.wait_for_selector("#send")
-        assert "<script>window.ran = true</script>" in tab.page.inner_text("main")
+        expect(tab.page.locator("main")).to_contain_text("<script>window.ran = true</script>")
         tab.page.fill("[name=comment]", EVIL)
         tab.page.evaluate("document.querySelectorAll('details').forEach(one => { one.open = true })")
         harmless(tab)
         tab.page.fill("[name=skip]", EVIL[:150])
-        tab.page.click("text=Skip >> nth=-1")
+        with tab.page.expect_navigation():
+            tab.page.click("text=Skip >> nth=-1")
         harmless(tab)
         tab.page.goto(f"{there.address}/login?token={study.token(ORGANISER)}")
         tab.page.wait_for_url("**/organiser")
         harmless(tab)
-        tab.page.click("button >> nth=0")
+        with tab.page.expect_navigation():
+            tab.page.click("button >> nth=0")
         harmless(tab)

@@ -12,7 +12,7 @@ from fabula.measure.ratings import Rating, write_ratings
 from fabula.measure.report import Report, Row
 from fabula.project.sample import copy_sample
 from fabula.stats.estimate import Estimate
-from studio import browsing, expect, looks, studio_there
+from studio import browsing, expect, studio_there
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -128,8 +128,7 @@ def hostile(folder: Path) -> None:
     (folder / "ratings.jsonl").write_text(write_ratings(said), "utf-8")
 
 
-@looks
-def test_reports_verdicts_and_comparisons_are_for_everybody(tmp_path: Path, width: int, *, dark: bool) -> None:
+def test_reports_verdicts_and_comparisons_are_for_everybody(tmp_path: Path) -> None:
     shelf = two_projects(tmp_path)
     hostile(shelf / "one" / "evaluation")
     hostile(shelf / "two" / "evaluation")
@@ -143,12 +142,14 @@ def test_reports_verdicts_and_comparisons_are_for_everybody(tmp_path: Path, widt
         f"{MEASURE}/compare?one=evaluation/odd&other=two/evaluation/atlas",
         f"{MEASURE}/learning",
     )
-    with studio_there(shelf) as there, browsing(there, dark=dark, width=width) as tab:
+    with studio_there(shelf) as there, browsing(there) as tab:
         found: list[str] = []
         for address in pages:
             tab.open(address)
             found += [f"{address}: {one}" for one in tab.axe()]
-            if tab.page.evaluate("document.documentElement.scrollWidth") > width:
-                found.append(f"{address}: too wide")
+            for width in (360, 1280):
+                tab.page.set_viewport_size({"width": width, "height": 900})
+                if tab.page.evaluate("document.documentElement.scrollWidth") > width:
+                    found.append(f"{address}: wider than {width} pixels")
         assert found == []
         tab.check()

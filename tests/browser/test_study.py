@@ -15,7 +15,7 @@ from fabula.measure.studies.assigning import Wanted
 from fabula.measure.studies.study import ORGANISER, Entry, Study, form_text, write_study
 from fabula.server.study.conversations import RatersConversations
 from raters import SAID, characters_here, study_here, study_there
-from studio import Tab, chromium, looks, sign_in
+from studio import chromium, expect, sign_in
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -27,13 +27,14 @@ def test_a_whole_sitting_of_five_by_keyboard(tmp_path: Path) -> None:
     study = study_here(tmp_path / "study", prompts=7)
     with study_there(study) as there, chromium() as browser:
         tab = sign_in(browser, there)
+        tab.open("/")
         keys = tab.page.keyboard
         tab.page.focus("text=I have read this and take part")
         keys.press("Enter")
         for number in range(5):
             tab.page.wait_for_selector(f"h1:has-text('{number + 1} of 5')")
             tab.page.wait_for_selector("#send:disabled")
-            assert tab.page.locator("#answers input[type=radio]:checked").count() == 0
+            expect(tab.page.locator("#answers input[type=radio]:checked")).to_have_count(0)
             keys.press("q")
             assert tab.page.evaluate("document.activeElement.getAttribute('aria-label')") == "Story A"
             keys.press("End")
@@ -43,11 +44,11 @@ def test_a_whole_sitting_of_five_by_keyboard(tmp_path: Path) -> None:
                 keys.press(question)
                 keys.press(answer)
             keys.press("u")
-            assert tab.page.is_disabled("#send")
+            expect(tab.page.locator("#send")).to_be_disabled()
             tab.page.wait_for_selector("#status:has-text('1 left to answer.')")
             keys.press("5")
             keys.press("b")
-            assert not tab.page.is_disabled("#send")
+            expect(tab.page.locator("#send")).to_be_enabled()
             tab.page.wait_for_selector("#status:has-text('Kept.')")
             keys.press("Enter")
         tab.page.wait_for_selector("text=Enough for this sitting")
@@ -62,6 +63,7 @@ def test_clicks_are_there_after_a_reload_and_an_answer_can_be_changed(tmp_path: 
     study = study_here(tmp_path / "study")
     with study_there(study) as there, chromium() as browser:
         tab = sign_in(browser, there)
+        tab.open("/")
         tab.page.click("text=I have read this and take part")
         tab.page.click("input[name=plot][value=A]")
         tab.page.click("input[name=overall][value=S]")
@@ -71,10 +73,10 @@ def test_clicks_are_there_after_a_reload_and_an_answer_can_be_changed(tmp_path: 
         assert kept.value.ok
         tab.page.wait_for_timeout(1000)  # it is read for a second
         tab.page.reload()
-        assert tab.page.is_checked("input[name=plot][value=A]")
-        assert tab.page.is_checked("input[name=overall][value=S]")
-        assert tab.page.is_checked("input[name=poor]")
-        assert tab.page.input_value("textarea[name=comment]") == "A long thought."
+        expect(tab.page.locator("input[name=plot][value=A]")).to_be_checked()
+        expect(tab.page.locator("input[name=overall][value=S]")).to_be_checked()
+        expect(tab.page.locator("input[name=poor]")).to_be_checked()
+        expect(tab.page.locator("textarea[name=comment]")).to_have_value("A long thought.")
         for name in ("creativity", "development", "language use"):
             tab.page.click(f"input[name='{name}'][value=B]")
         tab.page.click("#send")
@@ -91,24 +93,20 @@ def test_clicks_are_there_after_a_reload_and_an_answer_can_be_changed(tmp_path: 
     assert len(study.ratings_file.read_text().splitlines()) == 10
 
 
-@looks
-def test_the_pages_are_for_everybody(tmp_path: Path, width: int, *, dark: bool) -> None:
+def test_two_stories_stand_beside_each_other_and_on_a_phone_behind_tabs(tmp_path: Path) -> None:
     study = study_here(tmp_path / "study")
     with study_there(study) as there, chromium() as browser:
-        tab = sign_in(browser, there, dark=dark, width=width)
-        assert tab.axe() == []
+        tab = sign_in(browser, there)
+        tab.open("/")
         tab.page.click("text=I have read this and take part")
         tab.page.wait_for_selector("#send:disabled")
-        assert tab.axe() == []
-        assert tab.page.evaluate("document.documentElement.scrollWidth") <= width
-        if width < 700:
-            assert tab.page.is_hidden("[aria-label='Story B']")
-            tab.page.click(".tabs >> text=B")
-            assert tab.page.is_hidden("[aria-label='Story A']")
-            assert tab.axe() == []
-        else:
-            a, b = (tab.page.locator(f"[aria-label='Story {side}']").bounding_box() for side in "AB")
-            assert abs(a["width"] - b["width"]) < 1
+        a, b = (tab.page.locator(f"[aria-label='Story {side}']").bounding_box() for side in "AB")
+        assert abs(a["width"] - b["width"]) < 1
+        tab.page.set_viewport_size({"width": 360, "height": 740})
+        expect(tab.page.locator("[aria-label='Story B']")).to_be_hidden()
+        tab.page.click(".tabs >> text=B")
+        expect(tab.page.locator("[aria-label='Story A']")).to_be_hidden()
+        assert tab.page.evaluate("document.documentElement.scrollWidth") <= 360
         tab.check()
 
 
@@ -130,24 +128,24 @@ def test_the_other_kinds_are_for_everybody(
     study, _ = assign(Study.open(tmp_path / "verify"), Wanted(), datetime.now(UTC))
     with study_there(study) as there, chromium() as browser:
         tab = sign_in(browser, there, width=360)
+        tab.open("/")
         tab.page.click("text=I have read this and take part")
         for _ in entries:
             tab.page.wait_for_selector("#send:disabled")
             assert tab.axe() == []
-            assert tab.page.locator(".claim h2, .text h2").all_inner_texts() == heads
+            expect(tab.page.locator(".claim h2, .text h2")).to_have_text(heads)
             assert "decoy" not in tab.page.content()
             assert tab.page.evaluate("document.documentElement.scrollWidth") <= 360
             tab.page.keyboard.press("n")
             tab.page.keyboard.press("3")
-            tab.page.keyboard.press("Enter")
-            tab.page.wait_for_load_state("networkidle")
+            with tab.page.expect_navigation():
+                tab.page.keyboard.press("Enter")
         tab.page.wait_for_selector("h1:has-text('Thank you')")
         assert tab.axe() == []
         tab.check()
     with study_there(study, ORGANISER) as there, chromium() as browser:
-        tab = Tab(browser.new_page(), there.address)
-        tab.page.goto(there.link)
-        tab.page.wait_for_url("**/organiser")
+        tab = sign_in(browser, there)
+        tab.open("/organiser")
         assert tab.axe() == []
         tab.page.click("text=Show the systems; the log says so")
         tab.page.wait_for_selector("text=not named")
@@ -161,13 +159,14 @@ def test_talk_with_two_characters_and_rate_them(tmp_path: Path) -> None:
         chromium() as browser,
     ):
         tab = sign_in(browser, there)
+        tab.open("/")
         tab.page.click("text=I have read this and take part")
         for side, item in zip("AB", study.tasks_of[study.raters[0]][0].items, strict=True):
             talk = tab.page.locator(f"[aria-label='Character {side}']")
             talk.locator("textarea").fill("Is it <b>true</b>?")
             talk.locator("text=Say it").click()
             tab.page.wait_for_selector(f"[aria-label='Character {side}'] >> text={SAID[item]}")
-            assert talk.locator("b").count() == 0
+            expect(talk.locator("b")).to_have_count(0)
             assert tab.axe() == []
             tab.page.locator(f"[aria-label='Character {side}'] >> text=End this conversation").click()
             tab.page.wait_for_selector(f"[aria-label='Character {side}'] >> text=This conversation has ended.")
@@ -192,6 +191,7 @@ def test_a_line_has_75_characters_at_most(tmp_path: Path) -> None:
     study = study_here(tmp_path / "study")
     with study_there(study) as there, chromium() as browser:
         tab = sign_in(browser, there, width=2400)
+        tab.open("/")
         tab.page.click("text=I have read this and take part")
         tab.page.wait_for_selector("#answers")
         for font in ("serif", "sans-serif", "monospace"):
@@ -216,6 +216,7 @@ def test_who_withdraws_in_the_browser_leaves_nothing(tmp_path: Path) -> None:
     study = study_here(tmp_path / "study")
     with study_there(study) as there, chromium() as browser:
         tab = sign_in(browser, there)
+        tab.open("/")
         tab.page.click("text=I have read this and take part")
         for name in ("plot", "creativity", "development", "language use", "overall"):
             tab.page.click(f"input[name='{name}'][value=A]")

@@ -10,12 +10,13 @@ import sys
 from html.parser import HTMLParser
 from importlib import import_module
 from importlib.util import find_spec
+from itertools import product
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import unquote, urlsplit
 
 import pytest
 
-from studio import PATIENCE, looks
+from studio import PATIENCE
 from tree import ROOT
 
 if TYPE_CHECKING:
@@ -134,29 +135,27 @@ def browser() -> Iterator[Any]:
         browser.close()
 
 
+WAYS: Final = tuple(product((1280, 360), ("light", "dark")))
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("every", [False, pytest.param(True, marks=pytest.mark.simulation)], ids=["some", "all"])
-@looks
-def test_pages_have_no_barriers(
-    site: Path,
-    browser: Any,  # noqa: ANN401 - of an optional package
-    width: int,
-    *,
-    dark: bool,
-    every: bool,
-) -> None:
+def test_pages_have_no_barriers(site: Path, browser: Any, *, every: bool) -> None:  # noqa: ANN401 - of an optional package
+    """Each page in one of four ways in turn: wide or on a phone, light or dark; `make simulate` tries all."""
     axe = import_module("axe_playwright_python.sync_playwright").Axe()
     names = sorted(path.relative_to(site).as_posix() for path in site.rglob("*.html")) if every else DIFFERENT
-    context = browser.new_context(color_scheme="dark" if dark else "light", viewport={"width": width, "height": 900})
-    page, found = context.new_page(), []
-    for name in names:
-        page.goto((site / name).as_uri())
-        page.wait_for_timeout(100)
-        for violation in axe.run(page).response["violations"]:
-            found += [f"{name}: {violation['id']}: {node['html'][:160]}" for node in violation["nodes"]]
-        if page.evaluate("document.documentElement.scrollWidth > window.innerWidth"):
-            found.append(f"{name}: wider than the window")
-    context.close()
+    page, found = browser.new_page(), []
+    for number, name in enumerate(names):
+        for width, look in WAYS if every else [WAYS[number % len(WAYS)]]:
+            page.emulate_media(color_scheme=look)
+            page.set_viewport_size({"width": width, "height": 900})
+            page.goto((site / name).as_uri())
+            for violation in axe.run(page).response["violations"]:
+                nodes = [node["html"][:160] for node in violation["nodes"]]
+                found += [f"{name}, {width} {look}: {violation['id']}: {node}" for node in nodes]
+            if page.evaluate("document.documentElement.scrollWidth > window.innerWidth"):
+                found.append(f"{name}, {width} {look}: wider than the window")
+    page.close()
     assert not found, "\n".join(found)
 
 

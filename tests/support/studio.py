@@ -30,6 +30,7 @@ from fabula.server.shelf import Shelf
 from fabula.server.state import StudioState
 from fabula.server.studio.application import application
 from fabula.server.studio.running import StudioOffer, serve_studio
+from patience import wait_until
 from threads import serving
 
 if TYPE_CHECKING:
@@ -44,13 +45,7 @@ SAMPLE: Final = "sample"
 HOST: Final = "http://127.0.0.1"
 PATIENCE: Final = 60_000
 """Milliseconds for which a test waits for what a page does, whatever it waits with: machines have other work, too."""
-_RARE: Final = pytest.mark.simulation
-looks: Final = pytest.mark.parametrize(
-    ("width", "dark"),
-    [(1280, False), pytest.param(1280, True, marks=_RARE), pytest.param(360, False, marks=_RARE), (360, True)],
-    ids=["wide-light", "wide-dark", "phone-light", "phone-dark"],
-)
-"""How a page is looked at, for `axe`: in two of four ways, and in all by `make simulate`."""
+_ON_ITS_WAY: Final = ".htmx-request, .htmx-swapping, .htmx-settling, .htmx-added"
 _FLAGS: Final = (
     *("--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-component-update"),
     *("--disable-sync", "--no-first-run"),
@@ -95,7 +90,7 @@ class There:
 
     def client(self) -> httpx.Client:
         """A client that is signed in."""
-        return httpx.Client(base_url=self.address, headers={"authorization": f"Bearer {TOKEN}"}, timeout=60)
+        return httpx.Client(base_url=self.address, headers={"authorization": f"Bearer {TOKEN}"}, timeout=120)
 
 
 @contextmanager
@@ -120,15 +115,58 @@ class Tab:
     Attributes:
         page: playwright's.
         problems: what the page complained of: errors of scripts, violations of the policy, requests elsewhere.
+        asked: what its scripts have asked for and not got yet, but for the stream of events.
     """
 
     page: Any
     address: str
     problems: list[str] = field(default_factory=list)
+    asked: list[Any] = field(default_factory=list)
+
+    def watch(self) -> None:
+        """From here on note what the page complains of, and what it asks for."""
+        self.page.on("console", self._said)
+        self.page.on("pageerror", lambda error: self.problems.append(str(error)))
+        self.page.context.on("request", self._went)
+        self.page.on("request", self._sent)
+        self.page.on("requestfinished", self._answered)
+        self.page.on("requestfailed", self._answered)
+        self.page.on("framenavigated", self._left)
+
+    def _said(self, message: Any) -> None:  # noqa: ANN401 - playwright's
+        if message.type == "error":
+            self.problems.append(message.text)
+
+    def _went(self, request: Any) -> None:  # noqa: ANN401 - playwright's
+        where = urlsplit(request.url)
+        if where.scheme in ("http", "https", "ws", "wss") and where.netloc != urlsplit(self.address).netloc:
+            self.problems.append(f"asked elsewhere: {request.url}")
+
+    def _sent(self, request: Any) -> None:  # noqa: ANN401 - playwright's
+        if request.resource_type in ("fetch", "xhr") and urlsplit(request.url).path != "/api/v1/events":
+            self.asked.append(request)
+
+    def _answered(self, request: Any) -> None:  # noqa: ANN401 - playwright's
+        if request in self.asked:
+            self.asked.remove(request)
+
+    def _left(self, frame: Any) -> None:  # noqa: ANN401 - playwright's
+        if frame == self.page.main_frame:
+            self.asked.clear()  # nobody waits for what the page before has asked for
 
     def open(self, path: str) -> None:
-        """Go to a page of the studio, and wait until it is loaded."""
+        """Go to a page, and wait until it is loaded with the pieces that it fetches."""
         self.page.goto(self.address + path, wait_until="load")
+        self.settled()
+
+    def settled(self) -> None:
+        """Wait until the page has all that it asked for, and has put it in its place."""
+        wait_until(self._quiet, self.asked, lambda: self.page.wait_for_timeout(20))
+
+    def _quiet(self) -> bool:
+        """Whether nothing is on its way, also after the page has had its turn."""
+        turn(self.page)
+        return not self.asked and not self.page.locator(_ON_ITS_WAY).count()
 
     def type_over(self, text: str, artefact: str, file: Path, theirs: str) -> None:
         """Type a text on the Edit page whose file another program changes while it is saved.
@@ -158,6 +196,17 @@ class Tab:
             self.page.evaluate(axe.axe_script)
         found = self.page.evaluate("axe.run({resultTypes: ['violations']})")["violations"]
         return [f"{one['id']}: {node['html'][:200]}" for one in found for node in one["nodes"]]
+
+
+def turn(page: Any) -> None:  # noqa: ANN401 - playwright's
+    """Let a page do what it has heard of by now: answers, and what was opened, clicked or typed."""
+    from playwright.sync_api import Error  # noqa: PLC0415 - not everywhere
+
+    try:
+        page.evaluate("new Promise((done) => requestAnimationFrame(() => setTimeout(done)))")
+    except Error as error:
+        if "because of a navigation" not in error.message:  # it went on to another page
+            raise
 
 
 @contextmanager
@@ -232,7 +281,10 @@ def sign_in(
     height: int = 900,
     phone: bool = False,
 ) -> Tab:
-    """A new tab, with cookies of its own, that is signed in; on a phone it is used with fingers."""
+    """A new tab, with cookies of its own, that is signed in; on a phone it is used with fingers.
+
+    It is empty: what a page does by itself begins when the test opens one, after the test's own routes are there.
+    """
     look = "dark" if dark else "light"
     context = browser.new_context(
         viewport={"width": width, "height": height},
@@ -243,20 +295,6 @@ def sign_in(
     )
     context.set_default_timeout(PATIENCE)
     tab = Tab(context.new_page(), there.address)
-    own = urlsplit(there.address).netloc
-
-    def said(message: Any) -> None:  # noqa: ANN401 - playwright's
-        if message.type == "error":
-            tab.problems.append(message.text)
-
-    def asked(request: Any) -> None:  # noqa: ANN401 - playwright's
-        where = urlsplit(request.url)
-        if where.scheme in ("http", "https", "ws", "wss") and where.netloc != own:
-            tab.problems.append(f"asked elsewhere: {request.url}")
-
-    tab.page.on("console", said)
-    tab.page.on("pageerror", lambda error: tab.problems.append(str(error)))
-    context.on("request", asked)
-    tab.page.goto(there.link, wait_until="load")
-    tab.page.wait_for_url(f"{there.address}/")
+    tab.watch()
+    assert context.request.get(there.link).ok
     return tab
