@@ -23,7 +23,7 @@ FABULA = (sys.executable, "-m", "fabula")
 
 
 def run(*arguments: str, env: dict[str, str] | None = None) -> subprocess.CompletedProcess[str]:
-    return subprocess.run([*FABULA, *arguments], capture_output=True, text=True, check=False, timeout=60, env=env)
+    return subprocess.run([*FABULA, *arguments], capture_output=True, text=True, check=False, timeout=120, env=env)
 
 
 def test_help_names_every_command() -> None:
@@ -52,7 +52,7 @@ def test_help_loads_no_command_and_nothing_heavy() -> None:
         "print([m for m in ('pydantic', 'asyncio', 'jinja2', 'sqlite3', 'pydantic_ai', 'xllamacpp', "
         "'fabula.cli.commands.write') if m in sys.modules], file=sys.stderr)"
     )
-    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60)
+    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=120)
     assert ran.stderr == "[]\n"
 
 
@@ -82,7 +82,7 @@ def test_a_signal_stops_cleanly_and_the_run_goes_on_later(
     waiting: subprocess.Popen[str], cli: Cli, number: signal.Signals, code: int
 ) -> None:
     waiting.send_signal(number)
-    assert waiting.wait(timeout=60) == code  # its input stays open: the signal ends it, nothing else
+    assert waiting.wait(timeout=120) == code  # its input stays open: the signal ends it, nothing else
     assert waiting.stderr is not None
     err = waiting.stderr.read()
     assert err.splitlines()[-1] == "fabula: Stopped. Every finished call is kept; go on with `fabula write brief`."
@@ -98,7 +98,7 @@ def test_a_second_process_gets_a_clear_error(waiting: subprocess.Popen[str], cli
         f"fabula: The project brief is in use by process {waiting.pid}. Wait for it to end, or stop it."
     )
     assert cli("status", "brief").code == 0
-    out, _ = waiting.communicate("A storm.\n.\n", timeout=60)
+    out, _ = waiting.communicate("A storm.\n.\n", timeout=120)
     assert waiting.returncode == 0
     assert "brief/story.md: " in out
 
@@ -113,7 +113,7 @@ def test_a_reader_that_leaves_is_no_error(here: Path) -> None:
     shown.stdout.close()
     assert "Traceback" not in shown.stderr.read()
     shown.stderr.close()
-    shown.wait(timeout=60)
+    shown.wait(timeout=120)
 
 
 def at_terminal(arguments: tuple[str, ...], answers: str = "") -> tuple[int, str]:

@@ -55,7 +55,7 @@ def hello(address: str, token: str) -> httpx.Response:
         json=body,
         headers={"authorization": f"Bearer {token}"},
         trust_env=False,
-        timeout=60,
+        timeout=120,
     )
 
 
@@ -81,7 +81,7 @@ def test_a_server_is_started_asked_and_ended(tale: Path, own_token: bool, monkey
             assert hello(address, "wrong").status_code == 401
         finally:
             process.send_signal(signal.SIGINT)
-            out, err = process.communicate(timeout=60)
+            out, err = process.communicate(timeout=120)
     assert process.returncode == 130
     assert "go on with the same command" in err
     assert token not in out + err, "it was shown once"

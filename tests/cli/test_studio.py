@@ -46,7 +46,7 @@ def test_it_says_the_link_lets_that_one_in_and_ends(project: Path) -> None:
             line = process.stdout.readline()
             assert line.startswith("The studio is open, with the project lamp: http://127.0.0.1:")
             link = line.rpartition(" ")[2].strip()
-            with httpx.Client(timeout=60) as client:
+            with httpx.Client(timeout=120) as client:
                 assert client.get(link.partition("/login")[0]).status_code == 401
                 assert client.get(link).status_code == 200
                 assert "lamp" in client.get(link.partition("/login")[0] + "/").text
@@ -65,10 +65,10 @@ def test_a_token_of_ones_own_is_not_shown(project: Path) -> None:
             assert said["projects"] == ["lamp"]
             assert said["link"] == said["address"]
             headers = {"authorization": f"Bearer {TOKEN}"}
-            assert httpx.get(said["address"], headers=headers, timeout=60).status_code == 200
+            assert httpx.get(said["address"], headers=headers, timeout=120).status_code == 200
         finally:
             process.send_signal(signal.SIGTERM)
-            out, err = process.communicate(timeout=60)
+            out, err = process.communicate(timeout=120)
     assert TOKEN not in out + err
 
 
@@ -94,4 +94,4 @@ def test_a_taken_port_is_named(cli: Cli, project: Path) -> None:
             assert (ran.code, f"Cannot listen at 127.0.0.1:{port}" in ran.err) == (2, True)
         finally:
             process.terminate()
-            process.communicate(timeout=60)
+            process.communicate(timeout=120)

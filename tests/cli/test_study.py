@@ -179,25 +179,28 @@ def test_a_study_is_served_to_its_raters_until_it_is_ended(rated: Path, monkeypa
     with subprocess.Popen(
         [sys.executable, "-m", "fabula", *words], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     ) as process:
-        assert process.stdout is not None
-        text = ""
-        while not text.endswith("\n}\n"):
-            line = process.stdout.readline()
-            assert line, process.stderr.read() if process.stderr else ""
-            text += line
-        said: dict[str, Any] = json.loads(text)
-        assert len(said["raters"]) == 6
-        link = said["raters"][0]["link"]
-        with httpx.Client(trust_env=False, timeout=60) as client:
-            assert client.get(link).status_code == httpx.codes.OK
-            address = link.partition("/login")[0]
-            assert "Before you begin" in client.get(f"{address}/").text
-            assert client.get(f"{address}/api/v1/projects").status_code == httpx.codes.NOT_FOUND
-        second = subprocess.run(
-            [sys.executable, "-m", "fabula", *words], capture_output=True, text=True, check=False, timeout=60
-        )
-        assert "is in use by process" in json.loads(second.stdout)["error"]["message"]
-        process.send_signal(signal.SIGINT)
-        assert process.wait(60) == 130
+        try:
+            assert process.stdout is not None
+            text = ""
+            while not text.endswith("\n}\n"):
+                line = process.stdout.readline()
+                assert line, process.stderr.read() if process.stderr else ""
+                text += line
+            said: dict[str, Any] = json.loads(text)
+            assert len(said["raters"]) == 6
+            link = said["raters"][0]["link"]
+            with httpx.Client(trust_env=False, timeout=120) as client:
+                assert client.get(link).status_code == httpx.codes.OK
+                address = link.partition("/login")[0]
+                assert "Before you begin" in client.get(f"{address}/").text
+                assert client.get(f"{address}/api/v1/projects").status_code == httpx.codes.NOT_FOUND
+            second = subprocess.run(
+                [sys.executable, "-m", "fabula", *words], capture_output=True, text=True, check=False, timeout=120
+            )
+            assert "is in use by process" in json.loads(second.stdout)["error"]["message"]
+            process.send_signal(signal.SIGINT)
+            assert process.wait(120) == 130
+        finally:
+            process.kill()  # where anything above fails; else it has ended
     assert "https" not in (rated / ".study" / "links.csv").read_text(encoding="utf-8")
     assert (rated / ".study" / "links.csv").stat().st_mode & 0o077 == 0

@@ -67,7 +67,7 @@ def test_nine_roles_are_answered_in_files_and_killed_in_between(
             file.write(answering.answer(tmp_path / "answers", one, REPLIES) + "\n")
     process = writing(tmp_path)
     with answerer(tmp_path, log):  # one that the killed process had no time to list
-        _, said = process.communicate(timeout=60)
+        _, said = process.communicate(timeout=120)
     assert process.returncode == 0, said.decode()
     assert Path("brief/story.md").read_text() == Path("whole/story.md").read_text()
     asked = log.read_text().split()

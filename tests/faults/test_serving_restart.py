@@ -35,7 +35,7 @@ def running(folder: Path, hangs_at: int = 0) -> Iterator[tuple[subprocess.Popen[
             address = process.stdout.readline().strip()
             assert address.startswith("http://127.0.0.1:"), address
             headers = {"authorization": f"Bearer {TOKEN}"}
-            with httpx.Client(base_url=address, headers=headers, timeout=60, trust_env=False) as client:
+            with httpx.Client(base_url=address, headers=headers, timeout=120, trust_env=False) as client:
                 yield process, client
         finally:
             process.kill()
@@ -87,7 +87,7 @@ def test_a_signal_ends_the_server_and_its_project_is_free(tmp_path: Path) -> Non
     with running(tmp_path) as (process, client):
         say(client, messages)
         process.send_signal(signal.SIGINT)
-        assert process.wait(60) != 0
+        assert process.wait(120) != 0
     with running(tmp_path) as (_, client):
         say(client, [*messages, {"role": "user", "content": "On."}])
     assert len(conversations_in(tmp_path / "lamp")) == 1

@@ -93,7 +93,7 @@ def with_names(data: dict[str, Any]) -> dict[str, Any]:
 
 
 def test_the_document_that_is_served_is_the_one_of_the_reference(server: There) -> None:
-    served = httpx.get(f"{server.address}/openapi.json", headers=HEADERS, trust_env=False, timeout=60).json()
+    served = httpx.get(f"{server.address}/openapi.json", headers=HEADERS, trust_env=False, timeout=120).json()
     assert served["paths"] == DOCUMENT["paths"]
     assert set(served["components"]["securitySchemes"]) == {"HTTPBearer"}
 
@@ -123,7 +123,7 @@ def test_every_body_has_an_example_that_the_server_takes(server: There) -> None:
         (example,) = DOCUMENT["components"]["schemas"][name]["examples"]
         where = path.format(project=SAMPLE, **dict.fromkeys(("name", "key", "chat", "run"), "nothing"))
         answer = httpx.request(
-            method, server.address + where, json=example, headers=HEADERS, trust_env=False, timeout=60
+            method, server.address + where, json=example, headers=HEADERS, trust_env=False, timeout=120
         )
         # Its fields are right; whether there is such a text, or anything to be decided, is another matter.
         assert answer.status_code in {200, 201, 400, 404, 409}, (path, method, answer.text)

@@ -147,7 +147,7 @@ async def test_a_client_that_goes_away_does_not_lose_the_turn(tmp_path: Path) ->
         assert busy.status_code == 409
         assert busy.json()["error"]["code"] == "busy"
         listening = asyncio.create_task(studio.client.get(f"{CHATS}/{chat}/turns/live"))
-        async with asyncio.timeout(60):
+        async with asyncio.timeout(120):
             while not live._news._waiters:  # noqa: ASYNC110 - it listens when it waits
                 await asyncio.sleep(0.01)
         assert studio.engine.gate is not None
@@ -307,7 +307,7 @@ async def test_a_project_is_let_go_between_turns(tmp_path: Path) -> None:
         chat = (await studio.begin())["name"]
         await studio.move(chat, text="One.")
         lamp = studio.conversations.project
-        async with asyncio.timeout(60):
+        async with asyncio.timeout(120):
             while is_held(lamp):  # noqa: ASYNC110 - a file's lock
                 await asyncio.sleep(0.01)
         with lamp.lock():  # as a run does
@@ -415,7 +415,7 @@ def test_beside_the_chat_server_the_same_conversations_are_gone_on_with(tmp_path
     headers = {"authorization": f"Bearer {SERVED}"}
     with (
         there(tmp_path) as server,
-        httpx.Client(base_url=server.address.removesuffix("/v1"), headers=headers, timeout=60) as client,
+        httpx.Client(base_url=server.address.removesuffix("/v1"), headers=headers, timeout=120) as client,
     ):
         chat = client.post(CHATS, json={"others": ["Mara"], "player": "Tobias"}).json()["name"]
         body = {"kind": "say", "text": "Is there light?"}

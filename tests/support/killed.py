@@ -69,6 +69,6 @@ sys.exit(main(sys.argv[2:]))
 def kill_in_training(step: int, command: Sequence[str]) -> None:
     """Give a command of `fabula train` to a process of its own, which is killed once this step is done."""
     child = subprocess.run(
-        [sys.executable, "-c", _TRAINING, str(step), *command], capture_output=True, check=False, timeout=60
+        [sys.executable, "-c", _TRAINING, str(step), *command], capture_output=True, check=False, timeout=120
     )
     assert child.returncode == -signal.SIGKILL, child.stderr.decode()

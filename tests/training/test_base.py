@@ -150,7 +150,7 @@ class Applied:
         self.server = xllamacpp.Server(params)
 
     def _said(self, path: str, body: dict[str, Any]) -> Any:  # noqa: ANN401 - JSON
-        return httpx.post(f"{self.server.listening_address}/{path}", json=body, trust_env=False, timeout=60).json()
+        return httpx.post(f"{self.server.listening_address}/{path}", json=body, trust_env=False, timeout=120).json()
 
     def text(self, messages: list[dict[str, str]]) -> str:
         return str(self._said("apply-template", {"messages": messages})["prompt"])
@@ -203,6 +203,6 @@ def test_a_training_keeps_the_packages_off_the_network(tiny_llama: Path, tmp_pat
         env=environ,
         check=False,
         capture_output=True,
-        timeout=60,
+        timeout=120,
     )
     assert ran.returncode == 0, ran.stderr.decode()

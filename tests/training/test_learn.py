@@ -134,7 +134,7 @@ def test_ctrl_c_keeps_what_is_learned_until_then(cli: Cli) -> None:
     checkpoints = place_of("", os.environ).next / "part-1" / "adapter" / "checkpoints"
     wait_until(lambda: list(checkpoints.glob("*/whole.json")) or process.poll() is not None)
     process.send_signal(signal.SIGINT)
-    _, said = process.communicate(timeout=60)
+    _, said = process.communicate(timeout=120)
     assert process.returncode == 130
     assert "Stopped. What was learned until here is kept; give the same command to go on." in said
     assert list(checkpoints.glob("*/whole.json"))

@@ -38,7 +38,7 @@ async def asked(files: AnswerFiles, request: Request = ASKED, *, answer: str | b
     await waiting(files.folder, 1)
     place = files.folder / f"{file_name(request)}.answer.md"
     place.write_bytes(answer.encode() if isinstance(answer, str) else answer)
-    return await asyncio.wait_for(task, 60)
+    return await asyncio.wait_for(task, 120)
 
 
 async def waiting(folder: Path, count: int) -> None:
@@ -47,7 +47,7 @@ async def waiting(folder: Path, count: int) -> None:
     def ready() -> bool:
         return folder.is_dir() and len(unanswered(folder)) == count
 
-    async with asyncio.timeout(60):
+    async with asyncio.timeout(120):
         while not ready():  # noqa: ASYNC110 - it looks at files
             await asyncio.sleep(0.01)
 
@@ -107,17 +107,19 @@ def test_an_answer_that_is_there_already_is_found_again(tmp_path: Path) -> None:
 
 def test_an_answer_counts_once_it_stays_as_it_is(tmp_path: Path) -> None:
     async def run() -> str:
-        files = AnswerFiles(tmp_path, settled=1.5, every=0.01)
+        at = 0.0
+        files = AnswerFiles(tmp_path, settled=1.5, every=0.001, clock=lambda: at)
         task = asyncio.create_task(files.ask(ASKED))
         await waiting(tmp_path, 1)
         place = tmp_path / f"{file_name(ASKED)}.answer.md"
         place.write_text("")
-        await asyncio.sleep(0.3)
         for n in range(5):
             with place.open("a") as file:
                 file.write(f"line {n}\n")
-            await asyncio.sleep(0.05)
+            at += 1.0  # longer than it has to stay, in all
+            await asyncio.sleep(0.02)
         assert not task.done()
+        at += 1.5
         return (await task).text
 
     assert asyncio.run(run()).splitlines() == [f"line {n}" for n in range(5)]

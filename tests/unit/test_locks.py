@@ -57,7 +57,7 @@ with held(folder, "The folder"):
 @pytest.mark.skipif(sys.platform != "linux", reason="what stands in for Windows here is Linux's")
 def test_files_are_written_and_folders_held_without_fcntl(tmp_path: Path) -> None:
     command = [sys.executable, "-c", _WINDOWS + _WORK, str(tmp_path)]
-    ran = subprocess.run(command, check=False, capture_output=True, text=True, timeout=60)
+    ran = subprocess.run(command, check=False, capture_output=True, text=True, timeout=120)
     assert (ran.returncode, ran.stdout, ran.stderr) == (0, "held again\n", "")
 
 

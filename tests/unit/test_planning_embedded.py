@@ -52,7 +52,7 @@ async def run() -> AsyncIterator[Run]:
 
 
 async def test_a_small_model_plans_from_a_brief(run: Run) -> None:
-    plan = await make_plan(run, BRIEF, PlanOptions(scenes=2, characters=2))
+    plan = await make_plan(run, BRIEF, PlanOptions(scenes=1, characters=1))
     assert not check_plan(plan)
     assert plan.characters[0].name == "Mara"
     assert plan.manner

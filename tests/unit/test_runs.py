@@ -26,6 +26,7 @@ from fabula.server.runs.children import Runs
 from fabula.server.runs.feed import Feed
 from fabula.server.runs.record import Limits, Order, Run, arguments
 from fabula.server.studio.application import application
+from patience import SECONDS
 from studio import COOKIE, TOKEN, state_of
 
 if TYPE_CHECKING:
@@ -68,7 +69,7 @@ async def serving(folder: Path, *names: str, **environ: str) -> AsyncIterator[Ru
 
 
 async def until(runs: Runs, run: Run, *states: str, project: str = "tale") -> Run:
-    async with asyncio.timeout(60):
+    async with asyncio.timeout(SECONDS):
         while runs.get(project, run.id).state not in states:  # noqa: ASYNC110 - another process
             await asyncio.sleep(0.02)
     return runs.get(project, run.id)
@@ -78,7 +79,7 @@ async def at_work(runs: Runs, run: Run, project: str = "tale") -> None:
     """Wait until a run's program can be stopped: before that a signal kills it."""
     await until(runs, run, "running", project=project)
     log = runs._folder(project) / ".fabula/runs" / run.id / "events.jsonl"
-    async with asyncio.timeout(60):
+    async with asyncio.timeout(SECONDS):
         while not log.exists() or b"run_started" not in log.read_bytes():  # noqa: ASYNC110 - another process
             await asyncio.sleep(0.02)
 
@@ -86,7 +87,7 @@ async def at_work(runs: Runs, run: Run, project: str = "tale") -> None:
 async def heard(feed: Feed, after: int = 0, last: str = "run_ended") -> list[dict[str, Any]]:
     """The events behind a number, up to the first of a type."""
     found: list[dict[str, Any]] = []
-    async with asyncio.timeout(60):
+    async with asyncio.timeout(SECONDS):
         async for events in feed.follow(after, 5):
             found += [json.loads(event.data) for event in events]
             if any(event["type"] == last for event in found):
@@ -172,7 +173,7 @@ async def test_a_folder_that_may_not_be_read_for_a_while_keeps_no_run_from_its_e
         monkeypatch.setattr("fabula.server.runs.looking.AFTER_FAILURE", 0.02)
         monkeypatch.setattr(Shelf, "names", property(forbidden))
         runs._scanned = -10.0  # the next look is due
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(SECONDS):
             while "Permission denied" not in caplog.text:  # noqa: ASYNC110 - a look that fails
                 await asyncio.sleep(0.02)
         monkeypatch.setattr(Shelf, "names", names)
@@ -329,8 +330,8 @@ async def test_two_servers_of_the_same_projects_have_numbers_of_their_own(tmp_pa
 
 async def test_a_hostile_log_and_record_do_no_harm(tmp_path: Path) -> None:
     shelf = projects(tmp_path)
-    sleeps = [sys.executable, "-c", "import time; time.sleep(60)"]
-    with subprocess.Popen(sleeps) as innocent:  # noqa: ASYNC220 - it is begun at once
+    waits = [sys.executable, "-c", "import sys; sys.stdin.read()"]
+    with subprocess.Popen(waits, stdin=subprocess.PIPE) as innocent:  # noqa: ASYNC220 - it is begun at once
         place = shelf.folder("tale") / ".fabula/runs/20990101-000000-aaaaaa"
         place.mkdir(parents=True)
         lines = [
@@ -477,7 +478,7 @@ def test_an_order_that_does_not_hold_is_refused(order: Order, says: str) -> None
 
 
 async def test_a_client_that_does_not_read_is_let_go_and_goes_on_from_its_number(tmp_path: Path) -> None:
-    bounds, environ = Bounds(unread=0.5), {"WORK": "burst", "TOKENS": "6000", "ROLES": "12", "BEFORE": "0.5"}
+    bounds, environ = Bounds(unread=0.5), {"WORK": "burst", "TOKENS": "1200", "ROLES": "12", "BEFORE": "0.5"}
     state = state_of(tmp_path / "shelf", environ)
     state.runs.command = (sys.executable, str(PROGRAM))
     app = application(state, OwnKeys(Tokens.of([TOKEN])), Names(), COOKIE)
@@ -485,15 +486,16 @@ async def test_a_client_that_does_not_read_is_let_go_and_goes_on_from_its_number
         opened.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 16_384)
         port = opened.getsockname()[1]
         async with state.at_work():
-            task = asyncio.create_task(listen(app, opened, lambda: None, bounds, state.runs.feed.end))
-            await asyncio.sleep(0.2)
+            ready = asyncio.Event()
+            task = asyncio.create_task(listen(app, opened, ready.set, bounds, state.runs.feed.end))
+            await ready.wait()
             reader, writer = await asyncio.open_connection("127.0.0.1", port, limit=16_384)
             asked = f"GET /api/v1/events?after=0 HTTP/1.1\r\nhost: 127.0.0.1\r\nauthorization: Bearer {TOKEN}\r\n\r\n"
             writer.write(asked.encode())
             await reader.readuntil(b"id: 0\n")
             run = state.runs.start("sample", Order())
             everything = await heard(state.runs.feed)
-            assert texts(everything) == whole(12, 6000)
+            assert texts(everything) == whole(12, 1200)
             assert state.runs.get("sample", run.id).state == "finished"
             await asyncio.sleep(1.5)
             received = b""
@@ -506,7 +508,7 @@ async def test_a_client_that_does_not_read_is_let_go_and_goes_on_from_its_number
             rest = await heard(state.runs.feed, numbers[-2])
             assert rest == everything[numbers[-2] :]
             task.cancel()  # it ends though nobody hangs up
-            async with asyncio.timeout(60):
+            async with asyncio.timeout(SECONDS):
                 with suppress(asyncio.CancelledError):
                     await task
 
@@ -516,14 +518,15 @@ async def test_a_server_ends_at_once_though_pages_listen(tmp_path: Path) -> None
     app = application(state, OwnKeys(Tokens.of([TOKEN])), Names(), COOKIE)
     with listening("127.0.0.1", 0) as opened:
         async with state.at_work():
-            task = asyncio.create_task(listen(app, opened, lambda: None, None, state.runs.feed.end))
-            await asyncio.sleep(0.2)
+            ready = asyncio.Event()
+            task = asyncio.create_task(listen(app, opened, ready.set, None, state.runs.feed.end))
+            await ready.wait()
             reader, writer = await asyncio.open_connection("127.0.0.1", opened.getsockname()[1])
             asked = f"GET /api/v1/events HTTP/1.1\r\nhost: 127.0.0.1\r\nauthorization: Bearer {TOKEN}\r\n\r\n"
             writer.write(asked.encode())
             await reader.readuntil(b"id: 0\n")
             task.cancel()  # it ends though nobody hangs up
-            async with asyncio.timeout(60):
+            async with asyncio.timeout(SECONDS):
                 with suppress(asyncio.CancelledError):
                     await task
             writer.close()

@@ -52,7 +52,7 @@ def typed(shelf: Path, *words: str) -> Iterator[subprocess.Popen[str]]:
 
 
 async def until(client: httpx.AsyncClient, *states: str) -> dict[str, Any]:
-    async with asyncio.timeout(60):
+    async with asyncio.timeout(120):
         while True:
             found = (await client.get(RUNS)).json()["runs"]
             if found and found[0]["state"] in states:
@@ -75,7 +75,7 @@ async def test_a_run_in_a_terminal_is_shown_and_stopped_and_nothing_is_started_b
             assert f"A command in a terminal is at work on this project (process {process.pid})." in waiting
             assert START not in waiting
             await client.post(f"{PARTS}/stop", data={"run": run["id"]})
-            _, said = await asyncio.to_thread(process.communicate, timeout=60)
+            _, said = await asyncio.to_thread(process.communicate, timeout=120)
         assert process.returncode == 128 + signal.SIGINT
         assert "Stopped. Every finished call is kept; go on with `fabula write tale`." in said
         ended = await until(client, "stopped", "killed")
@@ -89,7 +89,7 @@ async def test_a_run_in_a_terminal_that_is_killed_is_not_taken_for_one_at_work(t
         with typed(shelf, "--model", "files:answers") as process:
             await until(client, "running")
             process.send_signal(signal.SIGKILL)
-            process.wait(60)
+            process.wait(120)
         assert (await until(client, "killed"))["terminal"]
         assert START in (await client.get(f"{PARTS}/expected")).text
 
@@ -97,20 +97,20 @@ async def test_a_run_in_a_terminal_that_is_killed_is_not_taken_for_one_at_work(t
 async def test_what_was_written_before_the_studio_began_is_in_its_list(tmp_path: Path) -> None:
     shelf = project(tmp_path)
     with typed(shelf) as process:
-        assert await asyncio.to_thread(process.wait, 60) == 0
+        assert await asyncio.to_thread(process.wait, 120) == 0
     async with studio_here(shelf) as client:
         run = await until(client, "finished")
         assert (run["exit_code"], run["total"]["calls"]) == (0, 9)
     with typed(shelf) as process:
-        assert await asyncio.to_thread(process.wait, 60) == 0
+        assert await asyncio.to_thread(process.wait, 120) == 0
     assert len(list(runs_in(shelf / "tale"))) == 1, "what is only replayed is nobody's to watch"
 
 
 async def test_a_record_stops_no_process_that_does_not_hold_the_project(tmp_path: Path) -> None:
     shelf = project(tmp_path)
     place = shelf / "tale" / ".fabula/runs/20990101-000000-aaaaaa"
-    sleeps = [sys.executable, "-c", "import time; time.sleep(60)"]
-    with subprocess.Popen(sleeps) as innocent:  # noqa: ASYNC220 - it is begun at once
+    waits = [sys.executable, "-c", "import sys; sys.stdin.read()"]
+    with subprocess.Popen(waits, stdin=subprocess.PIPE) as innocent:  # noqa: ASYNC220 - it is begun at once
         Run(id=place.name, order=Order(), state="running", pid=innocent.pid, started=9e9, terminal=True).save(place)
         log = EventLog(place / "events.jsonl")
         log.open()  # another process of the same person holds the log, and not the project

@@ -18,21 +18,22 @@ def test_the_api_stands_beside_the_chat_behind_the_same_token(tmp_path: Path) ->
     with there(tmp_path) as server:
         base = server.address.removesuffix("/v1")
         headers = {"authorization": f"Bearer {TOKEN}"}
-        listed = httpx.get(f"{base}/api/v1/projects", headers=headers, timeout=60)
+        listed = httpx.get(f"{base}/api/v1/projects", headers=headers, timeout=120)
         assert listed.status_code == 200
         assert [one["project"] for one in listed.json()["projects"]] == ["lamp"]
-        assert httpx.get(f"{base}/api/v1/projects", timeout=60).status_code == 401
-        unknown = httpx.get(f"{base}/api/v1/projects/lmap", headers=headers, timeout=60)
+        assert httpx.get(f"{base}/api/v1/projects", timeout=120).status_code == 401
+        unknown = httpx.get(f"{base}/api/v1/projects/lmap", headers=headers, timeout=120)
         assert (unknown.status_code, "Did you mean 'lamp'" in unknown.json()["error"]["message"]) == (404, True)
-        assert httpx.get(f"{base}/api/v1/nothing", headers=headers, timeout=60).json()["error"]["code"] == "unknown_url"
-        assert httpx.get(f"{base}/v1/models", headers=headers, timeout=60).status_code == 200
-        assert httpx.get(f"{base}/", headers=headers, timeout=60).status_code == 404  # no pages here
+        nothing = httpx.get(f"{base}/api/v1/nothing", headers=headers, timeout=120)
+        assert nothing.json()["error"]["code"] == "unknown_url"
+        assert httpx.get(f"{base}/v1/models", headers=headers, timeout=120).status_code == 200
+        assert httpx.get(f"{base}/", headers=headers, timeout=120).status_code == 404  # no pages here
 
 
 def test_what_is_served_can_be_read_and_is_not_changed(tmp_path: Path) -> None:
     with there(tmp_path) as server:
         base = f"{server.address.removesuffix('/v1')}/api/v1/projects/lamp"
-        with httpx.Client(headers={"authorization": f"Bearer {TOKEN}"}, timeout=60) as client:
+        with httpx.Client(headers={"authorization": f"Bearer {TOKEN}"}, timeout=120) as client:
             brief = client.get(f"{base}/artefacts/brief.md")
             assert "Mara kept the lamp" in brief.json()["text"]
             wanted = {"text": "Other.", "base": brief.json()["base"]}

@@ -269,7 +269,7 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[There]:
 
 def test_openais_client_raises_what_its_users_know(served: There) -> None:
     said: list[Any] = [{"role": "user", "content": "Hello."}]
-    with openai.OpenAI(base_url=served.address, api_key=TOKEN, max_retries=0, timeout=30) as client:
+    with openai.OpenAI(base_url=served.address, api_key=TOKEN, max_retries=0, timeout=120) as client:
         with pytest.raises(openai.BadRequestError, match="one answer at a time") as several:
             client.chat.completions.create(model=MODEL, messages=said, n=3)
         assert several.value.param == "n"
@@ -294,7 +294,7 @@ def test_the_vercel_ai_sdk_is_answered(served: There) -> None:
     tool = {"type": "function", "function": {"name": "look", "parameters": {"type": "object", "properties": {}}}}
     body: dict[str, Any] = {"model": MODEL, "messages": [{"role": "user", "content": "Who is there?"}]}
     body |= {"tools": [tool], "tool_choice": "auto", "stream": True, "stream_options": {"include_usage": True}}
-    with httpx.Client(base_url=served.address, headers=headers, trust_env=False, timeout=30) as client:
+    with httpx.Client(base_url=served.address, headers=headers, trust_env=False, timeout=120) as client:
         told = client.post("/chat/completions", json=body)
         assert told.text.endswith("data: [DONE]\n\n")
         form_ = {"type": "json_schema", "json_schema": {"name": "response", "schema": {"type": "object"}}}

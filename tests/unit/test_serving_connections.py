@@ -38,8 +38,8 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[There]:
 
 def opened(server: There) -> socket.socket:
     port = int(server.address.removesuffix("/v1").rpartition(":")[2])
-    found = socket.create_connection(("127.0.0.1", port), timeout=60)
-    found.settimeout(60)
+    found = socket.create_connection(("127.0.0.1", port), timeout=120)
+    found.settimeout(120)
     return found
 
 
@@ -53,7 +53,7 @@ def rest(of: socket.socket) -> bytes:
 
 
 def status(server: There) -> int:
-    return httpx.get(f"{server.address}/models", headers=HEADERS, timeout=60, trust_env=False).status_code
+    return httpx.get(f"{server.address}/models", headers=HEADERS, timeout=120, trust_env=False).status_code
 
 
 def test_300_idle_sockets_keep_nobody_out(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:

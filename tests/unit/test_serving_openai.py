@@ -24,7 +24,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[There]:
 
 @pytest.fixture
 def client(server: There) -> Iterator[openai.OpenAI]:
-    with openai.OpenAI(base_url=server.address, api_key=TOKEN, max_retries=0, timeout=30) as made:
+    with openai.OpenAI(base_url=server.address, api_key=TOKEN, max_retries=0, timeout=120) as made:
         yield made
 
 

@@ -29,7 +29,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[There]:
 def document(server: There) -> dict[str, Any]:
     """The schema that the server tells."""
     root = server.address.removesuffix("/v1")
-    data = dict(httpx.get(f"{root}/openapi.json", headers=HEADERS, trust_env=False, timeout=60).json())
+    data = dict(httpx.get(f"{root}/openapi.json", headers=HEADERS, trust_env=False, timeout=120).json())
     # Those of projects are held to their schema in tests/studio.
     data["paths"] = {path: methods for path, methods in data["paths"].items() if not path.startswith("/api/")}
     # Drawn names are never those of characters; so that the drawn conversations are held too, there are two names.

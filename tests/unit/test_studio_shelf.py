@@ -86,7 +86,7 @@ async def test_a_project_that_takes_long_keeps_neither_the_list_nor_other_rows_w
     monkeypatch.setattr(Workspace, "overview", overview)
     monkeypatch.setattr("fabula.server.studio.pages.shelf._PATIENCE", 0.01)
     try:
-        async with asyncio.timeout(50), studio_here(home) as client:
+        async with asyncio.timeout(120), studio_here(home) as client:
             first = (await client.get("/")).text
             rows = re.findall(r'hx-get="(/cards/[^"]+)" hx-trigger="load"', first)
             assert {f"/cards/slow-{number}" for number in range(3)} <= set(rows), "these are asked for one by one"
