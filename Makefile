@@ -26,14 +26,16 @@ PIP     := $(BIN)/python -m pip --disable-pip-version-check install --quiet
 export PYTHONDONTWRITEBYTECODE :=
 export OMP_NUM_THREADS ?= 1
 export OPENBLAS_NUM_THREADS ?= 1
-# Neighbours stay on one worker, which share servers, browsers and projects that were made once.
-WORKERS := --numprocesses auto --maxprocesses 4 --dist worksteal
+# One more than cores, since tests often wait for pages, servers and processes. Neighbours stay on one worker, which
+# share servers, browsers and projects that were made once.
+WORKERS := --numprocesses $(shell expr $$(getconf _NPROCESSORS_ONLN) + 1) --maxprocesses 4 --dist worksteal
 
-.PHONY: help demo test test-train simulate cover check docs screenshots bench clean
+.PHONY: help demo dev test test-train simulate cover check docs screenshots bench clean
 .DELETE_ON_ERROR:
 
 help:
 	@echo 'make demo   write a story with the best model that this machine can run (MODEL=smollm2: the quick one)'
+	@echo 'make dev    install what tests and gates need, as they do by themselves'
 	@echo 'make test   run the tests, several at a time'
 	@echo 'make test-train  run the tests of training, with torch in the environment $(TRAIN)'
 	@echo 'make simulate  run the long simulations: how often each interval is right'
@@ -51,6 +53,8 @@ demo: $(RUNTIME)
 	@rm -f .demo-model.json
 	@echo
 	@echo 'The story:    $(OUT)/story.md'
+
+dev: $(DEV)
 
 test: $(DEV)
 	@$(BIN)/fabula models pull --quiet smollm2 || echo 'The small model could not be fetched: tests marked "embedded" are skipped.'
