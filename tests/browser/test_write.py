@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 PROGRAM = Path(__file__).parents[1] / "support" / "long_work.py"
 WRITE = "/projects/sample/write"
 LONG = 50.0  # milliseconds; what takes less, a browser does not call long
+TRIES = 6
 TEXTS = "() => window.fabulaRoom.texts()"
 
 
@@ -119,8 +120,8 @@ def test_ten_tabs_have_one_connection_and_survive_that_its_tab_is_closed_and_the
         connections(studio)
 
 
-def longest_task(folder: Path, tokens: int) -> float:
-    """Milliseconds for which a page was held at most by an unthrottled room: of several tries the least."""
+def longest_task(folder: Path, tokens: int, most: float) -> float:
+    """Milliseconds for which a page was held at most by an unthrottled room: of tries until one is below `most`."""
     environ = {"ROLES": "12", "TOKENS": str(tokens), "WORK": "burst"}
     with studio_there(folder, environ) as there, browsing(there) as tab:
         working(there)
@@ -129,7 +130,7 @@ def longest_task(folder: Path, tokens: int) -> float:
             "window.longest = Math.max(window.longest, one.duration) }).observe({ type: 'longtask', buffered: true })"
         )
         held: list[float] = []
-        while not held or (min(held) > LONG and len(held) < 3):  # a machine with other work holds pages up, too
+        while not held or (min(held) > most and len(held) < TRIES):  # a machine with other work holds pages up, too
             tab.open(WRITE)
             start(there)
             ends(tab.page, 12, tokens)
@@ -142,8 +143,8 @@ def longest_task(folder: Path, tokens: int) -> float:
 def test_an_unthrottled_room_is_shown_whole_and_does_not_hold_the_page_up_longer_the_longer_it_is(
     tmp_path: Path,
 ) -> None:
-    short = longest_task(tmp_path / "short", 50)
-    assert longest_task(tmp_path / "long", 400) < LINEAR * max(short, LONG)
+    most = LINEAR * max(LONG, longest_task(tmp_path / "short", 50, LONG))
+    assert longest_task(tmp_path / "long", 400, most) <= most
 
 
 def test_a_price_that_is_not_known_is_said_before_the_first_answer(tmp_path: Path) -> None:
