@@ -87,5 +87,5 @@ def test_hostile_plans_and_facts_stay_text(tmp_path: Path) -> None:
         tab.page.wait_for_selector("#graph[data-drawn]")
         tab.page.click("[data-fact]")
         tab.page.wait_for_selector("[data-shown]")
-        assert tab.page.query_selector("img[src=x]") is None
+        expect(tab.page.locator("img[src=x]")).to_have_count(0)
         tab.check()

@@ -128,7 +128,7 @@ def test_why_somebody_said_something_leads_to_the_prompt(tmp_path: Path) -> None
         page.locator(".turn").last.locator("summary").first.click()
         page.wait_for_selector(".why >> text=100 tokens read (40 of them cached), 20 written")
         page.click("text=What Mara knows of this part of the story")
-        assert page.locator(".why .prose").inner_text().startswith("Mara kept the lamp")
+        expect(page.locator(".why .prose")).to_have_text(re.compile("^Mara kept the lamp"))
         page.click(".why >> text=The prompt")
         page.wait_for_selector("h1:not([hidden]) >> text=chat/tobias-mara")
         expect(page.locator("main")).to_contain_text("Where is the heron?")

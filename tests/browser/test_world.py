@@ -44,7 +44,7 @@ def test_facts_are_looked_at_by_scene_with_the_keyboard(tmp_path: Path) -> None:
         for _ in range(5):
             tab.page.keyboard.press("Enter")
         tab.page.wait_for_selector("#facts caption:has-text('scene 1')")
-        assert tab.page.locator("#facts tbody tr").count() < every
+        expect(tab.page.locator("#facts tbody tr")).not_to_have_count(every)
         expect(tab.page.locator("#status")).to_contain_text("at the end of scene 1")
         tab.check()
 
