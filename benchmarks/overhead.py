@@ -340,7 +340,7 @@ def consult(project: Project, key: str) -> int:
         for path in places:
             journal.artefacts.versions(path)
             journal.decisions.override(path)
-        found = (journal.runs(), journal.decisions.find(), spent_by_role(journal), journal.calls.reply(key))
+        found = (journal.runs(), journal.decisions.find(), spent_by_role(journal.calls), journal.calls.reply(key))
         if changes or not found[-1]:
             raise RuntimeError("the project is not as it was made")
     return len(places)

@@ -77,7 +77,7 @@ async def test_the_cap_is_never_passed(tmp_path: Path) -> None:
         with pytest.raises(BudgetError, match=rf"Stopped before the budget of {cap:,} tokens is passed"):
             await write_in(home, home.settings, Options(budget_tokens=cap))
         with home.journal as journal:
-            assert sum(usage.prompt + usage.reply for usage in spent_by_role(journal).values()) <= cap
+            assert sum(usage.prompt + usage.reply for usage in spent_by_role(journal.calls).values()) <= cap
 
 
 async def test_a_cap_in_dollars_stops_by_the_users_prices(tmp_path: Path) -> None:
@@ -85,7 +85,7 @@ async def test_a_cap_in_dollars_stops_by_the_users_prices(tmp_path: Path) -> Non
     with pytest.raises(BudgetError, match=r"Stopped before the budget of \$1\.0000 is passed: .* --budget-usd") as stop:
         await write_in(home, home.settings, Options(budget_usd=1.0))
     with home.journal as journal:
-        spent = sum(usage.cost or 0 for usage in spent_by_role(journal).values())
+        spent = sum(usage.cost or 0 for usage in spent_by_role(journal.calls).values())
     assert 0 < spent <= 1.0
     assert f"${spent:,.4f} are spent" in str(stop.value)
     assert (await write_in(home, home.settings, Options(budget_usd=100.0))).story.words > 50
@@ -123,7 +123,7 @@ async def test_a_server_that_counts_nothing_is_counted_and_charged_by_estimate(t
         home = served(tmp_path / "tale", server)
         outcome = await write_in(home, home.settings, Options())
         with home.journal as journal:
-            (usage,) = spent_by_role(journal).values()
+            (usage,) = spent_by_role(journal.calls).values()
         assert usage.reply == estimate_tokens(text)
         assert usage.estimated == usage.prompt + usage.reply > 0
         assert usage.cost == pytest.approx((usage.prompt * 1000 + usage.reply * 2000) / 1e6)
@@ -142,7 +142,7 @@ async def test_what_failed_tries_cost_is_on_the_bill_of_the_project(tmp_path: Pa
             with pytest.raises(OverloadedError, match="sent something that is no reply"):
                 await write_in(home, home.settings, Options())
         with home.journal as journal:
-            (usage,) = spent_by_role(journal).values()
+            (usage,) = spent_by_role(journal.calls).values()
         assert (usage.prompt, usage.reply) == (800, 100)
         assert usage.cost == pytest.approx(1.0)
         capped = home.settings.with_({"budget": {"usd": 1.1}, "sampling": {"max_tokens": 50}})
@@ -192,7 +192,7 @@ async def test_a_claim_of_millions_of_tokens_is_not_booked_and_said(tmp_path: Pa
         with pytest.raises(BudgetError, match=said):
             await write_in(home, home.settings, LISTENING)
         with home.journal as journal:
-            (usage,) = spent_by_role(journal).values()
+            (usage,) = spent_by_role(journal.calls).values()
     assert usage.estimated == usage.prompt + usage.reply < 2_000
     assert usage.cost == pytest.approx((usage.prompt + 5 * usage.reply) / 1e6)
     assert home.story_file.is_file(), "what was paid for is there"
@@ -206,7 +206,7 @@ async def test_a_stream_that_does_not_end_is_ended_and_paid_as_far_as_it_came(tm
         ):
             await write_in(home, home.settings, LISTENING)
         with home.journal as journal:
-            (usage,) = spent_by_role(journal).values()
+            (usage,) = spent_by_role(journal.calls).values()
         assert 3_000 < usage.estimated < 5_000
         assert usage.cost is not None
         assert 0.019 < usage.cost < 0.021
@@ -251,7 +251,7 @@ async def test_a_call_that_comes_to_nothing_is_booked_as_an_estimate(
             await asleep(write_in(home, home.settings, listen))
         assert len(server.requests) == len(lost) == tries
         with home.journal as journal:
-            (usage,) = spent_by_role(journal).values()
+            (usage,) = spent_by_role(journal.calls).values()
     assert usage.prompt > tries
     assert usage.reply > 0
     assert usage.estimated == usage.prompt + usage.reply

@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from fabula.engine.dry_run import example
 from fabula.engine.events import Kept
 from fabula.engine.journal import Journal
 from fabula.models.base import Capabilities
 from fabula.models.scripted import ScriptedModel
 from harness import Case, cases, dry_run_case, run_case
+from schemas import example
 
 if TYPE_CHECKING:
     from fabula.engine.events import Event

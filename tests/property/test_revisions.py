@@ -13,13 +13,14 @@ import pytest
 
 from fabula.base.errors import PlanError, ReplyError
 from fabula.craft.revising import reviser
-from fabula.engine.dry_run import example, placeholder
+from fabula.engine.dry_run import placeholder
 from fabula.engine.events import Kept
 from fabula.engine.journal import Journal
 from fabula.engine.making import add_fits, announced_as, notes_of
 from fabula.models.base import Capabilities, Reply
 from fabula.models.scripted import ScriptedModel
 from harness import Case, cases, dry_run_case, run_case
+from schemas import example
 
 if TYPE_CHECKING:
     from fabula.engine.events import Event

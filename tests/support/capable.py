@@ -7,11 +7,10 @@ import re
 from itertools import count
 from typing import TYPE_CHECKING, Any, Final
 
-from fabula.engine.dry_run import example
 from fabula.models.base import Capabilities
 from fabula.models.scripted import ScriptedModel
 from fabula.story import count_words
-from schemas import wrong_in
+from schemas import example, wrong_in
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

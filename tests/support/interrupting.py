@@ -28,12 +28,12 @@ from typing import TYPE_CHECKING, Any, Final
 
 from fabula.app import writing
 from fabula.cli.main import main
-from fabula.engine.dry_run import example
 from fabula.engine.roles import Cast
 from fabula.models.base import Capabilities
 from fabula.models.scripted import ScriptedModel
 from fabula.project.folder import Project
 from harness import Case, cases
+from schemas import example
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence

@@ -8,9 +8,10 @@ from collections import Counter
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any
 
-from fabula.engine.dry_run import example, placeholder
+from fabula.engine.dry_run import placeholder
 from fabula.models.base import Capabilities, Reply
 from fabula.models.scripted import ScriptedModel
+from schemas import example
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

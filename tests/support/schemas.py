@@ -1,10 +1,12 @@
-"""What is wrong in the schema of a reply, as a model reads it."""
+"""A smallest value of a schema, and what is wrong in one, as a model reads it."""
 
 from __future__ import annotations
 
 import json
 import re
 from typing import TYPE_CHECKING, Any, Final
+
+from fabula.engine.dry_run import placeholder
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -35,3 +37,26 @@ def _nodes(part: Any) -> Iterator[dict[str, Any]]:  # noqa: ANN401 - JSON data
     elif isinstance(part, list):
         for value in part:
             yield from _nodes(value)
+
+
+def example(schema: Any, path: str = "", nth: int = 0) -> Any:  # noqa: ANN401 - JSON data of any shape
+    """A smallest sensible value of a JSON schema (references inlined).
+
+    The `nth` entry of an array takes the `nth` option of what it may choose from, so that all are named.
+    """
+    if "const" in schema:
+        return schema["const"]
+    if options := schema.get("enum"):
+        return options[nth % len(options)]
+    for several in ("anyOf", "oneOf", "allOf"):
+        if several in schema:
+            return example(schema[several][0], path, nth)
+    kind = schema.get("type", "string")
+    if kind == "object":
+        return {name: example(part, f"{path}/{name}", nth) for name, part in schema.get("properties", {}).items()}
+    if kind == "array":
+        items = schema.get("items", {"type": "string"})
+        return [example(items, f"{path}/{n}", n) for n in range(max(schema.get("minItems", 1), 1))]
+    plain = {"integer": schema.get("minimum", 1), "number": schema.get("minimum", 1), "boolean": False, "null": None}
+    words = min(max(int(schema.get("maxLength", 0)) // 14, 8), 120)  # half of what its bound allows
+    return plain.get(kind, placeholder(words, path))

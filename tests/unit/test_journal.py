@@ -92,7 +92,7 @@ def test_the_bill_is_kept_by_role_and_an_unknown_cost_stays_unknown(journal: Jou
     for key, (role, cost) in costs.items():
         request = Request(REQUEST.messages, role=role, path=role)
         journal.calls.record(key, request, 0, Reply("Text.", Usage(prompt=10, reply=2, cost=cost), model="m"))
-    spent = spent_by_role(journal)
+    spent = spent_by_role(journal.calls)
     assert spent["plot"] == Usage(prompt=20, reply=4, cost=0.75)
     assert spent["climax"].cost is None
 
@@ -367,7 +367,7 @@ READ: list[Callable[[Journal], object]] = [
     lambda journal: journal.calls.reply("k"),
     lambda journal: journal.calls.last("exposition/section", 0),
     lambda journal: journal.calls.find(prompts=True),
-    spent_by_role,
+    lambda journal: spent_by_role(journal.calls),
     lambda journal: journal.runs(),
     lambda journal: journal.last_settings(),
     lambda journal: journal.artefacts.made("plot"),

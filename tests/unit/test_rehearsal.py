@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from fabula.engine.dry_run import DryRun, PlannedCall, example, placeholder
+from fabula.engine.dry_run import DryRun, PlannedCall, placeholder, usual
 from fabula.story import count_words
 from fabula.story.sentences import sentences
 
@@ -47,28 +47,29 @@ def test_planned_calls_are_summed_and_an_unknown_price_stays_unknown() -> None:
         ({"type": "number", "minimum": 0.5}, 0.5),
         ({"type": "array", "items": {"type": "integer"}, "minItems": 2}, [1, 1]),
         ({"type": "object"}, {}),
-        ({"type": "object", "properties": {"sure": {"type": "boolean"}}}, {"sure": False}),
+        ({"type": "object", "properties": {"sure": {"type": "boolean"}}, "required": ["sure"]}, {"sure": False}),
     ],
 )
-def test_an_example_fits_its_schema(schema: dict[str, Any], value: object) -> None:
-    assert example(schema) == value
+def test_what_stands_for_a_typed_reply_fits_its_schema(schema: dict[str, Any], value: object) -> None:
+    assert usual(schema, "", {}) == value
 
 
-def test_example_texts_differ_by_place() -> None:
-    made = example({"type": "object", "properties": {"a": {"type": "string"}, "b": {"type": "array", "minItems": 2}}})
+def test_texts_in_it_differ_by_place() -> None:
+    parts = {"a": {"type": "string"}, "b": {"type": "array", "minItems": 2}}
+    made = usual({"type": "object", "properties": parts, "required": ["a", "b"]}, "", {})
     texts = [made["a"], *made["b"]]
     assert len(set(texts)) == 3
-    assert all(re.fullmatch(r"W\w+( w\w+)+\.", text) for text in texts)
-    assert count_words(example({})) == 8
+    assert all(re.fullmatch(r"(W\w+( w\w+)*\. ?)+", text) for text in texts)
+    assert count_words(usual({}, "", {})) == 12
 
 
 def test_the_entries_of_an_array_name_one_option_after_the_other() -> None:
     options = {"enum": ["first", "second"]}
-    entry = {"type": "object", "properties": {"who": {"anyOf": [options]}, "what": {"const": "same"}}}
-    made = example({"type": "array", "minItems": 3, "items": entry})
+    parts = {"who": {"anyOf": [options]}, "what": {"const": "same"}}
+    entry = {"type": "object", "properties": parts, "required": ["who", "what"]}
+    made = usual({"type": "array", "minItems": 3, "items": entry}, "", {})
     assert [one["who"] for one in made] == ["first", "second", "first"]
     assert {one["what"] for one in made} == {"same"}
-    assert example({"type": "array", "minItems": 2, "items": options}) == ["first", "second"]
-    assert example({"type": "array", "items": {"type": "array", "minItems": 2, "items": options}}) == [
-        ["first", "second"]
-    ]
+    assert usual({"type": "array", "items": options}, "", {}) == ["first", "second"]
+    inner = {"type": "array", "items": options}
+    assert usual({"type": "array", "maxItems": 1, "items": inner}, "", {}) == [["first", "second"]]

@@ -199,7 +199,9 @@ async def test_who_hands_back_is_not_asked_again_when_the_model_declines(journal
     with pytest.raises(RefusalError, match="openai:big@1 declined 3 times"):
         await Run(context).ask("Mara", "say", turn=0)
     assert context.budget.spent_tokens == 18
-    assert spent_by_role(journal)["Mara"].prompt == 15, "what came to nothing was paid, and is known to the project"
+    assert spent_by_role(journal.calls)["Mara"].prompt == 15, (
+        "what came to nothing was paid, and is known to the project"
+    )
 
 
 async def test_a_program_takes_no_tokens_of_a_cap(journal: Journal, tmp_path: Path) -> None:

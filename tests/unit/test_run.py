@@ -222,7 +222,10 @@ async def test_a_refusal_is_asked_again_with_another_seed_and_all_tries_are_paid
     reply = await Run(context).reply("poet", "say", what="it")
     first, second = (request.sampling.seed for request in model.asked)
     assert (reply.text, reply.usage.prompt, reply.usage.reply) == ("A line.", 5, 2)
-    assert (spent_by_role(room.journal)["poet"].prompt, spent_by_role(room.journal)["poet"].reply) == (10, 3)
+    assert (spent_by_role(room.journal.calls)["poet"].prompt, spent_by_role(room.journal.calls)["poet"].reply) == (
+        10,
+        3,
+    )
     assert context.budget.spent_tokens == 13
     assert first is not None
     assert second == first + 1

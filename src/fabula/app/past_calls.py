@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 from fabula.app.bills import usage_data
 from fabula.engine.journal import CallFilter
 from fabula.engine.journal.store import LAST
-from fabula.engine.replies.rules import RULES
+from fabula.engine.replies.rules import why
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -212,7 +212,7 @@ def call_of(journal: Journal, number: int, among: CallFilter | None = None) -> W
         list(call.reply.dropped),
         CallUsage.of(call.reply.usage),
         [
-            RemovedText(one.rule, _why(one.rule), one.text)
+            RemovedText(one.rule, why(one.rule), one.text)
             for one in journal.calls.removals(call.path)
             if one.path == call.path
         ],
@@ -260,10 +260,6 @@ def _excerpt(texts: Sequence[str], sought: str) -> str:
             begin, end = max(at - _AROUND, 0), at + len(sought) + _AROUND
             return f"{'…' if begin else ''}{' '.join(text[begin:end].split())}{'…' if end < len(text) else ''}"
     return ""
-
-
-def _why(rule: str) -> str:
-    return next((known.why for name, known in RULES.items() if name == rule), "This fabula does not know the rule.")
 
 
 def artefact_of(artefacts: Sequence[str], path: str) -> str:

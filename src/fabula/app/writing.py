@@ -364,7 +364,7 @@ def recorded_run(prepared: Prepared, context: RunContext, beside: Mapping[str, A
         recorded_settings = settings.as_tables
         recorded_settings |= {"prompts_digest": context.prompts.digest, **(beside or {})}
         journal.start_run(prepared.method.name, recorded_settings)
-    options.emit(RunStarted(prepared.method.name, prepared.method.roles, None))
+    options.emit(RunStarted(prepared.method.name, prepared.method.roles))
     found: dict[str, Any] = {"lengths": context.lengths, "shortfalls": context.shortfalls}
     error = "stopped"
     try:
@@ -694,7 +694,7 @@ class Written:
     def in_(cls, project: Project, settings: Settings, story: Story, bill: Bill, why: str = "") -> Written:
         """What stands in a project after a run that took what `bill` says."""
         with project.journal as journal:
-            places, spent, in_all = journal.artefacts.places(), spent_by_role(journal), paid_in(journal, settings)
+            places, spent, in_all = journal.artefacts.places(), spent_by_role(journal.calls), paid_in(journal, settings)
             missed = shortfalls(journal, project.brief, settings, story.words)
         data = {
             "project": str(project.folder),

@@ -220,28 +220,6 @@ def sketched(form: str, share: float, path: str) -> str:
     return _GAP.sub(lambda gap: placeholder(max(round(int(gap[1]) * share), 1), f"{path}/{gap.start()}"), form)
 
 
-def example(schema: Json, path: str = "", nth: int = 0) -> Any:  # noqa: ANN401 - JSON data of any shape
-    """A smallest sensible value of a JSON schema (references inlined).
-
-    The `nth` entry of an array takes the `nth` option of what it may choose from, so that all are named.
-    """
-    if "const" in schema:
-        return schema["const"]
-    if options := schema.get("enum"):
-        return options[nth % len(options)]
-    for several in ("anyOf", "oneOf", "allOf"):
-        if several in schema:
-            return example(schema[several][0], path, nth)
-    kind = schema.get("type", "string")
-    if kind == "object":
-        return {name: example(part, f"{path}/{name}", nth) for name, part in schema.get("properties", {}).items()}
-    if kind == "array":
-        items = schema.get("items", {"type": "string"})
-        return [example(items, f"{path}/{n}", n) for n in range(max(schema.get("minItems", 1), 1))]
-    plain = {"integer": schema.get("minimum", 1), "number": schema.get("minimum", 1), "boolean": False, "null": None}
-    return plain.get(kind, placeholder(_words(schema), path))
-
-
 def usual(schema: Json, path: str, expect: Expected, words: Words = round, nth: int = 0, field: str = "") -> Any:  # noqa: ANN401, PLR0911 - JSON data of any shape
     """A value of a JSON schema (references inlined) as long as models usually give it, for a reply never asked.
 
@@ -276,7 +254,8 @@ def usual(schema: Json, path: str, expect: Expected, words: Words = round, nth: 
         bounded = _FEW // 2 if field in _SHORT else max(_words(schema), _USUAL)
         return placeholder(words(bounded if said is None else said), path)
     if said is None:
-        return example(schema, path, nth)
+        least = schema.get("minimum", 1)
+        return {"integer": least, "number": least, "boolean": False, "null": None}.get(kind)
     return _drawn(path) < said if kind == "boolean" else round(said)
 
 

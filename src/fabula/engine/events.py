@@ -22,7 +22,6 @@ class RunStarted:
 
     system: str
     roles: tuple[str, ...] = ()
-    words: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

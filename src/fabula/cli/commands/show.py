@@ -22,7 +22,7 @@ from fabula.cli.session import near
 from fabula.cli.terminal import table
 from fabula.engine.journal import CallFilter
 from fabula.engine.making import notes_of
-from fabula.engine.replies.rules import RULES
+from fabula.engine.replies.rules import why
 from fabula.project.folder import MAX_STORY
 from fabula.project.telling import imported_from
 from fabula.story import Story, count_words
@@ -112,7 +112,7 @@ def _removed(terminal: Terminal, path: str, removals: Sequence[Removal], artefac
     by_rule: dict[str, list[Removal]] = {}
     for one in removals:
         by_rule.setdefault(one.rule, []).append(one)
-    parts = [f"{rule} ({len(found)}): {_why(rule)}\n\n{_pieces(found, artefacts)}" for rule, found in by_rule.items()]
+    parts = [f"{rule} ({len(found)}): {why(rule)}\n\n{_pieces(found, artefacts)}" for rule, found in by_rule.items()]
     terminal.say("\n\n".join(parts) or "No rule took anything out.")
     if removals:
         terminal.advise("`fabula show NAME --prompts` has the replies as they came; `fabula edit` puts a piece back.")
@@ -121,7 +121,7 @@ def _removed(terminal: Terminal, path: str, removals: Sequence[Removal], artefac
             "path": one.path,
             "artefact": artefact_of(artefacts, one.path),
             "rule": one.rule,
-            "why": _why(one.rule),
+            "why": why(one.rule),
             "text": one.text,
             "words": count_words(one.text),
             "at": one.at,
@@ -129,11 +129,6 @@ def _removed(terminal: Terminal, path: str, removals: Sequence[Removal], artefac
         for one in removals
     ]
     terminal.document({"artefact": path, "removed": pieces})
-
-
-def _why(rule: str) -> str:
-    """Why a rule exists; a journal may hold one that a newer fabula has."""
-    return RULES[rule].why if rule in RULES else "This fabula does not know the rule."
 
 
 def _pieces(removals: Sequence[Removal], artefacts: Sequence[str]) -> str:

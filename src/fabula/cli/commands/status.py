@@ -43,7 +43,7 @@ def status(common: Common, where: Where = "") -> None:
     with project.journal as journal:
         changes = project.changes(journal)
         rows, titles = texts(journal, changes, coming), Titles.in_(journal)
-        runs, spent, waits = journal.runs(), spent_by_role(journal), waiting(journal)
+        runs, spent, waits = journal.runs(), spent_by_role(journal.calls), waiting(journal)
         source = imported_from(journal)
         in_all = paid_in(journal, settings)
         missed = [] if problem else shortfalls(journal, brief, settings, words)

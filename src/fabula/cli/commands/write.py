@@ -223,7 +223,7 @@ def _forecast(session: Session) -> None:
     terminal, project = session.terminal, session.project
     found, changes = session.dry_run()
     with project.journal as journal:
-        spent = sum(spent_by_role(journal).values(), NOTHING_USED)
+        spent = sum(spent_by_role(journal.calls).values(), NOTHING_USED)
     pace = spent.seconds / spent.reply if spent.reply and spent.seconds else None
     seconds = None if pace is None else pace * sum(call.reply for call in found.planned)
     terminal.say(calls_table(found))

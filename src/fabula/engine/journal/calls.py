@@ -14,7 +14,6 @@ from fabula.models.base import Reply, Usage
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from fabula.engine.journal import Journal
     from fabula.engine.journal.store import Store
     from fabula.models.base import Request
 
@@ -125,14 +124,6 @@ class Removal:
     rule: str
     text: str
     at: str
-
-
-def spent_by_role(journal: Journal) -> dict[str, Usage]:
-    """What a whole project has used so far, by role."""
-    bill: dict[str, Usage] = {}
-    for paid in journal.calls.payments():
-        bill[paid.role] = bill[paid.role] + paid.usage if paid.role in bill else paid.usage
-    return bill
 
 
 class Calls:
@@ -321,6 +312,14 @@ class Calls:
         if self._given_up is None:
             self._given_up = Counter(path for (path,) in self._store.all("SELECT path FROM failure"))
         return self._given_up[path]
+
+
+def spent_by_role(calls: Calls) -> dict[str, Usage]:
+    """What a whole project has used so far, by role."""
+    bill: dict[str, Usage] = {}
+    for paid in calls.payments():
+        bill[paid.role] = bill[paid.role] + paid.usage if paid.role in bill else paid.usage
+    return bill
 
 
 def _likes(text: str) -> list[str]:

@@ -13,7 +13,7 @@ from fabula.engine.replies.labels import LABELS, label_of, read_label, read_yes_
 from fabula.engine.replies.left import left_out
 from fabula.engine.replies.problem import ReplyProblem, repair_instruction
 from fabula.engine.replies.prose import Cleaned, Dropped, TextKind, clean_prose
-from fabula.engine.replies.rules import RULES, Rule, RuleName
+from fabula.engine.replies.rules import RULES, RuleName
 from fabula.engine.replies.schema import schema_of, short
 from fabula.engine.replies.splits import read_split
 from fabula.engine.replies.useless import fault_of, without_instructions
@@ -26,7 +26,6 @@ __all__ = [
     "Cleaned",
     "Dropped",
     "ReplyProblem",
-    "Rule",
     "RuleName",
     "TextKind",
     "clean_prose",

@@ -14,7 +14,7 @@ import pytest
 
 from fabula.base.errors import PlanError, ReplyError, UnknownNameError, UsageError
 from fabula.craft.planning import PROMPTS
-from fabula.engine.dry_run import example, placeholder
+from fabula.engine.dry_run import placeholder, usual
 from fabula.engine.events import Kept, Noted
 from fabula.engine.journal import Journal
 from fabula.engine.prompts import Prompts
@@ -297,7 +297,7 @@ def test_a_persona_begins_with_its_state_and_updates_are_read(stage: Staged) -> 
 
 
 def test_a_dry_run_fills_the_world_as_a_run_does(stage: Staged) -> None:
-    made = example(schema_of(Critique), "chapter-1/step/1/Mara/criticise")["world_updates"]
+    made = usual(schema_of(Critique), "chapter-1/step/1/Mara/criticise", {"world_updates": 1})["world_updates"]
     writes, refused = stage().world.writes_of([Update(**one) for one in made], "Mara")
     assert (len(writes), refused) == (1, ()), "else prompts, and what they cost, would be estimated too small"
 
