@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import tomllib
 from typing import Any, Final
@@ -29,3 +30,43 @@ def parse(text: str) -> dict[str, Any]:
         raise
     except ValueError as error:  # a number that is longer than Python reads
         raise tomllib.TOMLDecodeError("A number has too many digits") from error
+
+
+def toml_text(settings: dict[str, Any], heading: str) -> str:
+    """Nested tables as the text of a TOML file below a comment; tables come last, as TOML wants; `None` is left out."""
+    lines = [heading]
+    tables = {name: value for name, value in settings.items() if isinstance(value, dict)}
+    lines += _lines({name: value for name, value in settings.items() if name not in tables})
+    for name, table in tables.items():
+        lines += _table(name, table)
+    return "\n".join(lines) + "\n"
+
+
+def _table(name: str, table: dict[str, Any]) -> list[str]:
+    inner = {key: value for key, value in table.items() if isinstance(value, dict)}
+    own = _lines({key: value for key, value in table.items() if key not in inner})
+    lines = ["", f"[{name}]", *own] if own else []
+    for key, value in inner.items():
+        lines += _table(f"{name}.{_key(key)}", value)
+    return lines
+
+
+def _lines(fields: dict[str, Any]) -> list[str]:
+    return [f"{_key(key)} = {_value(value)}" for key, value in fields.items() if value is not None]
+
+
+def _key(key: str) -> str:
+    return key if re.fullmatch(r"[A-Za-z0-9_-]+", key) else _value(key)
+
+
+def _value(value: object) -> str:
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, (int, float)):
+        return repr(value)
+    if isinstance(value, (list, tuple)):
+        return f"[{', '.join(_value(v) for v in value)}]"
+    if isinstance(value, dict):
+        return f"{{ {', '.join(_lines(value))} }}"
+    # JSON escapes a text as TOML does, but leaves one control character alone.
+    return json.dumps(str(value), ensure_ascii=False).replace("\x7f", "\\u007f")

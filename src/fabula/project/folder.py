@@ -8,9 +8,7 @@ Files are the interface for edits: a file that differs from what was last writte
 
 from __future__ import annotations
 
-import json
 import os
-import re
 import secrets
 import time
 from contextlib import contextmanager, suppress
@@ -19,7 +17,7 @@ from hashlib import sha256
 from itertools import chain
 from pathlib import Path
 from shlex import quote
-from typing import TYPE_CHECKING, Any, Final, Literal, Protocol
+from typing import TYPE_CHECKING, Any, Final, Literal
 
 from fabula.base.errors import JournalError, ProjectError, UnknownNameError, UsageError
 from fabula.base.files import (
@@ -32,6 +30,7 @@ from fabula.base.files import (
     write_atomically,
     write_error,
 )
+from fabula.base.tomltext import toml_text
 from fabula.engine.journal import Journal
 from fabula.project.settings import Settings, merged
 from fabula.project.telling import (
@@ -55,6 +54,7 @@ from fabula.story import Brief, Story, plain, slug
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator
 
+    from fabula.base.kept import KeptTexts
     from fabula.engine.events import Kept
     from fabula.project.trust import Act
 
@@ -70,6 +70,9 @@ _READ_BY_NAME: Final = ("plan/plan.yaml", "plan/personas.yaml", "plan/narrative.
 _MADE_AT_ONCE: Final = ("plan", "story")  # the others are made with their first file
 _MOST_COMPARED: Final = 20_000  # pairs of texts of which it is looked whether one is the other with changes
 _SETTLED: Final = 2_000_000_000  # nanoseconds after which a change of a file shows in its time for certain
+_HEADING: Final = (
+    "# What this project has settled. `fabula write --help` and docs/reference/settings.md name all fields."
+)
 STORY: Final = "story.md"
 BRIEF: Final = "brief_digest"
 """Under this name a run records which brief it was of."""
@@ -96,20 +99,6 @@ class _Standing:
     text: str
 
 
-class ReadTexts(Protocol):
-    """What was read of files, by name: what the file was like, and its text, whole and plain."""
-
-    def get(self, name: str, /) -> tuple[object, str, str] | None:
-        """What was read of a file."""
-
-    def __setitem__(self, name: str, read: tuple[object, str, str], /) -> None:
-        """Keep what was read of one."""
-
-
-class _ReadHere(dict[str, tuple[object, str, str]]):
-    """What was read, for as long as the project is open."""
-
-
 class Project:
     """A project folder. `lock` before running; `journal` opens its record.
 
@@ -124,7 +113,7 @@ class Project:
         self.folder = folder
         self.tell: Callable[[str], object] = lambda _: None
         self.told: set[str] = set()
-        self.texts: ReadTexts = _ReadHere()
+        self.texts: dict[str, tuple[object, str, str]] | KeptTexts = {}
         self._order: list[str] = []
         self._command = command or secrets.token_hex(8)  # what is decided under one name is taken back as one
         self._written = Written(folder / ".fabula" / "written")
@@ -138,7 +127,7 @@ class Project:
             ProjectError: it is a project already, or the folder cannot be written, or its name is `~`.
         """
         check_name(folder)
-        project, given = cls(folder), _toml(settings or {})
+        project, given = cls(folder), toml_text(settings or {}, _HEADING)
         if project.brief_file.exists():
             raise ProjectError(
                 f"{folder} is a project already. Use it with `fabula write {quote(str(folder))}`, or name another."
@@ -750,7 +739,7 @@ class Project:
         """
         tables = _without_none(merged(Settings.read(self.settings_file).model_dump(exclude_unset=True), changes))
         Settings.of(tables, "the command line")
-        write_atomically(self.settings_file, _toml(tables))
+        write_atomically(self.settings_file, toml_text(tables, _HEADING))
         self.trust(acts_in(changes, self.folder))
 
     def trust(self, acts: Collection[Act]) -> None:
@@ -833,16 +822,6 @@ def _newest(journal: Journal, path: str) -> str | None:
     return None if text is None else plain(text)
 
 
-def _toml(settings: dict[str, Any]) -> str:
-    """`settings` as the text of a new `fabula.toml`; tables come last, as TOML wants, and `None` is left out."""
-    lines = ["# What this project has settled. `fabula write --help` and docs/reference/settings.md name all fields."]
-    tables = {name: value for name, value in settings.items() if isinstance(value, dict)}
-    lines += _lines({name: value for name, value in settings.items() if name not in tables})
-    for name, table in tables.items():
-        lines += _table(name, table)
-    return "\n".join(lines) + "\n"
-
-
 def _without_none(tables: dict[str, Any]) -> dict[str, Any]:
     """The tables without what is `None`."""
     return {
@@ -850,33 +829,3 @@ def _without_none(tables: dict[str, Any]) -> dict[str, Any]:
         for name, value in tables.items()
         if value is not None
     }
-
-
-def _table(name: str, table: dict[str, Any]) -> list[str]:
-    inner = {key: value for key, value in table.items() if isinstance(value, dict)}
-    own = _lines({key: value for key, value in table.items() if key not in inner})
-    lines = ["", f"[{name}]", *own] if own else []
-    for key, value in inner.items():
-        lines += _table(f"{name}.{_key(key)}", value)
-    return lines
-
-
-def _lines(fields: dict[str, Any]) -> list[str]:
-    return [f"{_key(key)} = {_value(value)}" for key, value in fields.items() if value is not None]
-
-
-def _key(key: str) -> str:
-    return key if re.fullmatch(r"[A-Za-z0-9_-]+", key) else _value(key)
-
-
-def _value(value: object) -> str:
-    if isinstance(value, bool):
-        return str(value).lower()
-    if isinstance(value, (int, float)):
-        return repr(value)
-    if isinstance(value, (list, tuple)):
-        return f"[{', '.join(_value(v) for v in value)}]"
-    if isinstance(value, dict):
-        return f"{{ {', '.join(_lines(value))} }}"
-    # JSON escapes a text as TOML does, but leaves one control character alone.
-    return json.dumps(str(value), ensure_ascii=False).replace("\x7f", "\\u007f")
