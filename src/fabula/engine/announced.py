@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections import Counter
 from dataclasses import dataclass, field
+from functools import cached_property
 from math import ceil
 from typing import TYPE_CHECKING, Final, TypeAlias
 
@@ -43,15 +43,10 @@ class Announced:
     go_on: GoOn | None = None
     again: str = "without an announcement"
     made: int = 0
-    _paths: Counter[str] = field(default_factory=Counter)
     _spent: float = 0.0  # dollars of the run before this was announced
     _renewed: bool = False
     _lifted: bool = False
     _asking: asyncio.Lock = field(default_factory=asyncio.Lock)
-
-    def __post_init__(self) -> None:
-        """Count the announced calls by their paths."""
-        self._paths = Counter(call.path for call in self.expected.planned)
 
     async def allow(self, path: str, spent_usd: float) -> None:
         """Let the call at `path` be made, after a person has agreed to it where it is more than was announced.
@@ -64,12 +59,10 @@ class Announced:
                 if self._is_more(path, spent_usd):  # not any more, where it was agreed to meanwhile
                     await self._agreed(path, spent_usd)
         self.made += 1
-        self._paths[path] -= 1
 
     def renew(self, expected: DryRun) -> None:
         """Put what is still to come in the place of what was announced; from here on as an estimate."""
         self.expected, self.exact, self.made, self._renewed = expected, False, 0, True
-        self._paths = Counter(call.path for call in expected.planned)
 
     @property
     def sentence(self) -> str:
@@ -77,6 +70,10 @@ class Announced:
         calls = self.expected.calls[1]
         announced = f"{calls:,} {'call was' if calls == 1 else 'calls were'} announced"
         return f"{announced}, {self.made:,} {'has' if self.made == 1 else 'have'} been made, and more are to come."
+
+    @cached_property
+    def _paths(self) -> frozenset[str]:
+        return frozenset(call.path for call in self.expected.planned)
 
     def _is_more(self, path: str, spent_usd: float) -> bool:
         if self._lifted:
