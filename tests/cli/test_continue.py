@@ -7,7 +7,14 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from fabula.app.writing import Options, Prepared, recorded_run
+from fabula.engine.context import RunContext
 from fabula.engine.journal import CallFilter, Journal
+from fabula.engine.prompts import Prompts
+from fabula.engine.roles import Cast
+from fabula.models.scripted import ScriptedModel
+from fabula.project.folder import REACHED
+from fabula.project.settings import Settings
 from fabula.systems import find
 
 if TYPE_CHECKING:
@@ -208,3 +215,18 @@ def test_a_pinned_or_unknown_text_and_one_that_waits_already_are_not_continued(c
 def test_the_help_names_the_command(cli: Cli) -> None:
     assert "Have more written after an artefact's text." in cli("text", "-h").out
     assert "fabula text continue" in cli("continue", "--help").out
+
+
+def test_only_a_run_that_went_over_the_whole_story_says_what_the_story_is_made_of() -> None:
+    """A plan that is read from a story runs in its project, and reaches no part of it."""
+    prepared = Prepared(Settings(system="vanilla", model="scripted:none"), Options())
+    with Journal() as journal:
+        context = RunContext(journal, Prompts(find("vanilla").prompts), Cast.of(ScriptedModel({})))
+        context.dry_run.reached.add("plan")
+        with recorded_run(prepared, context):
+            pass
+        assert journal.last_settings(REACHED) is None
+        context.inputs = "all of it"
+        with recorded_run(prepared, context):
+            pass
+        assert (journal.last_settings(REACHED) or {})[REACHED] == ["plan"]

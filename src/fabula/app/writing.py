@@ -371,7 +371,8 @@ def recorded_run(prepared: Prepared, context: RunContext, beside: Mapping[str, A
         with context.recording_failures():
             yield
         error = ""
-        found[REACHED] = sorted(context.dry_run.reached)
+        if context.inputs is not None:  # the whole story was gone over
+            found[REACHED] = sorted(context.dry_run.reached)
     except FabulaError as problem:
         error = str(problem)
         if isinstance(problem, PausedError):
