@@ -76,21 +76,22 @@ def report_of(
 
 
 def pairs_of(items: Sequence[Item]) -> tuple[tuple[Item, Item], ...]:
-    """All unordered pairs of stories that answer one prompt and are of different systems, by prompt and id.
+    """The pairs of stories that answer one prompt and are of different systems, by prompt and id.
 
-    The order of `items` makes no difference.
+    Where systems wrote several on a prompt, with several seeds, the first of one is compared with the first of the
+    other, and so on; of a system that wrote fewer, the first comes again. The order of `items` makes no difference.
 
     Raises:
         UsageError: there is no pair: fewer than two stories, one system only, or no two stories of one prompt.
     """
-    prompts: dict[str, list[Item]] = {}
+    prompts: dict[str, dict[str, list[Item]]] = {}
     for item in sorted(items, key=lambda item: item.id):
-        prompts.setdefault(item.prompt, []).append(item)
+        prompts.setdefault(item.prompt, {}).setdefault(_ranked_name(item), []).append(item)
     found = tuple(
-        (one, other)
-        for _, group in sorted(prompts.items())
-        for one, other in combinations(group, 2)
-        if _ranked_name(one) != _ranked_name(other)
+        (one[n % len(one)], other[n % len(other)])
+        for _, written in sorted(prompts.items())
+        for one, other in combinations(written.values(), 2)
+        for n in range(max(len(one), len(other)))
     )
     if not found:
         raise UsageError(_why_no_pair(items, prompts))
@@ -117,7 +118,7 @@ def _ranked_name(item: Item) -> str:
     return item.system or item.id
 
 
-def _why_no_pair(items: Sequence[Item], prompts: dict[str, list[Item]]) -> str:
+def _why_no_pair(items: Sequence[Item], prompts: Iterable[str]) -> str:
     names = sorted({_ranked_name(item) for item in items})
     if len(items) < 2:  # noqa: PLR2004 - a pair
         return "A comparison takes two stories. Give another one."
@@ -125,9 +126,10 @@ def _why_no_pair(items: Sequence[Item], prompts: dict[str, list[Item]]) -> str:
         return (
             f"All {len(items)} stories are of one system, {names[0]}. Give stories of another one to compare it with."
         )
-    shown = ", ".join(repr(prompt) for prompt in sorted(prompts)[:_SHOWN])
+    first, more = sorted(prompts)[:_SHOWN], sorted(prompts)[_SHOWN:]
+    shown = ", ".join([*map(repr, first), *(["..."] if more else [])])
     return (
-        f"No two stories answer the same prompt ({shown}{', ...' if len(prompts) > _SHOWN else ''}). "
+        f"No two stories answer the same prompt ({shown}). "
         "Stories are compared within a prompt: give files of different systems the same name, or the same `prompt`."
     )
 

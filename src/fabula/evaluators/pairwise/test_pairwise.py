@@ -18,6 +18,7 @@ from fabula.engine.prompts import Prompts
 from fabula.engine.roles import Cast
 from fabula.engine.run import Run, RunContext
 from fabula.evaluators import find
+from fabula.evaluators.pairwise.algorithm import pairs_of
 from fabula.evaluators.pairwise.config import Config, Ours, Paper
 from fabula.evaluators.pairwise.criteria import CRITERIA, QUESTIONS, questions_in
 from fabula.evaluators.pairwise.page import page_of, strengths_picture, wins_picture
@@ -103,6 +104,16 @@ async def test_every_pair_is_asked_in_both_orders_and_every_question_is_answered
     assert len(report.ratings) == len(asked) * len(QUESTIONS)
     assert all(rating.answer and rating.reason == "" for rating in report.ratings if rating.question != "plot")
     assert all(rating.reason.startswith("An assessment.") for rating in report.ratings if rating.question == "plot")
+
+
+def test_the_stories_of_several_seeds_meet_one_another_once() -> None:
+    """Three systems with three seeds on a prompt are nine pairs, not all 27."""
+    written = [Item(f"{name}/{seed}", Story(), name, "lamp") for name in ("a", "b", "c") for seed in (1, 2, 3)]
+    pairs = pairs_of(written)
+    assert len(pairs) == 9
+    assert all(one.id[-1] == other.id[-1] and one.system != other.system for one, other in pairs)
+    fewer = pairs_of([one for one in written if one.system != "c" and one.id != "b/3"])
+    assert [(one.id, other.id) for one, other in fewer] == [("a/1", "b/1"), ("a/2", "b/2"), ("a/3", "b/1")]
 
 
 async def test_the_prompt_carries_every_instruction() -> None:
