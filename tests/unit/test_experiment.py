@@ -607,6 +607,65 @@ async def test_the_licence_of_a_set_stands_in_the_report(home: Path) -> None:
     assert "Briefs: 1 from tell-me-a-story: CC BY 4.0" in as_page(results)
 
 
+# plan and personas of a brief ----------------------------------------------------------------------------------------
+
+PEOPLE = """\
+goal: The lamp burns until the last boat is home.
+personas:
+  - name: Mara
+    description: Keeper of the lighthouse, who counts under her breath.
+"""
+SHARED = of_briefs('[{ prompts = "briefs/lamp.md", personas = "people.yaml" }, "briefs/clock.md"]')
+
+
+async def test_all_systems_write_with_the_personas_of_a_brief(home: Path) -> None:
+    (home / "people.yaml").write_text(PEOPLE, encoding="utf-8")
+    twin = SHARED.replace('["end-to-end"]', '["end-to-end", { system = "end-to-end", label = "twin" }]')
+    results = await do(home, twin)
+    for run in results.runs:
+        project = Project.open(results.experiment.project(run.trial))
+        with project.journal as journal:
+            (call,) = journal.calls()
+            told = "counts under her breath" in "\n".join(text for _, text in call.messages)
+        assert told == (run.trial.brief_id == "lamp"), run.trial.id
+    (home / "apart").mkdir()
+    table = '[{ prompts = "../briefs/lamp.md", personas = "../people.yaml" }]'
+    with_people, alone = [
+        await forecast(read(home / "apart", of_briefs(briefs).replace("script.toml", "../script.toml")), How())
+        for briefs in (table, '["../briefs/lamp.md"]')
+    ]
+    assert with_people.contenders[0].prompt > alone.contenders[0].prompt, "an estimate counts with what is given"
+
+
+async def test_other_personas_under_a_run_are_noticed_and_an_edit_in_the_run_is_its_own(home: Path) -> None:
+    (home / "people.yaml").write_text(PEOPLE, encoding="utf-8")
+    results = await do(home, SHARED)
+    lamp = next(run.trial for run in results.runs if run.trial.brief_id == "lamp")
+    own = results.experiment.project(lamp) / "plan/personas.yaml"
+    own.write_text(PEOPLE.replace("Keeper", "Warden"), encoding="utf-8")
+    await do(home, SHARED)
+    without = SHARED.replace(', personas = "people.yaml"', "")
+    (home / "people.yaml").write_text(PEOPLE + "setting: A bare cape.\n", encoding="utf-8")
+    for changed in (SHARED, without):
+        with pytest.raises(UsageError, match=r"was begun with another plan/personas.yaml than .*exp.toml says now"):
+            await do(home, changed)
+
+
+@pytest.mark.parametrize(
+    ("table", "system", "message"),
+    [
+        ('personas = "no.yaml"', "end-to-end", r"briefs\[1\]: .*no.yaml"),
+        ('plan = "people.yaml"', "end-to-end", r"briefs\[1\]: .*people.yaml"),
+        ('personas = "people.yaml"', "vanilla", r"briefs\[1\]: personas: `vanilla` writes with no personas"),
+    ],
+)
+def test_shared_texts_that_cannot_be_used_are_refused(home: Path, table: str, system: str, message: str) -> None:
+    (home / "people.yaml").write_text(PEOPLE, encoding="utf-8")
+    text = of_briefs(f'[{{ prompts = "briefs/lamp.md", {table} }}]').replace('"end-to-end"', f'"{system}"')
+    with pytest.raises(UsageError, match=message):
+        read(home, text + "baseline = false\n")
+
+
 def test_briefs_are_lines_of_a_file(home: Path) -> None:
     lines = [{"id": "b 1", "prompt": "Write of a boat."}, {"inputs": "Write of a sea.", "targets": "A story."}]
     (home / "own.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")

@@ -626,10 +626,12 @@ def _around(journal: Journal, path: str) -> tuple[str, str]:
     return "\n\n".join(texts[:at]), "\n\n".join(texts[at + 1 :])
 
 
-async def dry_run(brief: Brief, settings: Settings, options: Options) -> DryRun:
-    """What writing a new story for `brief` would ask and cost."""
+async def dry_run(
+    brief: Brief, settings: Settings, options: Options, pending: Mapping[str, str] | None = None
+) -> DryRun:
+    """What writing a new story for `brief` would ask and cost; `pending` are the author's texts, by artefact."""
     with Journal() as journal:
-        return await _dry_run(Prepared(settings, options), journal, brief, {})
+        return await _dry_run(Prepared(settings, options), journal, brief, pending or {})
 
 
 async def _dry_run(

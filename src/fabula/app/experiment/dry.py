@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Final
 
 from fabula.app.evaluating import Task, dry_run_evaluation
@@ -98,7 +99,8 @@ async def _dry_run_of(
         return (await dry_run_in(Project.open(folder), trial.settings, options))[0]
     key = (trial.brief_id, trial.contender.label)
     if key not in alike:
-        alike[key] = await dry_run(trial.brief, trial.settings, options)
+        pending = {PurePosixPath(file).stem: text for file, text in trial.given.items()}
+        alike[key] = await dry_run(trial.brief, trial.settings, options, pending)
     return alike[key]
 
 

@@ -12,26 +12,32 @@ from fabula.app.experiment.spec import EvaluatorTable, SystemTable, read_spec
 from fabula.app.item_files import STORY_SUFFIXES, TABLES, Selection, named_set, notices
 from fabula.app.prompt_files import read_prompts
 from fabula.base.errors import ConfigError, UsageError
+from fabula.base.files import read_text
 from fabula.engine.folders import is_path, whole_path
 from fabula.evaluators import evaluators
 from fabula.evaluators import find as find_evaluator
 from fabula.project.casting import Environment, full_name, open_cast
+from fabula.project.folder import MAX_FILE
 from fabula.project.settings import FOLDER_MODEL, Settings, merged, whole_adapter, whole_paths
 from fabula.project.trust import Trust, acts_in
 from fabula.story import slug
+from fabula.story.personas import read_personas
+from fabula.story.plan_file import read_plan
 from fabula.systems import find as find_system
 from fabula.systems import system_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from fabula.app.experiment.spec import ModelEntry, Spec
+    from fabula.app.experiment.spec import ModelEntry, PromptsTable, Spec
     from fabula.app.prompt_files import Prompt
     from fabula.evaluators import Evaluator
     from fabula.models.base import Request
     from fabula.story import Brief
 
 BASELINE: Final = "end-to-end"
+PLAN_FILE: Final = "plan/plan.yaml"
+PERSONAS_FILE: Final = "plan/personas.yaml"
 ALWAYS: Final = "surface"
 _BRIEFS: Final = (*STORY_SUFFIXES, *TABLES)
 _OWN: Final = frozenset({"system", "preset", "seed", "model", "config", "author"})
@@ -55,13 +61,17 @@ class Contender:
 
 @dataclass(frozen=True)
 class Trial:
-    """One run: a contender with one seed on one brief, and with what the file sets for that brief (`config`)."""
+    """One run: a contender with one seed on one brief, and with what the file sets for that brief (`config`).
+
+    `given` are the texts of the plan and the personas that all systems write from, by their files in a project.
+    """
 
     brief_id: str
     brief: Brief
     contender: Contender
     seed: int
     config: Mapping[str, Any] = field(default_factory=dict)
+    given: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def id(self) -> str:
@@ -144,43 +154,64 @@ def read_experiment(file: Path, environ: Mapping[str, str], folder: Path | None 
     briefs = _briefs(spec, file, environ)
     reader = _Reader(file, spec, environ)
     contenders = reader.contenders()
-    _check_configs(spec, file, contenders)
+    _check_shared(spec, file, contenders)
     seeds = spec.seeds or tuple(range(1, spec.replicates + 1))
     trials = tuple(
-        Trial(name, prompt.brief, contender, seed, config)
+        Trial(name, prompt.brief, contender, seed, table.config, given)
         for model in dict.fromkeys(contender.settings.model for contender in contenders)
-        for name, (prompt, config) in briefs.items()
+        for name, (prompt, table, given) in briefs.items()
         for seed in seeds
         for contender in contenders
         if contender.settings.model == model
     )
     where = folder or base / (spec.out or file.stem)
-    data = notices(prompt.source for prompt, _ in briefs.values())
+    data = notices(prompt.source for prompt, _, _ in briefs.values())
     return Experiment(file, where, spec, contenders, trials, reader.measures(), data)
 
 
-def _briefs(spec: Spec, file: Path, environ: Mapping[str, str]) -> dict[str, tuple[Prompt, Mapping[str, Any]]]:
-    """The briefs by id, each with what is set for it."""
+def _briefs(
+    spec: Spec, file: Path, environ: Mapping[str, str]
+) -> dict[str, tuple[Prompt, PromptsTable, Mapping[str, str]]]:
+    """The briefs by id, each with what is set for it, and the texts that are given with it."""
     data = Path(environ["FABULA_DATA"]) if environ.get("FABULA_DATA") else file.parent
-    found: dict[str, tuple[Path, Prompt]] = {}
-    configs: dict[str, Mapping[str, Any]] = {}
+    places: dict[str, tuple[Path, Prompt]] = {}
+    found: dict[str, tuple[Prompt, PromptsTable, Mapping[str, str]]] = {}
     for number, table in enumerate(spec.briefs):
         with _at(file, "briefs", number):
-            selection = Selection(data, table.limit, table.seed)
+            selection, given = Selection(data, table.limit, table.seed), _given(file.parent, table)
             for path, prompt in _prompts(file.parent, table.prompts, selection):
-                other = found.setdefault(prompt.id, (path, prompt))
-                configs.setdefault(prompt.id, table.config)
+                other = places.setdefault(prompt.id, (path, prompt))
+                found.setdefault(prompt.id, (prompt, table, given))
                 if other != (path, prompt):
                     raise ConfigError(f"{other[0]} and {path} would both be called {prompt.id!r}. Rename one.")
-    return {name: (prompt, configs[name]) for name, (_, prompt) in found.items()}
+    return found
 
 
-def _check_configs(spec: Spec, file: Path, contenders: Sequence[Contender]) -> None:
-    """See that every contender has what is set for briefs."""
+def _given(base: Path, table: PromptsTable) -> dict[str, str]:
+    """The texts that are given with briefs, by the files that they are in a project; both are read and checked."""
+    given: dict[str, str] = {}
+    if table.plan:
+        read_plan(base / table.plan)
+        given[PLAN_FILE] = read_text(base / table.plan, MAX_FILE)
+    if table.personas:
+        given[PERSONAS_FILE] = read_personas(base / table.personas)[1]
+    return given
+
+
+def _check_shared(spec: Spec, file: Path, contenders: Sequence[Contender]) -> None:
+    """See that every contender has the settings that are given with briefs, and takes the texts."""
     for number, table in enumerate(spec.briefs):
-        for settings in (contender.settings for contender in contenders if table.config):
+        for settings in (contender.settings for contender in contenders):
             with _at(file, "briefs", number):
-                system_of(settings).config(settings.preset, settings.config | table.config)
+                system = system_of(settings)
+                if table.config:
+                    system.config(settings.preset, settings.config | table.config)
+                if table.plan and not system.takes_plan:
+                    raise ConfigError(f"plan: `{settings.system}` writes from no plan. Leave it, or the system, out.")
+                if table.personas and not system.takes_personas:
+                    raise ConfigError(
+                        f"personas: `{settings.system}` writes with no personas. Leave them, or the system, out."
+                    )
 
 
 def _prompts(base: Path, pattern: str, selection: Selection) -> Iterator[tuple[Path, Prompt]]:

@@ -48,9 +48,12 @@ class PromptsTable(_Table):
     """Briefs: files, a pattern, a folder, or a data set; of many of them, as many as `limit` says are drawn.
 
     `config` holds fields of the `Config` of every system, on top of its own: who talks in these narratives, for one.
+    `plan` and `personas` are files that every system writes from, as if its author had put them into the project.
     """
 
     prompts: str
+    plan: str = ""
+    personas: str = ""
     limit: int | None = Field(default=None, ge=1)
     seed: int = 0
     config: dict[str, Any] = Field(default_factory=dict)

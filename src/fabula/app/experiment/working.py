@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from hashlib import sha256
 from typing import TYPE_CHECKING, Final
 
 from fabula.app.evaluating import Task, evaluate_in
@@ -21,15 +23,16 @@ from fabula.app.experiment.results import (
 from fabula.app.experiment.sharing import RunBudget, SharedModels, WholeBudget, WholeBudgetError
 from fabula.app.writing import Options, Supplied, write_in
 from fabula.base.errors import BudgetError, FabulaError, OverloadedError, PausedError, UnreachableError, UsageError
-from fabula.base.files import held, write_atomically
+from fabula.base.files import held, make_folder, read_text, write_atomically
 from fabula.measure.items import Item
-from fabula.project.folder import Project
+from fabula.project.folder import MAX_FILE, Project
 from fabula.project.settings import changes_said, difference
-from fabula.story import Story
+from fabula.story import Story, plain
 from fabula.systems import system_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
+    from pathlib import Path
 
     from fabula.app.experiment.grid import Experiment, Measure, Trial
     from fabula.engine.events import Event
@@ -37,6 +40,8 @@ if TYPE_CHECKING:
     from fabula.measure.report import Report
 
 COPY: Final = "experiment.toml"
+GIVEN: Final = "given.json"
+"""In a run's folder: digests of the texts that it was given, which its author may have changed since."""
 
 
 def _utc_now() -> str:
@@ -127,12 +132,24 @@ def check_folders(experiment: Experiment) -> None:
             changed := changes_said(project.settings.what_is_asked, trial.settings.what_is_asked)
         ):
             other = f"other settings ({changed})"
+        elif texts := sorted(_digests(trial).items() ^ _recorded(folder).items()):
+            other = f"another {texts[0][0]}"
         else:
             continue
         raise UsageError(
             f"{folder} was begun with {other} than {experiment.file} says now. Give the experiment another folder "
             "(`out`, or --out DIR), or move that run away to have it written anew."
         )
+
+
+def _digests(trial: Trial) -> dict[str, str]:
+    return {file: sha256(text.encode()).hexdigest() for file, text in trial.given.items()}
+
+
+def _recorded(folder: Path) -> dict[str, str]:
+    file = folder / GIVEN
+    found: dict[str, str] = json.loads(read_text(file, MAX_FILE)) if file.exists() else {}
+    return found
 
 
 def check_measures(experiment: Experiment) -> None:
@@ -234,6 +251,11 @@ class _Session:
         """The project of a run: made, or gone on with. A kill may have left one without its settings."""
         folder = self.experiment.project(trial)
         if not (folder / "brief.md").exists():
+            for file, text in trial.given.items():
+                make_folder((folder / file).parent)
+                write_atomically(folder / file, plain(text) + "\n")
+            if trial.given:
+                write_atomically(folder / GIVEN, json.dumps(_digests(trial)) + "\n")
             return Project.create(folder, trial.brief, trial.stored())
         project = Project.open(folder)
         if not project.settings_file.exists() or project.settings != trial.settings:
