@@ -7,15 +7,18 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from fabula.app.prompts_shown import prompts_of
+from fabula.app.prompts_shown import prompts_of, prompts_on
 from fabula.base.errors import ConfigError
 from fabula.engine.journal import Journal
 from fabula.engine.methods import of_presets
 from fabula.engine.prompts import Prompts
 from fabula.engine.roles import Cast
 from fabula.engine.run import Run, RunContext
+from fabula.evaluators import evaluators
+from fabula.evaluators import find as find_evaluator
+from fabula.measure.items import Item
 from fabula.models.scripted import ScriptedModel
-from fabula.story import Brief
+from fabula.story import Brief, Story
 from fabula.systems import find, systems
 
 if TYPE_CHECKING:
@@ -130,3 +133,19 @@ async def test_every_system_shows_what_it_asks(name: str, preset: Preset) -> Non
     texts = [text for one in shown.shown for _, text in one.messages]
     assert texts
     assert not [text for text in texts if MADE_UP.search(text)]
+
+
+@pytest.mark.parametrize("preset", ["faithful", "improved"])
+@pytest.mark.parametrize("name", sorted(name for name, one in evaluators().items() if one.roles))
+async def test_every_evaluator_shows_what_it_asks(name: str, preset: Preset) -> None:
+    shown = await prompts_on(evaluators()[name], preset)
+    texts = [text for one in shown.shown for _, text in one.messages]
+    assert any("⟨about " in text for text in texts), "what stands in for the story is marked"
+    assert not [text for text in texts if MADE_UP.search(text)]
+
+
+async def test_an_evaluator_is_shown_with_the_story_that_is_given() -> None:
+    asked = await prompts_on(find_evaluator("pairwise"), "improved", Item("mine", Story.parse("The lamp was dark.")))
+    assert {one.name for one in asked.shown} == {"compare", "verdict"}
+    assert all("The lamp was dark." in one.messages[-1][1] for one in asked.shown)
+    assert [file.stem for file in asked.unused] == ["conclude"]

@@ -1,31 +1,34 @@
-"""What a system asks, to be read without a run: each of its prompts filled in for a brief.
+"""What a system or an evaluator asks, to be read without a run: each of its prompts filled in for a brief or a story.
 
-A dry run walks the system's code. Where a reply would stand in a prompt, made-up words stand; what is shown says how
+A dry run walks its code. Where a reply would stand in a prompt, made-up words stand; what is shown says how
 many there were instead.
 """
 
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final
 
 from fabula.craft.continuing import continuer
+from fabula.craft.digressions import MARK
 from fabula.craft.planning import PROMPTS
 from fabula.craft.revising import reviser
-from fabula.engine.dry_run import DryRun
+from fabula.engine.dry_run import DryRun, placeholder
 from fabula.engine.journal import Journal
 from fabula.engine.prompts import Prompts
 from fabula.engine.roles import Assignment, Cast, Program
 from fabula.engine.run import Run, RunContext
+from fabula.measure.items import Item
 from fabula.models.base import Capabilities
-from fabula.story import Brief
+from fabula.story import Brief, Scene, Story
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Awaitable, Callable, Mapping
     from pathlib import Path
 
-    from fabula.engine.methods import Preset
+    from fabula.engine.methods import Method, Preset
+    from fabula.evaluators import Evaluator
     from fabula.models.base import Message, Request
     from fabula.systems import System
 
@@ -34,6 +37,7 @@ BRIEF: Final = (
     "does not want to read."
 )
 """The brief that prompts are shown for where none is given."""
+_SCENE: Final = 450  # words of a scene that stands in for one
 _WORDS: Final = re.compile(
     r"\b[Ww][a-z]{3,4}\b(?:[.,]?\s+[Ww][a-z]{3,4}\b){2,}\.?"
 )  # as `dry_run.placeholder` makes them
@@ -41,7 +45,7 @@ _WORDS: Final = re.compile(
 
 @dataclass(slots=True)
 class Shown:
-    """A prompt as a system would ask it.
+    """A prompt as it would be asked.
 
     Attributes:
         name: of its file.
@@ -62,7 +66,7 @@ class Shown:
 
 @dataclass(frozen=True, slots=True)
 class Prompted:
-    """The prompts of a system for a brief: those that are asked, in order, and the files of its own that are not."""
+    """The prompts of a method: those that are asked, in order, and the files of its own that are not."""
 
     shown: tuple[Shown, ...]
     unused: tuple[Path, ...]
@@ -92,16 +96,71 @@ async def prompts_of(
         UnknownNameError: there is no such setting.
         ConfigError: a value does not fit its field.
     """
-    asked, heard = brief or Brief.parse(BRIEF), _Heard()
-    config, folders = system.config(preset, values), system.prompt_folders(preset)
-    able = Capabilities(schema=True)  # so that a prompt is shown as its file has it, and the form beside it
-    cast = Cast(Assignment(Program("nobody", lambda _: "", capabilities=able)), known=system.roles)
-    with Journal() as journal:
-        context = RunContext(
-            journal, Prompts(folders, common=PROMPTS), cast, mode="dry", dry_run=DryRun(on_request=heard)
-        )
+    asked = brief or Brief.parse(BRIEF)
+    config = system.config(preset, values)
+
+    async def walked(context: RunContext) -> None:
         context.revise, context.go_on = reviser(asked.titled), continuer(asked.titled)
         await system.write(asked, Run(context), config)
+
+    return await _prompted(system, preset, walked, Capabilities(schema=True))
+
+
+async def prompts_on(
+    evaluator: Evaluator, preset: Preset, item: Item | None = None, values: Mapping[str, Any] | None = None
+) -> Prompted:
+    """What an evaluator would ask about a story, in a preset with `values` set on top. Nobody is asked.
+
+    Made-up words stand in for what is not given: the story, its reference or narrative, and the one beside it.
+
+    Raises:
+        UnknownNameError: there is no such setting.
+        ConfigError: a value does not fit its field.
+        UsageError: the story cannot be measured so.
+    """
+    config = evaluator.config(preset, values)
+    spoken = evaluator.reads_narrative
+    narrative = placeholder(_SCENE, "narrative")
+    stories = [item or Item("story", _dialogue() if spoken else _made_up("story"))]
+    stories += [] if spoken else [Item("another", _made_up("another"))]
+    items = [
+        replace(
+            one,
+            system=one.system or one.id,
+            prompt="shown",
+            reference=one.reference or _made_up("reference"),
+            narrative=one.narrative or (one.brief.text if one.brief else narrative),
+        )
+        for one in stories
+    ]
+
+    async def walked(context: RunContext) -> None:
+        await evaluator.evaluate(items, Run(context), config)
+
+    return await _prompted(evaluator, preset, walked, Capabilities(schema=True, logprobs=True))
+
+
+def _made_up(name: str) -> Story:
+    """A story of two scenes that stands in for one."""
+    return Story("", tuple(Scene(f"Scene {n}", placeholder(_SCENE, f"{name}/{n}")) for n in (1, 2)))
+
+
+def _dialogue() -> Story:
+    """A dialogue that stands in for one, in which the player leaves the story once."""
+    said = [placeholder(20, f"dialogue/{n}") for n in range(5)]
+    names = ("Mara", "Jonas", "Mara", f"Jonas {MARK}", "Mara")
+    return Story.parse("\n\n".join(f"{name}: {text}" for name, text in zip(names, said, strict=True)))
+
+
+async def _prompted(
+    method: Method, preset: Preset, walk: Callable[[RunContext], Awaitable[None]], able: Capabilities
+) -> Prompted:
+    """The prompts that a walk over the code asks of those who are `able`, so that the form stands beside its prompt."""
+    heard, folders = _Heard(), method.prompt_folders(preset)
+    cast = Cast(Assignment(Program("nobody", lambda _: "", capabilities=able)), known=method.roles)
+    with Journal() as journal:
+        prompts = Prompts(folders, common=PROMPTS)
+        await walk(RunContext(journal, prompts, cast, mode="dry", dry_run=DryRun(on_request=heard)))
     used = {shown.name for shown in heard.shown.values()}
     files = {file.stem: file for folder in reversed(folders) for file in sorted(folder.glob("[!_]*.jinja"))}
     unused = [file for name, file in files.items() if name not in used]

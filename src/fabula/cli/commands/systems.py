@@ -9,20 +9,25 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from fabula.app.prompts_shown import prompts_of
+from fabula.app.item_files import read_items
+from fabula.app.prompts_shown import prompts_of, prompts_on
 from fabula.base.errors import UsageError
+from fabula.base.plugins import plain_name
 from fabula.cli import completing
 from fabula.cli.methods import say_method
 from fabula.cli.opening import terminal_of
 from fabula.cli.options import Output, bundled
 from fabula.cli.terminal import table
 from fabula.engine.methods import Preset  # noqa: TC001 - typer reads annotations
+from fabula.evaluators import evaluators
+from fabula.evaluators import find as find_evaluator
 from fabula.story import Brief
 from fabula.systems import CATALOGUE, find
 from fabula.systems import systems as all_systems
 
 if TYPE_CHECKING:
     from fabula.cli.terminal import Terminal
+    from fabula.engine.methods import Method
     from fabula.systems import System
 
 
@@ -33,7 +38,12 @@ def systems(
         str, typer.Argument(autocompletion=completing.systems, help="A system.", show_default="list them")
     ] = "",
     brief: Annotated[
-        str, typer.Argument(metavar="[BRIEF]", help="With --prompts: a brief.", show_default="one of 900 words")
+        str,
+        typer.Argument(
+            metavar="[BRIEF]",
+            help="With --prompts: a brief; of an evaluator's a story.",
+            show_default="a brief of 900 words; a story that stands in for one",
+        ),
     ] = "",
     prompts: Annotated[bool, typer.Option("--prompts", help="Print every prompt it asks, filled in.")] = False,  # noqa: FBT002 - a flag of the command
     preset: Annotated[Preset, typer.Option("--preset", help="With --prompts: whose prompts.")] = "improved",
@@ -46,7 +56,7 @@ def systems(
         raise UsageError("Which system? `fabula systems NAME --prompts` prints what it asks.")
     if name:
         if prompts:
-            _print_prompts(terminal, find(name), preset, Brief.read(Path(brief)) if brief else None)
+            _print_prompts(terminal, name, preset, brief)
         else:
             _show(terminal, find(name))
         return
@@ -71,12 +81,19 @@ def _show(terminal: Terminal, system: System) -> None:
     say_method(terminal, system, [*lines, f"Model: {system.strength} or stronger. {system.worth}"])
 
 
-def _print_prompts(terminal: Terminal, system: System, preset: Preset, brief: Brief | None) -> None:
-    """Print what a system asks, prompt by prompt, in the order in which they come up."""
-    asked = asyncio.run(prompts_of(system, preset, brief))
+def _print_prompts(terminal: Terminal, name: str, preset: Preset, file: str) -> None:
+    """Print what a system or an evaluator asks, prompt by prompt, in the order in which they come up."""
+    if plain_name(name) in evaluators():
+        method: Method = (evaluator := find_evaluator(name))
+        if not method.roles:
+            raise UsageError(f"{method.name} asks nobody.")
+        asked = asyncio.run(prompts_on(evaluator, preset, read_items([Path(file)])[0] if file else None))
+    else:
+        method = system = find(name)
+        asked = asyncio.run(prompts_of(system, preset, Brief.read(Path(file)) if file else None))
     terminal.say(
-        f"What {system.name} asks ({preset}), each prompt where it is asked first. ⟨about N words⟩ stands for a reply "
-        "that is not known yet."
+        f"What {method.name} asks ({preset}), each prompt where it is asked first. ⟨about N words⟩ stands for what is "
+        "not known yet."
     )
     for one in asked.shown:
         often = f", {one.times} times in all" if one.times > 1 else ""
@@ -91,4 +108,4 @@ def _print_prompts(terminal: Terminal, system: System, preset: Preset, brief: Br
     for prompt, source in others.items():
         terminal.say(f"\n===== {prompt}\n{source}")
     shown = [asdict(one) for one in asked.shown]
-    terminal.document({"system": system.name, "preset": preset, "prompts": shown, "not_asked": others})
+    terminal.document({"system": method.name, "preset": preset, "prompts": shown, "not_asked": others})
