@@ -30,18 +30,6 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-_COMMON: Final = frozenset(
-    {"the", "a", "an", "and", "or", "but", "of", "to", "in", "on", "at", "by", "for", "with", "from", "as", "is", "was",
-     "are", "were", "be", "been", "it", "its", "he", "his", "him", "she", "her", "they", "their", "them", "i", "you",
-     "my", "your", "we", "our", "me", "not", "no", "that", "this", "there", "what", "who", "had", "has", "have"}
-)  # fmt: skip
-_ENGLISH: Final = 0.15  # of a text's words are common ones at least; English prose has 0.4 to 0.5, telegrams 0.2
-_JUDGED: Final = 40  # words from which on a language can be told
-_KEYED: Final = 0.6  # of the lines of a YAML file begin with a key
-_KEY_WORDS: Final = 3  # at most, before the colon
-_FEW_LINES: Final = 4
-_MARKS: Final = ".,;:!?\"'\u2018\u2019\u201c\u201d()[]*_-\u2013\u2014\u2026"
-_LOOKED_AT: Final = 20_000  # characters
 EVALUATOR: Final = "atlas"
 WHOLE_FILE: Final = "story"
 """The label of the one scene of a story that is a whole file of text, so that lines are those of the file."""
@@ -60,32 +48,6 @@ REPLY_TOKENS: Final = {
     "judge": 4000,
 }
 """Tokens that a context window keeps free for the reply; the most that a small model may write."""
-
-
-def is_english(text: str) -> bool:
-    """Whether a text may be English, by its commonest words; a short one always may."""
-    found = [word.strip(_MARKS) for word in text[:_LOOKED_AT].lower().split()]
-    told = [word for word in found if word[:1].isalpha()]
-    return len(told) < _JUDGED or sum(word in _COMMON for word in told) >= _ENGLISH * len(told)
-
-
-def looks_like_data(text: str, form: str) -> str:
-    """What a text that was read as prose looks like: JSON or YAML that cannot be read as a story; else empty."""
-    head = text.lstrip("\ufeff \t\r\n")
-    if form == "json" or not head:
-        return ""
-    if head[0] in "[{" and '":' in head[:_LOOKED_AT]:
-        return "JSON that is broken, or is no array of scenes"
-    lines = [line for line in head[:_LOOKED_AT].splitlines() if line.strip()]
-    keyed = sum(_has_key(line) for line in lines)
-    return "YAML" if len(lines) >= _FEW_LINES and keyed >= _KEYED * len(lines) else ""
-
-
-def _has_key(line: str) -> bool:
-    """Whether a line begins with a key, as in YAML."""
-    key, colon, rest = line.strip().removeprefix("- ").partition(":")
-    few = 0 < len(key.split()) <= _KEY_WORDS and key.replace(" ", "").replace("_", "").replace("-", "").isalnum()
-    return bool(colon) and few and (not rest or rest.startswith((" ", "\t")))
 
 
 @dataclass

@@ -79,7 +79,7 @@ class Proposal:
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """A contradiction, with both passages.
+    """A contradiction, or what is suspected to be one, with both passages.
 
     Attributes:
         key: what a dismissal names: `claim_key` of the two sentences and what is claimed of them.
@@ -87,7 +87,7 @@ class Found:
         fact, event: the clauses of the paper's sentence.
         attribute: what of the thing differs; of a suspicion that was not confirmed, the verifier's decision.
         category: one of `CATEGORIES`; empty in the paper's way, which has none.
-        source: who named it: "proposer", "reader" or "verifier".
+        source: who named it: "proposer", "reader", "verifier"; "control" for one that was planted and is surely none.
         before, after: the passages; their focus is what was quoted.
         reason: why it is one, in the verifier's words.
         root: number of the root cause, from 1 on.
@@ -119,6 +119,11 @@ class Found:
     def says(self) -> tuple[str, str]:
         """What the earlier and the later place say."""
         return self.fact, self.event
+
+    @property
+    def quotes(self) -> tuple[str, str]:
+        """What was quoted at both places, each on one line."""
+        return one_line(self.before.words), one_line(self.after.words)
 
     @property
     def sentence(self) -> str:

@@ -40,7 +40,6 @@ if TYPE_CHECKING:
     from fabula.measure.items import Item
     from fabula.measure.report import Report
 
-T = TypeVar("T", "Suspicion", "Found")
 Reads = TypeVar("Reads", bound=Reading)
 
 READ_WHOLE: Final = 160_000
@@ -82,45 +81,6 @@ _BETWEEN: Final = 1.5  # times as much counts a paragraph between the two places
 _ALIKE: Final = 0.4
 LASTING: Final = frozenset({"rule", "date", "duration", "season", "age", "life", "name", "kinship"})
 _ALWAYS: Final = frozenset({"rule", "date", "season"})
-
-
-@dataclass(frozen=True, slots=True)
-class Suspicion:
-    """Two places that may not both be true; not verified yet.
-
-    Attributes:
-        before, after: the passages in the order of the text; their focus is what was quoted.
-        places: the numbers of their paragraphs.
-        says: what each of them says.
-        why: why both cannot be true.
-        source: who named it: "reader", "verifier", or "control" for one that was planted and is surely none.
-        also: numbers of other paragraphs that side with one of them.
-    """
-
-    before: Passage
-    after: Passage
-    places: tuple[int, int]
-    says: tuple[str, str]
-    why: str
-    category: str
-    sure: str
-    source: str = "reader"
-    also: tuple[int, ...] = ()
-
-    @property
-    def quotes(self) -> tuple[str, str]:
-        """What was quoted, each on one line."""
-        return one_line(self.before.words), one_line(self.after.words)
-
-    @property
-    def key(self) -> str:
-        """What it is called: fixed by the sentences in question and by what is claimed of them."""
-        return claim_key(self.before, self.after, self.category, *self.says)
-
-    @property
-    def about(self) -> frozenset[str]:
-        """The words that tell what it is about."""
-        return frozenset(stems(" ".join((*self.quotes, *self.says))))
 
 
 async def evaluate(items: Sequence[Item], run: Run, config: Config) -> Report:
@@ -177,7 +137,7 @@ async def reader(check: StoryCheck) -> tuple[list[Found], dict[str, Any]]:
     return rooted(confirmed), details
 
 
-async def read_whole(check: StoryCheck) -> list[Suspicion] | None:
+async def read_whole(check: StoryCheck) -> list[Found] | None:
     """What a reader of the whole story suspects; `None` where no reply could be had.
 
     Raises:
@@ -227,7 +187,7 @@ def _with_more(whole: Reads, more: Reads) -> Reads:
     return whole.model_copy(update=new)
 
 
-async def read_parts(check: StoryCheck, ledger: Ledger) -> list[Suspicion]:
+async def read_parts(check: StoryCheck, ledger: Ledger) -> list[Found]:
     """What a reader suspects who reads part after part; the notes are added to `ledger`, what was not read is kept.
 
     Raises:
@@ -242,7 +202,7 @@ async def read_parts(check: StoryCheck, ledger: Ledger) -> list[Suspicion]:
     return [one for n, part in enumerate(parts, 1) for one in await read_part(check.run.scope("part", n), part, ledger)]
 
 
-async def read_part(at: Run, part: Part, ledger: Ledger) -> list[Suspicion]:
+async def read_part(at: Run, part: Part, ledger: Ledger) -> list[Found]:
     """What a reader suspects in a part, or between it and the notes on earlier ones.
 
     A part to which no reply can be had, as a model refuses it or runs on, is tried again in halves, twice at most. So
@@ -319,15 +279,15 @@ async def decide(check: StoryCheck, number: int, batch: Batch, ledger: Ledger) -
             found[same] = known and joined(known, one)
         else:
             check.counts["found_by_verifier"] += 1
-            check.rate("verifier", one.key, call, answer=ERROR, shown="not on the list", reason=one.why)
-            found.append(found_of(one))
+            check.rate("verifier", one.key, call, answer=ERROR, shown="not on the list", reason=one.reason)
+            found.append(one)
     return [one for one in found if one is not None]
 
 
 # suspicions ---------------------------------------------------------------------------------------------------------
 
 
-def placed(check: StoryCheck, replies: Iterable[SuspicionReply], source: str) -> Iterator[Suspicion]:
+def placed(check: StoryCheck, replies: Iterable[SuspicionReply], source: str) -> Iterator[Found]:
     """The suspicions of a reply with both their passages; what names no place of the story is dropped and counted."""
     for one in replies:
         ends = [
@@ -347,17 +307,47 @@ def placed(check: StoryCheck, replies: Iterable[SuspicionReply], source: str) ->
         (*_, before, first), (*_, after, second) = known
         places = check.text.paragraph_of(before), check.text.paragraph_of(after)
         last = len(check.text.paragraphs)
-        yield Suspicion(
-            before,
-            after,
+        yield suspected(
+            (before, after),
             places,
             (first, second),
             one_line(one.why),
             one.category if one.category in CATEGORIES else "other",
-            one.sure if one.sure in SURE else "likely",
-            source,
-            tuple(sorted({number for number in one.also if 1 <= number <= last} - set(places))),
+            sure=one.sure if one.sure in SURE else "likely",
+            source=source,
+            also=tuple(sorted({number for number in one.also if 1 <= number <= last} - set(places))),
         )
+
+
+def suspected(
+    passages: tuple[Passage, Passage],
+    places: tuple[int, int],
+    says: tuple[str, str],
+    why: str,
+    category: str,
+    *,
+    sure: str = "likely",
+    source: str = "reader",
+    also: tuple[int, ...] = (),
+) -> Found:
+    """Two places that may not both be true, in the order of the text; not verified yet.
+
+    Args:
+        passages: their focus is what was quoted.
+        places: the numbers of their paragraphs.
+        says: what each of them says.
+        why: why both cannot be true.
+        category: one of `CATEGORIES`.
+        sure: how sure whoever named it is.
+        source: who named it: "reader", "verifier", or "control" for one that was planted and is surely none.
+        also: numbers of other paragraphs that side with one of them.
+    """
+    before, after = passages
+    key = claim_key(before, after, category, *says)
+    return Found(
+        key, before.scene, after.scene, *says, category, category, source, before, after, why,
+        sure=sure, places=places, also=also,
+    )  # fmt: skip
 
 
 def _place(check: StoryCheck, number: int, quote: str, says: str) -> Passage | None:
@@ -369,12 +359,12 @@ def _place(check: StoryCheck, number: int, quote: str, says: str) -> Passage | N
     return passage
 
 
-def united(suspicions: Iterable[T]) -> tuple[list[T], int]:
+def united(suspicions: Iterable[Found]) -> tuple[list[Found], int]:
     """Suspicions or findings in the order of the text, each error once, and how many repeated another.
 
     The paragraphs of one that is repeated stand with the first.
     """
-    kept: list[T] = []
+    kept: list[Found] = []
     repeated = 0
     for one in suspicions:
         same = next((n for n, other in enumerate(kept) if one_error(one, other)), None)
@@ -386,7 +376,7 @@ def united(suspicions: Iterable[T]) -> tuple[list[T], int]:
     return sorted(kept, key=lambda one: (one.places[::-1], one.after.focus, one.before.focus)), repeated
 
 
-def one_error(one: Suspicion | Found, other: Suspicion | Found) -> bool:
+def one_error(one: Found, other: Found) -> bool:
     """Whether two suspicions or findings name one error.
 
     They do if they quote the same words of the same paragraph on one side, and on the other the same words or the same
@@ -401,7 +391,7 @@ def one_error(one: Suspicion | Found, other: Suspicion | Found) -> bool:
 _Side: TypeAlias = "tuple[int, Passage, str]"
 
 
-def _sides(one: Suspicion | Found) -> tuple[_Side, _Side]:
+def _sides(one: Found) -> tuple[_Side, _Side]:
     """Of both places the paragraph, the passage and what it says."""
     return (one.places[0], one.before, one.says[0]), (one.places[1], one.after, one.says[1])
 
@@ -418,12 +408,12 @@ def _agree(mine: tuple[_Side, ...], its: tuple[_Side, ...], *, same_kind: bool) 
     return same_kind and (alike[same.index(False)] if all(there) else all(alike))
 
 
-def joined(one: T, repeated: Suspicion | Found) -> T:
+def joined(one: Found, repeated: Found) -> Found:
     """A suspicion or finding with the paragraphs of another that names the same error."""
     return replace(one, also=tuple(sorted({*one.also, *repeated.also, *repeated.places} - set(one.places))))
 
 
-def controls(check: StoryCheck, batch: Batch, at: Run) -> list[Suspicion]:
+def controls(check: StoryCheck, batch: Batch, at: Run) -> list[Found]:
     """Suspicions that are none, worded as a reader's are: sentences that agree on somebody or something.
 
     Both use the same two rare words in a row. Those that have most in common come first; where there are no such
@@ -439,7 +429,7 @@ def controls(check: StoryCheck, batch: Batch, at: Run) -> list[Suspicion]:
     ]
     draw.shuffle(plain)
     small = {word for one in batch.paragraphs for word in _words_of(one.text) if word.islower()}
-    found: list[Suspicion] = []
+    found: list[Found] = []
     forms, used = draw.sample(_CLAIMS, len(_CLAIMS)), set[int]()
     for one, other, phrase in _agreeing(plain):
         if len(found) == _CONTROLS:
@@ -451,9 +441,8 @@ def controls(check: StoryCheck, batch: Batch, at: Run) -> list[Suspicion]:
             why = forms[len(found)].format(*(_clause(one, small) for one in says))
             category = draw.choice(batch.suspicions).category
             focused = _focused(before, phrase), _focused(after, phrase)
-            found.append(
-                Suspicion(*focused, (first, second), says, why[:1].upper() + why[1:], category, "likely", "control")
-            )
+            why = why[:1].upper() + why[1:]
+            found.append(suspected(focused, (first, second), says, why, category, source="control"))
     return found
 
 
@@ -524,7 +513,7 @@ def usual_suspicions(length: int) -> int:
     return max(1, round((_PER_1000_WORDS * min(length, _FIRST) + _PER_1000_MORE * max(length - _FIRST, 0)) / 1000))
 
 
-def _usual(check: StoryCheck) -> list[Suspicion]:
+def _usual(check: StoryCheck) -> list[Found]:
     """Made-up suspicions to estimate what verifying costs, as many for 1,000 words as are usual."""
     text = check.text
     total = usual_suspicions(check.split.words)
@@ -533,7 +522,7 @@ def _usual(check: StoryCheck) -> list[Suspicion]:
     passages = [passage for number in numbers if (passage := text.likest(number, ""))]
     says = "what the one place says", "what the other says"
     return [
-        Suspicion(a, b, (text.paragraph_of(a), text.paragraph_of(b)), says, "Both cannot be true.", "other", "likely")
+        suspected((a, b), (text.paragraph_of(a), text.paragraph_of(b)), says, "Both cannot be true.", "other")
         for a, b in pairwise(passages)
     ]
 
@@ -541,7 +530,7 @@ def _usual(check: StoryCheck) -> list[Suspicion]:
 # verdicts -----------------------------------------------------------------------------------------------------------
 
 
-def _outcome(check: StoryCheck, one: Suspicion, decision: DecisionReply | None, call: str) -> Found | None:
+def _outcome(check: StoryCheck, one: Found, decision: DecisionReply | None, call: str) -> Found | None:
     """The finding that a suspicion is by the verifier's decision, if it is one; every decision is kept."""
     answer, unscored = None, ""
     if decision is None or decision.decision not in READER_DECISIONS:
@@ -565,34 +554,36 @@ def _outcome(check: StoryCheck, one: Suspicion, decision: DecisionReply | None, 
         return None
     if decision is None or answer is None:
         check.counts["missing_verdicts"] += 1
-        check.undecided.append(replace(found_of(one), sure=SUSPECTED))
+        check.undecided.append(replace(one, sure=SUSPECTED))
         return None
     if answer != ERROR:
         check.counts["rejected"] += 1
         check.counts[f"rejected_{decision.decision}"] += 1
         reason = one_line(f"{decision.reason} {decision.explanation}")
-        check.rejected.append(replace(found_of(one), attribute=decision.decision, reason=reason))
+        check.rejected.append(replace(one, attribute=decision.decision, reason=reason))
         return None
     check.counts["confirmed"] += 1
-    return found_of(one, decision, check)
+    return confirmed(check, one, decision)
 
 
-def found_of(one: Suspicion, decision: DecisionReply | None = None, check: StoryCheck | None = None) -> Found:
+def confirmed(check: StoryCheck, one: Found, decision: DecisionReply) -> Found:
     """A suspicion as a finding, with the quotations and words of the verifier where these are better."""
-    before, after, says, why, sure = one.before, one.after, one.says, one.why, one.sure
-    if decision is not None and check is not None:
-        first = check.text.find_near(decision.paragraph_x, decision.quote_x) or before
-        second = check.text.find_near(decision.paragraph_y, decision.quote_y) or after
-        if (first.scene, first.focus) < (second.scene, second.focus):
-            before, after = first, second
-        says = one_line(decision.says_x).rstrip(" .") or says[0], one_line(decision.says_y).rstrip(" .") or says[1]
-        why = one_line(decision.reason) or why
-        sure = decision.sure if decision.sure in SURE else sure
-    places = one.places if check is None else (check.text.paragraph_of(before), check.text.paragraph_of(after))
-    return Found(
-        one.key, before.scene, after.scene, *says, one.category, one.category, one.source, before, after, why,
-        sure=sure, places=places, also=one.also,
-    )  # fmt: skip
+    before = check.text.find_near(decision.paragraph_x, decision.quote_x) or one.before
+    after = check.text.find_near(decision.paragraph_y, decision.quote_y) or one.after
+    if (before.scene, before.focus) >= (after.scene, after.focus):
+        before, after = one.before, one.after
+    return replace(
+        one,
+        x=before.scene,
+        y=after.scene,
+        before=before,
+        after=after,
+        fact=one_line(decision.says_x).rstrip(" .") or one.fact,
+        event=one_line(decision.says_y).rstrip(" .") or one.event,
+        reason=one_line(decision.reason) or one.reason,
+        sure=decision.sure if decision.sure in SURE else one.sure,
+        places=(check.text.paragraph_of(before), check.text.paragraph_of(after)),
+    )
 
 
 def rooted(found: Sequence[Found]) -> list[Found]:
@@ -744,7 +735,7 @@ class Ledger:
     def about(self, batch: Batch) -> list[str]:
         """The lasting notes about what a batch is about, on paragraphs that it does not show."""
         there = {one.number for one in batch.paragraphs}
-        wanted = {word for one in batch.suspicions for word in one.about}
+        wanted = {word for one in batch.suspicions for word in about(one)}
         left, lines = _NOTES_TOKENS, []
         for note in self.notes:
             if note.paragraph not in there and note.category in LASTING and stems(note.about) & wanted:
@@ -772,11 +763,11 @@ def _rank(note: Note, there: frozenset[str]) -> int:
 class Batch:
     """Suspicions that are verified in one call, and the paragraphs that are shown for them."""
 
-    suspicions: tuple[Suspicion, ...]
+    suspicions: tuple[Found, ...]
     paragraphs: tuple[Paragraph, ...]
 
 
-def batches_of(check: StoryCheck, suspicions: Sequence[Suspicion]) -> list[Batch]:
+def batches_of(check: StoryCheck, suspicions: Sequence[Found]) -> list[Batch]:
     """Suspicions with the whole text where it fits the verifier; else with what matters for them.
 
     As each call reads the whole text, a batch takes a third more before there is another, and all are of one size.
@@ -790,7 +781,7 @@ def batches_of(check: StoryCheck, suspicions: Sequence[Suspicion]) -> list[Batch
     most = min(_BATCH_TOKENS, room - _INSTRUCTIONS)
     surroundings = Surroundings(paragraphs)
     found: list[Batch] = []
-    chosen: list[Suspicion] = []
+    chosen: list[Found] = []
     shown: set[int] = set()
     for one in suspicions:
         own = surroundings.of(one)
@@ -803,6 +794,11 @@ def batches_of(check: StoryCheck, suspicions: Sequence[Suspicion]) -> list[Batch
     if chosen:
         found.append(Batch(tuple(chosen), tuple(paragraphs[n - 1] for n in sorted(shown))))
     return found
+
+
+def about(one: Found) -> frozenset[str]:
+    """The words that tell what a suspicion is about."""
+    return frozenset(stems(" ".join((*one.quotes, *one.says))))
 
 
 class Surroundings:
@@ -819,7 +815,7 @@ class Surroundings:
             for word in stems(one.text):
                 self.places.setdefault(word, []).append(one.number)
 
-    def of(self, one: Suspicion) -> set[int]:
+    def of(self, one: Found) -> set[int]:
         """The paragraphs around both places, and those elsewhere that speak of the same."""
         shown = self._around(one.places[0]) | self._around(one.places[1])
         shown |= set(one.also)
@@ -848,11 +844,11 @@ class Surroundings:
             shown.add(one.number)
         return shown
 
-    def _related(self, one: Suspicion) -> list[int]:
+    def _related(self, one: Found) -> list[int]:
         """Paragraphs that share rare words with a suspicion, the likest first; those between its places count more."""
         total = len(self.paragraphs)
         scores: dict[int, float] = {}
-        for word in sorted(one.about):
+        for word in sorted(about(one)):
             there = self.places.get(word, ())
             if len(there) <= max(2, _NAMED * total):
                 for number in there:

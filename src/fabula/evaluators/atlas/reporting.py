@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from fabula.craft.matching import Finding
 from fabula.craft.measuring import share_of_yes
-from fabula.evaluators.atlas.checking import EVALUATOR, REPLY_TOKENS, WHOLE_FILE, is_english, looks_like_data
+from fabula.evaluators.atlas.checking import EVALUATOR, REPLY_TOKENS, WHOLE_FILE
 from fabula.evaluators.atlas.findings import Found
 from fabula.evaluators.atlas.gold import Detected, accuracies, rows
 from fabula.evaluators.atlas.planted import Planted, Quoting, score
@@ -19,6 +19,7 @@ from fabula.stats.estimate import Estimate, Unscored
 from fabula.stats.intervals import count_of
 from fabula.stats.shares import share
 from fabula.story import one_line
+from fabula.story.language import language_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -278,9 +279,7 @@ def _notes(one: Checked) -> Iterator[str]:
         yield f"{name}: up to {counts['notes_left_out']} notes on earlier parts had no room beside a part."
     if sparse := counts["sparse_scenes"]:
         yield f"{name}: {sparse} scenes with fewer than 3 events or no entity; little can be compared there."
-    if looks := looks_like_data(one.check.item.story.text, split.form):
-        yield f"{name}: read as prose, but it looks like {looks}. Correct the file, or give the story as text."
-    if not is_english(one.check.item.story.text):
+    if language_of(one.check.item.story.text) != "en":
         yield f"{name}: this does not look like English. {_FOREIGN}"
     if split.counts:
         listed = ", ".join(f"{what.replace('_', ' ')} {n}" for what, n in split.counts.items())

@@ -16,7 +16,7 @@ from fabula.engine.prompts import Prompts
 from fabula.engine.roles import Cast
 from fabula.engine.run import Run, RunContext
 from fabula.evaluators import find
-from fabula.evaluators.atlas.checking import StoryCheck, is_english, looks_like_data
+from fabula.evaluators.atlas.checking import StoryCheck
 from fabula.evaluators.atlas.improved import Ledger, Part, parts_of
 from fabula.evaluators.atlas.page import as_markdown, as_page, shown_value
 from fabula.evaluators.atlas.planted import Quoting, broken, planted_in, score
@@ -450,17 +450,12 @@ def test_a_report_as_markdown_quotes_both_places_and_leaves_no_markup_alive() ->
     assert "Appearance, likely." in told.replace("certain", "likely")
 
 
-def test_languages_and_broken_data_are_named() -> None:
+def test_a_story_in_another_language_is_named() -> None:
     german = "Der Leuchtturm stand auf dem Felsen, und niemand wusste, wer das Licht jede Nacht entzündete. " * 6
-    assert is_english(LAMP)
-    assert not is_english(german)
     report, _ = check_by(playing(), german)
     assert any("does not look like English" in note for note in report.notes)
-    assert looks_like_data('[{"_id": 0, "content": "Mara came."', "prose").startswith("JSON")
-    assert looks_like_data("title: The lamp\nscene: 1\nwho: Mara\nwhere: the quay\n", "prose") == "YAML"
-    assert not looks_like_data(LAMP, "prose")
-    report, _ = check_by(playing(), '[{"_id": 0, "content": "Mara came to the quay."')
-    assert any("looks like JSON that is broken" in note for note in report.notes)
+    report, _ = check_by(playing(), LAMP)
+    assert not any("does not look like English" in note for note in report.notes)
 
 
 @pytest.mark.parametrize(
@@ -528,8 +523,6 @@ def test_hostile_texts_are_read_in_linear_time(sign: str) -> None:
     assert text.paragraphs
     text.find_near(1, sign * 300 + " nowhere")
     assert text.find_near(1, "Mara came") is not None
-    is_english(sign * 100_000)
-    looks_like_data(sign * 100_000, "prose")
 
 
 def test_quotations_are_found_in_linear_time() -> None:
