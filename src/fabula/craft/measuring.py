@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from fabula.base.errors import UsageError
 from fabula.engine.methods import values_of
@@ -92,8 +92,9 @@ def mean_rows(
     items: Sequence[Item],
     measured: Mapping[str, Sequence[Scored]],
     limits: Limits | Callable[[str], Limits] = (0.0, math.inf),
+    called: str = MEAN,
 ) -> list[Row]:
-    """A row "mean/MEASURE" for every system: the mean over its stories, with its interval by prompt.
+    """A row "mean/MEASURE" (or as `called`) for every system: the mean over its stories, with its interval by prompt.
 
     Stories that are not scored stay out of the mean, and its method counts them. No measure is outside the
     limits, which may be those of each.
@@ -101,7 +102,7 @@ def mean_rows(
     return [
         Row(
             system,
-            MEAN + what,
+            called + what,
             _mean(items, [(i, scored[i]) for i in members], limits(what) if callable(limits) else limits),
         )
         for system, members in by_system(items).items()
@@ -178,6 +179,18 @@ def unscored_note(measured: Mapping[str, Sequence[Scored]]) -> tuple[str, ...]:
         for why, count in missing:
             alike.setdefault((count, len(scored), why), []).append(what)
     return tuple(f"{_listed(names)}: {count} of {of} not scored ({why})." for (count, of, why), names in alike.items())
+
+
+def lost_note(reasons: Iterable[str], of: int, what: str) -> list[str]:
+    """How many of so many calls gave nothing, and why most often; empty reasons are of calls that did."""
+    found = Counter(filter(None, reasons)).most_common()
+    lost = sum(count for _, count in found)
+    return [f"{lost} of {of} {what}; most often: {found[0][0]}"] if found else []
+
+
+def stories_data(items: Sequence[Item]) -> list[dict[str, Any]]:
+    """What a report says of each story, for JSON."""
+    return [{"id": item.id, "system": item.system, "prompt": item.prompt, "words": item.story.words} for item in items]
 
 
 def _listed(names: Sequence[str]) -> str:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from hashlib import sha256
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, TypeVar
 
-from fabula.base.errors import ContextLengthError, RefusalError, UsageError
+from fabula.base.errors import ContextLengthError, RefusalError, ReplyError, UsageError
 from fabula.engine.roles import is_person
 from fabula.measure.ratings import Rating
 from fabula.models.budget import estimate_tokens
@@ -13,9 +13,13 @@ from fabula.models.budget import estimate_tokens
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from fabula.engine.dry_run import Expected
     from fabula.engine.run import Run
     from fabula.measure.items import Item
     from fabula.measure.ratings import RaterKind
+    from fabula.models.base import Sampling
+
+T = TypeVar("T")
 
 NO_ANSWER: Final = (RefusalError, ContextLengthError)
 """How a judge fails to answer one call; its verdict is missing and counted, and the others stand."""
@@ -87,6 +91,30 @@ def too_long(run: Run, role: str, what: str, texts: Sequence[str], max_tokens: i
         f"{what} and a reply need about {needed:,} tokens, and the {role} has room for {window:,}. Take one with more "
         "room, or leave this level out with --set levels=chapter,sentence."
     )
+
+
+async def reply_or_why(
+    at: Run,
+    shape: type[T],
+    role: str,
+    prompt: str,
+    sampling: Sampling,
+    /,
+    expect: Expected | None = None,
+    **fields: object,
+) -> tuple[T | None, str]:
+    """A typed reply, or why there is none: it cannot be read, the judge declines, or has no room.
+
+    Asked as `Run.ask_for` asks.
+
+    Raises:
+        ModelError: the judge did not answer.
+        BudgetError: the cap is reached.
+    """
+    try:
+        return await at.ask_for(shape, role, prompt, sampling=sampling, expect=expect, **fields), ""
+    except (ReplyError, *NO_ANSWER) as error:
+        return None, str(error)
 
 
 def mark_for(*texts: str) -> str:

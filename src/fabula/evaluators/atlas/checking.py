@@ -10,8 +10,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
-from fabula.base.errors import ContextLengthError, RefusalError, ReplyError
-from fabula.craft.raters import rating_of
+from fabula.craft.raters import rating_of, reply_or_why
 from fabula.engine.replies import is_cut, schema_of
 from fabula.evaluators.atlas.quoting import StoryText
 from fabula.models.base import Sampling
@@ -121,19 +120,15 @@ class StoryCheck:
             ModelError: the model did not answer.
             BudgetError: the cap is reached.
         """
-        why = self._too_long(at, shape, role, prompt, fields)
-        if not why:
+        if why := self._too_long(at, shape, role, prompt, fields):
+            at.note(f"{self.item.id} is not read by role {role!r}. {why}", "shortfall")
+        else:
             most = at.room(role).reply_tokens(short=REPLY_TOKENS[prompt])
             sampling = Sampling(temperature=self.config.paper.temperature, max_tokens=most)
-            try:
-                reply = await at.ask_for(shape, role, prompt, sampling=sampling, expect=expect, **fields)
-            except (ReplyError, RefusalError, ContextLengthError) as error:
-                why = str(error)
-            else:
+            reply, why = await reply_or_why(at, shape, role, prompt, sampling, expect=expect, **fields)
+            if reply is not None:
                 self._note(at, f"{at.at}/{prompt}")
                 return reply
-        else:
-            at.note(f"{self.item.id} is not read by role {role!r}. {why}", "shortfall")
         self.counts[f"unreadable_{prompt}"] += 1
         self.rate(role, f"{at.at}/{prompt}", f"{at.at}/{prompt}", unscored=why)
         return None

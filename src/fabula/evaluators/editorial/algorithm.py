@@ -10,12 +10,11 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 
 from pydantic import BaseModel, Field, create_model
 
-from fabula.base.errors import ReplyError
 from fabula.base.remembering import remembered
 from fabula.craft.levels import CATEGORIES, drawn, fractions, levels_in, passages_of
 from fabula.craft.measuring import check_numbers
 from fabula.craft.quoting import Quotable, normalised
-from fabula.craft.raters import NO_ANSWER, mark_for, too_long
+from fabula.craft.raters import mark_for, reply_or_why, too_long
 from fabula.engine.methods import values_of
 from fabula.engine.replies import short
 from fabula.engine.run import side_by_side
@@ -79,18 +78,18 @@ async def annotate(item: Item, passage: Passage, run: Run, config: Config) -> Pa
     if why := too_long(run, ROLE, f"The {passage.level}", [passage.text], limit):
         return PassageRead(item, passage, at.at, by, None, why)
     categories = CATEGORIES[passage.level]
-    try:
-        reply = await at.ask_for(
-            comments_type(tuple(categories)),
-            ROLE,
-            "annotate",
-            sampling=Sampling(temperature=config.paper.temperature, max_tokens=limit),
-            passage=passage,
-            categories=list(categories.items()),
-            mark=mark_for(passage.text, passage.before, passage.after),
-        )
-    except (ReplyError, *NO_ANSWER) as error:
-        return PassageRead(item, passage, at.at, by, None, str(error))
+    reply, why = await reply_or_why(
+        at,
+        comments_type(tuple(categories)),
+        ROLE,
+        "annotate",
+        Sampling(temperature=config.paper.temperature, max_tokens=limit),
+        passage=passage,
+        categories=list(categories.items()),
+        mark=mark_for(passage.text, passage.before, passage.after),
+    )
+    if reply is None:
+        return PassageRead(item, passage, at.at, by, None, why)
     annotations, dropped = valid_comments(item, passage, reply.comments, config)
     return PassageRead(item, passage, at.at, by, annotations, dropped=dropped)
 

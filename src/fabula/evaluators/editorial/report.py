@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections import Counter
 from dataclasses import asdict, dataclass, field, replace
 from hashlib import sha256
@@ -10,12 +9,12 @@ from statistics import fmean
 from typing import TYPE_CHECKING, Any, Final
 
 from fabula.craft.levels import CATEGORIES, passages_of
-from fabula.craft.measuring import difference_rows
+from fabula.craft.measuring import difference_rows, lost_note, mean_rows, story_rows
 from fabula.craft.raters import rating_of
 from fabula.craft.trivial import order_rows
 from fabula.measure.report import Report, Row
 from fabula.stats.estimate import Estimate, Unscored
-from fabula.stats.intervals import count_of, mean_of, share_among
+from fabula.stats.intervals import count_of, share_among
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -82,20 +81,21 @@ def report_of(
     items: Sequence[Item], levels: Sequence[Level], reads: Sequence[PassageRead], how: Mapping[str, Any]
 ) -> Report:
     """The report on all stories."""
-    rows, totals = [], dict[str, float]()
+    measured: dict[str, list[Scored]] = {}
     for item in items:
-        by_level = {
+        own = {
             level: [read for read in reads if read.item.id == item.id and read.passage.level == level]
             for level in levels
         }
-        found = _story_rows(item, by_level, how["passages"])
-        whole = found[0].scored
-        if isinstance(whole, Estimate):
-            totals[item.id] = whole.value
-        rows += found
-    stories = {what: [_scored(rows, item, what) for item in items] for what in (ALL, *levels)}
-    apart, said = difference_rows(items, stories)
-    rows += _system_rows(items, levels, rows) + apart
+        for what, scored in _measured(item, own, how["passages"]).items():
+            measured.setdefault(what, []).append(scored)
+    several = {what: measured[what] for what in (ALL, *levels)}
+    totals = {item.id: one.value for item, one in zip(items, measured[ALL], strict=True) if isinstance(one, Estimate)}
+    apart, said = difference_rows(items, several)
+    rows = story_rows(items, measured)
+    if len(items) > 1 and any(item.system for item in items):
+        rows += mean_rows(items, several | {"words": measured["words"]}, called="")
+    rows += apart
     dropped = sum((read.dropped for read in reads), Counter[str]())
     quoted = _quoted(reads)
     rows.append(Row("all", "quotations found", quoted))
@@ -170,17 +170,15 @@ def ratings_of(read: PassageRead) -> list[Rating]:
 # numbers --------------------------------------------------------------------------------------------------------------
 
 
-def _story_rows(item: Item, reads: Mapping[Level, Sequence[PassageRead]], passages: int) -> list[Row]:
+def _measured(item: Item, reads: Mapping[Level, Sequence[PassageRead]], passages: int) -> dict[str, Scored]:
     """All levels together, each level, each category, and the story's words."""
-    rows: list[Row] = []
-    sums: list[Scored] = []
+    found: dict[str, Scored] = {}
     for level, of_level in reads.items():
         wanted = 1 if level == "story" else passages
-        sums.append(_count(of_level, "", wanted))
-        rows.append(Row(item.id, level, sums[-1]))
-        rows += [Row(item.id, f"{level}/{name}", _count(of_level, name, wanted)) for name in CATEGORIES[level]]
-    words = Row(item.id, "words", Estimate(item.story.words, 1, method="words of the story"))
-    return [Row(item.id, ALL, _sum(list(reads), sums)), *rows, words]
+        found[level] = _count(of_level, "", wanted)
+        found |= {f"{level}/{name}": _count(of_level, name, wanted) for name in CATEGORIES[level]}
+    found["words"] = Estimate(item.story.words, 1, method="words of the story")
+    return {ALL: _sum(list(reads), [found[level] for level in reads])} | found
 
 
 def _count(reads: Sequence[PassageRead], category: str, wanted: int) -> Scored:
@@ -216,31 +214,6 @@ def _sum(levels: Sequence[Level], counts: Sequence[Scored]) -> Scored:
     return replace(count_of([whole], f"sum of {', '.join(levels)}"), n=n)
 
 
-def _scored(rows: Sequence[Row], item: Item, what: str) -> Scored:
-    return next(row.scored for row in rows if (row.of, row.what) == (item.id, what))
-
-
-def _system_rows(items: Sequence[Item], levels: Sequence[Level], rows: Sequence[Row]) -> list[Row]:
-    """The means of each system over its stories, where there are several stories."""
-    if len(items) == 1:
-        return []
-    known = {(row.of, row.what): row.scored for row in rows}
-    found = []
-    for system in dict.fromkeys(item.system for item in items if item.system):
-        for what in (ALL, *levels, "words"):
-            counted = [(item, known[item.id, what]) for item in items if item.system == system]
-            there = [(item, scored.value) for item, scored in counted if isinstance(scored, Estimate)]
-            missing = f"; {len(counted) - len(there)} without a count" if len(there) < len(counted) else ""
-            scored = mean_of(
-                [value for _, value in there],
-                [item.prompt or item.id for item, _ in there],
-                method=f"mean over {len(there)} stories{missing}",
-                limits=(0.0, math.inf),
-            )
-            found.append(Row(system, what, scored))
-    return found
-
-
 def _constant(levels: Sequence[Level], passages: int) -> Estimate:
     """How many comments an editor makes who fills the form: one of each category everywhere."""
     count = sum(len(CATEGORIES[level]) * (1 if level == "story" else passages) for level in levels)
@@ -251,11 +224,7 @@ def _constant(levels: Sequence[Level], passages: int) -> Estimate:
 
 
 def _notes(items: Sequence[Item], reads: Sequence[PassageRead], dropped: Counter[str], quoted: Scored) -> list[str]:
-    notes = []
-    lost = [read for read in reads if read.annotations is None]
-    if lost:
-        (why, _), *_ = Counter(read.why_not for read in lost).most_common(1)
-        notes.append(f"{len(lost)} of {len(reads)} passages have no annotations; most often: {why}")
+    notes = lost_note((read.why_not for read in reads), len(reads), "passages have no annotations")
     if dropped:
         reasons = "; ".join(f"{reason} ({count})" for reason, count in dropped.most_common())
         notes.append(f"Comments that do not count: {reasons}.")

@@ -9,11 +9,10 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 
 from pydantic import BaseModel, Field
 
-from fabula.base.errors import ContextLengthError, RefusalError, ReplyError
 from fabula.continuity import scenes_of
 from fabula.craft.measuring import check_numbers, checked
 from fabula.craft.quoting import located
-from fabula.craft.raters import mark_for, rating_of
+from fabula.craft.raters import mark_for, rating_of, reply_or_why
 from fabula.engine.methods import values_of
 from fabula.engine.replies import short
 from fabula.engine.run import side_by_side
@@ -123,20 +122,13 @@ async def read_story(item: Item, run: Run, config: Config) -> Reading:
     for scene in reading.scenes:
         at = run.scope(scene.number)
         known = list(reading.names)[-_MOST_NAMES:]
-        most = at.room(ROLE).reply_tokens(short=_SHORT_REPLY)
-        try:
-            reply = await at.ask_for(
-                SceneFacts,
-                ROLE,
-                "read",
-                sampling=Sampling(temperature=config.temperature, max_tokens=most),
-                scene=scene,
-                known=known,
-                mark=mark_for(scene.text),
-            )
-        except (ReplyError, RefusalError, ContextLengthError) as error:
+        sampling = Sampling(temperature=config.temperature, max_tokens=at.room(ROLE).reply_tokens(short=_SHORT_REPLY))
+        reply, why = await reply_or_why(
+            at, SceneFacts, ROLE, "read", sampling, scene=scene, known=known, mark=mark_for(scene.text)
+        )
+        if reply is None:
             reading.unread.append(scene.number)
-            reading.ratings.append(_unread(item, at, str(error)))
+            reading.ratings.append(_unread(item, at, why))
             continue
         for name in filter(None, map(_name, reply.characters)):
             reading.characters.setdefault(name, scene.number)

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 from fabula.base.errors import UsageError
+from fabula.craft.measuring import lost_note
 from fabula.evaluators.pairwise.verdicts import (
     choices_in,
     counted_comparisons,
@@ -226,10 +226,7 @@ def _notes(ratings: Sequence[Rating], asked: Sequence[Rating]) -> list[str]:
     notes = []
     if len(ratings) > len(asked):
         notes.append(f"{len(ratings) - len(asked)} ratings are of single stories or of one system and were left out.")
-    reasons = Counter(rating.unscored for rating in asked if rating.unscored)
-    if reasons:
-        (why, _), *_ = reasons.most_common(1)
-        notes.append(f"{reasons.total()} of {len(asked)} verdicts could not be had; most often: {why}")
+    notes += lost_note((rating.unscored for rating in asked), len(asked), "verdicts could not be had")
     raters = {rating.rater for rating in asked}
     if len(raters) > 1:
         notes.append(f"The verdicts of {len(raters)} raters are counted together.")

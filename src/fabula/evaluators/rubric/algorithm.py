@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 
 from pydantic import BaseModel, Field, create_model
 
-from fabula.base.errors import ReplyError, UsageError
+from fabula.base.errors import UsageError
 from fabula.base.remembering import remembered
 from fabula.craft.levels import CATEGORIES, fractions, levels_in, passages_of, sets_of
 from fabula.craft.measuring import check_numbers
-from fabula.craft.raters import NO_ANSWER, mark_for, too_long
+from fabula.craft.raters import mark_for, reply_or_why, too_long
 from fabula.engine.methods import values_of
 from fabula.engine.replies import short
 from fabula.engine.run import side_by_side
@@ -138,22 +138,21 @@ async def score(shown: PassageSet, order: Sequence[int], run: Run, config: Confi
     by = run.room(ROLE).model.identity
 
     limit = config.paper.max_tokens or run.room(ROLE).reply_tokens(short=_SHORT_REPLY)
-    what = f"{len(texts)} texts of the level {level}"
-    if why := too_long(run, ROLE, what, texts, limit):
+    if why := too_long(run, ROLE, f"{len(texts)} texts of the level {level}", texts, limit):
         return Scores(shown, items, at.at, by, None, why_not=why)
-    try:
-        reply = await at.ask_for(
-            scores_type(tuple(categories), labels),
-            ROLE,
-            "score",
-            sampling=Sampling(temperature=config.paper.temperature, max_tokens=limit),
-            texts=list(zip(labels, texts, strict=True)),
-            level=level,
-            categories=list(categories.items()),
-            mark=mark_for(*texts),
-        )
-    except (ReplyError, *NO_ANSWER) as error:
-        return Scores(shown, items, at.at, by, None, why_not=str(error))
+    reply, why = await reply_or_why(
+        at,
+        scores_type(tuple(categories), labels),
+        ROLE,
+        "score",
+        Sampling(temperature=config.paper.temperature, max_tokens=limit),
+        texts=list(zip(labels, texts, strict=True)),
+        level=level,
+        categories=list(categories.items()),
+        mark=mark_for(*texts),
+    )
+    if reply is None:
+        return Scores(shown, items, at.at, by, None, why_not=why)
     each = [getattr(reply, label) for label in labels]
     given = tuple({name: getattr(one, _field(name)) for name in (*categories, OVERALL)} for one in each)
     return Scores(shown, items, at.at, by, given, tuple(one_line(one.reason) for one in each))

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
-from dataclasses import dataclass
+from collections import defaultdict
+from dataclasses import dataclass, replace
 from statistics import fmean
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from fabula.craft.levels import CATEGORIES
-from fabula.craft.measuring import difference_rows
+from fabula.craft.measuring import difference_rows, lost_note, mean_rows, stories_data
 from fabula.craft.raters import rating_of
 from fabula.craft.trivial import order_rows
 from fabula.measure.report import Report, Row
@@ -100,20 +100,22 @@ def report_of(
     """The report on all stories."""
     means = _means(found)
     places = _place_rows(found, levels)
+    questions = questions_of(levels)
+    measured = {name: [_known(means, found, item, name) for item in items] for name in questions}
+    words: list[Scored] = [Estimate(item.story.words, 1, method="words of the story") for item in items]
+    named = [replace(item, system=name_of(item)) for item in items]
     overall = {
         item.id: fmean(values)
         for item in items
         if (values := [means[key] for level in levels if (key := (item.id, question(level, OVERALL))) in means])
     }
-    questions = questions_of(levels)
-    apart, said = difference_rows(
-        items, {name: [_known(means, item, name) for item in items] for name in questions}, _MOST
-    )
+    apart, said = difference_rows(items, measured, _MOST)
     return Report(
         EVALUATOR,
         how,
         (
-            *_system_rows(items, questions, means, found),
+            *mean_rows(named, measured, (0.0, _MOST), called=""),
+            *mean_rows(named, {"words": words}, called=""),
             *apart,
             *places,
             *order_rows(items, overall, "scores"),
@@ -123,10 +125,7 @@ def report_of(
         {
             "names": list(dict.fromkeys(name_of(item) for item in items)),
             "questions": questions,
-            "stories": [
-                {"id": item.id, "system": item.system, "prompt": item.prompt, "words": item.story.words}
-                for item in items
-            ],
+            "stories": stories_data(items),
             "scores": {item.id: {name: means.get((item.id, name)) for name in questions} for item in items},
         },
     )
@@ -145,46 +144,17 @@ def _means(found: Sequence[Scores]) -> dict[tuple[str, str], float]:
     return {key: fmean(fmean(values) for values in sets.values()) for key, sets in cells.items()}
 
 
-def _known(means: Mapping[tuple[str, str], float], item: Item, asked: str) -> Scored:
-    if (item.id, asked) not in means:
-        return Unscored("no call has a score of it")
-    return Estimate(means[item.id, asked], 1, method="score of 100 over its orders and passages")
+def _known(means: Mapping[tuple[str, str], float], found: Sequence[Scores], item: Item, asked: str) -> Scored:
+    if (item.id, asked) in means:
+        return Estimate(means[item.id, asked], 1, method="score of 100 over its orders and passages")
+    level = asked.partition("/")[0]
+    reasons = (scores.why_not for scores in found if scores.set.level == level and item in scores.set.items)
+    return Unscored(next(filter(None, reasons), "no call has a score of it"))
 
 
 def name_of(item: Item) -> str:
     """What is scored: the story's system, or the story itself where that is not known."""
     return item.system or item.id
-
-
-def _system_rows(
-    items: Sequence[Item],
-    questions: Sequence[str],
-    means: Mapping[tuple[str, str], float],
-    found: Sequence[Scores],
-) -> list[Row]:
-    """Each system's mean on each question, with its interval by prompt, and the mean length of its stories."""
-    rows = []
-    for name in dict.fromkeys(name_of(item) for item in items):
-        own = [item for item in items if name_of(item) == name]
-        for what in questions:
-            known = [(item.prompt, means[item.id, what]) for item in own if (item.id, what) in means]
-            scored: Scored = _no_mean(what.partition("/")[0], found)
-            if known:
-                scored = mean_of(
-                    [value for _, value in known],
-                    [prompt for prompt, _ in known],
-                    method=f"mean score of 100 over {len(known)} stories, each over its orders and passages",
-                    limits=(0.0, _MOST),
-                )
-            rows.append(Row(name, what, scored))
-        words = fmean(item.story.words for item in own)
-        rows.append(Row(name, "words", Estimate(words, len(own), method="mean words of its stories")))
-    return rows
-
-
-def _no_mean(level: str, found: Sequence[Scores]) -> Unscored:
-    reasons = [scores.why_not for scores in found if scores.set.level == level and scores.why_not]
-    return Unscored(reasons[0] if reasons else "no call has a score of it")
 
 
 def ratings_of(scores: Scores) -> list[Rating]:
@@ -293,11 +263,7 @@ def _first_best(found: Sequence[Scores]) -> Scored:
 
 
 def _notes(items: Sequence[Item], found: Sequence[Scores], places: Sequence[Row], orders: int) -> list[str]:
-    notes = []
-    lost = [scores for scores in found if scores.given is None]
-    if lost:
-        (why, _), *_ = Counter(scores.why_not for scores in lost).most_common(1)
-        notes.append(f"{len(lost)} of {len(found)} calls have no scores; most often: {why}")
+    notes = lost_note((scores.why_not for scores in found), len(found), "calls have no scores")
     lifted = [row for row in places if row.what.startswith("effect/") and _size(row.scored) >= _LARGE]
     if lifted:
         most = max(lifted, key=lambda row: _size(row.scored))

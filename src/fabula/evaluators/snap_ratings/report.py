@@ -5,7 +5,7 @@ from __future__ import annotations
 from statistics import fmean
 from typing import TYPE_CHECKING, Any, Final
 
-from fabula.craft.measuring import difference_rows, mean_rows, story_rows, unscored_note
+from fabula.craft.measuring import difference_rows, mean_rows, stories_data, story_rows, unscored_note
 from fabula.craft.raters import source_of
 from fabula.craft.trivial import order_rows
 from fabula.evaluators.snap_ratings.criteria import HIGH, LOW
@@ -45,8 +45,7 @@ def report_of(
     rows += apart
     rows += _baselines(items, measured)
     notes = (*unscored_note(measured), *_notes(items, measured), *said)
-    stories = [{"id": item.id, "system": item.system, "prompt": item.prompt} for item in items]
-    return Report(EVALUATOR, how, tuple(rows), tuple(ratings), notes, {"stories": stories})
+    return Report(EVALUATOR, how, tuple(rows), tuple(ratings), notes, {"stories": stories_data(items)})
 
 
 def _score(ratings: Sequence[Rating], method: str) -> Scored:

@@ -6,12 +6,11 @@ from dataclasses import dataclass
 from statistics import fmean
 from typing import TYPE_CHECKING, Any, Final
 
-from fabula.craft.measuring import difference_rows, prompt_of, share_of_yes
+from fabula.craft.measuring import difference_rows, mean_rows, prompt_of, share_of_yes, stories_data
 from fabula.craft.trivial import order_rows
 from fabula.measure.report import Report, Row
 from fabula.stats.baselines import orderings
 from fabula.stats.estimate import Estimate, Unscored
-from fabula.stats.intervals import mean_of
 from fabula.stats.shares import wilson
 from fabula.story import slug
 
@@ -74,8 +73,11 @@ def report_of(
     scores = {name: score for name, (score, _) in passes.items() if score is not None}
     sides = _side_rows(results)
     rows = [row for name, found in of_item.items() for row in _story_rows(found, *passes[name])]
-    apart, said = difference_rows(items, {SCORE: [_score(scores, item) for item in items]}, float(len(bank.tests)))
-    rows += _system_rows(items, scores, len(bank.tests)) + apart + sides
+    measured = {SCORE: [_score(scores, item) for item in items]}
+    apart, said = difference_rows(items, measured, float(len(bank.tests)))
+    if len(items) > 1 and any(item.system for item in items):
+        rows += mean_rows(items, measured, (0.0, float(len(bank.tests))), called="")
+    rows += apart + sides
     rows += _baseline_rows(items, scores, len(bank.tests))
     return Report(
         "ttcw",
@@ -88,7 +90,7 @@ def report_of(
                 {"id": test.id, "dimension": test.dimension, "name": test.name, "question": test.question}
                 for test in bank.tests
             ],
-            "stories": [{"id": item.id, "system": item.system, "prompt": item.prompt} for item in items],
+            "stories": stories_data(items),
         },
     )
 
@@ -135,19 +137,6 @@ def _mean(result: Result) -> Scored:
         return Unscored(result.reason, result.answered)
     method = "mean of labels -2 to 2 from the story's side; above 0 the story is better than its reference"
     return Estimate(result.value, result.answered, method=method)
-
-
-def _system_rows(items: Sequence[Item], scores: Mapping[str, int], tests: int) -> list[Row]:
-    """The mean score of each system, over its stories."""
-    rows = []
-    systems = dict.fromkeys(item.system for item in items if item.system)
-    for system in systems if len(items) > 1 else ():
-        theirs = [item for item in items if item.system == system and item.id in scores]
-        method = f"mean tests passed over {len(theirs)} stories"
-        prompts = [item.prompt or item.id for item in theirs]
-        values = [float(scores[item.id]) for item in theirs]
-        rows.append(Row(system, SCORE, mean_of(values, prompts, method=method, limits=(0.0, float(tests)))))
-    return rows
 
 
 def _side_rows(results: Sequence[Result]) -> list[Row]:
