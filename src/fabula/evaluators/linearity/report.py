@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
 from itertools import combinations
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
 
@@ -30,6 +29,7 @@ CUT: Final = "the dialogue, or the next digression, came before the turns were o
 Key: TypeAlias = tuple[str, int]
 Back: TypeAlias = int | Unscored
 """The number of the first turn that is back in the story; 0 where none is in time."""
+Way: TypeAlias = Literal["judge", "words"]
 Baseline: TypeAlias = Literal["", "deaf", "echo"]
 BASELINES: Final[Mapping[Baseline, str]] = {
     "deaf": "a character that hears nothing",
@@ -94,150 +94,131 @@ class Outcome:
     """
 
     digression: Digression
-    way: Literal["words", "judge"]
+    way: Way
     who: Baseline
     back: Back
     ratings: tuple[Rating, ...] = ()
 
+    def within(self, turns: int) -> float | None:
+        """1 where it was back within so many turns, 0 where not; `None` where that was not decided."""
+        return None if isinstance(self.back, Unscored) else float(0 < self.back <= turns)
 
-@dataclass(frozen=True)
-class _Decided:
-    """When each digression was over, by one way of deciding.
 
-    Attributes:
-        suffix: of the names of its numbers.
-        method: how it was decided.
-        back: of the dialogues as they are.
-        baselines: of trivial characters, by row name, each with its dialogue.
-    """
-
-    suffix: str
-    method: str
-    back: Mapping[Key, Back]
-    baselines: Mapping[str, Sequence[tuple[str, Back]]]
+# Ways of deciding: what they add to the names of their numbers, and how it is said that they decided.
+_WAYS: Final[Mapping[Way, tuple[str, str]]] = {"judge": ("", "by a judge"), "words": (", by words", "by shared words")}
 
 
 def report_of(
     items: Sequence[Item], found: Sequence[Digression], outcomes: Sequence[Outcome], how: Mapping[str, Any]
 ) -> Report:
     """Everything the evaluator says."""
-    ways = [
-        _Decided(
-            suffix,
-            method,
-            {one.digression.key: one.back for one in own if not one.who},
-            {
-                name: [(one.digression.item.id, one.back) for one in own if one.who == who]
-                for who, name in BASELINES.items()
-            },
-        )
-        for way, suffix, method in (("judge", "", "by a judge"), ("words", ", by words", "by shared words"))
-        if (own := [one for one in outcomes if one.way == way])
-    ]
-    count = _Counting(items, found, how["within"])
-    rows = [row for way in ways for row in count.rows(way)]
-    rows += count.others()
+    within = how["within"]
+    ways: dict[Way, dict[Key, Outcome]] = {}
+    for one in outcomes:
+        if not one.who:
+            ways.setdefault(one.way, {})[one.digression.key] = one
+    ways = {way: ways[way] for way in _WAYS if way in ways}
+    systems = {name: {items[at].id for at in members} for name, members in by_system(items).items()}
+    rows = [row for way, own in ways.items() for row in _rows(items, systems, way, list(own.values()), within)]
+    for system, ids in systems.items():
+        rows += _others(system, [one for one in found if one.item.id in ids])
     if len(ways) > 1:
-        rows.append(_agreement(ways[0], ways[1], how["within"]))
-    for name in BASELINES.values():
+        rows.append(_agreement(ways["judge"], ways["words"], within))
+    for who, name in BASELINES.items():
         for way in ways:
-            reached = _of(way.baselines[name], how["within"], way.method)
-            rows.append(Row(name, f"back within {how['within']}{way.suffix}", reached, baseline=True))
+            back = [(one, one.within(within)) for one in outcomes if (one.way, one.who) == (way, who)]
+            values = [(one.digression.item.id, value) for one, value in back if value is not None]
+            method = f"share of digressions, {_WAYS[way][1]}"
+            reached: Scored = Unscored(f"there are no digressions, {_WAYS[way][1]}")
+            if values:
+                reached = share_among([value for _, value in values], [item for item, _ in values], method=method)
+            rows.append(Row(name, f"back within {within}{_WAYS[way][0]}", reached, baseline=True))
     ratings = tuple(rating for one in outcomes for rating in one.ratings)
-    details = {"digressions": [_digression_data(one, ways, how["within"]) for one in found]}
+    details = {"digressions": [_digression_data(one, ways, within) for one in found]}
     return Report(EVALUATOR, how, tuple(rows), ratings, tuple(_notes(items, ways)), details)
 
 
-@dataclass(frozen=True)
-class _Counting:
-    """Counts over dialogues and systems."""
+def _rows(
+    items: Sequence[Item], systems: Mapping[str, set[str]], way: Way, outcomes: Sequence[Outcome], within: int
+) -> list[Row]:
+    """All numbers of one way of deciding: of dialogues, of systems by turns and by kinds, and between systems."""
+    suffix, top = _WAYS[way][0], f"back within {within}"
+    rows = [
+        Row(item.id, top + suffix, _share([one for one in outcomes if one.digression.item is item], within))
+        for item in items
+    ]
+    kinds = list(dict.fromkeys(one.digression.said.kind for one in outcomes))
+    for system, ids in systems.items():
+        own = [one for one in outcomes if one.digression.item.id in ids]
+        rows += [Row(system, f"back within {k}{suffix}", _share(own, k)) for k in range(1, within + 1)]
+        for kind in kinds if len(kinds) > 1 else ():
+            part = [one for one in own if one.digression.said.kind == kind]
+            rows.append(Row(system, f"{top}: {kind}{suffix}", _share(part, within)))
+    return rows + _between(items, systems, way, outcomes, within)
 
-    items: Sequence[Item]
-    found: Sequence[Digression]
-    within: int
 
-    @cached_property
-    def systems(self) -> dict[str, set[str]]:
-        """Each system's dialogues, by id."""
-        return {name: {self.items[at].id for at in members} for name, members in by_system(self.items).items()}
+def _others(system: str, own: Sequence[Digression]) -> list[Row]:
+    """How often dialogues are on the story before digressions, and how often an order was obeyed."""
+    before = [(one, float(on)) for one in own if (on := _on_story_before(one)) is not None]
+    rows = [Row(system, "on the story before, by words", _mean(before, "share of the turns before"))]
+    obeyed = [(one, float(one.obeyed)) for one in own if one.said.wanted]
+    if obeyed:
+        rows.append(Row(system, "orders obeyed", _mean(obeyed, "share of the orders to say a word")))
+    return rows
 
-    def rows(self, way: _Decided) -> list[Row]:
-        """All numbers of one way of deciding."""
-        top = f"back within {self.within}"
-        rows = []
-        for item in self.items:
-            own = [one for one in self.found if one.item is item]
-            rows.append(Row(item.id, top + way.suffix, self._share(own, way, self.within)))
-        kinds = list(dict.fromkeys(one.said.kind for one in self.found))
-        for system, ids in self.systems.items():
-            own = [one for one in self.found if one.item.id in ids]
-            rows += [
-                Row(system, f"back within {k}{way.suffix}", self._share(own, way, k)) for k in range(1, self.within + 1)
-            ]
-            for kind in kinds if len(kinds) > 1 else ():
-                part = [one for one in own if one.said.kind == kind]
-                rows.append(Row(system, f"{top}: {kind}{way.suffix}", self._share(part, way, self.within)))
-        return rows + self._between(way)
 
-    def others(self) -> list[Row]:
-        """How often dialogues are on the story before digressions, and how often an order was obeyed."""
-        rows = []
-        for system, ids in self.systems.items():
-            own = [one for one in self.found if one.item.id in ids]
-            before = [(one, float(on)) for one in own if (on := _on_story_before(one)) is not None]
-            rows.append(Row(system, "on the story before, by words", self._mean(before, "share of the turns before")))
-            obeyed = [(one, float(one.obeyed)) for one in own if one.said.wanted]
-            if obeyed:
-                rows.append(Row(system, "orders obeyed", self._mean(obeyed, "share of the orders to say a word")))
-        return rows
+def _share(own: Sequence[Outcome], within: int) -> Scored:
+    """The share of digressions after which the dialogue is back within so many turns."""
+    values = [(one.digression, value) for one in own if (value := one.within(within)) is not None]
+    if not values:
+        reasons = [one.back.reason for one in own if isinstance(one.back, Unscored)]
+        return Unscored(max(reasons, key=reasons.count) if reasons else "there is no digression")
+    lost = len(own) - len(values)
+    method = f"share of the digressions, {_WAYS[own[0].way][1]}" + (f", {lost} not scored" if lost else "")
+    return _mean(values, method)
 
-    def _share(self, own: Sequence[Digression], way: _Decided, within: int) -> Scored:
-        """The share of digressions after which the dialogue is back within so many turns."""
-        values = [(one, float(0 < back <= within)) for one in own if isinstance(back := way.back[one.key], int)]
-        if not values:
-            reasons = [back.reason for one in own if isinstance(back := way.back[one.key], Unscored)]
-            return Unscored(max(reasons, key=reasons.count) if reasons else "there is no digression")
-        lost = len(own) - len(values)
-        return self._mean(values, f"share of the digressions, {way.method}" + (f", {lost} not scored" if lost else ""))
 
-    def _mean(self, values: Sequence[tuple[Digression, float]], method: str) -> Scored:
-        """A mean of numbers from 0 to 1; by narrative where there are enough, else by dialogue, else each one alone."""
-        numbers = [value for _, value in values]
-        prompts = [prompt_of(one.item) for one, _ in values]
-        dialogues = [one.item.id for one, _ in values]
-        return share_among(numbers, prompts, dialogues, method=method)
+def _mean(values: Sequence[tuple[Digression, float]], method: str) -> Scored:
+    """A mean of numbers from 0 to 1; by narrative where there are enough, else by dialogue, else each one alone."""
+    prompts, dialogues = [prompt_of(one.item) for one, _ in values], [one.item.id for one, _ in values]
+    return share_among([value for _, value in values], prompts, dialogues, method=method)
 
-    def _between(self, way: _Decided) -> list[Row]:
-        """The difference between every two systems, over the digressions that both had."""
-        named = [name for name in self.systems if any(item.system for item in self.items)]
-        if not 1 < len(named) <= MOST:
-            return []
-        scored = {name: self._keyed(way, self.systems[name]) for name in named}
-        found: list[Found] = []
-        for one, other in combinations(named, 2):
-            shared = [key for key in scored[one] if key in scored[other]]
-            apart = np.array([scored[one][key] - scored[other][key] for key in shared])
-            prompts = [key[0] for key in shared]
-            groups = prompts if len(set(prompts)) >= FEWEST else [str(key[:2]) for key in shared]
-            value = float(apart.mean()) if shared else 0.0
-            found.append((one, other, value, len(shared), spread_of(apart, group_members(groups, len(shared)))))
-        method = f"mean difference over the digressions that both had, {way.method}"
-        what = f"back within {self.within}{way.suffix}"
-        return [Row(one.of, what, one.scored) for one in corrected(found, method)]
 
-    def _keyed(self, way: _Decided, ids: set[str]) -> dict[tuple[str, int, int], float]:
-        """Whether each digression of a system was over in time, by narrative, its dialogue, and number."""
-        places: dict[str, list[str]] = {}
-        for item in self.items:
-            if item.id in ids:
-                places.setdefault(prompt_of(item), []).append(item.id)
-        found = {}
-        for one in self.found:
-            back = way.back[one.key]
-            if one.item.id in ids and isinstance(back, int):
-                prompt = prompt_of(one.item)
-                found[prompt, places[prompt].index(one.item.id), one.number] = float(0 < back <= self.within)
-        return found
+def _between(
+    items: Sequence[Item], systems: Mapping[str, set[str]], way: Way, outcomes: Sequence[Outcome], within: int
+) -> list[Row]:
+    """The difference between every two systems, over the digressions that both had."""
+    if not any(item.system for item in items) or not 1 < len(systems) <= MOST:
+        return []
+    scored = {name: _keyed(items, ids, outcomes, within) for name, ids in systems.items()}
+    found: list[Found] = []
+    for one, other in combinations(systems, 2):
+        shared = [key for key in scored[one] if key in scored[other]]
+        apart = np.array([scored[one][key] - scored[other][key] for key in shared])
+        prompts = [key[0] for key in shared]
+        groups = prompts if len(set(prompts)) >= FEWEST else [str(key[:2]) for key in shared]
+        value = float(apart.mean()) if shared else 0.0
+        found.append((one, other, value, len(shared), spread_of(apart, group_members(groups, len(shared)))))
+    suffix, said = _WAYS[way]
+    method = f"mean difference over the digressions that both had, {said}"
+    return [Row(one.of, f"back within {within}{suffix}", one.scored) for one in corrected(found, method)]
+
+
+def _keyed(
+    items: Sequence[Item], ids: set[str], outcomes: Sequence[Outcome], within: int
+) -> dict[tuple[str, int, int], float]:
+    """Whether each digression of a system was over in time, by narrative, its dialogue, and number."""
+    places: dict[str, list[str]] = {}
+    for item in items:
+        if item.id in ids:
+            places.setdefault(prompt_of(item), []).append(item.id)
+    found = {}
+    for one in outcomes:
+        item = one.digression.item
+        if item.id in ids and (value := one.within(within)) is not None:
+            prompt = prompt_of(item)
+            found[prompt, places[prompt].index(item.id), one.digression.number] = value
+    return found
 
 
 def _on_story_before(one: Digression) -> bool | None:
@@ -246,28 +227,16 @@ def _on_story_before(one: Digression) -> bool | None:
     return one.passage.holds(own[-1], "", one.names) if own else None
 
 
-def _agreement(judge: _Decided, words: _Decided, within: int) -> Row:
+def _agreement(judge: Mapping[Key, Outcome], words: Mapping[Key, Outcome], within: int) -> Row:
     """How often judge and words say the same of a digression."""
-    both = {
-        key: (0 < a <= within) == (0 < b <= within)
-        for key, a in judge.back.items()
-        if isinstance(a, int) and isinstance(b := words.back[key], int)
-    }
+    both = [(key[0], one.within(within), words[key].within(within)) for key, one in judge.items()]
+    alike = [(item, float(a == b)) for item, a, b in both if a is not None and b is not None]
     method = "share of digressions on which judge and words agree"
-    same = share_among([float(alike) for alike in both.values()], [item for item, _ in both], method=method)
-    return Row("all", "judge and words agree", same if both else Unscored("no digression was decided in both ways"))
+    same = share_among([value for _, value in alike], [item for item, _ in alike], method=method)
+    return Row("all", "judge and words agree", same if alike else Unscored("no digression was decided in both ways"))
 
 
-def _of(backs: Sequence[tuple[str, Back]], within: int, method: str) -> Scored:
-    there = [(item, float(0 < back <= within)) for item, back in backs if isinstance(back, int)]
-    if not there:
-        return Unscored(f"there are no digressions, {method}")
-    return share_among(
-        [back for _, back in there], [item for item, _ in there], method=f"share of digressions, {method}"
-    )
-
-
-def _digression_data(one: Digression, ways: Sequence[_Decided], within: int) -> dict[str, Any]:
+def _digression_data(one: Digression, ways: Mapping[Way, Mapping[Key, Outcome]], within: int) -> dict[str, Any]:
     """A digression for JSON, with every turn after it."""
     data: dict[str, Any] = {
         "item": one.item.id,
@@ -278,22 +247,22 @@ def _digression_data(one: Digression, ways: Sequence[_Decided], within: int) -> 
         "after": [[line.who, line.text] for line in one.window],
         "place": one.passage.start + one.passage.place,
     }
-    for way in ways:
-        back = way.back[one.key]
-        name = "back by words" if way.suffix else "back"
+    for way, own in ways.items():
+        back = own[one.key].back
+        name = "back by words" if way == "words" else "back"
         data[name] = back.reason if isinstance(back, Unscored) else back if 0 < back <= within else 0
     if one.said.wanted:
         data["obeyed"] = one.obeyed
     return data
 
 
-def _notes(items: Sequence[Item], ways: Sequence[_Decided]) -> Iterable[str]:
-    marked = {item for way in ways for item, _ in way.back}
+def _notes(items: Sequence[Item], ways: Mapping[Way, Mapping[Key, Outcome]]) -> Iterable[str]:
+    marked = {item for own in ways.values() for item, _ in own}
     bare = [item.id for item in items if item.id not in marked]
     if bare:
         yield f"{len(bare)} of {len(items)} dialogues have no digression marked: {', '.join(bare[:3])}."
-    for way in ways:
-        reasons = [back.reason for back in way.back.values() if isinstance(back, Unscored)]
+    for way, own in ways.items():
+        reasons = [one.back.reason for one in own.values() if isinstance(one.back, Unscored)]
         for reason in dict.fromkeys(reasons):
-            yield f"{reasons.count(reason)} of {len(way.back)} digressions not scored {way.method}: {reason}."
+            yield f"{reasons.count(reason)} of {len(own)} digressions not scored {_WAYS[way][1]}: {reason}."
     yield "A word that any story has may pass for the story: read the trivial characters beside the shares."
