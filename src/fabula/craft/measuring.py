@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from fabula.base.errors import UsageError
 from fabula.engine.methods import values_of
-from fabula.measure.report import DIFFERENCE, Row
+from fabula.measure.report import DIFFERENCE, Report, Row
 from fabula.stats.differences import MOST, as_said, differences, many_tested
 from fabula.stats.estimate import Estimate, Unscored
 from fabula.stats.intervals import mean_of, share_among
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from typing import TypeAlias
 
     from fabula.measure.items import Item
+    from fabula.measure.ratings import Rating
     from fabula.stats.estimate import Scored
 
     Limits: TypeAlias = tuple[float, float]
@@ -154,6 +155,39 @@ def difference_rows(
     if tested and not said:
         said.append("No difference between two systems is shown on any measure.")
     return rows, said + many_tested(tested, "measures") * bool(said)
+
+
+def measured_report(
+    evaluator: str,
+    how: Mapping[str, Any],
+    items: Sequence[Item],
+    measured: Mapping[str, Sequence[Scored]],
+    limits: Limits | Callable[[str], Limits],
+    *,
+    most: float = math.inf,
+    rows: Sequence[Row] = (),
+    beside: Sequence[Row] = (),
+    ratings: Sequence[Rating] = (),
+    notes: Sequence[str] = (),
+) -> Report:
+    """The report on numbers of stories: of each, of each system, between systems, and what has no number.
+
+    Args:
+        evaluator: whose report it is.
+        how: the numbers were made.
+        items: the stories.
+        measured: one number a story under each measure's name.
+        limits: of means, as for `mean_rows`.
+        most: that a difference can be.
+        rows: what else is known of systems.
+        beside: baselines.
+        ratings: behind the numbers.
+        notes: what else a reader must know.
+    """
+    apart, said = difference_rows(items, measured, most)
+    numbers = (*story_rows(items, measured), *mean_rows(items, measured, limits), *rows, *apart, *beside)
+    said = [*unscored_note(measured), *notes, *said]
+    return Report(evaluator, how, numbers, tuple(ratings), tuple(said), {"stories": stories_data(items)})
 
 
 def share_of_yes(answers: Iterable[tuple[Hashable, ...]], what: str) -> Scored:

@@ -32,3 +32,8 @@ class Item:
     reference: Story | None = None
     narrative: str = ""
     source: str = ""
+
+    @property
+    def contender(self) -> str:
+        """What is compared with others: its system, or the story itself where that is not known."""
+        return self.system or self.id

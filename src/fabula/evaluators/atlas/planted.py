@@ -53,19 +53,11 @@ class PlantedError:
 
 
 @dataclass(frozen=True, slots=True)
-class Decoy:
-    """Two places that look like an error and are none."""
-
-    places: tuple[Span, Span]
-    why: str
-
-
-@dataclass(frozen=True, slots=True)
 class Planted:
-    """What is known of a text: its errors, and its decoys."""
+    """What is known of a text: its errors, and its decoys, each two places that look like an error and are none."""
 
     errors: tuple[PlantedError, ...]
-    decoys: tuple[Decoy, ...]
+    decoys: tuple[tuple[Span, Span], ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,7 +119,7 @@ def planted_in(data: Mapping[str, Any], text: str, where: str) -> Planted:
         _, places = _broken(data)
         errors = tuple(_errors(data, text, places))
         decoys = tuple(
-            Decoy((a, b), str(one.get("why_no_error", "")))
+            (a, b)
             for one in data.get("decoys") or ()
             if (a := _nearest(text, one["quote_a"], 0)) and (b := _nearest(text, one["quote_b"], len(text)))
         )
@@ -230,9 +222,9 @@ def _agrees(one: Quoting, error: PlantedError) -> bool:
     return one.category in _AGREEING.get(error.kind, frozenset()) or one.category == error.kind
 
 
-def _is_decoy(one: Quoting, decoy: Decoy) -> bool:
+def _is_decoy(one: Quoting, decoy: tuple[Span, Span]) -> bool:
     """Whether a finding holds the two places of a decoy against each other."""
-    return all(any(_meet(span, place) for span in one.sentences) for place in decoy.places)
+    return all(any(_meet(span, place) for span in one.sentences) for place in decoy)
 
 
 def _meet(one: Span, other: Span) -> bool:

@@ -122,7 +122,7 @@ def report_of(stories: Sequence[Checked], config: Config, how: Mapping[str, Any]
     ratings = [rating for one in stories for rating in _ratings(one)]
     numbers = [row for one in stories for row in _rows(one, config)]
     if len(stories) > 1 and any(one.gold is not None for one in stories):
-        numbers += _together(stories)
+        numbers += _scoring_rows("all", stories)
     performers = {role: stories[0].check.performer(role) for role in _roles(config)} if stories else {}
     return Report(
         EVALUATOR,
@@ -175,12 +175,7 @@ def _rows(one: Checked, config: Config) -> Iterator[Row]:
     if config.paper.baseline:
         unread = "" if one.baseline is not None else "the judge's reply could not be had"
         yield Row(of, "findings of the plain judge", _count(len(one.baseline or ()), scenes, unread), baseline=True)
-    if one.score is not None:
-        yield from _planted_rows(of, [one.score], words)
-    for by, accuracy in _accuracies(one):
-        is_judge = by == "judge"
-        alone = {rule: [counts] for rule, counts in accuracy.items()}
-        yield from rows(f"{of} (plain judge)" if is_judge else of, alone, baseline=is_judge)
+    yield from _scoring_rows(of, [one])
 
 
 def _accuracies(one: Checked) -> Iterator[tuple[str, dict[str, Confusion]]]:
@@ -234,18 +229,18 @@ def _spans(split: Scenes, found: Found) -> tuple[tuple[int, int], ...]:
     )
 
 
-def _together(stories: Sequence[Checked]) -> Iterator[Row]:
-    """The micro averages over all stories."""
+def _scoring_rows(of: str, stories: Sequence[Checked]) -> Iterator[Row]:
+    """How far findings are the known errors: over one story, or the micro averages over several."""
     scores = [one.score for one in stories if one.score is not None]
     if scores:
-        yield from _planted_rows("all", scores, sum(one.check.split.words for one in stories if one.score is not None))
+        yield from _planted_rows(of, scores, sum(one.check.split.words for one in stories if one.score is not None))
     by_story: dict[str, dict[str, list[Confusion]]] = {}
     for one in stories:
         for by, accuracy in _accuracies(one):
             for rule, more in accuracy.items():
                 by_story.setdefault(by, {}).setdefault(rule, []).append(more)
     for by, known in by_story.items():
-        yield from rows("all (plain judge)" if by == "judge" else "all", known, baseline=by == "judge")
+        yield from rows(f"{of} (plain judge)" if by == "judge" else of, known, baseline=by == "judge")
 
 
 def _count(number: int, scenes: int, why: str) -> Scored:

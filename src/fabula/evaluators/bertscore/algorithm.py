@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING
 
 from fabula.craft.bertscore.embedders import open_embedder
 from fabula.craft.bertscore.scoring import encoded, matched
-from fabula.craft.measuring import checked, difference_rows, mean_rows, story_rows, unscored_note
-from fabula.measure.report import Report
+from fabula.craft.measuring import checked, measured_report
 from fabula.stats.estimate import Estimate, Unscored
 
 if TYPE_CHECKING:
@@ -18,6 +17,7 @@ if TYPE_CHECKING:
     from fabula.engine.run import Run
     from fabula.evaluators.bertscore.config import Config
     from fabula.measure.items import Item
+    from fabula.measure.report import Report
     from fabula.stats.estimate import Scored
 
 _WHATS = ("bertscore", "bertscore/precision", "bertscore/recall")
@@ -73,6 +73,4 @@ def _report(
     items: Sequence[Item], stories: Sequence[dict[str, Scored]], config: Config, notes: tuple[str, ...]
 ) -> Report:
     measured = {what: [story[what] for story in stories] for what in _WHATS}
-    apart, said = difference_rows(items, measured, 2.0)
-    rows = story_rows(items, measured) + mean_rows(items, measured, (-1.0, 1.0)) + apart
-    return Report("bertscore", asdict(config), tuple(rows), notes=(*unscored_note(measured), *notes, *said))
+    return measured_report("bertscore", asdict(config), items, measured, (-1.0, 1.0), most=2.0, notes=notes)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import asdict, dataclass, field, replace
+from functools import partial
 from hashlib import sha256
 from statistics import fmean
 from typing import TYPE_CHECKING, Any, Final
@@ -142,28 +143,17 @@ def _passage_data(read: PassageRead) -> dict[str, Any]:
 
 def ratings_of(read: PassageRead) -> list[Rating]:
     """One rating for each category, the number of its comments; one for a call that gave none, which says why."""
-
-    def rating(question: str, answer: float | None, reason: str) -> Rating:
-        return rating_of(
-            [read.item],
-            read.by,
-            evaluator="editorial",
-            rubric=RUBRIC,
-            question=question,
-            answer=answer,
-            call=f"{read.at}/annotate",
-            unscored=read.why_not,
-            reason=reason,
-        )
-
-    level = read.passage.level
+    level, call = read.passage.level, f"{read.at}/annotate"
+    rated = partial(
+        rating_of, [read.item], read.by, evaluator="editorial", rubric=RUBRIC, call=call, unscored=read.why_not
+    )
     if read.annotations is None:
-        return [rating(level, None, "")]
+        return [rated(question=level, answer=None)]
     found = []
     for category in CATEGORIES[level]:
         comments = [annotation for annotation in read.annotations if annotation.category == category]
         reason = "\n".join(f"{annotation.comment} [{annotation.quote}]" for annotation in comments)
-        found.append(rating(f"{level}/{category}", float(len(comments)), reason))
+        found.append(rated(question=f"{level}/{category}", answer=float(len(comments)), reason=reason))
     return found
 
 

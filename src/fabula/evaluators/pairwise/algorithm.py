@@ -86,7 +86,7 @@ def pairs_of(items: Sequence[Item]) -> tuple[tuple[Item, Item], ...]:
     """
     prompts: dict[str, dict[str, list[Item]]] = {}
     for item in sorted(items, key=lambda item: item.id):
-        prompts.setdefault(item.prompt, {}).setdefault(_ranked_name(item), []).append(item)
+        prompts.setdefault(item.prompt, {}).setdefault(item.contender, []).append(item)
     found = tuple(
         (one[n % len(one)], other[n % len(other)])
         for _, written in sorted(prompts.items())
@@ -101,9 +101,9 @@ def pairs_of(items: Sequence[Item]) -> tuple[tuple[Item, Item], ...]:
 def left_out(items: Sequence[Item], pairs: Sequence[tuple[Item, Item]]) -> list[str]:
     """A note on systems, and on further stories, that no story of another system can be compared with; else nothing."""
     used = {item.id for pair in pairs for item in pair}
-    ranked_names = {_ranked_name(item) for item in items if item.id in used}
-    lone = sorted({_ranked_name(item) for item in items} - ranked_names)
-    others = sorted(item.id for item in items if item.id not in used and _ranked_name(item) in ranked_names)
+    ranked_names = {item.contender for item in items if item.id in used}
+    lone = sorted({item.contender for item in items} - ranked_names)
+    others = sorted(item.id for item in items if item.id not in used and item.contender in ranked_names)
     notes = []
     if lone:
         notes.append(f"Left out, since no other system answers a prompt of theirs: {', '.join(lone)}.")
@@ -113,13 +113,8 @@ def left_out(items: Sequence[Item], pairs: Sequence[tuple[Item, Item]]) -> list[
     return notes
 
 
-def _ranked_name(item: Item) -> str:
-    """What is ranked: the story's system, or the story itself where that is not known."""
-    return item.system or item.id
-
-
 def _why_no_pair(items: Sequence[Item], prompts: Iterable[str]) -> str:
-    names = sorted({_ranked_name(item) for item in items})
+    names = sorted({item.contender for item in items})
     if len(items) < 2:  # noqa: PLR2004 - a pair
         return "A comparison takes two stories. Give another one."
     if len(names) == 1:

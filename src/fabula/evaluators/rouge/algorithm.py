@@ -6,10 +6,9 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING
 
 from fabula.base.errors import UnknownNameError
-from fabula.craft.measuring import checked, difference_rows, mean_rows, story_rows, unscored_note
+from fabula.craft.measuring import checked, measured_report
 from fabula.craft.tokens import tokeniser
 from fabula.evaluators.rouge.scoring import VARIANTS, scores
-from fabula.measure.report import Report
 from fabula.stats.estimate import Estimate, Unscored
 
 if TYPE_CHECKING:
@@ -18,6 +17,7 @@ if TYPE_CHECKING:
     from fabula.engine.run import Run
     from fabula.evaluators.rouge.config import Config
     from fabula.measure.items import Item
+    from fabula.measure.report import Report
     from fabula.stats.estimate import Scored
 
 
@@ -38,9 +38,7 @@ async def evaluate(items: Sequence[Item], run: Run, config: Config) -> Report:
     for item in items:
         for what, scored in _story(item, variants, config).items():
             measured.setdefault(what, []).append(scored)
-    apart, said = difference_rows(items, measured, 1.0)
-    rows = story_rows(items, measured) + mean_rows(items, measured, (0.0, 1.0)) + apart
-    return Report("rouge", asdict(config), tuple(rows), notes=(*unscored_note(measured), *said))
+    return measured_report("rouge", asdict(config), items, measured, (0.0, 1.0), most=1.0)
 
 
 def _story(item: Item, variants: Sequence[str], config: Config) -> dict[str, Scored]:

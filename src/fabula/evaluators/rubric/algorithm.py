@@ -21,7 +21,7 @@ from fabula.craft.raters import mark_for, reply_or_why, too_long
 from fabula.engine.methods import values_of
 from fabula.engine.replies import short
 from fabula.engine.run import side_by_side
-from fabula.evaluators.rubric.report import OVERALL, PassageSet, Scores, name_of, report_of
+from fabula.evaluators.rubric.report import OVERALL, PassageSet, Scores, report_of
 from fabula.models.base import Sampling
 from fabula.story import one_line, slug
 
@@ -97,7 +97,7 @@ def shown_together(items: Sequence[Item]) -> list[tuple[Item, ...]]:
     found: dict[tuple[str, int], list[Item]] = {}
     written: Counter[tuple[str, str]] = Counter()
     for item in items:
-        own = item.prompt, name_of(item)
+        own = item.prompt, item.contender
         found.setdefault((item.prompt, written[own]), []).append(item)
         written[own] += 1
     return [tuple(stories) for stories in found.values()]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from dataclasses import dataclass, replace
+from functools import partial
 from statistics import fmean
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
@@ -103,7 +104,7 @@ def report_of(
     questions = questions_of(levels)
     measured = {name: [_known(means, found, item, name) for item in items] for name in questions}
     words: list[Scored] = [Estimate(item.story.words, 1, method="words of the story") for item in items]
-    named = [replace(item, system=name_of(item)) for item in items]
+    named = [replace(item, system=item.contender) for item in items]
     overall = {
         item.id: fmean(values)
         for item in items
@@ -123,7 +124,7 @@ def report_of(
         tuple(rating for scores in found for rating in ratings_of(scores)),
         (*_notes(items, found, places, how["orders"]), *said),
         {
-            "names": list(dict.fromkeys(name_of(item) for item in items)),
+            "names": list(dict.fromkeys(item.contender for item in items)),
             "questions": questions,
             "stories": stories_data(items),
             "scores": {item.id: {name: means.get((item.id, name)) for name in questions} for item in items},
@@ -152,32 +153,14 @@ def _known(means: Mapping[tuple[str, str], float], found: Sequence[Scores], item
     return Unscored(next(filter(None, reasons), "no call has a score of it"))
 
 
-def name_of(item: Item) -> str:
-    """What is scored: the story's system, or the story itself where that is not known."""
-    return item.system or item.id
-
-
 def ratings_of(scores: Scores) -> list[Rating]:
     """A rating of each text in each category; one of all texts for a call that gave none, which says why."""
-
-    def rating(items: Sequence[Item], asked: str, answer: float | None, reason: str = "") -> Rating:
-        return rating_of(
-            items,
-            scores.by,
-            evaluator=EVALUATOR,
-            rubric=_RUBRIC,
-            question=asked,
-            answer=answer,
-            call=f"{scores.at}/score",
-            unscored=scores.why_not,
-            reason=reason,
-        )
-
-    level = scores.set.level
+    level, call = scores.set.level, f"{scores.at}/score"
+    rated = partial(rating_of, by=scores.by, evaluator=EVALUATOR, rubric=_RUBRIC, call=call, unscored=scores.why_not)
     if scores.given is None:
-        return [rating(scores.shown, level, None)]
+        return [rated(scores.shown, question=level, answer=None)]
     return [
-        rating((item,), question(level, category), value, reason if category == OVERALL else "")
+        rated((item,), question=question(level, category), answer=value, reason=reason if category == OVERALL else "")
         for item, given, reason in zip(scores.shown, scores.given, scores.reasons, strict=True)
         for category, value in given.items()
     ]

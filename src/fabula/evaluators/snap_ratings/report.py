@@ -5,11 +5,11 @@ from __future__ import annotations
 from statistics import fmean
 from typing import TYPE_CHECKING, Any, Final
 
-from fabula.craft.measuring import difference_rows, mean_rows, stories_data, story_rows, unscored_note
+from fabula.craft.measuring import mean_rows, measured_report
 from fabula.craft.raters import source_of
 from fabula.craft.trivial import order_rows
 from fabula.evaluators.snap_ratings.criteria import HIGH, LOW
-from fabula.measure.report import Report, Row
+from fabula.measure.report import Row
 from fabula.stats.estimate import Estimate, Unscored
 
 if TYPE_CHECKING:
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from fabula.evaluators.snap_ratings.criteria import Criterion
     from fabula.measure.items import Item
     from fabula.measure.ratings import Rating
+    from fabula.measure.report import Report
     from fabula.stats.estimate import Scored
 
 EVALUATOR: Final = "snap-ratings"
@@ -39,13 +40,18 @@ def report_of(
         criterion.name: [_score(found[item.id, criterion.name], how["numbers"]) for item in items]
         for criterion in criteria
     }
-    rows = story_rows(items, measured) + mean_rows(items, measured, _SCALE)
-    rows += _by_length(items, measured, how["long_from"])
-    apart, said = difference_rows(items, measured, _SCALE[1] - _SCALE[0])
-    rows += apart
-    rows += _baselines(items, measured)
-    notes = (*unscored_note(measured), *_notes(items, measured), *said)
-    return Report(EVALUATOR, how, tuple(rows), tuple(ratings), notes, {"stories": stories_data(items)})
+    return measured_report(
+        EVALUATOR,
+        how,
+        items,
+        measured,
+        _SCALE,
+        most=_SCALE[1] - _SCALE[0],
+        rows=_by_length(items, measured, how["long_from"]),
+        beside=_baselines(items, measured),
+        ratings=ratings,
+        notes=_notes(items, measured),
+    )
 
 
 def _score(ratings: Sequence[Rating], method: str) -> Scored:

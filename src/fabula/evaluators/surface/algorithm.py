@@ -7,11 +7,10 @@ from dataclasses import asdict
 from statistics import fmean, stdev
 from typing import TYPE_CHECKING, Final
 
-from fabula.craft.measuring import checked, difference_rows, mean_rows, story_rows, unscored_note
+from fabula.craft.measuring import checked, measured_report
 from fabula.craft.tokens import opening_word, tokeniser
 from fabula.evaluators.surface.hanna import hanna
 from fabula.evaluators.surface.repetition import in_case, inter_rows, intra, overlap
-from fabula.measure.report import Report
 from fabula.stats.estimate import Estimate, Unscored
 from fabula.story.sentences import paragraph_spans, sentences
 from fabula.story.speech import spoken
@@ -23,6 +22,7 @@ if TYPE_CHECKING:
     from fabula.engine.run import Run
     from fabula.evaluators.surface.config import Config
     from fabula.measure.items import Item
+    from fabula.measure.report import Report
     from fabula.stats.estimate import Scored
 
 
@@ -62,9 +62,7 @@ async def evaluate(items: Sequence[Item], run: Run, config: Config) -> Report:
     if config.hanna:
         measured |= hanna(items, config.hanna_tokens)
     between, notes = inter_rows(items, trigrams, config)
-    apart, said = difference_rows(items, measured)
-    rows = [*story_rows(items, measured), *mean_rows(items, measured, _limits), *between, *apart]
-    return Report("surface", asdict(config), tuple(rows), notes=(*unscored_note(measured), *notes, *said))
+    return measured_report("surface", asdict(config), items, measured, _limits, rows=between, notes=notes)
 
 
 def _limits(what: str) -> tuple[float, float]:

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any, Final
 from fabula.craft.measuring import difference_rows, mean_rows, prompt_of, share_of_yes, stories_data
 from fabula.craft.trivial import order_rows
 from fabula.measure.report import Report, Row
-from fabula.stats.baselines import orderings
 from fabula.stats.estimate import Estimate, Unscored
 from fabula.stats.shares import wilson
 from fabula.story import slug
@@ -28,11 +27,6 @@ OWN_WORDING: Final = (
     "comparable. `fabula lab reproduce --fetch ttcw-tests` fetches the published tests, and --tests FILE puts them."
 )
 _LEAST_CONSISTENT: Final = 0.5  # the report warns of a judge whose order consistency is below this
-_TRIVIAL: Final = {
-    "length": "words of the story",
-    "type-token ratio": "different words of the story, divided by all",
-    "random": "a number that chance gives to the text, seed 1",
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,13 +180,8 @@ def _baseline_rows(items: Sequence[Item], scores: Mapping[str, int], tests: int)
         f"tests passed of {tests} by any story, where every plain answer is yes and every label a tie "
         "(in both orders, any one label)"
     )
-    rows = [Row("all", "constant", Estimate(tests, tests, method=method), baseline=True)]
-    for name, values in orderings([item.story.text for item in items]).items():
-        rows += [
-            Row(item.id, name, Estimate(value, 1, method=_TRIVIAL[name]), baseline=True)
-            for item, value in zip(items, values, strict=True)
-        ]
-    return rows + order_rows(items, scores, SCORE)
+    constant = Row("all", "constant", Estimate(tests, tests, method=method), baseline=True)
+    return [constant, *order_rows(items, scores, SCORE)]
 
 
 def _notes(items: Sequence[Item], results: Sequence[Result], sides: Sequence[Row], how: Mapping[str, Any]) -> list[str]:
