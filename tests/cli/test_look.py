@@ -311,3 +311,18 @@ def test_doctor_says_how_to_come_to_a_model_where_there_is_none(
 def test_doctor_says_no_more_where_a_model_can_write(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("fabula.cli.commands.doctor.keys_set", lambda environ: {"OPENAI_API_KEY": True})
     assert "No model is here" not in cli("doctor").err
+
+
+def test_what_an_evaluator_asks_is_read_without_a_run(cli: Cli) -> None:
+    asked = cli("systems", "rubric", "--prompts", "--preset", "faithful")
+    assert asked.code == 0
+    assert "===== score, to the role judge" in asked.out
+    assert "⟨about 900 words⟩" in asked.out
+    (cli.folder / "mine.md").write_text("The ferry came late, and nobody was on it.\n", encoding="utf-8")
+    data = cli("systems", "snap-ratings", "mine.md", "--prompts", "--json").json
+    assert {one["name"] for one in data["prompts"]} == {
+        "continuity", "information", "non_redundancy", "linearity",
+    }  # fmt: skip
+    assert all("The ferry came late" in one["messages"][-1][1] for one in data["prompts"])
+    refused = cli("systems", "surface", "--prompts")
+    assert (refused.code, "surface asks nobody." in refused.err) == (2, True)

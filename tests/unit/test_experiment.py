@@ -625,7 +625,7 @@ async def test_all_systems_write_with_the_personas_of_a_brief(home: Path) -> Non
     for run in results.runs:
         project = Project.open(results.experiment.project(run.trial))
         with project.journal as journal:
-            (call,) = journal.calls()
+            (call,) = journal.calls.find(prompts=True)
             told = "counts under her breath" in "\n".join(text for _, text in call.messages)
         assert told == (run.trial.brief_id == "lamp"), run.trial.id
     (home / "apart").mkdir()

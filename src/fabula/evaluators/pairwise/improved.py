@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     from fabula.measure.items import Item
     from fabula.measure.ratings import Rating
     from fabula.measure.report import Report
-    from fabula.models.base import Reply
 
 _WORD: Final = Sampling(temperature=0.0, max_tokens=4)
 _UNWEIGHED: Final = (
@@ -53,7 +52,7 @@ async def evaluate(items: Sequence[Item], run: Run, config: Config) -> Report:
 
     # Whether verdicts can be weighed shows in the first ones; a server may give less than its kind can.
     trial = Showing(run, config, questions, *pairs[0], 1)
-    first, weighs = await apart(tried(trial)) if wanted else (None, False)
+    first, weighs = await apart(weighed(trial, or_written=True)) if wanted else (None, False)
     samples = 1 if weighs else config.paper.samples
 
     # As many at a time as the judge answers: all calls on two stories follow each other and share their beginning.
@@ -61,7 +60,7 @@ async def evaluate(items: Sequence[Item], run: Run, config: Config) -> Report:
 
     async def judged(showing: Showing) -> list[Rating]:
         async with free:
-            return await (weighed(showing) if weighs else written(showing))
+            return (await weighed(showing))[0] if weighs else await written(showing)
 
     showings = showings_of(pairs, run, config, questions, samples)
     others = await side_by_side(judged(showing) for showing in (showings[1:] if first else showings))
@@ -76,40 +75,23 @@ async def evaluate(items: Sequence[Item], run: Run, config: Config) -> Report:
     return replace(report, notes=(*unweighed, *report.notes))
 
 
-def _assesses(showing: Showing) -> bool:
-    """Whether an assessment comes first."""
-    return (showing.config.ours or Ours()).assess
+async def weighed(showing: Showing, *, or_written: bool = False) -> tuple[list[Rating], bool]:
+    """The likeliest answer to each question, with the probabilities of all three (ours); and true.
 
-
-async def tried(showing: Showing) -> tuple[list[Rating], bool]:
-    """The verdicts on the first two stories: weighed, and true; or written, where the server gives no probabilities."""
+    With `or_written`, where the server gives no probabilities, the written verdicts, and false.
+    """
+    assess = (showing.config.ours or Ours()).assess
     try:
-        said = await showing.assessment() if _assesses(showing) else None
+        said = await showing.assessment() if assess else None
     except NO_ANSWER as error:
         return showing.unanswered(str(error)), True
-    found = await _weigh_all(showing, said)
-    if showing.run.context.unless_made_up(lambda: any(given for _, given in found), instead=True):
-        return _with_reason(found, said), True
-    return await written(showing, said), False
-
-
-async def weighed(showing: Showing) -> list[Rating]:
-    """The likeliest answer to each question, with the probabilities of all three (ours)."""
-    try:
-        said = await showing.assessment() if _assesses(showing) else None
-    except NO_ANSWER as error:
-        return showing.unanswered(str(error))
-    return _with_reason(await _weigh_all(showing, said), said)
-
-
-async def _weigh_all(showing: Showing, assessment: Reply | None) -> list[tuple[Rating, bool]]:
-    said = assessment.text if assessment else ""
-    return await side_by_side(_weighed(showing, question, said) for question in showing.questions)
-
-
-def _with_reason(found: Sequence[tuple[Rating, bool]], assessment: Reply | None) -> list[Rating]:
+    text = said.text if said else ""
+    found = await side_by_side(_weighed(showing, question, text) for question in showing.questions)
+    given = showing.run.context.unless_made_up(lambda: any(given for _, given in found), instead=True)
+    if or_written and not given:
+        return await written(showing, said), False
     first, *others = (rating for rating, _ in found)
-    return [replace(first, reason=assessment.text.strip()) if assessment else first, *others]
+    return [replace(first, reason=text.strip()), *others], True
 
 
 async def _weighed(showing: Showing, question: str, assessment: str) -> tuple[Rating, bool]:
