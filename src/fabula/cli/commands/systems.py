@@ -18,6 +18,7 @@ from fabula.cli.methods import say_method
 from fabula.cli.opening import terminal_of
 from fabula.cli.options import Output, bundled
 from fabula.cli.terminal import table
+from fabula.engine.folders import is_path
 from fabula.engine.methods import Preset  # noqa: TC001 - typer reads annotations
 from fabula.evaluators import evaluators
 from fabula.evaluators import find as find_evaluator
@@ -28,6 +29,7 @@ from fabula.systems import systems as all_systems
 if TYPE_CHECKING:
     from fabula.cli.terminal import Terminal
     from fabula.engine.methods import Method
+    from fabula.evaluators import Evaluator
     from fabula.systems import System
 
 
@@ -81,12 +83,20 @@ def _show(terminal: Terminal, system: System) -> None:
     say_method(terminal, system, [*lines, f"Model: {system.strength} or stronger. {system.worth}"])
 
 
+def _evaluator(name: str) -> Evaluator | None:
+    """The evaluator of that name, or in that folder; `None` where it is none."""
+    if is_path(name):
+        found = find_evaluator(name)
+        return found if hasattr(found.algorithm, "evaluate") else None
+    return find_evaluator(name) if plain_name(name) in evaluators() else None
+
+
 def _print_prompts(terminal: Terminal, name: str, preset: Preset, file: str) -> None:
     """Print what a system or an evaluator asks, prompt by prompt, in the order in which they come up."""
-    if plain_name(name) in evaluators():
-        method: Method = (evaluator := find_evaluator(name))
-        if not method.roles:
-            raise UsageError(f"{method.name} asks nobody.")
+    if evaluator := _evaluator(name):
+        if not evaluator.roles:
+            raise UsageError(f"{evaluator.name} asks nobody.")
+        method: Method = evaluator
         asked = asyncio.run(prompts_on(evaluator, preset, read_items([Path(file)])[0] if file else None))
     else:
         method = system = find(name)

@@ -8,12 +8,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from fabula.craft.measuring import checked, difference_rows, mean_rows, story_rows, unscored_note
+from fabula.craft.measuring import checked, measured_report
 from fabula.craft.raters import mark_for, rating_of
 from fabula.engine.methods import values_of
 from fabula.engine.replies import ReplyProblem, read_choice
 from fabula.engine.run import side_by_side
-from fabula.measure.report import Report
 from fabula.models.base import Sampling
 from fabula.stats.estimate import Estimate, Unscored
 
@@ -23,6 +22,7 @@ if TYPE_CHECKING:
     from fabula.engine.run import Run
     from fabula.measure.items import Item
     from fabula.measure.ratings import Rating
+    from fabula.measure.report import Report
     from fabula.stats.estimate import Scored
 
     from .config import Config
@@ -39,10 +39,9 @@ async def evaluate(items: Sequence[Item], run: Run, config: Config) -> Report:
     checked(items)
     ratings = await side_by_side(_graded(item, run, config) for item in items)
     measured = {MEASURE: [_score(rating) for rating in ratings]}
-    apart, said = difference_rows(items, measured, most=len(GRADES) - 1)
-    rows = (*story_rows(items, measured), *mean_rows(items, measured, (1, len(GRADES))), *apart)
     how = values_of(config) | {"judged by": run.room("judge").model.identity}
-    return Report(EVALUATOR, how, rows, tuple(ratings), notes=(*unscored_note(measured), *said))
+    limits = (1, len(GRADES))
+    return measured_report(EVALUATOR, how, items, measured, limits, most=len(GRADES) - 1, ratings=ratings)
 
 
 async def _graded(item: Item, run: Run, config: Config) -> Rating:
