@@ -8,11 +8,10 @@ import random
 import sys
 from typing import Any
 
-import numpy as np
 import pytest
 
 from fabula.base.errors import UnknownNameError, UsageError
-from fabula.craft.ngrams import Vocabulary, held_before, ngram_codes, repeated
+from fabula.craft.ngrams import Vocabulary, ngram_codes, repeated
 from fabula.craft.stems import stem
 from fabula.craft.tokens import TOKENISERS, opening_word, tokeniser
 from fabula.story.speech import speech, spoken
@@ -121,7 +120,6 @@ def test_codes_are_equal_where_ngrams_are_even_where_numbers_grow_large() -> Non
         assert codes[0][2] == codes[1][0]
         assert len(set(codes[0].tolist())) == 4
         assert repeated(codes[0]) == 1
-    assert held_before(np.array([3, 1, 3, 3, 2])).tolist() == [False, False, True, True, False]
 
 
 @pytest.mark.parametrize(

@@ -56,11 +56,3 @@ def _renumbered(codes: Sequence[NDArray[np.int64]]) -> list[NDArray[np.int64]]:
 def repeated(codes: NDArray[np.int64]) -> int:
     """How many n-grams of a text stood in it before: all less the distinct ones."""
     return len(codes) - len(np.unique(codes))
-
-
-def held_before(codes: NDArray[np.int64]) -> NDArray[np.bool_]:
-    """For each n-gram whether the same one stood before it in the text."""
-    _, first = np.unique(codes, return_index=True)
-    before = np.ones(len(codes), dtype=np.bool_)
-    before[first] = False
-    return before

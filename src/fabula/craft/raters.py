@@ -11,9 +11,8 @@ from fabula.measure.ratings import Rating
 from fabula.models.budget import estimate_tokens
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
-    from fabula.engine.dry_run import Expected
     from fabula.engine.run import Run
     from fabula.measure.items import Item
     from fabula.measure.ratings import RaterKind
@@ -100,7 +99,7 @@ async def reply_or_why(
     prompt: str,
     sampling: Sampling,
     /,
-    expect: Expected | None = None,
+    expect: Mapping[str, float | None] | None = None,
     **fields: object,
 ) -> tuple[T | None, str]:
     """A typed reply, or why there is none: it cannot be read, the judge declines, or has no room.

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 from fabula.craft.measuring import checked, measured_report
 from fabula.craft.tokens import opening_word, tokeniser
 from fabula.evaluators.surface.hanna import hanna
-from fabula.evaluators.surface.repetition import in_case, inter_rows, intra, overlap
+from fabula.evaluators.surface.repetition import INTRA, in_case, inter_rows, intra, overlap
 from fabula.stats.estimate import Estimate, Unscored
 from fabula.story.sentences import paragraph_spans, sentences
 from fabula.story.speech import spoken
@@ -54,8 +54,7 @@ async def evaluate(items: Sequence[Item], run: Run, config: Config) -> Report:
     for name in (config.tokens, config.trigram_tokens, config.overlap_tokens, *([config.hanna_tokens] * config.hanna)):
         tokeniser(name)
     measured: dict[str, Sequence[Scored]] = counted(items, config)
-    trigrams = intra(items, config)
-    measured |= trigrams.measured
+    trigrams, measured[INTRA] = intra(items, config)
     measured["prompt overlap"] = overlap(items, config)
     if config.more:
         measured["dialogue"] = dialogue(items, config)

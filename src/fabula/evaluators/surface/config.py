@@ -17,7 +17,6 @@ class Config(Presets):
         trigram_tokens: tokeniser of the repetition within and between stories.
         overlap_tokens: tokeniser of the overlap with the prompt.
         fold_case: "The" and "the" are one word.
-        repetition: of trigrams (those that stood before, of all), or of sentences (those that hold such a trigram).
         overlap: share of all trigrams of the story that are in the prompt, or of its distinct ones.
         pronouns: a sentence starts with a personal pronoun (I, you, he ...), or with any (also my, this, nobody ...).
         more: also sentences, dialogue share and sentence lengths, which the paper does not have.
@@ -29,7 +28,6 @@ class Config(Presets):
     trigram_tokens: str = "whitespace"
     overlap_tokens: str = "words"
     fold_case: bool = False
-    repetition: Literal["trigrams", "sentence-share"] = "trigrams"
     overlap: Literal["occurrences", "distinct"] = "occurrences"
     pronouns: Literal["personal", "any"] = "personal"
     more: bool = False

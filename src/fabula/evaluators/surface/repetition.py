@@ -6,18 +6,16 @@ The formulas are those of the code of Goldfarb-Tarrant et al. (2020), which the 
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from fabula.craft.measuring import by_system, mean_rows, prompt_of
-from fabula.craft.ngrams import Vocabulary, held_before, ngram_codes, repeated
+from fabula.craft.measuring import by_system, prompt_of
+from fabula.craft.ngrams import Vocabulary, ngram_codes, repeated
 from fabula.craft.tokens import tokeniser
 from fabula.measure.report import Row
 from fabula.stats.estimate import Estimate, Unscored
 from fabula.stats.intervals import jackknifed
-from fabula.story.sentences import sentences
 from fabula.story.words import ngrams
 
 if TYPE_CHECKING:
@@ -37,73 +35,30 @@ _SHORT: Final = Unscored("the story has fewer than three tokens")
 _ALONE: Final = Unscored("it takes at least two stories", 1)
 
 
-@dataclass(frozen=True)
-class Trigrams:
-    """The trigrams of all stories as numbers.
-
-    Attributes:
-        codes: of each story, in order; equal trigrams have equal numbers.
-        sentence: for each trigram the number of its sentence within the story; empty where trigrams are counted.
-        measured: the repetition within each story.
-    """
-
-    codes: Sequence[NDArray[np.int64]]
-    sentence: Sequence[NDArray[np.int64]]
-    measured: dict[str, Sequence[Scored]]
-
-
 def in_case(tokens: Tokeniser, fold_case: bool) -> Tokeniser:  # noqa: FBT001 - a setting handed on
     """The tokeniser, with small letters for all where that is wanted."""
     return (lambda text: [token.lower() for token in tokens(text)]) if fold_case else tokens
 
 
-def intra(items: Sequence[Item], config: Config) -> Trigrams:
-    """The trigrams of the stories, and how much of each story is repetition."""
+def intra(items: Sequence[Item], config: Config) -> tuple[Sequence[NDArray[np.int64]], list[Scored]]:
+    """The trigrams of each story, equal ones as equal numbers, and how much of each story is repetition."""
     tokens, known = in_case(tokeniser(config.trigram_tokens), config.fold_case), Vocabulary()
-    unit = f"trigrams of {config.trigram_tokens} tokens"
-    if config.repetition == "trigrams":
-        numbers = [known.numbers(tokens(item.story.text)) for item in items]
-        codes = ngram_codes(numbers, _N, len(known))
-        method = f"% of {unit} that stood before in the story"
-        within: list[Scored] = [
-            Estimate(100 * repeated(code) / len(code), len(code), method=method) if len(code) else _SHORT
-            for code in codes
-        ]
-        return Trigrams(codes, (), {INTRA: within})
-    parts = [[known.numbers(tokens(piece)) for piece in sentences(item.story.text)] for item in items]
-    flat = iter(ngram_codes([piece for story in parts for piece in story], _N, len(known)))
-    split = [[next(flat) for _ in story] for story in parts]
-    codes = [np.concatenate([np.empty(0, np.int64), *story]) for story in split]
-    places = [np.repeat(np.arange(len(story)), [len(piece) for piece in story]) for story in split]
-    method = f"% of sentences with one of the {unit} that stood in an earlier sentence of the story"
-    within = [_share(_earlier(code, place), place, method) for code, place in zip(codes, places, strict=True)]
-    return Trigrams(codes, places, {INTRA: within})
+    numbers = [known.numbers(tokens(item.story.text)) for item in items]
+    codes = ngram_codes(numbers, _N, len(known))
+    method = f"% of trigrams of {config.trigram_tokens} tokens that stood before in the story"
+    within: list[Scored] = [
+        Estimate(100 * repeated(code) / len(code), len(code), method=method) if len(code) else _SHORT for code in codes
+    ]
+    return codes, within
 
 
-def _earlier(code: NDArray[np.int64], place: NDArray[np.int64]) -> NDArray[np.bool_]:
-    """For each trigram whether it stood in an earlier sentence, not just earlier in its own."""
-    _, first, which = np.unique(code, return_index=True, return_inverse=True)
-    return held_before(code) & (place[first][which] < place)
-
-
-def _share(hit: NDArray[np.bool_], place: NDArray[np.int64], method: str) -> Scored:
-    """The share of sentences with a hit, of those long enough to hold a trigram."""
-    whole = len(np.unique(place))
-    if not whole:
-        return Unscored("no sentence of the story has three tokens")
-    return Estimate(100 * len(np.unique(place[hit])) / whole, whole, method=method)
-
-
-def inter_rows(items: Sequence[Item], trigrams: Trigrams, config: Config) -> tuple[list[Row], tuple[str, ...]]:
+def inter_rows(
+    items: Sequence[Item], codes: Sequence[NDArray[np.int64]], config: Config
+) -> tuple[list[Row], tuple[str, ...]]:
     """For every system a row with the repetition between its stories, and what a reader must know about them."""
     systems = by_system(items)
-    if trigrams.sentence:
-        rows = _sentence_rows(items, trigrams, config)
-    else:
-        method = f"% of the trigrams of {config.trigram_tokens} tokens that are no new ones, over all stories"
-        rows = [
-            Row(system, INTER, _pooled(items, trigrams.codes, members, method)) for system, members in systems.items()
-        ]
+    method = f"% of the trigrams of {config.trigram_tokens} tokens that are no new ones, over all stories"
+    rows = [Row(system, INTER, _pooled(items, codes, members, method)) for system, members in systems.items()]
     sizes = {len(members) for members in systems.values()}
     note = f"{INTER} grows with the number of stories, which is not the same for all systems here: do not compare it."
     return rows, (note,) if len(sizes) > 1 else ()
@@ -132,32 +87,6 @@ def _pooled(items: Sequence[Item], codes: Sequence[NDArray[np.int64]], members: 
         return Estimate(value, len(members), method=f"{method}; no interval, since one prompt has all the trigrams")
     without = 100 * (1 - (len(held) - alone) / left)
     return jackknifed(value, len(members), without, method=method, limits=(0.0, 100.0), fewest=_FEWEST)
-
-
-def _sentence_rows(items: Sequence[Item], trigrams: Trigrams, config: Config) -> list[Row]:
-    """Mean share of sentences with a trigram of another story of the system.
-
-    No interval: what a story has in common with the others is no number of that story alone.
-    """
-    method = f"% of sentences with one of the trigrams of {config.trigram_tokens} tokens of another story"
-    scored: list[Scored] = [_ALONE] * len(items)
-    for members in by_system(items).values():
-        if len(members) > 1:
-            distinct = np.concatenate([np.unique(trigrams.codes[i]) for i in members])
-            known, held = np.unique(distinct, return_counts=True)
-            shared = known[held > 1]
-            for i in members:
-                scored[i] = _share(np.isin(trigrams.codes[i], shared), trigrams.sentence[i], method)
-    rows = [Row(row.of, INTER, row.scored) for row in mean_rows(items, {INTER: scored})]
-    why = "no interval, since each story's number depends on the other stories"
-    return [
-        replace(
-            row, scored=Estimate(row.scored.value, row.scored.n, method=f"{row.scored.method.partition(';')[0]}; {why}")
-        )
-        if isinstance(row.scored, Estimate)
-        else row
-        for row in rows
-    ]
 
 
 def overlap(items: Sequence[Item], config: Config) -> list[Scored]:

@@ -135,15 +135,6 @@ async def test_definitions_are_switched_by_name_and_named_with_the_number() -> N
         await measured([story], tokens="word")
 
 
-async def test_the_share_of_sentences_counts_those_that_repeat_an_earlier_one_or_another_story() -> None:
-    first = item("a", "One two three four. One two three five. Six seven eight nine. A b c A b c.")
-    second = item("b", "Six seven eight ten. Quite new words here.")
-    report = await measured([first, second], repetition="sentence-share")
-    assert value(report, "a", "intra-story repetition") == pytest.approx(25), "a sentence does not repeat itself"
-    assert value(report, "b", "intra-story repetition") == 0
-    assert value(report, "all", "inter-story repetition") == pytest.approx((25 + 50) / 2)
-
-
 async def test_a_story_without_prompt_or_sentences_is_unscored_with_a_reason_and_counted() -> None:
     report = await measured([item("a", "One two."), item("b", "* * *"), item("c", TEXT, brief="Lamps.")])
     assert report.row("a", "prompt overlap").scored == Unscored("the story's prompt is not known")
