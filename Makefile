@@ -28,7 +28,7 @@ export OMP_NUM_THREADS ?= 1
 export OPENBLAS_NUM_THREADS ?= 1
 # One more than cores, since tests often wait for pages, servers and processes. Neighbours stay on one worker, which
 # share servers, browsers and projects that were made once.
-WORKERS := --numprocesses $(shell expr $$(getconf _NPROCESSORS_ONLN) + 1) --maxprocesses 4 --dist worksteal
+WORKERS := --numprocesses $(or $(shell expr $$(getconf _NPROCESSORS_ONLN) + 1),auto) --maxprocesses 4 --dist worksteal
 
 .PHONY: help demo dev test test-train simulate cover check docs screenshots bench clean
 .DELETE_ON_ERROR:
