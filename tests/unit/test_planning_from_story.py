@@ -70,7 +70,7 @@ def reader(**changes: Any) -> Callable[[Request], str]:  # noqa: ANN401 - a text
             "read_conflict": "Mara wants to keep her lamp, and the office wants it dark.",
             "read_setting": "A bare cape in the north, in the year 1921.",
         } | changes
-        said = replies[prompt]
+        said = replies[prompt.removesuffix("_small")]
         said = said(request) if callable(said) else said
         return said if isinstance(said, str) else json.dumps(said)
 
@@ -312,7 +312,7 @@ async def test_windows_fit_the_planners_context(context: int | None, aids: Aids,
     with Journal() as journal:
         run = Run(RunContext(journal, Prompts(PROMPTS), Cast.of(model), aids=aids))
         await plan_from_story(run, story_of(30))
-    assert sum(request.path.endswith("read_cast") for request in model.asked) == windows
+    assert sum("/read_cast" in request.path for request in model.asked) == windows
 
 
 @pytest.mark.parametrize(
@@ -361,7 +361,7 @@ async def test_real_stories_are_read_whole(aids: Aids, most: int) -> None:
     for story in [json.loads(line)["text"] for line in lines]:
         plan, model = await read(story, aids=aids)
         assert not check_plan(plan)
-        asked = [numbers(request) for request in model.asked if request.path.endswith("read_cast")]
+        asked = [numbers(request) for request in model.asked if "/read_cast" in request.path]
         paragraphs = [n for window in asked for n in window]
         assert paragraphs == list(range(1, len(paragraphs) + 1))
         assert max(sum(estimate_tokens(m.content) for m in r.messages) for r in model.asked) < most

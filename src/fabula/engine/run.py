@@ -556,7 +556,7 @@ class Run:
 
     def render(self, prompt: str, /, **fields: object) -> str:
         """The text of a prompt without its opening, to recognise echoes of it in a reply; nobody is asked."""
-        messages = self.context.prompts.render(prompt, {"aids": True, **fields})
+        messages = self.context.prompts.render(prompt, fields)
         return "\n\n".join(message.content for message in messages if message.role != "assistant")
 
     async def sample(
@@ -684,7 +684,7 @@ class Run:
     ) -> Request:
         """The call as it goes out; a prompt's `opening` is for free text from models that can continue it."""
         part, aids = self._assignment(role), self.room(role).aids
-        messages = self.context.prompts.render(prompt, {"aids": aids, **fields}, said)
+        messages = self.context.prompts.render(prompt, fields, said)
         if messages[-1].role == "assistant" and not (opening and aids and part.begins_with_words):
             messages = messages[:-1]
         drawing = drawn(part.sampling, sampling or _UNSET, part.base)

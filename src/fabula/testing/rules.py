@@ -373,7 +373,7 @@ async def uses_its_prompts(system: System, but: Collection[str] = ()) -> None:
     )
     given: dict[str, set[Path]] = {}
     for file, fields in heard:
-        for name in fields - {"aids"}:  # given by the run to every prompt
+        for name in fields:
             given.setdefault(name, set()).add(file)
     places = (*system.prompt_folders(IMPROVED), PROMPTS)
     parts = "".join(path.read_text(encoding="utf-8") for place in places for path in place.glob("_*.jinja"))

@@ -227,7 +227,7 @@ async def _cast(run: Run, so_far: PlanSoFar, options: PlanOptions) -> CastList:
     small = run.room(ROLE).aids
     most = options.characters or (_SMALL_CAST if small else 0)
     kind = cast_type(most or _SMALL_CAST, full=not small)
-    reply = await typed(run, kind, "plan_cast", plan=so_far, most=most)
+    reply = await typed(run, kind, "plan_cast_small" if small else "plan_cast", plan=so_far, most=most)
     cast = CastList()
     cast.add(reply.characters, small=small)
     if small:
@@ -304,7 +304,7 @@ async def _small_scenes(
     so_far = replace(so_far, outlines=tuple(zip(elements, outlines, strict=True)))
     kind = scene_type([person.name for person in so_far.characters])
     details = await side_by_side(
-        typed(run.scope("scene", place), kind, "plan_scene", plan=so_far, number=place)
+        typed(run.scope("scene", place), kind, "plan_scene_small", plan=so_far, number=place)
         for place in range(1, number + 1)
     )
     return telling, _small_plan(so_far, details, [scene.time for scene in telling.scenes], cast)
@@ -345,7 +345,7 @@ async def _count(run: Run, so_far: PlanSoFar) -> int:
 
 async def _small_telling(run: Run, so_far: PlanSoFar, number: int) -> Telling:
     """Person and tense, and an order of the scenes' numbers; what is none counts as told as it happens."""
-    small = await typed(run, small_telling_type(number), "plan_telling", plan=so_far, number=number, words=None)
+    small = await typed(run, small_telling_type(number), "plan_telling_small", plan=so_far, number=number)
     straight = list(range(1, number + 1))
     order = small.order if sorted(small.order) == straight else straight
     times = [str(order.index(scene) + 1) for scene in straight]

@@ -160,10 +160,11 @@ async def plan_from_story(run: Run, story_text: str, brief: Brief | None = None,
 
 async def _find_cast(run: Run, window: Stretch, found: Found, cast: CastList) -> Found:
     """The characters of a window, added to the cast."""
-    reply = await typed(
-        run, cast_type(_CAST_A_WINDOW, full=not run.room(ROLE).aids), "read_cast", found=found, text=window.numbered
-    )
-    cast.add(reply.characters, small=run.room(ROLE).aids)
+    small = run.room(ROLE).aids
+    prompt = "read_cast_small" if small else "read_cast"
+    kind = cast_type(_CAST_A_WINDOW, full=not small)
+    reply = await typed(run, kind, prompt, found=found, text=window.numbered)
+    cast.add(reply.characters, small=small)
     return replace(found, cast=tuple(f"{one.name}: {one.role or one.setup}" for one in cast.characters))
 
 
@@ -183,7 +184,6 @@ async def _find_borders(run: Run, window: Stretch, found: Found) -> list[tuple[i
         text=window.numbered,
         first=window.first,
         last=window.last,
-        most=most,
     )
     return [(_inside(scene.begins, window), scene.name) for scene in reply.scenes[:most]]
 
@@ -296,7 +296,6 @@ async def _missed(run: Run, window: Stretch, scenes: Sequence[_ReadScene], found
         found=replace(found, scenes=()),
         text=window.numbered,
         outlines=[(scene.name, scene.text.first, scene.text.last, scene.events) for scene in here],
-        most=_MISSED_A_WINDOW,
     )
     listed = reply.missed[:_MISSED_A_WINDOW] if run.room(ROLE).aids else reply.missed
     return [one.model_copy(update={"paragraph": _inside(one.paragraph, window)}) for one in listed]
