@@ -216,11 +216,9 @@ def _sensible(name: str, made: Any, draw: random.Random) -> Iterator[tuple[str, 
         yield "goal_reached", draw.random() < 0.03
     if "revise" in made:
         yield "revise", draw.random() < 0.1
-    for field in ("contradictions", "edits", "differences", "missing"):
+    for field in ("contradictions", "edits", "missing"):
         if field in made:
             yield field, []
-    if name == "plan_check" and "scenes" in made:
-        yield "scenes", []
 
 
 def _scenes(words: int) -> int:

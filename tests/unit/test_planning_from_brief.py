@@ -84,7 +84,6 @@ def planner(**changes: Any) -> Callable[[Request], str]:  # noqa: ANN401 - a tex
             "plan_count": {"scenes": 3},
             "plan_outline": EVENTS.get(number, f"The {number}th boat comes home. Mara waves to number {number}."),
             "plan_scene": whole(number),
-            "plan_check": {"differences": []},
             "plan_telling": telling,
             "plan_person": "She is the keeper of the lamp, and old.",
         } | changes
@@ -327,35 +326,6 @@ async def test_a_repaired_reply_is_taken() -> None:
 async def test_an_outline_without_words_is_an_error_after_three_draws() -> None:
     with pytest.raises(ReplyError, match="gave nothing of use at plan/scene/1/plan_outline in 3 tries"):
         await made(PlanOptions(scenes=3), aids="on", plan_outline="***")
-
-
-async def test_noise_of_small_models_counts_as_an_empty_field() -> None:
-    noisy = [
-        {
-            "name": "Mara",
-            "age": ")){}}, {});",
-            "role": "13.18.2018",
-            "setup": "Aunti_Maarita_mariah",
-            "goal": "to go on",
-        },
-        {"name": "Tobias", "speech": "nope, nope, nope, nope, nope, nope, nope", "setup": "A boy.", "age": "ten"},
-    ]
-    plan, _ = await made(PlanOptions(scenes=3), aids="on", plan_cast={"characters": noisy})
-    mara, tobias = plan.characters
-    assert (mara.age, mara.role, mara.goal) == ("", "", "to go on")
-    assert mara.setup == "She is the keeper of the lamp, and old."
-    assert (tobias.speech, tobias.age) == ("", "ten")
-
-
-@pytest.mark.parametrize(
-    ("said", "kept"),
-    [("to find Tobias", "to find Tobias"), ("revenge", "revenge"), ("Find the boy", "Find the boy"), ("Lena", ""),
-     ("Santa Wants a Lamp", "")],
-)  # fmt: skip
-async def test_a_name_or_title_is_no_goal(said: str, kept: str) -> None:
-    scene = scene_of(1, characters=[{"name": "Mara", "goal": said}])
-    plan, _ = await made(PlanOptions(scenes=1), aids="on", plan_scene=scene)
-    assert plan.scenes[0].characters[0].goal == kept
 
 
 async def test_a_killed_run_goes_on_without_repeating_a_call(tmp_path: Path) -> None:

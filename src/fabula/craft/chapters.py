@@ -515,7 +515,8 @@ class Book:
             extend="chapter_longer",
             shorten="chapter_shorter",
         )
-        text = await write_prose(run, role, "chapter", prose, self.limit, before=texts[-1:], fields=fields)
+        prompt = "chapter_small" if run.aids(role) else "chapter"
+        text = await write_prose(run, role, prompt, prose, self.limit, before=texts[-1:], fields=fields)
         later = [one.title for one in self.chapters[at + 1 :]]
         heading = next_heading(texts, chapter.title, later) if chapter.name else ""
         return f"{heading or f'## {chapter.title or at + 1}'}\n\n{text}"

@@ -3,8 +3,8 @@
 Conflict and setting as in Agents' Room (sections 4.1 and B.2), then characters and scenes with the fields that
 Character Simulation gives them (section 3.2.1). Between them the planner says how the story is told: what the brief
 demands, in which person, tense and form, and which scene comes when; nothing is read off the brief by a rule. Then each
-scene is planned in one reply, what happens and before whom, and the whole plan is read once against the brief. Each
-step is shown all that was planned before it. A small model writes what happens in free text, and the rest later.
+scene is planned in one reply, what happens and before whom. Each step is shown all that was planned before it. A small
+model writes what happens in free text, and the rest later.
 """
 
 from __future__ import annotations
@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Final
 from fabula.base.errors import UsageError
 from fabula.craft.length import WordRange, asked_range, usual_scenes
 from fabula.craft.personas import characters_of, given_personas, setting_of
-from fabula.craft.planning.checking import against_brief
 from fabula.craft.planning.replies import (
     cast_type,
     count_type,
@@ -66,14 +65,11 @@ class PlanOptions:
         scenes: how many; 0 lets the planner decide.
         characters: how many to plan beside those whom the brief names; 0 lets the planner decide.
         words: a word range that stands for the brief's; empty reads it from the brief.
-        check_plan: the planner reads the finished plan once against the brief, and corrects what differs; never asked
-            of a small model.
     """
 
     scenes: int = 6
     characters: int = 0
     words: str = ""
-    check_plan: bool = False
 
     def __post_init__(self) -> None:
         if self.scenes < 0 or self.characters < 0:
@@ -157,8 +153,8 @@ async def given_plan(run: Run) -> Plan | None:
 async def plan_for(run: Run, brief: Brief, options: PlanOptions) -> Plan:
     """The author's plan, or one made from the brief; kept as the artefact `plan`, which a person can edit.
 
-    Costs 4 calls, 1 for each scene, and 1 where the plan is checked against the brief. Where a small model plans it
-    costs 4 calls, 2 for each scene, and 1 more where the planner decides how many scenes. Each character that the
+    Costs 4 calls and 1 for each scene; where a small model plans, 4 calls, 2 for each scene, and 1 more where the
+    planner decides how many scenes. Each character that the
     cast's reply does not describe costs 1 more. The author's plan costs none, and with the author's personas nobody is
     asked for what they say.
 
@@ -198,9 +194,6 @@ async def make_plan(run: Run, brief: Brief, options: PlanOptions, start: Persona
         telling.demands,
         telling.payoffs,
     )
-    if options.check_plan and not run.room(ROLE).aids:
-        words = [told.words for told in telling.scenes]
-        plan = await against_brief(run, plan, words, fixed=options.scenes > 0)
     return checked(run, plan)
 
 

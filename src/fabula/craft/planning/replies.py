@@ -1,13 +1,10 @@
-"""The typed replies of planning agents, and what is left of them where a small model filled their fields with noise.
+"""The typed replies of planning agents.
 
 What must not be missing is demanded of every model. Bounds on lengths hold for models that need short replies alone.
 """
 
 from __future__ import annotations
 
-import re
-from dataclasses import dataclass
-from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, TypeAlias, TypeVar
 
 from pydantic import (
@@ -27,39 +24,14 @@ from fabula.engine.replies import short
 from fabula.story import one_line
 from fabula.story.plan import ARC, Element, story_time
 from fabula.story.plan_check import MAX_DATE
-from fabula.story.sentences import ends_whole, spans
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
-T = TypeVar("T", bound=BaseModel)
+    from collections.abc import Sequence
 
 MOST_IMPORTANCE: Final = 10
 _PHRASE, _SENTENCE = 120, 200
-_OVERLONG: Final = 4  # times the characters asked for: no reply that answers the question
-_NOISE: Final = re.compile(r"[_{}\[\]<>|=`\\@#]|//|\)\)")
 _OF_THEN: Final = ("age_then", "then", "secret_then", "personality_then", "speech_then")
 _SELDOM: Final = frozenset({"group", "newcomers", "time", *_OF_THEN, "where", "notices", "away"})
-_LONGEST_WORD, _FEW_WORDS, _LETTERS = 24, 5, 0.8
-
-
-@dataclass(frozen=True, slots=True)
-class Cleaned:
-    """Metadata of a field: what is left of its text, possibly nothing, where a small model wrote it."""
-
-    by: Callable[[str], str]
-
-
-def without_noise(reply: T) -> T:
-    """`reply` with every text, also in its lists, cleaned as its field says."""
-    changed: dict[str, Any] = {}
-    for name, field in type(reply).model_fields.items():
-        value = getattr(reply, name)
-        if isinstance(value, list):
-            changed[name] = [without_noise(part) if isinstance(part, BaseModel) else part for part in value]
-        for cleaned in (one for one in field.metadata if isinstance(one, Cleaned)):
-            value = changed[name] = cleaned.by(value)
-    return reply.model_copy(update=changed)
 
 
 def _said(value: object) -> object:
@@ -100,54 +72,16 @@ def _date(text: str) -> str:
     return text
 
 
-def _prose(text: str, most: int) -> str:
-    """A text that may have been cut at `most` characters, up to its last whole sentence; nothing if it is noise."""
-    text = text[: _OVERLONG * most]
-    if len(text) >= most - 1 and not ends_whole(text):
-        ends = [end for _, end in spans(text) if ends_whole(text[:end])]
-        long_enough = ends and ends[-1] >= len(text) // 3
-        text = text[: ends[-1]] if long_enough else text.rpartition(" ")[0].rstrip(" ,;:-") or text
-    return _sane(text)
-
-
-def _sane(text: str) -> str:
-    """`text`, or nothing where it is no language: signs and digits for words, words glued together, one word again."""
-    words = text.casefold().split()
-    known = sum(character.isalnum() or character.isspace() for character in text)
-    numbers = sum(not any(character.isalpha() for character in word) for word in words)
-    glued = any(len(word) > _LONGEST_WORD for word in words)
-    stuck = len(words) > _FEW_WORDS and len(set(words)) * 2 < len(words)
-    noise = _NOISE.search(text) or known < _LETTERS * len(text) or numbers * 2 > len(words)
-    return "" if glued or stuck or noise else text.lstrip(" ,;:.-})]")
-
-
-def _aim(text: str) -> str:
-    """A goal, unless half of its words or more have capitals: a name or a title is nobody's goal."""
-    text = _prose(text, _PHRASE)
-    words = text.split()
-    return "" if 2 * sum(word[:1].isupper() for word in words) >= max(len(words), 2) else text
-
-
-def _word(text: str) -> str:
-    """`text` if it holds nothing but words and numbers."""
-    return text if all(part.isalnum() for part in re.split(r"[ ,'\u2019-]+", text) if part) else ""
-
-
 _Said: TypeAlias = Annotated[str, BeforeValidator(_said)]
 Name: TypeAlias = Annotated[_Said, Field(min_length=1), short(40, least=2)]
-Title: TypeAlias = Annotated[_Said, short(40, least=4), Cleaned(partial(_prose, most=40))]
-Word: TypeAlias = Annotated[_Said, short(24), Cleaned(_word)]
-Phrase: TypeAlias = Annotated[_Said, short(_PHRASE, least=4), Cleaned(partial(_prose, most=_PHRASE))]
-Goal: TypeAlias = Annotated[_Said, short(_PHRASE, least=8), Cleaned(_aim)]
-Sentence: TypeAlias = Annotated[_Said, short(_SENTENCE, least=20), Cleaned(partial(_prose, most=_SENTENCE))]
+Title: TypeAlias = Annotated[_Said, short(40, least=4)]
+Word: TypeAlias = Annotated[_Said, short(24)]
+Phrase: TypeAlias = Annotated[_Said, short(_PHRASE, least=4)]
+Goal: TypeAlias = Annotated[_Said, short(_PHRASE, least=8)]
+Sentence: TypeAlias = Annotated[_Said, short(_SENTENCE, least=20)]
 Moment: TypeAlias = Annotated[_Said, short(40)]
 Time: TypeAlias = Annotated[
     _Said, AfterValidator(_moment), WithJsonSchema({"anyOf": [{"type": "number"}, {"type": "string"}]})
-]
-OrTime: TypeAlias = Annotated[
-    _Said,
-    AfterValidator(lambda text: text and _moment(text)),
-    WithJsonSchema({"anyOf": [{"type": "number"}, {"type": "string"}]}),
 ]
 Date: TypeAlias = Annotated[_Said, AfterValidator(_date)]
 Line: TypeAlias = _Said
@@ -155,29 +89,19 @@ Importance: TypeAlias = Annotated[int, Field(ge=1, le=MOST_IMPORTANCE)]
 ArcElement: TypeAlias = Annotated[Element, BeforeValidator(_element)]
 
 
-def _without_defaults(schema: dict[str, Any]) -> None:
-    for field in schema.get("properties", {}).values():
-        field.pop("default", None)
-
-
 def _all_required(schema: dict[str, Any]) -> None:
     """Engines write every field but those that are seldom wanted; readers do without any that has a default.
 
     What a field is where it is left out is nothing that a model has to read.
     """
-    _without_defaults(schema)
+    for field in schema.get("properties", {}).values():
+        field.pop("default", None)
     needed = schema.get("required", ())
     schema["required"] = [name for name in schema.get("properties", ()) if name in needed or name not in _SELDOM]
 
 
 class _Reply(BaseModel):
     model_config = ConfigDict(frozen=True, str_strip_whitespace=True, json_schema_extra=_all_required)
-
-
-class _Change(_Reply):
-    """What changes in a plan: only fields that do are written."""
-
-    model_config = ConfigDict(json_schema_extra=_without_defaults)
 
 
 class PaperSheet(_Reply):
@@ -332,45 +256,6 @@ class PlannedSceneReply(_Reply):
 
     _somebody = model_validator(mode="after")(_with_somebody)
     _something = model_validator(mode="after")(_with_events)
-
-
-class SceneChange(_Change):
-    """What changes in one scene of a plan; what is empty stays."""
-
-    number: Annotated[int, Field(ge=1, description="number of the scene, as the plan has it now")]
-    name: Title = ""
-    time: OrTime = ""
-    date: Date = ""
-    place: Line = ""
-    element: ArcElement | None = None
-    importance: Importance | None = None
-    characters: Annotated[list[Planned], Field(description="all who are in it; empty if that stays")] = []
-    events: Annotated[list[PlannedEvent], Field(description="all its events; empty if they stay")] = []
-
-
-class PersonChange(_Change):
-    """What changes on one sheet of a plan; what is empty stays."""
-
-    name: Name
-    age: Line = ""
-    setup: Line = ""
-    goal: Line = ""
-    secret: Line = ""
-    knows: Line = ""
-    truth: Line = ""
-
-
-class CheckReply(_Change):
-    """Where a plan differs from its brief, and what of it changes for that."""
-
-    differences: list[Line]
-    person: Line = ""
-    tense: Line = ""
-    form: Line = ""
-    order: list[int] = []
-    scenes: list[SceneChange] = []
-    characters: list[PersonChange] = []
-    payoffs: list[Line] = []
 
 
 class SceneReply(_Reply):

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 from pydantic import BaseModel
 
 from fabula.base.errors import PlanError
-from fabula.craft.planning.replies import Planned, without_noise
+from fabula.craft.planning.replies import Planned
 from fabula.craft.prose import clean_reply, reply_fault
 from fabula.models.base import Sampling
 from fabula.story import count_words, one_line, slug
@@ -50,30 +50,13 @@ _ALIKE: Final = 0.8  # share of the shorter sentence's words that two sentences 
 async def typed(
     run: Run, kind: type[T], prompt: str, /, *, expect: Mapping[str, float] | None = None, **fields: object
 ) -> T:
-    """The planner's reply of a type; without noise where a small model plans. `expect` as for `Run.ask_for`.
+    """The planner's reply of a type. `expect` as for `Run.ask_for`.
 
     Raises:
         ReplyError: no reply could be read.
     """
     sampling = Sampling(max_tokens=run.room(ROLE).reply_tokens(_FORM_TOKENS))
-    reply = await run.ask_for(kind, ROLE, prompt, sampling=sampling, expect=expect, **fields)
-    if not run.room(ROLE).aids:
-        return reply
-    kept = without_noise(reply)
-    _record(run, reply, kept)
-    return kept
-
-
-def _record(run: Run, before: object, after: object) -> None:
-    """Record the texts of a form, also in its lists, that lost something."""
-    if isinstance(before, BaseModel):
-        for name in type(before).model_fields:
-            _record(run, getattr(before, name), getattr(after, name))
-    elif isinstance(before, list) and isinstance(after, list):
-        for value, kept in zip(before, after, strict=True):
-            _record(run, value, kept)
-    elif isinstance(before, str) and before != after:
-        run.removed("field", before.removeprefix(str(after)).strip() or before)
+    return await run.ask_for(kind, ROLE, prompt, sampling=sampling, expect=expect, **fields)
 
 
 async def note(run: Run, prompt: str, /, *, short: int = NOTE_SENTENCES, **fields: object) -> str:

@@ -40,7 +40,7 @@ RULES: Final[dict[RuleName, str]] = {
     "script": "A small model falls into another script than that of its text.",
     "ending": 'A small model writes "The End", and goes on behind it.',
     "length": "A small model cannot shorten a text, so sentences are left out.",
-    "field": "A small model fills a field with noise, or with more than it should hold.",
+    "field": "A small model says more than it was asked for, or the same again.",
     "size": "A reply that is many times longer than it was allowed to be has run out of control.",
     "reply": "The whole reply was none of what was asked for, and was asked for again.",
 }

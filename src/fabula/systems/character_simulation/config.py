@@ -40,14 +40,11 @@ class Ours:
             scenes share it by their importance.
         scenes: how many scenes to plan where the author gives no plan; 0 leaves it to the planner.
         characters: how many characters to plan then beside those whom the brief names; 0 leaves it to the planner.
-        check_plan: the planner reads a plan made from the brief once against it, and corrects what differs; a small
-            model is never asked.
     """
 
     words: str = ""
     scenes: int = 0
     characters: int = 0
-    check_plan: bool = True
 
 
 @dataclass(frozen=True, slots=True)

@@ -927,8 +927,6 @@ async def test_without_a_script_one_is_made_of_the_plan_and_kept() -> None:
         if prompt == "plan_telling":
             scenes = [{"time": n, "element": "climax", "what": f"Night {n}."} for n in (1, 2)]
             return json.dumps({"person": "third person", "tense": "past tense", "scenes": scenes})
-        if prompt == "plan_check":
-            return json.dumps({"differences": []})
         if prompt == "plan_scene":
             number = request.path.split("/")[2]
             return json.dumps(
