@@ -6,6 +6,7 @@ Ours; Agents' Room only notes that models miss length requirements (section 4.1)
 from __future__ import annotations
 
 import re
+from bisect import bisect_left, bisect_right
 from dataclasses import dataclass
 from itertools import accumulate, pairwise
 from math import ceil, floor
@@ -13,12 +14,11 @@ from typing import TYPE_CHECKING, Final, overload
 
 from fabula.base.errors import NoRoomError, UsageError
 from fabula.craft.numbers import number
-from fabula.craft.trimming import trim
 from fabula.craft.wording import LARGEST, Length, lengths_asked
 from fabula.engine.replies import left_out
 from fabula.story import count_words
 from fabula.story.sentences import sentences, spans, whole_sentences
-from fabula.story.speech import OPENING
+from fabula.story.speech import OPENING, unclosed
 from fabula.story.words import joined
 
 if TYPE_CHECKING:
@@ -50,7 +50,7 @@ _ROUNDED: Final = 50  # words; from here a target is a multiple of 5,
 _COARSE: Final = 250  # and from here of 10
 _TOLERANCE: Final = 0.05  # how far a text may go beyond its range before its model is asked to shorten it
 _AT_THE_END: Final = 2  # sections
-_LEAST_SHARE, _ENDING = 0.5, 0.85  # of its planned words, that a section gets at least, and that the last one gets
+_LEAST_SHARE, _LAST_SHARE = 0.5, 0.85  # of its planned words, that a section gets at least, and that the last one gets
 _SHORTENINGS: Final = 3
 _LEFT: Final = 0.75  # of the words wanted; a shortened text with fewer has lost too much
 _LEAST_ASKED: Final = 15  # words; fewer are not worth a call's instruction
@@ -58,6 +58,9 @@ _CALLS_A_TRY: Final = 6  # continuations that help are not failed tries, but the
 _NEW_PARAGRAPH: Final = 80  # words after which a continuation starts a new paragraph
 _SCENES, _LEAST_SCENES = 13, 3  # 500 words have 3 scenes, 2,000 have 5, 20,000 have 18, 80,000 have 38
 _OWN_WORDS: Final = 4  # shorter sentences may occur twice
+_ENDING: Final = 3  # sentences of an ending that stay together where that is possible
+_MIDDLE: Final = 0.55  # of a text, where a gap opens
+_PARAGRAPH: Final = re.compile(r"\n\s*\n")
 ONE_REPLY: Final = 3_000
 """Words that models write as one text; longer ones come out shorter than asked."""
 _FLAG: Final = re.compile(
@@ -167,7 +170,7 @@ class WordRange:
         target = max(min(max(rest, least / over), most / over) * share, fair * _LEAST_SHARE, 1.0)
         if not last or self.high - done < fair / 2:
             return WordRange.band(round(target))
-        return self._last(target, done) if self.exact else self._ending(fair * _ENDING, target, done)
+        return self._last(target, done) if self.exact else self._ending(fair * _LAST_SHARE, target, done)
 
     def _ending(self, least: float, target: float, done: int) -> WordRange:
         """The band of the last section; before its target gives way, down to `least`, its band becomes narrower."""
@@ -455,6 +458,43 @@ def _new(text: str, more: str) -> str:
             seen.add(key)
         at = end
     return "".join(kept).strip() if any(len(_key(piece)) >= _OWN_WORDS for piece in kept) else ""
+
+
+def trim(text: str, high: int, *, low: int, keep_end: bool) -> str:
+    """`text` without some neighbouring sentences, so that at most `high` words remain, and at least `low` if any do.
+
+    The first sentence stays. With `keep_end` the last one stays too (the last three where that is possible) and the gap
+    opens in the middle; else the end goes. No quotation is torn where that is possible. A text that is short enough
+    comes back as it is; where the sentences that stay are longer than `high`, the first alone comes back.
+    """
+    found = spans(text)
+    sums = [0, *accumulate(count_words(text[start:end]) for start, end in found)]
+    if count_words(text) <= high or not found:
+        return text
+    last = len(found) - keep_end
+    gaps: list[tuple[int, int]] = []  # the first sentence that goes, and the first that stays behind it
+    for first in range(1, last):
+        least, most = (sums[first] + sums[-1] - words for words in (high, low))
+        shortest = bisect_left(sums, least, first + 1)
+        gaps += [(first, end) for end in range(shortest, max(bisect_right(sums, most), shortest + 1)) if end <= last]
+    if not gaps:
+        return text[: found[0][1]]
+    torn = {at: bool(unclosed(text[: found[at - 1][1]])) for at in {at for gap in gaps for at in gap}}
+
+    def worth(gap: tuple[int, int]) -> tuple[int, bool, bool, float]:
+        first, end = gap
+        left = sums[-1] - sums[end] + sums[first]
+        ending = len(found) - end >= _ENDING if keep_end else end == len(found)
+        middle = -abs(first + end - 2 * _MIDDLE * len(found)) if keep_end else first
+        return min(left, low), not (torn[first] or torn[end]), ending, middle
+
+    first, end = max(gaps, key=worth)
+    before = text[: found[first - 1][1]]
+    if end == len(found):
+        return before
+    after = text[found[end][0] :]
+    new_paragraph = _PARAGRAPH.search(text, len(before), found[end][0])
+    return f"{before}\n\n{after}" if new_paragraph else joined(before, after)
 
 
 def _key(sentence: str) -> tuple[str, ...]:
