@@ -7,17 +7,11 @@ from itertools import accumulate, pairwise
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fabula.craft.conversation.lines import Line
-from fabula.craft.conversation.turns import Draw, Hearing
+from fabula.craft.conversation.turns import Hearing, in_part
 from fabula.engine.events import TextArrived
-from fabula.engine.replies.dialogue import Said
+from fabula.engine.replies.dialogue import read_said
 
 NAMES = ("Tobias", "Mara", "Mara Quist")
-TOLD = (
-    Line("Mara", "", "Yes, I lit the lamp, and the boat came home."),
-    Line("Mara", "looks up again", "Hm, is it late?"),
-)
-RULES = "Write one sentence. Nobody has come since the letter was read. You answer what belongs to the story."
 WORDS = (
     "Yes, I lit the lamp", ", and the boat came home", "Hm.", "Tobias", "Mara", "a", "he said ", "She said ",
     "and so the lamp burned on through the night ", "nobody has come since the letter was read ", "the prompt ",
@@ -33,7 +27,6 @@ PIECES = st.sampled_from(WORDS + MARKS)
 TURNS = st.tuples(st.sampled_from(["[Mara: ", "Mara: ", "", "(", "[Mara: ("]), st.lists(PIECES, max_size=25)).map(
     lambda parts: parts[0] + "".join(parts[1])
 )
-LEADS = st.sampled_from(["", "[Mara: (", 'Mara: "'])
 CUTS = st.lists(st.integers(1, 12), min_size=1, max_size=8)
 
 
@@ -46,31 +39,25 @@ def drawn(hearing: Hearing, text: str, cuts: list[int]) -> None:
 
 
 @settings(max_examples=600, deadline=None)
-@given(st.lists(st.tuples(LEADS, TURNS), min_size=1, max_size=3), CUTS, st.integers(0, 2), st.booleans())
+@given(st.lists(TURNS, min_size=1, max_size=3), CUTS, st.booleans())
 def test_pieces_are_the_beginning_of_the_turn_and_nothing_of_a_refused_draw(
-    draws: list[tuple[str, str]],
+    draws: list[str],
     cuts: list[int],
-    sentences: int,
-    aids: bool,  # noqa: FBT001 - drawn by hypothesis
+    silent: bool,  # noqa: FBT001 - drawn by hypothesis
 ) -> None:
     shown: list[str] = []
     hearing = Hearing(shown.append)
     text = "(happens by the plan)"
-    begun = Said()
-    for first, reply in draws:
-        lead = (f"[Mara: {begun.text}" if begun.message else f'[Mara: {begun.text} "') if begun.text else first
-        lead = lead if aids else ""
-        draw = Draw("Mara", NAMES, aids, lead, TOLD if aids else (), RULES if aids else "", sentences, begun)
-        hearing.begin(draw, lead)
+    for reply in draws:
+        hearing.begin("Mara", NAMES, silent=silent)
         drawn(hearing, reply, cuts)
-        said = draw.read(lead + reply)
-        short = draw.shortened(said)
-        if said.ended or draw.usable(short):
-            text = short.text
+        said = read_said(reply, "Mara", NAMES)
+        turn = said if said.ended else in_part(said)
+        if said.ended or turn.text:
+            text = turn.text
             break
-        begun = draw.shortened(draw.kept(short))
-        text = begun.text or text
-        assert begun.text.startswith("".join(shown)), "what was shown stands in the next draw"
+        assert not shown, "of a draw of which nothing stands nothing was shown"
     assert text.startswith("".join(shown))
+    assert not (silent and shown)
     hearing.end(text)
     assert "".join(shown) == text

@@ -14,10 +14,11 @@ from fabula.craft.conversation import ConversationFiles, Freedom, Parties, Step,
 from fabula.craft.conversation.kept import conversations_in
 from fabula.craft.conversation.lines import Line, latest_lines, plan_text
 from fabula.craft.conversation.talk import next_step
-from fabula.craft.conversation.turns import Draw, Hearing
+from fabula.craft.conversation.turns import Hearing, is_new
 from fabula.engine.events import TextArrived
 from fabula.engine.journal import Journal
 from fabula.engine.prompts import Prompts
+from fabula.engine.replies.dialogue import Said
 from fabula.engine.roles import Cast
 from fabula.engine.run import Run, RunContext
 from fabula.models.base import Capabilities, Reply
@@ -407,13 +408,11 @@ async def test_an_answer_comes_in_pieces_that_are_its_text(stage: Stage) -> None
 LONG = "The lamp burned on through all of that long night"
 
 
-def heard(text: str, found: tuple[str, ...] = (), lead: str = "", sentences: int = 0, *, aids: bool = True) -> str:
+def heard(text: str) -> str:
     """What is shown of a reply before it has ended."""
     pieces: list[str] = []
-    before = [Line("Mara", "", message) for message in found]
-    rules = "Write Mara's next turn, one sentence. She answers what belongs to the story."
     hearing = Hearing(pieces.append)
-    hearing.begin(Draw("Mara", ("Tobias", "Mara"), aids, lead, before, rules, sentences), lead)
+    hearing.begin("Mara", ("Tobias", "Mara"))
     for letter in text:
         hearing.hear(TextArrived("x", letter))
     return "".join(pieces)
@@ -425,15 +424,20 @@ def test_marks_foreign_turns_and_poor_draws_are_never_heard() -> None:
     assert heard(f"[Mara: (nods) Yes, {long}.]\nEOD") == f"(nods) Yes, {long}."
     assert heard(f"[Tobias: No, {long}, and {long}.]") == ""
     assert heard(f"As a language model I say: {long}, {long}.") == ""
-    assert heard(f"[Mara: (nods) Yes, {long}.]", (f"Yes, {long}!",)) == "(nods)"
-    assert heard(f"nods) Yes, {long}.]", lead="[Mara: (").startswith("(nods) Yes, and so")
-    assert heard(f"[Mara: (nods) Yes. {long}. {long}.]", sentences=1) == f"(nods) Yes. {long}."
-    assert heard(f'Yes, {long}. {long}." she said.', lead='Mara: "', sentences=1) == f"Yes, {long}."
-    assert heard('So it is." EOD', lead='Mara: "') == "So it is.", "its end is there with the mark"
-    assert heard("[Mara: (1) So it is.]") == ""
-    assert heard("[Mara: She answers what belongs to the story.]") == ""
-    assert heard("[Mara: 11/7/2013]") == ""
+    assert heard("[Mara: (1) 11/7/2013]") == ""
     assert heard("[Mara: (looks for a long time at the lamp, at the boats, and at the sea behind them") == ""
+
+
+def test_a_small_models_turn_says_something_new() -> None:
+    before = (Line("Mara", "nods slowly at him", "Yes, and so the lamp burned on through all of that long night!"),)
+    rules = "Write Mara's next turn, one sentence. She answers what belongs to the story."
+    assert is_new(Said("nods", "Yes, it did."), before, rules)
+    assert is_new(Said("", "The lamp is out."), (Line("Mara", "", "The lamp burned on, as always!"),), rules)
+    assert not is_new(Said("nods", "Yes - and so THE LAMP burned on"), before, rules), "whatever its marks and capitals"
+    assert not is_new(Said("", "She answers what belongs to the story."), before, rules)
+    assert not is_new(Said("", "11/7/2013"), before, rules)
+    assert not is_new(Said("1", "So it is."), before, rules)
+    assert not is_new(Said("nods slowly at him", "So it is."), before, rules)
 
 
 @pytest.mark.parametrize(
@@ -442,18 +446,13 @@ def test_marks_foreign_turns_and_poor_draws_are_never_heard() -> None:
         ("[Mara: (nods", ""),
         ("[Mara: (nods)", "(nods)"),  # what is done has passed its checks
         ("[Mara: (nods) Yes.", "(nods)"),
-        ("[Mara: (nods) Yes, it", "(nods) Yes,"),  # nobody has begun so, and no rule does
-        ("[Mara: (nods) The lamp, bur", "(nods)"),  # an earlier line begins so
-        ("[Mara: (nods) The lamp is", "(nods)"),
-        ("[Mara: (nods) The lamp is out", "(nods) The lamp is"),  # now it is another
+        ("[Mara: (nods) Yes, it", "(nods) Yes,"),
         ("[Mara: (nods) I am an AI, Tob", "(nods)"),
         ("[Mara: (nods) Well, as an old", "(nods) Well,"),
         ("[Mara: (nods) Well, as an old friend", "(nods) Well, as an old"),
         ("[Mara: (nods) Well, as an AI I cannot", "(nods) Well,"),
         ("[Mara: (nods) Yes.]", "(nods) Yes."),  # its end is there, whatever the model goes on with
         ("[Mara: (nods) Yes.\nTobias: No.", "(nods) Yes."),
-        ("[Mara: (nods) The lamp burned on, as always.]", "(nods)"),  # it was said before
-        ("[Mara: (nods) THE LAMP - burned on: as always]", "(nods)"),  # whatever its marks and capitals
         ('[Mara: (nods) "Yes." EOD]', "(nods)"),  # EOD counts at the end of a line, which may go on
         (f'[Mara: (nods) "{LONG}" she', "(nods)"),  # the marks may be the whole's
         (f'[Mara: (nods) "{LONG}" she says', f'(nods) "{LONG}" she'),
@@ -463,7 +462,7 @@ def test_marks_foreign_turns_and_poor_draws_are_never_heard() -> None:
     ],
 )
 def test_what_may_still_change_is_not_heard_and_what_may_not_is(text: str, shown: str) -> None:
-    assert heard(text, ("The lamp burned on, as always!",)) == shown
+    assert heard(text) == shown
 
 
 # progress -----------------------------------------------------------------------------------------------------------

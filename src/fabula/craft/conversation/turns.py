@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
 
 from fabula.base.errors import RefusalError, ReplyError
 from fabula.craft.conversation.lines import latest_lines
 from fabula.engine.events import TextArrived
 from fabula.engine.replies.dialogue import (
-    Coming,
     Said,
     as_turn,
     first_sentences,
-    may_repeat_rules,
     read_coming,
     read_said,
     repeats_rules,
@@ -127,7 +125,8 @@ async def turn_of(
 ) -> Said:
     """What `moment.who` does and says: the first usable draw of at most `tries`.
 
-    What of a refused draw has passed its checks stands, since it may have been shown: the next draw goes on from there.
+    A draw that leaves its part ("As an AI ...") ends there, as what came before may have been shown; where nothing came
+    before, another is drawn. A small model's turn is shown when it is whole and can be used.
 
     Args:
         run: the place of the turn.
@@ -142,46 +141,41 @@ async def turn_of(
     Raises:
         ReplyError: no draw has any text, and there is no fallback.
     """
-    draw = Draw(moment.who, moment.parties.names, aids=run.room(role).aids)
+    aids, names = run.room(role).aids, moment.parties.names
     chat, expect = chat_of(moment, run.room(role).prompt_tokens(_DIALOGUE)), _usual(moment)
-    stop: tuple[str, ...] = ()
-    warmer = _WARMER_WITH_AIDS if draw.aids else _WARMER
-    if draw.aids:
-        rules = run.render(prompt, **_without_story({**fields, "begun": ""})) if tries > 1 else ""
-        draw = replace(draw, before=said_before(moment.lines, moment.who), rules=rules, sentences=_SENTENCES)
+    before, rules, stop = said_before(moment.lines, moment.who), "", tuple[str, ...]()
+    if aids:
+        rules = run.render(prompt, **_without_story(fields)) if tries > 1 else ""
         # A small model plays on by itself; what would be left out need not be waited for.
         stop = ("\n\n", "\n[", *(f"\n{name}:" for name in (moment.who, *moment.partners)))[:_STOPS]
     draws: list[Said] = []
-    text, run = "", run.tries(prompt)
-    continues = draw.aids and run.room(role).model.capabilities.continues
+    text, lead, run = "", "", run.tries(prompt)
     for attempt in range(tries):
-        draw = replace(draw, lead=_lead(moment, attempt, draw.begun) if draw.aids else "")
+        lead = _lead(moment, attempt) if aids else ""
         if moment.hearing is not None:
-            moment.hearing.begin(draw, draw.lead if continues else "")
+            moment.hearing.begin(moment.who, names, silent=aids)
         place = run.scope("again", attempt) if attempt else run
         sampling = Sampling(
-            temperature=round(temperature + warmer * attempt, 2),
+            temperature=round(temperature + (_WARMER_WITH_AIDS if aids else _WARMER) * attempt, 2),
             max_tokens=run.room(role).reply_tokens(_SHORT),
             stop=stop,
         )
-        asked = {**fields, "begun": "" if continues else draw.begun.text, "lead": draw.lead}
         try:
-            text = (await place.reply(role, prompt, chat, sampling=sampling, expect=expect, **asked)).text
+            text = (await place.reply(role, prompt, chat, sampling=sampling, expect=expect, **fields, lead=lead)).text
         except RefusalError:  # it was asked three times
-            if not (fallback or draw.begun.text):
+            if not fallback:
                 raise
             break
-        said = draw.read(text)
-        short = draw.shortened(said)
-        # Where nothing is drawn again, a reply with words is the turn, whatever it says.
-        if said.ended or draw.usable(short) or (tries == 1 and short.text and not draw.aids):
+        whole = as_turn(text, lead)
+        said = read_said(whole, moment.who, names)
+        short = replace(said, message=first_sentences(said.message, _SENTENCES)) if aids else said
+        turn = _standing(short, before, rules, aids=aids, again=tries > 1)
+        if turn is not None:
             place.removed("length", said.message, short.message)
-            place.removed("speaker", as_turn(text, draw.lead), said.text)
-            return short
+            place.removed("chatter", short.message, turn.message)
+            place.removed("speaker", whole, said.text)
+            return turn
         draws.append(short)
-        draw = replace(draw, begun=draw.shortened(draw.kept(short)))
-    if draw.begun.text:
-        return draw.begun
     second = _second_best(draws, moment, fallback)
     if second is None:
         raise ReplyError(
@@ -193,6 +187,16 @@ async def turn_of(
     if second.action == fallback:
         run.note(f"No turn of {moment.who} could be used at {run.at}, so that {moment.who} {fallback}.")
     return second
+
+
+def _standing(said: Said, before: Sequence[Line], rules: str, *, aids: bool, again: bool) -> Said | None:
+    """What of a draw is the turn; `None` where nothing is, and, if it can be, another is drawn."""
+    if said.ended or (said.text and not again and not aids):
+        return said  # where nothing is drawn again, a reply with words is the turn, whatever it says
+    part = in_part(said)
+    if aids:
+        return said if part == said and is_new(said, before, rules) else None
+    return part if part.text else None
 
 
 def _usual(moment: Moment) -> str:
@@ -207,15 +211,11 @@ def said_before(lines: Sequence[Line], who: str) -> tuple[Line, ...]:
     return (*others[-1:], *(line for line in lines if line.name == who))
 
 
-def _lead(moment: Moment, attempt: int, begun: Said) -> str:
-    """The first characters of a turn: what of it stands, else of an action, or, where that has gone wrong, of speech.
+def _lead(moment: Moment, attempt: int) -> str:
+    """The first characters of a turn: those of an action, or, where that has gone wrong, of speech.
 
     The smallest models can speak, and cannot say what they do in parentheses.
     """
-    if begun.message:
-        return f"[{moment.who}: {begun.text}"
-    if begun.action:
-        return f'[{moment.who}: {begun.text} "'
     spoke = [line for line in moment.lines if line.name == moment.who and line.message]
     acts = not spoke or any(line.action for line in spoke)
     return f"[{moment.who}: (" if acts and not attempt else f'{moment.who}: "'
@@ -251,114 +251,31 @@ def bare(text: str) -> str:
     return " ".join(_BARE.findall(_APOSTROPHE.sub("", text.casefold())))
 
 
-@dataclass(frozen=True, slots=True)
-class Draw:
-    """How a draw of a turn is read, and how much of it can be kept; the same while it comes and when it is there.
-
-    Attributes:
-        name: whose turn it is.
-        names: of all who talk.
-        aids: the model is known to be small, so that also what repeats the prompt or itself is not usable.
-        lead: what the model was given of the turn.
-        before: what is not to be repeated (`said_before`).
-        rules: the prompt without the story, which small models repeat.
-        sentences: of the message at most; 0 keeps all.
-        begun: what of the turn stands already, out of draws before.
-    """
-
-    name: str
-    names: Sequence[str]
-    aids: bool = False
-    lead: str = ""
-    before: Sequence[Line] = ()
-    rules: str = ""
-    sentences: int = 0
-    begun: Said = field(default_factory=Said)
-
-    def read(self, text: str) -> Said:
-        """The turn in a whole reply, behind what of it stands."""
-        said = read_said(as_turn(text, self.lead), self.name, self.names)
-        return self._behind(said, led=bool(self.lead) and text.startswith(self.lead))
-
-    def coming(self, text: str) -> Coming:
-        """As `read`, of a reply that is still coming."""
-        found = read_coming(as_turn(text, self.lead), self.name, self.names)
-        led = bool(self.lead) and text.startswith(self.lead)
-        if self.begun.text and not (led or found.whole) and self.begun.message.startswith(found.settled):
-            return Coming(self.begun, self.begun.message, acted=True)  # it may be about to say again what stands
-        settled = self._behind(replace(found.said, message=found.settled), led=led)
-        return replace(found, said=self._behind(found.said, led=led), settled=settled.message)
-
-    def _behind(self, said: Said, *, led: bool) -> Said:
-        """A turn with what of it stands; a model that was `led` went on from there, others may say it again."""
-        begun = self.begun
-        if not begun.text:
-            return said
-        message = said.message
-        if not message.startswith(begun.message):
-            message = begun.message if led else f"{begun.message} {message}".strip()
-        return replace(said, action=begun.action, message=message)
-
-    def shortened(self, said: Said) -> Said:
-        """The turn with no more sentences than it may have."""
-        return replace(said, message=first_sentences(said.message, self.sentences)) if self.sentences else said
-
-    def usable(self, said: Said) -> bool:
-        """Whether a turn can be kept whole: it plays a part and says or does something.
-
-        With aids it has to say something, and neither says nor does the same again.
-        """
-        if leaves_at(said.message) is not None or self._begins(said.message) == "refused":
-            return False
-        if not self.aids:
-            return any(map(str.isalpha, said.text))
-        return any(map(str.isalpha, said.message[:SURE])) and self._acts(said.action)
-
-    def kept(self, said: Said, *, coming: bool = False) -> Said:
-        """How a turn begins, as far as no check can refuse it; `coming`: its message goes on.
-
-        What is kept of the beginning of a message is kept of all of it, so that it can be shown.
-        """
-        if not self._acts(said.action):
-            return self.begun
-        message = "" if self._begins(said.message, coming=coming) else said.message
-        cut = leaves_at(message, coming=coming)
-        if cut is not None:
-            message = message[:cut] if message[:cut].endswith(" ") else message[:cut].rpartition(" ")[0]
-            message = message.rstrip()
-        if not any(map(str.isalpha, message)):
-            message = ""
-        if len(message) < len(self.begun.message):
-            message = self.begun.message
-        found = Said(said.action, message)
-        return found if any(map(str.isalpha, found.text)) else Said()
-
-    def _begins(self, message: str, *, coming: bool = False) -> str:
-        """Whether a message begins as an earlier one or the rules of the prompt: "refused", "open", or "" for no.
-
-        It is compared by its first words; marks and capitals do not count.
-        """
-        if not self.aids:
-            return ""
-        words = bare(message).split()
-        if not any(map(str.isalpha, message[:SURE])):
-            return "open" if coming and len(message) < SURE else "refused"
-        found = [_again(words, line.message, last=line is self.before[-1], coming=coming) for line in self.before]
-        found.append(_of_rules(message, self.rules, coming=coming))
-        return "refused" if "refused" in found else "open" if "open" in found else ""
-
-    def _acts(self, action: str) -> bool:
-        """Whether an action is one, and, with aids, not the last one again."""
-        words = bare(action).split()
-        before = bare(self.before[-1].action) if self.before else ""
-        if not action or action == self.begun.action or not self.aids:
-            return True
-        some = any(len(word) > 1 and word.isalpha() for word in words)
-        return some and (len(words) <= _FEW or " ".join(words) != before)
+def in_part(said: Said, *, coming: bool = False) -> Said:
+    """A turn up to where its speaker leaves its part ("As an AI ..."); empty without a letter. `coming`: it goes on."""
+    message, cut = said.message, leaves_at(said.message, coming=coming)
+    if cut is not None:
+        message = message[:cut] if message[:cut].endswith(" ") else message[:cut].rpartition(" ")[0]
+        message = message.rstrip()
+    found = said if message == said.message else Said(said.action, message)
+    return found if any(map(str.isalpha, found.text)) else Said()
 
 
-def _again(words: Sequence[str], other: str, *, last: bool, coming: bool) -> str:
-    """Whether a message is an earlier one again; a word or two may be said again, but not at once."""
+def is_new(said: Said, before: Sequence[Line], rules: str) -> bool:
+    """Whether a small model's turn says something, and neither a line of `before` again nor the prompt's rules."""
+    words, deed = bare(said.message).split(), bare(said.action)
+    if not any(map(str.isalpha, said.message[:SURE])) or repeats_rules(said.message, rules):
+        return False
+    if any(_again(words, line.message, last=line is before[-1]) for line in before):
+        return False
+    if not said.action:
+        return True
+    some = any(len(word) > 1 and word.isalpha() for word in deed.split())
+    return some and (len(deed.split()) <= _FEW or not before or deed != bare(before[-1].action))
+
+
+def _again(words: Sequence[str], other: str, *, last: bool) -> bool:
+    """Whether a message begins as an earlier one; a word or two may be said again, but not at once."""
     head: list[str] = []
     for word in words:
         head.append(word)
@@ -366,26 +283,13 @@ def _again(words: Sequence[str], other: str, *, last: bool, coming: bool) -> str
             break
     earlier = bare(other).split()
     if not head or earlier[: len(head)] != head:
-        return ""
-    if len(" ".join(head)) >= SURE:
-        return "refused"
-    if coming:
-        return "open"
-    return "refused" if earlier == head and (last or len(head) > _FEW) else ""
-
-
-def _of_rules(message: str, rules: str, *, coming: bool) -> str:
-    """Whether a message begins with words of the prompt's rules."""
-    if coming and may_repeat_rules(message, rules):
-        return "open"
-    return "refused" if repeats_rules(message, rules) else ""
+        return False
+    return len(" ".join(head)) >= SURE or (earlier == head and (last or len(head) > _FEW))
 
 
 @dataclass
 class Hearing:
     """Shows a reply as it comes: whole pieces of what the turn will be, no marks and no foreign speaker's words.
-
-    Nothing is shown that a refused draw would take back: what is shown has passed its checks (`Draw.kept`) and stands.
 
     Attributes:
         show: gets the pieces; together they are `(action) message`.
@@ -394,33 +298,31 @@ class Hearing:
 
     show: Callable[[str], None]
     name: str = ""
-    _draw: Draw | None = None
+    _names: Sequence[str] = ()
+    _silent: bool = True
     _raw: str = ""
     _read_at: int = 0
     _shown: str = ""
 
-    def begin(self, draw: Draw, given: str = "") -> None:
-        """A draw begins, with what the model was given of it and goes on from."""
-        self.name, self._draw, self._raw, self._read_at = draw.name, draw, given, 0
+    def begin(self, name: str, names: Sequence[str], *, silent: bool = False) -> None:
+        """A draw of one of those who talk begins; `silent`, nothing of it is shown before `end`."""
+        self.name, self._names, self._silent, self._raw, self._read_at = name, names, silent, "", 0
 
     def hear(self, event: Event) -> None:
         """A listener of the run."""
-        draw = self._draw
-        if draw is None or not isinstance(event, TextArrived):
+        if self._silent or not isinstance(event, TextArrived):
             return
         self._raw += event.text
         if len(self._raw) < self._read_at:
             return
         self._read_at = len(self._raw) + len(self._raw) // _SHARE_READ  # so that all reading grows as the text does
-        coming = draw.coming(self._raw)
-        said = replace(coming.said, message=coming.settled)
-        if not coming.acted and not coming.settled:
-            return  # what is done may go on
-        self._show(draw.shortened(draw.kept(said, coming=not coming.whole)).text)
+        coming = read_coming(self._raw, self.name, self._names)
+        if coming.acted or coming.settled:  # else what is done may go on
+            self._show(in_part(replace(coming.said, message=coming.settled), coming=not coming.whole).text)
 
     def end(self, text: str) -> None:
         """The turn is `text`; what of it was not shown is shown now."""
-        self._draw = None
+        self._silent = True
         self._show(text)
 
     def _show(self, text: str) -> None:

@@ -146,13 +146,7 @@ def repeats_rules(message: str, rules: str) -> bool:
     return len(words) >= _LEAST_RUN and f" {' '.join(words)} " in _in_words(rules)
 
 
-def may_repeat_rules(message: str, rules: str) -> bool:
-    """Whether a message whose first words these are may turn out to repeat the prompt's rules, or not to."""
-    words = _WORD.findall(message.casefold())
-    return len(words) < _RUN and f" {' '.join(words)} " in _in_words(rules)
-
-
-@remembered(16, 200_000)  # a reply that is heard asks with every piece
+@remembered(16, 200_000)  # each draw of a turn asks
 def _in_words(text: str) -> str:
     return f" {' '.join(_WORD.findall(text.casefold()))} "
 
