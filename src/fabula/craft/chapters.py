@@ -515,7 +515,7 @@ class Book:
             extend="chapter_longer",
             shorten="chapter_shorter",
         )
-        prompt = "chapter_small" if run.aids(role) else "chapter"
+        prompt = "chapter_small" if run.room(role).aids else "chapter"
         text = await write_prose(run, role, prompt, prose, self.limit, before=texts[-1:], fields=fields)
         later = [one.title for one in self.chapters[at + 1 :]]
         heading = next_heading(texts, chapter.title, later) if chapter.name else ""

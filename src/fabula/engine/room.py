@@ -7,7 +7,7 @@ known to be small and off for others, and everything of that kind asks `Room.aid
 | aid | where |
 |---|---|
 | leading words of a reply (`{% block opening %}`) | `Run`, for models that can go on from them |
-| reminders and simpler wording in prompts (`{% if aids %}`) | prompt files |
+| simpler wording in prompts | files of their own (`plan_scene_small.jinja`) |
 | echoes of the prompt, loops and repeated sentences taken out of prose | `craft.prose` |
 | replies of few tokens | `Room.reply_tokens` |
 | little of the story in a prompt | `Room.prompt_tokens` |
