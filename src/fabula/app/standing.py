@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from fabula.craft import wording
 from fabula.craft.length import WordRange, asked_range, parse_range
-from fabula.craft.wording import LARGEST
+from fabula.craft.numbers import LARGEST
 from fabula.engine.events import RECORD
 from fabula.engine.making import DRAFTS, notes_among
 from fabula.engine.methods import values_of

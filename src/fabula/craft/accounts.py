@@ -12,7 +12,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
-from fabula.craft.packing import ELLIPSIS, around, paragraphs
+from fabula.craft.packing import ELLIPSIS, around, in_pieces, paragraphs
 from fabula.craft.prose import clean_reply
 from fabula.engine.run import side_by_side
 from fabula.models.base import Sampling
@@ -111,7 +111,7 @@ class Accounts:
 
     async def _asked(self, run: Run, role: str, part: Earlier) -> str:
         """The account of a part; of one that is longer than a prompt, one of each piece."""
-        pieces, said = list(_pieces(part.text, run.room(role).prompt_tokens(SHORT, _READ))), list[str]()
+        pieces, said = in_pieces(part.text, run.room(role).prompt_tokens(SHORT, _READ)), list[str]()
         for n, piece in enumerate(pieces, 1):
             place = run.scope("account", part.name, *(("piece", n) if len(pieces) > 1 else ()))
             fields = {"brief": self.brief, "told": said, "text": piece}
@@ -126,19 +126,6 @@ def _lines(parts: Sequence[tuple[Earlier, str]], room: int) -> Sequence[str]:
     full = [f"{part.title}: {said}" if said else f"{part.title} {part.excerpt(each)}" for part, said in parts]
     short = [f"{part.title}: {sentences(said)[0]}" if said else f"{part.title} {part.glimpse}" for part, said in parts]
     return [line for line in around(full, short, len(parts) - 1, room) if line != ELLIPSIS]
-
-
-def _pieces(text: str, tokens: int) -> Sequence[str]:
-    """A text in as few pieces of whole paragraphs as a prompt can show."""
-    pieces: list[list[str]] = [[]]
-    left = tokens
-    for part in paragraphs(text) if estimate_tokens(text) > tokens else [text]:
-        left -= estimate_tokens(part) + 1
-        if left < 0 and pieces[-1]:
-            pieces.append([])
-            left = tokens - estimate_tokens(part)
-        pieces[-1].append(part)
-    return ["\n\n".join(piece) for piece in pieces]
 
 
 def _announced(next_one: str, whole: int, read: int, excerpts: int, *, small: bool) -> str:

@@ -23,7 +23,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 from fabula.base import yamltext
 from fabula.base.errors import NoRoomError, ReplyError, UnknownNameError
 from fabula.base.yamltext import Items, Pairs, Text
-from fabula.craft.packing import paragraphs
+from fabula.craft.packing import grouped, paragraphs
 from fabula.craft.quoting import located
 from fabula.craft.raters import mark_for
 from fabula.craft.settings import unsupported_by
@@ -156,7 +156,8 @@ async def _read(
 ) -> list[Edit]:
     """The edits of one reading; of one for each stretch of the story where it does not fit into a prompt."""
     shown = _numbered(drafts)
-    stretches = list(_stretches(shown, run.room(role).prompt_tokens(_SHORT, _SHARE)))
+    room = run.room(role).prompt_tokens(_SHORT, _SHARE)
+    stretches = grouped(shown, room, lambda paragraph: sum(map(estimate_tokens, paragraph.lines)))
     own = ", ".join(f"part {number}" for number, draft in enumerate(drafts, 1) if draft.given == draft.shown)
     has = sum(count_words(draft.shown) for draft in drafts)
     mark = mark_for(brief, plan, *(paragraph.text for paragraph in shown))
@@ -222,21 +223,6 @@ def _numbered(drafts: Sequence[Draft]) -> list[_Paragraph]:
             number += count_words(text) > 0
             heading = ""
     return found
-
-
-def _stretches(shown: Sequence[_Paragraph], tokens: int) -> Iterator[list[_Paragraph]]:
-    """As many paragraphs together as fit; a paragraph that is longer stands alone."""
-    stretch: list[_Paragraph] = []
-    room = tokens
-    for paragraph in shown:
-        need = sum(map(estimate_tokens, paragraph.lines))
-        if stretch and need > room:
-            yield stretch
-            stretch, room = [], tokens
-        stretch.append(paragraph)
-        room -= need
-    if stretch:
-        yield stretch
 
 
 # edits ----------------------------------------------------------------------------------------------------------------

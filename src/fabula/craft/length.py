@@ -13,8 +13,7 @@ from math import ceil, floor
 from typing import TYPE_CHECKING, Final, overload
 
 from fabula.base.errors import NoRoomError, UsageError
-from fabula.craft.numbers import number
-from fabula.craft.wording import LARGEST, Length, lengths_asked
+from fabula.craft.numbers import LARGEST, number
 from fabula.engine.replies import left_out
 from fabula.story import count_words
 from fabula.story.sentences import sentences, spans, whole_sentences
@@ -24,6 +23,7 @@ from fabula.story.words import joined
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Sequence
 
+    from fabula.craft.wording import Length, LengthsAsked
     from fabula.engine.replies.rules import RuleName
     from fabula.story import Brief
 
@@ -266,7 +266,7 @@ def asked_length(brief: Brief, words: str = "") -> AskedLength:
     Raises:
         UsageError: `words` is no range, or the brief asks for more words than a story can have.
     """
-    asked = lengths_asked(brief.text)
+    asked = _lengths_asked(brief.text)
     if not words and asked.too_many:
         raise UsageError(
             f"The brief asks for {asked.too_many:,} words, and a story has {LARGEST:,} at most. Ask for fewer; or, if "
@@ -277,6 +277,12 @@ def asked_length(brief: Brief, words: str = "") -> AskedLength:
         return AskedLength(whole, None)
     each = None if words and asked.parts.count else _range_of(asked.parts.each)
     return AskedLength(whole, Parts(asked.parts.count, asked.parts.kind, each))
+
+
+def _lengths_asked(text: str) -> LengthsAsked:
+    from fabula.craft.wording import lengths_asked  # noqa: PLC0415 - its patterns take a while
+
+    return lengths_asked(text)
 
 
 def asked_range(brief: Brief, words: str = "") -> WordRange | None:
@@ -297,7 +303,7 @@ def read_range(brief_text: str) -> WordRange | None:
     several numbers, the largest is the story's and the others are about parts of it. Other languages are read as
     English is: "etwa 800 Wörter", "10 Kapitel zu je 2.000 Wörtern", "3000 mots", "三千字".
     """
-    return _range_of(lengths_asked(brief_text).whole)
+    return _range_of(_lengths_asked(brief_text).whole)
 
 
 @overload

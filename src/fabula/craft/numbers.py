@@ -63,6 +63,8 @@ _EASTERN: Final = {
     )
     for name in names
 }
+LARGEST: Final = 1_000_000
+"""Words of a story at most."""
 _TEN: Final = 10
 _HUNDRED: Final = 100
 _THOUSAND: Final = 1000

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from fabula.base.remembering import remembered
 from fabula.engine.room import USUAL_WINDOW
@@ -12,9 +12,11 @@ from fabula.story import plain
 from fabula.story.sentences import sentences, spans
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
     from fabula.engine.run import Run
+
+T = TypeVar("T")
 
 ELLIPSIS = "[...]"
 _FAR = 2  # times the tokens that are shown: what lies further back cannot be among them
@@ -159,6 +161,27 @@ def overlap(a: set[str], b: set[str]) -> float:
 
 def _last(pieces: Sequence[str], tokens: int, between: str) -> str:
     return between.join(latest(pieces, tokens))
+
+
+def grouped(pieces: Iterable[T], tokens: int, size: Callable[[T], int]) -> list[list[T]]:
+    """Neighbouring `pieces` in as few groups of at most `tokens` tokens as can be; one that is larger stands alone."""
+    groups: list[list[T]] = []
+    left = 0
+    for piece in pieces:
+        if not groups or size(piece) > left:
+            groups.append([])
+            left = tokens
+        groups[-1].append(piece)
+        left -= size(piece)
+    return groups
+
+
+def in_pieces(text: str, tokens: int) -> list[str]:
+    """A text in as few pieces of whole paragraphs as prompts of so many tokens can show."""
+    if estimate_tokens(text) <= tokens:
+        return [text]
+    groups = grouped(paragraphs(text), tokens, lambda paragraph: estimate_tokens(paragraph) + 1)
+    return ["\n\n".join(group) for group in groups]
 
 
 def latest(pieces: Sequence[str], tokens: int) -> tuple[str, ...]:

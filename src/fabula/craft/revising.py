@@ -14,7 +14,7 @@ from difflib import SequenceMatcher
 from typing import TYPE_CHECKING, Any, Final
 
 from fabula.base.errors import FabulaError
-from fabula.craft.packing import first_of, last_of, paragraphs
+from fabula.craft.packing import first_of, in_pieces, last_of, paragraphs
 from fabula.craft.prose import clean_reply, reply_fault
 from fabula.craft.quoting import located
 from fabula.engine.making import DRAFTS
@@ -94,12 +94,7 @@ class _Reviser:
         if self._fits(2 * estimate_tokens(text) + estimate_tokens(self.brief)) or self._form != "prose":
             return [text]
         most = self.run.room(own.role).prompt_tokens(_SHORT_PIECE, _PIECE)
-        pieces: list[list[str]] = [[]]
-        for paragraph in paragraphs(text):
-            if pieces[-1] and estimate_tokens("\n\n".join([*pieces[-1], paragraph])) > most:
-                pieces.append([])
-            pieces[-1].append(paragraph)
-        return ["\n\n".join(piece) for piece in pieces]
+        return in_pieces(text, most)
 
     async def asked(self, run: Run, text: str, piece: dict[str, Any]) -> str:
         """A text, or one of its pieces, in its new version."""

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from typing import Final, Literal, TypeAlias
 
 from fabula.base.kept import of_text
-from fabula.craft.numbers import Number, numbers_in
+from fabula.craft.numbers import LARGEST, Number, numbers_in
 
 Bound: TypeAlias = Literal["range", "about", "least", "most", "exactly"]
 Length: TypeAlias = tuple[Bound, int, int]
@@ -23,7 +23,6 @@ Length: TypeAlias = tuple[Bound, int, int]
 
 WORDS_A_PAGE: Final = 400
 SMALLEST: Final = 20  # "in three words" speaks of something else than a story
-LARGEST: Final = 1_000_000
 _LETTERS_A_WORD: Final = 6  # with the blank behind it, in languages that put one there
 _SYLLABLES_A_WORD: Final = 4  # Korean, the same
 _MOST_PARTS: Final = 1000
@@ -155,11 +154,8 @@ _TO: Final = re.compile(
 
 _EACH_AFTER: Final = re.compile(
     rf"[ ,(]{{0,2}}(?:(?:long|in length|lang|de long|de largo)[ ,]{{1,2}})?(?:each\b|apiece\b|"
-    rf"per (?:{_ALL_PARTS})\b|"
-    rf"(?:a|an|for each|for every|in each|in every|to each|to a|to the|every) (?:of them\b|one\b|{_ALL_PARTS})\b|"
-    rf"je\b|jeweils\b|pro (?:{_ALL_PARTS})\b|je (?:{_ALL_PARTS})\b|in jedem\b|chacune?s?\b|par (?:{_ALL_PARTS})\b|"
-    rf"pour chaque\b|cada un[oa]\b|por (?:{_ALL_PARTS})\b|cada\b|en cada\b|ciascun[oa]\b|ognun[oa]\b|"
-    rf"per (?:{_ALL_PARTS})\b|"
+    rf"(?:per|pro|par|por|a|an|(?:for |in |to |)(?:each|every)|to a|to the) (?:of them\b|one\b|{_ALL_PARTS})\b|"
+    r"je\b|jeweils\b|in jedem\b|chacune?s?\b|pour chaque\b|(?:en )?cada\b|ciascun[oa]\b|ognun[oa]\b|"
     r"(?:в )?кажд|на глав|elk\b|ずつ|씩|her biri)",
     re.IGNORECASE,
 )

@@ -24,7 +24,7 @@ from fabula.cli.opening import project_and_artefact, project_and_name, project_o
 from fabula.cli.options import Artefact, Choices, Common, Limits, Where, bundled, maybe_artefact
 from fabula.cli.progress import counted
 from fabula.cli.session import Session, near
-from fabula.craft.wording import LARGEST
+from fabula.craft.numbers import LARGEST
 
 if TYPE_CHECKING:
     from fabula.cli.terminal import Terminal

@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
 
 from fabula.base.errors import UsageError
+from fabula.craft.packing import grouped
 from fabula.craft.planning.replies import (
     MOST_IMPORTANCE,
     PlannedEvent,
@@ -42,7 +43,7 @@ from fabula.story.plan import Plan, ScenePlan, story_time
 from fabula.story.sentences import paragraphs, sentences
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterator, Sequence
 
     from fabula.craft.planning.replies import Missed, ReadSceneReply
     from fabula.engine.run import Run
@@ -408,16 +409,9 @@ class Stretch:
     def windows(self, tokens: int) -> tuple[Stretch, ...]:
         """The same paragraphs, cut into stretches of at most about `tokens` tokens, each paragraph in one of them."""
         found: list[Stretch] = []
-        held: list[str] = []
-        first, used = self.first, 0
-        for text in self.paragraphs:
-            size = _size(text)
-            if held and used + size > tokens:
-                found.append(Stretch(first, tuple(held)))
-                first, held, used = first + len(held), [], 0
-            held.append(text)
-            used += size
-        return (*found, Stretch(first, tuple(held)))
+        for group in grouped(self.paragraphs, tokens, _size):
+            found.append(Stretch(found[-1].last + 1 if found else self.first, tuple(group)))
+        return tuple(found)
 
 
 def read_story(story: Story, tokens: int) -> tuple[Stretch, dict[int, str]]:
@@ -451,23 +445,10 @@ def _pieces(text: str, most: int) -> list[str]:
     if estimate_tokens(text) <= most:
         return [text]
     parts = sentences(text)
-    if len(parts) > 1:
-        return [piece for group in _groups(parts, most) for piece in _pieces(group, most)]
-    return list(_groups(text.split(), most))
-
-
-def _groups(parts: Iterable[str], most: int) -> list[str]:
-    """Neighbouring `parts`, joined as long as they have about `most` tokens together."""
-    held: list[list[str]] = [[]]
-    used = 0
-    for part in parts:
-        size = estimate_tokens(part + " ")
-        if held[-1] and used + size > most:
-            held.append([])
-            used = 0
-        held[-1].append(part)
-        used += size
-    return [" ".join(group) for group in held if group]
+    whole = len(parts) > 1
+    groups = grouped(parts if whole else text.split(), most, lambda part: estimate_tokens(f"{part} "))
+    pieces = [" ".join(group) for group in groups]
+    return [piece for one in pieces for piece in _pieces(one, most)] if whole else pieces
 
 
 def partition(borders: Sequence[tuple[int, str]], story: Stretch) -> list[tuple[int, str]]:

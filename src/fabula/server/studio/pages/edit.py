@@ -15,7 +15,7 @@ from fabula.app.editing import Stage, beside, last_rewritten, stages, written_ag
 from fabula.app.saving import BRIEF
 from fabula.app.titles import Titles
 from fabula.base.errors import FabulaError, UsageError
-from fabula.craft.wording import LARGEST
+from fabula.craft.numbers import LARGEST
 from fabula.project.folder import MAX_FILE, STORY
 from fabula.server.api.depends import WorkspaceDep  # noqa: TC001 - FastAPI reads it
 from fabula.server.studio.pages.plan import cards_of
