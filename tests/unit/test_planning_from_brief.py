@@ -81,11 +81,9 @@ def planner(**changes: Any) -> Callable[[Request], str]:  # noqa: ANN401 - a tex
             "plan_conflict": "Mara wants to keep her lamp, and the office will switch it off on Sunday.",
             "plan_setting": "A bare cape in the north, late in the autumn, over one week.",
             "plan_cast": {"characters": CAST},
-            "plan_count": {"scenes": 3},
             "plan_outline": EVENTS.get(number, f"The {number}th boat comes home. Mara waves to number {number}."),
             "plan_scene": whole(number),
             "plan_telling": telling,
-            "plan_person": "She is the keeper of the lamp, and old.",
         } | changes
         said = replies[prompt.removesuffix("_small")]
         said = said(request) if callable(said) else said
@@ -164,7 +162,10 @@ async def test_the_planner_decides_on_the_number_of_scenes_within_bounds() -> No
     plan, model = await made(PlanOptions(scenes=0))
     assert len(plan.scenes) == 3
     assert len(model.asked) == 4 + 3, "before, there were 5 and 2 for each scene"
-    assert len((await made(PlanOptions(scenes=0), aids="on", plan_count={"scenes": 99}))[0].scenes) == 12
+    for words, scenes in ((600, 3), (2_000, 5), (90_000, 12)):
+        options = PlanOptions(scenes=0, words=str(words))
+        small, _ = await made(options, aids="on", plan_telling={"order": []})
+        assert len(small.scenes) == scenes
 
 
 async def test_an_unknown_character_in_a_scene_joins_the_cast() -> None:
@@ -202,12 +203,6 @@ async def test_the_cast_is_the_planners_and_nobody_is_guessed_from_the_brief() -
 
 
 NIGHT = whole(1, characters=[{"name": "Person 0"}])
-
-
-async def test_a_character_without_a_description_is_asked_about() -> None:
-    plan, model = await made(PlanOptions(scenes=3), plan_cast={"characters": [{"name": "Mara"}, {"name": "Alejandro"}]})
-    assert plan.characters[0].setup == "She is the keeper of the lamp, and old."
-    assert sum(request.path.endswith("plan_person") for request in model.asked) == 2
 
 
 NONLINEAR = {

@@ -346,7 +346,7 @@ def parse_range(text: str) -> WordRange:
 
 
 def usual_scenes(want: WordRange | None) -> int:
-    """About how many scenes capable planners give a story of so many words; for estimates only."""
+    """About how many scenes capable planners give a story of so many words."""
     return max(round(want.target**0.55 / _SCENES), _LEAST_SCENES) if want else _LEAST_SCENES
 
 

@@ -167,11 +167,7 @@ class Conversation:
         line = Line(who, "", text, (self.parties.player, *state.present))
         turn = Turn(len(state.turns) + 1, state.cell, state.step, "", line)
         after = state.with_turn(turn, self.parties.player, state.step, state.stayed)
-        cells = len(self.talk.segments)
-        record = {"do": "retry" if take else "turn", "take": take, "turn": record_of(before, after), "cells": cells}
-        self._write(record)
-        self.state, self._cell = after, cell
-        return turn
+        return self._stands(before, after, cell, take)
 
     async def say(self, message: str, on_text: Callable[[str], None] | None = None) -> Turn:
         """The answer to what the player says; pieces of it go to `on_text` as they come.
@@ -217,9 +213,8 @@ class Conversation:
             if last.get("next"):
                 start = start.ended() if start.cell != last["turn"]["cell"] else start.skipped()
             since = self.state.asked
-            turn = await self._turn(said, on_text, start=start, take=take, again=True)
-            if since:
-                self._note_present(since)
+            turn = await self._turn(said, on_text, start=start, take=take)
+            self._note_present(since)
             return turn
 
     async def another(self, on_text: Callable[[str], None] | None = None) -> Turn:
@@ -259,8 +254,7 @@ class Conversation:
                 since = self.state.asked
                 self._write({**record, "do": "retry"})
                 self.state = _state_after(self.records, self.parties)
-                if since:
-                    self._note_present(since)
+                self._note_present(since)
             return self.state.turns[-1]
 
     async def knew(self, number: int) -> Known:
@@ -328,8 +322,9 @@ class Conversation:
     # inner ----------------------------------------------------------------------------------------------------------
 
     def _note_present(self, there: tuple[str, ...]) -> None:
-        self._write({"do": "present", "names": list(there)})
-        self.state = self.state.with_present(there)
+        if there:
+            self._write({"do": "present", "names": list(there)})
+            self.state = self.state.with_present(there)
 
     async def _turn(
         self,
@@ -338,11 +333,10 @@ class Conversation:
         *,
         start: State | None = None,
         take: int = 0,
-        again: bool = False,
     ) -> Turn:
         """One turn from `start` (the present state); with `None` as `said` a model plays the player's character too.
 
-        It counts when it is in the log.
+        It counts when it is in the log; with a `take` in place of the last one.
         """
         before = self.state if start is None else start
         if before.over:
@@ -356,16 +350,18 @@ class Conversation:
                 after = await exchanged(self.talk, run, state, both, hearing)
             else:
                 after = await answered(self.talk, run, state, cell, said, hearing)
-        record = {"do": "retry" if again else "turn", "take": take, "turn": record_of(before, after)}
-        record["cells"] = len(self.talk.segments)
-        if self.records[kept_turns(self.records)[-1]].get("next") if again else start is not None:
-            record["next"] = True  # no word of the player's brought it about, but /next
-        self._write(record)
-        self.state, self._cell = after, cell
-        turn = after.turns[-1]
+        led = self.records[kept_turns(self.records)[-1]].get("next") if take else start is not None
+        turn = self._stands(before, after, cell, take, led=bool(led))
         if hearing is not None and turn.line is not None:
             hearing.end(turn.line.text)
         return turn
+
+    def _stands(self, before: State, after: State, cell: Cell, take: int, *, led: bool = False) -> Turn:
+        """The last turn of `after`, now that it is in the log; `led`: no word of the player's brought it about."""
+        record = {"do": "retry" if take else "turn", "take": take, "turn": record_of(before, after)}
+        self._write({**record, "cells": len(self.talk.segments), **({"next": True} if led else {})})
+        self.state, self._cell = after, cell
+        return after.turns[-1]
 
     def prepare(self) -> None:
         """Make the next cell ready while nobody waits for it, where the present one has ended.
@@ -596,10 +592,7 @@ class ConversationFiles:
         Raises:
             ProjectError: it cannot be written.
         """
-        try:
-            self.log.parent.mkdir(parents=True, exist_ok=True)
-        except OSError as error:
-            raise write_error(self.log, error) from error
+        self._make_folder()
         write_atomically(self.log, b"".join(map(_line, records)), mode=PRIVATE)
 
     def delete(self) -> None:
@@ -620,11 +613,14 @@ class ConversationFiles:
         Raises:
             ProjectError: it cannot be written.
         """
+        self._make_folder()
+        append_synced(self.log, _line(record))
+
+    def _make_folder(self) -> None:
         try:
             self.log.parent.mkdir(parents=True, exist_ok=True)
         except OSError as error:
             raise write_error(self.log, error) from error
-        append_synced(self.log, _line(record))
 
 
 def _line(record: Mapping[str, Any]) -> bytes:
@@ -653,7 +649,7 @@ def parties_of_log(records: Sequence[Mapping[str, Any]]) -> Parties:
 
 
 def system_of_log(records: Sequence[Mapping[str, Any]]) -> str:
-    """The system of a conversation's log; empty in older logs."""
+    """The system of a conversation's log; empty where none was named."""
     return str(records[0].get("system", "")) if records else ""
 
 
@@ -823,7 +819,7 @@ def with_record(state: State, record: Mapping[str, Any], player: str) -> State:
     """`state` after a turn of the log."""
     state = replace(state, present=tuple(map(str, record["present"])))
     if "plan" in record:
-        steps = tuple(_step(*step) for step in record["plan"])
+        steps = tuple(Step(str(a), str(b), tuple(map(str, seen))) for a, b, seen in record["plan"])
         summaries = {str(name): str(text) for name, text in record["memories"].items()}
         state = replace(state, cell=int(record["cell"]), steps=steps, summaries=summaries, before=state.lines, lines=())
     name, action, message = map(str, record["line"] or ("", "", ""))
@@ -831,10 +827,5 @@ def with_record(state: State, record: Mapping[str, Any], player: str) -> State:
     ends_cell, ends_story = map(bool, record["ends"])
     said = str(record["said"])
     turn = Turn(len(state.turns) + 1, state.cell, int(record["step"]), said, line, ends_cell, ends_story)
-    step, stayed = map(int, record["next"][:2])  # older logs say more
+    step, stayed = map(int, record["next"])
     return state.with_turn(turn, player, step, stayed)
-
-
-def _step(title: object, detail: object, witnesses: Iterable[object] = ()) -> Step:
-    """A sub-plan of the log; older logs do not say who knows of it."""
-    return Step(str(title), str(detail), tuple(map(str, witnesses)))

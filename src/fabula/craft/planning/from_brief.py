@@ -17,7 +17,6 @@ from fabula.craft.length import WordRange, asked_range, usual_scenes
 from fabula.craft.personas import characters_of, given_personas, setting_of
 from fabula.craft.planning.replies import (
     cast_type,
-    count_type,
     planned_scene_type,
     scene_type,
     small_telling_type,
@@ -50,10 +49,9 @@ if TYPE_CHECKING:
 
 PLAN, FOLDER, SUFFIX = "plan", "plan", "yaml"
 WHERE: Final = f"{FOLDER}/{PLAN}.{SUFFIX}"
-SMALL_FEWEST, SMALL_MOST, _SMALL_CAST = 3, 12, 4  # where a small model plans
+_SMALL_SCENES, _SMALL_CAST = 12, 4  # at most, where a small model plans
 _EVENTS: Final = 5  # that capable planners give a scene, for estimates
 _SHORT_OUTLINE: Final = 5  # events of a scene, where a small model plans
-_SHORT_PORTRAIT: Final = 2  # sentences about a character, where a small model plans
 _EXTRA: Final[tuple[int, ...]] = (1, 1, 3, 0, 1, 3, 4)  # which element gets the sixth scene, the seventh and so on
 
 
@@ -62,7 +60,7 @@ class PlanOptions:
     """What a plan is to have.
 
     Attributes:
-        scenes: how many; 0 lets the planner decide.
+        scenes: how many; 0 lets the planner decide, or, where a small model plans, the length of the story.
         characters: how many to plan beside those whom the brief names; 0 lets the planner decide.
         words: a word range that stands for the brief's; empty reads it from the brief.
     """
@@ -153,10 +151,8 @@ async def given_plan(run: Run) -> Plan | None:
 async def plan_for(run: Run, brief: Brief, options: PlanOptions) -> Plan:
     """The author's plan, or one made from the brief; kept as the artefact `plan`, which a person can edit.
 
-    Costs 4 calls and 1 for each scene; where a small model plans, 4 calls, 2 for each scene, and 1 more where the
-    planner decides how many scenes. Each character that the
-    cast's reply does not describe costs 1 more. The author's plan costs none, and with the author's personas nobody is
-    asked for what they say.
+    Costs 4 calls and 1 for each scene, or 2 for each where a small model plans. The author's plan costs none, and with
+    the author's personas nobody is asked for what they say.
 
     Raises:
         PlanError: the author's plan or personas have problems; all are named.
@@ -177,10 +173,8 @@ async def make_plan(run: Run, brief: Brief, options: PlanOptions, start: Persona
     """
     run = run.tries(WHOLE)
     so_far, cast = await begin_plan(run, brief, options, start)
-    if run.room(ROLE).aids:
-        telling, scenes = await _small_scenes(run, so_far, cast, options)
-    else:
-        telling, scenes = await _scenes(run, so_far, cast, options, asked_range(brief, options.words))
+    plan_scenes = _small_scenes if run.room(ROLE).aids else _scenes
+    telling, scenes = await plan_scenes(run, so_far, cast, options, asked_range(brief, options.words))
     plan = Plan(
         scenes,
         tuple(cast.characters),
@@ -216,7 +210,7 @@ async def begin_plan(
 
 
 async def _cast(run: Run, so_far: PlanSoFar, options: PlanOptions) -> CastList:
-    """The characters of the story; whoever stays without a description is described in a call of their own."""
+    """The characters of the story."""
     small = run.room(ROLE).aids
     most = options.characters or (_SMALL_CAST if small else 0)
     kind = cast_type(most or _SMALL_CAST, full=not small)
@@ -225,19 +219,6 @@ async def _cast(run: Run, so_far: PlanSoFar, options: PlanOptions) -> CastList:
     cast.add(reply.characters, small=small)
     if small:
         cast.characters = cast.characters[:most]
-    bare = [place for place, person in enumerate(cast.characters) if not person.setup]
-    setups = await side_by_side(
-        note(
-            run.scope("character", place + 1),
-            "plan_person",
-            short=_SHORT_PORTRAIT,
-            plan=so_far,
-            name=cast.names[place],
-        )
-        for place in bare
-    )
-    for place, setup in zip(bare, setups, strict=True):
-        cast.characters[place] = replace(cast.characters[place], setup=setup)
     return cast
 
 
@@ -287,10 +268,10 @@ def _scene(planned: PlannedSceneReply, told: Told, names: Sequence[str], cast: C
 
 
 async def _small_scenes(
-    run: Run, so_far: PlanSoFar, cast: CastList, options: PlanOptions
+    run: Run, so_far: PlanSoFar, cast: CastList, options: PlanOptions, words: WordRange | None
 ) -> tuple[Telling, tuple[ScenePlan, ...]]:
     """How the story is told, and its scenes: what happens one after the other, the rest side by side."""
-    number = options.scenes or await _count(run, so_far)
+    number = options.scenes or min(usual_scenes(words), _SMALL_SCENES)
     telling = await _small_telling(run, so_far, number)
     elements = [scene.element for scene in telling.scenes]
     outlines = await _outlines(run, so_far, elements)
@@ -321,19 +302,6 @@ async def _outlines(run: Run, so_far: PlanSoFar, elements: Sequence[Element]) ->
             )
         )
     return outlines
-
-
-async def _count(run: Run, so_far: PlanSoFar) -> int:
-    """How many scenes the story needs."""
-    low, high = SMALL_FEWEST, SMALL_MOST
-    reply = await typed(run, count_type(low, high), "plan_count", plan=so_far, low=low, high=high)
-    number = min(max(reply.scenes, low), high)
-    if number != reply.scenes:
-        run.note(
-            f"Scenes that the planner asked for: {reply.scenes}. Scenes that are planned: {number}. "
-            "Set `scenes` to have another number."
-        )
-    return number
 
 
 async def _small_telling(run: Run, so_far: PlanSoFar, number: int) -> Telling:

@@ -143,12 +143,6 @@ class PaperCastReply(_Reply):
     characters: Annotated[list[PaperSheet], Field(min_length=1)]
 
 
-class CountReply(_Reply):
-    """How many scenes a story needs."""
-
-    scenes: Annotated[int, Field(ge=1)]
-
-
 class SceneTold(_Reply):
     """A scene at its place in the telling."""
 
@@ -345,11 +339,6 @@ def cast_type(most: int, *, full: bool) -> type[CastReply]:
     """A cast; where a small model plans, of at most `most` people. `full`: with what they hide and know."""
     sheet = FullSheet if full else Sheet
     return create_model("Cast", __base__=CastReply, characters=(_list_of(sheet, 1, most), ...))
-
-
-def count_type(low: int, high: int) -> type[CountReply]:
-    """A number of scenes from `low` to `high`."""
-    return create_model("Count", __base__=CountReply, scenes=(_number(low, high), ...))
 
 
 def telling_type(scenes: int) -> type[TellingReply]:

@@ -59,13 +59,13 @@ async def typed(
     return await run.ask_for(kind, ROLE, prompt, sampling=sampling, expect=expect, **fields)
 
 
-async def note(run: Run, prompt: str, /, *, short: int = NOTE_SENTENCES, **fields: object) -> str:
-    """A note in free text, on one line; of `short` sentences at most where a small model plans.
+async def note(run: Run, prompt: str, /, **fields: object) -> str:
+    """A note in free text, on one line; of four sentences at most where a small model plans.
 
     Raises:
         ReplyError: no draw had anything of use.
     """
-    return one_line(" ".join(await _sentences(run, prompt, (), short, "notes", fields)))
+    return one_line(" ".join(await _sentences(run, prompt, (), NOTE_SENTENCES, "notes", fields)))
 
 
 async def outline(run: Run, prompt: str, earlier: Sequence[str], /, *, short: int, **fields: object) -> list[str]:
