@@ -827,5 +827,5 @@ def with_record(state: State, record: Mapping[str, Any], player: str) -> State:
     ends_cell, ends_story = map(bool, record["ends"])
     said = str(record["said"])
     turn = Turn(len(state.turns) + 1, state.cell, int(record["step"]), said, line, ends_cell, ends_story)
-    step, stayed = map(int, record["next"])
+    step, stayed = map(int, record["next"][:2])  # older logs say more
     return state.with_turn(turn, player, step, stayed)
