@@ -15,7 +15,6 @@ from fabula.engine.replies.dialogue import (
     first_sentences,
     read_coming,
     read_said,
-    repeats_rules,
 )
 from fabula.engine.replies.turns import leaves_at
 from fabula.models.base import Message, Sampling
@@ -40,7 +39,6 @@ _WARMER, _WARMER_WITH_AIDS = 0.3, 0.6  # each further draw; a small model says t
 _STOPS: Final = 4  # texts at which a reply ends; some servers take no more
 _BARE: Final = re.compile(r"\w+")
 _APOSTROPHE: Final = re.compile("['\u2019]")
-_OF_STORY: Final = frozenset({"persona", "other", "summary", "segment", "steps"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,9 +141,8 @@ async def turn_of(
     """
     aids, names = run.room(role).aids, moment.parties.names
     chat, expect = chat_of(moment, run.room(role).prompt_tokens(_DIALOGUE)), _usual(moment)
-    before, rules, stop = said_before(moment.lines, moment.who), "", tuple[str, ...]()
+    before, stop = said_before(moment.lines, moment.who), tuple[str, ...]()
     if aids:
-        rules = run.render(prompt, **_without_story(fields)) if tries > 1 else ""
         # A small model plays on by itself; what would be left out need not be waited for.
         stop = ("\n\n", "\n[", *(f"\n{name}:" for name in (moment.who, *moment.partners)))[:_STOPS]
     draws: list[Said] = []
@@ -169,7 +166,7 @@ async def turn_of(
         whole = as_turn(text, lead)
         said = read_said(whole, moment.who, names)
         short = replace(said, message=first_sentences(said.message, _SENTENCES)) if aids else said
-        turn = _standing(short, before, rules, aids=aids, again=tries > 1)
+        turn = _standing(short, before, aids=aids, again=tries > 1)
         if turn is not None:
             place.removed("length", said.message, short.message)
             place.removed("chatter", short.message, turn.message)
@@ -189,13 +186,13 @@ async def turn_of(
     return second
 
 
-def _standing(said: Said, before: Sequence[Line], rules: str, *, aids: bool, again: bool) -> Said | None:
+def _standing(said: Said, before: Sequence[Line], *, aids: bool, again: bool) -> Said | None:
     """What of a draw is the turn; `None` where nothing is, and, if it can be, another is drawn."""
     if said.ended or (said.text and not again and not aids):
         return said  # where nothing is drawn again, a reply with words is the turn, whatever it says
     part = in_part(said)
     if aids:
-        return said if part == said and is_new(said, before, rules) else None
+        return said if part == said and is_new(said, before) else None
     return part if part.text else None
 
 
@@ -219,12 +216,6 @@ def _lead(moment: Moment, attempt: int) -> str:
     spoke = [line for line in moment.lines if line.name == moment.who and line.message]
     acts = not spoke or any(line.action for line in spoke)
     return f"[{moment.who}: (" if acts and not attempt else f'{moment.who}: "'
-
-
-def _without_story(fields: Mapping[str, Any]) -> dict[str, Any]:
-    """The fields of a prompt, those that hold something of the story empty."""
-    empty = {name: type(value)() for name, value in fields.items() if name in _OF_STORY}
-    return {**fields, **empty, "lead": ""}
 
 
 def _second_best(draws: Sequence[Said], moment: Moment, fallback: str) -> Said | None:
@@ -261,12 +252,12 @@ def in_part(said: Said, *, coming: bool = False) -> Said:
     return found if any(map(str.isalpha, found.text)) else Said()
 
 
-def is_new(said: Said, before: Sequence[Line], rules: str) -> bool:
-    """Whether a small model's turn says something, and neither a line of `before` again nor the prompt's rules."""
+def is_new(said: Said, before: Sequence[Line]) -> bool:
+    """Whether a small model's turn says something, and no line of `before` again."""
     words, deed = bare(said.message).split(), bare(said.action)
-    if not any(map(str.isalpha, said.message[:SURE])) or repeats_rules(said.message, rules):
-        return False
-    if any(_again(words, line.message, last=line is before[-1]) for line in before):
+    if not any(map(str.isalpha, said.message[:SURE])) or any(
+        _again(words, line.message, last=line is before[-1]) for line in before
+    ):
         return False
     if not said.action:
         return True

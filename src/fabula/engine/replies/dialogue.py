@@ -49,7 +49,6 @@ _MAY_BE_THOUGHT: Final = re.compile(r"<\w{0,8}\Z")
 _BEFORE_EOD: Final = " \t\n[({*_\"'"
 _CLOSING: Final = re.compile('["\u201d]')
 _WORD: Final = re.compile(r"[\w'\u2019]+")
-_RUN, _LEAST_RUN = 6, 3
 _CALL, _CALLS = 2, 2
 _QUOTES: Final = {'"': '"', "\u201c": "\u201d"}
 
@@ -138,17 +137,6 @@ def as_turn(text: str, lead: str) -> str:
     if not lead.endswith('"') or not text.startswith(lead):
         return text
     return lead[:-1] + _CLOSING.sub("]", text[len(lead) :], count=1)
-
-
-def repeats_rules(message: str, rules: str) -> bool:
-    """Whether a message of three words or more is, or begins with, words of the prompt's rules."""
-    words = _WORD.findall(message.casefold())[:_RUN]
-    return len(words) >= _LEAST_RUN and f" {' '.join(words)} " in _in_words(rules)
-
-
-@remembered(16, 200_000)  # each draw of a turn asks
-def _in_words(text: str) -> str:
-    return f" {' '.join(_WORD.findall(text.casefold()))} "
 
 
 def first_sentences(text: str, most: int) -> str:
