@@ -23,14 +23,13 @@ NAMES: Final = ("Mara", "Tobias")
 MADE: Final = (
     planning.cast_type(4, full=True),
     planning.cast_type(4, full=False),
-    planning.count_type(3, 12),
     planning.telling_type(0),
     planning.telling_type(3),
     planning.small_telling_type(3),
-    planning.scene_type(NAMES),
-    planning.planned_scene_type(NAMES),
-    planning.whole_scene_type(NAMES),
-    planning.read_scene_type(NAMES),
+    planning.scene_type(planning.SceneReply, NAMES),
+    planning.scene_type(planning.PlannedSceneReply, NAMES),
+    planning.scene_type(planning.WholeSceneReply, NAMES),
+    planning.scene_type(planning.ReadSceneReply, NAMES),
     planning.borders_type(1, 9, 1, 3),
     planning.missed_type(1, 9, 6),
 )

@@ -10,7 +10,7 @@ import pytest
 from fabula.base.errors import ModelError, PlanError, ReplyError, UsageError
 from fabula.craft.planning import PROMPTS, PlanOptions, given_plan, plan_for
 from fabula.craft.planning.from_brief import arc_of
-from fabula.craft.planning.replies import CastReply, Sheet, scene_type
+from fabula.craft.planning.replies import CastReply, SceneReply, Sheet, scene_type
 from fabula.craft.planning.shared import CastList, events_in, free_name, without_repeats
 from fabula.engine.context import RunContext
 from fabula.engine.journal import Journal
@@ -486,7 +486,7 @@ def test_the_same_event_in_other_words_is_dropped() -> None:
 
 
 def test_schemas_offer_known_people_and_bound_every_text() -> None:
-    schema = schema_of(scene_type(["Mara", "Tobias"]), short=True)
+    schema = schema_of(scene_type(SceneReply, ("Mara", "Tobias")), short=True)
     assert schema["properties"]["characters"]["items"]["properties"]["name"]["enum"] == ["Mara", "Tobias"]
     assert set(schema["required"]) == {"name", "place", "characters", "importance"}
     sheet = schema_of(CastReply, short=True)["properties"]["characters"]["items"]["properties"]

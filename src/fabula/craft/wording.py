@@ -123,11 +123,10 @@ _EXACTLY: Final = (
     r"정확히"
 )
 _ARTICLES: Final = r"(?:of|the|a|an|von|de|d'|i|einer?|der|die|das|des|las?|los|le|les|una|un)?"
+_EASTERN: Final = r"\u3041-\u30ff\u4e00-\u9fff\uac00-\ud7a3"  # letters of scripts that put no blank between words
 _BEFORE: Final = re.compile(
-    rf"(?<!\w)(?:(?P<exactly>{_EXACTLY})|(?P<least>{_LEAST})|(?P<most>{_MOST})|"
-    rf"(?P<about>{_ABOUT}))[: ]{{0,2}}{_ARTICLES} ?\Z|"
-    r"(?:(?P<e_exactly>正好|恰好|刚好|ちょうど|정확히)|(?P<e_least>至少|不少于|不少於|最少|超过|최소)|"
-    r"(?P<e_most>不超过|不超過|最多|至多|不多于|少于|최대)|(?P<e_about>约|約|大约|大約|およそ|약|대략|各|每章))[ ]?\Z",
+    rf"(?<![^\W{_EASTERN}])(?:(?P<exactly>{_EXACTLY})|(?P<least>{_LEAST})|(?P<most>{_MOST})|"
+    rf"(?P<about>{_ABOUT}|每章|[各각]))[: ]{{0,2}}{_ARTICLES} ?\Z",
     re.IGNORECASE,
 )
 _AFTER: Final = re.compile(
@@ -565,12 +564,6 @@ def _largest(lengths: list[Length]) -> Length | None:
 
 
 def _bound(before: re.Match[str] | None, after: re.Match[str] | None) -> Bound:
-    said = {
-        name.removeprefix("e_")
-        for found in (before, after)
-        if found
-        for name, text in found.groupdict().items()
-        if text
-    }
+    said = {name for found in (before, after) if found for name, text in found.groupdict().items() if text}
     bounds: tuple[Bound, ...] = ("exactly", "least", "most")
     return next((bound for bound in bounds if bound in said), "about")

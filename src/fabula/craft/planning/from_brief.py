@@ -16,8 +16,9 @@ from fabula.base.errors import UsageError
 from fabula.craft.length import WordRange, asked_range, usual_scenes
 from fabula.craft.personas import characters_of, given_personas, setting_of
 from fabula.craft.planning.replies import (
+    PlannedSceneReply,
+    SceneReply,
     cast_type,
-    planned_scene_type,
     scene_type,
     small_telling_type,
     telling_type,
@@ -41,7 +42,6 @@ from fabula.story.plan_file import parse_plan, write_plan
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from fabula.craft.planning.replies import PlannedSceneReply, SceneReply
     from fabula.engine.run import Run
     from fabula.story import Brief
     from fabula.story.personas import Personas
@@ -239,7 +239,7 @@ async def _scenes(
     for number, scene in enumerate(told, 1):
         so_far = replace(so_far, telling=telling, characters=tuple(cast.characters), scenes=tuple(scenes))
         own = run.scope("scene", number)
-        kind_ = planned_scene_type(cast.names)
+        kind_ = scene_type(PlannedSceneReply, cast.names)
         planned = await typed(own, kind_, "plan_scene", expect={"events": _EVENTS}, plan=so_far, number=number)
         scenes.append(_scene(planned, scene, [one.name for one in scenes], cast))
     return telling, tuple(scenes)
@@ -276,7 +276,7 @@ async def _small_scenes(
     elements = [scene.element for scene in telling.scenes]
     outlines = await _outlines(run, so_far, elements)
     so_far = replace(so_far, outlines=tuple(zip(elements, outlines, strict=True)))
-    kind = scene_type([person.name for person in so_far.characters])
+    kind = scene_type(SceneReply, tuple(person.name for person in so_far.characters))
     details = await side_by_side(
         typed(run.scope("scene", place), kind, "plan_scene_small", plan=so_far, number=place)
         for place in range(1, number + 1)

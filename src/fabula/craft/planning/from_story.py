@@ -16,13 +16,13 @@ from fabula.craft.packing import grouped
 from fabula.craft.planning.replies import (
     MOST_IMPORTANCE,
     PlannedEvent,
+    ReadSceneReply,
     WholeSceneReply,
     WholeStoryReply,
     borders_type,
     cast_type,
     missed_type,
-    read_scene_type,
-    whole_scene_type,
+    scene_type,
 )
 from fabula.craft.planning.shared import (
     ROLE,
@@ -45,7 +45,7 @@ from fabula.story.sentences import paragraphs, sentences
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from fabula.craft.planning.replies import Missed, ReadSceneReply
+    from fabula.craft.planning.replies import Missed
     from fabula.engine.run import Run
     from fabula.story import Brief
 
@@ -223,7 +223,7 @@ async def _read_scene(
         replies.append(
             await typed(
                 run.scope("piece", number + 1) if number else run,
-                whole_scene_type(names),
+                scene_type(WholeSceneReply, names),
                 "read_scene",
                 found=found,
                 number=place,
@@ -259,7 +259,7 @@ async def _small_read_scene(
             most=most,
         )
     shown: dict[str, Any] = {"name": name, "events": tuple(events), "text": pieces[0].numbered}
-    detail = await typed(run, read_scene_type(names), "read_details", found=found, **shown)
+    detail = await typed(run, scene_type(ReadSceneReply, names), "read_details", found=found, **shown)
     return _ReadScene(name or detail.name, text, detail, events)
 
 

@@ -5,7 +5,7 @@ What must not be missing is demanded of every model. Bounds on lengths hold for 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, TypeAlias, TypeVar
+from typing import Annotated, Any, Final, Literal, TypeAlias, TypeVar
 
 from pydantic import (
     AfterValidator,
@@ -24,9 +24,6 @@ from fabula.engine.replies import short
 from fabula.story import one_line
 from fabula.story.plan import ARC, Element, story_time
 from fabula.story.plan_check import MAX_DATE
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 MOST_IMPORTANCE: Final = 10
 _PHRASE, _SENTENCE = 120, 200
@@ -212,7 +209,7 @@ class PlannedEvent(_Reply):
     away: list[Line] = []
 
 
-_Scene = TypeVar("_Scene", "PlannedSceneReply", "SceneReply")
+_Scene = TypeVar("_Scene", bound="PlannedSceneReply | SceneReply")
 _Planned = TypeVar("_Planned", bound="PlannedSceneReply")
 
 
@@ -253,12 +250,12 @@ class PlannedSceneReply(_Reply):
 
 
 class SceneReply(_Reply):
-    """What a scene has beside its outline."""
+    """What a scene has beside its outline; nobody is asked for newcomers."""
 
     name: Title = ""
     place: Phrase = ""
     characters: list[There]
-    newcomers: list[Newcomer] = []
+    newcomers: SkipJsonSchema[list[Newcomer]] = []
     importance: Importance = 5
 
     _somebody = model_validator(mode="after")(_with_somebody)
@@ -267,6 +264,7 @@ class SceneReply(_Reply):
 class ReadSceneReply(SceneReply):
     """The details of a scene that is written already."""
 
+    newcomers: Annotated[list[Newcomer], short(2)] = []
     element: ArcElement = ARC[1]
     time: Moment = ""
 
@@ -356,28 +354,16 @@ def small_telling_type(scenes: int) -> type[SmallTellingReply]:
     return create_model("Telling", __base__=SmallTellingReply, order=(numbers, ...))
 
 
-def scene_type(names: Sequence[str]) -> type[SceneReply]:
-    """A small model's details of a scene, its people chosen from `names`; others pass where an engine lets them."""
-    return create_model("Scene", __base__=SceneReply, **_people(names))
-
-
-def planned_scene_type(names: Sequence[str]) -> type[PlannedSceneReply]:
-    """A whole scene whose people are chosen from `names`; whom these lack has a place of their own."""
-    characters = _people(names, there=Planned)["characters"]
-    return create_model("Scene", __base__=PlannedSceneReply, characters=characters)
-
-
-@remembered(8)  # as below
-def read_scene_type(names: tuple[str, ...]) -> type[ReadSceneReply]:
-    """A small model's details of a scene that it reads; whoever `names` lacks has a place of their own."""
-    return create_model("Scene", __base__=ReadSceneReply, **_people(names, newcomers=2))
-
-
 @remembered(8)  # all scenes of a story have one
-def whole_scene_type(names: tuple[str, ...]) -> type[WholeSceneReply]:
-    """All of a scene that is read; whoever `names` lacks has a place of their own."""
-    characters = _people(names, there=Planned)["characters"]
-    return create_model("Scene", __base__=WholeSceneReply, characters=characters)
+def scene_type(kind: type[_Scene], names: tuple[str, ...]) -> type[_Scene]:
+    """A scene whose people are chosen from `names`; whom these lack has a place of their own, if `kind` asks for it.
+
+    A name that is none of these passes where an engine lets it.
+    """
+    known = Annotated[_Said, Field(min_length=1, json_schema_extra={"enum": list(names)} if names else {}), short(40)]
+    there = create_model("There", __base__=Planned if issubclass(kind, PlannedSceneReply) else There, name=(known, ...))
+    some = Annotated[list[there], short(max(min(len(names), 6), 1), least=1)]  # type: ignore[valid-type] # made at run time
+    return create_model("Scene", __base__=kind, characters=(some, ...))
 
 
 def borders_type(first: int, last: int, low: int, most: int) -> type[BordersReply]:
@@ -400,12 +386,3 @@ def _number(low: int, high: int) -> Any:  # noqa: ANN401 - an annotation
 def _list_of(kind: Any, low: int, high: int) -> Any:  # noqa: ANN401 - annotations
     """A list of one entry or more (any number if `low` is 0); for short replies one of `low` to `high` entries."""
     return Annotated[list[kind], Field(min_length=min(low, 1)), short(high, least=low)]
-
-
-def _people(names: Sequence[str], newcomers: int = 0, there: type[There] = There) -> dict[str, Any]:
-    """The fields for who is there; where no newcomer is wanted of a small model, none is asked for."""
-    known = Annotated[_Said, Field(min_length=1, json_schema_extra={"enum": list(names)} if names else {}), short(40)]
-    known_there = create_model("There", __base__=there, name=(known, ...))
-    some = Annotated[list[known_there], short(max(min(len(names), 6), 1), least=1)]  # type: ignore[valid-type] # made at run time
-    others: Any = _list_of(Newcomer, 0, newcomers) if newcomers else SkipJsonSchema[list[Newcomer]]
-    return {"characters": (some, ...), "newcomers": (others, ())}
