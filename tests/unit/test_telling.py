@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from fabula.craft.telling import is_list, parted, told_in_sentences, without_copies
+from fabula.craft.telling import is_list, told_in_sentences, without_copies
 
 
 def test_sentences_copied_from_an_earlier_text_are_taken_out() -> None:
@@ -18,18 +18,6 @@ def test_a_sentence_stands_once_and_short_ones_may_come_again() -> None:
     line = "She turned the brass wheel until her hands were sore and bleeding."
     assert without_copies(f"{line} No. {line} No.", []) == f"{line} No. No."
     assert without_copies("", ["Mara counted."]) == ""
-
-
-def test_words_that_ran_together_stand_apart_again_where_they_stood_so_before() -> None:
-    earlier = "On the last night Mara went up to the old lamp, and counted."
-    text = "At dusk Mara went up to theold lamp. Somebody knocked at theold door. She went into it."
-    assert parted(text, [earlier]) == (text.replace("to theold", "to the old"), ["theold"])
-    assert parted(text, []) == (text, [])
-    assert parted("", [earlier]) == ("", [])
-    again = "Then Mara went up to the old lamp. So Mara went up to TheOld lamp."
-    assert parted(again, []) == (again.replace("TheOld", "The Old"), ["TheOld"]), "also within one text"
-    for letter in ("a", " ", "a ", "\n", "-"):
-        parted(letter * 100_000, [letter * 100_000])
 
 
 LIST = """**Mara** (old lighthouse keeper)

@@ -7,7 +7,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 from fabula.craft.length import revise_to_length, write_to_length
-from fabula.craft.telling import is_list, parted, told_in_sentences, without_copies
+from fabula.craft.telling import is_list, told_in_sentences, without_copies
 from fabula.engine.lengths import record_length
 from fabula.engine.replies import clean_prose, fault_of, without_instructions
 from fabula.engine.roles import is_person
@@ -241,18 +241,14 @@ class _Writer:
         def echo() -> Sequence[str]:
             return (*self.before, self._echo(run, prompt, fields))
 
-        text = clean_reply(run, self.role, reply, labels=prose.labels, last=prose.last, echo=echo, lead=lead)
+        cleaned = clean_reply(run, self.role, reply, labels=prose.labels, last=prose.last, echo=echo, lead=lead)
         if not self.aids:
-            return text
-        if so_far and script_of(text) != script_of(so_far):
-            run.removed("script", text)
+            return cleaned
+        if so_far and script_of(cleaned) != script_of(so_far):
+            run.removed("script", cleaned)
             return ""
-        own = without_instructions(text, run.context.prompts.instructions(prompt))
-        run.removed("echo", text, own)
-        apart, together = parted(own, (*echo(), so_far))
-        if together:
-            run.note(f"Words that ran together were parted: {', '.join(together)}.")
-        text = apart
+        text = without_instructions(cleaned, run.context.prompts.instructions(prompt))
+        run.removed("echo", cleaned, text)
         new = without_copies(text, (*prose.earlier, so_far))
         if not (new or so_far):
             return text  # a part that copies all it says is still what its writer gave

@@ -1,4 +1,4 @@
-"""What a small model copies, runs together or lists where it should tell: by its words, as a rule can see it."""
+"""What a small model copies or lists where it should tell: by its words, as a rule can see it."""
 
 from __future__ import annotations
 
@@ -16,8 +16,6 @@ _COPIED: Final = 8
 """Words in a row that a sentence shares with an earlier one only if it is copied."""
 _BEGINNING: Final = 5
 """Words with which no two sentences begin that are not going in circles."""
-_RUN_UP: Final = 4
-"""Words before two that ran together; they stand before these two elsewhere."""
 _LISTED: Final = 0.25  # share of a text's words
 _ITEM: Final = re.compile(r"[ \t]{0,8}(?:[-*\u2022]|\d{1,3}[.)])[ \t]{1,8}")
 _HEADING: Final = re.compile(r"\*\*[^*\n]{1,80}\*\*(?:[ \t]{0,8}\([^)\n]{0,80}\))?:?")
@@ -44,30 +42,6 @@ def without_copies(text: str, earlier: Sequence[str]) -> str:
         begun |= {words[:_BEGINNING]} if len(words) >= _BEGINNING else set()
         at = end
     return "".join(kept).strip()
-
-
-def parted(text: str, earlier: Sequence[str]) -> tuple[str, list[str]]:
-    """A text whose words stand apart again that a penalty on repeats has run together, and those words as they stood.
-
-    Where a model repeats "went up to the old lamp" word for word, the penalty takes the token " old" from it, and it
-    goes on with "old", so that "theold" is one word. Only where the words before it stand so, too, it is parted.
-    """
-    pairs: dict[tuple[tuple[str, ...], str], int] = {}
-    for other in (*earlier, text):
-        for *before, one, two in ngrams(_words(other), _RUN_UP + 2):
-            pairs[tuple(before), one + two] = len(one)
-    found = list(re.finditer(r"\w+", text))
-    lower = [match[0].lower() for match in found]
-    pieces: list[str] = []
-    together, at = list[str](), 0
-    for number in range(_RUN_UP, len(found)):
-        length = pairs.get((tuple(lower[number - _RUN_UP : number]), lower[number]), 0)
-        if length:
-            middle = found[number].start() + length
-            pieces += [text[at:middle], " "]
-            at = middle
-            together.append(found[number][0])
-    return "".join((*pieces, text[at:])), together
 
 
 def is_list(text: str) -> bool:
