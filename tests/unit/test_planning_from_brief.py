@@ -284,7 +284,7 @@ async def test_a_small_planner_is_asked_for_no_more_than_its_reply_may_hold() ->
     _, model = await made(PlanOptions(scenes=1), aids="on", plan_telling={"order": [1]})
     asked = {request.path.rpartition("/")[2]: request for request in model.asked}
     for note in ("plan_conflict", "plan_setting"):
-        assert "in a few sentences" in asked[note].messages[1].content
+        assert "in three or four sentences" in asked[note].messages[1].content
         assert asked[note].sampling.max_tokens == 160
     assert "Keep each of these to at most fifteen words." in asked["plan_cast_small"].messages[1].content
     assert "secret" not in asked["plan_cast_small"].messages[1].content
