@@ -117,7 +117,7 @@ async def test_who_writes_the_next_chapter_has_read_those_before_it(
 ) -> None:
     model, project = writer(window, small=small), with_chapter(begun(tmp_path / "book", language))
     announced = await played(project, model)
-    chapters, accounts = prompts(model, "chapter"), prompts(model, "account")
+    chapters, accounts = prompts(model, "chapter_small" if small else "chapter"), prompts(model, "account")
     assert chapters
     for prompt in chapters:
         check(prompt, language)
