@@ -23,13 +23,7 @@ async def test_a_story_is_finished_under_a_cap_of_a_tenth_more_than_was_announce
     assert "Stopped before the budget" in short.said
 
 
-# A count that is up to 800 tokens below ours is believed; over the many short calls of a room that adds up.
-_BELIEVED = pytest.mark.xfail(reason="a server that counts one token for each text of a few hundred is believed")
-
-
-@pytest.mark.parametrize(
-    "way", [pytest.param(way, marks=_BELIEVED if way == "counts one" else ()) for way in caps.WAYS]
-)
+@pytest.mark.parametrize("way", caps.WAYS)
 async def test_no_cap_is_passed_without_a_word_whatever_a_provider_does(way: caps.Way) -> None:
     for seed, cap in enumerate((0.3, 1.0)):
         ended = await caps.capped("agents-room", "even", 500, seed, way, cap)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import json
+from dataclasses import replace
 
 import pytest
 
@@ -126,10 +128,27 @@ def test_a_count_far_from_what_was_sent_and_received_is_not_believed(prompt: int
     assert claimed == (prompt + reply if prompt + reply > usage.prompt + usage.reply else 0)
 
 
-def test_a_count_far_too_low_is_not_believed() -> None:
-    long = Reply(SAID * 1_000, Usage(prompt=10, reply=3))
+@pytest.mark.parametrize("times", [10, 50, 1_000])
+def test_a_count_far_too_low_is_not_believed(times: int) -> None:
+    long = Reply(SAID * times, Usage(prompt=10, reply=3))
     usage, claimed = counted(ASKED, long, named("openai-chat:m"))
     assert (usage.reply, claimed) == (estimate_tokens(long.text), 0)
+
+
+@pytest.mark.parametrize(("text", "tokens"), [("Yes.", 1), ("Resolution", 1), ("灯塔里没有人。他来了。" * 20, 160)])
+def test_a_count_that_a_tokenizer_can_explain_is_believed(text: str, tokens: int) -> None:
+    usage, _ = counted(ASKED, Reply(text, Usage(prompt=10, reply=tokens)), named("openai-chat:m"))
+    assert (usage.reply, usage.estimated) == (tokens, 0)
+
+
+@pytest.mark.parametrize("times", [0, 1])
+def test_the_form_of_a_reply_may_be_counted_with_the_prompt_or_not(times: int) -> None:
+    schema = {"type": "object", "properties": {f"field_{n}": {"type": "string"} for n in range(300)}}
+    form = estimate_tokens(json.dumps(schema))
+    assert form > 2_000
+    prompt = 11 + form * times
+    usage, _ = counted(replace(ASKED, schema=schema), Reply(SAID, Usage(prompt, reply=9)), named("openai-chat:m"))
+    assert (usage.prompt, usage.estimated) == (prompt, 0)
 
 
 def test_reasoning_that_is_not_shown_is_believed_as_far_as_there_was_room_for_it() -> None:

@@ -27,7 +27,11 @@ _WORDS = (string.ascii_letters + " ").encode()
 _ENGLISH, _FOREIGN = 4.5, 3.3  # letters and spaces to a token
 _SIGN = 0.6  # tokens to another ASCII character: digits, punctuation, line ends
 _MARGIN = 0.3  # of tokens that we count ourselves: so much too low the estimate may be
-_FAR, _SOME = 2.5, 800  # a server's count is not believed that is so many times ours, or a share of it, and some more
+_FAR, _SOME, _FEW = (
+    2.5,
+    800,
+    10,
+)  # a count is not believed that is so many times ours and some more, or a share and few less
 _ROUNDING = 1e-6  # of a token, lost where dollars are counted
 _AMPLE = 2  # times the length of a reply that are held where it is longer than anybody expected
 _ENDLESS, _LONG = 10, 16_384  # times the expected reply, and tokens, after which a reply without a bound is ended
@@ -80,7 +84,9 @@ def counted(request: Request, reply: Reply, model: Model) -> tuple[Usage, int]:
     came = estimate_tokens(reply.text) + estimate_tokens(reply.reasoning)
     # Many servers say nothing of the reasoning.
     hidden = 0 if reply.reasoning else room_for_reasoning(request.sampling, thinks=True)
-    return _believed(usage, sent + _form_tokens(request), came, min(hidden, longest_reply(request, model)))
+    return _believed(
+        usage, Usage(prompt=sent, reply=came), _form_tokens(request), min(hidden, longest_reply(request, model))
+    )
 
 
 def _form_tokens(request: Request) -> int:
@@ -88,10 +94,14 @@ def _form_tokens(request: Request) -> int:
     return estimate_tokens(json.dumps(request.schema)) if request.schema else 0
 
 
-def _believed(usage: Usage, sent: int, came: int, hidden: int) -> tuple[Usage, int]:
-    """`usage` with counts that can be true, and the tokens claimed beyond that; `hidden`: of reasoning not shown."""
-    prompt = usage.prompt if _may_be(usage.prompt, sent) else sent
-    reply = usage.reply if _may_be(usage.reply, came, hidden) else came
+def _believed(usage: Usage, ours: Usage, form: int, hidden: int, *, seen: bool = True) -> tuple[Usage, int]:
+    """`usage` with counts that can be true, and the tokens claimed beyond that.
+
+    What may or may not be counted: the `form` of the reply, with the prompt; `hidden` reasoning, with the reply. Of a
+    reply that was not `seen`, our count is what was expected.
+    """
+    prompt = usage.prompt if _may_be(usage.prompt, ours.prompt, form) else ours.prompt + form
+    reply = usage.reply if _may_be(usage.reply, ours.reply, hidden, seen=seen) else ours.reply
     estimated = (prompt if prompt != usage.prompt else 0) + (reply if reply != usage.reply else 0)
     if not estimated:
         return usage, 0
@@ -101,9 +111,13 @@ def _believed(usage: Usage, sent: int, came: int, hidden: int) -> tuple[Usage, i
     return replace(known, cost=None, reasoning=min(usage.reasoning, reply)), beyond
 
 
-def _may_be(count: int, ours: int, hidden: int = 0) -> bool:
-    """Whether a server's count can be true of what has so many tokens by ours; the marks of turns are tokens too."""
-    return count > 0 and ours / _FAR - _SOME <= count <= ours * _FAR + _SOME + hidden
+def _may_be(count: int, ours: int, more: int, *, seen: bool = True) -> bool:
+    """Whether a server's count can be true of what has so many tokens by ours, or `more` than them.
+
+    No tokenizer makes so much less of a text that is more than a few words; above, the marks of turns are tokens too.
+    """
+    least = ours / _FAR - _FEW if seen else 0
+    return count > 0 and least <= count <= ours * _FAR + _SOME + more
 
 
 @dataclass(eq=False)
@@ -179,11 +193,12 @@ class Tries:
         whole = self.on_text is None  # a reply that comes whole may be written to its end, though nobody waits for it
         if not isinstance(error, ModelError):
             return self._seen(unseen=(self.reply if whole else 0) if self._sent else None)
+        came = self._count > 0
         seen = self._seen(unseen=self.reply if error.may_cost or any(error.tokens) else None)
         if seen is None or not any(error.tokens):
             return seen
         claimed = Usage(prompt=error.tokens[0], reply=error.tokens[1])
-        return _believed(claimed, seen.prompt + _form_tokens(self.request), seen.reply, self.most)[0]
+        return _believed(claimed, seen, _form_tokens(self.request), self.most, seen=came)[0]
 
     def thought(self, piece: str) -> None:
         """Take in a piece of reasoning, which nobody is shown."""
