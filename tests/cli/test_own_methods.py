@@ -28,7 +28,7 @@ def test_a_new_system_keeps_the_rules_and_writes_a_story(cli: Cli, capsys: pytes
     assert made.out == "my_room is ready. Its README.md says which file to change first.\n"
     assert "python -m fabula.testing ./my_room" in made.err
     assert tried(["./my_room"]) == 0
-    assert "./my_room: all 15 rules hold." in capsys.readouterr().out
+    assert "./my_room: all 17 rules hold." in capsys.readouterr().out
     (cli.folder / "brief.md").write_text(BRIEF, encoding="utf-8")
     ran = cli("write", "brief.md", "--system", "./my_room", "--model", "scripted:my_room/script.toml")
     assert ran.code == 0, ran.err
@@ -42,7 +42,7 @@ def test_a_new_evaluator_keeps_the_rules_and_makes_a_report(cli: Cli, capsys: py
     assert cli("new-system", "my-grades", "--evaluator", "--json").json == {"folder": "my_grades", "kind": "evaluator"}
     assert tried(["--json", "./my_grades"]) == 0
     outcomes = json.loads(capsys.readouterr().out)["tried"]["./my_grades"]
-    assert len(outcomes) == 11
+    assert len(outcomes) == 12
     assert not any(one["broken"] for one in outcomes)
     (cli.folder / "one.md").write_text("The lamp was dark. Mara lit it.\n", encoding="utf-8")
     ran = cli(

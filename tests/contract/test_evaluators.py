@@ -14,6 +14,7 @@ from fabula.testing.rules import (
     FOLDER_RULES,
     Rule,
     goes_on_measuring_after_a_kill,
+    reads_its_settings,
 )
 from harness import Measurement, measurements
 
@@ -41,6 +42,11 @@ async def test_every_case_goes_on_wherever_it_is_killed(case: Measurement) -> No
 @pytest.mark.parametrize("rule", FOLDER_RULES, ids=lambda rule: rule.name.replace(" ", "-"))
 async def test_every_folder_keeps_the_rule(rule: Rule[Any], evaluator: Evaluator) -> None:
     assert not await rule.broken_by(evaluator)
+
+
+@pytest.mark.parametrize("evaluator", EVALUATORS.values(), ids=EVALUATORS)
+async def test_every_setting_is_read(evaluator: Evaluator) -> None:
+    await reads_its_settings(evaluator)
 
 
 @pytest.mark.parametrize("evaluator", ASKING.values(), ids=ASKING)

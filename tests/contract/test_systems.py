@@ -15,6 +15,7 @@ from fabula.testing.rules import (
     Rule,
     bears_odd_replies,
     goes_on_after_a_kill,
+    reads_its_settings,
     uses_its_prompts,
 )
 from harness import Case, cases
@@ -47,6 +48,11 @@ async def test_every_folder_keeps_the_rule(rule: Rule[Any], system: System) -> N
 @each_system
 async def test_odd_replies_end_in_a_story_or_in_a_word(system: System) -> None:
     await bears_odd_replies(system)
+
+
+@each_system
+async def test_every_setting_is_read(system: System) -> None:
+    await reads_its_settings(system)
 
 
 @each_system

@@ -20,6 +20,7 @@ from fabula.engine.run import Run, RunContext
 from fabula.models.base import Capabilities
 from fabula.models.scripted import ScriptedModel
 from fabula.story import Brief
+from fabula.testing.traced import TracedRun
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
     from fabula.models.base import Model, OnText, Reply, Request
     from fabula.story import Story
     from fabula.systems import System
+    from fabula.testing.traced import Trace
 
 SCRIPT: Final = "script.toml"
 _LARGEST: Final = 20_000_000  # bytes of a script
@@ -62,22 +64,36 @@ _SENTENCE: Final = "She looked at the harbour for a long time, and then she went
 _MUCH: Final = 8  # times what was written, and more sentences than a part has
 
 
-class Odd(ScriptedModel):
-    """A scripted model whose free texts are all odd in one way; it has some text where its script has none."""
+class Willing(ScriptedModel):
+    """A scripted model that has some text where its script has none."""
 
-    def __init__(self, script: Mapping[str, Any], oddity: Oddity) -> None:
+    def __init__(self, script: Mapping[str, Any]) -> None:
         super().__init__(script, capabilities=Capabilities(schema=True, choices=True, parallel=64))
-        self.oddity = oddity
 
     async def _answer(self, request: Request) -> Reply:
         try:
-            reply = await super()._answer(request)
+            return await super()._answer(request)
         except ModelError:
-            if request.schema is not None or request.choices:
+            if not is_free(request):
                 raise
-            reply = self._counted(request, _SENTENCE * _MUCH)
-        free = request.schema is None and not request.choices
-        return self._counted(request, self._odd(request, reply.text)) if free else reply
+            return self._counted(request, _SENTENCE * _MUCH)
+
+
+def is_free(request: Request) -> bool:
+    """Whether any text can be the answer."""
+    return request.schema is None and not request.choices
+
+
+class Odd(Willing):
+    """A scripted model whose free texts are all odd in one way."""
+
+    def __init__(self, script: Mapping[str, Any], oddity: Oddity) -> None:
+        super().__init__(script)
+        self.oddity = oddity
+
+    async def _answer(self, request: Request) -> Reply:
+        reply = await super()._answer(request)
+        return self._counted(request, self._odd(request, reply.text)) if is_free(request) else reply
 
     def _odd(self, request: Request, text: str) -> str:
         match self.oddity:
@@ -216,15 +232,24 @@ def prompts_in(folders: tuple[Path, ...]) -> Prompts:
     return Prompts(folders, common=PROMPTS)
 
 
-async def run_case(case: Case, model: Model, journal: Journal, **context: Any) -> Story:  # noqa: ANN401 - fields of RunContext
-    """The case's story, with `model` in every role; with `anew=True` nothing that was made before is given again."""
-    anew = context.pop("anew", False)
+async def run_case(
+    case: Case,
+    model: Model,
+    journal: Journal,
+    *,
+    anew: bool = False,
+    trace: Trace | None = None,
+    **context: Any,  # noqa: ANN401 - fields of RunContext
+) -> Story:
+    """The case's story, with `model` in every role; `anew`: nothing that was made before is given again."""
     prompts = context.pop("prompts", None) or prompts_in(case.system.prompt_folders(case.preset))
     case.given_in(journal)
     ready = RunContext(journal, prompts, Cast.of(model), **context)
     ready.inputs = None if anew else inputs_of(case, model, ready)
+    config = case.system.config(case.preset, case.config)
+    run = Run(ready) if trace is None else TracedRun(ready, trace=trace)
     with ready.recording_failures():
-        return await case.system.write(case.brief, Run(ready), case.system.config(case.preset, case.config))
+        return await case.system.write(case.brief, run, config if trace is None else trace.of(config))
 
 
 def inputs_of(case: Case, model: Model, context: RunContext) -> str | None:
@@ -245,12 +270,20 @@ async def dry_run_case(case: Case, model: Model, journal: Journal, **context: An
     return ready
 
 
-async def measure_case(case: Measurement, model: Model, journal: Journal, **context: Any) -> Report:  # noqa: ANN401 - as above
+async def measure_case(
+    case: Measurement,
+    model: Model,
+    journal: Journal,
+    *,
+    trace: Trace | None = None,
+    **context: Any,  # noqa: ANN401 - as above
+) -> Report:
     """The case's report, with `model` in every role."""
     prompts = context.pop("prompts", None) or prompts_in(case.evaluator.prompt_folders(case.preset))
     ready = RunContext(journal, prompts, Cast.of(model), **context)
+    config = case.evaluator.config(case.preset, case.config)
     with ready.recording_failures():
-        return await case.evaluator.evaluate(case.items, Run(ready), case.evaluator.config(case.preset, case.config))
+        return await case.evaluator.evaluate(case.items, Run(ready), config if trace is None else trace.of(config))
 
 
 async def dry_run_measure(case: Measurement, model: Model, journal: Journal) -> RunContext:

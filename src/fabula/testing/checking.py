@@ -19,6 +19,7 @@ from fabula.testing.rules import (
     EVALUATOR_RULES,
     FOLDER_RULES,
     ODD_REPLIES,
+    SETTINGS,
     SYSTEM_PROMPTS,
     SYSTEM_RULES,
     Rule,
@@ -48,8 +49,8 @@ class Outcome:
 async def check(name: str) -> AsyncIterator[Outcome]:
     """What comes of each rule for a system or an evaluator, by name or by the path of its folder, or for a model.
 
-    A rule that one case breaks is not tried on more cases. Where something is wrong with the folder itself, its
-    algorithm is not tried.
+    A rule that one case breaks is not tried on more cases. Where there is no case or no function to be called, nothing
+    is run.
 
     Raises:
         UnknownNameError: there is nothing of that name.
@@ -60,12 +61,12 @@ async def check(name: str) -> AsyncIterator[Outcome]:
             yield await _tried(rule, [name])
         return
     method = method_of(name)
-    whole = True
+    runs = True
     for folder_rule in FOLDER_RULES:
         outcome = await _tried(folder_rule, [method])
-        whole = whole and not outcome.broken
+        runs = runs and not (folder_rule.needed and outcome.broken)
         yield outcome
-    for method_rule, subjects in _of_method(method) if whole else ():
+    for method_rule, subjects in _of_method(method) if runs else ():
         yield await _tried(method_rule, subjects)
 
 
@@ -95,11 +96,13 @@ def _of_method(method: System | Evaluator) -> Iterator[tuple[Rule[Any], list[Any
         cases = cases_of(method)
         yield from ((rule, cases) for rule in _SYSTEM_RULES)
         yield ODD_REPLIES, [method]
+        yield SETTINGS, [method]
         yield SYSTEM_PROMPTS, [method]
         return
     measurements = measurements_of(method)
     for rule in (*EVALUATOR_RULES, *(ASKING_RULES if method.roles else ())):
         yield rule, measurements
+    yield SETTINGS, [method]
     if method.roles:
         yield EVALUATOR_PROMPTS, [method]
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import re
+from contextlib import suppress
 from dataclasses import dataclass, is_dataclass
 from inspect import isawaitable, iscoroutinefunction
 from pathlib import Path
@@ -31,6 +32,7 @@ from fabula.testing.cases import (
     Dying,
     Measurement,
     Odd,
+    Willing,
     cases_of,
     dry_run_case,
     dry_run_measure,
@@ -38,6 +40,8 @@ from fabula.testing.cases import (
     measurements_of,
     run_case,
 )
+from fabula.testing.narrowed import wrong_reads
+from fabula.testing.traced import Trace
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
@@ -66,11 +70,13 @@ class Rule(Generic[_T]):
         name: what must be so.
         advice: where to look if it is not.
         check: raises where it is not.
+        needed: nothing can be run where it is not.
     """
 
     name: str
     advice: str
     check: Callable[[_T], Awaitable[None] | None]
+    needed: bool = False
 
     async def broken_by(self, subject: _T) -> str:
         """Why the rule does not hold; empty where it does."""
@@ -176,7 +182,7 @@ def _check_roles(method: Method, model: ScriptedModel, where: str) -> None:
 
 
 async def replays_frozen(case: Case) -> None:
-    """A recorded run is replayed without a question."""
+    """A recorded run is replayed without a question: call by call, and where what was made is given again."""
     model = case.model()
     with Journal() as journal:
         story = await run_case(case, model, journal)
@@ -184,6 +190,8 @@ async def replays_frozen(case: Case) -> None:
         again = await run_case(case, model, journal, mode="frozen")
         expect(again == story, f"{case.id}: the replay gives another story than the run.")
         expect(calls == len(journal.calls), f"{case.id}: {calls} calls were made, and {len(journal.calls)} recorded.")
+        given = await run_case(case, model, journal)
+        expect(given == story, f"{case.id}: with every text given as it was made, the story is another one.")
         expect(len(model.asked) == calls, f"{case.id}: the replay asked {len(model.asked) - calls} times.")
 
 
@@ -280,6 +288,12 @@ async def hands_on_what_it_made(case: Case) -> None:
             journal.decisions.add(path, "undo", target=journal.decisions.find(path)[-1].id)
 
 
+async def reads_what_it_declares(case: Case) -> None:
+    """An artefact that names what it reads is made of nothing else."""
+    wrong = await wrong_reads(case)
+    expect(not wrong, wrong)
+
+
 async def plans_a_new_story(case: Case) -> None:
     """A dry run of a new story plans calls, and asks nobody."""
     model = case.model()
@@ -315,11 +329,11 @@ async def bears_odd_replies(system: System) -> None:
             await _bears(case, oddity)
 
 
-async def _bears(case: Case, oddity: Oddity, prompts: Prompts | None = None) -> None:
+async def _bears(case: Case, oddity: Oddity, prompts: Prompts | None = None, trace: Trace | None = None) -> None:
     where = f"{case.id}, with texts that are {oddity}"
     with Journal() as journal:
         try:
-            story = await run_case(case, Odd(case.script, oddity), journal, **({"prompts": prompts} if prompts else {}))
+            story = await run_case(case, Odd(case.script, oddity), journal, prompts=prompts, trace=trace)
         except (ReplyError, RefusalError):
             return
         except FabulaError as error:
@@ -352,6 +366,40 @@ def _own_prompts(method: Method) -> set[Path]:
 def _listed(files: Iterable[Path], folder: Path) -> str:
     """Prompt files as their method's folder calls them."""
     return ", ".join(sorted(str(file.relative_to(folder) if folder in file.parents else file) for file in files))
+
+
+async def reads_its_settings(method: Method) -> None:
+    """Each setting is read in some case, as it stands or with what an author and a model may do in it."""
+    trace = Trace()
+    configs = (method.config("faithful"), method.config(IMPROVED))
+    names = dict.fromkeys(setting.full_name for config in configs for setting in settings_of(config))
+    if isinstance(method, Evaluator):
+        for measurement in measurements_of(method):
+            with Journal() as journal:
+                await measure_case(measurement, measurement.model(), journal, trace=trace)
+    elif isinstance(method, System):
+        cases = cases_of(method)
+        for case in cases:
+            with Journal() as journal:
+                await run_case(case, case.model(), journal, trace=trace)
+        for case in cases:
+            if not set(names) <= trace.settings:
+                await _bears(case, "too long", trace=trace)
+                await _goes_on_with_its_texts(case, trace)
+    unread = [name for name in names if name not in trace.settings]
+    expect(not unread, f"Nothing reads {', '.join(unread)} in any case of {SCRIPT}.")
+
+
+async def _goes_on_with_its_texts(case: Case, trace: Trace) -> None:
+    """The case with each of its artefacts in turn continued, as far as it can be."""
+    model = Willing(case.script)
+    with Journal() as journal:
+        await run_case(case, model, journal)
+        for path in [path for path in journal.artefacts.paths() if journal.decisions.override(path) is None]:
+            journal.decisions.add(path, "continue", journal.artefacts.newest(path), _FEWEST)
+            with suppress(FabulaError):
+                await run_case(case, model, journal, trace=trace)
+            journal.decisions.add(path, "undo", target=journal.decisions.find(path)[-1].id)
 
 
 async def uses_its_prompts(system: System, but: Collection[str] = ()) -> None:
@@ -475,16 +523,24 @@ _HAND_ON_ADVICE: Final = (
     "An author's text stands in for what its `make` gives, which is not called then. Keep what else `make` finds and "
     "later prompts show with run.keep(shape=...), or work it out from the text that run.keep gives."
 )
+_READS_ADVICE: Final = (
+    "Name the artefact in `reads` too, or leave `reads` away: then everything that was kept before counts as read."
+)
 _DRY_ADVICE: Final = "Take no turn by what time it is or what lies on the disk; do independent work side_by_side."
 
 FOLDER_RULES: Final[tuple[Rule[Any], ...]] = (
     Rule("the folder is whole", "`fabula new-system` shows what belongs there.", folder_is_whole),
     Rule("paper.toml says what it is", "docs/reference/paper-toml.md has all fields.", paper_is_told),
-    Rule("script.toml has cases to try it on", "`fabula new-system` makes a folder that shows how.", script_is_there),
+    Rule(
+        "script.toml has cases to try it on",
+        "`fabula new-system` makes a folder that shows how.",
+        script_is_there,
+        needed=True,
+    ),
     Rule(
         "every setting says what it is for", "List it under `Attributes:` in its class's docstring.", settings_are_told
     ),
-    Rule("there is the function that is called", "Write it; its algorithm begins there.", entry_is_there),
+    Rule("there is the function that is called", "Write it; its algorithm begins there.", entry_is_there, needed=True),
 )
 SYSTEM_RULES: Final[tuple[Rule[Case], ...]] = (
     Rule(
@@ -495,6 +551,7 @@ SYSTEM_RULES: Final[tuple[Rule[Case], ...]] = (
     Rule("the same seed asks the same, another does not", _SEED_ADVICE, draws_by_the_seed),
     Rule("killed at a call, it goes on to the same story", _KEEP_ADVICE, goes_on_after_a_kill),
     Rule("an artefact pinned as it was made changes nothing", _HAND_ON_ADVICE, hands_on_what_it_made),
+    Rule("what names its reads is made of nothing else", _READS_ADVICE, reads_what_it_declares),
     Rule("a dry run of a new story plans its calls", _DRY_ADVICE, plans_a_new_story),
     Rule("a dry run of a finished story plans nothing", _DRY_ADVICE, plans_nothing_more),
 )
@@ -514,6 +571,12 @@ ASKING_RULES: Final[tuple[Rule[Measurement], ...]] = (
         counts_what_is_no_verdict,
     ),
     Rule("a dry run asks nobody", _DRY_ADVICE, plans_its_questions),
+)
+SETTINGS: Final = Rule(
+    "every setting is read",
+    "Take it out, or add a case to the script in which it counts. It is read as a field (config.paper.turns), not with "
+    "all others as a table.",
+    reads_its_settings,
 )
 ODD_REPLIES: Final = Rule(
     "odd replies end in a story or in a word", "Give a shared prompt fields of its own names alone.", bears_odd_replies

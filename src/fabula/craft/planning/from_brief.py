@@ -34,7 +34,6 @@ from fabula.craft.planning.shared import (
     planned_events,
     typed,
 )
-from fabula.engine.methods import values_of
 from fabula.engine.run import side_by_side
 from fabula.story.plan import ARC, Character, Event, Plan, ScenePlan, story_time
 from fabula.story.plan_file import parse_plan, write_plan
@@ -78,9 +77,9 @@ class PlanOptions:
 
     @classmethod
     def of(cls, config: object) -> PlanOptions:
-        """The settings of these names of a system's `Config`, where it has them."""
-        found = values_of(config)
-        return cls(**{one.name: found[one.name] for one in fields(cls) if one.name in found})
+        """The settings of these names of a system's `Config` and its groups, where it has them."""
+        places = [config, *(getattr(config, group, None) for group in ("paper", "ours"))]
+        return cls(**{one.name: getattr(at, one.name) for one in fields(cls) for at in places if hasattr(at, one.name)})
 
 
 @dataclass(frozen=True)

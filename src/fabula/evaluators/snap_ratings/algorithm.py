@@ -78,7 +78,7 @@ async def rated(
         "judge": run.room(ROLE).model.identity,
         "numbers": numbers,
     }
-    return report_of(items, criteria, ratings, how)
+    return report_of(items, criteria, ratings, how, paper.long_from)
 
 
 async def drawn(item: Item, criterion: Criterion, at: Run, paper: Paper) -> Rating:

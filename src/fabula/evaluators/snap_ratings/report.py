@@ -31,6 +31,7 @@ def report_of(
     criteria: Sequence[Criterion],
     ratings: Sequence[Rating],
     how: Mapping[str, Any],
+    long_from: int,
 ) -> Report:
     """Everything the evaluator says; the ratings stand in the order of asking."""
     found: dict[tuple[str, str], list[Rating]] = {}
@@ -47,7 +48,7 @@ def report_of(
         measured,
         _SCALE,
         most=_SCALE[1] - _SCALE[0],
-        rows=_by_length(items, measured, how["long_from"]),
+        rows=_by_length(items, measured, long_from),
         beside=_baselines(items, measured),
         ratings=ratings,
         notes=_notes(items, measured),
