@@ -30,9 +30,10 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 TITLE: Final = "Announced against done"
-EDITS: Final = 200
+EDITS: Final = 300
 _TRIES: Final = 3  # edits tried for each that counts: some break a form, which is said before anything is asked
 _PERCENT: Final = 100.0
+_SAME: Final = 85.0  # percent of the edits after which the very texts that were announced are asked for
 _FEW: Final = 3  # words of a line that is worth an edit
 _LINE: Final = 14  # words of a new one
 _BRIEF: Final = (
@@ -48,11 +49,12 @@ _SAID: Final[dict[Ended, str]] = {
     "fewer": "asked less than was announced, and nothing else",
     "other": "asked something else without stopping",
 }
+_NEVER: Final[tuple[Ended, ...]] = ("stopped", "other")
 
 
 @dataclass(frozen=True, slots=True)
 class Edited:
-    """An edit, how the update after it ended, and what was announced and asked."""
+    """An edit, how the update after it ended, and what was announced and asked; the paths of all texts there are."""
 
     system: str
     file: str
@@ -60,6 +62,18 @@ class Edited:
     ended: Ended
     announced: Counter[str]
     asked: Counter[str]
+    texts: frozenset[str]
+
+    @property
+    def same_texts(self) -> bool:
+        """Whether calls were made for the texts for which calls were announced, and no others."""
+        return self._asked_for(self.announced) == self._asked_for(self.asked)
+
+    def _asked_for(self, calls: Counter[str]) -> set[str]:
+        above = (
+            ["/".join(parts[:n]) for n in range(len(parts), 0, -1)] for parts in (call.split("/") for call in calls)
+        )
+        return {next((path for path in paths if path in self.texts), paths[0]) for paths in above}
 
 
 def tried(system: str, seed: int) -> Edited | None:
@@ -94,7 +108,9 @@ async def _tried(system: str, folder: Path, draw: random.Random) -> Edited | Non
     asked = Counter(request.path for request in model.asked)
     ended: Ended = "stopped" if stopped else "fewer" if asked < announced else "other"
     where = str(file.relative_to(folder))
-    return Edited(system, where, how, "equal" if asked == announced else ended, announced, asked)
+    with project.journal as journal:
+        texts = frozenset(journal.paths())
+    return Edited(system, where, how, "equal" if asked == announced else ended, announced, asked, texts)
 
 
 def _files(folder: Path) -> list[Path]:
@@ -144,6 +160,8 @@ def bench(edits: int = EDITS, names: Sequence[str] = ()) -> Table:
     rows = []
     for ended, said in _SAID.items():
         share = _PERCENT * sum(one.ended == ended for one in found) / len(found)
-        rows.append(Row(said, (share,), "%", f"{len(found)} edits", most=0.0 if ended == "other" else None))
+        rows.append(Row(said, (share,), "%", f"{len(found)} edits", most=0.0 if ended in _NEVER else None))
+    same = _PERCENT * sum(one.same_texts for one in found) / len(found)
+    rows.append(Row("asked for the very texts that were announced", (same,), "%", f"{len(found)} edits", least=_SAME))
     notes = (f"Systems: {', '.join(names)}. What an update then announces in vain costs nothing.",)
     return Table("announced", TITLE, tuple(rows), notes)

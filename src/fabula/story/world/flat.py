@@ -9,8 +9,10 @@ from __future__ import annotations
 import json
 import re
 import unicodedata
+from collections import Counter
 from dataclasses import dataclass, field, fields
 from hashlib import sha256
+from itertools import chain
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 from fabula.base.errors import UsageError
@@ -21,7 +23,7 @@ from fabula.story.world.meaning import Value, name_key, value_form
 from fabula.story.world.store import StepRow
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Collection, Container, Iterable, Iterator, Mapping, Sequence
 
     from fabula.story.world.state import WorldState
 
@@ -191,7 +193,7 @@ def commit(
         rows,
         tuple(Refused(write.key[:80], why) for write in writes if (why := _why_not(write.key))),
         _conflicts(taken),
-        tuple(_near(taken, before)),
+        tuple(_near(taken, before, _now(world).words)),
         flat_hash(view),
     )
     facts = [_fact(write, step, when) for write in [*taken, *own]]
@@ -236,30 +238,38 @@ def _exact(value: Value) -> str:
 
 
 def _conflicts(writes: Sequence[Write]) -> tuple[str, ...]:
+    often = Counter(write.key for write in writes)
     values: dict[str, set[str]] = {}
     for write in writes:
-        values.setdefault(write.key, set()).add(value_form(write.value, write.key))
+        if often[write.key] > 1:
+            values.setdefault(write.key, set()).add(value_form(write.value, write.key))
     return tuple(key for key, found in values.items() if len(found) > 1)
 
 
-def _near(writes: Sequence[Write], before: Mapping[str, Variable]) -> Iterator[tuple[str, str]]:
-    """New keys that nearly repeat one that was there, about the same characters as far as that is known."""
+def _near(
+    writes: Sequence[Write], before: Mapping[str, Variable], words: Mapping[str, Collection[str]]
+) -> Iterator[tuple[str, str]]:
+    """New keys that nearly repeat one that was there, about the same characters as far as that is known.
+
+    `words` has the keys that each word was ever a part of: two that have no word in common are not compared.
+    """
     for write in {write.key: write for write in writes if write.key not in before}.values():
         about = {name_key(name) for name in write.about}
-        for key in near_keys(write.key, before):
+        found = near_keys(write.key, before, words)
+        for key in found if len(found) < 2 else (key for key in before if key in found):  # noqa: PLR2004 - their order
             others = {name_key(name) for name in before[key].about}
             if not (about and others) or about & others:
                 yield write.key, key
 
 
-def near_keys(key: str, keys: Iterable[str]) -> tuple[str, ...]:
+def near_keys(key: str, keys: Container[str], words: Mapping[str, Collection[str]]) -> tuple[str, ...]:
     """The keys whose words are nearly those of `key` (Jaccard index of at least 0.6), `key` itself left out."""
     mine = _parts(key)
-    many = len(mine)
+    common = Counter(chain.from_iterable(words.get(word, ()) for word in mine))
     return tuple(
         k
-        for k in keys
-        if (both := len(mine & (his := _parts(k)))) and both >= NEAR * (many + len(his) - both) and k != key
+        for k, both in common.items()
+        if both >= NEAR * len(mine) and both >= NEAR * (len(mine) + len(_parts(k)) - both) and k != key and k in keys
     )
 
 
@@ -301,13 +311,17 @@ def variables(world: WorldState, *, step: int | None = None, at: Moment | None =
 
 @dataclass(slots=True)
 class _View:
-    """The variables after some writes: by key, the step of the last write, when it is told; facts that were read."""
+    """The variables after some writes: by key, the step of the last write, when it is told; facts that were read.
+
+    `words` has the keys that were ever written by each of their words.
+    """
 
     found: dict[str, Variable] = field(default_factory=dict)
     written: int = 0
     until: Moment | None = None
     read: int = 0
     redone: int = 0
+    words: dict[str, set[str]] = field(default_factory=dict)
 
     def write(self, fact: Fact) -> None:
         """One more write. A key is overwritten by the same key alone, whatever else means the same."""
@@ -316,6 +330,9 @@ class _View:
             self.found.pop(fact.slot, None)
         else:
             made = Variable(fact.slot, fact.value, self.written, fact.source, fact.about, fact.witnesses)
+            if fact.slot not in self.found:
+                for word in _parts(fact.slot):
+                    self.words.setdefault(word, set()).add(fact.slot)
             self.found[fact.slot] = made
 
 
