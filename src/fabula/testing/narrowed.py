@@ -65,8 +65,8 @@ async def wrong_reads(case: Case) -> str:
     with Journal() as journal:
         await run_case(case, model, journal, anew=True, trace=base)
         model.known = frozenset(base.asked)
-        proof = _Proof(case, model, journal, base, {path: journal.artefacts.newest(path) or "" for path in base.reads})
-        for edited in base.reads:
+        proof = _Proof(case, model, journal, base, {path: journal.artefacts.newest(path) or "" for path in journal.artefacts.paths()})
+        for edited in [*(path for path in journal.artefacts.paths() if path not in base.reads), *base.reads]:
             if wrong := await proof.wrong_with(edited):
                 return wrong
     return ""
@@ -103,7 +103,8 @@ class _Proof:
     def _not_declaring(self, edited: str) -> dict[str, tuple[str, ...]]:
         """Artefacts begun after another one that name what they read, and not that one; with what they name."""
         order = list(self.base.reads)
-        later = {path: self.base.reads[path] for path in order[order.index(edited) + 1 :]}
+        since = order.index(edited) + 1 if edited in order else 0  # what a run of its own kept may be read by all
+        later = {path: self.base.reads[path] for path in order[since:]}
         return {
             path: reads
             for path, reads in later.items()

@@ -19,7 +19,7 @@ from fabula.models.base import Sampling
 from fabula.story import Story, one_line, slug
 from fabula.story.sentences import as_sentence
 from fabula.systems.dramatron.examples import example_set
-from fabula.systems.dramatron.files import Listed, kept_in_order, labelled
+from fabula.systems.dramatron.files import Listed, kept_in_order, labelled, places_labelled
 from fabula.systems.dramatron.hierarchy import (
     END,
     CharacterEntry,
@@ -66,12 +66,14 @@ async def write(brief: Brief, run: Run, config: Config) -> Story:
     plan = await given_plan(run)
     if plan is None:
         start = await given_personas(run)
-        logline = logline_of(brief, start)  # level 0
-        title = brief.title or await write_title(logline, run, config)
+        logline, above = logline_of(brief, start), ["personas"] if start else []  # level 0, and what it was read from
+        title = brief.title or await write_title(logline, run, config, above)
         characters = people_of(start) if start else await list_characters(logline, run, config)
-        scenes = await list_scenes(logline, characters, run, config)
-        places = await describe_places(logline, scenes, run, config)
-        hierarchy = Hierarchy(title, logline, characters, scenes, places)
+        people = above or ["characters"]
+        scenes = await list_scenes(logline, characters, run, config, people)
+        places = await describe_places(logline, scenes, run, config, [*above, "scenes"])
+        described = dict(zip(places, places_labelled(list(places)), strict=True))
+        hierarchy = Hierarchy(title, logline, characters, scenes, places, (*people, "scenes"), described)
     else:
         hierarchy = hierarchy_of(plan, brief)
     story = Story(hierarchy.title)
@@ -83,34 +85,36 @@ async def write(brief: Brief, run: Run, config: Config) -> Story:
 # levels 1 to 4 ------------------------------------------------------------------------------------------------------
 
 
-async def write_title(logline: str, run: Run, config: Config) -> str:
+async def write_title(logline: str, run: Run, config: Config, reads: Sequence[str]) -> str:
     """Level 1, one call: from the log line. No other level depends on it."""
     level = Level("title", "title", "Title:", config.paper.title_tokens, config.paper.title_tokens, "{4}**END**")
 
     async def make(own: Run) -> str:
         return await until_read(own, level, config, {"logline": logline}, lambda said: one_line(read_title(said + END)))
 
-    return await run.keep("title", make, folder="plan", read=lambda text: one_line(without_end(text)))
+    return await run.keep("title", make, folder="plan", read=lambda text: one_line(without_end(text)), reads=reads)
 
 
 async def list_characters(logline: str, run: Run, config: Config) -> tuple[CharacterEntry, ...]:
     """Level 2, one call: from the log line, and not from the title."""
     look = "**Character:** {1} **Description:** {18}\n" * 4 + "**END**"
     level = Level("characters", "characters", "", config.paper.level_tokens, config.paper.max_paragraph, look)
-    return await kept_list(CHARACTERS, level, {"logline": logline}, run, config)
+    return await kept_list(CHARACTERS, level, {"logline": logline}, run, config, [])
 
 
 async def list_scenes(
-    logline: str, characters: Sequence[CharacterEntry], run: Run, config: Config
+    logline: str, characters: Sequence[CharacterEntry], run: Run, config: Config, reads: Sequence[str]
 ) -> tuple[SceneEntry, ...]:
     """Level 3, one call: from the log line and the characters' descriptions; names are not sent by themselves."""
     look = "Place: {4}\nPlot element: {2}\nBeat: {20}\n\n" * 6 + "**END**"
     level = Level("scenes", "scenes", "", config.paper.level_tokens, config.paper.max_paragraph, look)
     fields = {"logline": logline, "characters": [character.description for character in characters]}
-    return await kept_list(SCENES, level, fields, run, config)
+    return await kept_list(SCENES, level, fields, run, config, reads)
 
 
-async def describe_places(logline: str, scenes: Sequence[SceneEntry], run: Run, config: Config) -> dict[str, str]:
+async def describe_places(
+    logline: str, scenes: Sequence[SceneEntry], run: Run, config: Config, reads: Sequence[str]
+) -> dict[str, str]:
     """Level 4, one call for each distinct place, side by side: from the log line and the place's name."""
     level = Level(
         "places", "place", "Description:", config.paper.place_tokens, config.paper.max_paragraph, "{90}**END**"
@@ -125,8 +129,8 @@ async def describe_places(logline: str, scenes: Sequence[SceneEntry], run: Run, 
         return make, None
 
     names = list(dict.fromkeys(scene.place for scene in scenes))
-    labels = labelled([f"place-{slug(name)}" for name in names])
-    texts = await kept_in_order(run, {label: writer(name) for label, name in zip(labels, names, strict=True)}, "plan")
+    writers = {label: writer(name) for label, name in zip(places_labelled(names), names, strict=True)}
+    texts = await kept_in_order(run, writers, "plan", dict.fromkeys(writers, reads))
     return dict(zip(names, map(without_end, texts), strict=True))
 
 
@@ -136,7 +140,9 @@ async def describe_places(logline: str, scenes: Sequence[SceneEntry], run: Run, 
 async def write_dialogues(hierarchy: Hierarchy, run: Run, config: Config) -> list[str]:
     """Level 5, one call a scene, side by side; no call sees a dialogue that was written. Each is `scene-N`."""
     writers = {f"scene-{at + 1}": dialogue_of(hierarchy, at, config) for at in range(len(hierarchy.scenes))}
-    return await kept_in_order(run, writers, "story")
+    places = [[hierarchy.described[one.place]] if hierarchy.described else [] for one in hierarchy.scenes]
+    reads = {name: [*hierarchy.reads, *place] for name, place in zip(writers, places, strict=True)}
+    return await kept_in_order(run, writers, "story", reads)
 
 
 def dialogue_of(hierarchy: Hierarchy, at: int, config: Config) -> Artefact:
@@ -192,7 +198,8 @@ async def write_story(brief: Brief, run: Run, config: Config) -> Story:
     names = labelled([slug(scene.name) for scene in plan.scenes])
     writers = {name: story_scene(plan, brief, at, config) for at, name in enumerate(names)}
     story = Story(plan.title or brief.title, breaks=True)
-    for scene, text in zip(plan.scenes, await kept_in_order(run, writers, "story"), strict=True):
+    reads = dict.fromkeys(writers, ("plan",))
+    for scene, text in zip(plan.scenes, await kept_in_order(run, writers, "story", reads), strict=True):
         story = story.add(scene.name, text)
     return story
 
@@ -330,7 +337,7 @@ SCENES: Final = Listed(
 
 
 async def kept_list(
-    listed: Listed[E], level: Level, fields: Mapping[str, Any], run: Run, config: Config
+    listed: Listed[E], level: Level, fields: Mapping[str, Any], run: Run, config: Config, reads: Sequence[str]
 ) -> tuple[E, ...]:
     """The entries of a level that lists: asked, kept in the release's format, continued on request, and read.
 
@@ -351,4 +358,5 @@ async def kept_list(
             own.note(f"The continuation brought no further {listed.what}.")
         return listed.text_of(new)
 
-    return await run.keep(level.role, make, folder="plan", more=more, read=partial(listed.of_file, run, level.role))
+    read = partial(listed.of_file, run, level.role)
+    return await run.keep(level.role, make, folder="plan", more=more, read=read, reads=reads)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Generic, Protocol, TypeAlias
 from fabula.base.errors import UsageError
 from fabula.engine.authored import has_author_text
 from fabula.engine.run import side_by_side
+from fabula.story import slug
 from fabula.systems.dramatron.hierarchy import END, without_end
 from fabula.systems.dramatron.parsing import E
 
@@ -65,8 +66,18 @@ def labelled(names: Sequence[str]) -> list[str]:
     return [name if (n := names[: at + 1].count(name)) == 1 else f"{name}-{n}" for at, name in enumerate(names)]
 
 
-async def kept_in_order(run: Run, artefacts: Mapping[str, Artefact], folder: str) -> list[str]:
-    """The texts of artefacts by name, written side by side, and kept (and so numbered) one after the other."""
+def places_labelled(names: Sequence[str]) -> list[str]:
+    """Names of the artefacts that describe these places."""
+    return labelled([f"place-{slug(name)}" for name in names])
+
+
+async def kept_in_order(
+    run: Run, artefacts: Mapping[str, Artefact], folder: str, reads: Mapping[str, Sequence[str]]
+) -> list[str]:
+    """The texts of artefacts by name, written side by side, and kept (and so numbered) one after the other.
+
+    `reads` names what each of them is made of.
+    """
     done = {name: asyncio.Event() for name in artefacts}
     before = dict(zip(list(artefacts)[1:], done.values(), strict=False))
 
@@ -81,7 +92,7 @@ async def kept_in_order(run: Run, artefacts: Mapping[str, Artefact], folder: str
 
         if has_author_text(run, name):  # the author's own text would be kept at once
             await in_turn(name, "")
-        text = await run.keep(name, made, folder=folder, more=more)
+        text = await run.keep(name, made, folder=folder, more=more, reads=reads[name])
         done[name].set()
         return text
 

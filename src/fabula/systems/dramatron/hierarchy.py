@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
 from fabula.craft.personas import characters_of, setting_of
@@ -12,7 +12,7 @@ from fabula.story import one_line
 from fabula.story.sentences import as_sentence
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from fabula.story import Brief
     from fabula.story.personas import Personas
@@ -90,13 +90,18 @@ class SceneInput:
 
 @dataclass(frozen=True, slots=True)
 class Hierarchy:
-    """All levels above the dialogue; `places` maps a name to its description."""
+    """All levels above the dialogue; `places` maps a name to its description.
+
+    `reads` are the artefacts from which characters and scenes were read, `described` that of each place's description.
+    """
 
     title: str
     logline: str
     characters: tuple[CharacterEntry, ...]
     scenes: tuple[SceneEntry, ...]
     places: dict[str, str]
+    reads: tuple[str, ...] = ("plan",)
+    described: Mapping[str, str] = field(default_factory=dict)
 
     def shows_place(self, at: int) -> str:
         """The description of a scene's place where the scene, counted from 0, is the first one there."""

@@ -21,7 +21,7 @@ from fabula.story import Story, count_words, one_line, slug
 from fabula.story.sentences import as_sentence
 from fabula.systems.dramatron.algorithm import CHARACTERS, SCENES, TRIES, scene_input, story_fields
 from fabula.systems.dramatron.config import Ours, Paper
-from fabula.systems.dramatron.files import Listed, kept_in_order, labelled
+from fabula.systems.dramatron.files import Listed, kept_in_order, labelled, places_labelled
 from fabula.systems.dramatron.hierarchy import (
     CharacterEntry,
     Hierarchy,
@@ -74,12 +74,14 @@ async def write(brief: Brief, run: Run, config: Config) -> Story:
     plan = await given_plan(run)
     if plan is None:
         start = await given_personas(run)
-        logline = logline_of(brief, start)
-        title = brief.title or await write_title(logline, run)
+        logline, above = logline_of(brief, start), ["personas"] if start else []
+        title = brief.title or await write_title(logline, run, above)
         characters = people_of(start) if start else await list_characters(logline, run)
-        scenes = await list_scenes(logline, characters, want, run)
-        places = await describe_places(logline, scenes, run)
-        hierarchy = Hierarchy(title, logline, characters, scenes, places)
+        people = above or ["characters"]
+        scenes = await list_scenes(logline, characters, want, run, people)
+        places = await describe_places(logline, scenes, run, [*above, "scenes"])
+        described = dict(zip(places, places_labelled(list(places)), strict=True))
+        hierarchy = Hierarchy(title, logline, characters, scenes, places, (*people, "scenes"), described)
     else:
         hierarchy = hierarchy_of(plan, brief)
     story = Story(hierarchy.title)
@@ -91,14 +93,14 @@ async def write(brief: Brief, run: Run, config: Config) -> Story:
 # levels 1 to 4 ------------------------------------------------------------------------------------------------------
 
 
-async def write_title(logline: str, run: Run) -> str:
+async def write_title(logline: str, run: Run, reads: Sequence[str]) -> str:
     """Level 1: one call."""
 
     async def make(own: Run) -> str:
         fields = {"logline": logline}
         return await text_of(own, "title", "title", fields, lambda _, reply: lenient_title(reply.text), _TITLE_WORDS)
 
-    return await run.keep("title", make, folder="plan", read=one_line)
+    return await run.keep("title", make, folder="plan", read=one_line, reads=reads)
 
 
 async def list_characters(logline: str, run: Run) -> tuple[CharacterEntry, ...]:
@@ -111,11 +113,11 @@ async def list_characters(logline: str, run: Run) -> tuple[CharacterEntry, ...]:
         )
         return tuple(record.entry for record in reply.records)
 
-    return await kept_list(listed, "characters", ask, run)
+    return await kept_list(listed, "characters", ask, run, [])
 
 
 async def list_scenes(
-    logline: str, characters: Sequence[CharacterEntry], want: WordRange | None, run: Run
+    logline: str, characters: Sequence[CharacterEntry], want: WordRange | None, run: Run, reads: Sequence[str]
 ) -> tuple[SceneEntry, ...]:
     """Level 3: one call, whose reply is a list by a schema; who plans knows how long the script is to be."""
     listed = Listed(SCENES.what, SCENES.form, lenient_scenes, scenes_text)
@@ -127,10 +129,12 @@ async def list_scenes(
         reply = await own.ask_for(ScenesReply, "scenes", "scenes", expect=expect, **fields)
         return tuple(record.entry for record in reply.records)
 
-    return await kept_list(listed, "scenes", ask, run)
+    return await kept_list(listed, "scenes", ask, run, reads)
 
 
-async def kept_list(listed: Listed[E], name: str, ask: Callable[[Run, str], Any], run: Run) -> tuple[E, ...]:
+async def kept_list(
+    listed: Listed[E], name: str, ask: Callable[[Run, str], Any], run: Run, reads: Sequence[str]
+) -> tuple[E, ...]:
     """The entries of a level that lists, kept in the release's format; a continuation brings those that are new."""
 
     async def new(own: Run, so_far: str) -> str:
@@ -145,12 +149,11 @@ async def kept_list(listed: Listed[E], name: str, ask: Callable[[Run, str], Any]
     async def more(own: Run, base: str) -> str:
         return await new(own, without_end(base))
 
-    return await run.keep(
-        name, lambda own: new(own, ""), folder="plan", more=more, read=partial(listed.of_file, run, name)
-    )
+    read = partial(listed.of_file, run, name)
+    return await run.keep(name, lambda own: new(own, ""), folder="plan", more=more, read=read, reads=reads)
 
 
-async def describe_places(logline: str, scenes: Sequence[SceneEntry], run: Run) -> dict[str, str]:
+async def describe_places(logline: str, scenes: Sequence[SceneEntry], run: Run, reads: Sequence[str]) -> dict[str, str]:
     """Level 4: one call for each distinct place, side by side."""
 
     def writer(name: str) -> Artefact:
@@ -164,8 +167,8 @@ async def describe_places(logline: str, scenes: Sequence[SceneEntry], run: Run) 
         return one_line(clean_reply(own, "places", reply, labels=("Description", "Place"), kind="notes"))
 
     names = list(dict.fromkeys(scene.place for scene in scenes))
-    labels = labelled([f"place-{slug(name)}" for name in names])
-    texts = await kept_in_order(run, {label: writer(name) for label, name in zip(labels, names, strict=True)}, "plan")
+    writers = {label: writer(name) for label, name in zip(places_labelled(names), names, strict=True)}
+    texts = await kept_in_order(run, writers, "plan", dict.fromkeys(writers, reads))
     return dict(zip(names, texts, strict=True))
 
 
@@ -209,7 +212,8 @@ async def write_dialogues(hierarchy: Hierarchy, want: WordRange | None, run: Run
         rest.shares([scene.weight for scene in hierarchy.scenes]) if rest else [None for _ in scenes]
     )
     writers = {f"scene-{at + 1}": dialogue_of(hierarchy, at, heads[at], shares[at]) for at in scenes}
-    return await kept_in_order(run, writers, "story")
+    reads = [*hierarchy.reads, *hierarchy.described.values()]  # all places, since their words are taken off the whole
+    return await kept_in_order(run, writers, "story", dict.fromkeys(writers, reads))
 
 
 def heading(hierarchy: Hierarchy, at: int) -> str:

@@ -50,6 +50,7 @@ from fabula.systems.dramatron.parsing import (
     read_scenes,
     read_title,
 )
+from fabula.testing.cases import cases_of, dry_run_case, run_case
 
 if TYPE_CHECKING:
     from fabula.engine.events import Event
@@ -1326,3 +1327,22 @@ async def test_sheets_of_a_scene_of_other_years_are_as_the_plan_has_them_then() 
 def test_an_abbreviated_title_does_not_end_the_name_of_a_place() -> None:
     assert place_of("The flat of Mrs. Aalders, by the door") == ("The flat of Mrs. Aalders", "By the door")
     assert place_of("The flat. A door stands open.") == ("The flat", "A door stands open.")
+
+
+# what is made of what -------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("preset", "places"), [("faithful", (3, 2)), ("improved", (4, 4))])
+async def test_another_title_is_announced_alone_and_another_place_with_the_scenes_that_read_it(
+    preset: str, places: tuple[int, int]
+) -> None:
+    """In an improved script the words of all places are taken off those of every scene."""
+    case = next(case for case in cases_of(find("dramatron")) if case.preset == preset and not case.plan)
+    with Journal() as journal:
+        await run_case(case, case.model(), journal)
+        announced = []
+        for path in ("title", "place-the-lamp-room", "place-the-landing-stage"):
+            journal.decide(path, "retake")
+            announced.append(len((await dry_run_case(case, case.model(), journal)).dry_run.planned))
+            journal.decide(path, "undo", target=journal.decisions(path)[-1].id)
+    assert announced == [1, *places]
