@@ -72,13 +72,16 @@ class Roles:
     prompt: int = 0
     reply: int = 0
     largest: int = 0
+    seconds: float = 0.0
     by_prompt: dict[str, int] = field(default_factory=dict)
 
     async def answer(self, request: Request) -> str:
         """What the role says, after the time that it takes."""
         draw = random.Random(f"{self.seed}/{request.path}")  # noqa: S311 - texts, not secrets
         name = request.path.rpartition("/")[2]
+        begun = time.process_time()
         text = self._said(name, request, draw)
+        self.seconds += time.process_time() - begun
         read, written = prompt_tokens(request), estimate_tokens(text)
         self.calls, self.prompt, self.reply = self.calls + 1, self.prompt + read, self.reply + written
         self.largest = max(self.largest, read)
@@ -100,6 +103,8 @@ class Roles:
             return {"action": few(draw, 25)}
         if name == "criticise":
             return self._critique(draw)
+        if name == "reread":
+            return {"world_updates": [{"key": self._key(draw), "value": few(draw, 3)}]}
         if name == "set_goal":
             return {
                 "goal": few(draw, 18),

@@ -1,4 +1,4 @@
-"""A novel's project: what it takes to replay it, to tell its state, and to say what an edit would ask.
+"""A novel's project: what it takes to replay it, to tell its state, to say what an edit would ask, and to update it.
 
 MAGNET writes it with the scripted roles of `long`; nobody is asked and no second waited for.
 """
@@ -17,19 +17,21 @@ from benchmarks.long import WORDS_A_PAGE, Roles, personas_of
 from benchmarks.schedule import SkippingLoop
 from benchmarks.table import Row, Table
 from benchmarks.theatre import SCHEMA
+from fabula.app.standing import shortfalls, texts
 from fabula.app.writing import Options, Supplied, dry_run_in, write_in
 from fabula.engine.roles import Cast
 from fabula.models.budget import Budget
 from fabula.models.scripted import ScriptedModel
 from fabula.project.folder import Project
-from fabula.story import Brief
+from fabula.story import Brief, Story
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine
 
-TITLE: Final = "a novel's project: replay, status, update --dry-run"
+TITLE: Final = "a novel's project: replay, status, update --dry-run, update"
 _BRIEF: Final = "Write a story about a harbour town whose lighthouse is to go dark."
-_MOST: Final = 3.0  # seconds of CPU
+_MOST: Final = 1.0  # seconds of CPU
+_UPDATE: Final = 3.0  # of them, for an update beside what is asked
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +68,13 @@ def _rows(sizes: Sizes, folder: Path) -> tuple[Row, ...]:
     async def dry() -> None:
         await dry_run_in(project, project.settings, Options(), Supplied(Cast.of(model), Budget()))
 
-    first, calls = _cpu(write), roles.calls
+    async def status() -> None:
+        coming, _ = await dry_run_in(project, project.settings, Options(), Supplied(Cast.of(model), Budget()))
+        with project.journal as journal:
+            texts(journal, project.changes(journal), coming)
+            shortfalls(journal, project.brief, project.settings, Story.parse(project.story_file.read_text()).words)
+
+    first, calls = _cpu(write) - roles.seconds, roles.calls
     late = sorted((folder / "story").glob("*.md"))[-2:][0]
     each = f"{calls:,} calls"
     return (
@@ -81,7 +89,22 @@ def _rows(sizes: Sizes, folder: Path) -> tuple[Row, ...]:
             most=_MOST,
         ),
         Row("dry run, a late scene edited", _edited(late, dry, sizes), "s", each, most=_MOST),
+        Row("status", tuple(_cpu(status) for _ in range(sizes.rounds)), "s", each, most=_MOST),
+        _updated(late, write, roles, sizes),
     )
+
+
+def _updated(file: Path, write: Callable[[], Coroutine[Any, Any, None]], roles: Roles, sizes: Sizes) -> Row:
+    """CPU of updates after edits of a late scene, without that of the roles."""
+    found: list[float] = []
+    calls = roles.calls
+    for number in range(sizes.rounds):
+        text = file.read_text(encoding="utf-8")
+        file.write_text(re.sub(r" ([a-z]{4,})", rf" {'another ' * (number + 1)}\1", text, count=1), encoding="utf-8")
+        before = roles.seconds
+        found.append(_cpu(write) - (roles.seconds - before))
+    asked = (roles.calls - calls) / sizes.rounds
+    return Row("update, a late scene edited", tuple(found), "s", f"{asked:,.0f} calls asked", most=_UPDATE)
 
 
 def _edited(file: Path, work: Callable[[], Coroutine[Any, Any, None]], sizes: Sizes) -> tuple[float, ...]:
