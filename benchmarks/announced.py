@@ -109,7 +109,7 @@ async def _tried(system: str, folder: Path, draw: random.Random) -> Edited | Non
     ended: Ended = "stopped" if stopped else "fewer" if asked < announced else "other"
     where = str(file.relative_to(folder))
     with project.journal as journal:
-        texts = frozenset(journal.paths())
+        texts = frozenset(journal.artefacts.paths())
     return Edited(system, where, how, "equal" if asked == announced else ended, announced, asked, texts)
 
 

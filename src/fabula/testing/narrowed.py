@@ -65,8 +65,9 @@ async def wrong_reads(case: Case) -> str:
     with Journal() as journal:
         await run_case(case, model, journal, anew=True, trace=base)
         model.known = frozenset(base.asked)
-        proof = _Proof(case, model, journal, base, {path: journal.artefacts.newest(path) or "" for path in journal.artefacts.paths()})
-        for edited in [*(path for path in journal.artefacts.paths() if path not in base.reads), *base.reads]:
+        texts = {path: journal.artefacts.newest(path) or "" for path in journal.artefacts.paths()}
+        proof = _Proof(case, model, journal, base, texts)
+        for edited in [*(path for path in texts if path not in base.reads), *base.reads]:
             if wrong := await proof.wrong_with(edited):
                 return wrong
     return ""

@@ -1342,7 +1342,7 @@ async def test_another_title_is_announced_alone_and_another_place_with_the_scene
         await run_case(case, case.model(), journal)
         announced = []
         for path in ("title", "place-the-lamp-room", "place-the-landing-stage"):
-            journal.decide(path, "retake")
+            journal.decisions.add(path, "retake")
             announced.append(len((await dry_run_case(case, case.model(), journal)).dry_run.planned))
-            journal.decide(path, "undo", target=journal.decisions(path)[-1].id)
+            journal.decisions.add(path, "undo", target=journal.decisions.find(path)[-1].id)
     assert announced == [1, *places]
