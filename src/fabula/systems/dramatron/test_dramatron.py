@@ -50,7 +50,7 @@ from fabula.systems.dramatron.parsing import (
     read_scenes,
     read_title,
 )
-from fabula.testing.cases import cases_of, dry_run_case, run_case
+from harness import cases, dry_run_case, run_case
 
 if TYPE_CHECKING:
     from fabula.engine.events import Event
@@ -1337,7 +1337,7 @@ async def test_another_title_is_announced_alone_and_another_place_with_the_scene
     preset: str, places: tuple[int, int]
 ) -> None:
     """In an improved script the words of all places are taken off those of every scene."""
-    case = next(case for case in cases_of(find("dramatron")) if case.preset == preset and not case.plan)
+    case = next(case for case in cases() if (case.system.name, case.preset) == ("dramatron", preset) and not case.plan)
     with Journal() as journal:
         await run_case(case, case.model(), journal)
         announced = []
