@@ -7,6 +7,7 @@
     setting: A lighthouse on a bare cape, in the autumn of 1962. The lamp will go out in the second night.
     public_setting: A lighthouse on a bare cape, in the autumn of 1962.   # what players are shown instead
     opening: the lamp room, on an evening in October
+    begins: 1962-10-28 18:00     # story time of the opening, where the story has dates
     present: [Mara]              # who is there then; empty: all
     world_hidden_from: {lamp_lit: [the inspector]}   # what of the world they do not know when the story begins
     world:                       # state of the world before the story begins; names of small letters, digits and _
@@ -48,6 +49,7 @@ from fabula.base.errors import PlanError
 from fabula.base.files import read_text
 from fabula.base.tomltext import parse
 from fabula.story import one_line, slug
+from fabula.story.plan import story_time
 from fabula.story.sentences import as_sentence
 from fabula.story.sheets import SheetProblem, checked_sheet, read_sheet
 
@@ -161,6 +163,7 @@ class Personas:
         setting: where and when the story takes place.
         public_setting: what everybody there knows of it, and all of it that players are shown; empty: `setting`.
         opening: where and when it begins, in a few words.
+        begins: the story time of that, as plans write them ("1962-10-28 18:00"); empty where the story has no dates.
         present: who is there then, and acts first; empty: all.
         world_hidden_from: keys of the world before the story, and the characters who do not know what they say.
         goal_hidden_from: characters who do not know what the goal speaks of, so that their players are not shown it.
@@ -175,6 +178,7 @@ class Personas:
     public_setting: str = ""
     present: tuple[str, ...] = ()
     world_hidden_from: tuple[tuple[str, tuple[str, ...]], ...] = ()
+    begins: str = ""
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -227,7 +231,11 @@ def _texts(data: object) -> object:
 
 def _checked(found: Personas) -> list[SheetProblem]:
     twice = [name for name, count in Counter(map(slug, found.names)).items() if count > 1]
-    return [SheetProblem((), f"Two personas are called {twice[0]!r}. Rename one of them.")] if twice else []
+    problems = [SheetProblem((), f"Two personas are called {twice[0]!r}. Rename one of them.")] if twice else []
+    if found.begins and story_time(found.begins) is None:
+        what = f"{found.begins[:40]!r} is no story time. Give a number, or a date as 1921-05-03 14:30."
+        problems.append(SheetProblem(("begins",), what))
+    return problems
 
 
 def write_personas(start: Personas) -> str:
@@ -252,6 +260,7 @@ def write_personas(start: Personas) -> str:
         ("setting", start.setting),
         ("public_setting", start.public_setting),
         ("opening", start.opening),
+        ("begins", start.begins),
         ("present", start.present),
         ("world_hidden_from", start.world_hidden_from),
         ("world", start.world),
@@ -317,6 +326,7 @@ def _reader() -> TypeAdapter[Personas]:
         setting: text = ""
         public_setting: text = ""
         opening: text = ""
+        begins: text = ""
         present: listed = []
         goal_hidden_from: listed = []
         world_hidden_from: Annotated[dict[key, listed], BeforeValidator(lambda v: v or {})] = {}
@@ -351,6 +361,7 @@ def _reader() -> TypeAdapter[Personas]:
             top.public_setting,
             tuple(map(one_line, top.present)),
             tuple((key, tuple(map(one_line, names))) for key, names in top.world_hidden_from.items()),
+            one_line(top.begins),
         )
 
     shape: Any = Annotated[Top, AfterValidator(made)]

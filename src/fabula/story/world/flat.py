@@ -159,6 +159,7 @@ def commit(
     at: Moment | None = None,
     system: Mapping[str, Value] | None = None,
     record: Mapping[str, Any] | None = None,
+    time: str = "",
 ) -> Commit:
     """Write a step's updates into W, in order: a new key is inserted, an old one overwritten; all of it or nothing.
 
@@ -171,6 +172,7 @@ def commit(
         at: where it is told; by default in the scene of the step's number.
         system: reserved keys that the system itself sets.
         record: what else is to be kept with the step; JSON.
+        time: the story time from which on it is so; empty where that is not known.
 
     Raises:
         UsageError: the step is there with other writes, a later one is there, or one that is told later.
@@ -196,7 +198,7 @@ def commit(
         tuple(_near(taken, before, _now(world).words)),
         flat_hash(view),
     )
-    facts = [_fact(write, step, when) for write in [*taken, *own]]
+    facts = [_fact(write, step, when, time) for write in [*taken, *own]]
     kept = {"writes": digest, "commit": made, "record": dict(record or {})}
     body = json.dumps(kept, ensure_ascii=False, default=fields_of)
     world.add_step(StepRow(step, when, made.hash, body), facts)
@@ -279,7 +281,7 @@ def _parts(key: str) -> frozenset[str]:
     return frozenset(key.split("_"))
 
 
-def _fact(write: Write, step: int | None, at: Moment) -> Fact:
+def _fact(write: Write, step: int | None, at: Moment, time: str) -> Fact:
     return Fact(
         WORLD,
         write.key,
@@ -289,6 +291,7 @@ def _fact(write: Write, step: int | None, at: Moment) -> Fact:
         source=write.actor,
         about=write.about,
         witnesses=write.witnesses,
+        story_from=time,
         change="update",
         step=step,
     )
@@ -357,14 +360,14 @@ def standing(world: WorldState) -> tuple[Fact, ...]:
     )
 
 
-def amend(world: WorldState, writes: Iterable[Write], at: Moment) -> None:
-    """Write variables into W between two steps, as where a person changed what is told.
+def amend(world: WorldState, writes: Iterable[Write], at: Moment, time: str = "") -> None:
+    """Write variables into W between two steps, as where a person changed what is told; `time` as in `commit`.
 
     Raises:
         UsageError: a write cannot be recorded.
         ProjectError: the file cannot be written.
     """
-    world.add(_fact(write, None, at) for write in writes if not _why_not(write.key))
+    world.add(_fact(write, None, at, time) for write in writes if not _why_not(write.key))
 
 
 def _writes(world: WorldState, step: int | None, at: Moment | None) -> list[Fact]:

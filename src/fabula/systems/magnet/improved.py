@@ -6,6 +6,7 @@ Beside the paper (`algorithm.py`), from top to bottom:
   next scene is and who acts there; W takes the places over.
 - The characters of a step act one after the other and can answer each other, each for reasons of its own. A player is
   shown what its character has seen and heard, and nothing that another hides.
+- What a transition tells goes into W, and so does the story time, where the story has dates.
 - The paragraph is prose of its own call, of the words that the story has left for it; the last one ends the story.
 - Prompts are bounded, however long the story is.
 """
@@ -23,8 +24,9 @@ from fabula.craft.prose import Prose, clean_reply, reply_fault, write_prose
 from fabula.engine.roles import is_person
 from fabula.models.base import Sampling
 from fabula.story import Story, count_words, one_line
+from fabula.story.plan import story_time
 from fabula.story.world import Moment, WorldState
-from fabula.story.world.flat import Write
+from fabula.story.world.flat import Write, fields_of
 from fabula.systems.magnet.algorithm import (
     check_candidates,
     drafting_temperature,
@@ -180,13 +182,13 @@ class Telling(Progress):
         return cls(
             config,
             start.people,
-            WorldGraph.of(start, world, known=True),
+            replace(WorldGraph.of(start, world, known=True), time=start.begins),
             [start.goal],
             asked_words(brief, config),
             task=brief.titled,
             setting=start.setting,
             public_setting=start.public_setting or start.setting,
-            here=start.opening,
+            here=at_time(start.opening, start.begins),
             turns=dict.fromkeys(named(start.people, start.present), ""),
             goal_hidden_from=start.goal_hidden_from,
         )
@@ -254,6 +256,8 @@ class Telling(Progress):
         if (goal := step.goal) is not None:
             self.goal_hidden_from = goal.hidden_from
             self.happened += self.seen_in(replace(step, order=()))
+            self.world.amend(Moment(self.part + 1) if step.course.scene else self.moment, goal.updates)
+            self.log[-1]["event"]["updates"] = [fields_of(one) for one in goal.updates]
             if goal.course != Course():
                 self.go_on(goal.course)
 
@@ -274,7 +278,8 @@ class Telling(Progress):
     def go_on(self, course: Course) -> None:
         """Who acts next, and, where a scene ends, where and when the next one is: in W, and in prompts."""
         self.turns, self.scene_begins = dict(course.turns), bool(course.scene)
-        self.here = course.scene or self.here
+        if course.scene:
+            self.here, self.world.time = at_time(course.scene, course.time), course.time
         places = {name: place or course.scene for name, place in (self.turns or dict.fromkeys(self.names, "")).items()}
         together = tuple(name for name in places if not self.turns.get(name))
         moves = [
@@ -464,8 +469,14 @@ async def choose(now: Telling, run: Run, actions: Sequence[ProposedAction], *, l
 
 def course_of(now: Telling, made: CourseReply) -> Course:
     """How the story goes on, with the names of characters as they stand in their personas."""
+    scene, time = one_line(made.next_scene), one_line(made.next_date)
     turns = [(name, one_line(one.elsewhere)) for one in made.acts_next for name in named(now.characters, [one.name])]
-    return Course(one_line(made.next_scene), tuple(dict(turns).items()))
+    return Course(scene, tuple(dict(turns).items()), time if scene and story_time(time) else "")
+
+
+def at_time(scene: str, time: str) -> str:
+    """Where and when a scene is, with its story time where that is known and not said already."""
+    return scene if time in scene else ", ".join(filter(None, (scene, time)))
 
 
 async def tell(now: Telling, run: Run, selected: Selected, course: Course, *, last: bool) -> str:
@@ -506,6 +517,7 @@ async def goal_generator(now: Telling, run: Run, status: str, *, reached: bool) 
             LedGoal,
             "goal_generator",
             "set_goal",
+            expect={"world_updates": _UPDATES},
             sampling=Sampling(temperature=paper.goals_temperature),
             brief=now.task,
             personas=[persona.public for persona in now.characters],
@@ -523,10 +535,13 @@ async def goal_generator(now: Telling, run: Run, status: str, *, reached: bool) 
     )
     if made is None:
         return None
+    updates, refused = now.world.writes_of(made.world_updates, "goal_generator")
+    now.counts["refused"] += len(refused)
     return NewGoal(
         one_line(made.goal),
         one_line(made.goal_domain),
         made.transition_paragraph,
         named(now.characters, made.hidden_from),
         course_of(now, made),
+        updates,
     )

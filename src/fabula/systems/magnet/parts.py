@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 async def keep_part(now: Progress, run: Run, kind: str, timesteps: Callable[[Run], Awaitable[list[Step]]]) -> str:
     """The text of the next chapter or scene (`kind`), after which `now` stands behind it."""
     now.part, now.begin, now.log = now.part + 1, len(now.story), []
-    before = now.begin
+    before, time = now.begin, now.world.time
 
     async def make(own: Run) -> Part:
         steps = await timesteps(own)
@@ -47,7 +47,7 @@ async def keep_part(now: Progress, run: Run, kind: str, timesteps: Callable[[Run
     for step in part.steps:
         now.retrace(step)
     now.stands(part)
-    now.world.amend(Moment(now.part, max(len(now.story) - before, 1) + 1), part.amended)
+    now.world.amend(Moment(now.part, max(len(now.story) - before, 1) + 1), part.amended, time)
     now.counts["amended"] += len(part.amended)
     now.world.world.put_scene(now.part, f"{kind.capitalize()} {now.part}")
     log = now.log

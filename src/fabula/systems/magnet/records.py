@@ -87,21 +87,27 @@ class Selected:
 
 @dataclass(frozen=True, slots=True)
 class Course:
-    """How the story goes on: the next scene, if this one ends, and who acts next, and where if elsewhere (ours)."""
+    """How the story goes on: the next scene, if this one ends, its story time, who acts next, and where (ours)."""
 
     scene: str = ""
     turns: tuple[tuple[str, str], ...] = ()
+    time: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class NewGoal:
-    """A goal that follows, with its transition paragraph; `hidden_from` and `course` are ours."""
+    """A goal that follows, with its transition paragraph; who knows nothing of it, and the rest, are ours.
+
+    Attributes:
+        updates: what the transition paragraph changes in W.
+    """
 
     goal: str
     domain: str = ""
     transition: str = ""
     hidden_from: tuple[str, ...] = ()
     course: Course = Course()
+    updates: tuple[Write, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -120,6 +120,13 @@ class CourseReply(BaseModel):
         short(120),
         Field(description="if the scene ends here: place, day and time of day of the next one, in a few words"),
     ] = ""
+    next_date: Annotated[
+        str,
+        short(40),
+        Field(
+            description="date and time of the next scene, as 1921-05-03 or 1921-05-03 14:30, where the story has dates"
+        ),
+    ] = ""
     acts_next: Annotated[list[Turn], short(6), Field(description="who acts next; empty if all do")] = []
 
 
@@ -128,6 +135,9 @@ class LedGoal(CourseReply, NextGoal):
 
     hidden_from: Annotated[
         list[str], Field(description="names of the characters who know nothing of what the goal speaks of")
+    ] = []
+    world_updates: Annotated[
+        list[Update], short(6), Field(description="what the transition paragraph changes in the state of the world")
     ] = []
 
 

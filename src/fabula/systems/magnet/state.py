@@ -46,10 +46,12 @@ class WorldGraph:
     Attributes:
         world: the facts.
         personas: all characters.
+        time: the story time of what is written; empty where that is not known.
     """
 
     world: WorldState
     personas: tuple[Persona, ...]
+    time: str = ""
     _ties: tuple[frozenset[str], ...] = ()
     _view: dict[str, Variable] | None = None
     _points: dict[str, tuple[int, ...]] = field(default_factory=dict)
@@ -71,7 +73,7 @@ class WorldGraph:
         )
         world.add(_relationship(p, other, tie) for p in start.people for other, tie in p.relationships if other.strip())
         ties = (frozenset(world.index.owner(other) for other, _ in p.relationships) for p in start.people)
-        made = cls(world, start.people, tuple(ties))
+        made = cls(world, start.people, _ties=tuple(ties))
         hidden = {key: set(named(start.people, names)) for key, names in start.world_hidden_from} if known else {}
 
         def write(key: str, value: Value, about: tuple[str, ...], knowing: tuple[str, ...] | None) -> Write:
@@ -113,14 +115,17 @@ class WorldGraph:
 
     def commit(self, step: int, at: Moment, writes: Sequence[Write], system: Mapping[str, Value]) -> Commit:
         """Algorithm 1, line 13, for all updates of a step; `flat.commit` says what comes out and what is refused."""
-        made = flat.commit(self.world, step, writes, at=at, system=system)
+        made = flat.commit(self.world, step, writes, at=at, system=system, time=self.time)
         self._written(writes)
         return made
 
-    def amend(self, at: Moment, writes: Iterable[Write]) -> None:
-        """Set variables between two steps, where the text was changed by a person, or another scene begins."""
+    def amend(self, at: Moment, writes: Iterable[Write], time: str | None = None) -> None:
+        """Set variables between two steps, where a person or a transition changed them, or another scene begins.
+
+        `time` is the story time; by default that of the scene that is written.
+        """
         own = [write for write in writes if write.key not in RESERVED]
-        flat.amend(self.world, own, at)
+        flat.amend(self.world, own, at, self.time if time is None else time)
         self._written(own)
 
     def _written(self, writes: Iterable[Write]) -> None:

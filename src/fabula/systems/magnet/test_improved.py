@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fabula.base.errors import ConfigError, UsageError
+from fabula.base.errors import ConfigError, PlanError, UsageError
 from fabula.engine.journal import Journal
 from fabula.models.base import SAMPLING_FIELDS, Capabilities
 from fabula.story import Brief, count_words
@@ -281,6 +281,38 @@ async def test_scenes_have_a_break_in_the_text_and_are_scenes_of_the_world() -> 
     assert [world["scenes"][-1] for world in worlds] == [{"no": n, "title": f"Scene {n}"} for n in (1, 2, 3)]
     places = {(f["scene"], f["value"]) for world in worlds for f in world["facts"] if f["slot"] == "ada_location"}
     assert places == {(0, "the green gate"), (2, KITCHEN), (3, DYKE)}, "she is in the kitchen when that scene begins"
+
+
+async def test_what_a_transition_tells_is_in_the_world_from_then_on_and_known_to_all() -> None:
+    burned = {"key": "letter", "value": "burned"}
+    told = {"goal": "Mila knows.", "transition_paragraph": "Henk burned it.", "world_updates": [burned]}
+    written = await played({"words": "900"}, criticise=reached_by("Mila"), set_goal=json.dumps(told))
+    assert "letter = burned" not in of(written, "1/set_goal")
+    assert "letter = burned" in of(written, "2/Ada/criticise")
+    assert "letter = burned" in of(written, "3/Mila/act")
+    event = json.loads(written.kept["steps/steps-1"])[0]["event"]
+    assert [(one["key"], one["value"], one["actor"]) for one in event["updates"]] == [
+        ("letter", "burned", "goal_generator")
+    ]
+
+
+async def test_a_dated_story_has_its_times_in_the_world_and_in_prompts() -> None:
+    sheet = SHEET.replace("present:", "begins: 1962-03-06 12:00\npresent:")
+    dated = {"order": [1, 3, 2], "next_scene": KITCHEN, "next_date": "1962-03-07 22:00", "acts_next": [{"name": "Ada"}]}
+    undated = {"order": [1], "next_scene": DYKE, "next_date": "soon"}
+    written = await played(
+        sheet=sheet, choose=lambda request: json.dumps(dated if step_of(request) == "1" else undated),
+    )  # fmt: skip
+    assert "# Now\nthe green gate, Tuesday noon, 1962-03-06 12:00\n" in of(written, "1/Ada/act")
+    assert f"# Now\n{KITCHEN}, 1962-03-07 22:00\n" in of(written, "2/Ada/act")
+    assert f"# Now\n{DYKE}\n" in of(written, "3/Ada/act"), "what is no date is none"
+    worlds = [json.loads(written.kept[f"world/world-{n}"]) for n in (1, 2, 3)]
+    times = {(fact["slot"], fact["scene"]): fact.get("from") for world in worlds for fact in world["facts"]}
+    assert times["letter", 1] == "1962-03-06 12:00"
+    assert times["ada_location", 2] == times["next_letter", 2] == "1962-03-07 22:00"
+    assert times["ada_location", 3] is None
+    with pytest.raises(PlanError, match="is no story time"):
+        parse_personas(sheet.replace("1962-03-06 12:00", "soon"))
 
 
 async def test_all_move_to_another_scene_where_nobody_is_named() -> None:
