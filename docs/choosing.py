@@ -7,7 +7,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+from fabula.app.beginning import FOR_SHORT_STORIES, FOR_SMALL_MODELS
 from fabula.app.writing import Options, dry_run
+from fabula.craft.length import ONE_REPLY
 from fabula.project.settings import Settings
 from fabula.story import Brief
 from fabula.systems import systems
@@ -54,8 +56,10 @@ def choosing() -> str:
     worth = "\n".join(f"- **{s.name}**: {s.worth}" for s in systems().values())
     return f"""# Choose a system
 
-`fabula write BRIEF --system NAME`. Where you name none, it is `{Settings().system}`, and `end-to-end` where the model
-is [a small one](../how-to/models.md#help-for-small-models).
+`fabula write BRIEF --system NAME`. Where you name none, model and length choose: `{FOR_SMALL_MODELS}` for
+[a small model](../how-to/models.md#help-for-small-models); for a capable one `{FOR_SHORT_STORIES}` where the story has
+at most {ONE_REPLY:,} words, or no length is asked for, and `{Settings().system}` where it has more, where the brief asks
+for chapters, where you give a plan, with `--preset faithful`, and with a setting or a role that it alone has.
 
 | system | what it is good at | model | calls | cost | time |
 |---|---|---|---|---|---|
