@@ -22,11 +22,10 @@ from fabula.base.errors import ReplyError
 from fabula.craft.personas import check_cast
 from fabula.craft.planning import PlanOptions
 from fabula.engine.authored import has_author_text
-from fabula.engine.run import apart, retaken, side_by_side
+from fabula.engine.run import retaken, side_by_side
 from fabula.story import Story, slug
 from fabula.systems.ibsen.actor import Actor, Log, Moment, Play, Recorded, compact, views_of
 from fabula.systems.ibsen.config import PLAN_TRIES
-from fabula.systems.ibsen.interview import interviews
 from fabula.systems.ibsen.log import Performed, Turn, Window, transcript, turns_of
 from fabula.systems.ibsen.players import Players
 from fabula.systems.ibsen.script import NARRATION, script_for, script_of
@@ -57,7 +56,6 @@ async def write(brief: Brief, run: Run, config: Config) -> Story:
     script = await script_for(run, brief, config, script_of, PlanOptions(scenes=0))
     stage = Stage(Play(script, config), run)
     await stage.perform()
-    await apart(interviews(stage.play, stage.actors, stage.hour, run))  # nothing of the story hangs on them
     return await log_of(stage, brief)
 
 

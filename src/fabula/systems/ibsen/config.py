@@ -28,7 +28,6 @@ RELEASED: Final[Mapping[str, Sampling]] = MappingProxyType(
         "impression": Sampling(temperature=0.0),
         "relation": Sampling(temperature=0.1),
         "monologue": Sampling(temperature=0.3),
-        "answer": Sampling(temperature=0.6, frequency_penalty=0.6),
         "step_in": Sampling(),
     }
 )
@@ -51,13 +50,11 @@ class Paper:
         per_actor_summaries: everybody sums up for themselves; else those who heard the same share one summary.
         memory_threshold: memories less similar to the query than this are not recalled.
         relevant: from this similarity on a memory is shown as relevant, below it as possibly irrelevant.
-        interview_relevant: the same in an interview.
         saying_threshold: examples of an actor's speech that are less similar to the last turn than this are not shown.
         embedder: who compares memories with what is said, as the release's provider does: a folder with a
             sentence-embedding model, or the name of one on this machine (fabula[embeddings]); empty compares words.
             Give the thresholds that suit it (for all-MiniLM-L6-v2: memory_threshold=0.1, relevant=0.2).
         players: who may step in before every line, by name; others than those in the script may be named too.
-        interview: questions after the play, "NAME: question", separated by `|`; they change nothing.
     """
 
     use_instruction: bool = True
@@ -71,11 +68,9 @@ class Paper:
     per_actor_summaries: bool = True
     memory_threshold: float = 0.3
     relevant: float = 0.4
-    interview_relevant: float = 0.3
     saying_threshold: float = 0.7
     embedder: str = ""
     players: str = ""
-    interview: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,7 +113,6 @@ class Config(Presets):
             per_actor_summaries=False,
             memory_threshold=-1.0,
             relevant=0.15,
-            interview_relevant=0.15,
             saying_threshold=0.2,
         )
         return cls(paper, Ours())

@@ -19,13 +19,11 @@ from fabula.craft.planning import PlanOptions
 from fabula.craft.prose import Prose, clean_reply, write_prose
 from fabula.engine.replies.turns import read_turn
 from fabula.engine.roles import is_person
-from fabula.engine.run import apart
 from fabula.models.base import Sampling
 from fabula.story import Story, count_words, one_line, slug
 from fabula.systems.ibsen.actor import LINE_WORDS, RECENT, Actor, Moment, Play, views_of
 from fabula.systems.ibsen.algorithm import Director, Stage, log_of
 from fabula.systems.ibsen.config import Ours
-from fabula.systems.ibsen.interview import interviews
 from fabula.systems.ibsen.log import Performed, Turn, Window
 from fabula.systems.ibsen.script import acts_of, script_for, script_of
 from fabula.systems.ibsen.shapes import steps_shape
@@ -46,7 +44,7 @@ _FEWER_LINES: Final = "some scenes have fewer lines than their objectives take"
 _MOST_POINTS: Final = 20  # of summaries, that stay in mind
 _STAGES_A_CALL: Final = 6  # stages of an objective that one call names
 _MOST_STAGES: Final = 60
-_FREE: Final = frozenset(("instruct", "act", "impression", "answer"))  # replies that no schema bounds
+_FREE: Final = frozenset(("instruct", "act", "impression"))  # replies that no schema bounds
 _SHORT: Final = 150  # tokens of these from a small model
 _LABELS: Final = ("Writing task", "Story so far", "What was played", "Characters", "Place", "Narration", "Scene")
 _STORY_TOKENS, _PLAYED_TOKENS = 700, 2000  # of a prompt, for a small model
@@ -71,7 +69,6 @@ async def write(brief: Brief, run: Run, config: Config) -> Story:
     play = KnowingPlay(script, config, brief.titled, min(stages, _MOST_STAGES))
     stage = KnowingStage(play, run)
     await stage.perform()
-    await apart(interviews(play, stage.actors, stage.hour, run))  # nothing of the story hangs on them
     return await retold(stage, brief, want, ours) if ours.prose else await log_of(stage, brief)
 
 

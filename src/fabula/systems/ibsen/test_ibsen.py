@@ -1,4 +1,4 @@
-"""IBSEN against its description: stage, director, actors, memories, players, interviews, and the story they give."""
+"""IBSEN against its description: stage, director, actors, memories, players, and the story they give."""
 
 from __future__ import annotations
 
@@ -26,7 +26,6 @@ from fabula.systems import find
 from fabula.systems.ibsen.actor import Play
 from fabula.systems.ibsen.algorithm import Stage
 from fabula.systems.ibsen.improved import KnowingPlay, KnowingStage, script_for_length
-from fabula.systems.ibsen.interview import interview
 from fabula.systems.ibsen.log import Turn, transcript, turns_of
 from fabula.systems.ibsen.script import NARRATION, Script, parse_script, script_of, write_script
 from shortening import shortened
@@ -120,7 +119,6 @@ def said(request: Request, **special: str) -> str:
         "monologue": f"I remember {request.path}.",
         "impression": "braver than before",
         "step_in": '{"action": "none"}',
-        "answer": f"Because of {line_at(request)}",
         "extend": sentence(request.path),
     }[prompt]
 
@@ -460,10 +458,10 @@ async def test_a_small_model_s_free_replies_alone_are_bounded() -> None:
     journal, model = Journal(), ScriptedModel(said)
     journal.open()
     journal.decisions.add("stage", "edit", ONE)
-    config = SYSTEM.config("improved", {"max_steps": 5, "window": 4, "window_keep": 2, "interview": "Mara: Why?"})
+    config = SYSTEM.config("improved", {"max_steps": 5, "window": 4, "window_keep": 2})
     await SYSTEM.write(BRIEF, run_on(journal, model, aids="on"), config)
     bounds = {request.path.rpartition("/")[2]: request.sampling.max_tokens for request in model.asked}
-    free = dict.fromkeys(("act", "instruct", "impression", "answer"), 150)
+    free = dict.fromkeys(("act", "instruct", "impression"), 150)
     assert {prompt: most for prompt, most in bounds.items() if prompt in free} == free
     assert {bounds[prompt] for prompt in ("outline", "script", "sum_up")} == {None}
 
@@ -1014,67 +1012,6 @@ def test_a_transcript_is_read_back() -> None:
     assert "> Objective 2: He goes." in text
     assert turns_of("Dark.\n> a remark\n**A:**\n**B:** x\n\ny") == (Turn(NARRATION, "Dark."), Turn("B", "x\ny"))
     assert Turn.of("A", "> **B:** x\n\n\ny").text == "B:** x\ny"
-
-
-# interviews -------------------------------------------------------------------------------------------
-
-
-async def test_an_interview_leaves_no_trace() -> None:
-    after, run = await performed(window=6, window_keep=3)
-    mara = after.actors["Mara"]
-    before = (
-        list(mara.mind.window.turns),
-        list(mara.mind.memories.kept),
-        dict(mara.mind.relations),
-        dict(mara.mind.impressions),
-    )
-    answers = await interview(mara, ["Why did you light it?", "Are you sure?"], after.hour, run)
-    assert len(set(answers)) == 2
-    assert (
-        list(mara.mind.window.turns),
-        list(mara.mind.memories.kept),
-        dict(mara.mind.relations),
-        dict(mara.mind.impressions),
-    ) == before
-    with pytest.raises(UnknownNameError, match="Did you mean 'Mara'"):
-        await write(interview="Marra: ?", max_steps=1)
-
-
-async def test_an_answer_rests_on_the_impression_of_whom_the_question_names() -> None:
-    played = await write(max_steps=1, interview="Mara: What of Tobias? | Mara: Why?")
-    assert [
-        "- Your impression of Tobias: young" in played.last(f"role-play/interview-mara/interview/mara/{n}/answer")
-        for n in (1, 2)
-    ] == [True, False]
-
-
-async def test_a_question_sees_the_answers_before_it_and_ten_entries_at_most() -> None:
-    played = await write(preset="improved", prose=False, interview="Mara: Why? | Mara: Really? | Tobias: And you?")
-    shown = played.last("role-play/interview-mara/interview/mara/2/answer").partition("# What was said\n")[2]
-    lines = shown.partition("\n\n")[0].splitlines()
-    assert len(lines) == 10
-    assert lines[-1] == "Interviewer: Really?"
-    assert lines[-2].startswith("Mara: Because of")
-    assert "(The play is paused.)" in lines
-    kept = played.journal.artefacts.newest("role-play/interview-tobias") or ""
-    assert kept.startswith("**Interviewer:** And you?\n\n**Tobias:** Because of")
-    plain = await write(preset="improved", prose=False)
-    assert plain.story == played.story
-
-
-async def test_an_interview_has_its_own_border_between_relevant_and_irrelevant_memories() -> None:
-    assert SYSTEM.config("faithful").paper.interview_relevant == 0.3
-    memories = "    memories: [{event: The instruction manual of the lamp was burnt., thought: I burnt it.}]\n"
-    stage = ONE.replace("    relations: {Tobias", memories + "    relations: {Tobias")
-    how: dict[str, Any] = {"max_steps": 1, "memory_threshold": -1.0, "relevant": 2.0, "interview_relevant": -1.0}
-    played = await write(stage=stage, interview="Mara: Why?", **how)
-    assert "# What you remember\n- I burnt it." in played.last("role-play/interview-mara/interview/mara/1/answer")
-    assert "it may have nothing to do with this\n- I burnt it." in played.last("role-play/the-letter/step/1/act")
-
-
-async def test_a_question_without_a_name_says_how_to_write_it() -> None:
-    with pytest.raises(UsageError, match=r"'Why\?' is no question\. Write interview as NAME: question"):
-        await write(interview="Why?", max_steps=1)
 
 
 # the story ----------------------------------------------------------------------------------------------------------
