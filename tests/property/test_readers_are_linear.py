@@ -138,17 +138,11 @@ READERS: dict[str, Callable[[str], Any]] = {
     "read_turn": lambda text: turns.read_turn(text, NAMES[0], NAMES, whole=True),
     "leaves_part": turns.leaves_part,
     "says": lambda text: turns.says(text, "the lamp"),
-    "read_labelled_line": lambda text: labelled.read_labelled_line(text, ("Place", "Beat")),
-    "split_labels": lambda text: labelled.split_labels(text, ("Place", "Beat")),
-    "split_at_label": lambda text: labelled.split_at_label(text, "Place"),
-    "read_entry": labelled.read_entry,
     "first_clause": labelled.first_clause,
-    "holds_called": lambda text: labelled.holds_called(text, "keeper"),
     "is_cut": replies.is_cut,
     "without_instructions": lambda text: replies.without_instructions(
         text, ("Tell what Mara does when the lamp goes out.",)
     ),
-    "role_in": lambda text: labelled.role_in(text, "Mara"),
 }
 
 
@@ -203,12 +197,11 @@ BUILDERS: dict[str, Callable[[str], Any]] = READERS | {
     "read_turn": lambda text: turns.read_turn(text, "Mara", PEOPLE, whole=True),
     "read_choice": lambda text: replies.read_choice(text, PEOPLE),
     "without_label": lambda text: labelled.without_label(text, "Place"),
-    "holds_word": lambda text: labelled.holds_word(text, "keeper"),
 }
 
 
 AT_THE_START = {  # of a line or a turn: their patterns are never searched for
-    *("chatter.__init__", "dialogue._labels", "labelled.is_heading_of", "labelled.read_labelled_line"),
+    *("chatter.__init__", "dialogue._labels", "labelled.is_heading_of"),
     *("turns._label", "verdicts._label"),
 }
 

@@ -16,7 +16,6 @@ from fabula.craft.planning import PlanOptions, given_plan, plan_for
 from fabula.craft.prose import NOT_AS_LONG, Prose, clean_reply, reply_fault, shorten, write_prose
 from fabula.craft.settings import warn_ignored
 from fabula.engine.lengths import record_length, words_to_follow
-from fabula.engine.replies.labelled import holds_called, holds_word, role_in, words_in
 from fabula.story import Story, count_words, one_line, slug
 from fabula.story.sentences import as_sentence
 from fabula.systems.dramatron.algorithm import CHARACTERS, SCENES, TRIES, scene_input, story_fields
@@ -51,12 +50,6 @@ _STORY_TOKENS, _STORY_SHARE = 6_000, 0.5  # of the story so far: for a small mod
 _HEADINGS_SHARE: Final = 1 / 2  # of the words wanted; with more, headings go without the descriptions of places
 _SCRIPT_LABELS: Final = ("Dialog", "Dialogue", "Script")
 _LABELS: Final = ("Place", "Characters", "Plot Element", "Summary", "Outline", "Story")
-_COMMON_WORDS: Final = frozenset(
-    (
-        *("a", "an", "and", "the", "of", "de", "von", "van", "mr", "mrs", "ms", "miss"),
-        *("dr", "sir", "lady", "lord", "old", "young"),
-    )
-)  # words of names that name nobody
 
 
 async def write(brief: Brief, run: Run, config: Config) -> Story:
@@ -270,9 +263,9 @@ def dialogue_of(hierarchy: Hierarchy, at: int, head: str, want: WordRange | None
 
 
 def dialogue_fields(hierarchy: Hierarchy, at: int, run: Run) -> dict[str, Any]:
-    """What a dialogue is asked with: as in the paper, but with names, all earlier beats, and the next one."""
+    """What a dialogue is asked with: as in the paper, but with everybody's name, all earlier beats, the next one."""
     scene, scenes = scene_input(hierarchy, at), hierarchy.scenes
-    people = scenes[at].people or named_in(scene.beat, hierarchy.characters)
+    people = scenes[at].people or hierarchy.characters
     earlier = [one.beat for one in scenes[:at]]
     return {
         "scene": scene,
@@ -280,20 +273,6 @@ def dialogue_fields(hierarchy: Hierarchy, at: int, run: Run) -> dict[str, Any]:
         "previous": latest(earlier, run.room("dialogue").prompt_tokens(short=_BEATS_TOKENS)),
         "following": " ".join(one.beat for one in scenes[at + 1 : at + 2]),
     }
-
-
-def named_in(beat: str, characters: Sequence[CharacterEntry]) -> tuple[CharacterEntry, ...]:
-    """Those of whom a word of the name stands in `beat` as a word, or who are called by what they are; else all."""
-    return tuple(one for one in characters if _is_named(one, beat)) or tuple(characters)
-
-
-def _is_named(character: CharacterEntry, beat: str) -> bool:
-    words = [word for word in words_in(character.name) if word.casefold() not in _COMMON_WORDS]
-    if any(holds_word(beat, word) for word in words):
-        return True
-    role = role_in(character.description, character.name)
-    called = [*(words if len(words) > 1 else ()), *([role] if role else ())]
-    return any(holds_called(beat, word) for word in called)
 
 
 # stories ------------------------------------------------------------------------------------------------------------

@@ -6,10 +6,9 @@ what `hierarchy` writes.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final, Generic, TypeVar
 
-from fabula.engine.replies.labelled import read_entry, read_labelled_line, split_at_label, split_labels
 from fabula.story import one_line
 from fabula.systems.dramatron.hierarchy import (
     CHARACTER,
@@ -27,9 +26,7 @@ if TYPE_CHECKING:
 
 E = TypeVar("E", CharacterEntry, SceneEntry)
 
-_NAME_WORDS: Final = 8
 _EDGES: Final = " \t*_\"'`#[]<>\u201c\u201d"
-_CHARACTER_LABELS: Final = ("Character", "Name")
 _SCENE_FIELDS: Final = {"Place": "place", "Plot element": "element", "Beat": "beat"}
 
 
@@ -110,90 +107,39 @@ def read_scenes(answer: str) -> Parsed[SceneEntry]:
 def lenient_title(answer: str) -> str:
     """The first line that holds text, without label and quotation marks; one that announces another is none."""
     for line in without_end(answer).split("\n"):
-        labelled = read_labelled_line(line, ("Title",))
-        title = (labelled[1] if labelled else line).strip(_EDGES).strip()
+        title = line.replace("*", "").strip(_EDGES).removeprefix("Title:").strip(_EDGES)
         if title and not title.endswith(":"):
             return title.rstrip(".") if title.count(".") == 1 else title
     return ""
 
 
 def lenient_characters(text: str) -> Parsed[CharacterEntry]:
-    """Entries that begin with a character mark; where there is none, lines `name: description`.
-
-    Missing asterisks, END and line ends, numbering and bullets are tolerated; of two with one name the first counts.
-    """
-    drafts = _character_drafts(text)
-    marked = bool(drafts)
-    if not marked:
-        found = [entry for line in without_end(text).split("\n") if (entry := read_entry(line))]
-        drafts = [_Draft({"name": name, "description": about}) for name, about in found]
-    made = [CharacterEntry(_name(draft.fields.get("name", "")), draft.text("description")) for draft in drafts]
-    return _checked(made, [_character_fault(entry, marked=marked) for entry in made])
+    """A character a line, the last one too; of two with one name the first counts."""
+    made = []
+    for line in filter(str.strip, without_end(text).split("\n")):
+        name, _, description = line.strip().removeprefix(CHARACTER.strip()).partition(DESCRIPTION.strip())
+        made.append(CharacterEntry(name.strip(), description.strip()))
+    return _checked(made, ["" if one.name and one.description else "it lacks name or description" for one in made])
 
 
 def lenient_scenes(text: str) -> Parsed[SceneEntry]:
-    """One scene a block; a block that lacks something is rejected alone. Places that read alike are one."""
-    drafts = _scene_drafts(text)
-    made = [SceneEntry(draft.text("place"), draft.text("element"), draft.text("beat")) for draft in drafts]
-    parsed = _checked(made, [_scene_fault(entry) for entry in made])
+    """A scene from each `Place:` on; one that lacks a line is rejected alone. Places that read alike are one."""
+    scenes, last = list[dict[str, str]](), ""
+    for line in without_end(text).split("\n"):
+        label, _, said = line.strip().partition(":")
+        if label in _SCENE_FIELDS:
+            if label == "Place" or not scenes:
+                scenes.append(dict.fromkeys(_SCENE_FIELDS.values(), ""))
+            last = _SCENE_FIELDS[label]
+        if scenes:
+            scenes[-1][last] += f" {said if label in _SCENE_FIELDS else line}"
+    made = [SceneEntry(**{name: one_line(said) for name, said in fields.items()}) for fields in scenes]
+    lacking = [[label for label, name in _SCENE_FIELDS.items() if not getattr(one, name)] for one in made]
+    parsed = _checked(made, [f"it lacks {' and '.join(labels)}" if labels else "" for labels in lacking])
     places: dict[str, str] = {}
     for entry in parsed.entries:
         places.setdefault(alike(entry.place), with_stop(entry.place))
     return Parsed(tuple(replace(one, place=places[alike(one.place)]) for one in parsed.entries), parsed.rejected)
-
-
-@dataclass
-class _Draft:
-    """The fields of an entry that is being read."""
-
-    fields: dict[str, str] = field(default_factory=dict)
-    open: str = ""
-
-    def begin(self, name: str, text: str) -> None:
-        self.fields[name], self.open = text, name
-
-    def go_on(self, line: str) -> None:
-        """Another line of the open field; a blank one ends it."""
-        if not line.strip():
-            self.open = "" if self.fields.get(self.open) else self.open
-        elif self.open:
-            self.fields[self.open] = f"{self.fields[self.open]} {line}".strip()
-
-    def text(self, name: str) -> str:
-        """A field without asterisks, on one line."""
-        return one_line(self.fields.get(name, "").replace("**", "")).strip("*_ ")
-
-
-def _character_drafts(text: str) -> list[_Draft]:
-    drafts: list[_Draft] = []
-    for line in without_end(text).split("\n"):
-        if found := read_labelled_line(line, _CHARACTER_LABELS):
-            drafts.append(_Draft())
-            name, *rest = split_at_label(found[1], "Description")
-            drafts[-1].begin("name", name)
-            if rest:
-                drafts[-1].begin("description", rest[0])
-        elif drafts and "description" not in drafts[-1].fields:
-            if found := read_labelled_line(line, ("Description",)):
-                drafts[-1].begin("description", found[1])
-        elif drafts and drafts[-1].open == "description":
-            drafts[-1].go_on(line)
-    return drafts
-
-
-def _scene_drafts(text: str) -> list[_Draft]:
-    drafts: list[_Draft] = []
-    for line in without_end(text).split("\n"):
-        for piece in split_labels(line, ("Plot element", "Beat")):
-            found = read_labelled_line(piece, tuple(_SCENE_FIELDS))
-            name = _SCENE_FIELDS[found[0]] if found else ""
-            if name == "place" or (name and not drafts) or (name and name in drafts[-1].fields):
-                drafts.append(_Draft())
-            if found:
-                drafts[-1].begin(name, found[1])
-            elif drafts:
-                drafts[-1].go_on(piece)
-    return drafts
 
 
 def _checked(made: Sequence[E], faults: Sequence[str]) -> Parsed[E]:
@@ -207,21 +153,3 @@ def _checked(made: Sequence[E], faults: Sequence[str]) -> Parsed[E]:
         else:
             kept[entry.key] = entry
     return Parsed(tuple(kept.values()), tuple(rejected))
-
-
-def _character_fault(entry: CharacterEntry, *, marked: bool) -> str:
-    """What is wrong with an entry; where no mark says which words are the name, it may be a sentence with a colon."""
-    if not entry.name:
-        return "it has no name"
-    if not marked and len(entry.name.split()) > _NAME_WORDS:
-        return f"its name has more than {_NAME_WORDS} words"
-    return "" if entry.description else "it has no description"
-
-
-def _scene_fault(entry: SceneEntry) -> str:
-    lacking = [label for label, name in _SCENE_FIELDS.items() if not getattr(entry, name)]
-    return f"it lacks {' and '.join(lacking)}" if lacking else ""
-
-
-def _name(text: str) -> str:
-    return one_line(text).strip(_EDGES).rstrip(" :,;-\u2013\u2014.*_").strip(_EDGES)
