@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from fabula.craft.conversation import Conversation, Parties, open_conversation
+from fabula.craft.planning import PROMPTS
 from fabula.engine.journal import Journal
 from fabula.engine.prompts import Prompts
 from fabula.engine.roles import Cast
@@ -216,7 +217,9 @@ async def gossip(name: str, seed: int, aids: Aids, preset: Preset = "improved") 
     small |= {"turns_per_step": 0} if small and preset == "improved" else {}
     with Journal() as journal:
         journal.decisions.add("personas", "edit", personas_of(world))
-        context = RunContext(journal, Prompts(system.prompt_folders(preset)), Cast.of(ScriptedModel(script)), aids=aids)
+        context = RunContext(
+            journal, Prompts(system.prompt_folders(preset), common=PROMPTS), Cast.of(ScriptedModel(script)), aids=aids
+        )
         config = system.config(preset, small)
         talk = await system.program(config).open_talk(world.text, Run(context), config, PARTIES)
         if name == "vanilla":
@@ -249,7 +252,9 @@ async def test_two_agents_that_write_a_story_keep_what_is_theirs(seed: int) -> N
     system = find("snap")
     with Journal() as journal:
         journal.decisions.add("personas", "edit", personas_of(world))
-        context = RunContext(journal, Prompts(system.prompt_folders("improved")), Cast.of(ScriptedModel(script)))
+        context = RunContext(
+            journal, Prompts(system.prompt_folders("improved"), common=PROMPTS), Cast.of(ScriptedModel(script))
+        )
         config = system.config(
             "improved", {"sentences": _SENTENCES, "candidates": 2, "samples": 1, "player": "Ann", "npc": "Bob"}
         )

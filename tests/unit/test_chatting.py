@@ -15,6 +15,7 @@ from fabula.craft.conversation.kept import conversations_in
 from fabula.craft.conversation.lines import Line, latest_lines, plan_text
 from fabula.craft.conversation.talk import next_step
 from fabula.craft.conversation.turns import Hearing, is_new
+from fabula.craft.planning import PROMPTS
 from fabula.engine.events import TextArrived
 from fabula.engine.journal import Journal
 from fabula.engine.prompts import Prompts
@@ -89,7 +90,9 @@ class Stage:
     engine: Engine = field(default_factory=Engine)
 
     async def open(self, name: str = "evening", parties: Parties = TWO, story: str = STORY) -> Conversation:
-        context = RunContext(self.journal, Prompts(SNAP.prompt_folders("improved")), Cast.of(self.engine))
+        context = RunContext(
+            self.journal, Prompts(SNAP.prompt_folders("improved"), common=PROMPTS), Cast.of(self.engine)
+        )
         config = SNAP.config("improved", {"sentences": 4, "candidates": 1, "turns_per_step": 2})
         talk = await open_talk(story, Run(context), config, parties)
         return open_conversation(ConversationFiles.in_(self.folder, name), talk, context)

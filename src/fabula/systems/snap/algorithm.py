@@ -9,6 +9,7 @@ of `fabula.craft.conversation`, whose dialogue between two agents this is too.
 from __future__ import annotations
 
 import asyncio
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
@@ -18,7 +19,7 @@ import numpy as np
 from fabula.craft.cells import cells
 from fabula.craft.conversation.cards import Cards
 from fabula.craft.conversation.lines import Cell, Parties, Step, View, dialogue_of, plan_text, without_remarks
-from fabula.craft.conversation.talk import Progress, conversation, next_step
+from fabula.craft.conversation.talk import Progress, conversation, gone_on, next_step
 from fabula.craft.conversation.turns import turn_of
 from fabula.craft.narratives import check_narrative, narrative_of, who_talks
 from fabula.craft.packing import latest
@@ -56,8 +57,12 @@ _ROOM: Final = 0.8  # of a summary model's window, as tokens are estimates
 
 
 async def write(brief: Brief, run: Run, config: Config) -> Story:
-    """The narrative as a dialogue, cell by cell (section 4.1), between two agents (section 5.3)."""
-    snap = await open_talk(await narrative_of(run, brief), run, config)
+    """The narrative as a dialogue between two agents (section 5.3)."""
+    return await talked_through(await open_talk(await narrative_of(run, brief), run, config), brief, run)
+
+
+async def talked_through(snap: Snap, brief: Brief, run: Run) -> Story:
+    """The narrative as a dialogue, cell by cell (section 4.1)."""
     story = Story.of(brief)
     summaries: Summaries = {}
     for number in range(1, len(snap.segments) + 1):
@@ -66,12 +71,14 @@ async def write(brief: Brief, run: Run, config: Config) -> Story:
         cell = await snap.cell(here, number, summaries)
         cell = await snap.with_player_plan(here, cell, summaries)
         # Both talk in turn (4.5), until one of them says EOD.
-        talk = partial(conversation, snap, cell=cell, summaries=summaries, most=config.paper.max_turns)
-        text = await here.keep("dialogue", talk, folder="story", read=without_remarks)
+        talk = partial(conversation, snap, cell=cell, summaries=summaries, most=snap.config.paper.max_turns)
+        more = partial(gone_on, snap, cell=cell, summaries=summaries)  # where the author wants it to go on
+        text = await here.keep("dialogue", talk, folder="story", more=more, read=without_remarks)
         story = story.add(f"cell-{number}/dialogue", text)
         # The dialogue's summary goes on to the next cell (4.6).
         if number < len(snap.segments):
-            summaries = await snap.summarise(here, dialogue_of(text, snap.parties), summaries)
+            heard = dialogue_of(text, snap.parties, (snap.parties.player, *cell.present))
+            summaries = await snap.summarise(here, heard, summaries)
     return story
 
 
@@ -122,14 +129,22 @@ class Snap:
         there: tuple[str, ...] = (),
     ) -> Cell:
         """The cell of this number: segment, personas, and its plan, which is made unless `steps` is it."""
-        personas = {name: await self.characters.persona(run, number, name) for name in self.parties.names}
-        segment = self.segments[number - 1].strip()
-        views = {name: view_of(segment, personas, name) for name in personas}
-        cell = Cell(number, views, steps or (), there or self.parties.others)
+        cell = Cell(number, await self.views(run, number), steps or (), there or await self.present(run, number))
         if steps is None:
             planned = await self.plan(run, cell, summaries, cell.present, (self.parties.player,), "plan")
             cell = replace(cell, steps=planned)
         return cell
+
+    async def views(self, run: Run, number: int) -> dict[str, View]:
+        """What everybody has of a cell; an author's secret is on the sheet of its own character alone."""
+        personas = {name: await self.characters.persona(run, number, name) for name in self.parties.names}
+        segment, public = self.segments[number - 1].strip(), {name: one.public.block for name, one in personas.items()}
+        return {name: View(segment, persona.block, public) for name, persona in personas.items()}
+
+    async def present(self, run: Run, number: int) -> tuple[str, ...]:
+        """Who is there to answer: all."""
+        del run, number
+        return self.parties.others
 
     async def with_player_plan(self, run: Run, cell: Cell, summaries: Summaries) -> Cell:
         """The cell with a plan from the point of view of the player's character (section 5.3, Tables 14 to 20)."""
@@ -221,11 +236,6 @@ class Snap:
         return dict.fromkeys(self.parties.names, await summary_of(run, lines, self.config.paper.summary_words))
 
 
-def view_of(segment: str, personas: Mapping[str, Persona], name: str) -> View:
-    """What somebody has of a cell; an author's secret is on the sheet of its own character alone."""
-    return View(segment, personas[name].block, {other: one.public.block for other, one in personas.items()})
-
-
 # labels (section 3.1) -------------------------------------------------------------------------------------------------
 
 
@@ -302,10 +312,8 @@ def read_steps(text: str) -> tuple[Step, ...]:
 
 def _plans_in(texts: Sequence[str]) -> Iterator[tuple[Step, ...]]:
     for text in texts:
-        try:
+        with suppress(ReplyProblem):
             yield read_steps(text)
-        except ReplyProblem:
-            continue
 
 
 # the planning filter (section 4.4) ------------------------------------------------------------------------------------
@@ -332,10 +340,7 @@ async def best_plan(
     sums = weighted_sums(np.array([row.scores for row in rows]), paper.weights)
     best = int(np.argmax(sums))
     scores = ", ".join(f"{name} {value:.4f}" for name, value in zip(CRITERIA, rows[best].scores, strict=True))
-    run.note(
-        f"Plan {rows[best].plan} of {len(plans)} was chosen ({scores}; sum {sums[best]:.4f}; coherence by "
-        f"{'BERTScore' if paper.coherence == 'bertscore' else 'words'})."
-    )
+    run.note(f"Plan {rows[best].plan} of {len(plans)} was chosen ({scores}; sum {sums[best]:.4f}).")
     return plans[rows[best].plan - 1]
 
 
@@ -381,10 +386,8 @@ def _mean(texts: Sequence[str]) -> float:
     """The mean of the scores in some replies."""
     found: list[float] = []
     for text in texts:
-        try:
+        with suppress(ReplyProblem):
             found.append(read_score(text, _LOW, _HIGH))
-        except ReplyProblem:
-            continue
     return sum(found) / len(found) if found else float(_LOW)
 
 

@@ -9,37 +9,44 @@ was before.
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from functools import partial
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any, Final
 
 from fabula.base.errors import ReplyError
 from fabula.craft.conversation.cards import Cards
 from fabula.craft.conversation.knowledge import Marks, Told, known_to, marked
-from fabula.craft.conversation.lines import Cell, Step, View, dialogue_of, without_remarks, witnessed
-from fabula.craft.conversation.talk import Progress, conversation, gone_on, next_step
+from fabula.craft.conversation.lines import Step, View, witnessed
+from fabula.craft.conversation.talk import Progress, next_step
 from fabula.craft.conversation.turns import turn_of
 from fabula.craft.narratives import NARRATIVE, narrative_of, words_of_task
 from fabula.craft.prose import clean_text
 from fabula.engine.authored import has_author_text, was_made
 from fabula.engine.run import Run, side_by_side
-from fabula.story import Story
 from fabula.story.people import among, present_in
 from fabula.story.personas import Persona, Personas
 from fabula.story.sentences import sentences
 from fabula.systems.snap import algorithm
-from fabula.systems.snap.algorithm import TOKENS_A_WORD, Characters, Snap, called, fields_of, summed_up, that_fit
+from fabula.systems.snap.algorithm import (
+    TOKENS_A_WORD,
+    Characters,
+    Snap,
+    called,
+    fields_of,
+    summed_up,
+    talked_through,
+    that_fit,
+)
 from fabula.systems.snap.config import Ours
 from fabula.systems.snap.replies import Narrative
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from fabula.craft.conversation.lines import Freedom, Line, Parties, Summaries
+    from fabula.craft.conversation.lines import Cell, Freedom, Line, Parties, Summaries
     from fabula.craft.conversation.talk import State
     from fabula.craft.conversation.turns import Moment
     from fabula.engine.replies.dialogue import Said
-    from fabula.story import Brief
+    from fabula.story import Brief, Story
     from fabula.systems.snap.config import Config
 
 _TRIES: Final = 3  # draws of a turn
@@ -51,20 +58,7 @@ async def write(brief: Brief, run: Run, config: Config) -> Story:
     """The narrative as a dialogue, cell by cell, between two agents, as in the paper's program."""
     named = present_in((config.paper.player.strip(), *config.paper.npc_names), brief.text)  # a made narrative may not
     snap = await open_talk(await narrative_for(brief, run), run, config, cards=Cards(known=named))
-    story = Story.of(brief)
-    summaries: Summaries = {}
-    for number in range(1, len(snap.segments) + 1):
-        here = run.scope(f"cell-{number}")
-        cell = await snap.cell(here, number, summaries)
-        cell = await snap.with_player_plan(here, cell, summaries)
-        talk = partial(conversation, snap, cell=cell, summaries=summaries, most=config.paper.max_turns)
-        more = partial(gone_on, snap, cell=cell, summaries=summaries)  # where the author wants a dialogue to go on
-        text = await here.keep("dialogue", talk, folder="story", more=more, read=without_remarks)
-        story = story.add(f"cell-{number}/dialogue", text)
-        if number < len(snap.segments):
-            heard = dialogue_of(text, snap.parties, (snap.parties.player, *cell.present))
-            summaries = await snap.summarise(here, heard, summaries)
-    return story
+    return await talked_through(snap, brief, run)
 
 
 async def narrative_for(brief: Brief, run: Run) -> str:
@@ -124,21 +118,9 @@ class Improved(Snap):
         """How far the player may lead away, unless a conversation says otherwise."""
         return self.ours.freedom
 
-    async def cell(
-        self,
-        run: Run,
-        number: int,
-        summaries: Summaries,
-        steps: tuple[Step, ...] | None = None,
-        there: tuple[str, ...] = (),
-    ) -> Cell:
-        """The cell of this number: what each knows of it, and a plan, made unless `steps` is it."""
-        views = {name: await self.view(run, number, (name,)) for name in self.parties.names}
-        cell = Cell(number, views, steps or (), there or await self.present(run, number))
-        if steps is None:
-            planned = await self.plan(run, cell, summaries, cell.present, (self.parties.player,), "plan")
-            cell = replace(cell, steps=planned)
-        return cell
+    async def views(self, run: Run, number: int) -> dict[str, View]:
+        """What each of those who talk knows of a cell."""
+        return {name: await self.view(run, number, (name,)) for name in self.parties.names}
 
     async def present(self, run: Run, number: int) -> tuple[str, ...]:
         """Those of the others who are in a cell; all, where none of them is."""

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from fabula.craft.conversation.cards import Cards
 from fabula.craft.conversation.lines import Cell, Parties, View, without_remarks
-from fabula.craft.conversation.talk import Progress, conversation
+from fabula.craft.conversation.talk import Progress, conversation, gone_on
 from fabula.craft.conversation.turns import turn_of
 from fabula.craft.narratives import check_narrative, narrative_of, who_talks
 from fabula.story import Story
@@ -30,10 +30,15 @@ if TYPE_CHECKING:
 
 async def write(brief: Brief, run: Run, config: Config) -> Story:
     """The narrative as a dialogue between two agents (section 5.3)."""
-    talk = await open_talk(await narrative_of(run, brief), run, config)
+    return await talked_through(await open_talk(await narrative_of(run, brief), run, config), brief, run)
+
+
+async def talked_through(talk: Vanilla, brief: Brief, run: Run) -> Story:
+    """The whole narrative as one dialogue."""
     cell = await talk.cell(run, 1, {})
-    both = partial(conversation, talk, cell=cell, summaries={}, most=config.paper.max_turns)
-    text = await run.keep("dialogue", both, folder="story", read=without_remarks)
+    both = partial(conversation, talk, cell=cell, summaries={}, most=talk.config.paper.max_turns)
+    more = partial(gone_on, talk, cell=cell, summaries={})  # where the author wants it to go on
+    text = await run.keep("dialogue", both, folder="story", more=more, read=without_remarks)
     return Story.of(brief).add("dialogue", text)
 
 

@@ -7,24 +7,22 @@ from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from fabula.craft.conversation.knowledge import Marks, Told, known_to, marked
-from fabula.craft.conversation.lines import Cell, View, without_remarks
-from fabula.craft.conversation.talk import Progress, conversation, gone_on
+from fabula.craft.conversation.lines import Cell, View
 from fabula.craft.conversation.turns import turn_of
 from fabula.craft.narratives import narrative_of
 from fabula.engine.run import Run
-from fabula.story import Story
 from fabula.story.people import among
 from fabula.systems.vanilla import algorithm
-from fabula.systems.vanilla.algorithm import Vanilla, fields_of
+from fabula.systems.vanilla.algorithm import Vanilla, fields_of, talked_through
 from fabula.systems.vanilla.config import Ours
 
 if TYPE_CHECKING:
     from fabula.craft.conversation.cards import Cards
     from fabula.craft.conversation.lines import Parties, Step, Summaries
-    from fabula.craft.conversation.talk import State
+    from fabula.craft.conversation.talk import Progress, State
     from fabula.craft.conversation.turns import Moment
     from fabula.engine.replies.dialogue import Said
-    from fabula.story import Brief
+    from fabula.story import Brief, Story
     from fabula.systems.vanilla.config import Config
 
 _TRIES: Final = 3  # draws of a turn
@@ -33,12 +31,7 @@ _SILENT: Final = "says nothing"  # what somebody does where no draw can be used
 
 async def write(brief: Brief, run: Run, config: Config) -> Story:
     """The narrative as a dialogue between two agents, as in the paper's program."""
-    talk = await open_talk(await narrative_of(run, brief), run, config)
-    cell = await talk.cell(run, 1, {})
-    both = partial(conversation, talk, cell=cell, summaries={}, most=config.paper.max_turns)
-    more = partial(gone_on, talk, cell=cell, summaries={})  # where the author wants the dialogue to go on
-    text = await run.keep("dialogue", both, folder="story", more=more, read=without_remarks)
-    return Story.of(brief).add("dialogue", text)
+    return await talked_through(await open_talk(await narrative_of(run, brief), run, config), brief, run)
 
 
 async def open_talk(
