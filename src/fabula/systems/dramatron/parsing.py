@@ -133,7 +133,7 @@ def lenient_scenes(text: str) -> Parsed[SceneEntry]:
             last = _SCENE_FIELDS[label]
         if scenes:
             scenes[-1][last] += f" {said if label in _SCENE_FIELDS else line}"
-    made = [SceneEntry(*(one_line(fields[name]) for name in _SCENE_FIELDS.values())) for fields in scenes]
+    made = [SceneEntry(one_line(one["place"]), one_line(one["element"]), one_line(one["beat"])) for one in scenes]
     lacking = [[label for label, name in _SCENE_FIELDS.items() if not getattr(one, name)] for one in made]
     parsed = _checked(made, [f"it lacks {' and '.join(labels)}" if labels else "" for labels in lacking])
     places: dict[str, str] = {}
