@@ -26,7 +26,7 @@ from fabula.models.base import Sampling
 from fabula.story import Story, count_words, one_line
 from fabula.story.plan import story_time
 from fabula.story.world import Moment, WorldState
-from fabula.story.world.flat import Write, fields_of
+from fabula.story.world.flat import Write
 from fabula.systems.magnet.algorithm import (
     check_candidates,
     drafting_temperature,
@@ -257,7 +257,6 @@ class Telling(Progress):
             self.goal_hidden_from = goal.hidden_from
             self.happened += self.seen_in(replace(step, order=()))
             self.world.amend(Moment(self.part + 1) if step.course.scene else self.moment, goal.updates)
-            self.log[-1]["event"]["updates"] = [fields_of(one) for one in goal.updates]
             if goal.course != Course():
                 self.go_on(goal.course)
 

@@ -7,7 +7,7 @@ made otherwise changes W (one call), so that a paragraph in the middle reaches a
 from __future__ import annotations
 
 import json
-from dataclasses import replace
+from dataclasses import asdict, replace
 from difflib import SequenceMatcher
 from typing import TYPE_CHECKING
 
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 async def keep_part(now: Progress, run: Run, kind: str, timesteps: Callable[[Run], Awaitable[list[Step]]]) -> str:
     """The text of the next chapter or scene (`kind`), after which `now` stands behind it."""
-    now.part, now.begin, now.log = now.part + 1, len(now.story), []
+    now.part, now.begin = now.part + 1, len(now.story)
     before, time = now.begin, now.world.time
 
     async def make(own: Run) -> Part:
@@ -50,8 +50,8 @@ async def keep_part(now: Progress, run: Run, kind: str, timesteps: Callable[[Run
     now.world.amend(Moment(now.part, max(len(now.story) - before, 1) + 1), part.amended, time)
     now.counts["amended"] += len(part.amended)
     now.world.world.put_scene(now.part, f"{kind.capitalize()} {now.part}")
-    log = now.log
-    await _kept(run, "steps", now.part, lambda: json.dumps(log, ensure_ascii=False, indent=1))
+    steps = [asdict(step) for step in part.steps]
+    await _kept(run, "steps", now.part, lambda: json.dumps(steps, ensure_ascii=False, indent=1))
     await _kept(run, "world", now.part, lambda: _world_of(now))
     return part.text
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from fabula.craft.length import WordRange, asked_range
 from fabula.craft.packing import paragraphs
 from fabula.story import count_words
 from fabula.story.world import Moment, WorldState
-from fabula.story.world.flat import Refused, Write, fields_of
+from fabula.story.world.flat import Refused, Write  # noqa: TC001 - kept steps are read by their types
 from fabula.systems.magnet.state import WorldGraph, shown
 
 if TYPE_CHECKING:
@@ -175,7 +175,7 @@ class Progress:
         domain: of the goal g, as far as the goal generator named one.
         system: reserved keys that the next commit sets.
         part: number of the chapter or scene that is written, and `begin`, how many paragraphs stand before it.
-        counts: what did not go smoothly; `log`, records of the part's steps, and `hash`, of W after the last one.
+        counts: what did not go smoothly.
         notes: what the author is to hear of the last step.
     """
 
@@ -193,8 +193,6 @@ class Progress:
     part: int = 0
     begin: int = 0
     counts: Counter[str] = field(default_factory=Counter)
-    log: list[dict[str, Any]] = field(default_factory=list)
-    hash: str = ""
     notes: list[str] = field(default_factory=list)
     _told: tuple[int, int] = (0, 0)  # paragraphs whose words are counted, and the words
 
@@ -254,7 +252,7 @@ class Progress:
         self.story += paragraphs(step.paragraph)
         for a in step.happened:
             self.done.setdefault(a.character, []).append(a.action)
-        self._record(step)
+        self._commit(step)
 
     def follow(self, step: Step) -> None:
         """Algorithm 1, lines 20 to 30: the goal that follows, with its transition, and the stall count."""
@@ -270,38 +268,26 @@ class Progress:
             self.domain = step.goal.domain
             self.story += paragraphs(step.goal.transition)
             self.system = {"current_goal": self.goal, "goal_domain": self.domain}
-        told = step.goal.transition if step.goal else ""
-        self.log[-1]["event"] = {"status": step.status, "goal": self.goal, "paragraph": told}
 
-    def _record(self, step: Step) -> None:
-        """Write the step's updates into W, and record the step: all its actions, those that happened, the paragraph."""
-        record: dict[str, Any] = {"step": step.t, "goal": len(self.goals), "world_before": self.hash}
-        record["proposals"] = [
-            {"character": a.character, "attempts": [fields_of(one) for one in a.attempts], "final": a.action,
-             "forced": a.forced, "goal_reached": a.goal_reached}
-            for a in step.actions
-        ]  # fmt: skip
-        record["order"] = list(step.order)
+    def _commit(self, step: Step) -> None:
+        """Write the step's updates into W; count what did not go smoothly, and note what the author is to hear."""
         self.counts["absent"] += len(self.characters) - len(step.actions)
         self.counts["uncriticised"] += sum(a.lone for a in step.actions)
         self.counts["forced"] += sum(a.forced for a in step.actions)
         self.counts["refused"] += sum(len(a.refused) for a in step.actions)
         self.notes = []
-        if self.config.paper.world_updates:
-            made = self.world.commit(step.t, self.moment, step.updates, self.system)
-            self.system, self.hash = {}, made.hash
-            refused = (*(one for a in step.happened for one in a.refused), *made.refused)
-            record |= {"commits": [fields_of(row) for row in made.rows], "conflicts": made.conflicts, "near": made.near}
-            record |= {"refused": [fields_of(one) for one in refused], "world_after": made.hash}
-            self.counts["refused"] += len(made.refused)
-            self.counts["conflicts"] += len(made.conflicts)
-            self.counts["near"] += len({new for new, _ in made.near})
-            for key in made.conflicts:
-                values = ", then ".join(f"{shown(one)} ({one.actor})" for one in step.updates if one.key == key)
-                self.notes.append(f"Step {step.t} writes {key!r} more than once: {values}. The last one holds.")
-            self.notes += [f"{one.key!r} is not written in step {step.t}: {one.why}." for one in refused]
-        record["paragraphs"] = paragraphs(step.paragraph)
-        self.log.append(record)
+        if not self.config.paper.world_updates:
+            return
+        made = self.world.commit(step.t, self.moment, step.updates, self.system)
+        self.system = {}
+        self.counts["refused"] += len(made.refused)
+        self.counts["conflicts"] += len(made.conflicts)
+        self.counts["near"] += len({new for new, _ in made.near})
+        for key in made.conflicts:
+            values = ", then ".join(f"{shown(one)} ({one.actor})" for one in step.updates if one.key == key)
+            self.notes.append(f"Step {step.t} writes {key!r} more than once: {values}. The last one holds.")
+        refused = (*(one for a in step.happened for one in a.refused), *made.refused)
+        self.notes += [f"{one.key!r} is not written in step {step.t}: {one.why}." for one in refused]
 
     def retrace(self, step: Step) -> None:
         """Go through a kept step again; one that was gone through already changes nothing."""

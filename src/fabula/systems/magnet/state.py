@@ -182,11 +182,6 @@ class WorldGraph:
         ranked = [(-points.get(key, 0) - (key in aims) - late[v.step], -v.step, key) for key, v in by_key.items()]
         return [by_key[key] for _, _, key in nsmallest(most, ranked)]
 
-    def location(self, persona: Persona) -> str:
-        """Where a character is, as far as W says; else empty."""
-        found = self.variables.get(key_of_persona(persona, LOCATION))
-        return "" if found is None else str(found.value)
-
     # reading updates ------------------------------------------------------------------------------------------------
 
     def writes_of(

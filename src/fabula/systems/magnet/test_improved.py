@@ -245,8 +245,8 @@ async def test_an_action_goes_whole_to_critic_narrator_and_record(small: bool) -
         return long if request.path.endswith("Mara/act") else said(request)
 
     written = await write(script, "improved", capabilities=able, words="300", max_steps=1)
-    record = json.loads(written.kept["steps/steps-1"])[0]["proposals"]
-    assert next(one["final"] for one in record if one["character"] == "Mara") == long
+    record = json.loads(written.kept["steps/steps-1"])[0]["actions"]
+    assert next(one["action"] for one in record if one["character"] == "Mara") == long
     assert all(f"{long}\n" in of(written, path) or f"{long} (" in of(written, path) for path in ("1/choose", "1/tell"))
 
 
@@ -290,8 +290,8 @@ async def test_what_a_transition_tells_is_in_the_world_from_then_on_and_known_to
     assert "letter = burned" not in of(written, "1/set_goal")
     assert "letter = burned" in of(written, "2/Ada/criticise")
     assert "letter = burned" in of(written, "3/Mila/act")
-    event = json.loads(written.kept["steps/steps-1"])[0]["event"]
-    assert [(one["key"], one["value"], one["actor"]) for one in event["updates"]] == [
+    goal = json.loads(written.kept["steps/steps-1"])[0]["goal"]
+    assert [(one["key"], one["value"], one["actor"]) for one in goal["updates"]] == [
         ("letter", "burned", "goal_generator")
     ]
 

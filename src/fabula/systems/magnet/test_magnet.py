@@ -29,7 +29,7 @@ from fabula.story.world.flat import Commit, Write
 from fabula.systems import find
 from fabula.systems.magnet.algorithm import due, timestep
 from fabula.systems.magnet.config import Config, Paper
-from fabula.systems.magnet.records import Progress, begun
+from fabula.systems.magnet.records import Progress, Step, begun
 from fabula.systems.magnet.shapes import Critique, Update
 from shortening import shortened
 
@@ -110,12 +110,12 @@ def prompts(preset: Preset) -> Prompts:
     return Prompts(SYSTEM.prompt_folders(preset), common=PROMPTS)
 
 
-async def step(now: Progress, script: Callable[[Request], str]) -> list[Request]:
-    """One timestep; the calls it took."""
+async def step(now: Progress, script: Callable[[Request], str]) -> tuple[Step, list[Request]]:
+    """One timestep, and the calls it took."""
     model = ScriptedModel(script)
     with Journal() as journal:
-        await timestep(now, Run(RunContext(journal, prompts("faithful"), Cast.of(model))))
-    return model.asked
+        made = await timestep(now, Run(RunContext(journal, prompts("faithful"), Cast.of(model))))
+    return made, model.asked
 
 
 @dataclass
@@ -178,15 +178,14 @@ async def test_only_chosen_actions_change_the_world_in_the_order_of_telling(stag
         return json.dumps({"order": [2, 1, 7, 2], "paragraph": "x"}) if "narrate" in request.path else said(request)
 
     now = stage(start=replace(PERSONAS, world=(("lamp", "dark"),)))
-    await step(now, script)
+    made, _ = await step(now, script)
     assert now.world.flat == {"lamp": "mara", "only_tobias": True, "only_mara": True}
-    record = now.log[0]
-    assert record["order"] == ["Tobias", "Mara"]
-    assert [(row["key"], row["old"], row["new"], row["actor"]) for row in record["commits"]] == [
-        ("lamp", "dark", "tobias", "Tobias"),
-        ("only_tobias", None, True, "Tobias"),
-        ("lamp", "tobias", "mara", "Mara"),
-        ("only_mara", None, True, "Mara"),
+    assert made.order == ("Tobias", "Mara")
+    assert [(one.key, one.value, one.actor) for one in made.updates] == [
+        ("lamp", "tobias", "Tobias"),
+        ("only_tobias", True, "Tobias"),
+        ("lamp", "mara", "Mara"),
+        ("only_mara", True, "Mara"),
     ]
     one = stage()
     await step(one, lambda request: script(request).replace("[2, 1, 7, 2]", "[2]"))
@@ -202,11 +201,11 @@ async def test_all_that_is_chosen_is_told_and_committed_also_after_the_goal_is_r
         return said(request)
 
     now = stage()
-    await step(now, script)
+    made, _ = await step(now, script)
     assert now.story[0] == "Tobias acted, and then Mara did."
     assert now.world.flat == {"by_tobias": 1, "by_mara": 1}
     assert list(now.done) == ["Tobias", "Mara"]
-    assert now.log[0]["event"]["status"] == "complete"
+    assert made.status == "complete"
 
 
 async def test_reserved_and_impossible_keys_are_refused_and_counted(stage: Staged) -> None:
@@ -216,9 +215,9 @@ async def test_reserved_and_impossible_keys_are_refused_and_counted(stage: Stage
         return said(request)
 
     now = stage()
-    await step(now, script)
+    made, _ = await step(now, script)
     assert now.world.flat == {"door_open": True}
-    assert [(one["key"], one["why"]) for one in now.log[0]["refused"]] == [
+    assert [(one.key, one.why) for a in made.happened for one in a.refused] == [
         ("turn", "the key is reserved"),
         ("9 lives", "a key has 1 to 64 letters, digits and _, a letter first"),
         ("Goal History", "the key is reserved"),
@@ -341,9 +340,9 @@ async def test_an_action_is_revised_until_the_critic_takes_it_or_the_bound_is_re
         )
 
     now = stage(start=Personas("g", (MARA,)))
-    asked = await step(now, script)
-    made = now.log[0]["proposals"][0]
-    assert (len(asked) - 1, made["forced"], len(made["attempts"])) == (calls, forced, calls // 2)
+    taken, asked = await step(now, script)
+    made = taken.actions[0]
+    assert (len(asked) - 1, made.forced, len(made.attempts)) == (calls, forced, calls // 2)
     assert now.world.flat == {"k": 1}, "Algorithm 1, line 6: what the critic named, and the text may tell it"
     assert now.counts["forced"] == forced
     later = [request for request in asked if "/again/" in request.path and request.path.endswith("act")]
@@ -366,10 +365,9 @@ async def test_who_gives_nothing_to_read_is_absent_and_a_silent_critic_lets_pass
         return "No opinion." if "criticise" in request.path else said(request)
 
     now = stage()
-    await step(now, script)
-    made = now.log[0]
-    assert [(p["character"], p["forced"]) for p in made["proposals"]] == [("Tobias", False)]
-    assert not made["commits"], "without a critique nothing changes"
+    made, _ = await step(now, script)
+    assert [(a.character, a.forced) for a in made.actions] == [("Tobias", False)]
+    assert not made.updates, "without a critique nothing changes"
     assert (now.counts["absent"], now.counts["uncriticised"]) == (1, 1)
 
 
@@ -380,9 +378,9 @@ async def test_where_a_revised_action_cannot_be_read_the_refused_one_stands(stag
         return "I will not." if "/again/" in request.path else said(request)
 
     now = stage(start=Personas("g", (MARA,)))
-    asked = await step(now, script)
-    made = now.log[0]["proposals"][0]
-    assert (made["forced"], len(made["attempts"]), len(paths(asked, "criticise"))) == (True, 1, 1)
+    taken, asked = await step(now, script)
+    made = taken.actions[0]
+    assert (made.forced, len(made.attempts), len(paths(asked, "criticise"))) == (True, 1, 1)
     assert now.story, "the narrator may still choose it"
 
 
@@ -412,9 +410,8 @@ async def test_whoever_answers_first_story_and_record_are_the_same() -> None:
     assert made[0].story == made[1].story
     assert made[0].kept == made[1].kept
     steps = json.loads(made[0].kept["steps/steps-1"])
-    assert [step["step"] for step in steps] == [1, 2, 3, 4]
-    assert [p["character"] for p in steps[0]["proposals"]] == ["Mara", "Tobias"]
-    assert steps[3]["world_before"] == steps[2]["world_after"]
+    assert [step["t"] for step in steps] == [1, 2, 3, 4]
+    assert [a["character"] for a in steps[0]["actions"]] == ["Mara", "Tobias"]
 
 
 async def test_without_a_critic_the_narrator_names_the_updates() -> None:
@@ -429,8 +426,8 @@ async def test_without_a_critic_the_narrator_names_the_updates() -> None:
     assert paths(written.asked, "set_goal") == ["chapter-1/step/2/set_goal"], (
         "somebody has to say that a goal is reached"
     )
-    commits = json.loads(written.kept["steps/steps-1"])[0]["commits"]
-    assert [(row["key"], row["new"], row["actor"]) for row in commits[:1]] == [("lamp", "lit", "narrator")]
+    updates = json.loads(written.kept["steps/steps-1"])[0]["updates"]
+    assert [(one["key"], one["value"], one["actor"]) for one in updates[:1]] == [("lamp", "lit", "narrator")]
     act = next(request for request in written.asked if request.path.endswith("step/2/Mara/act"))
     assert "lamp = lit" in act.messages[-1].content
 
@@ -514,11 +511,14 @@ async def test_the_transition_stands_between_the_paragraphs_and_changes_nothing(
         "It was told at chapter-1 step 16 narrate.",
     ]
     steps = json.loads(written.kept["steps/steps-1"])
-    assert steps[14]["event"] == {
-        "status": "stalled", "goal": "find15 mend15 ring15", "paragraph": "Then came chapter-1 step 15 set_goal.",
-    }  # fmt: skip
-    changed = {row["key"] for row in steps[15]["commits"]} - {"seen_by_mara", "seen_by_tobias"}
-    assert changed == {"current_goal", "goal_domain"}, "the transition itself changes nothing"
+    assert steps[14]["status"] == "stalled"
+    assert steps[14]["goal"]["goal"] == "find15 mend15 ring15"
+    assert steps[14]["goal"]["transition"] == "Then came chapter-1 step 15 set_goal."
+    facts = [fact for fact in json.loads(written.kept["world/world-1"])["facts"] if fact.get("scene")]
+    assert {fact["slot"] for fact in facts if fact["step"] == 16} - {"seen_by_mara", "seen_by_tobias"} == {
+        "current_goal",
+        "goal_domain",
+    }, "the transition itself changes nothing"
     act = next(request for request in asked if request.path == "chapter-1/step/16/Mara/act")
     assert "find15 mend15 ring15" in act.messages[-1].content.rpartition("# Goal")[2]
 
