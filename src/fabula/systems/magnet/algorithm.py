@@ -174,7 +174,7 @@ async def character_agent(now: Progress, c: Persona, run: Run, refused: Attempt)
         sampling=Sampling(temperature=drafting_temperature(paper)),
         persona=c,
         goal=now.goal,
-        world=[shown(variable) for variable in now.world.of_character(c, now.goal, now.t, paper.slice_max)],
+        world=[shown(variable) for variable in now.world.of_character(c, now.goal, paper.slice_max)],
         story=now.recent(paper.recent_actor),
         refused=refused,
     )

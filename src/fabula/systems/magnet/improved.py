@@ -220,7 +220,7 @@ class Telling(Progress):
 
     def variables(self, c: Persona | None = None) -> list[str]:
         """W as critic, narrator and goal generator see it: what matters now, to `c` above all."""
-        return [shown(one) for one in self.world.latest(self.goal, self.t, self.ours.state_max, c)]
+        return [shown(one) for one in self.world.latest(self.goal, self.ours.state_max, c)]
 
     @property
     def lately(self) -> tuple[str, ...]:
@@ -392,7 +392,7 @@ async def character_agent(now: Telling, c: Persona, run: Run, refused: Attempt) 
         "setting": now.public_setting,
         "here": now.place_of(c),
         "goal": "" if c.name in now.goal_hidden_from else now.goal,
-        "world": [shown(one) for one in now.world.of_character(c, now.goal, now.t, paper.slice_max)],
+        "world": [shown(one) for one in now.world.of_character(c, now.goal, paper.slice_max)],
         "story": now.seen_by(c),
         "before": now.heard_before(c),
         "refused": refused,

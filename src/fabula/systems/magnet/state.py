@@ -35,7 +35,6 @@ if TYPE_CHECKING:
 
 AUTHOR: Final = "author"
 LOCATION: Final = "location"
-_MEMORY: Final = 20  # steps over which a variable's age counts
 _LONGEST: Final = 64  # letters of a key
 
 
@@ -52,11 +51,7 @@ class WorldGraph:
     world: WorldState
     personas: tuple[Persona, ...]
     time: str = ""
-    _ties: tuple[frozenset[str], ...] = ()
     _view: dict[str, Variable] | None = None
-    _points: dict[str, tuple[int, ...]] = field(default_factory=dict)
-    _keys: dict[str, dict[str, None]] = field(default_factory=dict)
-    _latest: tuple[object, list[Variable]] | None = None
     _known: dict[str, dict[str, Variable]] = field(default_factory=dict)
 
     @classmethod
@@ -72,8 +67,7 @@ class WorldGraph:
             Entity(p.name, "character", tuple(a for a in p.aliases if names[name_key(a)] == 1)) for p in start.people
         )
         world.add(_relationship(p, other, tie) for p in start.people for other, tie in p.relationships if other.strip())
-        ties = (frozenset(world.index.owner(other) for other, _ in p.relationships) for p in start.people)
-        made = cls(world, start.people, _ties=tuple(ties))
+        made = cls(world, start.people)
         hidden = {key: set(named(start.people, names)) for key, names in start.world_hidden_from} if known else {}
 
         def write(key: str, value: Value, about: tuple[str, ...], knowing: tuple[str, ...] | None) -> Write:
@@ -129,13 +123,9 @@ class WorldGraph:
         self._written(own)
 
     def _written(self, writes: Iterable[Write]) -> None:
-        self._view = self._latest = None
+        self._view = None
         for write in writes:
             self._learn(write)
-            if (variable := self.variables.get(write.key)) is not None:
-                self._points[write.key] = tuple(self._worth(variable, n) for n in range(len(self.personas)))
-                for word in write.key.split("_"):
-                    self._keys.setdefault(word, {})[write.key] = None
 
     def _learn(self, write: Write) -> None:
         """Who sees a write knows it; who does not still knows what it saw last."""
@@ -150,37 +140,30 @@ class WorldGraph:
 
     # what prompts show ----------------------------------------------------------------------------------------------
 
-    def of_character(self, persona: Persona, goal: str, step: int, most: int) -> list[Variable]:
+    def of_character(self, persona: Persona, goal: str, most: int) -> list[Variable]:
         """W_c: at most `most` variables that matter to one character, those that matter most first.
 
-        Three points for a variable about the character, two for its name in key or value, one for a variable about
-        somebody it has a tie with, one for a word of the goal, and up to one for a late write. What it did not witness
-        is left out; what it saw before that stands, as the character knows it.
+        Two points for a variable about the character, one for one about somebody it has a tie with, and one for a word
+        of the goal; of equal ones the latest. What it did not witness is left out; what it saw before that stands, as
+        the character knows it.
         """
-        place = self.personas.index(persona)
-        seen = self._known.get(persona.name, {}).values()
-        return self._best(seen, goal, step, most, place)
+        return self._best(self._known.get(persona.name, {}).values(), goal, most, persona)
 
-    def latest(self, goal: str, step: int, most: int, persona: Persona | None = None) -> list[Variable]:
+    def latest(self, goal: str, most: int, persona: Persona | None = None) -> list[Variable]:
         """At most `most` variables that matter now, to one `persona` above all, in the order of insertion."""
-        if len(self.variables) <= most:
-            return list(self.variables.values())
-        asked = (goal, step, most, persona and persona.name)
-        if self._latest is None or self._latest[0] != asked:
-            place = None if persona is None else self.personas.index(persona)
-            chosen = {v.key for v in self._best(self.variables.values(), goal, step, most, place)}
-            self._latest = asked, [v for v in self.variables.values() if v.key in chosen]
-        return self._latest[1]
+        chosen = {v.key for v in self._best(self.variables.values(), goal, most, persona)}
+        return [v for v in self.variables.values() if v.key in chosen]
 
-    def _best(
-        self, pool: Iterable[Variable], goal: str, step: int, most: int, place: int | None = None
-    ) -> list[Variable]:
-        aims = {key for word in words(goal) for key in self._keys.get(word, ())}
-        points = {} if place is None else {key: all_[place] for key, all_ in self._points.items()}
-        by_key = {v.key: v for v in pool}
-        late = {at: max(0.0, 1.0 - (step - at) / _MEMORY) for at in {v.step for v in by_key.values()}}
-        ranked = [(-points.get(key, 0) - (key in aims) - late[v.step], -v.step, key) for key, v in by_key.items()]
-        return [by_key[key] for _, _, key in nsmallest(most, ranked)]
+    def _best(self, pool: Iterable[Variable], goal: str, most: int, persona: Persona | None) -> list[Variable]:
+        aims, own = words(goal), {persona.name} if persona else set()
+        ties = set(named(self.personas, (other for other, _ in persona.relationships))) if persona else set()
+
+        def rank(one: Variable) -> tuple[int, int, str]:
+            about, said = set(one.about), one.key.split("_")
+            points = 2 * bool(about & own) + bool(about & ties) + (not aims.isdisjoint(said))
+            return -points, -one.step, one.key
+
+        return nsmallest(most, pool, key=rank)
 
     # reading updates ------------------------------------------------------------------------------------------------
 
@@ -207,15 +190,6 @@ class WorldGraph:
         said = set(key.split("_")) | words(str(value))
         said |= {word.removesuffix("s") for word in said}
         return tuple(p.name for p in self.personas if any(_words(name) <= said for name in (p.name, *p.aliases)))
-
-    def _worth(self, variable: Variable, place: int) -> int:
-        """What a variable's content makes it matter to the character of that place."""
-        persona = self.personas[place]
-        names = (persona.name, *persona.aliases)
-        said = f"{variable.key} {variable.value}".casefold()
-        score = 3 * any(name in variable.about for name in names)
-        score += 2 * any(name.casefold() in said or (key_of(name) or name) in variable.key for name in names)
-        return score + any(self.world.index.owner(name) in self._ties[place] for name in variable.about)
 
 
 @remembered(1000, 200)
