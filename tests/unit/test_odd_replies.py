@@ -26,8 +26,7 @@ async def broken_in(folder: Path) -> list[str]:
 @pytest.mark.parametrize("name", ["scene", "goal", "chosen", "plot", "own"])
 async def test_a_field_may_be_called_as_in_another_system(tmp_path: Path, name: str) -> None:
     folder = new_method(tmp_path / "lantern")
-    for prompt in ("part", "improved/part", "improved/extend"):
-        changed(folder, f"prompts/{prompt}.jinja", "{{ outline }}", f"{{{{ {name} }}}}")
+    changed(folder, "prompts/_part.jinja", "{{ outline }}", f"{{{{ {name} }}}}")
     changed(folder, "algorithm.py", "outline=outline,", f"{name}=outline,")
     changed(folder, "improved.py", '"outline": outline', f'"{name}": outline')
     assert await broken_in(folder) == []
