@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
+from fabula.craft.transcript import REMARK, entries, entry, marked_off
 from fabula.story import one_line, plain, slug
 from fabula.systems.ibsen.script import NARRATION
 
@@ -14,10 +15,7 @@ if TYPE_CHECKING:
     from fabula.engine.run import Run
     from fabula.systems.ibsen.script import SubAct
 
-_NAME: Final = "**"
-_NAMED: Final = ":**"
-_REMARK: Final = ">"
-_OBJECTIVE: Final = "> Objective"
+_OBJECTIVE: Final = f"{REMARK} Objective"
 _BEFORE: Final = "Before this, "
 _TAKEN: Final = frozenset(("plan", "stage", "personas"))  # names of other artefacts
 
@@ -32,9 +30,8 @@ class Turn:
 
     @classmethod
     def of(cls, name: str, text: str, goal: int = 0) -> Turn:
-        """A turn whose text can stand in a transcript: no blank lines, no mark of another turn."""
-        lines = [_unmarked(line) for line in plain(text).splitlines()]
-        return cls(name, "\n".join(line for line in lines if line), goal)
+        """A turn whose text can stand in a transcript."""
+        return cls(name, marked_off(text), goal)
 
     def __str__(self) -> str:
         return f"({self.text})" if self.name == NARRATION else f"{self.name}: {self.text}"
@@ -48,41 +45,23 @@ def transcript(turns: Iterable[Turn], goals: Sequence[str] = ()) -> str:
         new = range(at + 1, min(turn.goal + 1, len(goals)))
         paragraphs += [f"{_OBJECTIVE} {number + 1}: {one_line(goals[number])}" for number in new]
         at = max(at, turn.goal)
-        paragraphs.append(f"{_NAME}{turn.name}{_NAMED} {turn.text}")
+        paragraphs.append(entry(turn.name, turn.text))
     return "\n\n".join(paragraphs)
 
 
 def turns_of(text: str) -> tuple[Turn, ...]:
     """The turns in a transcript. Remarks begin with `>`; text before the first name is narration."""
-    turns: list[tuple[str, list[str], int]] = []
-    goal = -1
-    for line in plain(text).split("\n"):
-        name, named, said = line.strip().removeprefix(_NAME).partition(_NAMED)
-        if line.lstrip().startswith(_NAME) and named and name.strip():
-            turns.append((name.strip(), [said], max(goal, 0)))
-        elif line.lstrip().startswith(_OBJECTIVE):
-            goal += 1
-        elif not line.lstrip().startswith(_REMARK):
-            if turns:
-                turns[-1][1].append(line)
-            elif line.strip():
-                turns.append((NARRATION, [line], 0))
-    found = (Turn.of(name, "\n".join(lines), goal) for name, lines, goal in turns)
-    return tuple(turn for turn in found if turn.text)
+    turns, goal = list[Turn](), -1
+    for one in entries(text):
+        goal += sum(remark.startswith(_OBJECTIVE) for remark in one.remarks)
+        turns.append(Turn.of(one.name or NARRATION, one.text, max(goal, 0)))
+    return tuple(turn for turn in turns if turn.text)
 
 
 def goals_of(text: str) -> tuple[str, ...]:
     """The objectives that a transcript names, in their order."""
     lines = [line.strip() for line in plain(text).split("\n")]
     return tuple(line.partition(":")[2].strip() for line in lines if line.startswith(_OBJECTIVE))
-
-
-def _unmarked(line: str) -> str:
-    """`line` without what a transcript would take for a mark at its beginning."""
-    line = line.strip()
-    while line.startswith((_NAME, _REMARK)):
-        line = line.removeprefix(_NAME).removeprefix(_REMARK).lstrip()
-    return line
 
 
 @dataclass
