@@ -54,7 +54,7 @@ from fabula.story.sentences import as_sentence
 from fabula.story.sheets import SheetProblem, checked_sheet, read_sheet
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping
     from pathlib import Path
 
     from pydantic import TypeAdapter
@@ -284,6 +284,28 @@ def scalar(text: object) -> Scalar:
     return line[:MAX_TEXT]
 
 
+def _persona(sheet: Any) -> Persona:  # noqa: ANN401 - a type made at run time
+    """The persona that a sheet of the file describes."""
+    return Persona(
+        one_line(sheet.name),
+        description=sheet.description,
+        role=one_line(sheet.role),
+        location=one_line(sheet.location),
+        appearance=sheet.appearance,
+        secret=sheet.secret,
+        knows=sheet.knows,
+        believes=sheet.believes,
+        relationships=tuple(sheet.relationships.items()),
+        state=_values(sheet.state),
+        **{field: tuple(getattr(sheet, field)) for field in _LISTS},
+    )
+
+
+def _values(found: Mapping[str, str]) -> tuple[tuple[str, Scalar], ...]:
+    """Variables by their names, with the values that their texts mean."""
+    return tuple((name, scalar(text)) for name, text in found.items())
+
+
 @cache
 def _reader() -> TypeAdapter[Personas]:
     """Checks plain data and makes a `Personas` of it."""
@@ -299,8 +321,9 @@ def _reader() -> TypeAdapter[Personas]:
     text = Annotated[str, Field(max_length=MAX_TEXT)]
     listed = Annotated[list[text], BeforeValidator(lambda v: [v] if isinstance(v, str) and v else v or [])]
     key = Annotated[str, Field(pattern=f"^{KEY.pattern}$")]
-    values = Annotated[dict[key, text], BeforeValidator(lambda v: v or {})]
-    ties = Annotated[dict[str, text], BeforeValidator(lambda v: v or {})]
+    none = BeforeValidator(lambda v: v or {})
+    values = Annotated[dict[key, text], none]
+    ties = Annotated[dict[str, text], none]
 
     class Sheet(BaseModel):
         model_config = ConfigDict(extra="forbid")
@@ -329,32 +352,15 @@ def _reader() -> TypeAdapter[Personas]:
         begins: text = ""
         present: listed = []
         goal_hidden_from: listed = []
-        world_hidden_from: Annotated[dict[key, listed], BeforeValidator(lambda v: v or {})] = {}
+        world_hidden_from: Annotated[dict[key, listed], none] = {}
         world: values = {}
         personas: Annotated[list[Sheet], Field(min_length=1, max_length=MAX_PERSONAS)]
 
     def made(top: Top) -> Personas:
-        personas = tuple(
-            Persona(
-                one_line(sheet.name),
-                description=sheet.description,
-                role=one_line(sheet.role),
-                location=one_line(sheet.location),
-                appearance=sheet.appearance,
-                secret=sheet.secret,
-                knows=sheet.knows,
-                believes=sheet.believes,
-                relationships=tuple(sheet.relationships.items()),
-                state=tuple((name, scalar(value)) for name, value in sheet.state.items()),
-                **{field: tuple(getattr(sheet, field)) for field in _LISTS},
-            )
-            for sheet in top.personas
-        )
-        world = tuple((name, scalar(value)) for name, value in top.world.items())
         return Personas(
             top.goal,
-            personas,
-            world,
+            tuple(map(_persona, top.personas)),
+            _values(top.world),
             top.setting,
             one_line(top.opening),
             tuple(map(one_line, top.goal_hidden_from)),
