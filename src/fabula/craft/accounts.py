@@ -10,7 +10,7 @@ anything is asked.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from fabula.craft.packing import ELLIPSIS, around, in_pieces, paragraphs
 from fabula.craft.prose import clean_reply
@@ -29,7 +29,6 @@ SHORT: Final = 600
 """Tokens of each kind of text in a prompt, for small models."""
 _ACCOUNTS, _READ = 0.10, 0.4  # shares of the window: for all accounts, and for a part of which one is given
 _TOKENS: Final = 200  # of an account among others
-_WORDS: Final = 120  # for estimates
 _LEAST: Final = 3  # words of a sentence that says something
 _MARKS: Final = "#*-_~<"  # with which headings, breaks and marks begin, and no sentence
 
@@ -114,8 +113,8 @@ class Accounts:
         pieces, said = in_pieces(part.text, run.room(role).prompt_tokens(SHORT, _READ)), list[str]()
         for n, piece in enumerate(pieces, 1):
             place = run.scope("account", part.name, *(("piece", n) if len(pieces) > 1 else ()))
-            fields = {"brief": self.brief, "told": said, "text": piece}
-            reply = await place.reply(role, "account", sampling=Sampling(), expect=_WORDS, **fields)
+            fields: dict[str, Any] = {"brief": self.brief, "told": said, "text": piece}
+            reply = await place.reply(role, "account", sampling=Sampling(), **fields)
             said.append(one_line(clean_reply(place, role, reply, labels=(), kind="notes")))
         return " ".join(filter(None, said))
 

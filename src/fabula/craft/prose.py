@@ -135,9 +135,8 @@ class _Writer:
             run = tries.again(attempt, fault)
             lead = "" if attempt else self._lead(self.prose.previous)  # what led into an echo would lead there again
             fields = {**self.fields, "words": self.prose.want if words else None, "lead": lead}
-            expect = words or self.prose.usual
             sampling = self._sampling(words or self.prose.usual, attempt)
-            reply = await run.reply(self.role, self.prompt, sampling=sampling, expect=expect, **fields)
+            reply = await run.reply(self.role, self.prompt, sampling=sampling, expect=self.prose.usual, **fields)
             raw = reply.text.removeprefix(lead)
             text = self._cleaned(run, reply, lead, self.prompt, fields)
             fault = self._fault(run, text, fields) if not is_person(reply.model) else ""
@@ -191,7 +190,7 @@ class _Writer:
         run, lead = where.again(failed, _NOTHING_NEW), self._lead(so_far)
         fields = {**self.fields, "words": missing, "so_far": so_far, "lead": lead}
         prompt = self.prose.extend
-        reply = await run.reply(self.role, prompt, sampling=self._sampling(missing), expect=missing, **fields)
+        reply = await run.reply(self.role, prompt, sampling=self._sampling(missing), **fields)
         return self._cleaned(run, reply, lead, prompt, fields, so_far)
 
     async def shorten(self, text: str, attempt: int) -> str:
@@ -274,7 +273,7 @@ async def shorten(
     `fields` are those of the prompt that asked for the text, from which the prompt says what the text is for.
     """
     given = {**(fields or {}), "text": text, "words": want, "has": count_words(text)}
-    reply = await run.reply(role, prompt, sampling=Sampling(temperature=temperature), expect=want.target, **given)
+    reply = await run.reply(role, prompt, sampling=Sampling(temperature=temperature), **given)
     return clean_reply(run, role, reply, labels=labels, last=last, kind=kind)
 
 

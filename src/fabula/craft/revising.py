@@ -102,7 +102,7 @@ class _Reviser:
         prompt, said, fields = self._prompt(text, piece)
         for attempt in range(TRIES):
             place = run.again(attempt, fault)
-            reply = await place.reply(own.role, prompt, said, expect=text, **fields)
+            reply = await place.reply(own.role, prompt, said, **fields)
             answer = reply.text
             if not own.note and is_unchanged(answer):
                 return text
@@ -247,7 +247,7 @@ async def rewrite_passage(
     fault, answer, run = "", "", run.tries(_TRIED)
     for attempt in range(TRIES):
         place = run.again(attempt, fault)
-        reply = await place.reply(role, "rewrite_passage", expect=count_words(passage), **fields)
+        reply = await place.reply(role, "rewrite_passage", **fields)
         answer = reply.text
         new = clean_reply(place, role, reply, labels=(), last=True)
         fault = reply_fault(place, new, "rewrite_passage", {**fields, "passage": ""}, least=1)

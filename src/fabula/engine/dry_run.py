@@ -11,6 +11,7 @@ from hashlib import shake_128
 from math import ceil, exp, log
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
 
+from fabula.models.base import Reply
 from fabula.models.budget import estimate_tokens
 
 if TYPE_CHECKING:
@@ -21,7 +22,6 @@ if TYPE_CHECKING:
 
     Expected: TypeAlias = Mapping[str, float | None]
     Words: TypeAlias = Callable[[float], int]
-    Sketch: TypeAlias = Callable[[Words], str]
 
 Temper: TypeAlias = Literal["even", "mixed", "terse", "generous"]
 _SENTENCE: Final = 11
@@ -190,13 +190,53 @@ class Lengths:
         return round(sum(thought) / len(thought)) if thought else 0
 
 
-def expected_tokens(expect: float | str | None, sketch: Sketch | None, path: str, unsaid: int) -> int:
-    """Tokens that a reply should have by what is said of it; `unsaid` where nothing is."""
-    if sketch is not None:
-        return estimate_tokens(sketch(round))
-    if isinstance(expect, str):
-        return estimate_tokens(sketched(expect, 1.0, path))
-    return unsaid if expect is None else ceil(expect * TOKENS_OF_A_WORD)
+@dataclass(frozen=True, slots=True)
+class Sketch:
+    """What a reply that was never asked probably looks like.
+
+    Attributes:
+        words: about how many it has; `None`: as many as its model may well write.
+        form: how it looks, if that is known: `#1. {5}` has about 5 words there.
+        made: a typed reply as JSON, with texts of so many words as it is given.
+    """
+
+    words: float | None = None
+    form: str = ""
+    made: Callable[[Words], str] | None = None
+
+    def tokens(self, path: str, most: int) -> int:
+        """Tokens that the reply should have, of `most` that it may have."""
+        if self.made is not None:
+            found = estimate_tokens(self.made(round))
+        elif self.form:
+            found = estimate_tokens(sketched(self.form, 1.0, path))
+        else:
+            found = most if self.words is None else ceil(self.words * TOKENS_OF_A_WORD)
+        return min(found, most)
+
+    def reply(self, path: str, share: float, most: int) -> Reply:
+        """The reply, with a share of the words expected, of `most` that it may have."""
+        if self.made is not None:
+            return Reply(self.made(lambda words: min(round(words * share), most)))
+        if self.form:
+            return Reply(sketched(self.form, share, path))
+        words = round((self.words or most) * share)
+        return Reply(placeholder(min(words, most), path), finish="length" if words > most else "stop")
+
+
+def sketch_of(usual: float | str | Expected | None, words: object, has: object, expect: float | str | None) -> Sketch:
+    """The sketch of a free text.
+
+    Its length is that of the words asked for, else what is expected here, else that of the text which it is to be a
+    version of, else what is usual by the prompt's file.
+    """
+    asked = getattr(words, "target", words) or expect or has
+    if isinstance(asked, int | float):
+        return Sketch(asked)
+    found = asked if isinstance(asked, str) else usual
+    if isinstance(found, str):
+        return Sketch(form=found)
+    return Sketch(found if isinstance(found, int | float) else None)
 
 
 def placeholder(words: int, path: str) -> str:

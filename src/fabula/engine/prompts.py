@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 
 SUFFIX = ".jinja"
 _GAPS = re.compile(r"\n\n\n+")  # beginning with plain letters is 60 times faster than `\n{3,}`
+_USUAL: Final = ("{#- Reply:", "{# Reply:")  # with which a comment begins that says what the usual reply is
+_DIGITS: Final = 5
 _CHAT: Final = "closing"  # the block before which a chat stands
 _BLOCKS: Final[dict[str, Literal["system", "user", "assistant"]]] = {
     "system": "system",
@@ -94,6 +96,23 @@ class Prompts:
             self._instructions[name] = tuple(self._literals(name + SUFFIX, set()))
         return self._instructions[name]
 
+    def usual(self, name: str) -> int | str | dict[str, float] | None:
+        """What a prompt's file says of the usual reply, for estimates; `None` if it says nothing.
+
+        A comment `{#- Reply: 60 words -#}` says how long it is, and `{#- Reply: events 5, why 12 -#}` what a typed
+        reply has in its fields: entries of a list, words of a text, the chance that something is true. Anything else is
+        how it looks, where `{5}` are five words. A file in place of another may leave it out.
+        """
+        if name not in self._usual:
+            files = (folder / f"{name}{SUFFIX}" for folder in self._folders)
+            texts = (file.read_text(encoding="utf-8") for file in files if file.is_file())
+            self._usual[name] = next((said for text in texts if (said := _usual(text)) is not None), None)
+        return self._usual[name]
+
+    @cached_property
+    def _usual(self) -> dict[str, int | str | dict[str, float] | None]:
+        return {}
+
     @cached_property
     def _instructions(self) -> dict[str, tuple[str, ...]]:
         return {}
@@ -145,6 +164,25 @@ class Prompts:
             if blocks.get(block):
                 messages.append(Message(role, blocks[block]))
         return tuple(_taking_turns(messages))
+
+
+def _usual(text: str) -> int | str | dict[str, float] | None:
+    """What a comment in a prompt's file says of the usual reply."""
+    start = next((mark for mark in _USUAL if mark in text), None)
+    if start is None:
+        return None
+    said = text.partition(start)[2].partition("#}")[0].removesuffix("-").strip()
+    number, _, unit = said.partition(" ")
+    if unit == "words" and _is_number(number):
+        return int(number)
+    pairs = [one.partition(" ") for one in said.split(", ")]
+    if all(_is_number(value.replace(".", "", 1)) for _, _, value in pairs):
+        return {name: float(value) for name, _, value in pairs}
+    return said
+
+
+def _is_number(text: str) -> bool:
+    return text.isascii() and text.isdecimal() and len(text) <= _DIGITS
 
 
 def _taking_turns(messages: Iterable[Message]) -> Iterator[Message]:

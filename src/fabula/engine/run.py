@@ -27,7 +27,7 @@ from fabula.base.errors import (
 )
 from fabula.engine import beside, replies
 from fabula.engine.context import Mode, RunContext
-from fabula.engine.dry_run import PlannedCall, expected_tokens, placeholder, sketched, usual
+from fabula.engine.dry_run import PlannedCall, Sketch, sketch_of, usual
 from fabula.engine.events import CallFinished, CallLost, CallStarted, Kept, Noted, Removed, Repaired, TextArrived
 from fabula.engine.journal import Made, call_key
 from fabula.engine.lines import (
@@ -59,7 +59,7 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping, Sequence
 
     from fabula.engine.beside import W
-    from fabula.engine.dry_run import Expected, Sketch
+    from fabula.engine.dry_run import Expected, Words
     from fabula.engine.replies.rules import RuleName
     from fabula.engine.roles import Assignment
     from fabula.models.base import Model, OnText
@@ -525,7 +525,8 @@ class Run:
             role: who is asked.
             prompt: name of the prompt file.
             sampling: values of the system; what the cast sets for the role goes before them.
-            expect: words the reply should have, or how it looks (`#1. {5}` has 5 words there); for estimates only.
+            expect: words that the reply usually has, or how it looks (`#1. {5}` has 5 words there); for estimates only,
+                and only where the field `words` or the prompt's file does not say it (`Prompts.usual`).
             **fields: fill the prompt's fields.
 
         Raises:
@@ -552,7 +553,7 @@ class Run:
         request = self._request(role, prompt, sampling, fields, said=said, opening=True)
         last = request.messages[-1]
         opening = last.content if last.role == "assistant" else ""
-        return _with_opening(await self._answer(request, expect), opening)
+        return _with_opening(await self._answer(request, self._sketch(prompt, fields, expect)), opening)
 
     def render(self, prompt: str, /, **fields: object) -> str:
         """The text of a prompt without its opening, to recognise echoes of it in a reply; nobody is asked."""
@@ -567,14 +568,14 @@ class Run:
         /,
         *,
         sampling: Sampling | None = None,
-        expect: int | str | None = None,
         **fields: object,
     ) -> tuple[str, ...]:
         """`n` independent replies to one prompt, asked side by side; `n` calls."""
         request = self._request(role, prompt, sampling, fields)
         like = _like(request)
         numbers = [self._ordinal(request, like) for _ in range(n)]
-        made = await side_by_side(self._answer(request, expect, ordinal) for ordinal in numbers)
+        sketch = self._sketch(prompt, fields, None)
+        made = await side_by_side(self._answer(request, sketch, ordinal) for ordinal in numbers)
         return tuple(reply.text for reply in made)
 
     async def ask_for(
@@ -591,7 +592,8 @@ class Run:
         """A reply of type `shape` (pydantic model, dataclass, any annotated type), repaired at most `repairs` times.
 
         Uses the engine's JSON-schema mode where it has one, else asks for JSON in the text. `expect` is for estimates
-        only: by the names of its fields, how many entries a list has, how many words a text, and what is true.
+        only: by the names of its fields, how many entries a list has, how many words a text, and what is true, where
+        the prompt's file does not say it.
 
         Raises:
             ReplyError: no reply could be read; the run can be resumed.
@@ -604,10 +606,12 @@ class Run:
         else:
             asked = f"{request.messages[-1].content}\n\n{json_instruction(schema)}"
             request = replace(request, messages=(*request.messages[:-1], Message("user", asked)))
+        says = self.context.prompts.usual(prompt)
+        known = {**(says if isinstance(says, dict) else {}), **(expect or {})}
         return await run._read(  # noqa: SLF001 - a run as this one
             request,
             partial(replies.read_json, type_=shape),
-            lambda words: json.dumps(usual(schema, request.path, expect or {}, words)),
+            lambda words: json.dumps(usual(schema, request.path, known, words)),
         )
 
     async def choose(
@@ -632,21 +636,21 @@ class Run:
         request = self._request(role, prompt, sampling, fields)
         able = self._assignment(role).performer.capabilities.choices
         request = replace(request, logprobs=_LIKELIEST, choices=tuple(options) if able else ())
-        return await self._answer(request, None, sketch=lambda _: options[0])
+        return await self._answer(request, Sketch(made=lambda _: options[0]))
 
-    async def _read(self, request: Request, read: Callable[[str], T], sketch: Sketch) -> T:
+    async def _read(self, request: Request, read: Callable[[str], T], made: Callable[[Words], str]) -> T:
         """Ask, read, and send back what could not be read, at most `repairs` times."""
         planned = self.context.dry_run.planned
         for attempt in range(self.context.repairs + 1):
             before = len(planned)
-            reply = await self._answer(request, None, sketch=sketch)
+            reply = await self._answer(request, Sketch(made=made))
             try:
                 return read(reply.text)
             except replies.ReplyProblem as unreadable:
                 reason = str(unreadable)
             if len(planned) > before:  # an old reply that stands in for one that will be asked for
                 try:
-                    return read(sketch(round))
+                    return read(made(round))
                 except replies.ReplyProblem as unreadable:  # what is made up does not fit what only the type knows
                     reason = str(unreadable)
                     break
@@ -704,6 +708,11 @@ class Run:
             has=fields.get("has", 0),
         )
 
+    def _sketch(self, prompt: str, fields: Mapping[str, Any], expect: int | str | None) -> Sketch:
+        """What a free text probably looks like."""
+        says = self.context.prompts.usual(prompt)
+        return sketch_of(says, fields.get("words"), fields.get("has"), expect)
+
     def _assignment(self, role: str) -> Assignment:
         return self.context.cast.assignment(role)
 
@@ -722,9 +731,8 @@ class Run:
     async def _answer(
         self,
         request: Request,
-        expect: int | str | None,
+        sketch: Sketch,
         ordinal: int | None = None,
-        sketch: Sketch | None = None,
     ) -> Reply:
         """The recorded reply, or a new one that is recorded before it is used."""
         like = _like(request)
@@ -735,21 +743,21 @@ class Run:
         request = replace(request, sampling=drawing, ordinal=ordinal)
         key = self._key(request, ordinal)
         if self._place.without:
-            await self._see_room(request, key, expect, sketch)
+            await self._see_room(request, key, sketch)
         has_read(self.context, key)
         if (frame := frame_now()) is not None:
             frame.calls.append(key)
         recorded, making = self.context.journal.calls.reply(key), making_now()
         if making is None or not making.wanted.steps:
-            return await self._recorded_or_asked(request, key, recorded, expect, ordinal, sketch)
+            return await self._recorded_or_asked(request, key, recorded, ordinal, sketch)
         missing = recorded is None or not line_of(self.context).known
         if missing and making.wanted.fits:
             old = making.stand_in(request, ordinal, self.context.journal)
             if making.fitting is not None:
-                reply = old or self._made_up(request, prompt_tokens(request), expect, sketch)
+                reply = old or self._made_up(request, prompt_tokens(request), sketch)
                 making.heard.append((request, reply))
                 return reply
-        reply = await self._recorded_or_asked(request, key, recorded, expect, ordinal, sketch)
+        reply = await self._recorded_or_asked(request, key, recorded, ordinal, sketch)
         making.heard.append((request, reply))
         return reply
 
@@ -767,13 +775,12 @@ class Run:
         request: Request,
         key: str,
         recorded: Reply | None,
-        expect: int | str | None,
         ordinal: int,
-        sketch: Sketch | None,
+        sketch: Sketch,
     ) -> Reply:
         context, performer = self.context, self._assignment(request.role).performer
         if context.mode == "dry":
-            return self._dry(request, recorded, ordinal, expect, sketch)
+            return self._dry(request, recorded, ordinal, sketch)
         if recorded is not None:
             context.emit(CallFinished(request.path, request.role, recorded.model, recorded.usage, replayed=True))
             return replace(recorded, text=readable(recorded.text))
@@ -784,21 +791,21 @@ class Run:
             )
         if context.announced is not None:
             await context.announced.allow(announced_as(request.path), context.budget.spent_usd)
-        expected, likely = self._expected(request, expect, sketch)
+        expected, likely = self._expected(request, sketch)
         reply = await self._ask_model(request, key, likely)
         context.journal.calls.record(key, request, ordinal, reply, expected=expected)
         context.lengths_given.add(performer.identity, request.path, expected, reply.usage)
         context.emit(CallFinished(request.path, request.role, reply.model, reply.usage, replayed=False))
         return reply
 
-    def _expected(self, request: Request, expect: int | str | None, sketch: Sketch | None) -> tuple[int, int]:
+    def _expected(self, request: Request, sketch: Sketch) -> tuple[int, int]:
         """Tokens that a reply should have by what was asked, and by what this model gives of that."""
         most, performer = self._most_written(request, prompt_tokens(request)), self._assignment(request.role).performer
-        expected = min(expected_tokens(expect, sketch, request.path, unsaid=most), most)
+        expected = sketch.tokens(request.path, most)
         share = self.context.lengths_given.share(performer.identity, request.path)
         return expected, max(min(round(expected * (share or 1.0)), most), 1)
 
-    async def _see_room(self, request: Request, key: str, expect: int | str | None, sketch: Sketch | None) -> None:
+    async def _see_room(self, request: Request, key: str, sketch: Sketch) -> None:
         """Leave out a call that can be left out where the caps have no room for it beside what the rest needs.
 
         Raises:
@@ -811,7 +818,7 @@ class Run:
         left_out = journal.calls.given_up(at) > 0 or (bare and not known)
         is_capped = context.mode == "live" and context.budget.capped and context.rehearse is not None
         if is_capped and costs and not (known or left_out):
-            usage = Usage(prompt_tokens(request), 0, self._expected(request, expect, sketch)[1])
+            usage = Usage(prompt_tokens(request), 0, self._expected(request, sketch)[1])
             price = price_of(model.name, context.prices)
             usage = replace(usage, cost=None if price is None else cost(price, usage))
             left_out = not await context.rest.allows(context, usage, self._place.part)
@@ -957,8 +964,7 @@ class Run:
         request: Request,
         recorded: Reply | None,
         ordinal: int,
-        expect: int | str | None,
-        sketch: Sketch | None,
+        sketch: Sketch,
     ) -> Reply:
         """Stand in for a call in a dry run: the recorded reply, or an old or made-up one that counts as asked."""
         context = self.context
@@ -971,26 +977,21 @@ class Run:
         prompt = prompt_tokens(request)
         given_up = self._place.given_up  # what was given up is of no use
         last = None if given_up else context.journal.calls.last(request.path, ordinal)
-        context.dry_run.guessed |= last is None and sketch is not None
-        reply = last.reply if last else self._made_up(request, prompt, expect, sketch)
+        context.dry_run.guessed |= last is None and sketch.made is not None
+        reply = last.reply if last else self._made_up(request, prompt, sketch)
         thought = context.lengths_given.reasoning(self._assignment(request.role).performer.identity)
         tokens = reply.usage.reply or estimate_tokens(reply.text) + thought
         usage = replace(reply.usage, prompt=prompt, cached=0, reply=tokens)
         self._plan(request.path, request.role, usage)
         return reply
 
-    def _made_up(self, request: Request, prompt: int, expect: int | str | None, sketch: Sketch | None) -> Reply:
+    def _made_up(self, request: Request, prompt: int, sketch: Sketch) -> Reply:
         """What stands for a reply that was never asked: of its usual length, and cut where the model would be."""
         dry, performer = self.context.dry_run, self._assignment(request.role).performer.identity
         dry.made_up += 1
         most = int(self._most_written(request, prompt) * _WORDS_PER_TOKEN)
         share = dry.share(self.context.lengths_given.share(performer, request.path), request.path)
-        if sketch is not None:
-            return Reply(sketch(lambda words: min(round(words * share), most)))
-        if isinstance(expect, str):
-            return Reply(sketched(expect, share, request.path))
-        words = round((expect or most) * share)
-        return Reply(placeholder(min(words, most), request.path), finish="length" if words > most else "stop")
+        return sketch.reply(request.path, share, most)
 
     def _most_written(self, request: Request, prompt: int) -> int:
         """Tokens that a reply may well have at most."""

@@ -49,7 +49,6 @@ if TYPE_CHECKING:
 PLAN, FOLDER, SUFFIX = "plan", "plan", "yaml"
 WHERE: Final = f"{FOLDER}/{PLAN}.{SUFFIX}"
 _SMALL_SCENES, _SMALL_CAST = 12, 4  # at most, where a small model plans
-_EVENTS: Final = 5  # that capable planners give a scene, for estimates
 _SHORT_OUTLINE: Final = 5  # events of a scene, where a small model plans
 _EXTRA: Final[tuple[int, ...]] = (1, 1, 3, 0, 1, 3, 4)  # which element gets the sixth scene, the seventh and so on
 
@@ -239,7 +238,7 @@ async def _scenes(
         so_far = replace(so_far, telling=telling, characters=tuple(cast.characters), scenes=tuple(scenes))
         own = run.scope("scene", number)
         kind_ = scene_type(PlannedSceneReply, cast.names)
-        planned = await typed(own, kind_, "plan_scene", expect={"events": _EVENTS}, plan=so_far, number=number)
+        planned = await typed(own, kind_, "plan_scene", plan=so_far, number=number)
         scenes.append(_scene(planned, scene, [one.name for one in scenes], cast))
     return telling, tuple(scenes)
 

@@ -35,7 +35,6 @@ ROLE: Final = "planner"
 TRIES: Final = 3
 NOTE_SENTENCES: Final = 4
 _NOTE_TOKENS, _FORM_TOKENS = 160, 1536  # of replies that are to be short
-_NOTE_WORDS: Final = 80  # for estimates
 _LABELS: Final = ("Central Conflict", "Conflict", "Setting", "Writing Task", "Characters", "Story", "Scenes")
 _REPEATS: Final = "It said what was planned already."
 _FRONT: Final = 40  # letters of a long name that a number follows
@@ -89,7 +88,7 @@ async def _sentences(
     sampling = Sampling(max_tokens=run.room(ROLE).reply_tokens(_NOTE_TOKENS))
     for attempt in range(TRIES):
         place = run.again(attempt, fault)
-        reply = await place.reply(ROLE, prompt, sampling=sampling, expect=_NOTE_WORDS, **fields)
+        reply = await place.reply(ROLE, prompt, sampling=sampling, **fields)
         raw = reply.text
         echo = [place.render(prompt, **fields)]
         text = clean_reply(place, ROLE, reply, labels=_LABELS, echo=echo, kind=kind)

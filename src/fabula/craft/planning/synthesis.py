@@ -28,7 +28,6 @@ if TYPE_CHECKING:
     from fabula.story import Brief
 
 _MOST: Final = 0.75  # of the planner's context that a story may fill; the rest is for the prompt and the reply
-_NOTE_WORDS: Final = 120  # for estimates
 
 
 async def synthesised_plan(run: Run, story_text: str, brief: Brief | None = None) -> Plan:
@@ -56,7 +55,7 @@ async def synthesised_plan(run: Run, story_text: str, brief: Brief | None = None
     reply = await typed(run, ExtractedReply, "extract_scenes", **given, characters=tuple(cast.characters))
     s = (Scratchpad.of(brief) if brief else Scratchpad()).add("User-Written Response", story, "task")
     conflict, setting = await side_by_side(
-        run.ask(ROLE, name, expect=_NOTE_WORDS, scratchpad=s) for name in ("extract_conflict", "extract_setting")
+        run.ask(ROLE, name, scratchpad=s) for name in ("extract_conflict", "extract_setting")
     )
     for name, said in (("extract_conflict", conflict), ("extract_setting", setting)):
         if not count_words(said):

@@ -35,7 +35,6 @@ if TYPE_CHECKING:
 ROLE: Final = "judge"
 WRITTEN: Final = "written, read from the ending"
 _SHORT_REPLY: Final = 700  # tokens of a small judge's assessment
-_ASSESSMENT_WORDS: Final = 300  # for estimates: the length of the assessment in Agents' Room appendix E
 _ENDING_TOKENS: Final = 120
 _SHOWN: Final = 4  # names in a message
 
@@ -168,7 +167,6 @@ class Showing:
             ROLE,
             "compare",
             sampling=Sampling(max_tokens=self.config.paper.max_tokens or short),
-            expect=_ASSESSMENT_WORDS,
             labels=[label(name) for name in self.questions],
             **self.fields,
         )

@@ -101,7 +101,7 @@ async def drawn(item: Item, criterion: Criterion, at: Run, paper: Paper) -> Rati
         options = [str(number) for number in criterion.numbers]
         reply = await at.weigh(options, ROLE, criterion.prompt, sampling=sampling, **given)
     else:
-        reply = await at.reply(ROLE, criterion.prompt, sampling=sampling, expect=1, **given)
+        reply = await at.reply(ROLE, criterion.prompt, sampling=sampling, **given)
     try:
         return rating(item, criterion, at, reply.model, read_score(reply.text, criterion.low, HIGH))
     except ReplyProblem as problem:

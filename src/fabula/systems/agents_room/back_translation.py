@@ -76,7 +76,6 @@ GUIDES: Final = {
 }
 _TRIES: Final = 3
 _TASK_WORDS: Final = 120
-_SPLIT_WORDS: Final = 110  # five headers and sentences
 _FEW_PASSAGES: Final = 12  # paragraphs; a story with fewer is numbered by sentences
 _AROUND: Final = 0.15  # share of a story on both sides of the place where a section usually begins
 _PARTS: Final = tuple(agent.label for agent in WRITING)
@@ -188,7 +187,7 @@ async def split_of(story: str, run: Run, config: Config) -> tuple[int, ...]:
     said: tuple[Message, ...] = ()
     problem = ""
     for _ in range(_TRIES):
-        reply = await run.reply("splitter", "split", said, sampling=sampling, expect=_SPLIT_WORDS, **fields)
+        reply = await run.reply("splitter", "split", said, sampling=sampling, **fields)
         try:
             return run.context.unless_made_up(partial(read_split, reply.text, story, _PARTS), _NOWHERE)
         except ReplyProblem as unreadable:

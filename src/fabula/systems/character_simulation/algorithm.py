@@ -29,7 +29,6 @@ if TYPE_CHECKING:
 AgentMap: TypeAlias = "dict[str, Agent]"
 """The map M of Algorithm 1: agents by name."""
 
-_SCENE_WORDS, _MEMORY_WORDS = 400, 80  # for estimates
 _TAKEN: Final = {"plan", "personas", "order"}  # names of other artefacts
 
 
@@ -248,7 +247,7 @@ class Agent:
         """Memory and physical state, each updated with the turns that the agent has not seen before (B.1.3)."""
         run, new = s_i.run.scope("turn", len(h) + 1), h[self.seen :]
         character, _ = s_i.people[self.name]
-        ask = partial(run.ask, "memory", sampling=s_i.config.paper.sampling, expect=_MEMORY_WORDS)
+        ask = partial(run.ask, "memory", sampling=s_i.config.paper.sampling)
         updated = (
             ask("memory", character=character, unseen=new, memory=self.memory),
             ask("state", character=character, unseen=new, state=self.state),
@@ -294,7 +293,6 @@ async def rewrite_to_story(
         "writer",
         "rewrite",
         sampling=config.paper.sampling,
-        expect=_SCENE_WORDS,
         brief=brief.text,
         conflict=p_p.conflict,
         setting=p_p.setting,

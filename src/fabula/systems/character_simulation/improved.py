@@ -52,7 +52,7 @@ _TURN_TOKENS, _MEMORY_TOKENS = 160, 200  # of replies of a small model, which el
 _EARLIER_TOKENS, _HISTORY_TOKENS = 400, 4000  # of what was played, in a small model's prompts
 _WRITER_TOKENS, _WRITER_SHARE = 6000, 0.75  # of the writer's prompt; the rest of its context is for the reply
 _EARLIER, _SCENES, _STORY, _PLAYED = 0.05, 0.15, 0.25, 0.25  # shares of a prompt
-_COMMAND_WORDS, _TURN_WORDS, _MEMORY_WORDS, _SCENE_WORDS = 16, 60, 100, 400  # for estimates
+_SCENE_WORDS: Final = 400  # that a scene usually has
 _FEWER_TURNS: Final = "some scenes have fewer turns than their plan takes"
 _USUAL_TURNS: Final = 1.6  # in which capable characters play an event, for estimates
 _TRIES: Final = 3
@@ -357,7 +357,7 @@ async def decide(in_play: InPlay, h: Sequence[Turn]) -> tuple[str, str] | None:
         "director",
         "decide",
         sampling=in_play.sampling("director"),
-        expect={"remaining": left, "next_command": _COMMAND_WORDS},
+        expect={"remaining": left},
         place=unit.place,
         when=unit.when,
         people=unit.people,
@@ -379,7 +379,7 @@ async def update_memory(agent: Agent, in_play: InPlay, turn: int) -> Agent:
     run = in_play.run.scope("turn", turn)
     fitting = len(in_play.fitting([what for _, what in agent.unseen], "memory"))
     groups = groupby(agent.unseen[len(agent.unseen) - fitting :], key=lambda one: one[0])
-    fields = {
+    fields: dict[str, Any] = {
         "character": in_play.unit.situations[agent.name].character,
         "memory": agent.memory,
         "unseen": tuple((at, tuple(what for _, what in some)) for at, some in groups),
@@ -387,7 +387,7 @@ async def update_memory(agent: Agent, in_play: InPlay, turn: int) -> Agent:
         "then": in_play.unit.then,
     }
     sampling = in_play.sampling("memory", _MEMORY_TOKENS)
-    reply = await run.reply("memory", "memory", sampling=sampling, expect=_MEMORY_WORDS, **fields)
+    reply = await run.reply("memory", "memory", sampling=sampling, **fields)
     echo = run.render("memory", **fields | {"memory": ""})  # an update repeats what it updates
     return Agent(agent.name, in_play.cleaned(run, "memory", reply, echo, "notes") or agent.memory)
 
@@ -411,7 +411,7 @@ async def get_response(agent: Agent, h: Sequence[Turn], command: str, in_play: I
     fault = ""
     for attempt in range(_TRIES):
         here = run.again(attempt, fault)
-        reply = await here.reply(agent.name, "respond", sampling=sampling, expect=_TURN_WORDS, **fields)
+        reply = await here.reply(agent.name, "respond", sampling=sampling, **fields)
         text = reply.text
         if not is_person(reply.model):  # a person means what they write
             text = in_play.cleaned(here, agent.name, reply, here.render("respond", **fields), "prose")

@@ -52,7 +52,6 @@ TRIES: Final = 4  # of a level until something of its answer can be read; the re
 LOOP_TRIES: Final = 3  # (release)
 _MOST_REPEATS: Final = 3  # of a block of dialogue (release)
 _EXAMPLE: Final = "Example "  # where the model begins another example (release)
-_SCENE_WORDS: Final = 400  # of a story's scene, for estimates
 _T = TypeVar("_T")
 
 
@@ -87,7 +86,7 @@ async def write(brief: Brief, run: Run, config: Config) -> Story:
 
 async def write_title(logline: str, run: Run, config: Config, reads: Sequence[str]) -> str:
     """Level 1, one call: from the log line. No other level depends on it."""
-    level = Level("title", "title", "Title:", config.paper.title_tokens, config.paper.title_tokens, "{4}**END**")
+    level = Level("title", "title", "Title:", config.paper.title_tokens, config.paper.title_tokens)
 
     async def make(own: Run) -> str:
         return await until_read(own, level, config, {"logline": logline}, lambda said: one_line(read_title(said + END)))
@@ -97,8 +96,7 @@ async def write_title(logline: str, run: Run, config: Config, reads: Sequence[st
 
 async def list_characters(logline: str, run: Run, config: Config) -> tuple[CharacterEntry, ...]:
     """Level 2, one call: from the log line, and not from the title."""
-    look = "**Character:** {1} **Description:** {18}\n" * 4 + "**END**"
-    level = Level("characters", "characters", "", config.paper.level_tokens, config.paper.max_paragraph, look)
+    level = Level("characters", "characters", "", config.paper.level_tokens, config.paper.max_paragraph)
     return await kept_list(CHARACTERS, level, {"logline": logline}, run, config, [])
 
 
@@ -106,8 +104,7 @@ async def list_scenes(
     logline: str, characters: Sequence[CharacterEntry], run: Run, config: Config, reads: Sequence[str]
 ) -> tuple[SceneEntry, ...]:
     """Level 3, one call: from the log line and the characters' descriptions; names are not sent by themselves."""
-    look = "Place: {4}\nPlot element: {2}\nBeat: {20}\n\n" * 6 + "**END**"
-    level = Level("scenes", "scenes", "", config.paper.level_tokens, config.paper.max_paragraph, look)
+    level = Level("scenes", "scenes", "", config.paper.level_tokens, config.paper.max_paragraph)
     fields = {"logline": logline, "characters": [character.description for character in characters]}
     return await kept_list(SCENES, level, fields, run, config, reads)
 
@@ -116,9 +113,7 @@ async def describe_places(
     logline: str, scenes: Sequence[SceneEntry], run: Run, config: Config, reads: Sequence[str]
 ) -> dict[str, str]:
     """Level 4, one call for each distinct place, side by side: from the log line and the place's name."""
-    level = Level(
-        "places", "place", "Description:", config.paper.place_tokens, config.paper.max_paragraph, "{90}**END**"
-    )
+    level = Level("places", "place", "Description:", config.paper.place_tokens, config.paper.max_paragraph)
 
     def writer(name: str) -> Artefact:
         fields = {"logline": logline, "place": name}
@@ -210,10 +205,10 @@ def story_scene(plan: Plan, brief: Brief, at: int, config: Config) -> Artefact:
     fields = {**story_fields(plan, at), "summary": summary(plan, brief, at, config)}
 
     async def make(own: Run) -> str:
-        return await own.ask("writer", "scene", sampling=sampling, expect=_SCENE_WORDS, **fields, so_far="")
+        return await own.ask("writer", "scene", sampling=sampling, **fields, so_far="")
 
     async def more(own: Run, base: str) -> str:
-        return await own.ask("writer", "scene", sampling=sampling, expect=_SCENE_WORDS // 2, **fields, so_far=base)
+        return await own.ask("writer", "scene", sampling=sampling, **fields, so_far=base)
 
     return make, more
 
@@ -253,7 +248,6 @@ class Level:
         label: the open label at the prompt's end, which a reply may repeat.
         tokens: sample length, the most tokens of one call.
         cap: "max paragraph length".
-        look: of an answer, for estimates.
         loops: samples are watched for loops.
     """
 
@@ -262,7 +256,6 @@ class Level:
     label: str
     tokens: int
     cap: int
-    look: str = "{350}**END**"
     loops: bool = False
 
 
@@ -289,7 +282,6 @@ async def sample(run: Run, level: Level, config: Config, fields: Mapping[str, An
             level.role,
             level.prompt,
             sampling=replace(RELEASE, max_tokens=level.tokens),
-            expect=level.look,
             **fields,
             examples=example_set(config.paper.examples),
             so_far=so_far,

@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     from fabula.systems.dramatron.config import Config
     from fabula.systems.dramatron.files import Artefact
 
-_TITLE_WORDS, _PLACE_WORDS, _SCRIPT_WORDS, _STORY_WORDS = 5, 45, 300, 400  # for estimates
+_STORY_WORDS: Final = 400  # that a scene of a story usually has
 _BEATS_TOKENS: Final = 1200  # of earlier beats, for a small model
 _STORY_TOKENS, _STORY_SHARE = 6_000, 0.5  # of the story so far: for a small model, and of another's window
 _HEADINGS_SHARE: Final = 1 / 2  # of the words wanted; with more, headings go without the descriptions of places
@@ -91,7 +91,7 @@ async def write_title(logline: str, run: Run, reads: Sequence[str]) -> str:
 
     async def make(own: Run) -> str:
         fields = {"logline": logline}
-        return await text_of(own, "title", "title", fields, lambda _, reply: lenient_title(reply.text), _TITLE_WORDS)
+        return await text_of(own, "title", "title", fields, lambda _, reply: lenient_title(reply.text))
 
     return await run.keep("title", make, folder="plan", read=one_line, reads=reads)
 
@@ -101,9 +101,7 @@ async def list_characters(logline: str, run: Run) -> tuple[CharacterEntry, ...]:
     listed = Listed(CHARACTERS.what, CHARACTERS.form, lenient_characters, characters_text)
 
     async def ask(own: Run, so_far: str) -> tuple[CharacterEntry, ...]:
-        reply = await own.ask_for(
-            CharactersReply, "characters", "characters", expect={"records": 4}, logline=logline, so_far=so_far
-        )
+        reply = await own.ask_for(CharactersReply, "characters", "characters", logline=logline, so_far=so_far)
         return tuple(record.entry for record in reply.records)
 
     return await kept_list(listed, "characters", ask, run, [])
@@ -152,7 +150,7 @@ async def describe_places(logline: str, scenes: Sequence[SceneEntry], run: Run, 
     def writer(name: str) -> Artefact:
         async def make(own: Run) -> str:
             fields = {"logline": logline, "place": name}
-            return await text_of(own, "places", "place", fields, cleaned_line, _PLACE_WORDS)
+            return await text_of(own, "places", "place", fields, cleaned_line)
 
         return make, None
 
@@ -165,9 +163,7 @@ async def describe_places(logline: str, scenes: Sequence[SceneEntry], run: Run, 
     return dict(zip(names, texts, strict=True))
 
 
-async def text_of(
-    run: Run, role: str, prompt: str, fields: dict[str, Any], read: Callable[[Run, Reply], str], words: int
-) -> str:
+async def text_of(run: Run, role: str, prompt: str, fields: dict[str, Any], read: Callable[[Run, Reply], str]) -> str:
     """What `read` finds in a reply; asked again in another way, a bounded number of times, until there is a text.
 
     Raises:
@@ -176,7 +172,7 @@ async def text_of(
     fault, run = "", run.tries(prompt)
     for attempt in range(TRIES):
         own = run.again(attempt, fault)
-        reply = await own.reply(role, prompt, expect=words, **fields)
+        reply = await own.reply(role, prompt, **fields)
         text = read(own, reply)
         if not text:
             fault = "It held no text."
@@ -228,19 +224,19 @@ def dialogue_of(hierarchy: Hierarchy, at: int, head: str, want: WordRange | None
         last = at + 1 == len(hierarchy.scenes)
         return {**dialogue_fields(hierarchy, at, own), "words": words, "so_far": so_far, "last": last}
 
-    async def first(own: Run, words: int) -> str:
-        return await text_of(own, "dialogue", "dialogue", fields_of(own, want), cleaned, words)
+    async def first(own: Run) -> str:
+        return await text_of(own, "dialogue", "dialogue", fields_of(own, want), cleaned)
 
     async def after(own: Run, text: str, words: int) -> str:
         fields = fields_of(own, words, text)
-        return cleaned(own, await own.reply("dialogue", "dialogue", expect=words, **fields))
+        return cleaned(own, await own.reply("dialogue", "dialogue", **fields))
 
     async def make(own: Run) -> str:
         if want is None:
-            return f"{head}\n\n{await first(own, _SCRIPT_WORDS)}"
+            return f"{head}\n\n{await first(own)}"
         record_length(own, want.low, want.high)
         fitted = await revise_to_length(
-            lambda words: first(own, words),
+            lambda _: first(own),
             lambda text, words, attempt: after(own.scope("extend", attempt).optional(NOT_AS_LONG), text, words),
             lambda text, attempt: shorter(own.scope("shorten", attempt).optional(NOT_AS_LONG), text),
             want,
@@ -307,5 +303,5 @@ async def write_story(brief: Brief, want: WordRange | None, run: Run, config: Co
 async def _continued(run: Run, base: str, fields: dict[str, Any]) -> str:
     """What follows a scene that the author wants continued."""
     words = words_to_follow(run, base)
-    reply = await run.reply("writer", "extend", expect=words, **fields, so_far=base, words=words, lead="")
+    reply = await run.reply("writer", "extend", **fields, so_far=base, words=words, lead="")
     return clean_reply(run, "writer", reply, labels=_LABELS)

@@ -33,12 +33,10 @@ if TYPE_CHECKING:
     from fabula.systems.ibsen.shapes import Outline
 
 RECENT: Final = 3  # turns that say who is talked about and call memories to mind
-LINE_WORDS: Final = 30  # for estimates
 _POINTS: Final = 5
 _BY_INSTRUCTION, _BY_TURN = 3, 5  # memories that the instruction, and each recent turn, call to mind
 _SAYINGS: Final = 3
 _LINES: Final = {"relation": 5, "impression": 3, "monologue": 2}  # lines of a note at most
-_LINE_WORDS: Final = 20  # of one, for estimates
 _RELATED: Final = 5  # memories for a monologue
 _CLIPPED: Final = 30  # tokens of a turn that stands for its summary
 
@@ -217,7 +215,7 @@ class Actor:
         most = _LINES[prompt]
         sampling = self.play.sampling(run, "memory", prompt)
         fields = {**fields, "actor": self.sheet, "lines": most}
-        reply = await run.reply("memory", prompt, sampling=sampling, expect=_LINE_WORDS * most, **fields)
+        reply = await run.reply("memory", prompt, sampling=sampling, **fields)
         return one_line(self.play.text_of(run, "memory", reply)) or str(fields.get("now", ""))
 
     @property
@@ -300,9 +298,7 @@ class Actor:
             Message("assistant", turn.text) if turn.name == self.name else Message("user", str(turn)) for turn in turns
         ]
         sampling = self.play.sampling(run, self.name, "act")
-        reply = await run.reply(
-            self.name, "act", chat, sampling=sampling, expect=LINE_WORDS, **fields, history=bool(turns)
-        )
+        reply = await run.reply(self.name, "act", chat, sampling=sampling, **fields, history=bool(turns))
         if is_person(reply.model):
             return reply.text, True
         return self.play.turn_in(

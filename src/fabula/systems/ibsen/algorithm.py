@@ -42,7 +42,6 @@ if TYPE_CHECKING:
 FOLDER: Final = "role-play"
 MINUTES: Final = 60
 _FOR_OUTLINE: Final = 3  # memories of each actor
-INSTRUCTION_WORDS: Final = 40  # for estimates
 
 
 async def write(brief: Brief, run: Run, config: Config) -> Story:
@@ -348,7 +347,7 @@ class Director:
     async def instruct(self, actor: Actor, line: Turn, run: Run) -> str:
         """A synopsis of a line, and acting keywords, without the line itself."""
         sampling, fields = self.play.sampling(run, "director", "instruct"), self.instruct_fields(actor, line)
-        reply = await run.reply("director", "instruct", sampling=sampling, expect=INSTRUCTION_WORDS, **fields)
+        reply = await run.reply("director", "instruct", sampling=sampling, **fields)
         return self.play.text_of(run, "director", reply)
 
     def instruct_fields(self, actor: Actor, line: Turn) -> dict[str, Any]:
@@ -383,9 +382,7 @@ class Director:
         sampling = self.play.sampling(run, "director", "check_goal")
         fields: dict[str, Any] = {"names": self.present, "goal": self.goals[self.goal], "history": self.history(self.n)}
         try:
-            found = await run.ask_for(
-                GoalCheck, "director", "check_goal", sampling=sampling, expect={"completed": 0.5}, **fields
-            )
+            found = await run.ask_for(GoalCheck, "director", "check_goal", sampling=sampling, **fields)
         except ReplyError as error:
             run.note(f"Whether the objective is reached could not be read: {error}")
             return False

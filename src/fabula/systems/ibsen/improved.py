@@ -21,7 +21,7 @@ from fabula.engine.replies.turns import read_turn
 from fabula.engine.roles import is_person
 from fabula.models.base import Sampling
 from fabula.story import Story, count_words, one_line, slug
-from fabula.systems.ibsen.actor import LINE_WORDS, RECENT, Actor, Moment, Play, views_of
+from fabula.systems.ibsen.actor import RECENT, Actor, Moment, Play, views_of
 from fabula.systems.ibsen.algorithm import Director, Stage, log_of
 from fabula.systems.ibsen.config import Ours
 from fabula.systems.ibsen.log import Performed, Turn, Window
@@ -272,7 +272,7 @@ class KnowingActor(Actor):
     async def line(self, run: Run, fields: dict[str, Any], turns: Sequence[Turn]) -> tuple[str, bool]:
         """A line, and whether a person wrote it; the history stands in the one message that a person reads too."""
         sampling, history = self.play.sampling(run, self.name, "act"), tuple(map(str, turns))
-        reply = await run.reply(self.name, "act", sampling=sampling, expect=LINE_WORDS, **fields, history=history)
+        reply = await run.reply(self.name, "act", sampling=sampling, **fields, history=history)
         if is_person(reply.model):
             return reply.text, True
         return self.play.turn_in(reply.text, self.name, self.play.script.names, run), False

@@ -55,8 +55,6 @@ if TYPE_CHECKING:
 
 _LABELS: Final = ("Goal", "Story", "World", "Action", "Paragraph", "What happens now", "Characters")
 _TRIES: Final = 3  # for an action
-_ACTION_WORDS: Final = 28  # for estimates
-_UPDATES: Final = 1  # of an action, for estimates
 _OWN_ACTIONS: Final = 5  # last actions of a character that its critic is shown
 _CLOSING: Final = 0.05  # share of the words that is left for the ending
 _CLOSING_PARAGRAPHS: Final = 2  # and that many paragraphs at least
@@ -400,7 +398,7 @@ async def character_agent(now: Telling, c: Persona, run: Run, refused: Attempt) 
     sampling, fault, tries = Sampling(temperature=drafting_temperature(paper)), "", run.tries("act")
     for attempt in range(_TRIES):
         here = tries.again(attempt, fault)
-        reply = await here.reply(c.name, "act", sampling=sampling, expect=_ACTION_WORDS, **fields)
+        reply = await here.reply(c.name, "act", sampling=sampling, **fields)
         text = reply.text
         if not is_person(reply.model):
             text = clean_reply(here, c.name, reply, labels=_LABELS, last=False)
@@ -419,7 +417,6 @@ async def critic(now: Telling, c: Persona, run: Run, a: str) -> Verdict:
         "critic",
         "criticise",
         sampling=Sampling(temperature=now.config.paper.critic_temperature),
-        expect={"world_updates": _UPDATES},
         persona=replace(c, location=""),
         setting=now.setting,
         here=now.place_of(c),

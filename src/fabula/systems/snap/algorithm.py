@@ -51,7 +51,6 @@ _NOBODY: Final = "# Nobody was found in this cell. Write a list `personas:` with
 _LOW, _HIGH = 1, 5
 _SCORES: Final = tuple(str(score) for score in range(_LOW, _HIGH + 1))
 _ONE_TOKEN: Final = Sampling(temperature=1.0, top_p=1.0, frequency_penalty=0.0, presence_penalty=0.0, max_tokens=1)
-_USUAL_PLAN: Final = "\n".join(f"#{number}. {{6}}\n- {{25}}" for number in range(1, 6))  # for estimates
 TOKENS_A_WORD: Final = 2
 _ROOM: Final = 0.8  # of a summary model's window, as tokens are estimates
 
@@ -193,7 +192,7 @@ class Snap:
         """
         sampling = Sampling(temperature=self.config.paper.plan_temperature, max_tokens=tokens)
         texts = await side_by_side(
-            run.scope("candidate", number).ask("planner", "plan", sampling=sampling, expect=_USUAL_PLAN, **given)
+            run.scope("candidate", number).ask("planner", "plan", sampling=sampling, **given)
             for number in range(1, self.config.paper.candidates + 1)
         )
         plans = list(dict.fromkeys(_plans_in(texts)))
@@ -371,7 +370,7 @@ async def g_eval(run: Run, paper: Paper, prompt: str, **fields: str) -> float:
     """
     gives_logprobs = run.room("judge").model.capabilities.logprobs
     if paper.scoring == "samples" or (paper.scoring == "auto" and not gives_logprobs):
-        return _mean(await run.sample(paper.samples, "judge", prompt, sampling=_ONE_TOKEN, expect=1, **fields))
+        return _mean(await run.sample(paper.samples, "judge", prompt, sampling=_ONE_TOKEN, **fields))
     reply = await run.weigh(_SCORES, "judge", prompt, sampling=_ONE_TOKEN, **fields)
     if reply.logprobs is None:
         return _mean([reply.text])
@@ -429,8 +428,8 @@ async def summed_up(run: Run, lines: Sequence[Line], words: int, before: str = "
     """
     instructed = run.room("summariser").model.capabilities.instructed
     sampling = Sampling(max_tokens=tokens if instructed else words * TOKENS_A_WORD)
-    given = {"instructed": instructed, "lines": lines, "words": words, "summary": before}
-    reply = await run.reply("summariser", "summarise", sampling=sampling, expect=words, **given)
+    given: dict[str, Any] = {"instructed": instructed, "lines": lines, "words": words, "summary": before}
+    reply = await run.reply("summariser", "summarise", sampling=sampling, **given)
     if unread := reply.sent.get("unread"):
         run.note(f"The summary model had no room for the first {unread:,} tokens at {run.at}; they are not summed up.")
     present = dict.fromkeys([*(line.name for line in lines), *(name for line in lines for name in line.witnesses)])

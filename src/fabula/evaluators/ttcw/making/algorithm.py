@@ -68,9 +68,7 @@ async def plot_of(story: str, run: Run, config: Config, want: WordRange | None =
     """
     del want
     sampling = Sampling(temperature=0, max_tokens=config.max_tokens)
-    reply = await run.reply(
-        "reader", "plot", sampling=sampling, expect=config.plot_words, story=story, words=config.plot_words
-    )
+    reply = await run.reply("reader", "plot", sampling=sampling, story=story, words=config.plot_words)
     text = clean_reply(run, "reader", reply, labels=_LABELS)
     return one_line(text).strip(_QUOTES) or one_line(reply.text)
 
@@ -82,6 +80,5 @@ async def candidate_from(plot: str, run: Run, config: Config, want: WordRange | 
         ModelError: the writer did not answer.
     """
     sampling = Sampling(max_tokens=config.max_tokens)
-    expect = want.target if want else USUAL_WORDS
-    reply = await run.reply("writer", "candidate", sampling=sampling, expect=expect, words=want, plot=plot)
+    reply = await run.reply("writer", "candidate", sampling=sampling, words=want, plot=plot)
     return reply.text.strip()
