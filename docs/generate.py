@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Final, get_args, get_origin
 import pictures
 import yaml
 from choosing import choosing
+from run_page import run_page
 
 import fabula
 import fabula.project.settings
@@ -607,6 +608,7 @@ PAGES: Final[Mapping[str, Callable[[], str]]] = {
     "choosing.md": choosing,
     "papers.md": papers,
     "python.md": python,
+    "run.md": run_page,
     "http-api.md": _http_api,
 }
 

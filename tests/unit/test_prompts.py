@@ -184,3 +184,25 @@ def test_a_chat_stands_before_what_is_said_last_and_neighbours_are_one_message(t
         Message("assistant", "Ha."),
         Message("user", "Why?\n\nNow you."),
     )
+
+
+@pytest.mark.parametrize(
+    ("comment", "usual"),
+    [
+        ("60 words", 60),
+        ("events 5, completed 0.5, narrative {words}", {"events": 5, "completed": 0.5, "narrative": "{words}"}),
+        ("#1. {6}\n- {25}", "#1. {6}\n- {25}"),
+        ("{300}\n{labels}: A", "{300}\n{labels}: A"),
+        ("9999999 words", "9999999 words"),
+    ],
+)
+def test_a_file_says_what_the_usual_reply_looks_like(
+    tmp_path: Path, comment: str, usual: int | str | dict[str, float | str]
+) -> None:
+    (tmp_path / "own").mkdir()
+    (tmp_path / "theirs").mkdir()
+    (tmp_path / "own" / "say.jinja").write_text(f"{{#- Reply: {comment} -#}}\n{{% block user %}}Go.{{% endblock %}}")
+    (tmp_path / "theirs" / "say.jinja").write_text("{% block user %}Go on.{% endblock %}")
+    assert Prompts(tmp_path / "own").usual("say") == usual
+    assert Prompts(tmp_path / "own", tmp_path / "theirs").usual("say") == usual  # a replaced file need not say it
+    assert Prompts(tmp_path / "theirs").usual("say") is None

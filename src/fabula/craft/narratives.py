@@ -87,9 +87,9 @@ async def who_talks(run: Run, narrative: str, wanted: Parties, cards: Cards, aut
     people: Sequence[str] = (*author, *cards.known)
     if len(each_once(people, wanted.names)) < (not wanted.player) + (not wanted.others):
         people = (*people, *await people_read(run, narrative, "labeller"))
-    made_up = Parties(wanted.player or "the player", wanted.others or ("the character",))
+    anybody = Parties(wanted.player or "the player", wanted.others or ("the character",))
     return run.context.unless_made_up(
-        lambda: parties_of(narrative, wanted.player, wanted.others, known, people), made_up
+        lambda: parties_of(narrative, wanted.player, wanted.others, known, people), anybody
     )
 
 

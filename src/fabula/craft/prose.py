@@ -286,7 +286,7 @@ async def write_notes(
     usual: int,
     max_tokens: int | None = None,
     before: Sequence[str] = (),
-    objection: Callable[[Run, str], str] | None = None,
+    objection: Callable[[str], str] | None = None,
     fields: Mapping[str, Any],
 ) -> str:
     """Notes from a role: a text beside the story, without what stands around it; one call, more where nothing came.
@@ -310,18 +310,33 @@ async def write_notes(
         here = run.again(attempt, fault)
         reply = await here.reply(role, prompt, sampling=Sampling(max_tokens=max_tokens), expect=usual, **fields)
         text = clean_reply(here, role, reply, labels=labels, echo=before, kind="notes")
-        fault = reply_fault(here, text, prompt, fields) or (objection(here, text) if objection else "")
+        fault = reply_fault(here, text, prompt, fields, objection=objection)
         if text and not fault:
             return text
     problem = f"The role {role!r} gave no note at {run.at} in {NOTE_TRIES} tries, each asked in another way."
     raise run.exhausted(prompt, f"{problem} {fault}", role, reply.text)
 
 
-def reply_fault(run: Run, text: str, prompt: str, fields: Mapping[str, Any], *, least: int = 1) -> str:
-    """Why the reply to a prompt with these fields is none, as a sentence for who wrote it; empty if it is one."""
-    instructions = run.context.prompts.instructions(prompt)
-    echo = partial(run.render, prompt, **fields)
-    return run.context.unless_made_up(lambda: fault_of(text, echo, instructions, least=least), "")
+def reply_fault(
+    run: Run,
+    text: str,
+    prompt: str,
+    fields: Mapping[str, Any],
+    *,
+    least: int = 1,
+    objection: Callable[[str], str] | None = None,
+) -> str:
+    """Why the reply to a prompt with these fields is none, as a sentence for who wrote it; empty if it is one.
+
+    `objection` says what else is wrong with a text, or nothing. In an estimate, whose replies are made up, nothing is.
+    """
+
+    def found() -> str:
+        instructions = run.context.prompts.instructions(prompt)
+        fault = fault_of(text, lambda: run.render(prompt, **fields), instructions, least=least)
+        return fault or (objection(text) if objection else "")
+
+    return run.context.unless_made_up(found, "")
 
 
 def clean_reply(

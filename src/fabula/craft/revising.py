@@ -11,6 +11,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from difflib import SequenceMatcher
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 from fabula.base.errors import FabulaError
@@ -181,20 +182,23 @@ class _Reviser:
 
     def _fault(self, run: Run, new: str, old: str, prompt: str, fields: dict[str, Any], *, piece: bool) -> str:
         """Why a reply is no new version of the text; empty if it is one."""
-        if self._form == "prose" and (fault := reply_fault(run, new, prompt, fields, least=1)):
-            return fault
-        if not new:
-            return run.context.unless_made_up(lambda: "It held no text.", "")
-        if not self.revision.note and count_words(new) < _LEAST * count_words(old):
-            return run.context.unless_made_up(lambda: _NOT_WHOLE, "")
-        if self.revision.read is None or piece:
+        read = None if piece else self.revision.read
+
+        def objection(new: str) -> str:
+            if not new:
+                return "It held no text."
+            if not self.revision.note and count_words(new) < _LEAST * count_words(old):
+                return _NOT_WHOLE
+            try:
+                if read is not None:
+                    read(new)
+            except (FabulaError, ValueError) as problem:
+                return str(problem)
             return ""
-        try:
-            self.revision.read(new)
-        except (FabulaError, ValueError) as problem:
-            said = str(problem)
-            return run.context.unless_made_up(lambda: said, "")
-        return ""
+
+        if self._form != "prose":
+            return run.context.unless_made_up(partial(objection, new), "")
+        return reply_fault(run, new, prompt, fields, objection=objection)
 
 
 def changes(before: Sequence[Message], after: Sequence[Message]) -> list[Change]:

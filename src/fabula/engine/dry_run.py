@@ -15,13 +15,14 @@ from fabula.models.base import Reply
 from fabula.models.budget import estimate_tokens
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping
 
     from fabula.engine.journal import Payment
     from fabula.models.base import Json, Request, Usage
 
     Expected: TypeAlias = Mapping[str, float | None]
     Words: TypeAlias = Callable[[float], int]
+    Usual: TypeAlias = float | str | dict[str, float | str]
 
 Temper: TypeAlias = Literal["even", "mixed", "terse", "generous"]
 _SENTENCE: Final = 11
@@ -40,7 +41,8 @@ TOKENS_OF_A_WORD: Final = 1.3
 _SHORT: Final = frozenset(
     {"place", "time", "date", "age", "gender", "person", "tense", "form", "element", "goal_domain"}
 )
-_GAP: Final = re.compile(r"\{(\d+)\}")
+_GAP: Final = re.compile(r"\{(\d{1,5})\}")
+_NAMED: Final = re.compile(r"\{([a-z_]{1,30})\}")
 _NAMES: Final = frozenset({"name", "names", "who", "speaker", "key", "title"})
 
 
@@ -198,11 +200,13 @@ class Sketch:
         words: about how many it has; `None`: as many as its model may well write.
         form: how it looks, if that is known: `#1. {5}` has about 5 words there.
         made: a typed reply as JSON, with texts of so many words as it is given.
+        weighed: it comes with the probabilities of its first token.
     """
 
     words: float | None = None
     form: str = ""
     made: Callable[[Words], str] | None = None
+    weighed: bool = False
 
     def tokens(self, path: str, most: int) -> int:
         """Tokens that the reply should have, of `most` that it may have."""
@@ -217,26 +221,53 @@ class Sketch:
     def reply(self, path: str, share: float, most: int) -> Reply:
         """The reply, with a share of the words expected, of `most` that it may have."""
         if self.made is not None:
-            return Reply(self.made(lambda words: min(round(words * share), most)))
+            text = self.made(lambda words: min(round(words * share), most))
+            return Reply(text, logprobs={text: 0.0} if self.weighed else None)
         if self.form:
             return Reply(sketched(self.form, share, path))
         words = round((self.words or most) * share)
         return Reply(placeholder(min(words, most), path), finish="length" if words > most else "stop")
 
 
-def sketch_of(usual: float | str | Expected | None, words: object, has: object, expect: float | str | None) -> Sketch:
+def sketch_of(says: Usual | None, fields: Mapping[str, Any], expect: float | str | None) -> Sketch:
     """The sketch of a free text.
 
     Its length is that of the words asked for, else what is expected here, else that of the text which it is to be a
-    version of, else what is usual by the prompt's file.
+    version of, else what is usual by the prompt's file; a line of its form that names a list stands there for each.
     """
-    asked = getattr(words, "target", words) or expect or has
+    words = fields.get("words")
+    asked = getattr(words, "target", words) or expect or fields.get("has")
     if isinstance(asked, int | float):
         return Sketch(asked)
-    found = asked if isinstance(asked, str) else usual
+    found = asked if isinstance(asked, str) else says
     if isinstance(found, str):
-        return Sketch(form=found)
+        return Sketch(form="\n".join(_lines(found, fields)))
     return Sketch(found if isinstance(found, int | float) else None)
+
+
+def _lines(form: str, fields: Mapping[str, Any]) -> Iterator[str]:
+    for line in form.split("\n"):
+        named = _NAMED.search(line)
+        entries = fields.get(named[1]) if named else None
+        if named and isinstance(entries, list | tuple):
+            yield from (line.replace(named[0], str(entry)) for entry in entries)
+        else:
+            yield line
+
+
+def expected_of(says: Usual | None, fields: Mapping[str, Any]) -> Expected:
+    """What a prompt's file says of a typed reply, where `{name}` is the number, or the entries, of that field."""
+    return {name: _number(said, fields) for name, said in says.items()} if isinstance(says, dict) else {}
+
+
+def _number(said: float | str, fields: Mapping[str, Any]) -> float | None:
+    if not isinstance(said, str):
+        return said
+    value = fields.get(said.strip("{}"))
+    value = getattr(value, "target", value)
+    if isinstance(value, list | tuple):
+        return len(value)
+    return value if isinstance(value, int | float) else None
 
 
 def placeholder(words: int, path: str) -> str:

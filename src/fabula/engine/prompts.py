@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from jinja2 import Template
     from jinja2.runtime import Context
 
+    from fabula.engine.dry_run import Usual
     from fabula.engine.templates import Bounded
 
 SUFFIX = ".jinja"
@@ -96,12 +97,13 @@ class Prompts:
             self._instructions[name] = tuple(self._literals(name + SUFFIX, set()))
         return self._instructions[name]
 
-    def usual(self, name: str) -> int | str | dict[str, float] | None:
+    def usual(self, name: str) -> Usual | None:
         """What a prompt's file says of the usual reply, for estimates; `None` if it says nothing.
 
         A comment `{#- Reply: 60 words -#}` says how long it is, and `{#- Reply: events 5, why 12 -#}` what a typed
-        reply has in its fields: entries of a list, words of a text, the chance that something is true. Anything else is
-        how it looks, where `{5}` are five words. A file in place of another may leave it out.
+        reply has in its fields: entries of a list, words of a text, the chance that something is true; `{name}` is the
+        number or the entries of a field of the prompt. Anything else is how it looks, where `{5}` are five words, and a
+        line with `{name}` stands there for each entry of that field. A file in place of another may leave it out.
         """
         if name not in self._usual:
             files = (folder / f"{name}{SUFFIX}" for folder in self._folders)
@@ -110,7 +112,7 @@ class Prompts:
         return self._usual[name]
 
     @cached_property
-    def _usual(self) -> dict[str, int | str | dict[str, float] | None]:
+    def _usual(self) -> dict[str, Usual | None]:
         return {}
 
     @cached_property
@@ -166,7 +168,7 @@ class Prompts:
         return tuple(_taking_turns(messages))
 
 
-def _usual(text: str) -> int | str | dict[str, float] | None:
+def _usual(text: str) -> Usual | None:
     """What a comment in a prompt's file says of the usual reply."""
     start = next((mark for mark in _USUAL if mark in text), None)
     if start is None:
@@ -176,9 +178,13 @@ def _usual(text: str) -> int | str | dict[str, float] | None:
     if unit == "words" and _is_number(number):
         return int(number)
     pairs = [one.partition(" ") for one in said.split(", ")]
-    if all(_is_number(value.replace(".", "", 1)) for _, _, value in pairs):
-        return {name: float(value) for name, _, value in pairs}
+    if all(_is_number(value.replace(".", "", 1)) or _is_field(value) for _, _, value in pairs):
+        return {name: value if _is_field(value) else float(value) for name, _, value in pairs}
     return said
+
+
+def _is_field(text: str) -> bool:
+    return text.startswith("{") and text.endswith("}") and text[1:-1].isidentifier()
 
 
 def _is_number(text: str) -> bool:

@@ -27,7 +27,7 @@ from fabula.base.errors import (
 )
 from fabula.engine import beside, replies
 from fabula.engine.context import Mode, RunContext
-from fabula.engine.dry_run import PlannedCall, Sketch, sketch_of, usual
+from fabula.engine.dry_run import PlannedCall, Sketch, expected_of, sketch_of, usual
 from fabula.engine.events import CallFinished, CallLost, CallStarted, Kept, Noted, Removed, Repaired, TextArrived
 from fabula.engine.journal import Made, call_key
 from fabula.engine.lines import (
@@ -606,8 +606,7 @@ class Run:
         else:
             asked = f"{request.messages[-1].content}\n\n{json_instruction(schema)}"
             request = replace(request, messages=(*request.messages[:-1], Message("user", asked)))
-        says = self.context.prompts.usual(prompt)
-        known = {**(says if isinstance(says, dict) else {}), **(expect or {})}
+        known = {**expected_of(self.context.prompts.usual(prompt), fields), **(expect or {})}
         return await run._read(  # noqa: SLF001 - a run as this one
             request,
             partial(replies.read_json, type_=shape),
@@ -636,7 +635,7 @@ class Run:
         request = self._request(role, prompt, sampling, fields)
         able = self._assignment(role).performer.capabilities.choices
         request = replace(request, logprobs=_LIKELIEST, choices=tuple(options) if able else ())
-        return await self._answer(request, Sketch(made=lambda _: options[0]))
+        return await self._answer(request, Sketch(made=lambda _: options[0], weighed=True))
 
     async def _read(self, request: Request, read: Callable[[str], T], made: Callable[[Words], str]) -> T:
         """Ask, read, and send back what could not be read, at most `repairs` times."""
@@ -710,8 +709,7 @@ class Run:
 
     def _sketch(self, prompt: str, fields: Mapping[str, Any], expect: int | str | None) -> Sketch:
         """What a free text probably looks like."""
-        says = self.context.prompts.usual(prompt)
-        return sketch_of(says, fields.get("words"), fields.get("has"), expect)
+        return sketch_of(self.context.prompts.usual(prompt), fields, expect)
 
     def _assignment(self, role: str) -> Assignment:
         return self.context.cast.assignment(role)

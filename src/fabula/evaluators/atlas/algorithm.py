@@ -36,7 +36,7 @@ from fabula.evaluators.atlas.verdicts import confirmed
 from fabula.story import one_line
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Coroutine, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Coroutine, Iterable, Iterator, Sequence
     from typing import TypeAlias
 
     from fabula.continuity import NumberedScene
@@ -134,27 +134,27 @@ async def scene_graph(check: StoryCheck, scene: NumberedScene) -> SceneGraph:
         ModelError: the model did not answer.
         BudgetError: the cap is reached.
     """
-    at, expect = check.run.scope("graph", scene.number), usual.replies_on(scene)
+    at = check.run.scope("graph", scene.number)
     shown: dict[str, Any] = {"scene": scene, "mark": mark_for(scene.text)}
     edges: list[Edge] = []
     attributes: list[Attribute] = []
 
     # Pass 1: "scene-level event units, each as a node with a name, description, and textual evidence".
-    events = await check.ask(at, Events, "grapher", "events", expect=expect["events"], **shown)
+    events = await check.ask(at, Events, "grapher", "events", **shown)
     nodes = list(_event_nodes(check, scene.number, events)) if events else []
 
     # Pass 2: "entities in relation to the events they appear in".
-    entities = await check.ask(at, Entities, "grapher", "entities", expect=expect["entities"], nodes=nodes, **shown)
+    entities = await check.ask(at, Entities, "grapher", "entities", nodes=nodes, **shown)
     nodes += list(_entity_nodes(check, scene.number, entities.entities, len(nodes))) if entities else []
 
     if nodes:
         # Pass 3: "the relations connecting those events and entities".
         shown |= {"nodes": nodes, "kinds": _KINDS}
-        relations = await check.ask(at, Relations, "grapher", "relations", expect=expect["relations"], **shown)
+        relations = await check.ask(at, Relations, "grapher", "relations", **shown)
         edges = list(_edges(check, scene.number, relations.relations, nodes)) if relations else []
 
         # "For each node, the pipeline performs a separate attribute-extraction pass."
-        each = await side_by_side(attributes_of(check, at, node, nodes, expect["node"]) for node in nodes)
+        each = await side_by_side(attributes_of(check, at, node, nodes) for node in nodes)
         attributes = [attribute for of_node in each for attribute in of_node]
 
     graph = SceneGraph(scene.number, tuple(nodes), tuple(dict.fromkeys(edges)), tuple(attributes))
@@ -283,9 +283,7 @@ def _edges(check: StoryCheck, scene: int, replies: Sequence[RelationReply], node
             yield normal(Edge(source.id, one.relation, target.id, scene, one.evidence))
 
 
-async def attributes_of(
-    check: StoryCheck, at: Run, node: Node, nodes: Sequence[Node], expect: Mapping[str, float | None]
-) -> list[Attribute]:
+async def attributes_of(check: StoryCheck, at: Run, node: Node, nodes: Sequence[Node]) -> list[Attribute]:
     """A node's attributes, from the evidence tied to it: its own words, and those of the events it takes part in.
 
     Raises:
@@ -296,7 +294,7 @@ async def attributes_of(
     spans = list(dict.fromkeys([node.evidence, *(events[number - 1] for number in node.events)]))
     own = at.scope("node", node.short)
     shown = {"node": node, "spans": spans, "mark": mark_for(*spans)}
-    reply = await check.ask(own, Attributes, "grapher", "node", expect=expect, **shown)
+    reply = await check.ask(own, Attributes, "grapher", "node", **shown)
     return list(_attributes(check, reply.attributes, node)) if reply else []
 
 

@@ -12,13 +12,14 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from fabula.craft.raters import rating_of, reply_or_why
 from fabula.engine.replies import is_cut, schema_of
+from fabula.evaluators.atlas import usual
 from fabula.evaluators.atlas.quoting import StoryText
 from fabula.models.base import Sampling
 from fabula.models.budget import estimate_tokens
 from fabula.models.prompt_text import json_instruction
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
 
     from fabula.continuity import NumberedScene, Scenes
     from fabula.engine.run import Run
@@ -108,13 +109,9 @@ class StoryCheck:
         shape: type[T],
         role: str,
         prompt: str,
-        *,
-        expect: Mapping[str, float | None] | None = None,
         **fields: Any,  # noqa: ANN401 - fields of a prompt
     ) -> T | None:
         """A reply of that shape; `None`, counted and kept as an unscored rating, where none could be had.
-
-        `expect` is for estimates, as `Run.ask_for` takes it.
 
         Raises:
             ModelError: the model did not answer.
@@ -125,6 +122,7 @@ class StoryCheck:
         else:
             most = at.room(role).reply_tokens(short=REPLY_TOKENS[prompt])
             sampling = Sampling(temperature=self.config.paper.temperature, max_tokens=most)
+            expect = usual.expected(prompt, fields)
             reply, why = await reply_or_why(at, shape, role, prompt, sampling, expect=expect, **fields)
             if reply is not None:
                 self._note(at, f"{at.at}/{prompt}")

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias, TypeVar
 from fabula.craft.packing import ELLIPSIS, overlap
 from fabula.craft.raters import mark_for
 from fabula.engine.run import side_by_side
+from fabula.evaluators.atlas import usual
 from fabula.evaluators.atlas.algorithm import checked_by
 from fabula.evaluators.atlas.checking import LARGEST_BATCH
 from fabula.evaluators.atlas.config import Ours
@@ -26,10 +27,10 @@ from fabula.evaluators.atlas.findings import CATEGORIES, LONG, STEM, Found, clai
 from fabula.evaluators.atlas.quoting import word_spans
 from fabula.evaluators.atlas.replies import ERROR, READER_DECISIONS, SURE, SUSPECTED, Decisions, PartReading, Reading
 from fabula.models.budget import estimate_tokens
-from fabula.story import count_words, one_line
+from fabula.story import one_line
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from fabula.continuity import Passage
     from fabula.engine.run import Run
@@ -67,15 +68,6 @@ _MORE: Final = 3  # the share of a batch by which it may be larger: 12 become 16
 _TURNS: Final = 3  # so often a reply is asked for that is broken off each time, as long as each brings something
 _CONTROLS: Final = 2  # planted suspicions in a batch
 _KINDS: Final = list(CATEGORIES.items())
-# For estimates, as a strong reader replied: suspicions in each 1,000 words, fewer in those after the first 4,000; notes
-# in each 1,000 words; and the words of an entry.
-_PER_1000_WORDS, _FIRST, _PER_1000_MORE = 2.5, 4_000, 0.8
-_NOTES_PER_1000: Final = 10
-_ENTRY: Final[Mapping[str, float | None]] = dict.fromkeys(("quote_x", "says_x", "quote_y", "says_y"), 10) | {
-    "why": 20,
-    **dict.fromkeys(("paragraph_x", "paragraph_y", "category", "sure", "also")),
-}
-_NOTE: Final[Mapping[str, float | None]] = {"about": 2, "fact": 17, "by": 1}
 _NAMED: Final = 0.1  # of the paragraphs at most hold a word that tells what a suspicion is about
 _BETWEEN: Final = 1.5  # times as much counts a paragraph between the two places
 _ALIKE: Final = 0.4
@@ -157,14 +149,10 @@ async def _read(check: StoryCheck, at: Run, shape: type[Reads], *, notes: int, *
         BudgetError: the cap is reached.
     """
     whole: Reads | None = None
-    length = count_words(" ".join(fields["lines"]))
-    expect = {"findings": usual_suspicions(length), **_ENTRY, "notes": round(_NOTES_PER_1000 * length / 1000), **_NOTE}
     for turn in range(_TURNS):
         own = at.scope(f"more-{turn}") if turn else at
         known = [] if whole is None else whole.findings
-        reply = await check.ask(
-            own, shape, "reader", "read", expect=expect, notes=notes, known=known, kinds=_KINDS, **fields
-        )
+        reply = await check.ask(own, shape, "reader", "read", notes=notes, known=known, kinds=_KINDS, **fields)
         if reply is None:
             break
         more = reply if whole is None else _with_more(whole, reply)
@@ -258,10 +246,7 @@ async def decide(check: StoryCheck, number: int, batch: Batch, ledger: Ledger) -
     for turn in range(_TURNS):
         own = at.scope(f"more-{turn}") if turn else at
         listed = [asked[n] for n in left]
-        expect = {"decisions": len(listed), **_ENTRY, "reason": _ENTRY["why"], "others": 0}
-        reply = await check.ask(
-            own, Decisions, "verifier", "decide", expect=expect, suspicions=listed, kinds=_KINDS, **fields
-        )
+        reply = await check.ask(own, Decisions, "verifier", "decide", suspicions=listed, kinds=_KINDS, **fields)
         for decision in reply.decisions if reply else ():
             if 1 <= decision.number <= len(left):
                 decided.setdefault(left[decision.number - 1], decision)
@@ -508,15 +493,10 @@ _CLAIMS: Final = (
 )
 
 
-def usual_suspicions(length: int) -> int:
-    """How many suspicions a reader may have in so many words, for estimates."""
-    return max(1, round((_PER_1000_WORDS * min(length, _FIRST) + _PER_1000_MORE * max(length - _FIRST, 0)) / 1000))
-
-
 def _usual(check: StoryCheck) -> list[Found]:
     """Made-up suspicions to estimate what verifying costs, as many for 1,000 words as are usual."""
     text = check.text
-    total = usual_suspicions(check.split.words)
+    total = usual.suspicions_in(check.split.words)
     step = max(1, len(text.paragraphs) // (total + 1))
     numbers = [min(1 + n * step, len(text.paragraphs)) for n in range(total + 1)]
     passages = [passage for number in numbers if (passage := text.likest(number, ""))]

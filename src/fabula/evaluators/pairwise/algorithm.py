@@ -215,7 +215,7 @@ async def written(showing: Showing, assessment: Reply | None = None) -> list[Rat
         reply = assessment or await showing.assessment()
     except NO_ANSWER as error:
         return showing.unanswered(str(error))
-    found, why = run.context.unless_made_up(lambda: _read(reply.text, labels), (dict.fromkeys(labels, SIDES[0]), ""))
+    found, why = _read(reply.text, labels)
     for attempt in range(run.context.repairs):
         missing = [name for name in labels if name not in found]
         if not missing:

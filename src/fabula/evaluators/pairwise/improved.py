@@ -87,8 +87,7 @@ async def weighed(showing: Showing, *, or_written: bool = False) -> tuple[list[R
         return showing.unanswered(str(error)), True
     text = said.text if said else ""
     found = await side_by_side(_weighed(showing, question, text) for question in showing.questions)
-    given = showing.run.context.unless_made_up(lambda: any(given for _, given in found), instead=True)
-    if or_written and not given:
+    if or_written and not any(given for _, given in found):
         return await written(showing, said), False
     first, *others = (rating for rating, _ in found)
     return [replace(first, reason=text.strip()), *others], True

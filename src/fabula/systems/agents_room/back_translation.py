@@ -161,15 +161,14 @@ async def note_of(agent: Agent, s: Scratchpad, known: str, run: Run, config: Con
         labels=_LABELS,
         usual=agent.words,
         max_tokens=config.paper.max_tokens or run.room(agent.role).reply_tokens(SHORT_NOTE),
-        objection=lambda here, text: _unknown(here, text, known),
+        objection=lambda text: _unknown(text, known),
         fields={"scratchpad": s},
     )
 
 
-def _unknown(run: Run, text: str, known: str) -> str:
+def _unknown(text: str, known: str) -> str:
     """Whom a note names that `known` lacks, as a sentence for who wrote it; empty if nobody."""
-    nobody: tuple[str, ...] = ()
-    names = run.context.unless_made_up(lambda: strangers(text, known), nobody)
+    names = strangers(text, known)
     if not names:
         return ""
     verb = "stands" if len(names) == 1 else "stand"

@@ -72,9 +72,7 @@ async def narrative_for(brief: Brief, run: Run) -> str:
         return await narrative_of(run, brief)
 
     async def make(own: Run) -> str:
-        made = await own.ask_for(
-            Narrative, "planner", "narrative", expect={"narrative": words.target}, text=brief.titled, words=words
-        )
+        made = await own.ask_for(Narrative, "planner", "narrative", text=brief.titled, words=words)
         return made.narrative.strip() or brief.text
 
     return await run.keep(NARRATIVE, make, folder="plan")
