@@ -7,6 +7,7 @@ import sys
 import generate
 import pictures
 import pytest
+from run_page import EXAMPLES
 
 from fabula.cli.lazy import COMMANDS
 from tree import ROOT
@@ -31,6 +32,10 @@ def test_there_is_no_page_without_a_source() -> None:
 @pytest.mark.parametrize("name", pictures.DRAWN)
 def test_a_picture_is_not_stale(name: str) -> None:
     assert (pictures.PICTURES / name).read_text(encoding="utf-8") == pictures.DRAWN[name](), "say `make docs`"
+
+
+def test_run_stays_small() -> None:
+    assert len(EXAMPLES) <= 20, "what few systems use is no name of Run"
 
 
 def test_every_command_has_its_section() -> None:
