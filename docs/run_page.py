@@ -35,7 +35,7 @@ Path("prompts/say.jinja").write_text(
     "{#- Reply: 12 words -#}{% block user %}Say something about {{ what }}.{% endblock %}"
     "{% block closing %}Go on.{% endblock %}"
 )
-model = ScriptedModel({"poet": "The lamp was lit.", "critic": "[\\"B\\"]", "judge": "B"})
+model = ScriptedModel({"poet": "The lamp was lit.", "critic": '["B"]', "judge": "B"})
 journal = ExitStack().enter_context(Journal())
 run = Run(RunContext(journal, Prompts(Path("prompts")), Cast.of(model)))
 done = asyncio.run
