@@ -20,8 +20,9 @@ system, `await` stands where they have `done`.
 ```python
 import asyncio
 from contextlib import ExitStack
-from dataclasses import dataclass
 from pathlib import Path
+
+from pydantic import BaseModel
 
 from fabula.engine.journal import Journal
 from fabula.engine.prompts import Prompts
@@ -89,14 +90,13 @@ EXAMPLES: Final = {
             return await own.ask("poet", "say", what="the sea")
 
 
-        @dataclass(frozen=True)
-        class Told:
+        class Told(BaseModel):
             text: str
             memory: str = ""
 
 
         async def part(own: Run) -> Told:
-            return Told(await verse(own), "the lamp is lit")
+            return Told(text=await verse(own), memory="the lamp is lit")
 
 
         assert done(run.keep("verse", verse, folder="story")) == "The lamp was lit."
