@@ -513,7 +513,6 @@ async def goal_generator(now: Telling, run: Run, status: str, *, reached: bool) 
             LedGoal,
             "goal_generator",
             "set_goal",
-            expect={"world_updates": _UPDATES},
             sampling=Sampling(temperature=paper.goals_temperature),
             brief=now.task,
             personas=[persona.public for persona in now.characters],
