@@ -470,8 +470,9 @@ def trim(text: str, high: int, *, low: int, keep_end: bool) -> str:
     """`text` without some neighbouring sentences, so that at most `high` words remain, and at least `low` if any do.
 
     The first sentence stays. With `keep_end` the last one stays too (the last three where that is possible) and the gap
-    opens in the middle; else the end goes. No quotation is torn where that is possible. A text that is short enough
-    comes back as it is; where the sentences that stay are longer than `high`, the first alone comes back.
+    opens in the middle; else the end goes. No quotation is torn where that is possible, and no more goes than must. A
+    text that is short enough comes back as it is; where the sentences that stay are longer than `high`, the first alone
+    comes back.
     """
     found = spans(text)
     sums = [0, *accumulate(count_words(text[start:end]) for start, end in found)]
@@ -487,12 +488,12 @@ def trim(text: str, high: int, *, low: int, keep_end: bool) -> str:
         return text[: found[0][1]]
     torn = {at: bool(unclosed(text[: found[at - 1][1]])) for at in {at for gap in gaps for at in gap}}
 
-    def worth(gap: tuple[int, int]) -> tuple[int, bool, bool, float]:
+    def worth(gap: tuple[int, int]) -> tuple[int, bool, bool, int, float]:
         first, end = gap
         left = sums[-1] - sums[end] + sums[first]
         ending = len(found) - end >= _ENDING if keep_end else end == len(found)
         middle = -abs(first + end - 2 * _MIDDLE * len(found)) if keep_end else first
-        return min(left, low), not (torn[first] or torn[end]), ending, middle
+        return min(left, low), not (torn[first] or torn[end]), ending, left, middle
 
     first, end = max(gaps, key=worth)
     before = text[: found[first - 1][1]]
