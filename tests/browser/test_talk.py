@@ -126,7 +126,7 @@ def test_why_somebody_said_something_leads_to_the_prompt(tmp_path: Path) -> None
         begin(page)
         say(page, "Where is the heron?")
         page.locator(".turn").last.locator("summary").first.click()
-        page.wait_for_selector(".why >> text=100 tokens read (40 of them cached), 20 written")
+        page.wait_for_selector(r".why >> text=/[\d,]+ tokens read \(40 of them cached\), 20 written/")
         page.click("text=What Mara knows of this part of the story")
         expect(page.locator(".why .prose")).to_have_text(re.compile("^Mara kept the lamp"))
         page.click(".why >> text=The prompt")

@@ -136,17 +136,15 @@ def test_every_step_has_a_record_and_what_went_wrong_is_counted(cli: Cli, tale: 
         for step in json.loads((cli.folder / tale / "steps" / f"steps-{chapter}.json").read_text(encoding="utf-8"))
     ]
     first, second = steps
-    assert [p["character"] for p in second["proposals"]] == ["Mara", "Tobias"]
+    assert [action["character"] for action in second["actions"]] == ["Mara", "Tobias"]
     assert second["order"] == ["Tobias", "Mara"]
-    assert [(c["key"], c["new"], c["actor"]) for c in second["commits"]][:3] == [
+    assert [(one["key"], one["value"], one["actor"]) for one in second["updates"]][:3] == [
         ("letter_hidden", True, "Tobias"),
         ("lamp_lit", True, "Tobias"),
         ("lamp_lit", False, "Mara"),
     ]
-    assert second["world_before"] == first["world_after"]
-    assert second["conflicts"] == ["lamp_lit"]
-    assert second["refused"] == [{"key": "turn", "why": "the key is reserved"}]
-    assert first["event"]["status"] == "stalled"
+    assert second["actions"][0]["refused"] == [{"key": "turn", "why": "the key is reserved"}]
+    assert first["status"] == "stalled"
     text = cli("write", tale).err
     assert "In 2 steps: 1 refused keys, 1 keys written twice in a step" in text
 

@@ -61,7 +61,7 @@ evaluator = "pairwise"
 model = "smollm2"
 config = { questions = "overall", samples = 1, verdicts = "written" }
 """
-RUNS, VERDICTS = 8, 16
+RUNS, VERDICTS = 8, 8
 
 
 def ready(folder: Path) -> Path:

@@ -352,7 +352,7 @@ async def test_calls_are_searched_and_shown_whole(tmp_path: Path) -> None:
         newest = page["calls"][0]["id"]
         whole = (await studio.client.get(f"{calls}/{newest}")).json()
         assert (whole["newer"], whole["older"]) == (None, page["calls"][1]["id"])
-        assert whole["took"]["prompt"] == 100
+        assert whole["took"]["prompt"] == 400
         assert "the lamp stays dark" in whole["reply"]
         assert any(message["text"] for message in whole["messages"])
         missing = await studio.client.get(f"{calls}/99999")

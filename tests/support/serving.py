@@ -83,7 +83,7 @@ class Engine:
         if on_text is not None:
             for piece in text.split(" "):
                 on_text(f"{piece} ")
-        return Reply(text, Usage(prompt=100, cached=40, reply=20), model=self.identity)
+        return Reply(text, Usage(prompt=400, cached=40, reply=20), model=self.identity)
 
     async def close(self) -> None:
         """Nothing is held."""

@@ -416,7 +416,7 @@ def test_pages_of_the_studio_are_timed_cold_started_and_warm_and_edits_beside_th
     table = studio_pages.bench(sizes)
     found = {row.what for row in table.rows}
     assert {"edit: cold", "edit: started", "edit: warm", "edit: size", "a scene to edit: warm"} <= found
-    assert {"end-to-end: edit, marks and estimate", "end-to-end: the exact estimate"} <= found
+    assert "end-to-end: edit, marks and estimate" in found
     assert all(math.isfinite(value) for row in table.rows for value in row.values)
 
 

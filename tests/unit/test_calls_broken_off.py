@@ -101,7 +101,7 @@ async def test_what_cannot_be_booked_holds_nothing_of_the_budget(
 
     with Journal() as journal:
         run, budget = room(tmp_path, journal, Limited(Slow(for_ever)))
-        monkeypatch.setattr(journal, "hold", full)
+        monkeypatch.setattr(journal.calls, "hold", full)
         with pytest.raises(JournalError):
             await run.ask("writer", "text", what="ferry")
         assert budget.held_tokens == 0

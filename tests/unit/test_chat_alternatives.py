@@ -144,7 +144,7 @@ async def test_why_somebody_said_something_names_what_it_knew_and_the_call(tmp_p
     assert answer.line is not None
     assert answer.line.message in call.reply.text
     assert why.took is not None
-    assert why.took.prompt == 100
+    assert why.took.prompt == 400
     assert alone.story is None
     assert alone.calls == why.calls
 

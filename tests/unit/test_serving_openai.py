@@ -47,7 +47,7 @@ def test_an_answer_in_one_piece(client: openai.OpenAI) -> None:
     assert choice.message.content.startswith("(looks up) ")
     assert choice.message.content.endswith("the lamp stays dark.")
     assert done.usage is not None
-    assert (done.usage.prompt_tokens, done.usage.completion_tokens, done.usage.total_tokens) == (100, 20, 120)
+    assert (done.usage.prompt_tokens, done.usage.completion_tokens, done.usage.total_tokens) == (400, 20, 420)
     assert done.usage.prompt_tokens_details is not None
     assert done.usage.prompt_tokens_details.cached_tokens == 40
 
@@ -68,7 +68,7 @@ def test_an_answer_as_a_stream(client: openai.OpenAI) -> None:
     assert chunks[-2].choices[0].finish_reason == "stop"
     assert chunks[-1].choices == []
     assert chunks[-1].usage is not None
-    assert chunks[-1].usage.total_tokens == 120
+    assert chunks[-1].usage.total_tokens == 420
     assert all(chunk.usage is None for chunk in chunks[:-1])
 
 
