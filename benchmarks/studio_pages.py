@@ -36,7 +36,7 @@ from fabula.server.studio.running import warm_up
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Sequence
 
-    from fabula.app.workspace import Workspace
+    from fabula.verbs.home import Project
 
 TITLE: Final = "the studio's pages on a book of 100,000 words, and what an edit of it would ask"
 _PAGE, _SCENE, _EDIT, _ADDRESS = 300.0, 100.0, 500.0, 1000.0  # milliseconds
@@ -209,12 +209,12 @@ def _edits(system: str, folder: Path, sizes: Sizes) -> list[Row]:
     return [Row(f"{system}: edit, marks and estimate", tuple(found), "ms", f"edit of {len(names)} parts", most=_EDIT)]
 
 
-def _edited(workspace: Workspace, name: str, draw: random.Random) -> float:
+def _edited(workspace: Project, name: str, draw: random.Random) -> float:
     """Milliseconds from the saving of a changed text to the marks and the estimate."""
     text = workspace.text(name)
     changed = with_a_change(text.text, draw)
     begun = time.perf_counter()
-    workspace.save(name, changed, text.base)
+    workspace.edit(name, changed, text.base)
     workspace.tree()
     workspace.expected()
     took = _MS * (time.perf_counter() - begun)

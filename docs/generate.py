@@ -32,6 +32,8 @@ from fabula.server.client import RemoteProject, ServerEvent
 from fabula.server.studio.application import document
 from fabula.systems import System, systems
 from fabula.training.presets import KINDS
+from fabula.verbs import doors
+from fabula.verbs.base import every
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -41,6 +43,7 @@ if TYPE_CHECKING:
 REFERENCE: Final = Path(__file__).parent / "reference"
 SCHEMAS = REFERENCE / "schemas"
 PAPERS: Final = REFERENCE.parent / "papers"  # each item of a paper, its command and its state; written by hand
+STUB: Final = Path(doors.__file__).with_suffix(".pyi")
 OPENAPI: Final = REFERENCE / "openapi.json"
 MADE: Final = "<!-- Made by docs/generate.py: `make docs` writes this page anew. -->\n"
 TABLES: Final = {
@@ -131,6 +134,10 @@ def main() -> int:
     if differs:
         OPENAPI.write_text(text, encoding="utf-8")
     sys.stdout.write(f"{OPENAPI.name}: {int(differs)} of 1 documents written anew\n")
+    differs = _read(STUB) != (text := stub())
+    if differs:
+        STUB.write_text(text, encoding="utf-8")
+    sys.stdout.write(f"{STUB.name}: {int(differs)} of 1 stubs written anew\n")
     drawn = pictures.drawn()
     stale = [name for name, text in drawn.items() if _read(pictures.PICTURES / name) != text]
     for name in stale:
@@ -151,6 +158,29 @@ def pages() -> dict[str, str]:
 def schemas() -> dict[str, str]:
     """The JSON schema of every command's document, by file name."""
     return {f"{name.replace(' ', '-')}.json": f"{json.dumps(schema_of(name), indent=2)}\n" for name in DOCUMENTS}
+
+
+def stub() -> str:
+    """The types of the verbs' methods, for type checkers: `fabula/verbs/doors.pyi`."""
+    modules = {"typing.Any", "fabula.verbs.base.Verb"}
+    lines = []
+    for verb in every().values():
+        signature = verb.method_signature
+        kinds = [one.annotation for one in signature.parameters.values()] + [signature.return_annotation]
+        modules |= {f"{kind.__module__}.{kind.__qualname__}" for kind in map(_class_of, kinds) if kind is not None}
+        text = re.sub(r"(?:\w+\.)+(\w+)", r"\1", str(signature))
+        lines += [f"    def {verb.name}{text}: ...", f"    async def {verb.name}_async{text}: ..."]
+    found = sorted(one.rpartition(".")[::2] for one in modules)
+    imports = "".join(f"from {module} import {name}\n" for module, name in found)
+    head = "# Made by docs/generate.py of the verbs: `make docs` writes this file anew.\n"
+    do = "    def do(self, verb: Verb, arguments: dict[str, Any]) -> Any: ...\n"
+    return f"{head}{imports}\nclass Verbs:\n{do}" + "\n".join(lines) + "\n"
+
+
+def _class_of(annotation: Any) -> type | None:  # noqa: ANN401 - a type
+    """The class that has to be imported to name a type; `None` where none has to."""
+    kind = get_origin(annotation) or annotation
+    return kind if isinstance(kind, type) and kind.__module__ not in ("builtins", "types", "inspect") else None
 
 
 def openapi() -> str:
@@ -286,7 +316,7 @@ def settings() -> str:
             described.add(f"{kind}.{name}")
             if f"{kind}.{name}" not in MEANINGS:
                 raise SystemExit(f"docs/generate.py: say in MEANINGS what {kind}.{name} is for")
-            default = "" if field.default_factory else _toml_value(field.default)
+            default = "" if field.default_factory or field.is_required() else _toml_value(field.default)
             limits = ", ".join(_limit(limit) for limit in field.metadata)
             kind_and_limits = _kind(field.annotation) + (f", {limits}" if limits else "")
             rows.append((f"`{name}`", kind_and_limits, default, MEANINGS[f"{kind}.{name}"]))
@@ -534,6 +564,11 @@ def python() -> str:
         "A verb waits for its answer; in an event loop, use `await asyncio.to_thread(project.text, ...)`.\n"
     )
     parts += [_class(one.__name__, one) for one in (fabula.Client, RemoteProject, ServerEvent)]
+    parts.append(
+        "## Verbs of a project\n\nOf `Project` and `RemoteProject` alike; with `_async` at its end, to be awaited.\n"
+    )
+    rows = [(f"`.{one.name}({', '.join(one.signature.parameters)})`", f"{one.summary}.") for one in every().values()]
+    parts.append(_table(("verb", "what it does"), rows) + "\n")
     parts.append("## Events\n\nWhat `on_event` is called with, from `fabula.events`.\n")
     events = [(f"`{kind.__name__}`", _first_line(kind), _fields(kind)) for kind in get_args(fabula.events.Event)]
     parts.append(_table(("event", "what it says", "fields"), events) + "\n")

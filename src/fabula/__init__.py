@@ -16,13 +16,13 @@ from typing import TYPE_CHECKING
 from fabula.base.version import __version__
 
 if TYPE_CHECKING:
+    from fabula import errors, events
     from fabula.app.chatting import Chat
     from fabula.app.checking import Checked
     from fabula.app.judging import Judged
     from fabula.app.measuring import Measured
     from fabula.app.planning import Planned
     from fabula.app.ranking import Ranked
-    from fabula.app.sources import read
     from fabula.app.verbs import (
         chat,
         chat_async,
@@ -43,11 +43,10 @@ if TYPE_CHECKING:
     )
     from fabula.app.writing import Expected, Options, Written, dry_run_in, write_in
     from fabula.base.errors import FabulaError
-    from fabula.engine import events
-    from fabula.project.folder import Project
     from fabula.project.settings import Settings
     from fabula.server.client import Client
     from fabula.story import Brief, Scene, Story
+    from fabula.verbs.home import Project, read
 
 __all__ = [
     "Brief",
@@ -74,6 +73,7 @@ __all__ = [
     "dry_run",
     "dry_run_async",
     "dry_run_in",
+    "errors",
     "events",
     "judge",
     "judge_async",
@@ -97,22 +97,22 @@ _HOMES = {
     "app.planning": ("Planned",),
     "app.ranking": ("Ranked",),
     "app.verbs": tuple(name + end for name in _VERBS for end in ("", "_async")),
-    "app.sources": ("read",),
     "app.writing": ("Expected", "Options", "Written", "dry_run_in", "write_in"),
     "base.errors": ("FabulaError",),
-    "engine": ("events",),
-    "project.folder": ("Project",),
     "project.settings": ("Settings",),
     "server.client": ("Client",),
     "story": ("Brief", "Scene", "Story"),
+    "verbs.home": ("Project", "read"),
 }
+_MODULES = ("errors", "events")
 _HOME = {name: home for home, names in _HOMES.items() for name in names}
 
 
 def __getattr__(name: str) -> object:
     if name in _HOME:
-        home = import_module(f"fabula.{_HOME[name]}")
-        return getattr(home, name) if hasattr(home, name) else import_module(f"fabula.{_HOME[name]}.{name}")
+        return getattr(import_module(f"fabula.{_HOME[name]}"), name)
+    if name in _MODULES:
+        return import_module(f"fabula.{name}")
     raise AttributeError(f"module 'fabula' has no attribute {name!r}")
 
 

@@ -87,7 +87,7 @@ def test_a_text_is_continued_twice(cli: Cli, play: Path) -> None:
 
 def test_what_stands_on_a_continued_text_is_asked_again(cli: Cli, play: Path) -> None:
     data = cli("continue", "characters", "-C", "play", "--json").json
-    assert data == {"project": "play", "artefact": "characters", "state": "to be continued"}
+    assert data == {"artefact": "characters", "words": None, "calls": 7}
     paths = [call["path"] for call in cli("update", "play", "--dry-run", "--json").json["calls"]]
     assert paths[0].startswith("characters/more/")
     assert "scenes/scenes" in paths

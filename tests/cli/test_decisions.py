@@ -43,7 +43,7 @@ def test_edit_goes_back_to_a_version_and_reverts(cli: Cli, project: Path) -> Non
     assert cli("edit", "characters", "--to", "2", "-C", "lamp").code == 0
     assert characters(project) == "One."
     data = cli("edit", "characters", "--revert", "-C", "lamp", "--json").json
-    assert data == {"artefact": "characters", "file": "plan/characters.md", "changed": True, "words": 13}
+    assert {"name": "characters", "file": "plan/characters.md", "changed": True, "words": 13}.items() <= data.items()
     assert characters(project) == OLD
     assert cli("update", "lamp", "--json").json["asked"] == 0
     assert cli("edit", "characters", "--revert", "-C", "lamp").err == "fabula: characters has no edit to take back.\n"
@@ -98,7 +98,7 @@ def test_a_pin_holds_whatever_changes_above(cli: Cli, project: Path, write_scrip
     assert "setting/setting" not in calls
     assert "plot/plot" in calls
     data = cli("unpin", "setting", "-C", "lamp", "--json").json
-    assert data["state"] == "unpinned"
+    assert data == {"artefacts": ["setting"]}
     assert "setting/setting" in [c["path"] for c in cli("update", "lamp", "--dry-run", "--json").json["calls"]]
     assert cli("unpin", "setting", "-C", "lamp").err.startswith("fabula: setting is not pinned.")
 
@@ -131,7 +131,7 @@ def test_undo_of_an_edit_restores_the_file_and_costs_nothing(cli: Cli, project: 
     cli("edit", "characters", "--text", "Mara, ten.", "-C", "lamp")
     cli("update", "lamp", "--yes")
     ran = cli("undo", "lamp", "--json")
-    assert ran.json["undone"]["kind"] == "edit"
+    assert ran.json["artefacts"] == ["characters"]
     assert characters(project) == OLD
     assert cli("update", "lamp", "--json").json["asked"] == 0
 
@@ -174,7 +174,7 @@ def test_undo_of_a_pin(cli: Cli, project: Path) -> None:
 
 def test_approve_one_or_all(cli: Cli, project: Path) -> None:
     assert cli("approve", "setting", "-C", "lamp").out == "Approved: setting.\n"
-    approved = cli("approve", "-C", "lamp", "--json").json["approved"]
+    approved = cli("approve", "-C", "lamp", "--json").json["artefacts"]
     assert len(approved) == 8
     assert "setting" not in approved
     assert cli("approve", "-C", "lamp").out == "Nothing waits for approval.\n"
@@ -198,7 +198,7 @@ def test_decisions_wait_for_the_lock(cli: Cli, project: Path) -> None:
 def test_all_texts_can_be_pinned_at_once(cli: Cli, project: Path) -> None:
     (project / "brief.md").write_text("Write about something else altogether.\n")
     assert cli("update", "lamp", "--dry-run", "--json").json["calls"]
-    pinned = cli("pin", "--all", "-C", "lamp", "--json").json["pinned"]
+    pinned = cli("pin", "--all", "-C", "lamp", "--json").json["artefacts"]
     assert {"characters", "resolution"} <= set(pinned)
     assert not cli("update", "lamp", "--dry-run", "--json").json["calls"]
     assert cli("pin", "--all", "-C", "lamp").out == "Everything is pinned already.\n"

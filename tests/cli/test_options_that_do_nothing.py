@@ -17,7 +17,7 @@ NOTHING = (
     (("show", "lamp", "--prompts", "--removed"), "--prompts and --removed each print something of their own."),
     (("show", "lamp", "--out", "a.svg"), "--out goes with --timeline."),
     (("edit", "lamp", "plot", "--text", "a", "--revert"), "More than one new text is named."),
-    (("text", "retake", "lamp", "plot", "--anew"), "--anew goes with --note;"),
+    (("text", "retake", "lamp", "plot", "--anew"), "`anew` goes with a note;"),
     (("text", "rewrite", "lamp", "plot", "--passage", "a", "--lines", "1"), "Say which passage"),
     (("update", "lamp", "--only", "plot"), "--only goes with --revise"),
     (("export", "lamp", "--out", "-", "--json"), "--out - and --json both print on stdout."),

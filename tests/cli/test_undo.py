@@ -29,7 +29,7 @@ def test_the_approval_of_nine_texts_is_one(cli: Cli, project: Path) -> None:
     assert ran.out.startswith("Taken back: approve of Characters, Conflict, Plot and 6 more (")
     assert "`fabula redo lamp` decides it again." in ran.err
     assert "There is no decision to take back." in cli("undo", "lamp").err
-    assert len(cli("approve", "-C", "lamp", "--json").json["approved"]) == 9
+    assert len(cli("approve", "-C", "lamp", "--json").json["artefacts"]) == 9
 
 
 def test_a_retake_of_an_edited_text_is_one_and_brings_the_edit_back(cli: Cli, project: Path) -> None:
@@ -83,8 +83,8 @@ def test_redo_gives_back_what_undo_took_until_something_else_is_decided(cli: Cli
         cli("edit", "characters", "--text", text, "-C", "lamp")
     cli("undo", "lamp")
     cli("undo", "lamp")
-    data = cli("redo", "lamp", "--json").json["redone"]
-    assert (data["kind"], data["artefacts"]) == ("edit", ["characters"])
+    data = cli("redo", "lamp", "--json").json
+    assert (data["wording"].partition(" ")[0], data["artefacts"]) == ("edit", ["characters"])
     assert text_of(project, "plan/characters.md") == "One."
     cli("undo", "lamp")
     cli("redo", "lamp")

@@ -16,11 +16,11 @@ import tempfile
 import tomllib
 from contextlib import closing
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
-from fabula import Options, Project, dry_run_in, write_in
-from fabula.app.workspace import Workspace
+from fabula import Options, dry_run_in, write_in
 from fabula.base.errors import UsageError
 from fabula.cli.main import main
 from fabula.engine.journal import Journal
@@ -29,6 +29,10 @@ from fabula.models.by_hand import HAND, ByHand
 from fabula.project import sample
 from fabula.project.sample import copy_sample
 from fabula.story import Story
+from fabula.verbs import home
+
+if TYPE_CHECKING:
+    from fabula.project.folder import Project
 
 SAMPLE = Path(__file__).parents[2] / "examples" / "projects" / "sufficient-knowledge"
 MOST = 1_000_000  # bytes; it is part of the wheel
@@ -58,17 +62,17 @@ async def test_it_replays_to_the_letter(project: Project) -> None:
 
 
 def test_its_reader_has_nothing_to_take_back(project: Project) -> None:
-    workspace = Workspace(project.folder)
+    workspace = home.Project(project.folder)
     assert (workspace.overview().undo, workspace.overview().redo) == ("", "")
     with pytest.raises(UsageError, match="There is no decision to take back"):
         workspace.undo()
     with project.journal as journal:
         assert [decision.path for decision in journal.decisions.find()] == ["plan", "drafts/refused"], "they stand"
-    workspace.refuse_edits(accepted=[REFUSED])
+    workspace.refuse_edits(accept=[REFUSED])
     assert workspace.overview().undo == "what you refused of the final reading"
     workspace.undo()
     assert workspace.overview().undo == ""
-    assert workspace.final_edits()[1] == {REFUSED}
+    assert workspace.final_edits().refused == {REFUSED}
 
 
 def test_its_story_can_be_read_whatever_the_prompts_say(project: Project) -> None:

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from fabula.app.workspace import Workspace
 from fabula.base.errors import UsageError
 from fabula.craft.planning.from_story import MOST_SCENES, plan_from_story
 from fabula.craft.planning.shared import FreeNames, free_name
 from fabula.project.sample import copy_sample
 from fabula.story import slug
+from fabula.verbs.home import Project
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -63,11 +63,11 @@ class _Nobody:
         return self
 
 
-def _project(folder: Path, files: int) -> Workspace:
+def _project(folder: Path, files: int) -> Project:
     copy_sample(folder)
     for number in range(files):
         (folder / "story" / f"n{number:05d}.md").write_text(f"# Part {number}\n\nShe went {number}.\n")
-    return Workspace(folder)
+    return Project(folder)
 
 
 @pytest.mark.parametrize("what", ["save", "artefacts", "estimate"])
@@ -94,7 +94,7 @@ def test_many_new_files_are_taken_over_and_listed_in_linear_time(
 
         def save() -> None:
             text = workspace.text(name)
-            workspace.save(name, f"{text.text} More.", text.base)
+            workspace.edit(name, f"{text.text} More.", text.base)
 
         work: dict[str, Callable[[], object]] = {
             "save": save,

@@ -45,7 +45,7 @@ NAMED: Final = {
     "project": [SAMPLE, "nothing"],
     "name": ["exposition", "story/02-rising-action.md", "plan", "brief.md", "story.md", "epub", "nothing"],
     "artefact": ["exposition", "climax", "plan", "nothing"],
-    "key": ["dcf5212a-ae60", "nothing"],
+    "finding": ["dcf5212a-ae60", "nothing"],
     "of": ["Wendy", "", "nobody"],
     "at": ["1", "", "nowhere"],
     "number": [1, 5, 10_000],
@@ -87,7 +87,11 @@ def with_names(data: dict[str, Any]) -> dict[str, Any]:
                     parameter["schema"] = {"enum": NAMED[parameter["name"]]}
     for schema in data["components"]["schemas"].values():
         for name, field in schema.get("properties", {}).items():
-            if name == "artefact" and field.get("type") == "string" and schema["title"] in {"Pin", "NewTake", "Choice"}:
+            if (
+                name == "artefact"
+                and field.get("type") == "string"
+                and schema["title"] in {"PinBody", "RetakeBody", "ChooseBody"}
+            ):
                 schema["properties"][name] = {"enum": NAMED["artefact"]}
     return dict(data)
 
@@ -121,7 +125,7 @@ def test_every_body_has_an_example_that_the_server_takes(server: There) -> None:
             continue
         name = body["content"]["application/json"]["schema"]["$ref"].rpartition("/")[2]
         (example,) = DOCUMENT["components"]["schemas"][name]["examples"]
-        where = path.format(project=SAMPLE, **dict.fromkeys(("name", "key", "chat", "run"), "nothing"))
+        where = path.format(project=SAMPLE, **dict.fromkeys(("name", "artefact", "finding", "chat", "run"), "nothing"))
         answer = httpx.request(
             method, server.address + where, json=example, headers=HEADERS, trust_env=False, timeout=120
         )

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Final
 
 import pytest
 
-from fabula.app.deciding import continue_text
 from fabula.app.importing import import_manuscript
 from fabula.app.writing import Options, dry_run_in, write_in
 from fabula.continuity.parts import manuscript
@@ -141,13 +140,23 @@ async def test_who_writes_the_next_chapter_has_read_those_before_it(
     assert not again.asked, "nothing is paid twice"
 
 
+def continued(project: Project, part: str = "") -> None:
+    """Have 100 words more written after a part, by default the last one."""
+    with project.recorded() as journal:
+        path = (
+            part
+            or max((file, path) for path, file in journal.artefacts.places().items() if file.startswith("story/"))[1]
+        )
+        journal.decisions.add(path, "continue", journal.artefacts.newest(path), 100)
+
+
 @pytest.mark.parametrize("language", BOOKS)
 @pytest.mark.parametrize("small", [True, False])
 async def test_who_goes_on_from_the_last_page_has_read_the_book_too(
     tmp_path: Path, language: str, *, small: bool
 ) -> None:
     model, project = writer(8_192, small=small), begun(tmp_path / "book", language)
-    continue_text(project, "", 100, "end-to-end", lambda: 0)
+    continued(project)
     announced = await played(project, model)
     for prompt in prompts(model, "continue"):
         check(prompt, language)
@@ -160,7 +169,7 @@ async def test_accounts_are_paid_once_for_a_chapter_and_for_what_follows(tmp_pat
     model = writer(8_192, small=False)
     await played(project, model)
     read = {one.path for one in model.asked if one.path.endswith("/account")}
-    continue_text(Project.open(project.folder), "the-crossing", 100, "end-to-end", lambda: 0)
+    continued(Project.open(project.folder), "the-crossing")
     more = writer(8_192, small=False)
     await played(Project.open(project.folder), more)
     assert read

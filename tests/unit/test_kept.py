@@ -5,13 +5,13 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING
 
-from fabula.app.workspace import Workspace
 from fabula.base.kept import KEPT, Kept, weight
 from fabula.project.sample import copy_sample
 from fabula.server.runs import feed as feed_module
 from fabula.server.runs.feed import Feed
 from fabula.server.shelf import Shelf
 from fabula.server.watching import Watcher
+from fabula.verbs.home import Project
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -76,7 +76,7 @@ def test_many_projects_that_are_read_edited_and_estimated_keep_no_more_than_one_
                 workspace.artefacts(marks=False)
                 workspace.plan()
                 text = workspace.text("brief.md")
-                workspace.save("brief.md", f"{text.text} More {at}.", text.base)
+                workspace.edit("brief.md", f"{text.text} More {at}.", text.base)
             workspace.artefacts()
             assert KEPT.weight <= 2_000_000
     assert 0 < len(KEPT) < 400
@@ -86,7 +86,7 @@ def test_many_projects_that_are_read_edited_and_estimated_keep_no_more_than_one_
 
 def test_places_that_are_asked_for_and_are_not_there_leave_nothing_behind(tmp_path: Path) -> None:
     copy_sample(tmp_path / "p")
-    workspace = Workspace(tmp_path / "p")
+    workspace = Project(tmp_path / "p")
     for number in range(200):
         try:
             workspace.world(f"scene {number}")

@@ -104,17 +104,19 @@ def test_a_client_writes_edits_updates_and_checks_with_its_own_model(lamp: Path,
             text = said(await client.call_tool("read", {"project": "lamp", "text": "climax"}))["text"]
             assert text == REPLIES["climax"]
             new = "Mara must put the lamp out."
-            edited = said(await client.call_tool("edit", {"project": "lamp", "text": "conflict", "new_text": new}))
+            edited = said(
+                await client.call_tool("edit", {"project": "lamp", "artefact": "conflict", "text": new, "base": None})
+            )
             assert edited["changed"]
             coming = said(await client.call_tool("update", {"project": "lamp"}))
             assert (coming["done"], coming["to_ask"]) == (False, 8)
             updated = said(await client.call_tool("update", {"project": "lamp", "dry_run": False}))
             assert (updated["done"], len(sampler.asked)) == (True, 17)
             assert new in (lamp / "lamp/plan/conflict.md").read_text()
-            assert said(await client.call_tool("undo", {"project": "lamp"}))["taken_back"]
+            assert said(await client.call_tool("undo", {"project": "lamp"}))["artefacts"] == ["conflict"]
             assert said(await client.call_tool("update", {"project": "lamp"}))["to_ask"] == 0
-            retaken = said(await client.call_tool("retake", {"project": "lamp", "text": "climax"}))
-            assert retaken["name"] == "climax"
+            retaken = said(await client.call_tool("retake", {"project": "lamp", "artefact": "climax"}))
+            assert retaken["artefact"] == "climax"
             assert said(await client.call_tool("status", {"project": "lamp"}))["to_ask"] > 0
             said(await client.call_tool("undo", {"project": "lamp"}))
             file = said(await client.call_tool("export", {"project": "lamp", "format": "txt"}))["file"]
@@ -242,7 +244,7 @@ def test_no_name_leads_out_of_the_folder(lamp: Path, name: str) -> None:
         async with Client(server(projects(lamp / "root"), str), mode="auto") as client:
             for tool in ("status", "read", "write", "update", "check", "undo", "export"):
                 assert failed(await client.call_tool(tool, {"project": name}))
-            assert failed(await client.call_tool("edit", {"project": name, "text": "x", "new_text": "y"}))
+            assert failed(await client.call_tool("edit", {"project": name, "artefact": "x", "text": "y", "base": None}))
             assert [
                 one["project"]
                 for one in json.loads(
@@ -288,7 +290,7 @@ def test_what_would_leave_a_project_that_cannot_be_opened_is_refused(lamp: Path)
             ):
                 assert why in failed(await client.call_tool("new_project", made))
             said(await client.call_tool("write", {"project": "lamp"}))
-            huge = {"project": "lamp", "text": "climax", "new_text": "word " * 500_000}
+            huge = {"project": "lamp", "artefact": "climax", "text": "word " * 500_000, "base": None}
             assert "is larger than 2,000,000 bytes. Give a shorter one." in failed(await client.call_tool("edit", huge))
             assert said(await client.call_tool("status", {"project": "lamp"}))["to_ask"] == 0
 

@@ -154,10 +154,10 @@ def test_a_finding_is_read_and_dismissed_and_what_it_costs_is_said_before(tmp_pa
             found = said(await client.call_tool("findings", {"project": "lamp"}))
             assert found["checked"]
             first = found["findings"][0]
-            assert len(first["sentences"]) == 2
+            assert len(first["places"]) == 2
             assert first["dismissed"] == ""
-            reason = {"project": "lamp", "finding": first["finding"], "reason": "She lies here."}
-            assert said(await client.call_tool("dismiss", reason))["dismissed"] == "She lies here."
+            reason = {"project": "lamp", "finding": first["key"], "reason": "She lies here."}
+            assert said(await client.call_tool("dismiss", reason))["findings"][0]["dismissed"] == "She lies here."
             now = said(await client.call_tool("findings", {"project": "lamp"}))["findings"]
             assert now[0]["dismissed"] == "She lies here."
             assert "no reason" in failed(await client.call_tool("dismiss", {**reason, "reason": " "}))

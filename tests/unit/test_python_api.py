@@ -11,12 +11,13 @@ import sys
 import threading
 from importlib import import_module
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import pytest
 
 import fabula
 from commandline import PLAN, Cli
+from fabula import base
 from fabula.app.calling import SystemSettings  # noqa: TC001 - mypy takes it as a value's type
 from fabula.base.errors import ConfigError, ModelError, ModelUnavailableError, UnknownNameError, UsageError
 from fabula.models.scripted import ScriptedModel
@@ -385,7 +386,7 @@ def test_a_chat_holds_no_project_between_two_lines() -> None:
     model = Own("[Mara: Ten are home.]")
     chat = fabula.chat(STORY, "Mara", player="Tobias", folder="talk", model=model, **TALK)
     chat.say("What now?")
-    with fabula.Project.open(Path("talk")).lock():
+    with fabula.Project.open("talk").locked():
         pass
     chat.say("And then?")
     assert len(chat.turns) == 2
@@ -462,3 +463,21 @@ def test_an_interrupt_ends_a_call_of_a_model_that_blocks(tmp_path: Path) -> None
     _, err = process.communicate(timeout=120)  # and not after the 600 s that the model sleeps
     assert "KeyboardInterrupt" in err
     assert fabula.write(tmp_path / "slow", model={"*": Own()}, seed=1).text == STORY
+
+
+# public modules -------------------------------------------------------------------------------------------------------
+
+
+def test_events_and_errors_are_modules_that_can_be_imported_from() -> None:
+    code = (
+        "from fabula.events import TextArrived\nfrom fabula.errors import UsageError\nimport fabula\n"
+        "assert fabula.events.TextArrived is TextArrived and fabula.errors.UsageError is UsageError\n"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_every_event_and_every_error_is_public() -> None:
+    assert {kind.__name__ for kind in get_args(fabula.events.Event)} <= set(fabula.events.__all__)
+    every = vars(base.errors).items()
+    raised = {name for name, kind in every if isinstance(kind, type) and issubclass(kind, Exception)}
+    assert raised == set(fabula.errors.__all__)

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     import httpx
 
-    from fabula.app.workspace import Workspace
+    from fabula.verbs.home import Project
 
 PAGE = f"/projects/{SAMPLE}/edit"
 PARTS = f"/projects/{SAMPLE}/edit-parts"
@@ -32,13 +32,13 @@ HOSTILE = (
 )
 
 
-def space_of(client: httpx.AsyncClient) -> Workspace:
-    found: Workspace = client.state.shelf[SAMPLE]  # type: ignore[attr-defined] # see `studio_here`
+def space_of(client: httpx.AsyncClient) -> Project:
+    found: Project = client.state.shelf[SAMPLE]  # type: ignore[attr-defined] # see `studio_here`
     return found
 
 
-async def save(space: Workspace, text: str) -> None:
-    await asyncio.to_thread(space.save, "setting", text, space.text("setting").base)
+async def save(space: Project, text: str) -> None:
+    await asyncio.to_thread(space.edit, "setting", text, space.text("setting").base)
 
 
 def text_in(page: str) -> str:
@@ -368,15 +368,16 @@ async def test_what_is_decided_on_the_page_is_said_and_taken_back(tmp_path: Path
 
 async def test_a_change_of_the_final_reading_is_refused_and_made_after_all(tmp_path: Path) -> None:
     async with studio_here(tmp_path) as client:
-        edits, refused = space_of(client).final_edits()
+        final = space_of(client).final_edits()
+        edits, refused = final.edits, final.refused
         assert len(edits) > len(refused)
         one = next(edit.id for edit in edits if edit.id not in refused)
         shown = (await client.get(f"{PARTS}/final")).text
         assert shown.count("Refuse it") == len(edits) - len(refused)
         await client.post(f"{PARTS}/final", data={"edit": one, "what": "refuse"})
-        assert one in space_of(client).final_edits()[1]
+        assert one in space_of(client).final_edits().refused
         await client.post(f"{PARTS}/final", data={"edit": one, "what": "accept"})
-        assert one not in space_of(client).final_edits()[1]
+        assert one not in space_of(client).final_edits().refused
 
 
 # two who edit ---------------------------------------------------------------------------------------------------------

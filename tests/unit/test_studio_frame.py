@@ -19,7 +19,7 @@ from studio import COOKIE, HOST, SAMPLE, TOKEN, studio_here
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from fabula.app.workspace import Workspace
+    from fabula.verbs.home import Project
 
 PAGE = {"accept": "text/html"}
 
@@ -214,7 +214,7 @@ async def test_a_page_hears_of_what_happened_while_it_was_made(tmp_path: Path, m
         feed, shown = client.state.runs.feed, plan._shown  # type: ignore[attr-defined] # what the studio knows
         before = feed.last
 
-        def shown_late(workspace: Workspace) -> dict[str, Any]:
+        def shown_late(workspace: Project) -> dict[str, Any]:
             found = shown(workspace)
             feed.tell("project_changed")
             return found

@@ -188,7 +188,7 @@ async def test_a_manuscript_becomes_a_project_word_for_word_and_nobody_is_asked(
         assert "Then the letter came." in shown.text
         assert "Back to what was written" not in shown.text
         space = client.state.shelf["the-lamp"]  # type: ignore[attr-defined] # set by `studio_here`
-        await asyncio.to_thread(space.save, "two", "## Two\n\nThen a letter came.\n", space.text("two").base)
+        await asyncio.to_thread(space.edit, "two", "## Two\n\nThen a letter came.\n", space.text("two").base)
         shown = await client.get("/projects/the-lamp/edit/two")
         assert "Then a letter came." in shown.text
         assert "Then a letter came." in (await client.get("/api/v1/projects/the-lamp/exports/markdown")).text

@@ -12,15 +12,15 @@ if TYPE_CHECKING:
 
     from httpx import AsyncClient
 
-    from fabula.app.workspace import Workspace
+    from fabula.verbs.home import Project
 
 AT = "/projects/sample/world"
 KEY = "dcf5212a-ae60"
 
 
-def sample_of(client: AsyncClient) -> Workspace:
+def sample_of(client: AsyncClient) -> Project:
     """The sample project as the studio has it."""
-    workspace: Workspace = client.state.shelf["sample"]  # type: ignore[attr-defined] # set by `studio_here`
+    workspace: Project = client.state.shelf["sample"]  # type: ignore[attr-defined] # set by `studio_here`
     return workspace
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import PurePosixPath
@@ -41,14 +40,14 @@ class Saved:
     base: str
 
 
-def save(project: Project, name: str, text: str, base: str, options: Options) -> Saved:
+async def save(project: Project, name: str, text: str, base: str | None, options: Options) -> Saved:
     """Give an artefact a new text; nothing that others wrote meanwhile is overwritten.
 
     Args:
         project: that it is of.
         name: of the artefact; of a new file, where `base` is empty: `story/06-epilogue.md`.
         text: the whole text.
-        base: as it was read with the text that this one came from.
+        base: as it was read with the text that this one came from; `None` where any text may be overwritten.
         options: what a plan is checked with.
 
     Raises:
@@ -62,17 +61,17 @@ def save(project: Project, name: str, text: str, base: str, options: Options) ->
     with project.recorded() as journal:
         if name == STORY:
             return _save_story(project, journal, text, base)
-        if not base and (file := _new_file(project, journal, name)):
+        if base == "" and (file := _new_file(project, journal, name)):
             return _save_new(project, journal, file, text)
         path = project.artefact(journal, name)
         stands = journal.artefacts.newest(path) or ""
         if plain(stands) != plain(text):
             _check_base(path, stands, base)
-        changed = asyncio.run(deciding.edit(project, journal, path, text, options))
+        changed = await deciding.edit(project, journal, path, text, options)
         return saved(journal, path, changed=changed)
 
 
-def _save_brief(project: Project, text: str, base: str) -> Saved:
+def _save_brief(project: Project, text: str, base: str | None) -> Saved:
     with project.lock():
         stands = read_text(project.brief_file, MAX_FILE)
         changed = plain(stands) != plain(text)
@@ -83,7 +82,7 @@ def _save_brief(project: Project, text: str, base: str) -> Saved:
     return Saved(BRIEF, BRIEF, changed, count_words(text), 0, base_of(text))
 
 
-def _save_story(project: Project, journal: Journal, text: str, base: str) -> Saved:
+def _save_story(project: Project, journal: Journal, text: str, base: str | None) -> Saved:
     """The whole story with changes in it, taken over as if it had been changed in its file."""
     if not project.story_file.exists():
         raise ProjectError("There is no story yet. Write it with `fabula write`.")
@@ -132,9 +131,9 @@ def _fit_for_a_file(name: str, text: str) -> str:
     return text
 
 
-def _check_base(name: str, stands: str, base: str) -> None:
+def _check_base(name: str, stands: str, base: str | None) -> None:
     """Refuse to write over a text that whoever writes has not seen."""
-    if base_of(stands) != base:
+    if base is not None and base_of(stands) != base:
         raise ConflictError(
             f"{name} was changed since you read it, and stays as it is. Put both texts together, and save again.",
             theirs=plain(stands),

@@ -30,10 +30,16 @@ if TYPE_CHECKING:
         def project(self) -> Project:
             """The project."""
 
+    class OpensProject(Protocol):
+        """What a project is done with, as `read` gives it."""
 
-StorySource: TypeAlias = "str | Path | Story | Project | HasProject"
+        def project(self) -> Project:
+            """The project."""
+
+
+StorySource: TypeAlias = "str | Path | Story | Project | HasProject | OpensProject"
 """A story: its file or project, its text, or what a verb gave."""
-BriefSource: TypeAlias = "str | Path | Brief | Project | HasProject"
+BriefSource: TypeAlias = "str | Path | Brief | Project | HasProject | OpensProject"
 """What is to be written: a brief, its text or file, or a project to go on with."""
 _LONGEST_NAME: Final = 1000  # characters; a longer string is no path
 _FILE: Final = re.compile(r"\A(?:\S*[/\\]\S*|\S+\.\w{1,5})")
@@ -68,7 +74,10 @@ def project_in(source: object) -> Project | None:
     """
     if isinstance(source, Project):
         return source
-    if isinstance(held := getattr(source, "project", None), Project):
+    held = getattr(source, "project", None)
+    if callable(held):  # the door that `fabula.read` gives
+        held = held()
+    if isinstance(held, Project):
         return held
     path = path_of(source)
     return Project.open(path) if path is not None and path.is_dir() else None
@@ -97,22 +106,8 @@ def folder_for(brief: Brief, source: object) -> Path:
     return Path(slug(brief.title or " ".join(brief.text.split()[:_TITLE_WORDS])))
 
 
-def read(path: str | Path) -> Project | Story:
-    """What lies at a path: the project in a folder, or the story in a file.
-
-    A file may hold Markdown, plain text, a Word or OpenDocument file, Rich Text, an EPUB, Fountain, JSON of scenes, or
-    one story as a line of .jsonl or .csv.
-
-    Raises:
-        ProjectError: the folder is no project.
-        UsageError: there is no such file, or no story in it.
-    """
-    where = Path(path)
-    return Project.open(where) if where.is_dir() else read_story(where)
-
-
 def read_story(where: Path) -> Story:
-    """The story in a file, as `read` reads it.
+    """The story in a file, as `fabula.read` reads it.
 
     Raises:
         UsageError: there is no such file, or no story in it.

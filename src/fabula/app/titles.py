@@ -17,9 +17,11 @@ if TYPE_CHECKING:
     from fabula.engine.journal import Journal
 
 CHAPTERS: Final = "plan/chapters.md"
-_HEADING: Final = re.compile(r"#{1,6}[ \t]([^\n]*)")
+HEADING: Final = re.compile(r"#{1,6}[ \t]([^\n]*)")
+"""The heading that a text may begin with."""
 _CELL: Final = re.compile(r"cell-(\d{1,6})-([a-z-]{1,40})")
-_LONGEST: Final = 120  # characters of a title
+LONGEST: Final = 120
+"""Characters of a title."""
 _KNOWN: Final = {
     "brief.md": "Brief",
     "story.md": "The whole story",
@@ -104,7 +106,7 @@ class Titles:
 
 def _heading(file: str, text: str) -> str:
     """The title with which a text of the story begins, if it does."""
-    found = _HEADING.match(text) if file.startswith("story/") else None
+    found = HEADING.match(text) if file.startswith("story/") else None
     return _plain(found[1]) if found else ""
 
 
@@ -115,4 +117,4 @@ def _planned(chapters: str) -> dict[str, str]:
 
 
 def _plain(title: str) -> str:
-    return " ".join(title.replace("*", "").split())[:_LONGEST]
+    return " ".join(title.replace("*", "").split())[:LONGEST]

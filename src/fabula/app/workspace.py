@@ -11,7 +11,7 @@ import asyncio
 import os
 import threading
 from collections.abc import Mapping  # noqa: TC003 - pydantic reads it, for `/api/v1`
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from hashlib import sha256
 from itertools import count
@@ -19,17 +19,16 @@ from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 from weakref import WeakValueDictionary
 
-from fabula.app import deciding, saving
+from fabula.app import deciding
 from fabula.app.bills import budget_data
 from fabula.app.checking import OUT, check_of
 from fabula.app.evaluating import dry_run_evaluation
 from fabula.app.exporting import as_it_stands, exported
 from fabula.app.facts_shown import ProjectWorld
-from fabula.app.findings import count_again, dismiss_finding, findings_of
+from fabula.app.findings import findings_of
 from fabula.app.past_calls import MOST, call_of, calls_of
-from fabula.app.plan_cards import plan_cards
-from fabula.app.planning import PLAN, order_of_time, plan_of
-from fabula.app.saving import BRIEF, Saved, base_of
+from fabula.app.planning import order_of_time, plan_of
+from fabula.app.saving import BRIEF, base_of
 from fabula.app.standing import CHANGED, WAITS, shortfalls, texts, waiting, words_asked
 from fabula.app.titles import Titles, is_behind
 from fabula.app.world import moment_of, person_of, world_of
@@ -53,24 +52,20 @@ from fabula.base.errors import (
 from fabula.base.files import read_text
 from fabula.base.kept import KEPT, KeptTexts
 from fabula.engine.journal import CallFilter
-from fabula.engine.making import DRAFTS
 from fabula.project.default_model import default_model
 from fabula.project.folder import FOLDERS, MAX_FILE, MAX_STORY, STORY, Project
-from fabula.project.telling import imported_from
 from fabula.story import Story, count_words, plain
 from fabula.story.timeline import timeline_data
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Sequence
+    from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 
-    from fabula.app.deciding import Retake
     from fabula.app.exporting import Exported
     from fabula.app.findings import ProjectFindings
     from fabula.app.past_calls import CallList, WholeCall
     from fabula.app.standing import Text
-    from fabula.craft.final_reading import Edit
     from fabula.engine.dry_run import DryRun
-    from fabula.engine.journal import Done, Journal, Version
+    from fabula.engine.journal import Journal
     from fabula.models.base import Request
     from fabula.project.folder import Change
     from fabula.project.settings import Settings
@@ -168,16 +163,6 @@ class ArtefactVersion:
     performer: str = ""
     holds: bool = False
     note: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class Decided:
-    """What was taken back or decided again, in words, with the artefacts."""
-
-    wording: str
-    artefacts: tuple[str, ...]
-    at: str
-    further: str = ""  # what the same would do once more
 
 
 @dataclass(frozen=True, slots=True)
@@ -550,17 +535,6 @@ class Workspace:
                 version = len(journal.artefacts.versions(STORY))
         return ArtefactText(name, name, text, version, base_of(text), "edited", count_words(text))
 
-    def versions(self, name: str) -> list[ArtefactVersion]:
-        """The texts that an artefact has had, oldest first, and who wrote each."""
-        if name == BRIEF:
-            return []
-        with self.texts().journal as journal:
-            path = STORY if name == STORY else self.texts().artefact(journal, name)
-            versions = journal.artefacts.versions(path)
-            makers = _makers(journal, path, versions)
-            notes = _notes(journal, path, versions)
-        return [_made(version, makers, notes, holds=version is versions[-1]) for version in versions]
-
     def is_behind(self) -> bool:
         """Whether `story.md` has earlier texts of its parts than those that stand, until it is put together again."""
         return bool(self._cached("behind", self._behind))
@@ -572,10 +546,6 @@ class Workspace:
         story = Story.parse(read_text(project.story_file, MAX_STORY))
         with project.journal as journal:
             return as_it_stands(journal, story) != story
-
-    def alternatives(self, name: str) -> list[ArtefactVersion]:
-        """The versions that were written for the author, newest first: each is a take, and one can be picked."""
-        return [one for one in reversed(self.versions(name)) if one.source in ("made", "revised")]
 
     def changes(self) -> list[Change]:
         """What was changed in files and is not taken over yet.
@@ -602,7 +572,7 @@ class Workspace:
         return self._cached("expected", lambda: self._expected({}, fit=False))
 
     def _expected(self, pending: Mapping[str, str], *, fit: bool) -> Expected:
-        project, options = self.texts(), self._options
+        project, options = self.texts(), self.options
         settings = self.settings(project)
         with project.journal as journal:
             texts_ = {project.artefact(journal, name): plain(text) for name, text in pending.items()}
@@ -616,7 +586,8 @@ class Workspace:
         return Expected(dry, tuple(changes))
 
     @property
-    def _options(self) -> Options:
+    def options(self) -> Options:
+        """What plans are checked and runs looked at with: nobody is here to play a role."""
         return Options(environ=self.environ, person=_nobody)
 
     def calls(self, wanted: CallFilter | None = None, before: int | None = None, most: int = MOST) -> CallList:
@@ -673,7 +644,7 @@ class Workspace:
                 scenes=tuple((row.no, row.title) for row in state.scenes()),
             )
 
-    def findings(self) -> ProjectFindings:
+    def last_check(self) -> ProjectFindings:
         """Where the story contradicts itself, as the last check found, beside the story as it is now.
 
         Raises:
@@ -708,7 +679,7 @@ class Workspace:
     def _read_expected(self, evaluator: str) -> DryRun:
         project = self.project()
         task, settings = check_of(project, self.settings(project), evaluator)
-        return asyncio.run(dry_run_evaluation(task, settings, self._options))
+        return asyncio.run(dry_run_evaluation(task, settings, self.options))
 
     def rewrite_expected(self, name: str, span: tuple[int, int], note: str) -> DryRun:
         """What it would ask and cost to have a passage of a text written anew. Asks nobody, writes nothing.
@@ -718,7 +689,7 @@ class Workspace:
         """
         project = self.project()
         settings = self.settings(project)
-        return asyncio.run(dry_run_rewrite_in(project, settings, self._options, name, span, note))
+        return asyncio.run(dry_run_rewrite_in(project, settings, self.options, name, span, note))
 
     def rewritten(self, name: str, span: tuple[int, int], note: str) -> str:
         """A passage of a text, written anew by who wrote it, as `note` asks. Nothing of it is saved.
@@ -730,16 +701,8 @@ class Workspace:
             project = self.project()
             with project.journal as journal:
                 old = journal.artefacts.newest(name) or ""
-            new = asyncio.run(rewrite_in(project, self.settings(project), self._options, name, span, note))
+            new = asyncio.run(rewrite_in(project, self.settings(project), self.options, name, span, note))
         return new[span[0] : len(new) - (len(old) - span[1])]
-
-    def final_edits(self) -> tuple[list[Edit], frozenset[str]]:
-        """What the final reading of the story changed, and the ids of what the author refuses; nothing without one."""
-        with self.texts().journal as journal:
-            try:
-                return deciding.final_edits(journal)
-            except UsageError:
-                return [], frozenset()
 
     def export(self, format_: str) -> Exported:
         """The story in a format.
@@ -752,141 +715,25 @@ class Workspace:
 
     # changing -------------------------------------------------------------------------------------------------------
 
-    def save(self, name: str, text: str, base: str, sitting: str = "") -> Saved:
-        """Give an artefact a new text; nothing that others wrote meanwhile is overwritten.
-
-        Args:
-            name: of the artefact; of a new file, where `base` is empty: `story/06-epilogue.md`.
-            text: the whole text.
-            base: as it was read with the text that this one came from.
-            sitting: what is saved in one is taken back as one.
-
-        Raises:
-            ConflictError: another text stands by now.
-            LockedError: a run is at work.
-            UsageError: the text is empty, too long, or of a form that no story can be written from.
-        """
+    @contextmanager
+    def changing(self, sitting: str = "") -> Iterator[Project]:
+        """The project, for who changes it: one thread of this process at a time."""
         with self._changing:
-            return saving.save(self.texts(sitting), name, text, base, self._options)
+            yield self.texts(sitting)
 
-    def reorder(self, scenes: Sequence[str], base: str) -> Saved:
-        """The plan with its scenes told in another order, as an edit of its file.
+    @contextmanager
+    def decided(self, *, keeping: bool = False) -> Iterator[tuple[Project, Journal]]:
+        """The project and its journal, for who decides about texts; see `Project.recorded`."""
+        with self.changing() as project, project.recorded(keeping=keeping) as journal:
+            yield project, journal
 
-        Raises:
-            UsageError: these are not the plan's scenes.
-        """
-        cards = plan_cards({PLAN: self.text(PLAN).text}, ())
-        places = {card.title: card.number for card in cards.cards}
-        if sorted(scenes) != sorted(places):
-            raise UsageError(
-                "These are not the scenes of the plan, each once. Read the plan again, and move them there."
-            )
-        return self.save(PLAN, cards.ordered([places[name] for name in scenes]), base)
-
-    def pick(self, name: str, version: int) -> Saved:
-        """Have an artefact's earlier version stand again, as an edit."""
-        with self._changing:
-            project = self.texts()
-            with project.recorded() as journal:
-                path = project.artefact(journal, name)
-                text = deciding.version_of(journal, path, version)
-                changed = asyncio.run(deciding.edit(project, journal, path, text, self._options))
-                return saving.saved(journal, path, changed=changed)
-
-    def revert(self, name: str) -> Saved:
-        """Have the text stand again that was written for the author."""
-        with self._changing:
-            project = self.texts()
-            with project.recorded() as journal:
-                path = project.artefact(journal, name)
-                deciding.revert(project, journal, path)
-                return saving.saved(journal, path, changed=True)
-
-    def pin(self, name: str) -> str:
-        """Keep an artefact's text, whatever changes above it; its path."""
-        with self._changing:
-            return deciding.pin(self.texts(), name)
-
-    def unpin(self, name: str) -> str:
-        """Let a pinned artefact change again; its path."""
-        with self._changing:
-            return deciding.unpin(self.texts(), name)
-
-    def pin_all(self) -> list[str]:
-        """Pin every text that is not; their paths."""
-        with self._changing:
-            return deciding.pin_all(self.texts())
-
-    def retake(self, name: str, note: str | None = None, *, anew: bool = False) -> Retake:
-        """Have an artefact written anew by the next run, with another draw; or revised, as a note asks."""
-        with self._changing:
-            return deciding.retake(self.texts(), name, note, anew=anew)
-
-    def continue_text(self, name: str, words: int | None = None) -> tuple[str, int]:
-        """Have more written after a text by the next run; its path, and how many calls that makes.
-
-        Raises:
-            UsageError: it cannot be continued.
-        """
-        with self._changing:
-            self.expected()  # what stands in the way of any run is said as that
-            system = self.settings().system
-            return deciding.continue_text(self.texts(), name, words, system, lambda: len(self.expected().calls))
-
-    def approve(self, name: str = "") -> list[str]:
-        """Approve an artefact, or all that wait; the paths of what was approved."""
-        with self._changing:
-            return deciding.approve(self.texts(), name)
-
-    def refuse_edits(self, refused: Sequence[str] = (), accepted: Sequence[str] = ()) -> frozenset[str]:
-        """Refuse edits of the final reading, or make them after all; the ids of all that are refused then."""
-        with self._changing:
-            project = self.texts()
-            with project.recorded() as journal:
-                return deciding.refuse_edits(project, journal, refused, accepted)
-
-    def dismiss(self, key: str, reason: str) -> None:
-        """Keep why a finding is none.
-
-        Raises:
-            UsageError: there is no reason, or the story was not checked.
-            UnknownNameError: there is no such finding.
-        """
+    @contextmanager
+    def locked(self) -> Iterator[Project]:
+        """The project, for who changes files of it that are no texts."""
         with self._changing:
             project = self.project()
             with project.lock():
-                dismiss_finding(project.folder, key, reason)
-
-    def count_again(self, key: str) -> None:
-        """Count a finding again that was dismissed.
-
-        Raises:
-            UnknownNameError: it was not.
-        """
-        with self._changing:
-            project = self.project()
-            with project.lock():
-                count_again(project.folder, key)
-
-    def undo(self) -> Decided:
-        """Take back what was decided last, here or at the command line.
-
-        Raises:
-            UsageError: there is nothing.
-        """
-        with self._changing:
-            taken = deciding.take_back(self.texts())
-        further = deciding.wording_of(taken.before, taken.titles) if taken.before else ""
-        return _decided(taken.done, taken.titles, further)
-
-    def redo(self) -> Decided:
-        """Decide again what was taken back last.
-
-        Raises:
-            UsageError: there is nothing.
-        """
-        with self._changing:
-            return _decided(*deciding.take_again(self.texts()))
+                yield project
 
 
 def _short(stamp: Sequence[tuple[str, int, int]]) -> bytes:
@@ -916,44 +763,3 @@ def _new_artefact(change: Change) -> Artefact:
     words, suffix = count_words(change.text), path.suffix.removeprefix(".")
     of = (change.path, path.parent.as_posix(), change.file, suffix, words, "edited", 1, base_of(change.text))
     return Artefact(*of, changed=True, states=(CHANGED,))
-
-
-def _made(
-    version: Version, makers: Mapping[int, tuple[str, str]], notes: Mapping[int, str], *, holds: bool
-) -> ArtefactVersion:
-    role, performer = makers.get(version.number, ("", "")) if version.made else ("", "")
-    words, note = count_words(version.text), notes.get(version.number, "")
-    return ArtefactVersion(version.number, version.source, version.at, words, version.run, role, performer, holds, note)
-
-
-def _makers(journal: Journal, path: str, versions: Sequence[Version]) -> dict[int, tuple[str, str]]:
-    """Role and performer of the last call that went into each version of an artefact, or into its draft, by number."""
-    found: dict[int, tuple[str, str]] = {}
-    for under in (f"{DRAFTS}/{path}", path):
-        calls = journal.calls.find(CallFilter(under=under))[::-1]
-        for version in versions:
-            before = [call for call in calls if call.at <= version.at]
-            call = next((one for one in before if one.run == version.run), before[0] if before else None)
-            if call is not None:
-                found[version.number] = call.role, call.performer
-    return found
-
-
-def _notes(journal: Journal, path: str, versions: Sequence[Version]) -> dict[int, str]:
-    """What the author wished of versions that were made, by their numbers: the newest wish since the version before.
-
-    Of versions that were imported it is the file that they came from.
-    """
-    wishes = [one for one in journal.decisions.find(path) if one.kind in ("retake", "revise") and one.text]
-    source = imported_from(journal)
-    found: dict[int, str] = {one.number: source for one in versions if one.source == "imported"}
-    for wish in wishes:
-        made = next((one for one in versions if one.source in ("made", "revised") and one.at >= wish.at), None)
-        if made is not None and made.number > 1:
-            found[made.number] = str(wish.text)
-    return found
-
-
-def _decided(done: Done, titles: Mapping[str, str], further: str = "") -> Decided:
-    paths = tuple(dict.fromkeys(one.path for one in done.decisions if one.path != "*"))
-    return Decided(deciding.wording_of(done, titles), paths, done.decisions[-1].at, further)

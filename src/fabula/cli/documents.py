@@ -11,6 +11,8 @@ from typing import Any, Final, NotRequired
 from pydantic import ConfigDict, TypeAdapter
 from typing_extensions import TypedDict, is_typeddict
 
+from fabula.verbs.base import every
+
 # what several documents hold ------------------------------------------------------------------------------------------
 
 
@@ -394,15 +396,6 @@ class History(TypedDict):
     versions: list[Version]
 
 
-class Edited(TypedDict):
-    """An artefact after an edit."""
-
-    artefact: str
-    file: str
-    changed: bool
-    words: int
-
-
 class PassageLengths(TypedDict):
     """Words of a passage before it was written anew, and in the text that was offered."""
 
@@ -410,73 +403,15 @@ class PassageLengths(TypedDict):
     after: int
 
 
-class Rewritten(Edited):
+class Rewritten(TypedDict):
     """An artefact after a passage was written anew; `proposed` is the text that was offered."""
 
+    artefact: str
+    file: str
+    changed: bool
+    words: int
     passage: PassageLengths
     proposed: str | None
-
-
-class Decided(TypedDict):
-    """A decision about an artefact."""
-
-    project: str
-    artefact: str
-    state: str
-
-
-class PinnedAll(TypedDict):
-    """What was pinned."""
-
-    project: str
-    pinned: list[str]
-
-
-class Approved(TypedDict):
-    """What was approved."""
-
-    approved: list[str]
-
-
-class Decision(TypedDict):
-    """A command of the author's that is undone or done again."""
-
-    artefact: str
-    kind: str
-    at: str
-    artefacts: list[str]
-    in_files: bool
-
-
-class Undone(TypedDict):
-    """What was taken back."""
-
-    undone: Decision
-
-
-class Redone(TypedDict):
-    """What was done again."""
-
-    redone: Decision
-
-
-class FinalEdit(TypedDict):
-    """An edit of the final reading."""
-
-    id: str
-    part: str
-    old: str
-    new: str
-    why: str
-    refused: bool
-    own: bool
-
-
-class Edits(TypedDict):
-    """What the final reading changed; `unknown` are refusals that name no edit."""
-
-    edits: list[FinalEdit]
-    unknown: list[str]
 
 
 class Exported(TypedDict):
@@ -1057,23 +992,14 @@ DOCUMENTS: Final[dict[str, tuple[Any, ...]]] = {
     "show": (StoryShown, ArtefactShown, CallsShown, RemovedShown, TimelineShown),
     "status": (Status,),
     "world": (World, Known, WorldChanged, WorldExported, WorldImported),
-    "edit": (Edited,),
-    "undo": (Undone,),
-    "redo": (Redone,),
     "export": (Exported,),
     "check": (Checked, DryRun),
     "evaluate": (Rated, Evaluators, System, DryRun),
     "chat": (Chat,),
     "studio": (Studio,),
     "serve": (Served,),
-    "text pin": (Decided, PinnedAll),
-    "text unpin": (Decided,),
-    "text retake": (Decided,),
     "text rewrite": (Rewritten, DryRun),
-    "text continue": (Decided,),
-    "text approve": (Approved,),
     "text history": (History,),
-    "text edits": (Edits,),
     "text card": (Cards, CardText, CardFile, Lorebook),
     "eval measure": (Measured,),
     "eval judge": (Judged, DryRun),
@@ -1109,7 +1035,7 @@ DOCUMENTS: Final[dict[str, tuple[Any, ...]]] = {
     "new-system": (NewMethod,),
     "doctor": (Doctor,),
     "trust": (Trusted, TrustedAll, TrustForgotten),
-}
+} | {one.command: (one.result,) for one in every().values() if one.command}
 """What each command prints: one of these, or that it `Failed` or is `Paused`."""
 
 

@@ -68,6 +68,7 @@ COMMANDS: Final = {
     "text pin": Entry("decide", "text", "Keep an artefact's text whatever changes above it."),
     "text unpin": Entry("decide", "text", "Let a pinned artefact change again."),
     "text retake": Entry("decide", "text", "Have an artefact written anew, or revised as a note wishes."),
+    "text rename": Entry("decide", "text", "Give a part of the story another title."),
     "text rewrite": Entry("rewrite", "text", "Have one passage written anew; the rest stays, byte for byte."),
     "text continue": Entry("decide", "text", "Have more written after an artefact's text.", "continue_"),
     "text approve": Entry("decide", "text", "Approve an artefact, or all that wait."),

@@ -5,7 +5,7 @@
     client = fabula.Client("http://127.0.0.1:8731", token)
     ferry = client.project("ferry")
     text = ferry.text("exposition")
-    ferry.save(text.name, text.text.replace("grey", "blue"), text.base)
+    ferry.edit(text.name, text.text.replace("grey", "blue"), text.base)
     run = ferry.start("update")
     for event in ferry.follow(run.id):
         ...
@@ -24,12 +24,9 @@ from http.client import HTTPConnection, HTTPException, HTTPSConnection
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 from urllib.parse import quote, urlencode, urlsplit
 
-from pydantic import TypeAdapter
-
 from fabula.app.chat_views import ChatList, ChatTurn, ChatView, ChatWhy, MoveKind, PeopleShown
 from fabula.app.past_calls import CallList, WholeCall
-from fabula.app.saving import Saved
-from fabula.app.workspace import ArtefactText, Decided
+from fabula.app.workspace import ArtefactText
 from fabula.base.errors import (
     ConflictError,
     DiskFullError,
@@ -39,16 +36,12 @@ from fabula.base.errors import (
     ServerError,
     UsageError,
 )
-from fabula.base.remembering import remembered
 from fabula.server.api.wire import (
     ArtefactList,
-    Artefacts,
     ChangeList,
     ComparisonView,
     Difference,
     Estimate,
-    FinalEdits,
-    FindingList,
     Formats,
     LearnedView,
     Messages,
@@ -60,18 +53,19 @@ from fabula.server.api.wire import (
     ReportView,
     RunEvents,
     RunList,
-    TakeToCome,
     VerdictList,
-    VersionList,
     WorldView,
 )
 from fabula.server.runs.record import Run
+from fabula.verbs.base import adapter
+from fabula.verbs.doors import Verbs
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
     from http.client import HTTPResponse
 
     from fabula.craft.conversation.lines import Freedom
+    from fabula.verbs.base import Verb
 
 T = TypeVar("T")
 
@@ -287,8 +281,8 @@ class Client:
 
 
 @dataclass(frozen=True)
-class RemoteProject:
-    """A project on a server. `name` is the one that addresses have."""
+class RemoteProject(Verbs):
+    """A project on a server, with the verbs of `fabula.Project`. `name` is the one that addresses have."""
 
     wire: Wire
     name: str
@@ -310,14 +304,6 @@ class RemoteProject:
     def text(self, artefact: str, version: int | None = None) -> ArtefactText:
         """A text as it stands, or one of its versions; `story.md` is the whole story."""
         return self._get(ArtefactText, f"/artefacts/{_quoted(artefact)}", version=version)
-
-    def versions(self, artefact: str) -> VersionList:
-        """The texts that an artefact has had, oldest first, and who wrote each."""
-        return self._get(VersionList, f"/versions/{_quoted(artefact)}")
-
-    def alternatives(self, artefact: str) -> VersionList:
-        """The versions that were written for the author, newest first."""
-        return self._get(VersionList, f"/alternatives/{_quoted(artefact)}")
 
     def difference(self, artefact: str, old: int, new: int | None = None) -> Difference:
         """What differs between two versions of a text; the newest, where `new` is left out."""
@@ -341,10 +327,6 @@ class RemoteProject:
         """What stands in the story's world at the end of a scene, or what somebody takes for true then."""
         return self._get(WorldView, "/world", at=at, of=of, after=after)
 
-    def findings(self) -> FindingList:
-        """Where the story contradicts itself, as the last check found."""
-        return self._get(FindingList, "/findings")
-
     def calls(self, search: str = "", *, artefact: str = "", before: int | None = None) -> CallList:
         """What was asked and answered, the newest first."""
         return self._get(CallList, "/calls", search=search, artefact=artefact, before=before)
@@ -352,10 +334,6 @@ class RemoteProject:
     def call(self, number: int) -> WholeCall:
         """One call, with its prompt and its reply."""
         return self._get(WholeCall, f"/calls/{number}")
-
-    def final_edits(self) -> FinalEdits:
-        """What the final reading of the story changed."""
-        return self._get(FinalEdits, "/edits")
 
     def reports(self) -> ReportList:
         """What was measured, the newest first."""
@@ -380,10 +358,6 @@ class RemoteProject:
         """What was learned from the author's choices."""
         return self._get(LearnedView, "/learning")
 
-    def pins(self) -> Artefacts:
-        """The texts that are pinned."""
-        return self._get(Artefacts, "/pins")
-
     def formats(self) -> Formats:
         """What `export` can give."""
         return self._get(Formats, "/exports")
@@ -392,26 +366,6 @@ class RemoteProject:
         """The story as a file: "epub", "docx", "markdown", ..."""
         return self.wire.whole("GET", f"{self._at}/exports/{_quoted(format_)}")
 
-    # changing -------------------------------------------------------------------------------------------------------
-
-    def save(self, artefact: str, text: str, base: str, sitting: str = "") -> Saved:
-        """Give an artefact a new text; `base` is what was read with the one that this came from.
-
-        Raises:
-            ConflictError: another text stands by now; it has that text, and its `base`.
-            LockedError: a run is at work on the project.
-        """
-        body = {"text": text, "base": base, "sitting": sitting}
-        return self._send(Saved, "PUT", f"/artefacts/{_quoted(artefact)}", body)
-
-    def pin(self, artefact: str = "") -> Artefacts:
-        """Keep a text, or all of them, whatever changes above."""
-        return self._send(Artefacts, "POST", "/pins", {"artefact": artefact, "all": not artefact})
-
-    def unpin(self, artefact: str) -> Artefacts:
-        """Let a pinned text change again."""
-        return self._send(Artefacts, "DELETE", f"/pins/{_quoted(artefact)}")
-
     def use_learned(self, *, use: bool) -> LearnedView:
         """Have new projects write with what was learned, or without it."""
         return self._send(LearnedView, "PUT", "/learning", {"use": use})
@@ -419,42 +373,6 @@ class RemoteProject:
     def forget_learned(self) -> LearnedView:
         """Remove what was learned for good."""
         return self._send(LearnedView, "DELETE", "/learning")
-
-    def retake(self, artefact: str, note: str | None = None, *, anew: bool = False) -> TakeToCome:
-        """Have a text written anew by the next run; or revised, as a note asks."""
-        return self._send(TakeToCome, "POST", "/retakes", {"artefact": artefact, "note": note, "anew": anew})
-
-    def choose(self, artefact: str, version: int | None = None) -> Saved:
-        """Have a version stand again; without one, the text that was last written for the author."""
-        return self._send(Saved, "POST", "/choices", {"artefact": artefact, "version": version})
-
-    def approve(self, artefact: str = "") -> Artefacts:
-        """Approve a text, or all that wait."""
-        return self._send(Artefacts, "POST", "/approvals", {"artefact": artefact})
-
-    def refuse_edits(self, refuse: Sequence[str] = (), accept: Sequence[str] = ()) -> FinalEdits:
-        """Refuse edits of the final reading, or make them after all."""
-        return self._send(FinalEdits, "POST", "/edits", {"refuse": list(refuse), "accept": list(accept)})
-
-    def reorder(self, scenes: Sequence[str], base: str) -> Saved:
-        """Tell the plan's scenes in another order."""
-        return self._send(Saved, "PUT", "/plan/order", {"scenes": list(scenes), "base": base})
-
-    def dismiss(self, finding: str, reason: str) -> FindingList:
-        """Say why a finding is none."""
-        return self._send(FindingList, "PUT", f"/findings/{_quoted(finding)}/dismissal", {"reason": reason})
-
-    def count_again(self, finding: str) -> FindingList:
-        """Count a finding again that was dismissed."""
-        return self._send(FindingList, "DELETE", f"/findings/{_quoted(finding)}/dismissal")
-
-    def undo(self) -> Decided:
-        """Take back what was decided last, wherever that was done."""
-        return self._send(Decided, "POST", "/undo")
-
-    def redo(self) -> Decided:
-        """Decide again what was taken back."""
-        return self._send(Decided, "POST", "/redo")
 
     # running --------------------------------------------------------------------------------------------------------
 
@@ -640,16 +558,23 @@ class RemoteProject:
         """A conversation as Markdown."""
         return self.wire.whole("GET", f"{self._at}/chats/{_quoted(chat)}/transcript").decode()
 
+    def do(self, verb: Verb, arguments: dict[str, Any]) -> Any:  # noqa: ANN401 - what the verb gives
+        """What a verb gives for its arguments, each by its name.
+
+        Raises:
+            FabulaError: the server refuses, or cannot be reached.
+        """
+        path = verb.path.replace(":path}", "}").format(**{name: _quoted(arguments[name]) for name in verb.in_path})
+        sent = {name: value for name, value in arguments.items() if name not in verb.in_path}
+        if verb.body is not None:
+            return self._send(verb.result, verb.method, path, sent)
+        return self._send(verb.result, verb.method, f"{path}?{urlencode(sent)}" if sent else path)
+
     def _get(self, kind: type[T], path: str, **asked: object) -> T:
         return self.wire.get(kind, self._at + path, **asked)
 
     def _send(self, kind: type[T], method: str, path: str, body: Mapping[str, Any] | None = None) -> T:
         return self.wire.send(kind, method, self._at + path, body)
-
-
-@remembered(128)
-def _adapter(kind: Any) -> TypeAdapter[Any]:  # noqa: ANN401 - a class
-    return TypeAdapter(kind)
 
 
 async def _in_threads(events: Iterator[ServerEvent]) -> AsyncIterator[ServerEvent]:
@@ -659,7 +584,7 @@ async def _in_threads(events: Iterator[ServerEvent]) -> AsyncIterator[ServerEven
 
 def read_as(kind: type[T], data: bytes) -> T:
     """JSON as an object of a class."""
-    made: T = _adapter(kind).validate_json(data)
+    made: T = adapter(kind).validate_json(data)
     return made
 
 

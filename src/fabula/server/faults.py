@@ -6,7 +6,7 @@ import json
 import math
 import sqlite3
 from dataclasses import dataclass, replace
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from pydantic import BaseModel
 
@@ -39,6 +39,9 @@ from fabula.server.chat.scenes import SceneError
 from fabula.server.chat.wire import UnableError
 from fabula.server.conversations import BusyError, StaleError
 
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
 INVALID: Final = "invalid_request_error"
 SERVER: Final = "server_error"
 _LISTED: Final = 50  # names that a message lists
@@ -53,10 +56,18 @@ class Fault(BaseModel):
     code: str | None
 
 
+class Standing(BaseModel):
+    """A text that was written meanwhile: put yours and it together, and save that over this `base`."""
+
+    theirs: str
+    base: str
+
+
 class FaultBody(BaseModel):
-    """The body of every error."""
+    """The body of every error; `conflict` where another text stands than the one that was read."""
 
     error: Fault
+    conflict: Standing | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +81,7 @@ class Problem:
         code: a name that programs look at.
         param: the field that is wrong.
         retry_after: seconds after which it may succeed.
+        conflict: the text that stands, where another one than this was read.
     """
 
     status: int
@@ -78,11 +90,13 @@ class Problem:
     code: str | None = None
     param: str | None = None
     retry_after: float | None = None
+    conflict: Mapping[str, str] | None = None
 
     @property
     def body(self) -> dict[str, Any]:
         """The JSON body."""
-        return {"error": {"message": self.message, "type": self.type, "param": self.param, "code": self.code}}
+        error = {"message": self.message, "type": self.type, "param": self.param, "code": self.code}
+        return {"error": error} | ({} if self.conflict is None else {"conflict": dict(self.conflict)})
 
     @property
     def bytes(self) -> bytes:
@@ -226,7 +240,8 @@ def problem_for_author(error: BaseException) -> Problem:
         return _FULL_JOURNAL
     _, status, code = found
     kind = SERVER if status >= _LEAST_OF_SERVER else INVALID
-    return Problem(status, str(error), kind, code, retry_after=getattr(error, "retry_after", None))
+    stands = {"theirs": error.theirs, "base": error.base} if isinstance(error, ConflictError) else None
+    return Problem(status, str(error), kind, code, retry_after=getattr(error, "retry_after", None), conflict=stands)
 
 
 _NOTHING: Final = "There is nothing at this address."

@@ -12,7 +12,7 @@ import json
 import warnings
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, TypeAlias, TypeVar
 
 from mcp.server.mcpserver import Context, MCPServer
 from mcp.server.mcpserver.exceptions import ResourceError, ToolError
@@ -26,6 +26,7 @@ from mcp_types import (
     TextContent,
 )
 from mcp_types.version import is_version_at_least
+from pydantic import Field
 
 from fabula.base.errors import FabulaError, ModelError, ModelUnavailableError, PausedError
 from fabula.base.version import __version__
@@ -35,6 +36,7 @@ from fabula.models.base import Reply
 from fabula.models.outside import ANSWERS, CLIENT
 from fabula.models.prompt_text import form_wanted
 from fabula.server.mcp_tools import Said
+from fabula.server.mcp_verbs import ProjectName, add_verbs
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable
@@ -46,6 +48,10 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 Coming: TypeAlias = "Callable[[], Awaitable[DryRun]]"
+DryRunWanted: TypeAlias = Annotated[bool, Field(description="Only say how many calls, tokens and dollars it takes.")]
+OwnModelWanted: TypeAlias = Annotated[bool, Field(description="Have your own model write, where you offer it.")]
+Anew: TypeAlias = Annotated[bool, Field(description="Write again what another model has written.")]
+BudgetUsd: TypeAlias = Annotated[float, Field(description="Stop before it costs more US dollars; 0: no cap.")]
 
 INSTRUCTIONS: Final = """Projects of long stories, each a folder of plain files: a brief, a plan, parts of the story.
 `new_project` makes one, `write` writes its story, with the roles of a paper's writing method. Change a text with \
@@ -197,7 +203,8 @@ def server(projects: Projects, shown: Callable[[str], str]) -> MCPServer[Any]:
         "fabula", instructions=INSTRUCTIONS, version=__version__, website_url=None, log_level="ERROR"
     )
     _add_looking(offered, projects, shown)
-    _add_deciding(offered, projects, shown)
+    add_verbs(offered, projects, _done(shown))
+    _add_export(offered, projects, shown)
     _add_asking(offered, projects, shown)
     _add_resources(offered, projects, shown)
     return offered
@@ -229,57 +236,46 @@ def _add_looking(offered: MCPServer[Any], projects: Projects, shown: Callable[[s
         return await done(projects.listed)
 
     @offered.tool(structured_output=False)
-    async def new_project(name: str, brief: str, system: str = "", words: str = "") -> str:
-        """Make a project for a brief. `system` is a writing method, `words` a length such as "600" or "500-700"."""
-        return await done(lambda: projects.new(name, brief, system, words))
+    async def new_project(
+        name: Annotated[str, Field(description="A short name, without a slash or a dot before it.")],
+        brief: Annotated[str, Field(description="What the story is to be; its first heading is the title.")],
+        system: Annotated[str, Field(description="The writing method; without it, the usual one.")] = "",
+        words: Annotated[str, Field(description='The length, such as "600" or "500-700".')] = "",
+        model: Annotated[str, Field(description="Who writes, such as `openai:gpt-5`; without it, your own.")] = "",
+    ) -> str:
+        """Make a project for a brief."""
+        return await done(lambda: projects.new(name, brief, system, words, model))
 
     @offered.tool(structured_output=False)
-    async def status(project: str) -> str:
+    async def status(project: ProjectName) -> str:
         """Where a project stands: its texts by name, what changed, and how many calls a run would make now."""
         return await done(lambda: projects.status(project))
 
     @offered.tool(structured_output=False)
-    async def read(project: str, text: str = "") -> str:
+    async def read(
+        project: ProjectName, text: Annotated[str, Field(description="Its name; none for the whole story.")] = ""
+    ) -> str:
         """A text of a project by its name (`status` lists them); the whole story where none is named."""
         return await done(lambda: projects.text(project, text))
 
     @offered.tool(structured_output=False)
-    async def findings(project: str) -> str:
-        """Where the story contradicts itself, as the last `check` found: both sentences, and what was dismissed."""
-        return await done(lambda: projects.found(project))
-
-    @offered.tool(structured_output=False)
-    async def conversations(project: str, conversation: str = "") -> str:
+    async def conversations(
+        project: ProjectName,
+        conversation: Annotated[str, Field(description="Its name; none for the names of all.")] = "",
+    ) -> str:
         """The conversations with characters by their names; what was said in one, where it is named."""
         return await done(lambda: projects.conversation(project, conversation))
 
 
-def _add_deciding(offered: MCPServer[Any], projects: Projects, shown: Callable[[str], str]) -> None:
+def _add_export(offered: MCPServer[Any], projects: Projects, shown: Callable[[str], str]) -> None:
     done = _done(shown)
 
     @offered.tool(structured_output=False)
-    async def edit(project: str, text: str, new_text: str) -> str:
-        """Give a text of a project a new wording, whole. Nothing is asked; `update` does that."""
-        return await done(lambda: projects.edit(project, text, new_text))
-
-    @offered.tool(structured_output=False)
-    async def retake(project: str, text: str, note: str = "") -> str:
-        """Have a text written anew at the next update; with a note, revised so that it meets that wish."""
-        return await done(lambda: projects.retake(project, text, note))
-
-    @offered.tool(structured_output=False)
-    async def undo(project: str) -> str:
-        """Take back what was decided last: an edit, a retake, or what an update took over."""
-        return await done(lambda: projects.undo(project))
-
-    @offered.tool(structured_output=False)
-    async def dismiss(project: str, finding: str, reason: str) -> str:
-        """Say why a finding is no error, by its name in `findings`; it counts no more."""
-        return await done(lambda: projects.dismiss(project, finding, reason))
-
-    @offered.tool(structured_output=False)
-    async def export(project: str, format: str = "md") -> str:  # noqa: A002 - the client's name for it
-        """Put the story into a file in the project: md, epub, docx, fountain, txt or json."""
+    async def export(
+        project: ProjectName,
+        format: Annotated[str, Field(description="md, epub, docx, fountain, txt or json.")] = "md",  # noqa: A002 - the client's name for it
+    ) -> str:
+        """Put the story into a file in the project."""
         return await done(lambda: projects.export(project, format))
 
 
@@ -318,46 +314,41 @@ def _add_asking(offered: MCPServer[Any], projects: Projects, shown: Callable[[st
 
     @offered.tool(structured_output=False)
     async def write(
-        project: str,
+        project: ProjectName,
         ctx: Context[Any, Any],
-        dry_run: bool = False,  # noqa: FBT001, FBT002 - the form of a tool
-        use_client_model: bool = False,  # noqa: FBT001, FBT002 - the form of a tool
-        anew: bool = False,  # noqa: FBT001, FBT002 - the form of a tool
-        budget_usd: float = 0.0,
+        *,
+        dry_run: DryRunWanted = False,
+        use_client_model: OwnModelWanted = False,
+        anew: Anew = False,
+        budget_usd: BudgetUsd = 0.0,
     ) -> Any:  # noqa: ANN401 - a text, or what the client has to answer first
-        """Write the story of a project, or go on where it stopped. It may take many calls to a model, and be cancelled.
-
-        With `dry_run` nothing is asked: it says how many calls, tokens and dollars it would take. `budget_usd` stops it
-        before it costs more. The project's own model writes, or yours with `use_client_model`, where you offer it
-        (sampling). A story that another model has written is written again only with `anew`.
-        """
+        """Write the story of a project, or go on where it stopped: many calls to a model, which can be cancelled."""
         return await written(ctx, project, use_client_model, dry_run=dry_run, anew=anew, budget_usd=budget_usd)
 
     @offered.tool(structured_output=False)
     async def update(
-        project: str,
+        project: ProjectName,
         ctx: Context[Any, Any],
-        dry_run: bool = True,  # noqa: FBT001, FBT002 - the form of a tool
-        use_client_model: bool = False,  # noqa: FBT001, FBT002 - the form of a tool
-        anew: bool = False,  # noqa: FBT001, FBT002 - the form of a tool
-        budget_usd: float = 0.0,
+        *,
+        dry_run: DryRunWanted = True,
+        use_client_model: OwnModelWanted = False,
+        anew: Anew = False,
+        budget_usd: BudgetUsd = 0.0,
     ) -> Any:  # noqa: ANN401 - a text, or what the client has to answer first
-        """Say what hangs on your edits and would be asked again, at what cost; with `dry_run` false, do it.
-
-        The other parameters are those of `write`.
-        """
+        """Say what hangs on your edits and would be asked again, at what cost; with `dry_run` false, do it."""
         return await written(ctx, project, use_client_model, dry_run=dry_run, anew=anew, budget_usd=budget_usd)
 
     @offered.tool(structured_output=False)
     async def check(
-        project: str,
+        project: ProjectName,
         ctx: Context[Any, Any],
-        dry_run: bool = False,  # noqa: FBT001, FBT002 - the form of a tool
-        use_client_model: bool = False,  # noqa: FBT001, FBT002 - the form of a tool
+        *,
+        dry_run: DryRunWanted = False,
+        use_client_model: OwnModelWanted = False,
     ) -> Any:  # noqa: ANN401 - a text, or what the client has to answer first
         """Find where the story of a project contradicts itself: both passages of each finding, quoted.
 
-        With `dry_run` it says how many calls, tokens and dollars that would take. `findings` has what was found last.
+        `findings` has what was found last.
         """
         own = use_client_model
         return await asked(
@@ -369,21 +360,20 @@ def _add_asking(offered: MCPServer[Any], projects: Projects, shown: Callable[[st
 
     @offered.tool(structured_output=False)
     async def chat(
-        project: str,
+        project: ProjectName,
         ctx: Context[Any, Any],
-        line: str = "",
-        character: str = "",
-        player: str = "",
-        conversation: str = "",
-        move: Literal["say", "retry", "undo"] = "say",
-        use_client_model: bool = False,  # noqa: FBT001, FBT002 - the form of a tool
+        line: Annotated[str, Field(description="What is said; without it, the story goes on by itself.")] = "",
+        character: Annotated[str, Field(description="Who answers; without it, who did last.")] = "",
+        player: Annotated[str, Field(description="Who you are; by default whom the story names most.")] = "",
+        conversation: Annotated[str, Field(description="Its name; another name begins another one.")] = "",
+        move: Annotated[
+            Literal["say", "retry", "undo"],
+            Field(description='"retry" draws the last answer anew, "undo" takes the last turn back.'),
+        ] = "say",
+        *,
+        use_client_model: OwnModelWanted = False,
     ) -> Any:  # noqa: ANN401 - a text, or what the client has to answer first
-        """Say a line to a character of the story, and have the answer. Without a line, the story goes on by itself.
-
-        `character` answers, you are `player` (by default whom the story names most beside the character). It goes on
-        with the last conversation of these two; another name in `conversation` begins another one. `move` "retry" draws
-        the last answer anew, "undo" takes the last turn back. The tool `conversations` has what was said.
-        """
+        """Say a line to a character of the story, and have the answer; `conversations` has what was said."""
         said = Said(line, character, player, conversation, move)
         return await asked(ctx, project, lambda hear: projects.chat(project, hear, said, own_model=use_client_model))
 

@@ -16,10 +16,8 @@ from fabula.app.bills import Bill
 from fabula.app.chatting import Chat, conversation_for, parties_for, transcript_of
 from fabula.app.checking import OUT, Checked, check_of
 from fabula.app.conversing import settings_for as settings_for_talk
-from fabula.app.deciding import edit, retake, take_back
 from fabula.app.evaluating import dry_run_evaluation, evaluate_in
 from fabula.app.exporting import exported
-from fabula.app.findings import dismiss_finding, findings_of
 from fabula.app.standing import shortfalls, texts
 from fabula.app.writing import Options, dry_run_in, refuse_anew, settings_as_last_time, write_in
 from fabula.base.errors import FabulaError, ProjectError, UnknownNameError, UsageError
@@ -30,8 +28,9 @@ from fabula.craft.length import parse_range
 from fabula.engine.folders import is_path
 from fabula.models.outside import CLIENT
 from fabula.project.folder import MAX_FILE, MAX_STORY, Project
-from fabula.story import Brief, Story, count_words
+from fabula.story import Brief, Story
 from fabula.systems import find as find_system
+from fabula.verbs.home import Project as Door
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -99,6 +98,10 @@ class Projects:
             raise UnknownNameError("project", name, [one["project"] for one in self.listed()])
         return Project.open(folder)
 
+    def opened(self, name: str) -> Door:
+        """The project of that name, for the verbs; as `project`."""
+        return Door(self.project(name).folder, self.environ)
+
     async def status(self, name: str) -> dict[str, Any]:
         """Where a project stands: its texts, what changed, and what a run would ask now."""
         project = self.project(name)
@@ -163,7 +166,7 @@ class Projects:
 
     # asking ---------------------------------------------------------------------------------------------------------
 
-    def new(self, name: str, brief: str, system: str, words: str) -> dict[str, Any]:
+    def new(self, name: str, brief: str, system: str, words: str, model: str = "") -> dict[str, Any]:
         """Make a project for a brief.
 
         Raises:
@@ -175,7 +178,7 @@ class Projects:
                 f"{name[:_LONGEST_NAME]!r} is no name for a project. Give a short one without a slash or a dot before "
                 "it."
             )
-        settings: dict[str, Any] = {"model": self.model}
+        settings: dict[str, Any] = {"model": model or self.model}
         if is_path(system):
             raise UsageError(f"{system!r} is a folder with code, and a client may not name one. Name a system.")
         if system:
@@ -294,55 +297,6 @@ class Projects:
             return {"project": name, "conversations": conversations_in(project.folder)}
         return {"project": name, "conversation": conversation, "text": transcript_of(project, conversation)}
 
-    # deciding -------------------------------------------------------------------------------------------------------
-
-    async def edit(self, name: str, text: str, new: str) -> dict[str, Any]:
-        """Give a text a new wording."""
-        project = self.project(name)
-        with project.recorded() as journal:
-            path = project.artefact(journal, text)
-            changed = await edit(project, journal, path, new, Options(environ=self.environ))
-            after = journal.artefacts.newest(path) or ""
-        return {"project": name, "name": path, "changed": changed, "words": count_words(after)} | _next(changed=changed)
-
-    def retake(self, name: str, text: str, note: str) -> dict[str, Any]:
-        """Have a text written again, or revised as a note wishes."""
-        done = retake(self.project(name), text, note or None)
-        return {"project": name, "name": done.path, "revised": done.revised} | _next(changed=True)
-
-    def undo(self, name: str) -> dict[str, Any]:
-        """Take back what was decided last."""
-        done = take_back(self.project(name)).done
-        taken = [{"name": one.path, "kind": one.kind} for one in done.decisions]
-        return {"project": name, "taken_back": taken} | _next(changed=True)
-
-    def found(self, name: str) -> dict[str, Any]:
-        """What the last check found, each with both sentences, beside the story as it is now."""
-        last = findings_of(self.project(name))
-        return {
-            "project": name,
-            "checked": last.checked,
-            "findings": [
-                {
-                    "finding": one.key,
-                    "kind": one.kind,
-                    "why": one.why,
-                    "sentences": [{"scene": place.scene, "text": place.sentence} for place in one.places],
-                    "changed_since": one.stale,
-                    "dismissed": one.dismissed,
-                }
-                for one in last.findings
-            ],
-            "notes": list(last.notes),
-        } | ({} if last.checked else {"next": "The tool `check` finds them."})
-
-    def dismiss(self, name: str, finding: str, reason: str) -> dict[str, Any]:
-        """Keep why a finding is no error."""
-        project = self.project(name)
-        with project.lock():
-            dismiss_finding(project.folder, finding, reason)
-        return {"project": name, "finding": finding, "dismissed": reason}
-
     def export(self, name: str, format_: str) -> dict[str, Any]:
         """Put the story into a file for readers, in the project."""
         project = self.project(name)
@@ -382,10 +336,6 @@ def _words(project: Project) -> int:
 def _to_ask(coming: DryRun) -> dict[str, Any]:
     calls = [{"role": call.role, "path": call.path} for call in coming.planned[:_MOST_CALLS]]
     return {"to_ask": len(coming.planned), "tokens": coming.tokens, "cost_usd": coming.cost, "calls": calls}
-
-
-def _next(*, changed: bool) -> dict[str, str]:
-    return {"next": "The tool `update` says what hangs on it, and writes that again."} if changed else {}
 
 
 def _plain(finding: Mapping[str, Any]) -> dict[str, Any]:

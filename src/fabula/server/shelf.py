@@ -10,10 +10,10 @@ from shutil import rmtree
 from typing import TYPE_CHECKING, Final
 
 from fabula.app.reports import experiment_in, is_experiment
-from fabula.app.workspace import Workspace
 from fabula.base.errors import FabulaError, GoneError, UnknownNameError, UsageError
 from fabula.project.sample import copy_sample
 from fabula.story import Brief, slug
+from fabula.verbs.home import Project
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -38,7 +38,7 @@ class Shelf:
     places: Sequence[Path]
     environ: Mapping[str, str] | None = None
     _folders: dict[str, Path] = field(default_factory=dict)
-    _open: dict[str, Workspace] = field(default_factory=dict)
+    _open: dict[str, Project] = field(default_factory=dict)
     _one: threading.RLock = field(default_factory=threading.RLock)
 
     @classmethod
@@ -96,16 +96,16 @@ class Shelf:
         except FabulaError:
             return name
 
-    def __getitem__(self, name: str) -> Workspace:
+    def __getitem__(self, name: str) -> Project:
         """A project, opened."""
         folder = self.folder(name)
         with self._one:
-            workspace = self._open.pop(name, None) or Workspace(folder, self.environ)
+            workspace = self._open.pop(name, None) or Project(folder, self.environ)
             self._open[name] = workspace  # the one that was asked for last stands last
             return workspace
 
     @property
-    def in_use(self) -> list[Workspace]:
+    def in_use(self) -> list[Project]:
         """The projects that were opened, the one that was asked for last at the end."""
         with self._one:
             return [*self._open.values()]

@@ -7,18 +7,17 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from fabula.app.deciding import edit as edited
-from fabula.app.deciding import revert as reverted
-from fabula.app.deciding import version_of
-from fabula.app.writing import Options
 from fabula.base.errors import UsageError
 from fabula.cli.opening import project_and_artefact, read_given, terminal_of
 from fabula.cli.options import Artefact, Common, bundled
 from fabula.cli.session import near
+from fabula.cli.verbs import opened
 from fabula.project.folder import MAX_FILE
-from fabula.story import count_words
+from fabula.verbs.base import as_data
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from fabula.cli.terminal import Terminal
 
 
@@ -36,29 +35,23 @@ def edit(
     if sum((text is not None, file is not None, to is not None, revert)) > 1:
         raise UsageError("More than one new text is named. Give one of --text, --file, --to and --revert.")
     terminal = terminal_of(common)
-    project, name = project_and_artefact(common, artefact)
-    with project.recorded() as journal:
-        path = project.artefact(journal, name)
-        before = journal.artefacts.newest(path)
-        if revert:
-            reverted(project, journal, path)
-        else:
-            new = version_of(journal, path, to) if to is not None else _new_text(terminal, text, file, before or "")
-            asyncio.run(edited(project, journal, path, new, Options(environ=terminal.environ)))
-        after = journal.artefacts.newest(path) or ""
-        where = journal.artefacts.places()[path]
-    changed = after != before
-    terminal.say(f"{where}: {count_words(after):,} words" if changed else f"{where} is as it was.")
-    if changed:
+    found, name = project_and_artefact(common, artefact)
+    project = opened(terminal, found)
+    if revert or to is not None:
+        done = project.choose(name, to)
+    else:
+        done = project.edit(name, _new_text(terminal, text, file, lambda: project.text(name).text), None)
+    terminal.say(f"{done.file}: {done.words:,} words" if done.changed else f"{done.file} is as it was.")
+    if done.changed:
         terminal.advise(f"Next: `fabula update {near(project.folder)}`.")
-    terminal.document({"artefact": path, "file": where, "changed": changed, "words": count_words(after)})
+    terminal.document(as_data(done))
 
 
-def _new_text(terminal: Terminal, text: str | None, file: str | None, before: str) -> str:
+def _new_text(terminal: Terminal, text: str | None, file: str | None, before: Callable[[], str]) -> str:
     if text is not None:
         return text
     if file is not None:
         return read_given(file, MAX_FILE)
     if not terminal.interactive:
         raise UsageError("There is no new text. Give --text, --file, --to or --revert.")
-    return asyncio.run(terminal.edited(before + "\n"))
+    return asyncio.run(terminal.edited(before() + "\n"))

@@ -5,23 +5,17 @@ from __future__ import annotations
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Header, Path, Query, Response
-from fastapi.responses import JSONResponse
 
-from fabula.app.saving import Saved  # noqa: TC001 - FastAPI reads them
 from fabula.app.workspace import ArtefactText  # noqa: TC001 - FastAPI reads them
-from fabula.base.errors import ConflictError, FabulaError
+from fabula.base.errors import FabulaError
 from fabula.server.api.depends import WorkspaceDep  # noqa: TC001 - FastAPI reads it
 from fabula.server.api.wire import (
     LONGEST_NAME,
     ArtefactList,
-    BothTexts,
     ChangedPlace,
     Difference,
-    NewText,
-    VersionList,
     Words,
 )
-from fabula.server.faults import FaultBody, problem_for_author
 from fabula.story.comparing import compare, word_pieces
 
 router = APIRouter(prefix="/projects/{project}", tags=["texts"])
@@ -30,19 +24,6 @@ TextName = Annotated[str, Path(description="The artefact: its name, or its file.
 Number = Annotated[int | None, Query(ge=1, le=2**31 - 1, description="Of a version; the newest one without it.")]
 
 
-class ConflictBody(FaultBody):
-    """The error `conflict`, with both texts: put them together, and save that with the new `base`."""
-
-    conflict: BothTexts
-
-
-_CONFLICT: dict[int | str, dict[str, Any]] = {
-    409: {
-        "model": ConflictBody | FaultBody,
-        "description": "`conflict`: another text stands by now. `locked`: a run is at work on the project.",
-    },
-    507: {"model": FaultBody, "description": "The disk is full; what stood there before is not lost."},
-}
 _UNCHANGED: dict[int | str, dict[str, Any]] = {304: {"description": "It is the text that you have."}}
 
 
@@ -79,23 +60,6 @@ def read(
         return Response(status_code=304, headers={"etag": tag})  # type: ignore[return-value] # FastAPI sends it as it is
     response.headers["etag"] = tag
     return found
-
-
-@router.put("/artefacts/{name:path}", summary="Save a text", responses=_CONFLICT)
-def save(workspace: WorkspaceDep, name: TextName, body: NewText) -> Saved:
-    """As an edit of the author's, which undo takes back. Where the same text stands already, nothing is done."""
-    try:
-        return workspace.save(name, body.text, body.base, body.sitting)
-    except ConflictError as error:
-        both = {"yours": body.text, "theirs": error.theirs, "base": error.base}
-        problem = problem_for_author(error)
-        return JSONResponse(problem.body | {"conflict": both}, problem.status)  # type: ignore[return-value] # as above
-
-
-@router.get("/versions/{name:path}", summary="The versions of a text")
-def versions(workspace: WorkspaceDep, name: TextName) -> VersionList:
-    """Oldest first, with who wrote each. The text of one is at `/artefacts/NAME?version=N`."""
-    return VersionList(name, workspace.versions(name))
 
 
 @router.get("/diff", summary="What differs between two versions of a text")

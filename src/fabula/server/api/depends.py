@@ -6,11 +6,11 @@ from typing import Annotated, TypeAlias
 
 from fastapi import Depends, Path, Request
 
-from fabula.app.workspace import Workspace
 from fabula.server.conversations import Conversations
 from fabula.server.runs.children import Runs
 from fabula.server.shelf import Shelf
 from fabula.server.state import StudioState
+from fabula.verbs.home import Project
 
 
 def state_of(request: Request) -> StudioState:
@@ -31,7 +31,7 @@ ShelfDep: TypeAlias = Annotated[Shelf, Depends(shelf_of)]
 ProjectName: TypeAlias = Annotated[str, Path(description="The project's name on the shelf.", max_length=200)]
 
 
-def workspace_of(shelf: ShelfDep, project: ProjectName) -> Workspace:
+def workspace_of(shelf: ShelfDep, project: ProjectName) -> Project:
     """The project that the address names."""
     return shelf[project]
 
@@ -50,4 +50,4 @@ def runs_of(state: StateDep) -> Runs:
 
 
 RunsDep: TypeAlias = Annotated[Runs, Depends(runs_of)]
-WorkspaceDep: TypeAlias = Annotated[Workspace, Depends(workspace_of)]
+WorkspaceDep: TypeAlias = Annotated[Project, Depends(workspace_of)]

@@ -7,22 +7,17 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Path, Query
 from fastapi.responses import Response
 
-from fabula.app.saving import Saved  # noqa: TC001 - FastAPI reads it
 from fabula.server.api.depends import WorkspaceDep  # noqa: TC001 - FastAPI reads it
 from fabula.server.api.wire import (
     MOST_FACTS,
-    Dismissal,
-    FindingList,
     Formats,
     PlanView,
-    SceneOrder,
     WorldView,
 )
 from fabula.story.export import FORMATS
 
 router = APIRouter(prefix="/projects/{project}", tags=["story"])
 
-Key = Annotated[str, Path(max_length=100, description="Of a finding.")]
 _KINDS = {
     ".md": "text/markdown; charset=utf-8",
     ".txt": "text/plain; charset=utf-8",
@@ -45,12 +40,6 @@ def plan(workspace: WorkspaceDep) -> PlanView:
     return PlanView.of(workspace.plan())
 
 
-@router.put("/plan/order", summary="Tell the scenes in another order")
-def reorder(workspace: WorkspaceDep, body: SceneOrder) -> Saved:
-    """An edit of the plan's file, which undo takes back."""
-    return workspace.reorder(body.scenes, body.base)
-
-
 @router.get("/world", summary="What is true in the story, or what somebody takes for true")
 def world(
     workspace: WorkspaceDep,
@@ -61,26 +50,6 @@ def world(
 ) -> WorldView:
     """With what cannot both be true."""
     return WorldView.of_shown(workspace.world(at, of), after, most)
-
-
-@router.get("/findings", summary="Where the story contradicts itself")
-def findings(workspace: WorkspaceDep) -> FindingList:
-    """As the last check found, beside the story as it is now."""
-    return FindingList.of(workspace.findings())
-
-
-@router.put("/findings/{key}/dismissal", summary="Say why a finding is none")
-def dismiss(workspace: WorkspaceDep, key: Key, body: Dismissal) -> FindingList:
-    """Kept as `fabula check --dismiss` keeps it."""
-    workspace.dismiss(key, body.reason)
-    return FindingList.of(workspace.findings())
-
-
-@router.delete("/findings/{key}/dismissal", summary="Count a finding again")
-def count_again(workspace: WorkspaceDep, key: Key) -> FindingList:
-    """That was dismissed."""
-    workspace.count_again(key)
-    return FindingList.of(workspace.findings())
 
 
 @router.get("/exports", summary="The formats in which the story can be had")

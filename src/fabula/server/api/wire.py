@@ -8,26 +8,25 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, Field
 
 from fabula.app.bills import planned
-from fabula.app.chat_views import MoveKind
-from fabula.app.workspace import Artefact, ArtefactVersion, Overview  # noqa: TC001 - pydantic reads them
-from fabula.craft.conversation.lines import Freedom
+from fabula.app.chat_views import MoveKind  # noqa: TC001 - pydantic reads it
+from fabula.app.workspace import Artefact, Overview  # noqa: TC001 - pydantic reads them
+from fabula.craft.conversation.lines import Freedom  # noqa: TC001 - pydantic reads it
 from fabula.measure.ratings import Rating  # noqa: TC001 - pydantic reads it
 from fabula.measure.report.beside import compared
 from fabula.models.answer_files import LARGEST
 from fabula.project.folder import MAX_FILE, MAX_STORY
 from fabula.server.runs.record import Run
 from fabula.story.plan import Plan  # noqa: TC001 - pydantic reads it
+from fabula.verbs.base import Body
 
 if TYPE_CHECKING:
-    from fabula.app.findings import Finding, Place, ProjectFindings
     from fabula.app.learned import LearningStands
     from fabula.app.reports import FoundReport
     from fabula.app.workspace import PlanShown, WorldShown
     from fabula.app.writing import Expected
-    from fabula.craft.final_reading import Edit
     from fabula.story.world import Conflict, Fact
 
 LONGEST_NAME = 300
@@ -44,12 +43,6 @@ _MOST_IN_CHAT = 50
 Name = Annotated[str, Field(min_length=1, max_length=LONGEST_NAME)]
 WholeText = Annotated[str, Field(max_length=MAX_FILE)]
 InChat = Annotated[str, Field(max_length=LONGEST_CHAT)]
-
-
-class Body(BaseModel):
-    """The body of a request: what it does not know, it refuses, and what is of another type."""
-
-    model_config = ConfigDict(extra="forbid", strict=True)
 
 
 # projects -------------------------------------------------------------------------------------------------------------
@@ -129,35 +122,6 @@ class ArtefactList:
     problem: str
 
 
-class NewText(Body, json_schema_extra={"examples": [{"text": "A harbour town, in autumn.", "base": "9f2c41d07b"}]}):
-    """A text that is to stand for an artefact.
-
-    `base` is what was read with the text that this one came from; empty, for a new file of the author's own.
-    What is saved in one `sitting` (any word of yours) is taken back by one undo.
-    """
-
-    text: WholeText
-    base: Annotated[str, Field(max_length=64)]
-    sitting: Annotated[str, Field(max_length=64, pattern="^[A-Za-z0-9_-]*$")] = ""
-
-
-@dataclass(frozen=True, slots=True)
-class BothTexts:
-    """Two texts that came from one: what was to be saved, and what stands. `base` names the one that stands."""
-
-    yours: str
-    theirs: str
-    base: str
-
-
-@dataclass(frozen=True, slots=True)
-class VersionList:
-    """The texts that an artefact has had, oldest first."""
-
-    artefact: str
-    versions: list[ArtefactVersion]
-
-
 @dataclass(frozen=True, slots=True)
 class Words:
     """Words that both texts have ("same"), only the old one ("gone"), or only the new one ("new")."""
@@ -211,7 +175,7 @@ class ChangeList:
 class Unsaved(Body, json_schema_extra={"examples": [{"pending": {"setting": "A harbour town, in autumn."}}]}):
     """Texts, by artefact, that are not saved yet; `fit` revises old texts instead of writing them anew."""
 
-    pending: Annotated[dict[Name, WholeText], Field(max_length=_MOST_AT_ONCE)] = {}
+    pending: Annotated[dict[Name, WholeText], Field(max_length=_MOST_AT_ONCE)] = {}  # noqa: RUF012 - pydantic copies it
     fit: bool = False
 
 
@@ -279,86 +243,6 @@ class Estimate:
         )
 
 
-# decisions ------------------------------------------------------------------------------------------------------------
-
-
-class Pin(Body, json_schema_extra={"examples": [{"artefact": "exposition"}]}):
-    """An artefact whose text is to stay; all of them, if `all` is true."""
-
-    artefact: Annotated[str, Field(max_length=LONGEST_NAME)] = ""
-    all: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class Artefacts:
-    """Names of artefacts."""
-
-    artefacts: list[str]
-
-
-class NewTake(
-    Body, json_schema_extra={"examples": [{"artefact": "climax", "note": "Shorter, and without the storm."}]}
-):
-    """An artefact that the next run writes anew; with a note it is revised, or, with `anew`, written from nothing."""
-
-    artefact: Name
-    note: Annotated[str | None, Field(max_length=_LONG)] = None
-    anew: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class TakeToCome:
-    """An artefact that the next run writes: revised or anew; what was asked before still holds."""
-
-    artefact: str
-    revised: bool
-    before: list[str]
-
-
-class VersionChoice(Body, json_schema_extra={"examples": [{"artefact": "exposition", "version": 1}]}):
-    """The version of an artefact that is to stand again; without one, the text that was last written for the author."""
-
-    artefact: Name
-    version: Annotated[int | None, Field(ge=1, le=2**31 - 1)] = None
-
-
-class Approval(Body, json_schema_extra={"examples": [{"artefact": "climax"}]}):
-    """An artefact that is approved; all that wait, where none is named."""
-
-    artefact: Annotated[str, Field(max_length=LONGEST_NAME)] = ""
-
-
-class EditsRefused(Body, json_schema_extra={"examples": [{"refuse": ["climax/3"]}]}):
-    """Ids of edits of the final reading that are not to be made, and of those that are made after all."""
-
-    refuse: Annotated[list[Name], Field(max_length=_MOST_AT_ONCE)] = []
-    accept: Annotated[list[Name], Field(max_length=_MOST_AT_ONCE)] = []
-
-
-@dataclass(frozen=True, slots=True)
-class FinalEdit:
-    """An edit of the final reading; `refused` where the author does not want it."""
-
-    id: str
-    part: str
-    old: str
-    new: str
-    why: str
-    refused: bool
-
-
-@dataclass(frozen=True, slots=True)
-class FinalEdits:
-    """What the final reading of the story changed."""
-
-    edits: list[FinalEdit]
-
-    @classmethod
-    def of(cls, edits: list[Edit], refused: frozenset[str]) -> Self:
-        """The same, for the wire."""
-        return cls([FinalEdit(one.id, one.part, one.old, one.new, one.why, one.id in refused) for one in edits])
-
-
 # plan, world, findings ------------------------------------------------------------------------------------------------
 
 
@@ -377,13 +261,6 @@ class PlanView:
     def of(cls, shown: PlanShown) -> Self:
         """The same, for the wire."""
         return cls(shown.plan, list(shown.order), shown.order_from, shown.base, shown.changed, dict(shown.timeline))
-
-
-class SceneOrder(Body, json_schema_extra={"examples": [{"scenes": ["The letter", "The ferry"], "base": "9f2c41d07b"}]}):
-    """The plan's scenes by name, each once, in the order in which they are to be told; `base` as read with the plan."""
-
-    scenes: Annotated[list[Name], Field(max_length=1000)]
-    base: Annotated[str, Field(max_length=64)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -522,77 +399,6 @@ class WorldView:
             entities=[EntityView(one.name, one.kind, list(one.aliases), one.scene) for one in shown.entities],
             scenes=[SceneTitle(number, title) for number, title in shown.scenes],
         )
-
-
-@dataclass(frozen=True, slots=True)
-class FindingPlace:
-    """One of the two places of a finding.
-
-    Attributes:
-        side: "x" for the earlier, "y" for the later one.
-        sentence: as it stood when the story was checked.
-        where: it stood then, in words: chapter, paragraph, line of the file.
-        artefact: the text in which it stands now; empty where it was changed since.
-        now: the sentence as it stands there.
-    """
-
-    side: Literal["x", "y"]
-    scene: int
-    paragraph: int
-    sentence: str
-    says: str
-    where: str
-    artefact: str
-    now: str
-
-    @classmethod
-    def of(cls, one: Place) -> Self:
-        """The same, for the wire."""
-        now = (one.now.part.name, one.now.sentence) if one.now else ("", "")
-        return cls(one.side, one.scene, one.paragraph, one.sentence, one.says, one.where, *now)
-
-
-@dataclass(frozen=True, slots=True)
-class FindingView:
-    """A contradiction; `dismissed` says why it is none, `stale` that a sentence of it was changed since."""
-
-    key: str
-    head: str
-    kind: str
-    sure: str
-    why: str
-    dismissed: str
-    stale: bool
-    places: list[FindingPlace]
-
-    @classmethod
-    def of(cls, one: Finding) -> Self:
-        """The same, for the wire."""
-        places = [FindingPlace.of(place) for place in one.places]
-        return cls(one.key, one.head, one.kind, one.sure, one.why, one.dismissed, one.stale, places)
-
-
-@dataclass(frozen=True, slots=True)
-class FindingList:
-    """What the last check found, and what was `undecided`, without a verdict; `partial` where it was not complete."""
-
-    checked: bool
-    findings: list[FindingView]
-    undecided: list[FindingView]
-    notes: list[str]
-    partial: bool
-
-    @classmethod
-    def of(cls, found: ProjectFindings) -> Self:
-        """The same, for the wire."""
-        findings, undecided = ([FindingView.of(one) for one in ones] for ones in (found.findings, found.undecided))
-        return cls(found.checked, findings, undecided, list(found.notes), found.partial)
-
-
-class Dismissal(Body, json_schema_extra={"examples": [{"reason": "He had two of them."}]}):
-    """Why a finding is none."""
-
-    reason: Annotated[str, Field(min_length=1, max_length=_LONG)]
 
 
 @dataclass(frozen=True, slots=True)

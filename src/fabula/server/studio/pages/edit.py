@@ -30,8 +30,9 @@ if TYPE_CHECKING:
     from fastapi.responses import Response
 
     from fabula.app.plan_cards import Card
-    from fabula.app.workspace import Artefact, ArtefactVersion, Workspace
+    from fabula.app.workspace import Artefact, ArtefactVersion
     from fabula.story.comparing import Stretch
+    from fabula.verbs.home import Project
 
 router = APIRouter(include_in_schema=False)
 PAGE: Final = "/projects/{project}/edit"
@@ -82,12 +83,12 @@ async def edit(request: Request, workspace: WorkspaceDep, name: str) -> Response
     return page(request, "edit.html", **await asyncio.to_thread(found))
 
 
-def _was_written(workspace: Workspace, one: Artefact | None) -> bool:
+def _was_written(workspace: Project, one: Artefact | None) -> bool:
     """Whether there is a text behind the author's own that was written for them, to which they can go back."""
     if one is None or one.name in (BRIEF, STORY) or one.source not in ("edited", "rewritten"):
         return False
     with suppress(FabulaError):  # a new file, which has no history yet
-        return bool(workspace.alternatives(one.name))
+        return bool(workspace.alternatives(one.name).versions)
     return False
 
 
@@ -124,7 +125,7 @@ async def beside_text(request: Request, workspace: WorkspaceDep, *, name: str) -
     return page(request, "edit_beside.html", **await asyncio.to_thread(found))
 
 
-def _facts_beside(workspace: Workspace, name: str, cards: Sequence[Card]) -> dict[str, object]:
+def _facts_beside(workspace: Project, name: str, cards: Sequence[Card]) -> dict[str, object]:
     """The facts at the end of a part of the story, and whom the world knows."""
     nothing: dict[str, object] = {"facts": None, "here": None, "known": (), "no_facts": ""}
     try:
@@ -138,9 +139,9 @@ def _facts_beside(workspace: Workspace, name: str, cards: Sequence[Card]) -> dic
     return nothing | {"facts": facts, "here": here, "known": frozenset(world.people)}
 
 
-def _findings_beside(workspace: Workspace, name: str) -> dict[str, object]:
+def _findings_beside(workspace: Project, name: str) -> dict[str, object]:
     try:
-        return {"found": workspace.findings().of(name), "no_findings": ""}
+        return {"found": workspace.last_check().of(name), "no_findings": ""}
     except FabulaError as error:
         return {"found": None, "no_findings": str(error)}
 
@@ -151,7 +152,7 @@ def _findings_beside(workspace: Workspace, name: str) -> dict[str, object]:
 @router.get(PARTS + "/history", response_model=None)
 async def history(request: Request, workspace: WorkspaceDep, *, name: str, all_: bool = False) -> Response:
     """The versions of a text: who wrote them, and when; those that were saved while somebody typed only if asked."""
-    versions = await asyncio.to_thread(workspace.versions, name)
+    versions = (await workspace.versions_async(name)).versions
     found = [Stage(made) for made in versions] if all_ else stages(versions)
     return page(request, "edit_history.html", name=name, stages=found[::-1], hidden=len(versions) - len(found))
 
@@ -212,7 +213,7 @@ async def take(
         changes = compare(before.text, after.text, lines=not after.file.endswith(".md"))
         count = max((one.number for one in changes), default=0)
         kept = {number for number in accepted or () if 1 <= number <= count}
-        saved = workspace.save(name, taken(changes, kept), base)
+        saved = workspace.edit(name, taken(changes, kept), base)
         return f"“{workspace.titles()(name)}”: {len(kept)} of {count} changes taken." + (
             "" if saved.changed else " It stood so already."
         )
@@ -232,10 +233,10 @@ async def takes(request: Request, workspace: WorkspaceDep, *, name: str, all_: b
     return page(request, "edit_takes.html", **await asyncio.to_thread(found))
 
 
-def _different(workspace: Workspace, name: str) -> list[tuple[ArtefactVersion, str]]:
+def _different(workspace: Project, name: str) -> list[tuple[ArtefactVersion, str]]:
     """The versions that differ from each other, newest first, with their texts."""
     texts: dict[str, ArtefactVersion] = {}
-    for stage in reversed(stages(workspace.versions(name))):
+    for stage in reversed(stages(workspace.versions(name).versions)):
         texts.setdefault(workspace.text(name, stage.made.number).text, stage.made)
     return [(made, text) for text, made in texts.items()]
 
@@ -243,7 +244,7 @@ def _different(workspace: Workspace, name: str) -> list[tuple[ArtefactVersion, s
 @router.post(PARTS + "/pick", response_model=None)
 async def pick(request: Request, workspace: WorkspaceDep, name: Name, version: Annotated[int, Form()]) -> Response:
     """Have an earlier version stand again."""
-    saved = await asyncio.to_thread(workspace.pick, name, version)
+    saved = await workspace.choose_async(name, version)
     said = (
         f"Version {version} stands again in “{workspace.titles()(name)}”."
         if saved.changed
@@ -269,12 +270,12 @@ async def decide(
             decided = workspace.undo() if what == "undo" else workspace.redo()
             return f"{'Taken back' if what == 'undo' else 'Decided again'}: {decided.wording}."
         if what == "approve":
-            approved = workspace.approve(name)
+            approved = workspace.approve(name).artefacts
             return f"Approved: {', '.join(approved)}." if approved else "It was approved already."
         if what == "revert":
-            return f"“{workspace.titles()(workspace.revert(name).file)}” is again as it was written for you."
-        path = workspace.pin(name) if what == "pin" else workspace.unpin(name)
-        title = workspace.titles()(path)
+            return f"“{workspace.titles()(workspace.choose(name).file)}” is again as it was written for you."
+        done = workspace.pin(name) if what == "pin" else workspace.unpin(name)
+        title = workspace.titles()(done.artefacts[0])
         return f"“{title}” is pinned: it stays as it is." if what == "pin" else f"“{title}” can change again."
 
     return _done(request, await asyncio.to_thread(done))
@@ -286,9 +287,9 @@ async def retake(
 ) -> Response:
     """Have a text written anew by the next run, or revised as a note asks."""
     wish = plain(note).strip() or None
-    done = await asyncio.to_thread(workspace.retake, name, wish, anew=bool(anew) and wish is not None)
+    done = await workspace.retake_async(name, wish, anew=bool(anew) and wish is not None)
     how = "revised as you wish" if done.revised else "written anew"
-    return _done(request, f"{done.path} will be {how} by the next run; its old text stays in its history.")
+    return _done(request, f"{done.artefact} will be {how} by the next run; its old text stays in its history.")
 
 
 @router.post(PARTS + "/continue", response_model=None)
@@ -302,16 +303,16 @@ async def write_on(
     """
     if words and not (words.isdecimal() and 1 <= int(words) <= LARGEST):
         raise UsageError(f"{words!r} is no number of words. Give one from 1 to {LARGEST:,}, or leave it out.")
-    path, calls = await asyncio.to_thread(workspace.continue_text, name, int(words) if words else None)
+    done = await workspace.continue_text_async(name, words=int(words) if words else None)
     more = f"About {int(words):,} words more" if words else "More"
-    return _done(request, f"{more} will be written after the text of {path} by the next run, in {calls} calls.")
+    where = f"after the text of {done.artefact} by the next run, in {done.calls} calls"
+    return _done(request, f"{more} will be written {where}.")
 
 
 @router.get(PARTS + "/final", response_model=None)
 async def final(request: Request, workspace: WorkspaceDep) -> Response:
     """What the final reading of the story changed."""
-    edits, refused = await asyncio.to_thread(workspace.final_edits)
-    return page(request, "edit_final.html", edits=edits, refused=refused)
+    return page(request, "edit_final.html", edits=(await workspace.final_edits_async()).edits)
 
 
 @router.post(PARTS + "/final", response_model=None)
@@ -323,7 +324,7 @@ async def refuse(
 ) -> Response:
     """Refuse a change of the final reading, or take it after all."""
     refused, accepted = ([edit], []) if what == "refuse" else ([], [edit])
-    await asyncio.to_thread(workspace.refuse_edits, refused, accepted)
+    await workspace.refuse_edits_async(refused, accepted)
     said = "Taken back" if what == "refuse" else "Made after all"
     return _done(request, f"{said}. The next run puts it into the story and asks nobody for it.", final=True)
 
@@ -372,7 +373,7 @@ async def settle(
         if what == "both":
             changes = compare(stands.text, plain(merged), lines=not stands.file.endswith(".md"))
             text = taken(changes, set(accepted or ()))
-        workspace.save(name, text, base)
+        workspace.edit(name, text, base)
         return f"“{stands.title}” is saved with {'your text' if what == 'mine' else 'the changes of both'}."
 
     return _done(request, await asyncio.to_thread(save), settled=True)

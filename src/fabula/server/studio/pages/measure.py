@@ -458,7 +458,7 @@ def _claims(workspace: Workspace, report: FoundReport) -> dict[str, str]:
     if not asked:
         return {}
     try:
-        heads = {one.key: one.head for one in workspace.findings().findings}
+        heads = {one.key: one.head for one in workspace.last_check().findings}
     except FabulaError:
         heads = {}  # the findings cannot be read: the World page says so
     return {one: _PLANTED if one.startswith("control ") else heads.get(one, "A suspicion") for one in asked}

@@ -26,8 +26,9 @@ if TYPE_CHECKING:
 
     from fastapi.responses import Response
 
-    from fabula.app.workspace import Artefact, Workspace
+    from fabula.app.workspace import Artefact
     from fabula.story.plan import Plan
+    from fabula.verbs.home import Project
 
 router = APIRouter(prefix="/projects/{project}/plan", include_in_schema=False)
 AT_ONCE: Final = 60  # cards that the page begins with; the others follow at once
@@ -116,7 +117,7 @@ async def fields_of(request: Request) -> dict[str, str]:
 # what is shown ------------------------------------------------------------------------------------------------------
 
 
-def cards_of(workspace: Workspace) -> tuple[PlanCards, str]:
+def cards_of(workspace: Project) -> tuple[PlanCards, str]:
     """The plan of a project as cards, and what names the text that they were made from."""
     artefacts = workspace.artefacts(marks=False)
     names = {one.name for one in artefacts if one.folder == "plan"}
@@ -134,7 +135,7 @@ def _is_part(one: Artefact) -> bool:
     return one.folder == "story" and one.suffix == "md"
 
 
-def _shown(workspace: Workspace) -> dict[str, Any]:
+def _shown(workspace: Project) -> dict[str, Any]:
     cards, base = cards_of(workspace)
     artefacts = workspace.artefacts(marks=False)
     planned = [one for one in artefacts if one.folder == "plan"]
@@ -149,7 +150,7 @@ def _shown(workspace: Workspace) -> dict[str, Any]:
     }
 
 
-def _drawn(workspace: Workspace) -> Rails | str:
+def _drawn(workspace: Project) -> Rails | str:
     cards, _ = cards_of(workspace)
     if cards.plan is None or not cards.plan.scenes:
         return "There is no plan of scenes whose order of time could be drawn."
@@ -183,7 +184,7 @@ def _rails(plan: Plan, said: str) -> Rails | str:
     return Rails(Markup(picture), timeline.summary(), wrong or note, units, present)  # noqa: S704 - our own picture
 
 
-def _knowing(workspace: Workspace, search: str, who: str, number: int, *, apart: bool) -> dict[str, Any]:
+def _knowing(workspace: Project, search: str, who: str, number: int, *, apart: bool) -> dict[str, Any]:
     world = workspace.known_facts()
     people = [world.person(who)] if who else list(world.people[:_MOST_COLUMNS])
     words = search.casefold().split()
@@ -207,7 +208,7 @@ def _knowing(workspace: Workspace, search: str, who: str, number: int, *, apart:
 # what is changed ----------------------------------------------------------------------------------------------------
 
 
-def _changed(workspace: Workspace, fields: Mapping[str, str]) -> tuple[PlanCards, str, str, str]:
+def _changed(workspace: Project, fields: Mapping[str, str]) -> tuple[PlanCards, str, str, str]:
     """The cards as they stand, the plan's new text, its base, and what is done, in words.
 
     Raises:
@@ -241,7 +242,7 @@ def _changed(workspace: Workspace, fields: Mapping[str, str]) -> tuple[PlanCards
     raise UsageError(f"A plan can be given another order, a new card or other words; {what[:40]!r} is none of these.")
 
 
-def _previewed(workspace: Workspace, fields: Mapping[str, str]) -> dict[str, Any]:
+def _previewed(workspace: Project, fields: Mapping[str, str]) -> dict[str, Any]:
     cards, text, _, said = _changed(workspace, fields)
     new = plan_cards({cards.name: text}, ())
     problems = [*new.problems, *(f"{card.title}: {problem}" for card in new.cards for problem in card.problems)]
@@ -254,9 +255,9 @@ def _previewed(workspace: Workspace, fields: Mapping[str, str]) -> dict[str, Any
     }
 
 
-def _saved(workspace: Workspace, fields: Mapping[str, str]) -> str:
+def _saved(workspace: Project, fields: Mapping[str, str]) -> str:
     cards, text, base, said = _changed(workspace, fields)
-    saved = workspace.save(cards.name, text, base)
+    saved = workspace.edit(cards.name, text, base)
     return f"Saved. {said}" if saved.changed else "The plan is as it was."
 
 
@@ -277,7 +278,7 @@ class Expectation:
     problem: str = ""
 
 
-def expectation(workspace: Workspace, pending: Mapping[str, str]) -> Expectation:
+def expectation(workspace: Project, pending: Mapping[str, str]) -> Expectation:
     """What a run would ask and cost if these texts stood; why nobody can say, where that is so."""
     try:
         found = workspace.expected(pending=pending)

@@ -25,9 +25,9 @@ if TYPE_CHECKING:
     from fastapi.responses import Response
 
     from fabula.app.facts_shown import FactRow, ProjectWorld
-    from fabula.app.workspace import Workspace
     from fabula.server.runs.children import Runs
     from fabula.server.runs.record import Run
+    from fabula.verbs.home import Project
 
 router = APIRouter(prefix="/projects/{project}/world", include_in_schema=False)
 ROWS: Final = 100  # of the table that is shown page by page
@@ -114,13 +114,13 @@ async def graph(workspace: WorkspaceDep, asked: AskedDep) -> dict[str, Any]:
 @router.get("/findings", response_model=None)
 async def findings(request: Request, workspace: WorkspaceDep) -> Response:
     """What the last check found."""
-    return page(request, "findings.html", said="", of="", found=await asyncio.to_thread(workspace.findings))
+    return page(request, "findings.html", said="", of="", found=await asyncio.to_thread(workspace.last_check))
 
 
 @router.get("/findings/{key}/mend/{side}", response_model=None)
 async def mend_form(request: Request, workspace: WorkspaceDep, key: str, side: str, of: OfText = "") -> Response:
     """The form that words one of the two sentences anew."""
-    found = await asyncio.to_thread(workspace.findings)
+    found = await asyncio.to_thread(workspace.last_check)
     finding = found.find(key)
     return page(request, "findings_mend.html", one=finding, place=finding.place(side), of=of)
 
@@ -131,7 +131,7 @@ async def mend_preview(request: Request, workspace: WorkspaceDep, key: str, side
     fields = await fields_of(request)
 
     def looked() -> Any:  # noqa: ANN401 - what the template is given
-        new = mended(workspace.findings(), key, side, fields.get("wording", ""))
+        new = mended(workspace.last_check(), key, side, fields.get("wording", ""))
         return expectation(workspace, {new.name: new.new})
 
     return page(request, "expected_line.html", expected=await asyncio.to_thread(looked))
@@ -143,8 +143,8 @@ async def mend(request: Request, workspace: WorkspaceDep, key: str, side: str, o
     fields = await fields_of(request)
 
     def saved() -> str:
-        new = mended(workspace.findings(), key, side, fields.get("wording", ""))
-        done = workspace.save(new.name, new.new, base_of(new.old))
+        new = mended(workspace.last_check(), key, side, fields.get("wording", ""))
+        done = workspace.edit(new.name, new.new, base_of(new.old))
         return f"Saved: {done.file}. Undo on the Edit page takes it back; a new check says whether the two agree now."
 
     return await _after(request, workspace, saved, of)
@@ -170,13 +170,13 @@ async def propose(request: Request, workspace: WorkspaceDep, key: str, side: str
     return page(request, "findings_wording.html", key=key, side=side, wording=wording)
 
 
-def _passage(workspace: Workspace, key: str, side: str) -> tuple[str, tuple[int, int], str]:
+def _passage(workspace: Project, key: str, side: str) -> tuple[str, tuple[int, int], str]:
     """The text that holds one place of a finding, where its sentence stands there, and what is wished of it.
 
     Raises:
         UsageError: the sentence was changed since the check.
     """
-    one = workspace.findings().find(key)
+    one = workspace.last_check().find(key)
     here = one.place(side)
     there = one.place("y" if side == "x" else "x")
     if here.now is None:
@@ -213,13 +213,13 @@ async def count(request: Request, workspace: WorkspaceDep, key: str, of: OfText 
 
 async def _after(
     request: Request,
-    workspace: Workspace,
+    workspace: Project,
     act: Any,  # noqa: ANN401 - a function of no arguments
     of: str,
 ) -> Response:
     """The findings after something was done about one of them; those `of` a text alone, where they stand beside it."""
     said = await asyncio.to_thread(act)
-    found = await asyncio.to_thread(workspace.findings)
+    found = await asyncio.to_thread(workspace.last_check)
     if not of:
         return page(request, "findings_list.html", said=said, of="", found=found)
     response = page(request, "findings_list.html", said=said, of=of, found=found.of(of))
@@ -253,7 +253,7 @@ async def run(request: Request, workspace: WorkspaceDep, project: ProjectName, r
 # what is shown ------------------------------------------------------------------------------------------------------
 
 
-def _facts(workspace: Workspace, asked: Asked, number: int) -> dict[str, Any]:
+def _facts(workspace: Project, asked: Asked, number: int) -> dict[str, Any]:
     known = workspace.known_facts()
     rows = known.facts(asked.scene, asked.of, asked.search)
     first = (number - 1) * ROWS
@@ -272,14 +272,14 @@ def _facts(workspace: Workspace, asked: Asked, number: int) -> dict[str, Any]:
     }
 
 
-def _fact(workspace: Workspace, number: int) -> dict[str, Any]:
+def _fact(workspace: Project, number: int) -> dict[str, Any]:
     known = workspace.known_facts()
     row, found = known.row(number), known.sentence(number)
     return {"row": row, "quote": known.state.fact(number).quote, "part": known.part(row.scene),
             "pieces": found.pieces() if found else None}  # fmt: skip
 
 
-def _graph(workspace: Workspace, asked: Asked) -> dict[str, Any]:
+def _graph(workspace: Project, asked: Asked) -> dict[str, Any]:
     """The facts that say most of how people and things hang together, as cytoscape wants them."""
     known = workspace.known_facts()
     rows = known.facts(asked.scene, asked.of, asked.search)
@@ -346,7 +346,7 @@ def _last(runs: Runs, project: str, kind: Kind) -> Run | None:
     return next((run for run in runs.of(project) if (run.order.kind, run.order.evaluator) == wanted), None)
 
 
-def _expected(workspace: Workspace, kind: Kind) -> dict[str, Any]:
+def _expected(workspace: Project, kind: Kind) -> dict[str, Any]:
     try:
         dry = workspace.check_expected() if kind == "check" else workspace.facts_expected()
     except FabulaError as error:

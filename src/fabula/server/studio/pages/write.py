@@ -24,9 +24,10 @@ if TYPE_CHECKING:
     from fastapi.responses import Response
 
     from fabula.app.titles import Titles
-    from fabula.app.workspace import ArtefactText, Branch, Workspace
+    from fabula.app.workspace import ArtefactText, Branch
     from fabula.app.writing import Expected
     from fabula.server.runs.children import Runs
+    from fabula.verbs.home import Project
 
 router = APIRouter(include_in_schema=False)
 PAGE: Final = "/projects/{project}/write"
@@ -60,7 +61,7 @@ class Standing:
     problem: str = ""
 
 
-def standing(workspace: Workspace, runs: Runs, project: str) -> Standing:
+def standing(workspace: Project, runs: Runs, project: str) -> Standing:
     """How the newest run stands; one that is at work goes before those that wait."""
     found = runs.of(project)
     at_work = next((run for run in found if run.state == "running"), None)
@@ -109,7 +110,7 @@ def _first(tree: list[Branch]) -> str:
     return next((branch.artefacts[0].name for branch in tree if branch.name == "story"), BRIEF)
 
 
-def _text(workspace: Workspace, name: str) -> dict[str, Any]:
+def _text(workspace: Project, name: str) -> dict[str, Any]:
     """A text for the page, with as much of it as fits on one."""
     text = workspace.text(name)
     cut = text.text.rfind("\n\n", 0, _LONGEST) if len(text.text) > _LONGEST else -1
@@ -237,7 +238,7 @@ async def approve(
         if plain(text) == plain(stands.text):
             workspace.approve(name)
         else:
-            workspace.save(name, text, base)
+            workspace.edit(name, text, base)
 
     await asyncio.to_thread(decide)
     await state.again(project, run)
@@ -259,7 +260,7 @@ async def answer(
     return await _shown(request, project, workspace, runs)
 
 
-async def _shown(request: Request, project: str, workspace: Workspace, runs: Runs) -> Response:
+async def _shown(request: Request, project: str, workspace: Project, runs: Runs) -> Response:
     found = await asyncio.to_thread(standing, workspace, runs, project)
     return page(request, "write_run.html", standing=found)
 

@@ -1,0 +1,91 @@
+"""A verb as a command: its options are the verb's arguments, its document is the verb's result.
+
+What a person reads is written by hand, as a function of the terminal, the project and the result::
+
+    @command("rename")
+    def rename(terminal: Terminal, project: Project, done: Saved) -> None:
+        terminal.say(f"{done.file} has its new title.")
+"""
+
+from __future__ import annotations
+
+import inspect
+from typing import TYPE_CHECKING, Annotated, Any, get_args, get_origin
+
+import typer
+from pydantic.fields import FieldInfo
+
+from fabula.cli.opening import project_and_artefact, project_and_name, project_of, terminal_of
+from fabula.cli.options import Artefact, Common, Where, bundled, maybe_artefact
+from fabula.verbs.base import as_data, every
+from fabula.verbs.home import Project
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from fabula.cli.terminal import Terminal
+    from fabula.project import folder
+
+ARTEFACT = "artefact"
+
+
+def opened(terminal: Terminal, project: folder.Project) -> Project:
+    """A project that was named, with what verbs say about its files shown at the terminal."""
+    door = Project(project.folder, terminal.environ)
+    door.told = terminal.message
+    return door
+
+
+def command(name: str, nothing: str = "") -> Callable[[Callable[[Terminal, Project, Any], None]], Callable[..., None]]:
+    """Make a command of a verb and of what says its result; `nothing` is meant where no artefact is named."""
+    verb = every()[name]
+    taken = [one for one in verb.signature.parameters.values() if one.name != ARTEFACT]
+
+    def made(shown: Callable[[Terminal, Project, Any], None]) -> Callable[..., None]:
+        def run(common: Common, *, where: Any = None, **given: Any) -> None:  # noqa: ANN401 - as the verb has them
+            terminal = terminal_of(common)
+            if ARTEFACT not in verb.signature.parameters:
+                found = project_of(common, where or "")
+            else:
+                needed = verb.signature.parameters[ARTEFACT].default is inspect.Parameter.empty
+                found, given[ARTEFACT] = (project_and_artefact if needed else project_and_name)(common, where)
+            project = opened(terminal, found)
+            result = project.do(verb, verb.bound((), given))
+            shown(terminal, project, result)
+            terminal.document(as_data(result))
+
+        parameters = [_COMMON, _where(name, nothing), *map(_option, taken)]
+        run.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined] # what typer reads
+        run.__annotations__ = {one.name: one.annotation for one in parameters}
+        run.__name__, run.__doc__ = name, f"{verb.summary}."
+        return bundled(run)
+
+    return made
+
+
+_COMMON = inspect.Parameter("common", inspect.Parameter.POSITIONAL_OR_KEYWORD, annotation=Common)
+
+
+def _where(name: str, nothing: str) -> inspect.Parameter:
+    """The argument that names the project, and the artefact where the verb takes one."""
+    kind = inspect.Parameter.KEYWORD_ONLY
+    artefact = every()[name].signature.parameters.get(ARTEFACT)
+    if artefact is None:
+        return inspect.Parameter("where", kind, annotation=Where, default="")
+    if artefact.default is inspect.Parameter.empty:
+        return inspect.Parameter("where", kind, annotation=Artefact)
+    maybe = Annotated[list[str] | None, maybe_artefact(nothing)]
+    return inspect.Parameter("where", kind, annotation=maybe, default=None)
+
+
+def _option(one: inspect.Parameter) -> inspect.Parameter:
+    """An argument of a verb as an option: its bounds and its help are the verb's own."""
+    kind, *about = get_args(one.annotation) if get_origin(one.annotation) is Annotated else (one.annotation,)
+    info = next((found for found in about if isinstance(found, FieldInfo)), None)
+    said = info.description if info and info.description else ""
+    bounds: dict[str, Any] = {}
+    for found in info.metadata if info else ():
+        bounds |= {end: getattr(found, has) for end, has in (("min", "ge"), ("max", "le")) if hasattr(found, has)}
+    names = [f"--{one.name.replace('_', '-')}"]
+    option = typer.Option(*names, help=said, metavar="TEXT" if kind in (str, str | None) else None, **bounds)
+    return one.replace(kind=inspect.Parameter.KEYWORD_ONLY, annotation=Annotated[kind, option])

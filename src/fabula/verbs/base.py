@@ -1,0 +1,190 @@
+"""What a verb is, and what every door opens on: a function, its arguments, its result, and its place in HTTP.
+
+A verb is written as plain Python: an async function with typed arguments and one result, in a file of its own. Its
+first argument is the project; `@verb` says under which method and address HTTP has it, and changes nothing else::
+
+    @verb("DELETE", "/pins/{artefact:path}")
+    async def unpin(project: Workspace, artefact: ArtefactName) -> Artefacts:
+        \"\"\"Let a pinned text change again.\"\"\"
+
+The doors read the rest off the function, so that nothing about a verb is said twice: HTTP and OpenAPI
+(`fabula.server.api.verbs`), the tools of the Model Context Protocol (`fabula.server.mcp_verbs`), Python here and far
+away (`fabula.verbs.doors`), commands and their `--json` (`fabula.cli.verbs`).
+"""
+
+from __future__ import annotations
+
+import inspect
+import re
+from dataclasses import dataclass
+from functools import cached_property
+from importlib import import_module
+from pkgutil import iter_modules
+from typing import (
+    TYPE_CHECKING,
+    Annotated,
+    Any,
+    Final,
+    Literal,
+    ParamSpec,
+    TypeAlias,
+    TypeVar,
+    get_type_hints,
+)
+
+from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, create_model
+
+from fabula.base.remembering import remembered
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable, Mapping
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+Method: TypeAlias = Literal["GET", "POST", "PUT", "DELETE"]
+LONGEST_NAME: Final = 300
+LONG: Final = 10_000  # characters of a note or a reason
+ArtefactName: TypeAlias = Annotated[
+    str, Field(max_length=LONGEST_NAME, description="The artefact: its name, or its file.", examples=["exposition"])
+]
+_IN_PATH: Final = re.compile(r"\{(\w+)(?::path)?\}")
+_DOORS: Final = ("doors", "home")  # modules here that open on the verbs, and are none
+_KNOWN: Final[dict[str, Verb]] = {}
+
+
+class Body(BaseModel):
+    """The body of a request: what it does not know, it refuses, and what is of another type."""
+
+    model_config = ConfigDict(extra="forbid", strict=True)
+
+
+@dataclass(frozen=True, slots=True)
+class Artefacts:
+    """Names of artefacts."""
+
+    artefacts: list[str]
+
+
+@dataclass(frozen=True)
+class Verb:
+    """A verb, as doors see it.
+
+    Attributes:
+        function: what does it; its first argument is the project.
+        method: of HTTP; `GET` for one that changes nothing.
+        path: of HTTP, below the project's address; names in braces are arguments.
+        tag: the group that the reference of HTTP shows it in.
+        command: of `fabula`, whose document with `--json` is the verb's result; empty for none.
+    """
+
+    function: Callable[..., Awaitable[Any]]
+    method: Method
+    path: str
+    tag: str
+    command: str
+
+    @property
+    def name(self) -> str:
+        """What doors call it."""
+        return self.function.__name__
+
+    @property
+    def summary(self) -> str:
+        """What it does, in one line."""
+        return self._about[0].rstrip(".")
+
+    @property
+    def description(self) -> str:
+        """What else is to be said of it; errors are every door's own matter."""
+        return self._about[2].partition("\n\nRaises:")[0].strip() if self._about[2] else ""
+
+    @property
+    def _about(self) -> tuple[str, str, str]:
+        return (inspect.getdoc(self.function) or "").partition("\n\n")
+
+    @cached_property
+    def signature(self) -> inspect.Signature:
+        """Its arguments without the project, and its result, with their types as objects."""
+        hints = get_type_hints(self.function, include_extras=True)
+        _, *parameters = inspect.signature(self.function).parameters.values()
+        return inspect.Signature(
+            [one.replace(annotation=hints[one.name]) for one in parameters], return_annotation=hints["return"]
+        )
+
+    @property
+    def method_signature(self) -> inspect.Signature:
+        """Its signature as a method's, without what only doors need to know of its arguments."""
+        hints = get_type_hints(self.function)
+        own = inspect.Parameter("self", inspect.Parameter.POSITIONAL_OR_KEYWORD)
+        taken = [one.replace(annotation=hints[one.name]) for one in self.signature.parameters.values()]
+        return self.signature.replace(parameters=[own, *taken])
+
+    @property
+    def result(self) -> Any:  # noqa: ANN401 - a class
+        """The class of what it gives."""
+        return self.signature.return_annotation
+
+    @property
+    def in_path(self) -> list[str]:
+        """The arguments that stand in its address."""
+        return _IN_PATH.findall(self.path)
+
+    @cached_property
+    def body(self) -> type[Body] | None:
+        """What HTTP sends: the arguments that are not in the address; `None` where it sends none."""
+        sent = [one for one in self.signature.parameters.values() if one.name not in self.in_path]
+        if not sent or self.method in ("GET", "DELETE"):
+            return None
+        fields = {one.name: (one.annotation, ... if one.default is one.empty else one.default) for one in sent}
+        name = "".join(part.capitalize() for part in self.name.split("_"))
+        made = create_model(f"{name}Body", __base__=Body, __doc__=f"{self.summary}.", **fields)  # type: ignore[call-overload] # names that only the verb knows
+        example = {name: info.examples[0] for name, info in made.model_fields.items() if info.examples}
+        made.model_config["json_schema_extra"] = {"examples": [example]}
+        made.model_rebuild(force=True)
+        return made  # type: ignore[no-any-return] # as above
+
+    def bound(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> dict[str, Any]:
+        """Arguments by their names, those that were left out with their defaults.
+
+        Raises:
+            TypeError: they do not fit.
+        """
+        try:
+            given = self.signature.bind(*args, **kwargs)
+        except TypeError as error:
+            raise TypeError(f"{self.name}: {error}") from None
+        given.apply_defaults()
+        return dict(given.arguments)
+
+
+def verb(
+    method: Method, path: str, tag: str = "decisions", *, command: str = ""
+) -> Callable[[Callable[P, Awaitable[T]]], Callable[P, Awaitable[T]]]:
+    """Make a function a verb that every door opens on; the function itself stays as it is."""
+
+    def known(function: Callable[P, Awaitable[T]]) -> Callable[P, Awaitable[T]]:
+        _KNOWN[function.__name__] = Verb(function, method, path, tag, command)
+        return function
+
+    return known
+
+
+def every() -> dict[str, Verb]:
+    """All verbs by name: each module beside this one is looked into."""
+    package = import_module(__package__ or "")
+    for found in iter_modules(package.__path__):
+        if found.name not in _DOORS:
+            import_module(f"{package.__name__}.{found.name}")
+    return dict(sorted(_KNOWN.items()))
+
+
+def as_data(result: object) -> Any:  # noqa: ANN401 - JSON data
+    """A verb's result as JSON data."""
+    return adapter(type(result)).dump_python(result, mode="json")
+
+
+@remembered(128)
+def adapter(kind: Any) -> TypeAdapter[Any]:  # noqa: ANN401 - a class
+    """What reads and writes a class as JSON."""
+    return TypeAdapter(kind)

@@ -1,0 +1,42 @@
+"""The doors for Python: a project here, and what every door for Python has, here or far away.
+
+The methods of `Verbs` are made of the verbs; `doors.pyi` has their types, and is written by `docs/generate.py`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING, Any
+
+from fabula.verbs.base import every
+
+if TYPE_CHECKING:
+    from fabula.verbs.base import Verb
+
+
+class Verbs:
+    """What can be done with a project. Each verb waits for its result; `VERB_async` is the same, to be awaited."""
+
+    def do(self, verb: Verb, arguments: dict[str, Any]) -> Any:  # noqa: ANN401 - what the verb gives
+        """What a verb gives for its arguments; each door has its own way."""
+        raise NotImplementedError
+
+
+def _methods(verb: Verb) -> None:
+    """Give every door a verb, and the same to be awaited."""
+
+    def blocking(self: Verbs, *args: Any, **kwargs: Any) -> Any:  # noqa: ANN401 - as the verb has them
+        return self.do(verb, verb.bound(args, kwargs))
+
+    async def awaited(self: Verbs, *args: Any, **kwargs: Any) -> Any:  # noqa: ANN401 - as the verb has them
+        return await asyncio.to_thread(self.do, verb, verb.bound(args, kwargs))
+
+    for method, name in ((blocking, verb.name), (awaited, f"{verb.name}_async")):
+        method.__name__, method.__qualname__ = name, f"Verbs.{name}"
+        method.__doc__, method.__module__ = verb.function.__doc__, __name__
+        method.__signature__ = verb.method_signature  # type: ignore[attr-defined] # what `inspect` looks at
+        setattr(Verbs, name, method)
+
+
+for _verb in every().values():
+    _methods(_verb)

@@ -1,0 +1,35 @@
+"""`rename`: another title for a part of the story."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from pydantic import Field
+
+from fabula.app.saving import Saved, save
+from fabula.app.titles import HEADING, LONGEST
+from fabula.app.workspace import Workspace  # noqa: TC001 - doors read it
+from fabula.base.errors import UsageError
+from fabula.story import one_line
+from fabula.verbs.base import ArtefactName, verb
+
+
+@verb("PUT", "/titles/{artefact:path}", "texts", command="text rename")
+async def rename(
+    project: Workspace,
+    artefact: ArtefactName,
+    title: Annotated[str, Field(max_length=LONGEST, description="The new title.", examples=["The Ferry"])],
+) -> Saved:
+    """Give a part of the story another title: the heading that its text begins with.
+
+    An edit of the author's, which undo takes back; nobody is asked.
+
+    Raises:
+        UsageError: the title is empty, or the text is no part of the story.
+    """
+    stands, title = project.text(artefact), one_line(title).strip()
+    if not title or not stands.file.startswith("story/"):
+        raise UsageError("Name a part of the story, and a title that is not empty.")
+    text = stands.text[found.end() :].lstrip() if (found := HEADING.match(stands.text)) else stands.text
+    with project.changing() as texts:
+        return await save(texts, stands.name, f"# {title}\n\n{text}", stands.base, project.options)

@@ -1,0 +1,25 @@
+"""`unpin`: a pinned text that may change again."""
+
+from __future__ import annotations
+
+from fabula.app.deciding import source_of
+from fabula.app.workspace import Workspace  # noqa: TC001 - doors read it
+from fabula.base.errors import UsageError
+from fabula.verbs.base import ArtefactName, Artefacts, verb
+
+
+@verb("DELETE", "/pins/{artefact:path}", command="text unpin")
+async def unpin(project: Workspace, artefact: ArtefactName) -> Artefacts:
+    """Let a pinned text change again.
+
+    Whether it would, the estimate says.
+
+    Raises:
+        UsageError: it is not pinned.
+    """
+    with project.decided() as (texts, journal):
+        path = texts.artefact(journal, artefact)
+        if source_of(journal, path) != "pinned":
+            raise UsageError(f"{path} is not pinned. `fabula status` shows what is.")
+        journal.decisions.add(path, "unpin")
+    return Artefacts([path])

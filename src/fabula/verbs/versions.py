@@ -1,0 +1,85 @@
+"""`versions`, `alternatives`: the texts that an artefact has had, and who wrote each."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from fabula.app.saving import BRIEF
+from fabula.app.workspace import ArtefactVersion, Workspace
+from fabula.engine.journal import CallFilter
+from fabula.engine.making import DRAFTS
+from fabula.project.folder import STORY
+from fabula.project.telling import imported_from
+from fabula.story import count_words
+from fabula.verbs.base import ArtefactName, verb
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from fabula.engine.journal import Journal, Version
+
+
+@dataclass(frozen=True, slots=True)
+class VersionList:
+    """The texts that an artefact has had."""
+
+    artefact: str
+    versions: list[ArtefactVersion]
+
+
+@verb("GET", "/versions/{artefact:path}", "texts")
+async def versions(project: Workspace, artefact: ArtefactName) -> VersionList:
+    """The versions of a text, oldest first, with who wrote each."""
+    if artefact == BRIEF:
+        return VersionList(artefact, [])
+    texts = project.texts()
+    with texts.journal as journal:
+        path = STORY if artefact == STORY else texts.artefact(journal, artefact)
+        found = journal.artefacts.versions(path)
+        makers = _makers(journal, path, found)
+        notes = _notes(journal, path, found)
+    return VersionList(artefact, [_made(one, makers, notes, holds=one is found[-1]) for one in found])
+
+
+@verb("GET", "/alternatives/{artefact:path}")
+async def alternatives(project: Workspace, artefact: ArtefactName) -> VersionList:
+    """The takes of a text, newest first: the versions that were written for the author, of which one can be chosen."""
+    found = (await versions(project, artefact)).versions
+    return VersionList(artefact, [one for one in reversed(found) if one.source in ("made", "revised")])
+
+
+def _made(
+    version: Version, makers: Mapping[int, tuple[str, str]], notes: Mapping[int, str], *, holds: bool
+) -> ArtefactVersion:
+    role, performer = makers.get(version.number, ("", "")) if version.made else ("", "")
+    words, note = count_words(version.text), notes.get(version.number, "")
+    return ArtefactVersion(version.number, version.source, version.at, words, version.run, role, performer, holds, note)
+
+
+def _makers(journal: Journal, path: str, versions: Sequence[Version]) -> dict[int, tuple[str, str]]:
+    """Role and performer of the last call that went into each version of an artefact, or into its draft, by number."""
+    found: dict[int, tuple[str, str]] = {}
+    for under in (f"{DRAFTS}/{path}", path):
+        calls = journal.calls.find(CallFilter(under=under))[::-1]
+        for version in versions:
+            before = [call for call in calls if call.at <= version.at]
+            call = next((one for one in before if one.run == version.run), before[0] if before else None)
+            if call is not None:
+                found[version.number] = call.role, call.performer
+    return found
+
+
+def _notes(journal: Journal, path: str, versions: Sequence[Version]) -> dict[int, str]:
+    """What the author wished of versions that were made, by their numbers: the newest wish since the version before.
+
+    Of versions that were imported it is the file that they came from.
+    """
+    wishes = [one for one in journal.decisions.find(path) if one.kind in ("retake", "revise") and one.text]
+    source = imported_from(journal)
+    found: dict[int, str] = {one.number: source for one in versions if one.source == "imported"}
+    for wish in wishes:
+        made = next((one for one in versions if one.source in ("made", "revised") and one.at >= wish.at), None)
+        if made is not None and made.number > 1:
+            found[made.number] = str(wish.text)
+    return found

@@ -1,0 +1,126 @@
+"""A verb is said once, and every door opens on it: at home, over HTTP, from far away, in MCP, on the command line."""
+
+from __future__ import annotations
+
+import ast
+import asyncio
+import inspect
+import json
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from mcp import Client as McpClient
+from mcp_types import TextContent
+
+from fabula.app.saving import Saved
+from fabula.cli.documents import DOCUMENTS
+from fabula.cli.main import main
+from fabula.server.client import Client, RemoteProject
+from fabula.server.mcp_server import server
+from fabula.server.mcp_tools import Projects
+from fabula.server.studio.application import document
+from fabula.verbs.base import every
+from fabula.verbs.doors import Verbs
+from fabula.verbs.home import Project
+from studio import SAMPLE, TOKEN, studio_there
+from tree import ROOT
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from studio import There
+
+PART, FILE = "exposition", "story/01-exposition.md"
+SOURCE = ROOT / "src/fabula"
+NEW_VERB = 40
+"""Most lines of the file that a new verb takes."""
+
+
+@pytest.fixture
+def there(tmp_path: Path) -> Iterator[There]:
+    with studio_there(tmp_path / "shelf") as running:
+        yield running
+
+
+@pytest.mark.parametrize("name", every())
+def test_both_doors_for_python_have_every_verb_blocking_and_async(name: str) -> None:
+    for door in (Project, RemoteProject):
+        for method in (getattr(door, name), getattr(door, f"{name}_async")):
+            assert method is getattr(Verbs, method.__name__), f"{door.__name__} says {name} a second time"
+            assert list(inspect.signature(method).parameters)[1:] == list(every()[name].signature.parameters)
+        assert inspect.iscoroutinefunction(getattr(door, f"{name}_async"))
+
+
+def test_the_types_of_the_doors_are_those_of_the_verbs() -> None:
+    stub = ast.parse((SOURCE / "verbs/doors.pyi").read_text(encoding="utf-8"))
+    (door,) = (one for one in stub.body if isinstance(one, ast.ClassDef))
+    methods = {one.name for one in door.body if isinstance(one, ast.FunctionDef | ast.AsyncFunctionDef)}
+    assert methods - {"do"} == {name + end for name in every() for end in ("", "_async")}
+
+
+def test_every_verb_is_an_address_and_its_result_is_in_the_document() -> None:
+    paths = document()["paths"]
+    for verb in every().values():
+        operation = paths[f"/api/v1/projects/{{project}}{verb.path.replace(':path', '')}"][verb.method.lower()]
+        schema = operation["responses"]["200"]["content"]["application/json"]["schema"]
+        assert schema["$ref"].rpartition("/")[2] == verb.result.__name__
+        told = operation.get("parameters", [])
+        assert all(one.get("description") for one in told if one["name"] != "project"), verb.name
+        assert not verb.command or DOCUMENTS[verb.command] == (verb.result,)
+
+
+def test_every_tool_and_each_of_its_parameters_is_described(tmp_path: Path) -> None:
+    async def work() -> None:
+        async with McpClient(server(Projects(tmp_path, {}), str), mode="auto") as client:
+            tools = {tool.name: tool for tool in (await client.list_tools()).tools}
+        assert set(every()) <= set(tools)
+        for tool in tools.values():
+            assert tool.description
+            for name, about in tool.input_schema.get("properties", {}).items():
+                assert about.get("description"), (tool.name, name)
+
+    asyncio.run(work())
+
+
+def test_a_new_verb_is_one_file_and_what_its_command_says() -> None:
+    said = ("verbs.rename", "async def rename(", "\ndef rename(", '"text rename"')
+    places = [
+        file.relative_to(SOURCE).as_posix()
+        for file in SOURCE.rglob("*.py")
+        if any(words in file.read_text("utf-8") for words in said)
+    ]
+    assert sorted(places) == ["cli/commands/decide.py", "cli/lazy.py", "verbs/rename.py"]
+    assert len((SOURCE / "verbs/rename.py").read_text("utf-8").splitlines()) <= NEW_VERB
+
+
+def _title(folder: Path) -> str:
+    return (folder / FILE).read_text(encoding="utf-8").partition("\n")[0]
+
+
+def test_a_new_verb_reaches_every_door(there: There, capsys: pytest.CaptureFixture[str]) -> None:
+    folder = there.state.shelf.folder(SAMPLE)
+    home, far = Project.open(folder), Client(there.address, TOKEN).project(SAMPLE)
+    before = home.text(PART)
+    assert home.rename(PART, "At home").changed
+    assert _title(folder) == "# At home"
+    saved = asyncio.run(far.rename_async(PART, "Far away"))
+    assert type(saved) is Saved
+    assert (saved.changed, saved.base) == (True, home.text(PART).base)
+    assert _title(folder) == "# Far away"
+
+    async def by_tool() -> dict[str, Any]:
+        async with McpClient(server(Projects(folder.parent, {}), str), mode="auto") as client:
+            asked = {"project": folder.name, "artefact": PART, "title": "By a tool"}
+            (content,) = (await client.call_tool("rename", asked)).content
+            assert isinstance(content, TextContent)
+            return dict(json.loads(content.text))
+
+    assert asyncio.run(by_tool())["changed"] is True
+    assert _title(folder) == "# By a tool"
+    assert main(["text", "rename", PART, "--title", "By hand", "-C", str(folder), "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["file"] == FILE
+    assert _title(folder) == "# By hand"
+    for _ in range(4):
+        far.undo()
+    assert home.text(PART).text == before.text
