@@ -188,7 +188,7 @@ class _Heard(Wire):
 def _ask(verb: Callable[..., Any]) -> None:
     """Call a verb with the least that it takes."""
     made: dict[object, Any] = {"str": "x", "int": 1, "bool": True, "Sequence[str]": ["x"], "MoveKind": "say"}
-    made |= {str: "x", str | None: "x", Sequence[str]: ["x"]}  # of verbs, whose types are objects
+    made |= {str: "x", str | None: "x", int: 1, Sequence[str]: ["x"]}  # of verbs, whose types are objects
     places, named = [], {}
     for one in inspect.signature(verb).parameters.values():
         if one.kind is one.KEYWORD_ONLY and one.default is one.empty:

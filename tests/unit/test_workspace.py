@@ -5,16 +5,19 @@ from __future__ import annotations
 import multiprocessing
 import shutil
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
 from fabula.app.beginning import Beginning, begin
 from fabula.app.saving import base_of
 from fabula.base.errors import ConflictError, GoneError, LockedError, UnknownNameError, UsageError
-from fabula.engine.journal import CallFilter, Decision
 from fabula.engine.journal.decisions import Decisions
 from fabula.project.sample import copy_sample
 from fabula.verbs.home import Project
+
+if TYPE_CHECKING:
+    from fabula.engine.journal import Decision
 
 PART = "exposition"
 FILE = "story/01-exposition.md"
@@ -93,7 +96,7 @@ def test_a_file_that_was_changed_outside_is_seen_and_not_overwritten(space: Proj
     (space.folder / FILE).write_text("By hand.\n", encoding="utf-8")
     seen = space.text(PART)
     assert (seen.text, seen.changed, seen.version) == ("By hand.", True, 2)
-    assert [change.path for change in space.changes()] == [PART]
+    assert [change.artefact for change in space.changes().changes] == [PART]
     with pytest.raises(ConflictError) as refused:
         space.edit(PART, "In the page.", read.base)
     assert refused.value.theirs == "By hand."
@@ -199,8 +202,8 @@ def test_plan_world_findings_and_calls_are_shown(space: Project) -> None:
     assert len(calls.calls) == 3
     assert space.calls(before=calls.older).calls[0].id < calls.calls[-1].id
     assert space.call(calls.calls[0].id).messages
-    assert space.calls(CallFilter("Avery")).calls
-    assert {one.path.split("/")[0] for one in space.calls(CallFilter(under="conflict")).calls} == {"conflict"}
+    assert space.calls("Avery").calls
+    assert {one.path.split("/")[0] for one in space.calls(artefact="conflict").calls} == {"conflict"}
     final = space.final_edits()
     assert space.refuse_edits([final.edits[0].id]).refused == final.refused | {final.edits[0].id}
     assert space.export("txt").words > 3000

@@ -26,12 +26,9 @@ from fabula.app.evaluating import dry_run_evaluation
 from fabula.app.exporting import as_it_stands, exported
 from fabula.app.facts_shown import ProjectWorld
 from fabula.app.findings import findings_of
-from fabula.app.past_calls import MOST, call_of, calls_of
-from fabula.app.planning import order_of_time, plan_of
 from fabula.app.saving import BRIEF, base_of
 from fabula.app.standing import CHANGED, WAITS, shortfalls, texts, waiting, words_asked
 from fabula.app.titles import Titles, is_behind
-from fabula.app.world import moment_of, person_of, world_of
 from fabula.app.writing import (
     Expected,
     Options,
@@ -51,26 +48,21 @@ from fabula.base.errors import (
 )
 from fabula.base.files import read_text
 from fabula.base.kept import KEPT, KeptTexts
-from fabula.engine.journal import CallFilter
 from fabula.project.default_model import default_model
 from fabula.project.folder import FOLDERS, MAX_FILE, MAX_STORY, STORY, Project
 from fabula.story import Story, count_words, plain
-from fabula.story.timeline import timeline_data
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 
     from fabula.app.exporting import Exported
     from fabula.app.findings import ProjectFindings
-    from fabula.app.past_calls import CallList, WholeCall
     from fabula.app.standing import Text
     from fabula.engine.dry_run import DryRun
     from fabula.engine.journal import Journal
     from fabula.models.base import Request
     from fabula.project.folder import Change
     from fabula.project.settings import Settings
-    from fabula.story.plan import Plan
-    from fabula.story.world import Conflict, Entity, Fact
 
 T = TypeVar("T")
 
@@ -163,52 +155,6 @@ class ArtefactVersion:
     performer: str = ""
     holds: bool = False
     note: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class PlanShown:
-    """The plan of a project.
-
-    Attributes:
-        plan: its scenes and characters.
-        order: names of the scenes, in the order in which they happen.
-        order_from: "project", "plan" or "assumed".
-        base: names its text; see `Workspace.save`.
-        changed: its file was changed, and that is not taken over yet.
-        timeline: both orders of time as data.
-    """
-
-    plan: Plan
-    order: tuple[str, ...]
-    order_from: str
-    base: str
-    changed: bool
-    timeline: Mapping[str, Any]
-
-
-@dataclass(frozen=True, slots=True)
-class WorldShown:
-    """What a story says about its world.
-
-    Attributes:
-        at: the scene at whose end it is looked at; empty for the end of the story.
-        of: who knows what is shown; empty for all that stands.
-        facts: what stands, or what they take for true.
-        outdated: numbers of those facts that are true no more, and they do not know it.
-        since: the scene in which they learned of a fact, by its number.
-        conflicts: what cannot both be true.
-        entities: whom and what facts are about.
-        scenes: numbers and titles.
-    """
-
-    at: str
-    of: str
-    facts: tuple[Fact, ...]
-    outdated: tuple[int, ...]
-    since: Mapping[int, int]
-    conflicts: tuple[Conflict, ...]
-    entities: tuple[Entity, ...]
-    scenes: tuple[tuple[int, str], ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -337,7 +283,7 @@ class Workspace:
                     _seen(found, entry, f"{name}/{entry.name}")
         return tuple(found)
 
-    def _cached(self, name: str, make: Callable[[], T]) -> T:
+    def cached(self, name: str, make: Callable[[], T]) -> T:
         """What `make` gives, or gave since which nothing has changed; two who want the same wait for each other."""
         with self._looking:
             one_at_a_time = self._makers.setdefault(name, threading.RLock())
@@ -348,7 +294,7 @@ class Workspace:
 
     def overview(self) -> Overview:
         """Where the project stands."""
-        return self._cached("overview", self._overview)
+        return self.cached("overview", self._overview)
 
     def _overview(self) -> Overview:
         project = self.texts()
@@ -395,8 +341,8 @@ class Workspace:
         With `marks` also which are stale, for which what a run would ask is looked at.
         """
         if not marks:
-            return list(self._cached("artefacts", lambda: self._artefacts(None)))
-        return list(self._cached("artefacts with marks", self._marked))
+            return list(self.cached("artefacts", lambda: self._artefacts(None)))
+        return list(self.cached("artefacts with marks", self._marked))
 
     def _marked(self) -> list[Artefact]:
         try:
@@ -446,10 +392,10 @@ class Workspace:
 
     def _rows(self, project: Project, journal: Journal) -> tuple[Text, ...]:
         """The texts as they stand, without a look at what a run would make of them."""
-        return self._cached("texts", lambda: tuple(texts(journal, self._changes_or_none(project, journal))))
+        return self.cached("texts", lambda: tuple(texts(journal, self._changes_or_none(project, journal))))
 
     def _changed(self, project: Project, journal: Journal) -> tuple[Change, ...]:
-        return self._cached("changes", lambda: tuple(project.changes(journal)))
+        return self.cached("changes", lambda: tuple(project.changes(journal)))
 
     def _brief(self, project: Project) -> Artefact:
         text = read_text(project.brief_file, MAX_FILE)
@@ -537,7 +483,7 @@ class Workspace:
 
     def is_behind(self) -> bool:
         """Whether `story.md` has earlier texts of its parts than those that stand, until it is put together again."""
-        return bool(self._cached("behind", self._behind))
+        return bool(self.cached("behind", self._behind))
 
     def _behind(self) -> bool:
         project = self.texts()
@@ -546,16 +492,6 @@ class Workspace:
         story = Story.parse(read_text(project.story_file, MAX_STORY))
         with project.journal as journal:
             return as_it_stands(journal, story) != story
-
-    def changes(self) -> list[Change]:
-        """What was changed in files and is not taken over yet.
-
-        Raises:
-            UsageError: two files of one artefact differ, or `story.md` lost scene marks.
-        """
-        project = self.texts()
-        with project.journal as journal:
-            return project.changes(journal)
 
     def expected(self, *, pending: Mapping[str, str] | None = None, fit: bool = False) -> Expected:
         """What a run would ask and cost now: the calls, their tokens, and what is stale. Asks nobody, writes nothing.
@@ -569,7 +505,7 @@ class Workspace:
         """
         if pending or fit:
             return self._expected(pending or {}, fit=fit)
-        return self._cached("expected", lambda: self._expected({}, fit=False))
+        return self.cached("expected", lambda: self._expected({}, fit=False))
 
     def _expected(self, pending: Mapping[str, str], *, fit: bool) -> Expected:
         project, options = self.texts(), self.options
@@ -590,67 +526,13 @@ class Workspace:
         """What plans are checked and runs looked at with: nobody is here to play a role."""
         return Options(environ=self.environ, person=_nobody)
 
-    def calls(self, wanted: CallFilter | None = None, before: int | None = None, most: int = MOST) -> CallList:
-        """What was asked and answered, the newest first: a page of `most` calls, older than the one `before`."""
-        with self.texts().journal as journal:
-            return calls_of(journal, wanted or CallFilter(), before=before, most=most)
-
-    def call(self, number: int, among: CallFilter | None = None) -> WholeCall:
-        """A call with its prompt, its reply, and its neighbours `among` those that are wanted.
-
-        Raises:
-            UnknownNameError: there is none of that number.
-        """
-        with self.texts().journal as journal:
-            found = call_of(journal, number, among)
-        if found is None:
-            raise UnknownNameError("call", str(number), ())
-        return found
-
-    def plan(self) -> PlanShown:
-        """The plan, and the order in which its scenes happen.
-
-        Raises:
-            ProjectError: there is none yet.
-            PlanError: it has problems; all are named.
-        """
-        found = plan_of(self.texts())
-        order, source, _ = order_of_time(found.plan, found.said)
-        data = timeline_data(found.plan, order)
-        return PlanShown(found.plan, tuple(order), source, base_of(found.text), found.changed, data)
-
-    def world(self, at: str = "", of: str = "") -> WorldShown:
-        """What stands in the story's world at the end of a scene, or what somebody takes for true then.
-
-        Raises:
-            ProjectError: there is no world yet.
-            UnknownNameError: there is no such scene, or nobody of that name.
-        """
-        return self._cached(f"world\0{at}\0{of}", lambda: self._world(at, of))
-
-    def _world(self, at: str, of: str) -> WorldShown:
-        with world_of(self.project()) as state:
-            moment = moment_of(state, at)
-            who = person_of(state, of) if of else ""
-            known = state.known_to(who, moment) if who else ()
-            return WorldShown(
-                at=at,
-                of=who,
-                facts=tuple(one.fact for one in known) if who else tuple(state.snapshot(moment)),
-                outdated=tuple(one.fact.id for one in known if one.outdated),
-                since={one.fact.id: one.since.scene for one in known},
-                conflicts=tuple(one for one in state.conflicts() if one.later.told <= moment),
-                entities=tuple(one for one in state.entities() if one.scene <= moment.scene),
-                scenes=tuple((row.no, row.title) for row in state.scenes()),
-            )
-
     def last_check(self) -> ProjectFindings:
         """Where the story contradicts itself, as the last check found, beside the story as it is now.
 
         Raises:
             UsageError: the report or the list of dismissals cannot be read.
         """
-        return self._cached("findings", lambda: findings_of(self.project()))
+        return self.cached("findings", lambda: findings_of(self.project()))
 
     def known_facts(self) -> ProjectWorld:
         """What the story says about its world, with the sentences that say so; empty where nothing is recorded.
@@ -658,7 +540,7 @@ class Workspace:
         Raises:
             ProjectError: it cannot be read.
         """
-        return self._cached("known facts", lambda: ProjectWorld.of(self.project()))
+        return self.cached("known facts", lambda: ProjectWorld.of(self.project()))
 
     def facts_expected(self) -> DryRun:
         """What reading the story for facts would ask and cost now. Asks nobody, writes nothing.

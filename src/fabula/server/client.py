@@ -25,7 +25,6 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 from urllib.parse import quote, urlencode, urlsplit
 
 from fabula.app.chat_views import ChatList, ChatTurn, ChatView, ChatWhy, MoveKind, PeopleShown
-from fabula.app.past_calls import CallList, WholeCall
 from fabula.app.workspace import ArtefactText
 from fabula.base.errors import (
     ConflictError,
@@ -38,14 +37,11 @@ from fabula.base.errors import (
 )
 from fabula.server.api.wire import (
     ArtefactList,
-    ChangeList,
     ComparisonView,
-    Difference,
     Estimate,
     Formats,
     LearnedView,
     Messages,
-    PlanView,
     ProjectList,
     ProjectView,
     Prompts,
@@ -54,7 +50,6 @@ from fabula.server.api.wire import (
     RunEvents,
     RunList,
     VerdictList,
-    WorldView,
 )
 from fabula.server.runs.record import Run
 from fabula.verbs.base import adapter
@@ -305,35 +300,11 @@ class RemoteProject(Verbs):
         """A text as it stands, or one of its versions; `story.md` is the whole story."""
         return self._get(ArtefactText, f"/artefacts/{_quoted(artefact)}", version=version)
 
-    def difference(self, artefact: str, old: int, new: int | None = None) -> Difference:
-        """What differs between two versions of a text; the newest, where `new` is left out."""
-        return self._get(Difference, "/diff", artefact=artefact, old=old, new=new)
-
-    def changes(self) -> ChangeList:
-        """Files that were changed outside and are not taken over yet."""
-        return self._get(ChangeList, "/changes")
-
     def estimate(self, pending: Mapping[str, str] | None = None, *, fit: bool = False) -> Estimate:
         """What a run would ask and cost now; with texts that are `pending`, as if these were saved."""
         if pending:
             return self._send(Estimate, "POST", "/estimate", {"pending": dict(pending), "fit": fit})
         return self._get(Estimate, "/estimate", fit=str(fit).lower())
-
-    def plan(self) -> PlanView:
-        """The plan, in both orders of time."""
-        return self._get(PlanView, "/plan")
-
-    def world(self, at: str = "", of: str = "", after: int = 0) -> WorldView:
-        """What stands in the story's world at the end of a scene, or what somebody takes for true then."""
-        return self._get(WorldView, "/world", at=at, of=of, after=after)
-
-    def calls(self, search: str = "", *, artefact: str = "", before: int | None = None) -> CallList:
-        """What was asked and answered, the newest first."""
-        return self._get(CallList, "/calls", search=search, artefact=artefact, before=before)
-
-    def call(self, number: int) -> WholeCall:
-        """One call, with its prompt and its reply."""
-        return self._get(WholeCall, f"/calls/{number}")
 
     def reports(self) -> ReportList:
         """What was measured, the newest first."""
@@ -564,11 +535,12 @@ class RemoteProject(Verbs):
         Raises:
             FabulaError: the server refuses, or cannot be reached.
         """
-        path = verb.path.replace(":path}", "}").format(**{name: _quoted(arguments[name]) for name in verb.in_path})
+        path = verb.path.replace(":path}", "}").format(**{name: _quoted(str(arguments[name])) for name in verb.in_path})
         sent = {name: value for name, value in arguments.items() if name not in verb.in_path}
         if verb.body is not None:
             return self._send(verb.result, verb.method, path, sent)
-        return self._send(verb.result, verb.method, f"{path}?{urlencode(sent)}" if sent else path)
+        given = urlencode({name: value for name, value in sent.items() if value is not None})
+        return self._send(verb.result, verb.method, f"{path}?{given}" if given else path)
 
     def _get(self, kind: type[T], path: str, **asked: object) -> T:
         return self.wire.get(kind, self._at + path, **asked)

@@ -50,7 +50,6 @@ ArtefactName: TypeAlias = Annotated[
 ]
 _IN_PATH: Final = re.compile(r"\{(\w+)(?::path)?\}")
 _DOORS: Final = ("doors", "home")  # modules here that open on the verbs, and are none
-_KNOWN: Final[dict[str, Verb]] = {}
 
 
 class Body(BaseModel):
@@ -164,7 +163,7 @@ def verb(
     """Make a function a verb that every door opens on; the function itself stays as it is."""
 
     def known(function: Callable[P, Awaitable[T]]) -> Callable[P, Awaitable[T]]:
-        _KNOWN[function.__name__] = Verb(function, method, path, tag, command)
+        vars(function)["verb"] = Verb(function, method, path, tag, command)
         return function
 
     return known
@@ -173,10 +172,10 @@ def verb(
 def every() -> dict[str, Verb]:
     """All verbs by name: each module beside this one is looked into."""
     package = import_module(__package__ or "")
-    for found in iter_modules(package.__path__):
-        if found.name not in _DOORS:
-            import_module(f"{package.__name__}.{found.name}")
-    return dict(sorted(_KNOWN.items()))
+    names = [f"{package.__name__}.{one.name}" for one in iter_modules(package.__path__) if one.name not in _DOORS]
+    functions = [one for name in names for one in vars(import_module(name)).values() if inspect.isfunction(one)]
+    found = {one.__name__: vars(one)["verb"] for one in functions if "verb" in vars(one)}
+    return dict(sorted(found.items()))
 
 
 def as_data(result: object) -> Any:  # noqa: ANN401 - JSON data

@@ -12,11 +12,7 @@ from fabula.server.api.depends import WorkspaceDep  # noqa: TC001 - FastAPI read
 from fabula.server.api.wire import (
     LONGEST_NAME,
     ArtefactList,
-    ChangedPlace,
-    Difference,
-    Words,
 )
-from fabula.story.comparing import compare, word_pieces
 
 router = APIRouter(prefix="/projects/{project}", tags=["texts"])
 
@@ -60,25 +56,3 @@ def read(
         return Response(status_code=304, headers={"etag": tag})  # type: ignore[return-value] # FastAPI sends it as it is
     response.headers["etag"] = tag
     return found
-
-
-@router.get("/diff", summary="What differs between two versions of a text")
-def difference(
-    workspace: WorkspaceDep,
-    artefact: Annotated[str, Query(min_length=1, max_length=LONGEST_NAME)],
-    old: Annotated[int, Query(ge=1, le=2**31 - 1)],
-    new: Number = None,
-) -> Difference:
-    """Sentence by sentence, with the words marked in each that differs; tables and sheets line by line."""
-    before, after = workspace.text(artefact, old), workspace.text(artefact, new)
-    lines = not before.file.endswith(".md")
-    places = [
-        ChangedPlace(
-            one.number,
-            one.old,
-            one.new,
-            [Words(piece.kind, piece.text) for piece in word_pieces(one.old, one.new)] if one.number else [],
-        )
-        for one in compare(before.text, after.text, lines=lines)
-    ]
-    return Difference(before.name, before.version, after.version, places)

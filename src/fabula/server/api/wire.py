@@ -19,15 +19,12 @@ from fabula.measure.report.beside import compared
 from fabula.models.answer_files import LARGEST
 from fabula.project.folder import MAX_FILE, MAX_STORY
 from fabula.server.runs.record import Run
-from fabula.story.plan import Plan  # noqa: TC001 - pydantic reads it
 from fabula.verbs.base import Body
 
 if TYPE_CHECKING:
     from fabula.app.learned import LearningStands
     from fabula.app.reports import FoundReport
-    from fabula.app.workspace import PlanShown, WorldShown
     from fabula.app.writing import Expected
-    from fabula.story.world import Conflict, Fact
 
 LONGEST_NAME = 300
 MOST_CALLS = 200
@@ -122,54 +119,7 @@ class ArtefactList:
     problem: str
 
 
-@dataclass(frozen=True, slots=True)
-class Words:
-    """Words that both texts have ("same"), only the old one ("gone"), or only the new one ("new")."""
-
-    kind: Literal["same", "gone", "new"]
-    text: str
-
-
-@dataclass(frozen=True, slots=True)
-class ChangedPlace:
-    """What stands at one place in the old text and in the new one.
-
-    `number` counts the places that differ, from 1; it is 0 where both are the same.
-    """
-
-    number: int
-    old: str
-    new: str
-    words: list[Words]
-
-
-@dataclass(frozen=True, slots=True)
-class Difference:
-    """Two versions of a text: all `old` joined are the old one, all `new` joined the new one."""
-
-    artefact: str
-    old: int
-    new: int
-    places: list[ChangedPlace]
-
-
 # what would change ----------------------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True, slots=True)
-class FileChange:
-    """A file that was changed outside and is not taken over yet."""
-
-    artefact: str
-    file: str
-    words: int
-
-
-@dataclass(frozen=True, slots=True)
-class ChangeList:
-    """The changed files, in order of artefact."""
-
-    changes: list[FileChange]
 
 
 class Unsaved(Body, json_schema_extra={"examples": [{"pending": {"setting": "A harbour town, in autumn."}}]}):
@@ -243,162 +193,7 @@ class Estimate:
         )
 
 
-# plan, world, findings ------------------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True, slots=True)
-class PlanView:
-    """The plan; `order` names its scenes as they happen, which is known from the "project", the "plan" or "assumed"."""
-
-    plan: Plan
-    order: list[str]
-    order_from: str
-    base: str
-    changed: bool
-    timeline: dict[str, Any]
-
-    @classmethod
-    def of(cls, shown: PlanShown) -> Self:
-        """The same, for the wire."""
-        return cls(shown.plan, list(shown.order), shown.order_from, shown.base, shown.changed, dict(shown.timeline))
-
-
-@dataclass(frozen=True, slots=True)
-class FactClosed:
-    """What ended a fact: which other one, in which scene, and how the story accounts for it."""
-
-    by: int
-    scene: int
-    reason: str
-
-
-@dataclass(frozen=True, slots=True)
-class FactView:
-    """An assertion about the story's world.
-
-    Attributes:
-        denied: it says that this is not so.
-        modality: "asserted", "author" (set down beforehand), "reported", "believed", "planned", ...
-        scene: in which it is told.
-        witnesses: who learns of it there; null for everybody.
-        story_from, story_to: story times between which it is true.
-        since: the scene in which the person asked about learned of it.
-        outdated: it is true no more, and that person does not know it.
-    """
-
-    id: int
-    subject: str
-    slot: str
-    value: Any
-    denied: bool
-    modality: str
-    source: str
-    scene: int
-    offset: int
-    quote: str
-    span: list[int] | None
-    witnesses: list[str] | None
-    about: list[str]
-    story_from: str
-    story_to: str
-    durability: str
-    confidence: float
-    closed: FactClosed | None
-    since: int | None = None
-    outdated: bool = False
-
-    @classmethod
-    def of(cls, fact: Fact, since: int | None = None, *, outdated: bool = False) -> Self:
-        """The same, for the wire."""
-        closed = fact.closed
-        value = list(fact.value) if isinstance(fact.value, tuple) else fact.value
-        return cls(
-            id=fact.id,
-            subject=fact.subject,
-            slot=fact.slot,
-            value=value,
-            denied=not fact.polarity,
-            modality=fact.modality,
-            source=fact.source,
-            scene=fact.told.scene,
-            offset=fact.told.offset,
-            quote=fact.quote,
-            span=list(fact.span) if fact.span else None,
-            witnesses=None if fact.witnesses is None else list(fact.witnesses),
-            about=list(fact.about),
-            story_from=fact.story_from,
-            story_to=fact.story_to,
-            durability=fact.durability,
-            confidence=fact.confidence,
-            closed=None if closed is None else FactClosed(closed.by, closed.at.scene, closed.reason),
-            since=since,
-            outdated=outdated,
-        )
-
-
-@dataclass(frozen=True, slots=True)
-class ConflictView:
-    """Two facts that cannot both be true; `canon` where the earlier one was set down beforehand."""
-
-    earlier: FactView
-    later: FactView
-    canon: bool
-
-    @classmethod
-    def of(cls, one: Conflict) -> Self:
-        """The same, for the wire."""
-        return cls(FactView.of(one.earlier), FactView.of(one.later), one.canon)
-
-
-@dataclass(frozen=True, slots=True)
-class EntityView:
-    """Somebody or something that facts are about; `scene` is the first that names it."""
-
-    name: str
-    kind: str
-    aliases: list[str]
-    scene: int
-
-
-@dataclass(frozen=True, slots=True)
-class SceneTitle:
-    """A scene's number and title."""
-
-    number: int
-    title: str
-
-
-@dataclass(frozen=True, slots=True)
-class WorldView:
-    """What stands in the story's world at the end of a scene, or what somebody takes for true then.
-
-    `total` says how many facts there are; at most 2,000 are given, from `after` on.
-    """
-
-    at: str
-    of: str
-    facts: list[FactView]
-    total: int
-    after: int
-    conflicts: list[ConflictView]
-    entities: list[EntityView]
-    scenes: list[SceneTitle]
-
-    @classmethod
-    def of_shown(cls, shown: WorldShown, after: int = 0, most: int = MOST_FACTS) -> Self:
-        """The same, for the wire: `most` facts behind the first `after`."""
-        late = set(shown.outdated)
-        facts = shown.facts[after : after + most]
-        return cls(
-            at=shown.at,
-            of=shown.of,
-            facts=[FactView.of(one, shown.since.get(one.id), outdated=one.id in late) for one in facts],
-            total=len(shown.facts),
-            after=after,
-            conflicts=[ConflictView.of(one) for one in shown.conflicts[:MOST_CONFLICTS]],
-            entities=[EntityView(one.name, one.kind, list(one.aliases), one.scene) for one in shown.entities],
-            scenes=[SceneTitle(number, title) for number, title in shown.scenes],
-        )
+# exports ------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)

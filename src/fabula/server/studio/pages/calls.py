@@ -12,9 +12,9 @@ from fastapi.responses import RedirectResponse
 
 from fabula.app.past_calls import call_for
 from fabula.engine.journal import CallFilter
-from fabula.server.api.calls import Before, ModelName, Number, Role, Search, Under  # noqa: TC001 - FastAPI reads them
 from fabula.server.api.depends import ProjectName, WorkspaceDep  # noqa: TC001 - FastAPI reads them
 from fabula.server.studio.rendering import page
+from fabula.verbs.calls import Before, ModelName, Number, Role, Search, Under  # noqa: TC001 - FastAPI reads them
 
 if TYPE_CHECKING:
     from fastapi.responses import Response
@@ -36,7 +36,7 @@ async def listed(
 ) -> Response:
     """The list; a piece of it for a search that is typed."""
     wanted = CallFilter(search, role, model, artefact)
-    calls = await asyncio.to_thread(workspace.calls, wanted, before)
+    calls = await workspace.calls_async(search, role, model, artefact, before)
     template = "calls_list.html" if request.headers.get("hx-request") else "calls.html"
     return page(request, template, calls=calls, wanted=wanted, query=_query(wanted), before=before)
 
@@ -68,7 +68,7 @@ async def one(
 ) -> Response:
     """One call."""
     wanted = CallFilter(search, role, model, artefact)
-    call = await asyncio.to_thread(workspace.call, number, wanted)
+    call = await workspace.call_async(number, search, role, model, artefact)
     form = json.dumps(call.form, indent=2, ensure_ascii=False) if call.form else ""
     return page(request, "call.html", call=call, wanted=wanted, query=_query(wanted), form=form, folded=_FOLDED)
 

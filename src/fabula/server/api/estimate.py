@@ -1,4 +1,4 @@
-"""What was changed outside, and what a run would write again and cost: `/changes`, `/estimate`."""
+"""What a run would write again and cost: `/estimate`."""
 
 from __future__ import annotations
 
@@ -7,17 +7,9 @@ from typing import Annotated
 from fastapi import APIRouter, Query
 
 from fabula.server.api.depends import WorkspaceDep  # noqa: TC001 - FastAPI reads it
-from fabula.server.api.wire import ChangeList, Estimate, FileChange, Unsaved
-from fabula.story import count_words
+from fabula.server.api.wire import Estimate, Unsaved
 
 router = APIRouter(prefix="/projects/{project}", tags=["what would change"])
-
-
-@router.get("/changes", summary="Files that were changed outside")
-def changes(workspace: WorkspaceDep) -> ChangeList:
-    """They are taken over by the next change or run, as edits."""
-    found = [FileChange(one.path, one.file, count_words(one.text)) for one in workspace.changes()]
-    return ChangeList(found)
 
 
 @router.get("/estimate", summary="What a run would ask and cost now")

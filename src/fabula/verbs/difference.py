@@ -1,0 +1,74 @@
+"""`difference`: what differs between two versions of a text."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Annotated, Literal, TypeAlias
+
+from pydantic import Field
+
+from fabula.app.workspace import Workspace  # noqa: TC001 - doors read it
+from fabula.story.comparing import compare, word_pieces
+from fabula.verbs.base import LONGEST_NAME, verb
+
+Number: TypeAlias = Annotated[int, Field(ge=1, le=2**31 - 1, description="Of a version.")]
+
+
+@dataclass(frozen=True, slots=True)
+class Words:
+    """Words that both texts have ("same"), only the old one ("gone"), or only the new one ("new")."""
+
+    kind: Literal["same", "gone", "new"]
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class ChangedPlace:
+    """What stands at one place in the old text and in the new one.
+
+    `number` counts the places that differ, from 1; it is 0 where both are the same.
+    """
+
+    number: int
+    old: str
+    new: str
+    words: list[Words]
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """Two versions of a text: all `old` joined are the old one, all `new` joined the new one."""
+
+    artefact: str
+    old: int
+    new: int
+    places: list[ChangedPlace]
+
+
+@verb("GET", "/diff", "texts")
+async def difference(
+    project: Workspace,
+    artefact: Annotated[str, Field(min_length=1, max_length=LONGEST_NAME, description="The artefact.")],
+    old: Number,
+    new: Annotated[
+        int | None, Field(ge=1, le=2**31 - 1, description="Of a version; the newest one without it.")
+    ] = None,
+) -> Difference:
+    """What differs between two versions of a text, sentence by sentence, with the words marked in each that differs.
+
+    Tables and sheets are compared line by line.
+
+    Raises:
+        UnknownNameError: there is no such artefact or version.
+    """
+    before, after = project.text(artefact, old), project.text(artefact, new)
+    places = [
+        ChangedPlace(
+            one.number,
+            one.old,
+            one.new,
+            [Words(piece.kind, piece.text) for piece in word_pieces(one.old, one.new)] if one.number else [],
+        )
+        for one in compare(before.text, after.text, lines=not before.file.endswith(".md"))
+    ]
+    return Difference(before.name, before.version, after.version, places)
