@@ -147,8 +147,8 @@ class RunContext:
     inputs: str | None = None
     rehearse: Callable[[RunContext], Awaitable[Any]] | None = None
     told: dict[str, tuple[str, str]] = field(default_factory=dict)  # folder and text of what was kept so far, by path
-    continued: dict[str, tuple[str, bool]] = field(default_factory=dict)  # and texts that went on, and whether stale
-    noted: dict[str, tuple[str, bool]] = field(default_factory=dict)  # revised texts, by path, and whether stale
+    continued: dict[str, tuple[str, bool]] = field(default_factory=dict)  # and texts that went on, and whether known
+    noted: dict[str, tuple[str, bool]] = field(default_factory=dict)  # revised texts, by path, and whether known
     distrusted: set[str] = field(default_factory=set)  # names of models whose servers count what cannot be
     rest: Rest = field(default_factory=Rest)
     _decisions: dict[str, list[Decision]] | None = None
@@ -189,7 +189,7 @@ class RunContext:
             raise
 
     def override(self, path: str) -> tuple[str, str] | None:
-        """The text that stands in for an artefact, and why: "pinned", "edited" or "continued"; `None` if none does."""
+        """What stands in for an artefact, if anything: the text, and why (pinned, edited, rewritten, continued)."""
         if path in self.pending:
             return self.pending[path], "edited"
         if self.mode != "dry":

@@ -876,7 +876,7 @@ class Run:
             if price != FREE:
                 self._book(key, request, tries)
 
-        def lose(usage: Usage | None) -> None:
+        def paid_in_vain(usage: Usage | None) -> None:
             if usage is not None:
                 lost = replace(usage, cost=paid(usage, price, own=False))
                 tries.settle(lost)
@@ -885,7 +885,7 @@ class Run:
                 context.journal.calls.settle(key, request, tries.model.identity)
 
         async def pay_and_begin_again(failure: ModelError) -> None:
-            lose(tries.lost(failure))
+            paid_in_vain(tries.lost(failure))
             tries.release()
             await begin()
 
@@ -894,7 +894,7 @@ class Run:
         try:
             reply = await model.ask(request, tries.on_text)
         except (ModelError, BudgetError, asyncio.CancelledError) as error:
-            lose(tries.lost(error))
+            paid_in_vain(tries.lost(error))
             raise
         finally:
             PAYS.reset(marks[0])
