@@ -44,7 +44,8 @@ done = asyncio.run
 
 Independent work is done at the same time by `side_by_side(...)` and `branches()` of `fabula.engine.run`. What an
 estimate takes a reply to look like stands in the prompt's file: `{#- Reply: 12 words -#}`, or for a typed one
-`{#- Reply: scenes 5, title 3 -#}`, or a form such as `{#- Reply: Title: {4} -#}`.
+`{#- Reply: scenes 5, title 3 -#}`, or a form such as `{#- Reply: Title: {4} -#}`. In place of a number may stand an
+expression of the prompt's fields, as in `{#- Reply: scenes {outline | length}, quote {text} -#}`: a text is quoted.
 """
 # A name that is missing here, or gone from `Run`, stops the generator.
 EXAMPLES: Final = {

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from fabula.base.errors import ConfigError, UnknownNameError
+from fabula.craft.length import WordRange
 from fabula.engine.prompts import Prompts
 from fabula.models.base import Message
 
@@ -191,7 +192,9 @@ def test_a_chat_stands_before_what_is_said_last_and_neighbours_are_one_message(t
     [
         ("60 words", 60),
         ("events 5, completed 0.5, narrative {words}", {"events": 5, "completed": 0.5, "narrative": "{words}"}),
+        ("edits {[a, b] | max},\n    why 20", {"edits": "{[a, b] | max}", "why": 20}),
         ("#1. {6}\n- {25}", "#1. {6}\n- {25}"),
+        ("says {6}", "says {6}"),
         ("{300}\n{labels}: A", "{300}\n{labels}: A"),
         ("9999999 words", "9999999 words"),
     ],
@@ -206,3 +209,35 @@ def test_a_file_says_what_the_usual_reply_looks_like(
     assert Prompts(tmp_path / "own").usual("say") == usual
     assert Prompts(tmp_path / "own", tmp_path / "theirs").usual("say") == usual  # a replaced file need not say it
     assert Prompts(tmp_path / "theirs").usual("say") is None
+
+
+def test_what_a_file_says_of_a_typed_reply_may_hang_on_the_fields(tmp_path: Path) -> None:
+    said = """scenes {number or (words.target // 500 if words else 3)}, lines {lines}, quote {lines | join(" ")},
+        narrative {words}, why 20, also {none}, sure 0.5"""
+    (tmp_path / "say.jinja").write_text(f"{{#- Reply: {said} -#}}\n{{% block user %}}Go.{{% endblock %}}")
+    prompts, fixed = Prompts(tmp_path), {"lines": 2, "quote": "One. Two.", "why": 20, "also": None, "sure": 0.5}
+    lines = ["One.", "Two."]
+    assert prompts.expected("say", {"number": 7, "words": None, "lines": lines}) == fixed | {
+        "scenes": 7,
+        "narrative": None,
+    }
+    assert prompts.expected("say", {"number": 0, "words": WordRange.about(2000), "lines": lines}) == fixed | {
+        "scenes": 4,
+        "narrative": 2000,
+    }
+    with pytest.raises(ConfigError, match=r"say\.jinja says of its reply \{number or"):
+        prompts.expected("say", {})
+
+
+@pytest.mark.parametrize("expression", ["9 ** 9 ** 9", "words.__class__", "lines |", "range(10 ** 9) | list"])
+def test_an_expression_that_says_what_a_reply_has_is_kept_in_bounds(tmp_path: Path, expression: str) -> None:
+    (tmp_path / "say.jinja").write_text(f"{{#- Reply: a {{{expression}}} -#}}{{% block user %}}Go.{{% endblock %}}")
+    with pytest.raises(ConfigError, match=r"say\.jinja says of its reply"):
+        Prompts(tmp_path).expected("say", {"words": "text", "lines": []})
+
+
+def test_a_shared_file_says_nothing_of_a_prompt_of_the_systems_own(tmp_path: Path) -> None:
+    for folder, comment in (("own", ""), ("common", "{#- Reply: 60 words -#}")):
+        (tmp_path / folder).mkdir()
+        (tmp_path / folder / "say.jinja").write_text(f"{comment}{{% block user %}}Go.{{% endblock %}}")
+    assert Prompts(tmp_path / "own", common=tmp_path / "common").usual("say") is None

@@ -63,6 +63,16 @@ def test_texts_in_it_differ_by_place() -> None:
     assert count_words(usual({}, "", {})) == 12
 
 
+def test_what_it_quotes_stands_in_the_text_that_it_is_of() -> None:
+    text = "* * *\n\n" + "\n".join(f"Line {n} of it: eight words, no more." for n in range(40))
+    entry = {"type": "object", "properties": {"quote": {"type": "string"}}, "required": ["quote"]}
+    made = usual({"type": "array", "minItems": 30, "items": entry}, "", {"quote": text})
+    quotes = {one["quote"] for one in made}
+    assert all(quote in text and 3 <= count_words(quote) <= 8 for quote in quotes)
+    assert len(quotes) > 15
+    assert usual({"type": "string"}, "", {"": "* * *"}) == "* * *"
+
+
 def test_the_entries_of_an_array_name_one_option_after_the_other() -> None:
     options = {"enum": ["first", "second"]}
     parts = {"who": {"anyOf": [options]}, "what": {"const": "same"}}

@@ -48,7 +48,6 @@ _BEFORE: Final = 0.2  # and for those that are divided already
 _PROMPT: Final = 0.85  # for all of a chapter's prompt, and its text twice, as who makes it longer is shown it
 _FRAME: Final = 800  # tokens of a chapter's prompt beside the texts in it
 _TOKENS_A_WORD: Final = 1.4
-_HAPPENS_WORDS, _ENDING_WORDS, _TITLE_WORDS = 180, 20, 3  # for estimates
 _CHAPTER_TOKENS: Final = 200  # of a planned chapter in a reply
 CHAPTERS: Final = "chapters"
 """The artefact in which chapters are listed, `plan/chapters.md`."""
@@ -255,15 +254,12 @@ async def _planned(
 ) -> list[Chapter]:
     """The next `count` chapters; one call."""
     left = names[names.index(before[-1].part.name) :] if before and names else names
-    expect = {"chapters": count, "happens": _HAPPENS_WORDS, "ends_with": _ENDING_WORDS, "title": _TITLE_WORDS}
-    expect["words"] = fields["each"] or _CHAPTER
     full, short = ([_line(n, one, short=less) for n, one in enumerate(before, 1)] for less in (False, True))
     shown = around(full, short, len(before) - 1, run.room(role).prompt_tokens(SHORT, _BEFORE)) if before else ()
     found: Any = await run.ask_for(
         outline_type(count, left),
         role,
         "outline",
-        expect=expect,
         first=len(before) + 1,
         count=count,
         before=shown,

@@ -44,7 +44,6 @@ EDITS, REFUSED = "edits", "refused"
 _SHARE: Final = 0.5  # of the window, for the story; the rest is for brief, plan and reply
 _SHORT: Final = 6_000  # tokens of the story in one prompt, for a small model that is made to read
 _MOST_WORDS: Final = 80  # that an edit may add, or take out; more is no small edit
-_WORDS_AN_EDIT, _EDITED = 900, 20  # words read for each change, and of each of its texts, for estimates
 _ID: Final = 6
 _CLOSING: Final = ("", *" \n.,;:!?)\u2019\u201d\u2026")
 
@@ -184,10 +183,8 @@ async def _read(
 
 async def _asked(run: Run, role: str, **fields: Any) -> list[EditReply]:  # noqa: ANN401 - fields of a prompt
     run = run.optional("the whole was not read once more at its end")
-    words = sum(map(count_words, fields["lines"]))
-    expect = {"edits": max(round(words / _WORDS_AN_EDIT), 1), "old": _EDITED, "new": _EDITED, "why": _EDITED}
     try:
-        return (await run.ask_for(EditsReply, role, "final_reading", expect=expect, **fields)).edits
+        return (await run.ask_for(EditsReply, role, "final_reading", **fields)).edits
     except NoRoomError:
         return []
     except ReplyError as error:

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from fabula.story import Brief
 
 __all__ = [
+    "LEAST_SCENES",
     "AskedLength",
     "Fitted",
     "Parts",
@@ -38,7 +39,6 @@ __all__ = [
     "read_range",
     "revise_to_length",
     "trim",
-    "usual_scenes",
     "write_to_length",
 ]
 
@@ -56,7 +56,9 @@ _LEFT: Final = 0.75  # of the words wanted; a shortened text with fewer has lost
 _LEAST_ASKED: Final = 15  # words; fewer are not worth a call's instruction
 _CALLS_A_TRY: Final = 6  # continuations that help are not failed tries, but they are bounded too
 _NEW_PARAGRAPH: Final = 80  # words after which a continuation starts a new paragraph
-_SCENES, _LEAST_SCENES = 13, 3  # 500 words have 3 scenes, 2,000 have 5, 20,000 have 18, 80,000 have 38
+_SCENES: Final = 13  # 500 words have 3 scenes, 2,000 have 5, 20,000 have 18, 80,000 have 38
+LEAST_SCENES: Final = 3
+"""Scenes that planners give a story of which no length is known."""
 _OWN_WORDS: Final = 4  # shorter sentences may occur twice
 _ENDING: Final = 3  # sentences of an ending that stay together where that is possible
 _MIDDLE: Final = 0.55  # of a text, where a gap opens
@@ -108,6 +110,12 @@ class WordRange:
         if self.low <= 1 or self.high < _LEAST_ASKED:
             return f"at most {max(self.high, _LEAST_ASKED)} words"
         return f"about {self.target} words, between {self.low} and {self.high}"
+
+    @property
+    def usual_scenes(self) -> int:
+        """About how many scenes capable planners give a story of so many words."""
+        scenes: float = self.target**0.55 / _SCENES
+        return max(round(scenes), LEAST_SCENES)
 
     @property
     def roughly(self) -> str:
@@ -343,11 +351,6 @@ def parse_range(text: str) -> WordRange:
         return WordRange.between(low, high)
     sign = found.group(1) or "~"
     return _range_of(("most" if sign in "<=≤" else "least" if sign in ">=≥" else "about", low, high))
-
-
-def usual_scenes(want: WordRange | None) -> int:
-    """About how many scenes capable planners give a story of so many words."""
-    return max(round(want.target**0.55 / _SCENES), _LEAST_SCENES) if want else _LEAST_SCENES
 
 
 async def revise_to_length(

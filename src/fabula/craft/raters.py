@@ -11,7 +11,7 @@ from fabula.measure.ratings import Rating
 from fabula.models.budget import estimate_tokens
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
 
     from fabula.engine.run import Run
     from fabula.measure.items import Item
@@ -99,7 +99,6 @@ async def reply_or_why(
     prompt: str,
     sampling: Sampling,
     /,
-    expect: Mapping[str, float | None] | None = None,
     **fields: object,
 ) -> tuple[T | None, str]:
     """A typed reply, or why there is none: it cannot be read, the judge declines, or has no room.
@@ -111,7 +110,7 @@ async def reply_or_why(
         BudgetError: the cap is reached.
     """
     try:
-        return await at.ask_for(shape, role, prompt, sampling=sampling, expect=expect, **fields), ""
+        return await at.ask_for(shape, role, prompt, sampling=sampling, **fields), ""
     except (ReplyError, *NO_ANSWER) as error:
         return None, str(error)
 

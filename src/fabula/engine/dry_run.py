@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
 
 from fabula.models.base import Reply
 from fabula.models.budget import estimate_tokens
+from fabula.story import count_words
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
     from fabula.engine.journal import Payment
     from fabula.models.base import Json, Request, Usage
 
-    Expected: TypeAlias = Mapping[str, float | None]
+    Expected: TypeAlias = Mapping[str, float | str | None]
     Words: TypeAlias = Callable[[float], int]
     Usual: TypeAlias = float | str | dict[str, float | str]
 
@@ -43,6 +44,7 @@ _SHORT: Final = frozenset(
 )
 _GAP: Final = re.compile(r"\{(\d{1,5})\}")
 _NAMED: Final = re.compile(r"\{([a-z_]{1,30})\}")
+_RUN: Final = re.compile(r"\S+(?:[ \t]+\S+){0,7}")  # as many words as quotations have
 _NAMES: Final = frozenset({"name", "names", "who", "speaker", "key", "title"})
 
 
@@ -255,21 +257,6 @@ def _lines(form: str, fields: Mapping[str, Any]) -> Iterator[str]:
             yield line
 
 
-def expected_of(says: Usual | None, fields: Mapping[str, Any]) -> Expected:
-    """What a prompt's file says of a typed reply, where `{name}` is the number, or the entries, of that field."""
-    return {name: _number(said, fields) for name, said in says.items()} if isinstance(says, dict) else {}
-
-
-def _number(said: float | str, fields: Mapping[str, Any]) -> float | None:
-    if not isinstance(said, str):
-        return said
-    value = fields.get(said.strip("{}"))
-    value = getattr(value, "target", value)
-    if isinstance(value, list | tuple):
-        return len(value)
-    return value if isinstance(value, int | float) else None
-
-
 def placeholder(words: int, path: str) -> str:
     """Text of `words` words whose sentences all differ, also between paths, so that no check cuts it.
 
@@ -294,9 +281,9 @@ def sketched(form: str, share: float, path: str) -> str:
 def usual(schema: Json, path: str, expect: Expected, words: Words = round, nth: int = 0, field: str = "") -> Any:  # noqa: ANN401, PLR0911 - JSON data of any shape
     """A value of a JSON schema (references inlined) as long as models usually give it, for a reply never asked.
 
-    `expect` says how many entries a list has, and of how many words they are (`events[]`). Lists have two entries where
-    nothing is said there, and what a reply may leave out is left out unless it is named. Names are words, so that the
-    parts of a value find each other by them.
+    `expect` says how many entries a list has, and of how many words they are (`events[]`), or which text is quoted.
+    Lists have two entries where nothing is said there, and what a reply may leave out is left out unless it is named.
+    Names are words, so that the parts of a value find each other by them.
     """
     if "const" in schema:
         return schema["const"]
@@ -311,6 +298,9 @@ def usual(schema: Json, path: str, expect: Expected, words: Words = round, nth: 
         needed = {*schema.get("required", ()), *expect}
         parts = schema.get("properties", {}).items()
         return {name: usual(part, f"{path}/{name}", expect, words, nth, name) for name, part in parts if name in needed}
+    if kind == "string":
+        return _text(schema, path, said, words, field)
+    said = None if isinstance(said, str) else said
     if kind == "array":
         entries = _ENTRIES if said is None else int(said)
         entries = max(min(entries, schema.get("maxItems", entries)), schema.get("minItems", 0))
@@ -319,15 +309,26 @@ def usual(schema: Json, path: str, expect: Expected, words: Words = round, nth: 
             usual(items, f"{path}/{n}", {**expect, field: expect.get(f"{field}[]")}, words, n, field)
             for n in range(entries)
         ]
-    if kind == "string":
-        if field in _NAMES:
-            return placeholder(1, path).rstrip(".")
-        bounded = _FEW // 2 if field in _SHORT else max(_words(schema), _USUAL)
-        return placeholder(words(bounded if said is None else said), path)
     if said is None:
         least = schema.get("minimum", 1)
         return {"integer": least, "number": least, "boolean": False, "null": None}.get(kind)
     return _drawn(path) < said if kind == "boolean" else round(said)
+
+
+def _text(schema: Json, path: str, said: float | str | None, words: Words, field: str) -> str:
+    if field in _NAMES:
+        return placeholder(1, path).rstrip(".")
+    if isinstance(said, str):
+        return _quoted(said, path)
+    bounded = _FEW // 2 if field in _SHORT else max(_words(schema), _USUAL)
+    return placeholder(words(bounded if said is None else said), path)
+
+
+def _quoted(text: str, path: str) -> str:
+    """Some words of a text that follow each other there, fixed by a path."""
+    runs = _RUN.findall(text)
+    at = int(_drawn(path) * len(runs))
+    return next((run for run in runs[at:] + runs[:at] if count_words(run)), text)
 
 
 def _drawn(path: str) -> float:

@@ -17,17 +17,18 @@ from fabula.base.errors import ConfigError, UnknownNameError
 from fabula.models.base import Message
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from jinja2 import Template
     from jinja2.runtime import Context
 
-    from fabula.engine.dry_run import Usual
+    from fabula.engine.dry_run import Expected, Usual
     from fabula.engine.templates import Bounded
 
 SUFFIX = ".jinja"
 _GAPS = re.compile(r"\n\n\n+")  # beginning with plain letters is 60 times faster than `\n{3,}`
 _USUAL: Final = ("{#- Reply:", "{# Reply:")  # with which a comment begins that says what the usual reply is
+_PAIR: Final = re.compile(r"([a-z_]{1,40}(?:\[\])?) (\{(?!\d+\})[^{}]{1,400}\}|\d{1,5}(?:\.\d{1,5})?)(?=, |$)")
 _DIGITS: Final = 5
 _CHAT: Final = "closing"  # the block before which a chat stands
 _BLOCKS: Final[dict[str, Literal["system", "user", "assistant"]]] = {
@@ -55,7 +56,7 @@ class Prompts:
         self.own = (folders,) if isinstance(folders, Path) else tuple(folders)
         self._known = [*self.own, *([common] if common else [])]
         self._folders = [*([overrides] if overrides else []), *self._known]
-        self._overrides = overrides
+        self._overrides, self._common = overrides, common
 
     @cached_property
     def _environment(self) -> Bounded:
@@ -101,18 +102,52 @@ class Prompts:
         """What a prompt's file says of the usual reply, for estimates; `None` if it says nothing.
 
         A comment `{#- Reply: 60 words -#}` says how long it is, and `{#- Reply: events 5, why 12 -#}` what a typed
-        reply has in its fields: entries of a list, words of a text, the chance that something is true; `{name}` is the
-        number or the entries of a field of the prompt. Anything else is how it looks, where `{5}` are five words, and a
-        line with `{name}` stands there for each entry of that field. A file in place of another may leave it out.
+        reply has in its fields (`expected`). Anything else is how it looks, where `{5}` are five words, and a line with
+        `{name}` stands there for each entry of that field. A file in place of another may leave it out, but what
+        systems share says nothing of a system's own prompt that has the name of one of these.
         """
         if name not in self._usual:
-            files = (folder / f"{name}{SUFFIX}" for folder in self._folders)
+            own = any((folder / f"{name}{SUFFIX}").is_file() for folder in self.own)
+            files = (folder / f"{name}{SUFFIX}" for folder in self._folders if not own or folder != self._common)
             texts = (file.read_text(encoding="utf-8") for file in files if file.is_file())
             self._usual[name] = next((said for text in texts if (said := _usual(text)) is not None), None)
         return self._usual[name]
 
     @cached_property
     def _usual(self) -> dict[str, Usual | None]:
+        return {}
+
+    def expected(self, name: str, fields: Mapping[str, Any]) -> Expected:
+        """What a prompt's file says of the fields of the usual typed reply, for estimates.
+
+        A number says how many entries a list has, how many words a text, or the chance that something is true. Instead
+        of it may stand an expression of the prompt's fields in braces, as in a template: `events {outline | length}`. A
+        text is one that the reply quotes, a list counts its entries, and `{none}` only says that the field is there.
+
+        Raises:
+            ConfigError: an expression is none, or uses a field in a way that it does not have.
+        """
+        says = self.usual(name)
+        pairs = says.items() if isinstance(says, dict) else ()
+        return {field: self._value(name, said, fields) if isinstance(said, str) else said for field, said in pairs}
+
+    def _value(self, name: str, braced: str, fields: Mapping[str, Any]) -> float | str | None:
+        from jinja2 import TemplateError  # noqa: PLC0415 - keeps `fabula --help` fast
+
+        try:
+            if braced not in self._expressions:
+                self._expressions[braced] = self._environment.compile_expression(braced[1:-1], undefined_to_none=False)
+            self._environment.begin()
+            value = self._expressions[braced](dict(fields))
+            value = getattr(value, "target", value)
+        except (TemplateError, *_MISTAKES) as error:
+            raise ConfigError(f"The prompt file {name}{SUFFIX} says of its reply {braced}: {error}") from error
+        if isinstance(value, list | tuple):
+            return len(value)
+        return value if isinstance(value, int | float | str) else None
+
+    @cached_property
+    def _expressions(self) -> dict[str, Callable[..., Any]]:
         return {}
 
     @cached_property
@@ -177,14 +212,10 @@ def _usual(text: str) -> Usual | None:
     number, _, unit = said.partition(" ")
     if unit == "words" and _is_number(number):
         return int(number)
-    pairs = [one.partition(" ") for one in said.split(", ")]
-    if all(_is_number(value.replace(".", "", 1)) or _is_field(value) for _, _, value in pairs):
-        return {name: value if _is_field(value) else float(value) for name, _, value in pairs}
+    pairs = _PAIR.findall(flat := " ".join(said.split()))
+    if pairs and ", ".join(f"{name} {value}" for name, value in pairs) == flat:
+        return {name: value if value.startswith("{") else float(value) for name, value in pairs}
     return said
-
-
-def _is_field(text: str) -> bool:
-    return text.startswith("{") and text.endswith("}") and text[1:-1].isidentifier()
 
 
 def _is_number(text: str) -> bool:

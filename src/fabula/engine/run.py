@@ -27,7 +27,7 @@ from fabula.base.errors import (
 )
 from fabula.engine import beside, replies
 from fabula.engine.context import Mode, RunContext
-from fabula.engine.dry_run import PlannedCall, Sketch, expected_of, sketch_of, usual
+from fabula.engine.dry_run import PlannedCall, Sketch, sketch_of, usual
 from fabula.engine.events import CallFinished, CallLost, CallStarted, Kept, Noted, Removed, Repaired, TextArrived
 from fabula.engine.journal import Made, call_key
 from fabula.engine.lines import (
@@ -59,7 +59,7 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping, Sequence
 
     from fabula.engine.beside import W
-    from fabula.engine.dry_run import Expected, Words
+    from fabula.engine.dry_run import Words
     from fabula.engine.replies.rules import RuleName
     from fabula.engine.roles import Assignment
     from fabula.models.base import Model, OnText
@@ -586,14 +586,12 @@ class Run:
         /,
         *,
         sampling: Sampling | None = None,
-        expect: Expected | None = None,
         **fields: object,
     ) -> T:
         """A reply of type `shape` (pydantic model, dataclass, any annotated type), repaired at most `repairs` times.
 
-        Uses the engine's JSON-schema mode where it has one, else asks for JSON in the text. `expect` is for estimates
-        only: by the names of its fields, how many entries a list has, how many words a text, and what is true, where
-        the prompt's file does not say it.
+        Uses the engine's JSON-schema mode where it has one, else asks for JSON in the text. What the reply usually
+        holds, for estimates, the prompt's file says (`Prompts.expected`).
 
         Raises:
             ReplyError: no reply could be read; the run can be resumed.
@@ -606,7 +604,7 @@ class Run:
         else:
             asked = f"{request.messages[-1].content}\n\n{json_instruction(schema)}"
             request = replace(request, messages=(*request.messages[:-1], Message("user", asked)))
-        known = {**expected_of(self.context.prompts.usual(prompt), fields), **(expect or {})}
+        known = self.context.prompts.expected(prompt, fields)
         return await run._read(  # noqa: SLF001 - a run as this one
             request,
             partial(replies.read_json, type_=shape),

@@ -13,7 +13,7 @@ from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING, Final
 
 from fabula.base.errors import UsageError
-from fabula.craft.length import WordRange, asked_range, usual_scenes
+from fabula.craft.length import LEAST_SCENES, WordRange, asked_range
 from fabula.craft.personas import characters_of, given_personas, setting_of
 from fabula.craft.planning.replies import (
     PlannedSceneReply,
@@ -225,8 +225,7 @@ async def _scenes(
 ) -> tuple[Telling, tuple[ScenePlan, ...]]:
     """How the story is told, and its scenes, one after the other, each shown those before it."""
     kind = telling_type(options.scenes)
-    expect = {"scenes": options.scenes or usual_scenes(words)}
-    reply = await typed(run, kind, "plan_telling", expect=expect, plan=so_far, number=options.scenes, words=words)
+    reply = await typed(run, kind, "plan_telling", plan=so_far, number=options.scenes, words=words)
     shares = words.shares([scene.importance for scene in reply.scenes]) if words else [None] * len(reply.scenes)
     told = tuple(
         Told(scene.time, scene.element, scene.what, scene.date, scene.importance, share)
@@ -269,7 +268,7 @@ async def _small_scenes(
     run: Run, so_far: PlanSoFar, cast: CastList, options: PlanOptions, words: WordRange | None
 ) -> tuple[Telling, tuple[ScenePlan, ...]]:
     """How the story is told, and its scenes: what happens one after the other, the rest side by side."""
-    number = options.scenes or min(usual_scenes(words), _SMALL_SCENES)
+    number = options.scenes or min(words.usual_scenes if words else LEAST_SCENES, _SMALL_SCENES)
     telling = await _small_telling(run, so_far, number)
     elements = [scene.element for scene in telling.scenes]
     outlines = await _outlines(run, so_far, elements)

@@ -21,7 +21,7 @@ from fabula.story.plan_file import write_plan
 from fabula.story.sentences import sentences
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Sequence
 
     from fabula.craft.planning.replies import PaperSheet, PlannedEvent, There
     from fabula.engine.replies import TextKind
@@ -46,16 +46,14 @@ _ALIKE: Final = 0.8  # share of the shorter sentence's words that two sentences 
 # asking the planner ---------------------------------------------------------------------------------------------------
 
 
-async def typed(
-    run: Run, kind: type[T], prompt: str, /, *, expect: Mapping[str, float] | None = None, **fields: object
-) -> T:
-    """The planner's reply of a type. `expect` as for `Run.ask_for`.
+async def typed(run: Run, kind: type[T], prompt: str, /, **fields: object) -> T:
+    """The planner's reply of a type.
 
     Raises:
         ReplyError: no reply could be read.
     """
     sampling = Sampling(max_tokens=run.room(ROLE).reply_tokens(_FORM_TOKENS))
-    return await run.ask_for(kind, ROLE, prompt, sampling=sampling, expect=expect, **fields)
+    return await run.ask_for(kind, ROLE, prompt, sampling=sampling, **fields)
 
 
 async def note(run: Run, prompt: str, /, **fields: object) -> str:

@@ -12,7 +12,6 @@ from fabula.continuity import scenes_of
 from fabula.craft.raters import mark_for
 from fabula.engine.methods import values_of
 from fabula.engine.run import Branch, branches, side_by_side
-from fabula.evaluators.atlas import usual
 from fabula.evaluators.atlas.checking import StoryCheck
 from fabula.evaluators.atlas.findings import Found, Proposal, clause_of, distinct
 from fabula.evaluators.atlas.fitting import batches_of, facts_for, whole_text
@@ -105,8 +104,6 @@ async def atlas(check: StoryCheck) -> tuple[Sequence[Found], dict[str, Any]]:
         proposed = [begin(propose(check, scene, graphs[n], graphs[:n])) for n, scene in enumerate(scenes) if n > 0]
     proposals = [proposal for of_scene in proposed for proposal in await of_scene]
     check.counts["proposals"] += len(proposals)
-    if not proposals:  # in an estimate the facts are made up, so that nothing can be proposed
-        proposals = check.run.context.unless_made_up(list, usual.proposals(scenes))
 
     # "These proposals are then verified, using the story text to check if there is sufficient evidence."
     verified = await side_by_side(
@@ -233,8 +230,7 @@ _KINDS: Final = [
 
 def _has_evidence(check: StoryCheck, scene: int, evidence: str, what: str) -> bool:
     """Whether the evidence stands in the scene; what has none there is dropped and counted."""
-    made_up = check.run.scope("graph", scene).at in check.made_up
-    stands = made_up or check.text.find(scene, evidence, nearly=True) is not None
+    stands = check.text.find(scene, evidence, nearly=True) is not None
     check.counts[f"dropped_{what}_without_evidence"] += not stands
     return stands
 

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from fabula.craft.raters import rating_of, reply_or_why
 from fabula.engine.replies import is_cut, schema_of
-from fabula.evaluators.atlas import usual
 from fabula.evaluators.atlas.quoting import StoryText
 from fabula.models.base import Sampling
 from fabula.models.budget import estimate_tokens
@@ -61,7 +60,6 @@ class StoryCheck:
         counts: how often something was dropped, cut, merged or missed.
         unread: numbers of the paragraphs that nobody read.
         cut: paths of calls whose reply was cut at the model's limit; what it said until then was read.
-        made_up: places of calls that were never asked, in an estimate: what these replies quote stands nowhere.
         rejected: what a reader suspected and the verifier did not confirm, with its decision as `attribute`.
         undecided: what was suspected and got no verdict.
     """
@@ -74,7 +72,6 @@ class StoryCheck:
     counts: Counter[str] = field(default_factory=Counter)
     unread: set[int] = field(default_factory=set)
     cut: set[str] = field(default_factory=set)
-    made_up: set[str] = field(default_factory=set)
     rejected: list[Found] = field(default_factory=list)
     undecided: list[Found | Proposal] = field(default_factory=list)
 
@@ -122,8 +119,7 @@ class StoryCheck:
         else:
             most = at.room(role).reply_tokens(short=REPLY_TOKENS[prompt])
             sampling = Sampling(temperature=self.config.paper.temperature, max_tokens=most)
-            expect = usual.expected(prompt, fields)
-            reply, why = await reply_or_why(at, shape, role, prompt, sampling, expect=expect, **fields)
+            reply, why = await reply_or_why(at, shape, role, prompt, sampling, **fields)
             if reply is not None:
                 self._note(at, f"{at.at}/{prompt}")
                 return reply
@@ -132,11 +128,9 @@ class StoryCheck:
         return None
 
     def _note(self, at: Run, path: str) -> None:
-        """Keep the path of a call whose reply was broken off, and the place of one that was made up for an estimate."""
+        """Keep the path of a call whose reply was broken off."""
         last = at.context.journal.calls.last(path, 0)
-        if last is None:
-            self.made_up.add(at.at)
-        elif last.reply.finish == "length" or is_cut(last.text):
+        if last is not None and (last.reply.finish == "length" or is_cut(last.text)):
             self.cut.add(path)
 
     def rate(self, role: str, question: str, call: str, **verdict: Any) -> None:  # noqa: ANN401 - fields of a rating

@@ -19,7 +19,6 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias, TypeVar
 from fabula.craft.packing import ELLIPSIS, overlap
 from fabula.craft.raters import mark_for
 from fabula.engine.run import side_by_side
-from fabula.evaluators.atlas import usual
 from fabula.evaluators.atlas.algorithm import checked_by
 from fabula.evaluators.atlas.checking import LARGEST_BATCH
 from fabula.evaluators.atlas.config import Ours
@@ -113,7 +112,7 @@ async def reader(check: StoryCheck) -> tuple[list[Found], dict[str, Any]]:
     check.counts["repeated_suspicions"] += repeated
     if suspicions and check.counts["quotations_not_word_for_word"] >= 2 * len(suspicions):
         # In an estimate the reply is made up, and quotes nothing of the text.
-        suspicions = check.run.context.unless_made_up(suspicions.copy, _usual(check))
+        suspicions = check.run.context.unless_made_up(suspicions.copy, _usual(check, len(found or ())))
 
     # 3. Verify.
     batches = batches_of(check, suspicions)
@@ -493,10 +492,9 @@ _CLAIMS: Final = (
 )
 
 
-def _usual(check: StoryCheck) -> list[Found]:
-    """Made-up suspicions to estimate what verifying costs, as many for 1,000 words as are usual."""
+def _usual(check: StoryCheck, total: int) -> list[Found]:
+    """Made-up suspicions to estimate what verifying costs, over all of the story."""
     text = check.text
-    total = usual.suspicions_in(check.split.words)
     step = max(1, len(text.paragraphs) // (total + 1))
     numbers = [min(1 + n * step, len(text.paragraphs)) for n in range(total + 1)]
     passages = [passage for number in numbers if (passage := text.likest(number, ""))]

@@ -350,14 +350,12 @@ async def decide(in_play: InPlay, h: Sequence[Turn]) -> tuple[str, str] | None:
     """Who plays the next turn, and the command for them; `None` where the outline is covered. One call."""
     unit, run = in_play.unit, in_play.run.scope("turn", len(h) + 1)
     earlier = [str(turn) for one in unit.earlier for turn in turns_of((await one.outcome).text)]  # they are over
-    left = max(ceil(len(in_play.outline) - len(h) / _USUAL_TURNS), 0)
     part = len(h) / ceil(_USUAL_TURNS * max(len(in_play.outline), 1))
     found = await run.optional(_FEWER_TURNS, part=part).ask_for(
         decision_type(unit.names, len(in_play.outline), begun=bool(h), full=run.room("director").aids),
         "director",
         "decide",
         sampling=in_play.sampling("director"),
-        expect={"remaining": left},
         place=unit.place,
         when=unit.when,
         people=unit.people,

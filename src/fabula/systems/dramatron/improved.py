@@ -9,7 +9,7 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
-from fabula.craft.length import WordRange, asked_range, revise_to_length, usual_scenes
+from fabula.craft.length import WordRange, asked_range, revise_to_length
 from fabula.craft.packing import last_of, latest
 from fabula.craft.personas import given_personas
 from fabula.craft.planning import PlanOptions, given_plan, plan_for
@@ -116,8 +116,7 @@ async def list_scenes(
 
     async def ask(own: Run, so_far: str) -> tuple[SceneEntry, ...]:
         fields: dict[str, Any] = {"logline": logline, "characters": known, "words": want, "so_far": so_far}
-        expect = {"records": float(usual_scenes(want))}
-        reply = await own.ask_for(ScenesReply, "scenes", "scenes", expect=expect, **fields)
+        reply = await own.ask_for(ScenesReply, "scenes", "scenes", **fields)
         return tuple(record.entry for record in reply.records)
 
     return await kept_list(listed, "scenes", ask, run, reads)
