@@ -141,7 +141,10 @@ class Prompts:
             value = self._expressions[braced](dict(fields))
             value = getattr(value, "target", value)
         except (TemplateError, *_MISTAKES) as error:
-            raise ConfigError(f"The prompt file {name}{SUFFIX} says of its reply {braced}: {error}") from error
+            raise ConfigError(
+                f"The prompt file {name}{SUFFIX} says of its reply {braced}, which cannot be worked out: "
+                f"{' '.join(str(error).split())}. Write a number there, or an expression of the prompt's fields."
+            ) from error
         if isinstance(value, list | tuple):
             return len(value)
         return value if isinstance(value, int | float | str) else None
