@@ -1,7 +1,8 @@
 """Announced against done: random edits of every file of a project, in every system.
 
 A capable made-up model writes a story, one of the project's files is edited (a word, a line, or the whole), an update
-says what it will ask, and does it. It may ask nothing else without stopping first.
+says what it will ask, and does it. It may ask for no other text that stands, and make no more calls than it said at
+most.
 """
 
 from __future__ import annotations
@@ -42,27 +43,52 @@ _BRIEF: Final = (
 )
 _WORD: Final = re.compile(r"\b[a-z]{4,}\b")
 How: TypeAlias = Literal["word", "line", "whole"]
-Ended: TypeAlias = Literal["equal", "stopped", "fewer", "other"]
+Ended: TypeAlias = Literal["equal", "fewer", "within", "stopped", "other"]
 _SAID: Final[dict[Ended, str]] = {
     "equal": "asked exactly what was announced",
-    "stopped": "stopped before a call that was not announced",
     "fewer": "asked less than was announced, and nothing else",
-    "other": "asked something else without stopping",
+    "within": "asked other calls of the announced texts, or of new ones, and at most as many as announced",
+    "stopped": "stopped before more than was announced at most",
+    "other": "asked more than that without stopping",
 }
 _NEVER: Final[tuple[Ended, ...]] = ("stopped", "other")
 
 
 @dataclass(frozen=True, slots=True)
 class Edited:
-    """An edit, how the update after it ended, and what was announced and asked; the paths of all texts there are."""
+    """An edit, and how the update after it went.
+
+    Attributes:
+        system: the method.
+        file: what was edited.
+        how: how far.
+        announced: paths of the calls that were announced.
+        most: how many calls were announced at most.
+        asked: paths of the calls that were asked.
+        stopped: it stopped before it asked more.
+        stood: paths of the texts that there were before.
+        texts: paths of the texts that there are now.
+    """
 
     system: str
     file: str
     how: How
-    ended: Ended
     announced: Counter[str]
+    most: int
     asked: Counter[str]
+    stopped: bool
+    stood: frozenset[str]
     texts: frozenset[str]
+
+    @property
+    def ended(self) -> Ended:
+        """How the update ended, held against what was announced."""
+        if self.stopped:
+            return "stopped"
+        if self.asked <= self.announced:
+            return "equal" if self.asked == self.announced else "fewer"
+        others = self._asked_for(self.asked) - self._asked_for(self.announced)
+        return "other" if others & self.stood or self.asked.total() > self.most else "within"
 
     @property
     def same_texts(self) -> bool:
@@ -97,7 +123,7 @@ async def _tried(system: str, folder: Path, draw: random.Random) -> Edited | Non
         dry, _ = await dry_run_in(project, project.settings, Options(), _cast(Writer(1.0, PROFILES[1])))
     except (UsageError, BaseExceptionGroup):
         return None
-    stopped, model = False, Writer(1.0, PROFILES[1])
+    stopped, model, stood = False, Writer(1.0, PROFILES[1]), _texts(project)
     try:
         await _run(project, Options(announced=Announced(dry, exact=True)), model)
     except MoreThanAnnouncedError:
@@ -106,11 +132,14 @@ async def _tried(system: str, folder: Path, draw: random.Random) -> Edited | Non
         return None
     announced = Counter(call.path for call in dry.planned)
     asked = Counter(request.path for request in model.asked)
-    ended: Ended = "stopped" if stopped else "fewer" if asked < announced else "other"
-    where = str(file.relative_to(folder))
+    where, texts = str(file.relative_to(folder)), _texts(project)
+    return Edited(system, where, how, announced, dry.most, asked, stopped, stood, texts)
+
+
+def _texts(project: Project) -> frozenset[str]:
+    """The paths of all texts that there are."""
     with project.journal as journal:
-        texts = frozenset(journal.artefacts.paths())
-    return Edited(system, where, how, "equal" if asked == announced else ended, announced, asked, texts)
+        return frozenset(journal.artefacts.paths())
 
 
 def _files(folder: Path) -> list[Path]:
@@ -161,6 +190,8 @@ def bench(edits: int = EDITS, names: Sequence[str] = ()) -> Table:
     for ended, said in _SAID.items():
         share = _PERCENT * sum(one.ended == ended for one in found) / len(found)
         rows.append(Row(said, (share,), "%", f"{len(found)} edits", most=0.0 if ended in _NEVER else None))
+    planned = _PERCENT * sum(one.asked.total() <= one.announced.total() for one in found) / len(found)
+    rows.append(Row("made no more calls than the texts took before", (planned,), "%", f"{len(found)} edits"))
     same = _PERCENT * sum(one.same_texts for one in found) / len(found)
     rows.append(Row("asked for the very texts that were announced", (same,), "%", f"{len(found)} edits", least=_SAME))
     notes = (f"Systems: {', '.join(names)}. What an update then announces in vain costs nothing.",)

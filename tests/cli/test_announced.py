@@ -1,4 +1,4 @@
-"""What was announced is what is asked; before more is, the person is."""
+"""What was announced is the most that is asked; before more is, the person is."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def test_a_quiet_run_announced_nothing_and_asks_nothing(cli: Cli, priced: Path) 
 WRITER = """
 def write(request):
     said = request.messages[-1].content
-    words = 12 if "Jonas" in said else 60
+    words = 12 if "Jonas" in said else 120
     return " ".join(f"Mara lit lamp number {request.path} {n}." for n in range(words // 6))
 """
 
@@ -75,7 +75,7 @@ def write(request):
 def edited(cli: Cli, here: Path) -> Path:
     """A written project whose brief was changed, after which its writer gives far less at a time."""
     (here / "writer.py").write_text(WRITER)
-    (here / "task.md").write_text(BRIEF)
+    (here / "task.md").write_text(BRIEF.replace("60", "120"))
     assert (
         cli("write", "task.md", "--out", "tale", "--system", "end-to-end", "--play", "writer=writer.py:write").code == 0
     )
@@ -84,16 +84,17 @@ def edited(cli: Cli, here: Path) -> Path:
     return here / "tale"
 
 
-def test_the_first_call_that_an_update_did_not_announce_is_asked_for(cli: Cli, edited: Path) -> None:
+def test_before_an_update_makes_more_calls_than_it_said_at_most_the_person_is_asked(cli: Cli, edited: Path) -> None:
     cli.at_terminal()
     ran = cli("update", "tale", stdin="y\nn\n")
     assert ran.code == 1
-    assert "1 call was announced, 1 has been made, and more are to come." in ran.err
-    assert "The next would be story/extend/1/extend." in ran.err
+    assert "1 call to make, at most 5 (" in ran.out
+    assert "at most 5 calls were announced, 5 have been made, and more are to come." in ran.err
+    assert "The next would be story/extend/" in ran.err
     assert "go on with `fabula update tale --yes`" in ran.err
     ran = cli("update", "tale", "--json", "--yes")
     assert ran.code == 0
-    assert ran.json["replayed"] == 1  # what was made before it stopped is kept
+    assert ran.json["replayed"] == 5  # what was made before it stopped is kept
 
 
 def test_an_update_that_was_agreed_to_twice_goes_on_to_its_end(cli: Cli, edited: Path) -> None:

@@ -24,16 +24,28 @@ async def test_a_run_that_asks_what_was_announced_is_not_stopped() -> None:
     assert held.made == 3
 
 
-async def test_a_call_that_was_not_announced_stops_an_update_and_a_repair_does_not() -> None:
-    held = Announced(announced_of("a", "b"), exact=True, again="`fabula update tale --yes`")
-    await held.allow("a", 0.0)
-    await held.allow("a", 0.0)  # the same call, since its reply could not be read
+async def test_a_text_that_stands_and_was_not_named_stops_an_update() -> None:
+    expected = announced_of("a/draft", "b/turn/1")
+    expected.reached, expected.stale = {"a", "b", "c", "d"}, ["a", "b", "d"]
+    held = Announced(expected, exact=True, again="`fabula update tale --yes`")
+    for path in ("b/turn/1", "b/turn/2", "d/draft", "new/draft"):
+        await held.allow(path, 0.0)
     with pytest.raises(MoreThanAnnouncedError) as stopped:
-        await held.allow("a/extend/1", 0.0)
+        await held.allow("c/draft", 0.0)
     assert str(stopped.value) == (
-        "Stopped before more is asked than was announced: 2 calls were announced, 2 have been made, and more are to "
-        "come. The next would be a/extend/1. Everything finished is kept; go on with `fabula update tale --yes`."
+        "Stopped before more is asked than was announced: at most 8 calls were announced, 4 have been made, and more "
+        "are to come. The next would be c/draft. Everything finished is kept; go on with `fabula update tale --yes`."
     )
+
+
+@pytest.mark.parametrize(("planned", "most"), [(0, 0), (1, 5), (4, 12), (100, 140), (10_000, 10_400)])
+async def test_an_update_makes_no_more_calls_than_it_said_at_most(planned: int, most: int) -> None:
+    held = Announced(announced_of(*(f"a/turn/{n}" for n in range(planned))), exact=True)
+    assert held.expected.most == most
+    for number in range(most):
+        await held.allow(f"a/turn/{number}", 0.0)
+    with pytest.raises(MoreThanAnnouncedError, match=f"at most {most:,} calls were announced, {most:,} have been made"):
+        await held.allow("a/turn/0", 0.0)
 
 
 async def test_an_estimate_may_be_passed_by_a_fifth() -> None:
@@ -63,6 +75,7 @@ async def test_who_agrees_is_asked_once_also_by_calls_side_by_side() -> None:
     held = Announced(announced_of("a"), exact=True, go_on=go_on)
     await asyncio.gather(*(held.allow(path, 0.0) for path in "abcdef"))
     assert len(asked) == 1
+    assert held.made == 6
 
 
 async def test_a_new_announcement_takes_the_place_of_the_old_one_and_is_an_estimate() -> None:
@@ -74,7 +87,7 @@ async def test_a_new_announcement_takes_the_place_of_the_old_one_and_is_an_estim
         return True
 
     held = Announced(announced_of("a"), exact=True, go_on=go_on)
-    for path in ("a", "b", "x", "y", "z", "d", "e"):
+    for path in ("a", "a/2", "a/3", "a/4", "a/5", "b", "x", "y", "z", "d", "e"):
         await held.allow(path, 0.0)
     assert len(asked) == 1, "five were announced then, and six may be made"
     await held.allow("f", 0.0)

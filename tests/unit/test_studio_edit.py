@@ -187,7 +187,7 @@ async def test_what_would_change_is_said_with_calls_tokens_and_cost(tmp_path: Pa
         read = space.text("setting")
         await save(space, f"{read.text} The fen was flooded.")
         after = (await client.get(f"{PARTS}/expected", params={"name": "setting"})).text
-        assert "<strong>At most 6 calls</strong>" in after
+        assert "<strong>6 calls</strong>, at most 16," in after
         assert "Draft of Climax" in after
         assert "without a call: Exposition" in after
         assert 'id="tree" hx-swap-oob="true"' in after

@@ -319,6 +319,7 @@ async def write_in(project: Project, settings: Settings, options: Options, suppl
         project.begin(journal)
         async with prepared.opened(journal, supplied=supplied) as context:
             context.inputs = prepared.inputs(brief, context)
+            context.as_before = _as_before(prepared, journal, project)
             context.on_kept = lambda kept: project.write_kept(journal, kept)
             context.approve, context.announced = options.approve, options.announced
             project.trust(settings.typed)  # the next run does the same without its being typed
@@ -457,9 +458,24 @@ async def dry_run_in(
         project.check_journal(journal)
         changes = project.changes(journal)
         counted = {change.path: change.text for change in changes} | dict(pending or {})
-        dry = await _dry_run(prepared, journal, project.brief, counted, supplied, options.fit)
+        as_before = _as_before(prepared, journal, project)
+        dry = await _dry_run(prepared, journal, project.brief, counted, supplied, options.fit, as_before=as_before)
         dry.of_files = remarks_on(project, journal, changes, None if dry.guessed else dry.reached)
     return dry, changes
+
+
+def _as_before(prepared: Prepared, journal: Journal, project: Project) -> bool:
+    """Whether brief and settings are those of the last finished run; a longer story takes more calls for each text."""
+    finished = (run["settings"] for run in reversed(journal.runs()) if run["ended"] and not run["error"])
+    used = next((settings for settings in finished if _FILE in settings), None)
+    if used is None or used.get(BRIEF) != project.brief_digest:
+        return False
+    return not _others(prepared, _before(used), used.get("prompts_digest"))
+
+
+def _before(used: Mapping[str, Any]) -> dict[str, Any]:
+    """The settings among what a run recorded."""
+    return {name: value for name, value in used.items() if name not in (_FILE, _LENGTH, *_BESIDE)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -492,7 +508,7 @@ async def anew(project: Project, settings: Settings, options: Options, expected:
         )
     if used is None or not known:
         return None
-    before = {name: value for name, value in used.items() if name not in (_FILE, _LENGTH, *_BESIDE)}
+    before = _before(used)
     others = _others(Prepared(settings, options), before, used.get("prompts_digest"))
     if not others:
         return None
@@ -641,8 +657,11 @@ async def _dry_run(
     pending: Mapping[str, str],
     supplied: Supplied | None = None,
     fit: Sequence[str] = (),
+    *,
+    as_before: bool = True,
 ) -> DryRun:
     async with prepared.opened(journal, dry=True, supplied=supplied) as context:
+        context.as_before = as_before
         context.pending = pending
         context.to_fit = {path: journal.artefacts.newest(path) or "" for path in fit}
         context.inputs = prepared.inputs(brief, context)

@@ -25,14 +25,15 @@ GoOn: TypeAlias = "Callable[[Announced], Awaitable[bool]]"
 class Announced:
     """What a dry run announced, held against what the run then does.
 
-    An estimate may be passed by a fifth, in calls and in dollars. Where it was said call by call (`exact`), every call
-    has to be one of those; a reply that cannot be read may be asked for again. Beyond that `go_on` is asked, once at a
-    time; without it, or where it says no, the run stops. After a yes nothing more is asked, unless `go_on` has put
-    another announcement in place (`renew`).
+    An estimate may be passed by a fifth, in calls and in dollars. Where it was said text by text (`exact`), no other
+    text that stands is asked for, and no more calls are made than `DryRun.most`: a scene may take another turn than it
+    took before, and a new plan may name a place that was not there. Beyond that `go_on` is asked, once at a time;
+    without it, or where it says no, the run stops. After a yes nothing more is asked, unless `go_on` has put another
+    announcement in place (`renew`).
 
     Attributes:
         expected: what was announced.
-        exact: whether it was said call by call.
+        exact: whether it was said text by text.
         go_on: who is asked.
         again: how to go on without being asked, for the message.
         made: calls made so far of what was announced.
@@ -67,21 +68,30 @@ class Announced:
     @property
     def sentence(self) -> str:
         """What has happened, for a person."""
-        calls = self.expected.calls[1]
-        announced = f"{calls:,} {'call was' if calls == 1 else 'calls were'} announced"
+        calls = self.expected.most if self.exact else self.expected.calls[1]
+        most = "at most " if self.exact else ""
+        announced = f"{most}{calls:,} {'call was' if calls == 1 else 'calls were'} announced"
         return f"{announced}, {self.made:,} {'has' if self.made == 1 else 'have'} been made, and more are to come."
 
     @cached_property
-    def _paths(self) -> frozenset[str]:
-        return frozenset(call.path for call in self.expected.planned)
+    def _named(self) -> frozenset[str]:
+        """The texts that are to be made, or that calls are planned for."""
+        return frozenset((*self.expected.stale, *(self._text(call.path) for call in self.expected.planned)))
+
+    def _text(self, path: str) -> str:
+        """The path of the text that a call is for; empty if nobody knew of one there."""
+        parts = path.split("/")
+        above = ("/".join(parts[:n]) for n in range(len(parts), 0, -1))
+        return next((one for one in above if one in self.expected.reached), "")
 
     def _is_more(self, path: str, spent_usd: float) -> bool:
         if self._lifted:
             return False
+        if self.exact:
+            text = self._text(path)
+            return self.made + 1 > self.expected.most or bool(text and text not in self._named)
         if self.made + 1 > max(ceil(self.expected.calls[1] * _SLACK), 1):
             return True
-        if self.exact:
-            return path not in self._paths
         cost = max(one.cost or 0.0 for one in (self.expected, *self.expected.others))
         return bool(cost) and spent_usd - self._spent > cost * _SLACK
 

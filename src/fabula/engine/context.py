@@ -119,6 +119,7 @@ class RunContext:
         pending: texts of edits that are not recorded yet, by path; a dry run counts with them.
         to_fit: the same for old texts that are to be revised to fit what has changed.
         inputs: digest of all that goes into a run beside decisions; `None`: nothing that was made is given again.
+        as_before: brief and settings are those of the last finished run, so that a text takes what it took then.
         rehearse: does this run's work once more in another context, which is dry: so it is known what the rest takes.
     """
 
@@ -145,6 +146,7 @@ class RunContext:
     ordinals: Counter[tuple[str, str]] = field(default_factory=Counter)
     dry_run: DryRun = field(default_factory=DryRun)
     inputs: str | None = None
+    as_before: bool = True
     rehearse: Callable[[RunContext], Awaitable[Any]] | None = None
     told: dict[str, tuple[str, str]] = field(default_factory=dict)  # folder and text of what was kept so far, by path
     continued: dict[str, tuple[str, bool]] = field(default_factory=dict)  # and texts that went on, and whether known

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, field
 from hashlib import shake_128
-from math import ceil, exp, log
+from math import ceil, exp, log, sqrt
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
 
 from fabula.models.base import Reply
@@ -34,6 +34,7 @@ _USUAL: Final = 12  # words of a text in a typed reply that nothing bounds
 _ENTRIES: Final = 2  # of a list whose number nothing says
 _TERSE, _GENEROUS = 0.85, 1.15  # shares of the words asked for that models give, as replies of several have shown
 _UNFORESEEN: Final = 1.15  # times what is planned, where nothing shows what the models do: scenes, turns, repairs
+_LUCK: Final = 4.0  # times the root of a number of calls: as far as it may well be passed
 _EVERY_OTHER: Final = 0.5
 _SHARES: Final = (0.2, 8.0)  # a record beyond them tells of replies that were cut, or ran on
 _DOUBT: Final = 3  # calls to other prompts that count as much as knowing nothing
@@ -131,6 +132,17 @@ class DryRun:
         """How many calls there are at least, and how many there may well be."""
         numbers = [len(walk.planned) for walk in (self, *self.others)]
         return min(numbers), max(numbers)
+
+    @property
+    def most(self) -> int:
+        """How many calls an update may make at most before the author is asked again.
+
+        What is made again may take other turns, tries and repairs than it took before, which hangs on replies to come.
+        Such a number differs about as far as its root; of 618 random edits 45 took more calls than before, by
+        3.4 times the root at most (`python -m benchmarks announced`).
+        """
+        calls = self.calls[1]
+        return calls + ceil(_LUCK * sqrt(calls))
 
     @property
     def _margin(self) -> float:

@@ -440,7 +440,7 @@ class Run:
             decided = (context.decided(path), context.decided(final) if final else "")
             of = digest(context.inputs, line.state, *decided, str(self._place.take))
         before = context.journal.artefacts.made(path, of) if of is not None and line.known else None
-        if before is None and of is not None and not line.known and not wanted.steps:
+        if before is None and of is not None and not line.known and not wanted.steps and context.as_before:
             before = context.journal.artefacts.made(path)
         if before is not None:
             self._taken(before, stale=not line.known)

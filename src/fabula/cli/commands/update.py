@@ -116,9 +116,9 @@ def _show_calls(terminal: Terminal, expected: DryRun, changes: list[Change]) -> 
     if not expected.planned:
         terminal.say("Nothing has to be asked again.")
         return
-    calls = f"At most {len(expected.planned):,} calls" if len(expected.planned) > 1 else "1 call"
+    calls = f"{counted(len(expected.planned), 'call')} to make, at most {expected.most:,}"
     beside = f"{counted(expected.replayed, 'call')} from the journal beside it"
-    terminal.say(f"{calls} to make ({beside}; tokens are estimates):")
+    terminal.say(f"{calls} ({beside}; tokens are estimates):")
     terminal.say(calls_table(expected))
 
 
