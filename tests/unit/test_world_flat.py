@@ -8,7 +8,7 @@ import pytest
 
 from fabula.base.errors import UsageError
 from fabula.story.world import Entity, Fact, Moment, WorldState
-from fabula.story.world.flat import Write, commit, flat, updates_of, variables
+from fabula.story.world.flat import Write, commit, flat, near, updates_of, variables
 from fabula.story.world.graph import graph_of, graphml, mermaid
 
 if TYPE_CHECKING:
@@ -64,18 +64,21 @@ def test_a_critics_updates_are_laid_flat_and_cleaned() -> None:
 
 def test_nearly_the_same_key_is_told(world: WorldState) -> None:
     commit(world, 1, [Write("lucia_has_letter", value=True, actor="a", about=("Lucia",))])
-    done = commit(world, 2, [Write("lucia_has_the_letter", value=True, actor="a", about=("lucia",))])
-    assert done.near == (("lucia_has_the_letter", "lucia_has_letter"),)
-    done = commit(world, 3, [Write("marco_has_letter", value=True, actor="a", about=("Marco",))])
-    assert done.near == ()
+    writes = [Write("lucia_has_the_letter", value=True, actor="a", about=("lucia",))]
+    assert list(near(world, writes)) == [("lucia_has_the_letter", "lucia_has_letter")]
+    commit(world, 2, writes)
+    assert list(near(world, writes)) == [], "it is there now"
+    assert list(near(world, [Write("marco_has_letter", value=True, actor="a", about=("Marco",))])) == []
     commit(world, 4, [Write("holding_evidence", value=True, actor="a")])
     commit(world, 5, [Write("back_evidence", value=True, actor="a"), Write("evidence", value=True, actor="a")])
-    done = commit(world, 6, [Write("holding_back_evidence", value=True, actor="a")])
-    assert [key for _, key in done.near] == ["holding_evidence", "back_evidence"]
-    done = commit(world, 7, [Write("holding_evidence", value=None, actor="a"), Write("holding_of_evidence", 1, "a")])
-    assert [key for _, key in done.near] == ["holding_evidence"]
-    done = commit(world, 8, [Write("evidence_holding", 1, "a")])
-    assert [key for _, key in done.near] == ["holding_back_evidence", "holding_of_evidence"]  # the other has ended
+    writes = [Write("holding_back_evidence", value=True, actor="a")]
+    assert [key for _, key in near(world, writes)] == ["holding_evidence", "back_evidence"]
+    commit(world, 6, writes)
+    writes = [Write("holding_evidence", value=None, actor="a"), Write("holding_of_evidence", 1, "a")]
+    assert [key for _, key in near(world, writes)] == ["holding_evidence"]
+    commit(world, 7, writes)
+    found = [key for _, key in near(world, [Write("evidence_holding", 1, "a")])]
+    assert found == ["holding_back_evidence", "holding_of_evidence"]  # the other has ended
 
 
 def test_a_step_gone_through_again_is_not_written_twice(world: WorldState) -> None:

@@ -81,7 +81,6 @@ class Commit:
     Attributes:
         refused: writes to reserved or impossible keys.
         conflicts: keys that the step wrote with different values; the last one won.
-        near: pairs of a new key and one that was there and says nearly the same.
         hash: of W after the step.
     """
 
@@ -89,7 +88,6 @@ class Commit:
     rows: tuple[Committed, ...]
     refused: tuple[Refused, ...] = ()
     conflicts: tuple[str, ...] = ()
-    near: tuple[tuple[str, str], ...] = ()
     hash: str = ""
 
 
@@ -187,15 +185,13 @@ def commit(
     if last is not None and when < last.at:
         raise UsageError(f"Step {step} is told in scene {when.scene}, before step {last.no}. Give a later moment.")
     taken = [write for write in writes if not _why_not(write.key)]
-    before = {variable.key: variable for variable in variables(world, at=when)}
-    view: dict[str, Value] = {key: variable.value for key, variable in before.items()}
+    view: dict[str, Value] = {variable.key: variable.value for variable in variables(world, at=when)}
     rows = tuple(_apply(view, [*taken, *own]))
     made = Commit(
         step,
         rows,
         tuple(Refused(write.key[:80], why) for write in writes if (why := _why_not(write.key))),
-        _conflicts(taken),
-        tuple(_near(taken, before, _now(world).words)),
+        conflicts_of(taken),
         flat_hash(view),
     )
     facts = [_fact(write, step, when, time) for write in [*taken, *own]]
@@ -218,9 +214,8 @@ def _again(done: StepRow, digest: str) -> Commit:
         )
     made = body["commit"]
     rows = (Committed(**row | {"old": from_json(row["old"]), "new": from_json(row["new"])}) for row in made["rows"])
-    near = tuple((new, old) for new, old in made["near"])
     refused = tuple(Refused(**one) for one in made["refused"])
-    return Commit(made["step"], tuple(rows), refused, tuple(made["conflicts"]), near, made["hash"])
+    return Commit(made["step"], tuple(rows), refused, tuple(made["conflicts"]), made["hash"])
 
 
 def _apply(view: dict[str, Value], writes: Iterable[Write]) -> Iterator[Committed]:
@@ -239,7 +234,8 @@ def _exact(value: Value) -> str:
     return json.dumps(value)
 
 
-def _conflicts(writes: Sequence[Write]) -> tuple[str, ...]:
+def conflicts_of(writes: Sequence[Write]) -> tuple[str, ...]:
+    """The keys that are written with different values; the last one holds."""
     often = Counter(write.key for write in writes)
     values: dict[str, set[str]] = {}
     for write in writes:
@@ -248,13 +244,13 @@ def _conflicts(writes: Sequence[Write]) -> tuple[str, ...]:
     return tuple(key for key, found in values.items() if len(found) > 1)
 
 
-def _near(
-    writes: Sequence[Write], before: Mapping[str, Variable], words: Mapping[str, Collection[str]]
-) -> Iterator[tuple[str, str]]:
-    """New keys that nearly repeat one that was there, about the same characters as far as that is known.
+def near(world: WorldState, writes: Sequence[Write]) -> Iterator[tuple[str, str]]:
+    """Pairs of a key that W does not have and one that it has and says nearly the same.
 
-    `words` has the keys that each word was ever a part of: two that have no word in common are not compared.
+    Both are about the same characters, as far as that is known. Two keys that have no word in common are not compared.
     """
+    now = _now(world)
+    before, words = now.found, now.words
     for write in {write.key: write for write in writes if write.key not in before}.values():
         about = {name_key(name) for name in write.about}
         found = near_keys(write.key, before, words)
@@ -310,6 +306,11 @@ def variables(world: WorldState, *, step: int | None = None, at: Moment | None =
     for fact in _writes(world, step, at):
         view.write(fact)
     return tuple(view.found.values())
+
+
+def variable(world: WorldState, key: str) -> Variable | None:
+    """The variable of a key as it stands; `None` where W has none."""
+    return _now(world).found.get(key)
 
 
 @dataclass(slots=True)

@@ -121,7 +121,8 @@ async def timestep(now: Progress, run: Run) -> Step:
         updates += a.world_updates  # line 12
         goal_reached = goal_reached or a.goal_reached  # lines 15 to 17
     order = tuple(a.character for a in selected.order)
-    step = Step(now.t + 1, given, order, selected.paragraph, tuple(updates), goal_reached)
+    near = now.world.near(updates)
+    step = Step(now.t + 1, given, order, selected.paragraph, tuple(updates), goal_reached, near=near)
     now.tell(step)  # lines 9 and 13
     for note in now.notes:
         run.note(note)

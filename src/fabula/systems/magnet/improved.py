@@ -115,15 +115,17 @@ async def timestep(now: Telling, run: Run) -> Step:
         raise run.exhausted("actions", "No character gave an action that can be read.", "character", "")
     selected, course = await choose(now, run, actions, last=last)
     text = await tell(now, run, selected, course, last=last)
+    updates = tuple(write for a in selected.order for write in a.world_updates)
     step = Step(
         now.t + 1,
         actions,
         tuple(a.character for a in selected.order),
         text,
-        tuple(write for a in selected.order for write in a.world_updates),
+        updates,
         any(a.goal_reached for a in selected.order),
         course=course,
         last=last,
+        near=now.world.near(updates),
     )
     now.tell(step)
     for note in now.notes:
@@ -177,10 +179,12 @@ class Telling(Progress):
     @classmethod
     def begun(cls, start: Personas, brief: Brief, world: WorldState, config: Config) -> Telling:
         """Before the first timestep; `world` is empty."""
+        w = WorldGraph.of(start, world, known=True)
+        w.time = start.begins
         return cls(
             config,
             start.people,
-            replace(WorldGraph.of(start, world, known=True), time=start.begins),
+            w,
             [start.goal],
             asked_words(brief, config),
             task=brief.titled,

@@ -49,9 +49,8 @@ async def keep_part(now: Progress, run: Run, kind: str, timesteps: Callable[[Run
     now.stands(part)
     now.world.amend(Moment(now.part, max(len(now.story) - before, 1) + 1), part.amended, time)
     now.counts["amended"] += len(part.amended)
-    now.world.world.put_scene(now.part, f"{kind.capitalize()} {now.part}")
-    steps = [asdict(step) for step in part.steps]
-    await _kept(run, "steps", now.part, lambda: json.dumps(steps, ensure_ascii=False, indent=1))
+    now.world.put_scene(now.part, f"{kind.capitalize()} {now.part}")
+    await _kept(run, "steps", now.part, lambda: _steps_of(part))
     await _kept(run, "world", now.part, lambda: _world_of(now))
     return part.text
 
@@ -79,6 +78,11 @@ async def _amended(now: Progress, run: Run, told: Sequence[str], text: Sequence[
     writes, refused = now.world.writes_of(made.world_updates, "edit")
     now.counts["refused"] += len(refused)
     return writes
+
+
+def _steps_of(part: Part) -> str:
+    """A part's timesteps."""
+    return json.dumps([asdict(step) for step in part.steps], ensure_ascii=False, indent=1)
 
 
 def _world_of(now: Progress) -> str:

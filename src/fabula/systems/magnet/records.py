@@ -10,7 +10,7 @@ from fabula.craft.length import WordRange, asked_range
 from fabula.craft.packing import paragraphs
 from fabula.story import count_words
 from fabula.story.world import Moment, WorldState
-from fabula.story.world.flat import Refused, Write  # noqa: TC001 - kept steps are read by their types
+from fabula.story.world.flat import Refused, Write, conflicts_of
 from fabula.systems.magnet.state import WorldGraph, shown
 
 if TYPE_CHECKING:
@@ -122,6 +122,7 @@ class Step:
         status: why g is replaced after this step; empty: it stands.
         goal: the goal that follows; none where `status` is empty, or nothing could be read.
         course: how the story goes on, and `last`, it ends with this step (both ours).
+        near: how many keys of `updates` are new and much like an earlier one.
     """
 
     t: int
@@ -134,6 +135,7 @@ class Step:
     goal: NewGoal | None = None
     course: Course = Course()
     last: bool = False
+    near: int = 0
 
     @property
     def ends_scene(self) -> bool:
@@ -278,15 +280,15 @@ class Progress:
         self.notes = []
         if not self.config.paper.world_updates:
             return
-        made = self.world.commit(step.t, self.moment, step.updates, self.system)
+        self.world.commit(step.t, self.moment, step.updates, self.system)
         self.system = {}
-        self.counts["refused"] += len(made.refused)
-        self.counts["conflicts"] += len(made.conflicts)
-        self.counts["near"] += len({new for new, _ in made.near})
-        for key in made.conflicts:
+        conflicts = conflicts_of(step.updates)
+        self.counts["conflicts"] += len(conflicts)
+        self.counts["near"] += step.near
+        for key in conflicts:
             values = ", then ".join(f"{shown(one)} ({one.actor})" for one in step.updates if one.key == key)
             self.notes.append(f"Step {step.t} writes {key!r} more than once: {values}. The last one holds.")
-        refused = (*(one for a in step.happened for one in a.refused), *made.refused)
+        refused = (one for a in step.happened for one in a.refused)
         self.notes += [f"{one.key!r} is not written in step {step.t}: {one.why}." for one in refused]
 
     def retrace(self, step: Step) -> None:

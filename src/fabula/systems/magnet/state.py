@@ -3,14 +3,16 @@
 The graph has a root, a node for each character, a node for each state variable, and edges: the world contains the
 characters and has the variables, a variable is about characters, and a character has relationships with others. It is
 kept once, as facts of a `WorldState`; `WorldGraph.graph` and `WorldGraph.variables` are views of them. The world is in
-memory, and follows from the steps that are kept with each part of the story (`parts.py`). Added here is W_c, which the
-paper does not define.
+memory, and follows from the steps that are kept with each part of the story (`parts.py`). What they write becomes facts
+when something asks W: a story of which every part is there asks nothing. Added here is W_c, which the paper does not
+define.
 """
 
 from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass, field
+from functools import partial
 from heapq import nsmallest
 from typing import TYPE_CHECKING, Final
 
@@ -20,12 +22,12 @@ from fabula.story import one_line
 from fabula.story.personas import scalar
 from fabula.story.world import Entity, Fact, flat
 from fabula.story.world.facts import MAX_NAME, START
-from fabula.story.world.flat import RESERVED, Commit, Refused, Variable, Write, key_of
+from fabula.story.world.flat import RESERVED, Refused, Variable, Write, key_of
 from fabula.story.world.graph import graph_of
 from fabula.story.world.meaning import name_key
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from fabula.story.personas import Persona, Personas
     from fabula.story.world import Moment, WorldState
@@ -43,14 +45,14 @@ class WorldGraph:
     """W, as its facts have it.
 
     Attributes:
-        world: the facts.
         personas: all characters.
         time: the story time of what is written; empty where that is not known.
     """
 
-    world: WorldState
+    _facts: WorldState
     personas: tuple[Persona, ...]
     time: str = ""
+    _to_record: list[tuple[Callable[[], object], Sequence[Write]]] = field(default_factory=list)
     _view: dict[str, Variable] | None = None
     _known: dict[str, dict[str, Variable]] = field(default_factory=dict)
 
@@ -87,6 +89,12 @@ class WorldGraph:
     # views ----------------------------------------------------------------------------------------------------------
 
     @property
+    def world(self) -> WorldState:
+        """The facts, with all that was written."""
+        self._catch_up()
+        return self._facts
+
+    @property
     def graph(self) -> Graph:
         """The directed graph: the world, all characters, the variables as they stand, and the edges between them."""
         ties = (fact for fact in self.world.snapshot() if fact.about and fact.modality == AUTHOR and fact.step is None)
@@ -96,8 +104,9 @@ class WorldGraph:
     @property
     def variables(self) -> dict[str, Variable]:
         """The state variables by key, in the order of insertion; without those that the system sets for itself."""
+        self._catch_up()
         if self._view is None:
-            self._view = {v.key: v for v in flat.variables(self.world) if v.key not in RESERVED}
+            self._view = {v.key: v for v in flat.variables(self._facts) if v.key not in RESERVED}
         return self._view
 
     @property
@@ -105,13 +114,18 @@ class WorldGraph:
         """The dictionary that agents are given: keys and values."""
         return {key: variable.value for key, variable in self.variables.items()}
 
+    @property
+    def known(self) -> dict[str, dict[str, Variable]]:
+        """The state variables that each character knows, by its name and by key."""
+        self._catch_up()
+        return self._known
+
     # writing --------------------------------------------------------------------------------------------------------
 
-    def commit(self, step: int, at: Moment, writes: Sequence[Write], system: Mapping[str, Value]) -> Commit:
-        """Algorithm 1, line 13, for all updates of a step; `flat.commit` says what comes out and what is refused."""
-        made = flat.commit(self.world, step, writes, at=at, system=system, time=self.time)
-        self._written(writes)
-        return made
+    def commit(self, step: int, at: Moment, writes: Sequence[Write], system: Mapping[str, Value]) -> None:
+        """Algorithm 1, line 13, for all updates of a step (`flat.commit`)."""
+        record = partial(flat.commit, self._facts, step, writes, at=at, system=system, time=self.time)
+        self._to_record.append((record, writes))
 
     def amend(self, at: Moment, writes: Iterable[Write], time: str | None = None) -> None:
         """Set variables between two steps, where a person or a transition changed them, or another scene begins.
@@ -119,17 +133,30 @@ class WorldGraph:
         `time` is the story time; by default that of the scene that is written.
         """
         own = [write for write in writes if write.key not in RESERVED]
-        flat.amend(self.world, own, at, self.time if time is None else time)
-        self._written(own)
+        record = partial(flat.amend, self._facts, own, at, self.time if time is None else time)
+        self._to_record.append((record, own))
 
-    def _written(self, writes: Iterable[Write]) -> None:
-        self._view = None
-        for write in writes:
-            self._learn(write)
+    def put_scene(self, no: int, title: str) -> None:
+        """Name the scene of that number, as W knows it."""
+        self._to_record.append((partial(self._facts.put_scene, no, title), ()))
+
+    def near(self, writes: Sequence[Write]) -> int:
+        """How many keys that W does not have are much like one that it has."""
+        return len({new for new, _ in flat.near(self.world, writes)})
+
+    def _catch_up(self) -> None:
+        """Record what was written since something was asked last."""
+        to_record, self._to_record = self._to_record, []
+        for record, writes in to_record:
+            record()
+            for write in writes:
+                self._learn(write)
+        if to_record:
+            self._view = None
 
     def _learn(self, write: Write) -> None:
         """Who sees a write knows it; who does not still knows what it saw last."""
-        last = self.variables.get(write.key)
+        last = flat.variable(self._facts, write.key)
         made = Variable(write.key, write.value, last.step if last else 0, write.actor, write.about, write.witnesses)
         for p in self.personas:
             if write.witnesses is None or p.name in write.witnesses:
@@ -147,7 +174,7 @@ class WorldGraph:
         of the goal; of equal ones the latest. What it did not witness is left out; what it saw before that stands, as
         the character knows it.
         """
-        return self._best(self._known.get(persona.name, {}).values(), goal, most, persona)
+        return self._best(self.known.get(persona.name, {}).values(), goal, most, persona)
 
     def latest(self, goal: str, most: int, persona: Persona | None = None) -> list[Variable]:
         """At most `most` variables that matter now, to one `persona` above all, in the order of insertion."""
