@@ -81,14 +81,12 @@ class Commit:
     Attributes:
         refused: writes to reserved or impossible keys.
         conflicts: keys that the step wrote with different values; the last one won.
-        hash: of W after the step.
     """
 
     step: int
     rows: tuple[Committed, ...]
     refused: tuple[Refused, ...] = ()
     conflicts: tuple[str, ...] = ()
-    hash: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -192,12 +190,11 @@ def commit(
         rows,
         tuple(Refused(write.key[:80], why) for write in writes if (why := _why_not(write.key))),
         conflicts_of(taken),
-        flat_hash(view),
     )
     facts = [_fact(write, step, when, time) for write in [*taken, *own]]
-    kept = {"writes": digest, "commit": made, "record": dict(record or {})}
+    kept = {"commit": made, "record": dict(record or {})}
     body = json.dumps(kept, ensure_ascii=False, default=fields_of)
-    world.add_step(StepRow(step, when, made.hash, body), facts)
+    world.add_step(StepRow(step, when, digest, body), facts)
     return made
 
 
@@ -207,15 +204,14 @@ def _again(done: StepRow, digest: str) -> Commit:
     Raises:
         UsageError: it wrote other things.
     """
-    body = json.loads(done.record)
-    if body["writes"] != digest:
+    if done.hash != digest:
         raise UsageError(
             f"Step {done.no} is committed with other writes. Take it back with forget_steps({done.no}) first."
         )
-    made = body["commit"]
+    made = json.loads(done.record)["commit"]
     rows = (Committed(**row | {"old": from_json(row["old"]), "new": from_json(row["new"])}) for row in made["rows"])
     refused = tuple(Refused(**one) for one in made["refused"])
-    return Commit(made["step"], tuple(rows), refused, tuple(made["conflicts"]), made["hash"])
+    return Commit(made["step"], tuple(rows), refused, tuple(made["conflicts"]))
 
 
 def _apply(view: dict[str, Value], writes: Iterable[Write]) -> Iterator[Committed]:
@@ -390,11 +386,6 @@ def _counts(fact: Fact, step: int | None, at: Moment | None) -> bool:
 def flat(world: WorldState, *, step: int | None = None, at: Moment | None = None) -> dict[str, Value]:
     """The flat view of W, which agents see: value by key, in the order in which the keys were first written."""
     return {variable.key: variable.value for variable in variables(world, step=step, at=at)}
-
-
-def flat_hash(view: Mapping[str, Value]) -> str:
-    """The hash of a flat view, the order of its keys included."""
-    return _digest(list(view.items()))
 
 
 def fields_of(made: object) -> dict[str, object]:

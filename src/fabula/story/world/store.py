@@ -18,7 +18,7 @@ from fabula.story.world.chains import place
 from fabula.story.world.facts import Alias, Closing, Entity, Fact, Moment
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
     from pathlib import Path
 
     from fabula.story.world.index import Index
@@ -69,7 +69,7 @@ class SceneRow:
 
 @dataclass(frozen=True, slots=True)
 class StepRow:
-    """A committed step of a run: where it is told, the hash of the flat view after it, and its record as JSON."""
+    """A committed step of a run: where it is told, the hash of what it wrote, and its record as JSON."""
 
     no: int
     at: Moment
@@ -190,7 +190,8 @@ class Store:
             self._db.execute("BEGIN IMMEDIATE")
             try:
                 for sql, rows in _statements(batch, index):
-                    self._db.executemany(sql, rows)
+                    if rows:  # a step of MAGNET makes rows for two statements of nine
+                        self._db.executemany(sql, rows)
                 self._db.execute("COMMIT")
             except BaseException:
                 if self._db.in_transaction:
@@ -198,7 +199,7 @@ class Store:
                 raise
 
 
-def _statements(batch: Batch, index: Index) -> Iterator[tuple[str, Iterable[Sequence[object]]]]:
+def _statements(batch: Batch, index: Index) -> Iterator[tuple[str, list[Sequence[object]]]]:
     """What a batch writes."""
     yield (
         "INSERT OR REPLACE INTO entity VALUES (?, ?, ?, ?)",
