@@ -23,6 +23,7 @@ from harness import Case, cases, dry_run_case, run_case
 from schemas import example
 
 if TYPE_CHECKING:
+    from fabula.engine.dry_run import DryRun
     from fabula.engine.events import Event
     from fabula.models.base import Request
 
@@ -73,9 +74,12 @@ async def ran(case: Case, journal: Journal) -> tuple[ScriptedModel, list[Kept]]:
     return asked, kept
 
 
-async def announced(case: Case, journal: Journal, **more: object) -> list[str]:
-    context = await dry_run_case(case, model(), journal, revise=reviser(BRIEF), **more)
-    return [call.path for call in context.dry_run.planned]
+async def announced(case: Case, journal: Journal, **more: object) -> DryRun:
+    return (await dry_run_case(case, model(), journal, revise=reviser(BRIEF), **more)).dry_run
+
+
+def planned(said: DryRun) -> list[str]:
+    return [call.path for call in said.planned]
 
 
 @pytest.mark.parametrize("name", FIRST)
@@ -97,9 +101,9 @@ def test_a_note_to_any_text_asks_what_was_announced_and_is_met(name: str) -> Non
                     continue
                 assert any(one.path.endswith("revise_to_note") for one in model_.asked), path
                 assert journal.artefacts.newest(path) != before
-                assert not {one.path for one in model_.asked} - set(said), path
+                assert len(model_.asked) <= said.most, path
                 assert notes_of(journal, path) == ("darker",)
-                assert await announced(case, journal) == []
+                assert planned(await announced(case, journal)) == []
                 journal.decisions.add(path, "undo", target=journal.decisions.find()[-1].id)
                 assert not (await ran(case, journal))[0].asked
 
@@ -127,7 +131,7 @@ def test_old_texts_are_fitted_as_announced_and_then_nothing_is_stale(name: str) 
                 if one.suffix == "md"
                 and one.folder != "role-play"
                 and journal.decisions.override(one.path) is None
-                and any(path.startswith(f"{one.path}/") for path in plain)
+                and any(path.startswith(f"{one.path}/") for path in planned(plain))
             ]
             said = await announced(case, journal, to_fit={path: journal.artefacts.newest(path) or "" for path in stale})
             if stale:
@@ -136,10 +140,10 @@ def test_old_texts_are_fitted_as_announced_and_then_nothing_is_stale(name: str) 
             model_, _ = await ran(case, journal)
             journal.end_run()
             asked = [announced_as(one.path) for one in model_.asked]
-            assert not set(asked) - set(said)
+            assert not set(asked) - set(planned(said))
             of_stale = [path for path in asked if any(path.startswith(f"{one}/") for one in stale)]
             assert [path for path in asked if path.endswith("revise_to_fit")] or not of_stale
-            assert await announced(case, journal) == []
+            assert planned(await announced(case, journal)) == []
             assert not (await ran(case, journal))[0].asked
 
     asyncio.run(check())
