@@ -69,7 +69,7 @@ def test_an_edit_is_saved_marked_and_written_again_and_three_of_five_sentences_a
         expect(page.locator("#expected")).to_contain_text("Nothing: every text fits")
         type_into(tab, " It rains.")
         assert (shelf / "lamp/plan/setting.md").read_text(encoding="utf-8") == f"{SETTING} It rains.\n"
-        expect(page.locator("#expected")).to_contain_text("calls, about")
+        expect(page.locator("#expected")).to_contain_text("calls, at most")
         expect(page.locator("#expected table")).to_contain_text("Climax")
         expect(page.locator("#tree li", has_text="Climax")).to_contain_text("stale")
         script(shelf.parent, NEW)
@@ -144,7 +144,7 @@ def test_a_text_is_written_on(shelf: Path) -> None:
         page.get_by_role("button", name="Write on from its end").click()
         expect(page.locator("#done")).to_contain_text("About 30 words more will be written")
         expect(page.locator("#state")).to_contain_text("to be continued")
-        expect(page.locator("#expected")).to_contain_text("calls, about")
+        expect(page.locator("#expected")).to_contain_text("calls, at most")
         tab.check()
 
 

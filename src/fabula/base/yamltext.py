@@ -119,7 +119,7 @@ class _Composer:
             self._add(Text("" if self._is_nothing(event) else event.value, line))
         elif isinstance(event, yaml.CollectionStartEvent):
             if len(self._open) == MAX_DEPTH:
-                raise YamlError(line, f"More than {MAX_DEPTH} levels are nested here. Write it with fewer.")
+                raise YamlError(line, _TOO_DEEP)
             self._open.append((type(event), line, []))
         elif isinstance(event, yaml.CollectionEndEvent):
             self._close()
@@ -167,7 +167,9 @@ class _Composer:
             self.root = node
 
 
+_TOO_DEEP: Final = f"More than {MAX_DEPTH} levels are nested here. Write it with fewer."
 _WORDS: Final = (
+    ("maximum nesting depth", _TOO_DEEP),  # PyYAML from 6.0.4 on may look that far ahead first
     (
         "mapping values are not allowed",
         "A colon stands where none can. Put the text in quotes, or correct the indentation.",
