@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
     from fabula.cli.terminal import Terminal
     from fabula.project import folder
+    from fabula.verbs.base import Verb
 
 ARTEFACT = "artefact"
 
@@ -54,7 +55,7 @@ def command(name: str, nothing: str = "") -> Callable[[Callable[[Terminal, Proje
             shown(terminal, project, result)
             terminal.document(as_data(result))
 
-        parameters = [_COMMON, _where(name, nothing), *map(_option, taken)]
+        parameters = [_COMMON, _where(verb, nothing), *map(_option, taken)]
         run.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined] # what typer reads
         run.__annotations__ = {one.name: one.annotation for one in parameters}
         run.__name__, run.__doc__ = name, f"{verb.summary}."
@@ -66,10 +67,10 @@ def command(name: str, nothing: str = "") -> Callable[[Callable[[Terminal, Proje
 _COMMON = inspect.Parameter("common", inspect.Parameter.POSITIONAL_OR_KEYWORD, annotation=Common)
 
 
-def _where(name: str, nothing: str) -> inspect.Parameter:
+def _where(verb: Verb, nothing: str) -> inspect.Parameter:
     """The argument that names the project, and the artefact where the verb takes one."""
     kind = inspect.Parameter.KEYWORD_ONLY
-    artefact = every()[name].signature.parameters.get(ARTEFACT)
+    artefact = verb.signature.parameters.get(ARTEFACT)
     if artefact is None:
         return inspect.Parameter("where", kind, annotation=Where, default="")
     if artefact.default is inspect.Parameter.empty:
