@@ -32,6 +32,7 @@ from fabula.engine.roles import Cast
 from fabula.models.base import Capabilities
 from fabula.models.scripted import ScriptedModel
 from fabula.project.folder import Project
+from fabula.systems import find
 from harness import Case, cases
 from schemas import example
 
@@ -50,7 +51,8 @@ CHOSEN: Final = {
     "snap": "snap-improved-sentences=4,turns_per_step=2,samples=2,candidates=2,player=Tobias,npc=Mara",
     "vanilla": "vanilla-improved-",
 }
-OPERATIONS: Final = ("write", "update", "edit", "undo", "pin", "retake")
+OPERATIONS: Final = ("write", "update", "edit", "undo", "pin", "retake", "continue", "continued", "import")
+_MANUSCRIPT: Final = "# Low water\n\nMara waits for the ferry.\n\n# High water\n\nThe ferry does not come.\n"
 MOMENTS: Final = ("rename", "fsync", "commit", "note")
 _KILLED, _UNTYPED = 99, 70
 _NAMES: Final = frozenset(
@@ -265,8 +267,8 @@ class Operation:
 
 def operation(name: str, folder: Path) -> Operation:
     """An operation on a project, on an artefact that prose can stand for, and that others are written from."""
-    if name == "write":
-        return Operation(name, None, [], ["write"])
+    if name in ("write", "import"):
+        return Operation(name, None, [], [name])
     with Project.open(folder).journal as journal:
         places = journal.artefacts.places()
         kept = {path: journal.artefacts.newest(path) or "" for path in places}
@@ -289,6 +291,8 @@ def operation(name: str, folder: Path) -> Operation:
         "undo": Operation(name, None, [edit, ["update", "--yes"]], ["undo"]),
         "pin": Operation(name, None, [], ["pin", part]),
         "retake": Operation(name, None, [], ["retake", part]),
+        "continue": Operation(name, None, [], ["text", "continue"]),
+        "continued": Operation(name, None, [["text", "continue"]], ["update", "--yes"]),
     }[name]
 
 
@@ -313,16 +317,19 @@ class Sweep:
 
     def __call__(self, wanted: Callable[[int], Sequence[int]]) -> None:
         """Interrupt at those moments that are `wanted` of so many."""
-        base, log = self.folder / ("new" if self.name == "write" else "written"), self.folder / "base.log"
-        if not base.exists():
+        kind = {"write": "new", "import": "empty"}.get(self.name, "written")
+        base, log = self.folder / kind, self.folder / "base.log"
+        if kind == "empty":
+            base.mkdir()
+        elif not base.exists():
             made(case_of(self.system), base)
-            if self.name != "write":
+            if kind == "written":
                 self._must([self._in(base, ["write"])], log)
         todo = operation(self.name, base)
         if todo.before:
             base = shutil.copytree(base, self.folder / self.name)
             self._must([self._in(base, command) for command in todo.before], log)
-        then = ["write"] if self.name == "write" else ["update", "--yes"]
+        then = [self.name] if self.name in ("write", "import") else ["update", "--yes"]
         ends: list[State] = []
         numbers: list[Counter[str]] = []
         moments: list[str] = []
@@ -380,8 +387,11 @@ class Sweep:
     def _said(log: Path) -> str:
         return log.with_name(f"{log.name}.said").read_text(encoding="utf-8")[-400:]
 
-    @staticmethod
-    def _in(folder: Path, command: list[str]) -> list[str]:
+    def _in(self, folder: Path, command: list[str]) -> list[str]:
+        if command == ["import"]:
+            manuscript = self.folder / "manuscript.md"
+            manuscript.write_text(_MANUSCRIPT, encoding="utf-8")
+            return ["import", str(manuscript), "--out", str(folder), "--system", self.system, "--quiet"]
         return [command[0], *command[1:], "-C", str(folder), "--quiet"]
 
     def _copy(self, base: Path, todo: Operation) -> Path:
@@ -400,6 +410,8 @@ def swept(
     for system in systems:
         with tempfile.TemporaryDirectory(prefix="fabula-") as folder:
             for name in operations:
+                if name == "import" and not find(system).takes_manuscript:
+                    continue
                 sweep = Sweep(Path(folder), system, name, full)
                 sweep(wanted)
                 yield sweep
