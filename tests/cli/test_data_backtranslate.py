@@ -34,7 +34,7 @@ def test_makes_data_once_and_says_what_is_in_it(lamp: Cli) -> None:
     assert (again["asked"], again["replayed"]) == (0, 5)
     lines = [json.loads(line) for line in (lamp.folder / "data/train.jsonl").read_text().splitlines()]
     assert [line["agent"] for line in lines[:4]] == list(NOTES)
-    assert " ".join(line["completion"] for line in lines[4:]).split() == "".join(SECTIONS).split()
+    assert " ".join(line["completion"][0]["content"] for line in lines[4:]).split() == "".join(SECTIONS).split()
 
 
 def test_a_set_goes_straight_in_and_its_licence_into_the_card(lamp: Cli) -> None:
@@ -145,7 +145,7 @@ def test_chatter_around_notes_is_taken_out(lamp: Cli) -> None:
     teach(lamp, conflict=f"Sure! Here is the central conflict of the story:\n\n{NOTES['conflict']}")
     run(lamp)
     lines = [json.loads(line) for line in (lamp.folder / "data/train.jsonl").read_text().splitlines()]
-    assert lines[0]["completion"] == NOTES["conflict"]
+    assert lines[0]["completion"][0]["content"] == NOTES["conflict"]
 
 
 def test_the_task_of_a_story_is_asked_for_where_that_is_wanted(lamp: Cli) -> None:
@@ -153,7 +153,7 @@ def test_the_task_of_a_story_is_asked_for_where_that_is_wanted(lamp: Cli) -> Non
     teach(lamp, tasker="Write a story about Mara and her father Jonas, in which a lamp is lit in spite of a promise.")
     run(lamp, "--ask-tasks")
     lines = [json.loads(line) for line in (lamp.folder / "data/train.jsonl").read_text().splitlines()]
-    assert "in spite of a promise" in lines[0]["messages"][-1]["content"]
+    assert "in spite of a promise" in lines[0]["prompt"][-1]["content"]
 
 
 def test_a_story_that_is_too_long_for_the_teacher_is_left_out(lamp: Cli) -> None:

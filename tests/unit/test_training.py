@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import re
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 from xml.etree import ElementTree as ET
 
 import pytest
@@ -17,7 +18,18 @@ from fabula.base.errors import ConfigError, UnknownNameError, UsageError
 from fabula.cli.training import given_values
 from fabula.engine.methods import settings_of, with_values
 from fabula.models.base import Message
-from fabula.training.examples import DataCard, Example, Source, check_apart, data_digest, read_examples, write_data
+from fabula.training.examples import (
+    DataCard,
+    Example,
+    Pair,
+    Source,
+    check_apart,
+    data_digest,
+    held_aside,
+    read_examples,
+    read_pairs,
+    write_data,
+)
 from fabula.training.memory import Load, Shape, needed
 from fabula.training.presets import KINDS, Dpo, Sft, config_of
 from fabula.training.report import (
@@ -371,8 +383,8 @@ def test_texts_of_others_stand_in_the_card_letter_by_letter() -> None:
     ("changes", "told"),
     [
         ({"completion": " \n"}, r"train\.jsonl, line 1: there is no text in 'completion'\. Take the line out\."),
-        ({"messages": ()}, r"train\.jsonl, line 1: nothing of 'messages' is the user's\. Take the line out\."),
-        ({"messages": (Message("user", ""),)}, r"nothing of 'messages' is the user's"),
+        ({"messages": ()}, r"train\.jsonl, line 1: nothing of 'prompt' is the user's\. Take the line out\."),
+        ({"messages": (Message("user", ""),)}, r"nothing of 'prompt' is the user's"),
     ],
 )
 def test_examples_that_teach_nothing_are_refused(tmp_path: Path, changes: dict[str, Any], told: str) -> None:
@@ -387,6 +399,53 @@ def test_examples_that_teach_nothing_are_refused(tmp_path: Path, changes: dict[s
     write_data(tmp_path, DataCard("examples", {}), {"train": [example], "development": []})
     with pytest.raises(UsageError, match=told):
         read_examples(tmp_path, "train")
+
+
+@pytest.mark.parametrize(
+    ("kind", "replies"),
+    [("examples", {"completion": "A boat."}), ("pairs", {"chosen": "A boat.", "rejected": "A ship."})],
+)
+def test_a_line_is_a_conversation_as_trl_has_it_and_the_first_version_is_still_read(
+    tmp_path: Path, kind: Literal["examples", "pairs"], replies: dict[str, str]
+) -> None:
+    prompt = (Message("system", "You plan."), Message("user", "Plan."))
+    one: Any = Example if kind == "examples" else Pair
+    one = one(
+        id="a", agent="plot", group="lamp", messages=prompt, **replies, **({"kind": "edit"} if kind == "pairs" else {})
+    )
+    write_data(tmp_path, DataCard(kind), {"train": [one], "development": []})
+    line = json.loads((tmp_path / "train.jsonl").read_text(encoding="utf-8"))
+    asked = [{"role": "system", "content": "You plan."}, {"role": "user", "content": "Plan."}]
+    assert line["prompt"] == asked
+    assert {name: line[name] for name in replies} == {
+        name: [{"role": "assistant", "content": text}] for name, text in replies.items()
+    }
+    assert not {"messages", "text"} & line.keys()  # TRL takes these for something else
+    read: Any = read_examples if kind == "examples" else read_pairs
+    assert read(tmp_path, "train") == (one,)
+    card = json.loads((tmp_path / "data.json").read_text(encoding="utf-8"))
+    (tmp_path / "data.json").write_text(json.dumps(card | {"version": 1}), encoding="utf-8")
+    old = {name: value for name, value in line.items() if name != "prompt"} | {"messages": asked, **replies}
+    (tmp_path / "train.jsonl").write_text(json.dumps(old), encoding="utf-8")
+    assert read(tmp_path, "train") == (one,)
+
+
+def test_a_reply_that_is_no_single_message_is_refused(tmp_path: Path) -> None:
+    write_data(tmp_path, DataCard("examples"), {"train": [Example("a", "plot", "lamp", (Message("user", "?"),), "A.")]})
+    line = json.loads((tmp_path / "train.jsonl").read_text(encoding="utf-8"))
+    line["completion"] *= 2
+    (tmp_path / "train.jsonl").write_text(json.dumps(line), encoding="utf-8")
+    with pytest.raises(UsageError, match=r"line 1: 'completion' has to be one message, of the assistant"):
+        read_examples(tmp_path, "train")
+
+
+def test_the_share_held_aside_is_the_one_asked_for_whatever_the_order() -> None:
+    groups = [f"story-{number}" for number in range(20)]
+    aside = held_aside(groups, 0.2)
+    assert len(aside) == 4
+    assert held_aside(reversed(groups), 0.2) == aside != held_aside(groups, 0.2, seed=1)
+    assert [len(held_aside(groups, share)) for share in (0, 0.001, 0.5, 0.999, 1)] == [0, 1, 10, 19, 20]
+    assert held_aside(["only"], 0.2) == set()
 
 
 def test_a_story_on_both_sides_is_refused(tmp_path: Path) -> None:

@@ -25,7 +25,7 @@ from fabula.story import count_words, plain
 from fabula.systems import find, system_of
 from fabula.systems.agents_room.back_translation import METHOD, LeftOutError, back_translate
 from fabula.training.asked import Asked
-from fabula.training.examples import DataCard, Example, in_development, write_data
+from fabula.training.examples import DataCard, Example, held_aside, write_data
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -52,7 +52,6 @@ UNSUPPORTED: Final = ("revisions", "chapters", "final_reading")
 
 
 _SIDES: Final = {"train": "train", "validation": "development", "valid": "development", "test": "test"}
-_STEP: Final = 0.05
 
 
 @dataclass(frozen=True)
@@ -250,15 +249,12 @@ def sides_of_sets(items: Sequence[Item]) -> dict[str, str]:
 def _divided(task: Task, items: Sequence[Item], seed: int) -> dict[str, Split]:
     """The side of each story: that of its set, where it has one; else a share of all tasks stands aside.
 
-    Stories of one task stand on one side. Where a share so small draws none, one task stands aside all the same.
+    Stories of one task stand on one side.
     """
     own = sides_of_sets(items)
     divided = {item.source for item in items if own.get(item.id) == "development"}
     tasks = {item.id: item.brief.text if item.brief else item.id for item in items if item.source not in divided}
-    share, aside = task.development, set[str]()
-    while not aside and 0 < share < 1 and len(set(tasks.values())) > 1:
-        aside = {one for one in tasks.values() if in_development(one, share, seed)}
-        share += _STEP
+    aside = held_aside(tasks.values(), task.development, seed)
     aside |= {name for name, side in own.items() if side == "development" and name not in tasks}
     return {item.id: "development" if {item.id, tasks.get(item.id)} & aside else "train" for item in items}
 

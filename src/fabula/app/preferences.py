@@ -14,7 +14,7 @@ from fabula.base.errors import UsageError
 from fabula.measure.ratings import read_ratings
 from fabula.project.folder import Project
 from fabula.training.candidates import candidate_pairs
-from fabula.training.examples import CARD, DataCard, Source, Split, in_development, read_card, write_data
+from fabula.training.examples import CARD, DataCard, Source, Split, held_aside, read_card, write_data
 from fabula.training.histories import history_pairs
 from fabula.training.pairs import Found, Teaching, joined, taught_by, without
 
@@ -128,8 +128,9 @@ def write_pairs(folder: Path, gathered: Gathered, made: Mapping[str, Any], share
     """
     check_folder(folder)
     lines: dict[Split, list[Pair]] = {split: [] for split in get_args(Split)}
+    aside = held_aside((pair.group for pair in gathered.pairs), share, seed)
     for pair in gathered.pairs:
-        lines["development" if in_development(pair.group, share, seed) else "train"].append(pair)
+        lines["development" if pair.group in aside else "train"].append(pair)
     counts = gathered.counts | {split: len(pairs) for split, pairs in lines.items()}
     counts |= {"teach": gathered.teaching.as_data(), "teach_before": gathered.before.as_data()}
     card = DataCard("pairs", {**made, "development": share, "seed": seed}, gathered.sources, counts)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 from fabula.base.errors import UsageError
 from fabula.data import dialogsum
 from fabula.data.sets import SETS
-from fabula.training.examples import Source, in_development
+from fabula.training.examples import Source, held_aside
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -33,7 +33,8 @@ def read_dialogues(folder: Path, split: Split) -> tuple[Dialogue, ...]:
             _apart(found, dialogsum.dialogues(folder, "development"), folder)
         return found
     whole = dialogsum.dialogues(folder, "train")
-    return tuple(one for one in whole if in_development(one.dialogue, _SHARE) == (split == "development"))
+    aside = held_aside((one.dialogue for one in whole), _SHARE)
+    return tuple(one for one in whole if (one.dialogue in aside) == (split == "development"))
 
 
 def dialogue_source(folder: Path, count: int) -> Source:

@@ -3,7 +3,8 @@
 A folder of training data is plain files:
 
     data.json           what it is: kind, version, sets with their licences, how it was made, counts
-    train.jsonl         one example, or pair, on each line
+    train.jsonl         one example, or pair, on each line, in TRL's conversational format: `prompt` and `completion`,
+                        or `prompt`, `chosen` and `rejected`, each a list of messages
     development.jsonl   the same, of stories that none of the first is from
     left-out.jsonl      what is not trained on, with the reason
 
@@ -28,7 +29,8 @@ if TYPE_CHECKING:
 
     from fabula.data.dialogsum import Dialogue
 
-VERSION: Final = 1
+VERSION: Final = 2
+"""Prompts and replies are messages, as TRL's conversational formats have them; in version 1 replies were texts."""
 LEAST: Final = 8
 """Examples, pairs or dialogues below which nothing is trained: of fewer a model learns these texts and no more."""
 CARD: Final = "data.json"
@@ -113,10 +115,17 @@ class DataCard:
     version: int = VERSION
 
 
-def in_development(group: str, share: float, seed: int = 0) -> bool:
-    """Whether a group stands aside for development: a `share` of all, the same ones whatever else the data holds."""
-    drawn = int.from_bytes(sha256(f"{seed}\0{group}".encode()).digest()[:8], "big") / 2**64
-    return drawn < share
+def held_aside(groups: Iterable[str], share: float, seed: int = 0) -> set[str]:
+    """The groups that stand aside for development: a `share` of all, rounded, those whose digests come first.
+
+    Of several groups at least one stands aside, and at least one does not, where the share is neither none nor all.
+    The same groups give the same ones in whatever order they come.
+    """
+    ordered = sorted(set(groups), key=lambda group: sha256(f"{seed}\0{group}".encode()).digest())
+    count = round(share * len(ordered))
+    if 0 < share < 1 and len(ordered) > 1:
+        count = min(max(count, 1), len(ordered) - 1)
+    return set(ordered[:count])
 
 
 def data_digest(records: Iterable[Example | Pair | Dialogue]) -> str:
@@ -138,7 +147,7 @@ def write_data(
     """
     make_folder(folder)
     for split, records in lines.items():
-        write_atomically(folder / f"{split}.jsonl", "".join(_line(asdict(record)) for record in records))
+        write_atomically(folder / f"{split}.jsonl", "".join(_line(_as_trl(record)) for record in records))
     write_atomically(folder / LEFT_OUT, "".join(_line(dict(record)) for record in left_out))
     write_atomically(folder / CARD, json.dumps(asdict(card), indent=2, ensure_ascii=False) + "\n")
 
@@ -177,12 +186,13 @@ def read_examples(folder: Path, split: Split) -> tuple[Example, ...]:
         UsageError: the file is absent or damaged, or has an example twice.
     """
     records = _records(folder, split, "examples")
-    for record in records:
-        if not record.text("completion").strip():
-            raise UsageError(f"{record.where}: there is no text in 'completion'. Take the line out.")
-    return tuple(
-        Example(r.text("id"), r.text("agent"), r.text("group"), _messages(r), r.text("completion")) for r in records
+    found = tuple(
+        Example(r.text("id"), r.text("agent"), r.text("group"), _prompt(r), _reply(r, "completion")) for r in records
     )
+    for record, example in zip(records, found, strict=True):
+        if not example.completion.strip():
+            raise UsageError(f"{record.where}: there is no text in 'completion'. Take the line out.")
+    return found
 
 
 def read_pairs(folder: Path, split: Split) -> tuple[Pair, ...]:
@@ -214,9 +224,9 @@ def _pair(record: Record) -> Pair:
         record.text("id"),
         record.text("agent"),
         record.text("group"),
-        _messages(record),
-        record.text("chosen"),
-        record.text("rejected"),
+        _prompt(record),
+        _reply(record, "chosen"),
+        _reply(record, "rejected"),
         record.text("kind"),
         first if isinstance(first, bool) else None,
         record.record("source").fields,
@@ -235,15 +245,38 @@ def _records(folder: Path, split: Split, kind: Kind) -> list[Record]:
     return records
 
 
-def _messages(record: Record) -> tuple[Message, ...]:
+def _as_trl(record: Example | Pair) -> dict[str, Any]:
+    """A record as a line has it: lists of messages under TRL's names, so that its trainers learn the reply alone."""
+    fields = asdict(record)
+    replies = {name: fields.pop(name) for name in ("completion", "chosen", "rejected") if name in fields}
+    prompt = fields.pop("messages")
+    messages = {name: [{"role": "assistant", "content": text}] for name, text in replies.items()}
+    return {**fields, "prompt": prompt, **messages}
+
+
+def _reply(record: Record, name: str) -> str:
+    """The text of a reply: that of one message of the assistant's; in version 1 the text alone."""
+    if isinstance(record.fields.get(name), str):
+        return record.text(name)
+    messages = record.records(name)
+    if [one.text("role") for one in messages] != ["assistant"]:
+        raise UsageError(
+            f"{record.where}: {name!r} has to be one message, of the assistant. Correct the line or take it out."
+        )
+    return messages[0].text("content")
+
+
+def _prompt(record: Record) -> tuple[Message, ...]:
+    """The messages of a prompt; version 1 calls them `messages`."""
+    name = "prompt" if "prompt" in record.fields else "messages"
     found: list[Message] = []
-    for message in record.records("messages"):
+    for message in record.records(name):
         role = message.text("role")
         if role not in ("system", "user", "assistant"):
             raise UsageError(f"{message.where}: {role!r} is no role of a message. Correct the line or take it out.")
         found.append(Message(role, message.text("content")))  # type: ignore[arg-type] # checked above
     if not any(message.role == "user" and message.content for message in found):
-        raise UsageError(f"{record.where}: nothing of 'messages' is the user's. Take the line out.")
+        raise UsageError(f"{record.where}: nothing of {name!r} is the user's. Take the line out.")
     return tuple(found)
 
 
