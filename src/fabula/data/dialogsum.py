@@ -194,7 +194,9 @@ def _rows(path: Path) -> Iterator[Record]:
 
 
 def _id(record: Record) -> str:
-    return record.text("fname" if "fname" in record.fields else "id")
+    """The dialogue's own name; one's own dialogues need none, and are called by their place in the file."""
+    named = next((name for name in ("fname", "id") if name in record.fields), "")
+    return record.text(named) if named else record.where.rpartition(", ")[2]
 
 
 def _dialogue(record: Record) -> Dialogue:

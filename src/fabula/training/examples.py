@@ -248,10 +248,10 @@ def _records(folder: Path, split: Split, kind: Kind) -> list[Record]:
 def _as_trl(record: Example | Pair) -> dict[str, Any]:
     """A record as a line has it: lists of messages under TRL's names, so that its trainers learn the reply alone."""
     fields = asdict(record)
-    replies = {name: fields.pop(name) for name in ("completion", "chosen", "rejected") if name in fields}
-    prompt = fields.pop("messages")
-    messages = {name: [{"role": "assistant", "content": text}] for name, text in replies.items()}
-    return {**fields, "prompt": prompt, **messages}
+    fields["prompt"] = fields.pop("messages")
+    for name in fields.keys() & {"completion", "chosen", "rejected"}:
+        fields[name] = [{"role": "assistant", "content": fields[name]}]
+    return fields
 
 
 def _reply(record: Record, name: str) -> str:
