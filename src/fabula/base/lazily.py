@@ -1,4 +1,4 @@
-"""Public names that are loaded when they are first used: a module's stub (`.pyi`) says where each comes from."""
+"""What is imported when it is first used: public names, as a module's stub (`.pyi`) has them, and heavy modules."""
 
 from __future__ import annotations
 
@@ -10,6 +10,21 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+
+
+class Module:
+    """A module that is imported when something of it is first used.
+
+    Type checkers are told of the real one: `if TYPE_CHECKING: import numpy as np`, `else: np = Module("numpy")`.
+    """
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+
+    def __getattr__(self, name: str) -> object:
+        found = getattr(import_module(self._name), name)
+        setattr(self, name, found)
+        return found
 
 
 def lazily(module: str) -> tuple[Callable[[str], object], list[str]]:
